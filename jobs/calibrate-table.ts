@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { closeAlert, openAlert } from "../src/alerts/store.ts";
+import { runRollingCalibration } from "../src/forecasts/calibrate.ts";
+import { listWaitingRuns } from "../src/forecasts/calibration-store.ts";
+import { job } from "../src/queue/job.ts";
+
+/**
+ * Replay what the live model learned and prove that it is where it should be.
+ *
+ * Every 1,000 rounds or 15 minutes a table's rounds since the last calibration go through the model again, from that
+ * calibration's state. The result must be the live state, bit for bit; if it is not, operators are told, since every
+ * forecast since then rests on a state that nobody can recompute.
+ */
+export default job({
+  name: "calibrate-table",
+  payload: z.object({ run: z.string().regex(/^\d{1,18}$/) }),
+  key: ({ run }) => run,
+  schedule: null,
+  sweep: ({ sql }) => listWaitingRuns(sql),
+  concurrency: 1,
+  timeoutMs: 600_000,
+  retry: { attempts: 5, firstMs: 5000, maxMs: 300_000 },
+
+  async run({ run }, { sql, log, signal, published }) {
+    const result = await runRollingCalibration(sql, run, signal);
+    if (result === null) return { skipped: 1 };
+    const { table, version, rounds, isMet, replayed, live, saidToBe } = result;
+    const alert = { kind: "calibration", subject: table };
+    if (isMet) await closeAlert(sql, log, alert);
+    else {
+      const text =
+        `calibration ${version} of ${table} replayed its rounds to the state ${replayed}, but the live state is ${live}` +
+        `${live === saidToBe ? "" : ` (and is said to be ${saidToBe})`}: do not trust its forecasts until it is rebuilt`;
+      await openAlert(sql, log, { ...alert, text });
+    }
+    published();
+    return { rounds, met: isMet ? 1 : 0, different: isMet ? 0 : 1 };
+  },
+});

@@ -1,0 +1,98 @@
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { z } from "zod";
+import { closeAlert, openAlert } from "../src/alerts/store.ts";
+import { reasonOf } from "../src/errors.ts";
+import { anchorHours } from "../src/forecasts/anchors.ts";
+import { listHoursToAnchor } from "../src/forecasts/anchors-store.ts";
+import { diskProblem, readDisk } from "../src/housekeeping/disk.ts";
+import {
+  countUnread,
+  dropPartition,
+  keepPayloads,
+  listOldPartitions,
+  makePartitions,
+  pruneSettled,
+  trimKeptPayloads,
+  trimQuarantine,
+} from "../src/housekeeping/store.ts";
+import { job, type Counts, type JobContext } from "../src/queue/job.ts";
+
+/**
+ * Keep room: make the days ahead, drop the days that are over, bound what garbage may take, say when the disk is
+ * nearly full, and make the root over the forecasts of each hour that is over.
+ *
+ * A day of answers goes only when all of it was read and whatever was refused or quarantined is kept elsewhere. All of
+ * it goes in small steps that nobody waits for, and any step may be done twice.
+ */
+export default job({
+  name: "housekeep",
+  payload: z.object({ kind: z.enum(["partitions", "retention", "disk", "anchors"]) }),
+  key: ({ kind }) => kind,
+  schedule: () =>
+    Promise.resolve([
+      { payload: { kind: "partitions" as const }, cron: "7 * * * *" },
+      { payload: { kind: "retention" as const }, cron: "23 * * * *" },
+      { payload: { kind: "disk" as const }, cron: "* * * * *" },
+      { payload: { kind: "anchors" as const }, cron: "2 * * * *" }, // an hour is closed a minute after its end
+    ]),
+  sweep: async ({ sql }) =>
+    (await listHoursToAnchor(sql, { limit: 1, onlyNew: true })).length > 0 ? [{ kind: "anchors" as const }] : [],
+  concurrency: 2, // a long retention must not keep the disk from being watched
+  timeoutMs: 600_000,
+  retry: { attempts: 3, firstMs: 60_000, maxMs: 300_000 },
+
+  run: ({ kind }, context) => WORK[kind](context),
+});
+
+const WORK = {
+  async partitions({ sql }: JobContext): Promise<Counts> {
+    await makePartitions(sql);
+    return { made: 1 };
+  },
+  retention: retain,
+  disk: watchDisk,
+  async anchors({ sql, signal }: JobContext): Promise<Counts> {
+    return { anchored: await anchorHours(sql, signal) };
+  },
+};
+
+async function retain({ sql, settings, log, signal }: JobContext): Promise<Counts> {
+  const counts = { dropped: 0, kept: 0, waiting: 0, trimmed: 0, pruned: 0 };
+  for (const partition of await listOldPartitions(sql, settings.PAYLOAD_RETENTION_HOURS)) {
+    signal.throwIfAborted();
+    const { name, day } = partition;
+    if (partition.parent === "payloads") {
+      const unread = await countUnread(sql, partition);
+      if (unread > 0) {
+        log.warn({ day, unread }, `${unread} answers of ${day} are not read yet; the day stays until they are`);
+        counts.waiting += 1;
+        continue;
+      }
+      counts.kept += await keepPayloads(sql, partition, signal);
+    }
+    try {
+      await dropPartition(sql, partition);
+      counts.dropped += 1;
+    } catch (error) {
+      log.warn({ partition: name }, `${name} is in use and stays another hour: ${reasonOf(error)}`);
+      counts.waiting += 1;
+    }
+  }
+  counts.trimmed += await trimKeptPayloads(sql, signal);
+  for (const { table, dropped } of await trimQuarantine(sql, signal)) {
+    log.warn({ table, dropped }, `${table} has too many quarantined items; the ${dropped} oldest were dropped`);
+    counts.trimmed += dropped;
+  }
+  counts.pruned += await pruneSettled(sql, signal);
+  return counts;
+}
+
+async function watchDisk({ sql, settings, log }: JobContext): Promise<Counts> {
+  const folder = resolve(settings.DATA_DIR);
+  const alert = { kind: "disk", subject: `${hostname()}:${folder}` };
+  const problem = diskProblem(folder, await readDisk(folder));
+  if (problem === null) await closeAlert(sql, log, alert);
+  else await openAlert(sql, log, { ...alert, text: problem });
+  return { low: problem === null ? 0 : 1 };
+}

@@ -1,0 +1,21 @@
+import type { Job } from "../src/queue/job.ts";
+import backfillGap from "./backfill-gap.ts";
+import calibrateTable from "./calibrate-table.ts";
+import housekeep from "./housekeep.ts";
+import issueForecasts from "./issue-forecasts.ts";
+import normalizeRounds from "./normalize-rounds.ts";
+import pollHouse from "./poll-house.ts";
+import rollUpUsage from "./roll-up-usage.ts";
+import scoreAccuracy from "./score-accuracy.ts";
+
+/** Every kind of work, in the order in which a round goes through it. */
+export const jobs: readonly Job<unknown>[] = [
+  pollHouse,
+  normalizeRounds,
+  backfillGap,
+  issueForecasts,
+  scoreAccuracy,
+  calibrateTable,
+  rollUpUsage,
+  housekeep,
+];

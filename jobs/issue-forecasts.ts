@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { openAlert } from "../src/alerts/store.ts";
+import { issueForHouse } from "../src/forecasts/issue.ts";
+import { listHousesToIssue } from "../src/forecasts/issue-store.ts";
+import { K7_1 } from "../src/forecasts/parameters.ts";
+import { job } from "../src/queue/job.ts";
+
+/**
+ * Learn what is new and say what comes next, before it can be known.
+ *
+ * Rounds are learned in the order in which we took them in, under the lock under which they are added; the forecast of
+ * the round after the newest is then inserted in the same transaction. Where the next round may already be in flight,
+ * nothing is said at all: a round in flight is likelier to be a long one, and leaving it out afterwards would bias
+ * what is measured.
+ */
+export default job({
+  name: "issue-forecasts",
+  payload: z.object({ house: z.string() }),
+  key: ({ house }) => house,
+  schedule: null,
+  sweep: ({ sql }) => listHousesToIssue(sql, K7_1.name),
+  concurrency: 16,
+  timeoutMs: 30_000,
+  retry: { attempts: 5, firstMs: 500, maxMs: 30_000 },
+
+  async run({ house }, { sql, log, signal, published }) {
+    const { damaged, unfinished, ...counts } = await issueForHouse(sql, house, { signal, committed: published });
+    // closed by calibrate-table, once a replay has met the live state again
+    for (const { table, reason } of damaged) {
+      const text = `${table} learns and forecasts nothing: ${reason}`;
+      await openAlert(sql, log, { kind: "calibration", subject: table, text });
+    }
+    return { ...counts, unfinished: unfinished ? 1 : 0, damaged: damaged.length };
+  },
+});

@@ -1,0 +1,76 @@
+create table accounts (
+  id bigint generated always as identity primary key,
+  email text not null,
+  created_at timestamptz not null default now(),
+  verified_at timestamptz,
+  suspended_at timestamptz,
+  suspend_reason text,
+  constraint email_looks_like_one check (email ~ '^[^@\s]+@[^@\s]+$' and length(email) <= 254),
+  constraint suspension_says_why check ((suspended_at is null) = (suspend_reason is null))
+);
+comment on table accounts is 'who holds keys and plans';
+create unique index account_email_is_unique on accounts (lower(email));
+
+create table plans (
+  name text primary key,
+  position integer not null,
+  day_limit bigint
+    constraint day_limit_is_positive check (day_limit > 0),
+  month_limit bigint
+    constraint month_limit_is_positive check (month_limit > 0),
+  day_ceiling bigint
+    constraint day_ceiling_is_positive check (day_ceiling > 0),
+  burst_per_second integer not null
+    constraint burst_rate_is_positive check (burst_per_second > 0),
+  burst integer not null
+    constraint burst_is_at_least_its_rate check (burst >= burst_per_second),
+  price_micros bigint not null
+    constraint price_is_not_negative check (price_micros >= 0),
+  days integer not null
+    constraint plan_lasts_a_day check (days > 0),
+  all_houses boolean not null default true,
+  updated_at timestamptz not null default clock_timestamp()
+);
+comment on table plans is 'what may be bought; null limits are none, day_ceiling protects the service where there is no day limit';
+
+create table plan_houses (
+  plan text not null references plans on update cascade,
+  house_id text not null references houses,
+  primary key (plan, house_id)
+);
+comment on table plan_houses is 'the houses of a plan that does not include all of them';
+
+create table entitlements (
+  id bigint generated always as identity primary key,
+  account_id bigint not null references accounts,
+  plan text not null references plans on update cascade,
+  starts_at timestamptz not null default now(),
+  ends_at timestamptz,
+  created_at timestamptz not null default now(),
+  constraint entitlement_ends_after_it_starts check (ends_at > starts_at)
+);
+comment on table entitlements is 'which plan an account has and when; no end = granted without end';
+create unique index account_has_one_endless_plan on entitlements (account_id) where ends_at is null;
+create index entitlements_of_account on entitlements (account_id, starts_at desc);
+
+create table keys (
+  id bigint generated always as identity primary key,
+  account_id bigint not null references accounts,
+  name text not null,
+  sha256 bytea not null
+    constraint key_hash_is_sha256 check (length(sha256) = 32),
+  last4 text not null
+    constraint last4_is_four_characters check (length(last4) = 4),
+  created_at timestamptz not null default now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz,
+  constraint key_is_unique unique (sha256)
+);
+comment on table keys is 'API keys: only the SHA-256 is kept, the key itself is shown once';
+create index keys_of_account on keys (account_id);
+
+insert into plans (name, position, day_limit, month_limit, day_ceiling, burst_per_second, burst, price_micros, days) values
+  ('Starter', 1, 20000, 500000, null, 2, 5, 29000000, 30),
+  ('Pro', 2, 100000, 2500000, null, 10, 20, 99000000, 30),
+  ('Max', 3, null, null, 1000000, 25, 50, 299000000, 30);

@@ -1,0 +1,71 @@
+import type { Queryable } from "../db/client.ts";
+import type { Log } from "../log.ts";
+
+/** What an alert is about: `subject` tells apart several of a kind, such as the id of a house. */
+export interface AlertOf {
+  kind: string;
+  subject: string;
+}
+
+/**
+ * Raises a critical notice, once: while it is open, every further call in any process changes nothing and logs nothing.
+ * `text` says in one sentence what is wrong, since when, and what to do.
+ */
+export async function openAlert(sql: Queryable, log: Log, alert: AlertOf & { text: string }): Promise<void> {
+  const { kind, subject, text } = alert;
+  const opened = await sql`
+    insert into alerts (kind, subject, text)
+    values (${kind}, ${subject}, ${text})
+    on conflict do nothing
+    returning kind`;
+  if (opened.length > 0) log.error({ alert: kind, subject }, text);
+}
+
+/** Closes a critical notice and logs the recovery, once; nothing where none is open. */
+export async function closeAlert(sql: Queryable, log: Log, { kind, subject }: AlertOf): Promise<void> {
+  const closed = await sql<Closed[]>`
+    update alerts
+    set closed_at = clock_timestamp()
+    where kind = ${kind}
+      and subject = ${subject}
+      and closed_at is null
+    returning subject, text, extract(epoch from closed_at - opened_at)::float8 as seconds`;
+  logRecovered(log, kind, closed);
+}
+
+/** Makes the open alerts of a kind equal to `current`: opens the missing ones and closes those that are no more. */
+export async function syncAlerts(
+  sql: Queryable,
+  log: Log,
+  kind: string,
+  current: readonly { subject: string; text: string }[],
+): Promise<void> {
+  const subjects = current.map(({ subject }) => subject);
+  const closed = await sql<Closed[]>`
+    update alerts
+    set closed_at = clock_timestamp()
+    where kind = ${kind}
+      and closed_at is null
+      and subject <> all(${subjects})
+    returning subject, text, extract(epoch from closed_at - opened_at)::float8 as seconds`;
+  logRecovered(log, kind, closed);
+  const opened = await sql<{ subject: string; text: string }[]>`
+    insert into alerts (kind, subject, text)
+    select ${kind}, subject, text
+    from unnest(${subjects}::text[], ${current.map(({ text }) => text)}::text[]) as t (subject, text)
+    on conflict do nothing
+    returning subject, text`;
+  for (const { subject, text } of opened) log.error({ alert: kind, subject }, text);
+}
+
+interface Closed {
+  subject: string;
+  text: string;
+  seconds: number;
+}
+
+function logRecovered(log: Log, kind: string, closed: readonly Closed[]): void {
+  for (const { subject, text, seconds } of closed) {
+    log.info({ alert: kind, subject, openSeconds: Math.round(seconds) }, `recovered: ${text}`);
+  }
+}

@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { mergePeriods, NOTICE, showAccuracy, type PeriodSums } from "../forecasts/present.ts";
+import { keepFragments, listAnswer, type Fragment } from "./fragments.ts";
+import { etagOf } from "./etag.ts";
+import { operation } from "./operation.ts";
+import { filters } from "./params.ts";
+import { selectTables } from "./select.ts";
+import type { House, Table } from "./tables.ts";
+
+const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;
+const SCOPES = ["table", "house"] as const;
+const oneOf = (names: readonly string[]) => ({ error: `expected one of ${names.join(", ")}` });
+
+/** What was measured, per feature and period: of each table, or of each house over its tables in the plan. */
+export const accuracy = operation({
+  path: "/api/v1/accuracy",
+  params: z.strictObject({
+    ...filters,
+    feature: z
+      .string()
+      .regex(/^(?:next_color|window:[a-z0-9][a-z0-9_-]{0,31}:(?:50|80|90))$/, {
+        error: "expected next_color or window:<color>:<50, 80 or 90>",
+      })
+      .optional(),
+    period: z.enum(PERIODS, oneOf(PERIODS)).default("30d"),
+    scope: z.enum(SCOPES, oneOf(SCOPES)).default("table"),
+  }),
+  answer({ feature, period, scope, ...chosen }, { memory, plan }) {
+    const tables = selectTables(memory.tables, plan, chosen);
+    const isWanted = (row: PeriodSums) => row.period === period && (feature === undefined || row.feature === feature);
+    const fragments =
+      scope === "table"
+        ? tables.flatMap((table) => {
+            const variant = { name: `${period} ${feature ?? ""}`, rows: table.accuracy.filter(isWanted) };
+            return variant.rows.length === 0 ? [] : [accuracyOf(table, variant)];
+          })
+        : [...Map.groupBy(tables, ({ house }) => house)].flatMap(([house, own]) => {
+            const rows = own.flatMap(({ accuracy: all }) => all.filter(isWanted));
+            return rows.length === 0 ? [] : [accuracyOfHouse(house, `${period} ${feature ?? ""}`, rows)];
+          });
+    return listAnswer(plan.name, "accuracy", fragments, { notice: NOTICE });
+  },
+});
+
+const accuracyOf = keepFragments(
+  ({ house, game, market }: Table, { rows }: { name: string; rows: readonly PeriodSums[] }) =>
+    listOf(rows, { house: house.id, game, market }),
+  ({ name }) => name,
+);
+
+const ofHouses = new WeakMap<House, Map<string, { rows: readonly PeriodSums[]; fragment: Fragment }>>();
+
+/** Merging hundreds of tables takes milliseconds, so it is done again only where one of the rows is another. */
+function accuracyOfHouse(house: House, variant: string, rows: readonly PeriodSums[]): Fragment {
+  const kept = ofHouses.get(house) ?? new Map<string, { rows: readonly PeriodSums[]; fragment: Fragment }>();
+  ofHouses.set(house, kept);
+  const found = kept.get(variant);
+  if (found?.rows.length === rows.length && found.rows.every((row, at) => row === rows[at])) return found.fragment;
+  const json = listOf(mergePeriods(rows), { house: house.id, game: null, market: null });
+  const fragment = { json, etag: etagOf([json]) };
+  kept.set(variant, { rows, fragment });
+  return fragment;
+}
+
+function listOf(
+  rows: readonly PeriodSums[],
+  of: { house: string; game: string | null; market: string | null },
+): string {
+  return rows.map((row) => JSON.stringify(showAccuracy(of, row))).join(",");
+}

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { forecastState, NOTICE, showCalibration, showNextColor, type ForecastState } from "../forecasts/present.ts";
+import { keepFragments, listAnswer } from "./fragments.ts";
+import { operation } from "./operation.ts";
+import { filters } from "./params.ts";
+import { selectTables } from "./select.ts";
+import type { Table } from "./tables.ts";
+
+/** What is said of the next round of each table, each probability beside its baseline. */
+export const forecasts = operation({
+  path: "/api/v1/forecasts",
+  params: z.strictObject(filters),
+  answer(chosen, { memory, plan }) {
+    const { nowMs, liveWindowMs } = memory.clock();
+    const fragments = selectTables(memory.tables, plan, chosen).map((table) =>
+      forecastOf(table, forecastState({ ...table, paused: table.house.paused }, nowMs, liveWindowMs)),
+    );
+    return listAnswer(plan.name, "forecasts", fragments, { notice: NOTICE });
+  },
+});
+
+const forecastOf = keepFragments(
+  ({ house, game, market, published, generatedAt, calibration }: Table, state: ForecastState) =>
+    JSON.stringify({
+      house: house.id,
+      game,
+      market,
+      state,
+      generated_at: generatedAt,
+      calibration: calibration && showCalibration(calibration),
+      next_color: showNextColor(published, state),
+      windows: [],
+    }),
+  (state) => state,
+);

@@ -1,0 +1,45 @@
+import express from "express";
+import type { Settings } from "../config.ts";
+import type { Log } from "../log.ts";
+import { ApiError } from "./errors.ts";
+import { addHealth, type Checks } from "./health.ts";
+import { openServer } from "./http.ts";
+import { answerErrors, beginRequest, refuseUnfit } from "./request.ts";
+
+/** Health alone, for a process that answers no callers. */
+export interface HealthServer {
+  url: string;
+  /** From now on `/readyz` says 503. */
+  draining(): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Serves `/healthz` and `/readyz` on WORKER_PORT, for whoever looks after a worker that runs by itself.
+ * @throws UsageError where the port cannot be had.
+ */
+export async function startHealthServer(parts: {
+  settings: Pick<Settings, "HOST" | "WORKER_PORT">;
+  version: string;
+  checks: Checks;
+  log: Log;
+}): Promise<HealthServer> {
+  const { settings, version, checks, log } = parts;
+  let isDraining = false;
+  let site = "";
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.set("query parser", false);
+  app.use(beginRequest(log));
+  app.use(refuseUnfit);
+  addHealth(app, { version, checks, isDraining: () => isDraining }, log);
+  app.use(() => {
+    throw new ApiError("not_found");
+  });
+  app.use(answerErrors(() => site, log));
+  const address = { host: settings.HOST, port: settings.WORKER_PORT, variable: "WORKER_PORT" } as const;
+  const server = await openServer(app, address, () => site, log);
+  site = server.url;
+  return { url: server.url, draining: () => (isDraining = true), close: () => server.close() };
+}

@@ -1,0 +1,38 @@
+import { reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+
+const WRITE_EVERY_MS = 60_000;
+
+/** Remembers which keys were used; writing waits, since nobody needs it to the second and a call must not wait for it. */
+export interface LastUsed {
+  note(key: bigint): void;
+  /** Writes what is still due. */
+  close(): Promise<void>;
+}
+
+/** Hands the keys that were used to `write` once a minute; what could not be written is tried again with the next. */
+export function rememberLastUsed(write: (keys: bigint[]) => Promise<void>, log: Log): LastUsed {
+  let used = new Set<bigint>();
+
+  async function writeDue(): Promise<void> {
+    if (used.size === 0) return;
+    const due = used;
+    used = new Set();
+    try {
+      await write([...due]);
+    } catch (error) {
+      log.warn(`when keys were last used was not written: ${reasonOf(error)}`);
+      used = used.union(due);
+    }
+  }
+
+  const timer = setInterval(() => void writeDue(), WRITE_EVERY_MS);
+  timer.unref();
+  return {
+    note: (key) => used.add(key),
+    close() {
+      clearInterval(timer);
+      return writeDue();
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { ApiError } from "./errors.ts";
+import { STATUSES } from "../houses/status.ts";
+
+const IDS_AT_ONCE = 20;
+const SHOWN_LENGTH = 64;
+const SHOWN_NAMES = 10;
+
+const id = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, {
+  error: "expected ids of lower case letters, digits, - and _, with commas between",
+});
+
+/** A list with commas between, of at most 20 values. */
+function commaList<Item extends z.ZodType<string, string>>(item: Item) {
+  return z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(item).max(IDS_AT_ONCE, { error: `expected at most ${IDS_AT_ONCE} values` }));
+}
+
+/** The parameters that choose tables, the same wherever there are tables to choose. */
+export const filters = {
+  house: commaList(id).optional(),
+  game: commaList(id).optional(),
+  market: commaList(id).optional(),
+};
+
+/** What the filters of a request come to. */
+export type Filters = z.infer<z.ZodObject<typeof filters>>;
+
+/** The `status` parameter. */
+export const statusFilter = commaList(
+  z.enum(STATUSES, { error: `expected ${STATUSES.join(", ")}, with commas between` }),
+).optional();
+
+/** A whole number as people write it: `1e3`, `+5` and `05` are none. */
+export function wholeNumber(min: number, max: number, fallback: number) {
+  const error = `expected a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,8})$/, { error })
+    .transform(Number)
+    .pipe(z.number().min(min, { error }).max(max, { error }))
+    .default(fallback);
+}
+
+/**
+ * Reads the parameters of a request strictly: what is not known is refused, and so is what is given twice, since either
+ * would otherwise answer another question than the one that was asked.
+ * @throws ApiError `unknown_parameter` or `invalid_parameter`
+ */
+export function readParams<Shape extends z.ZodRawShape>(
+  schema: z.ZodObject<Shape>,
+  query: URLSearchParams,
+): z.infer<z.ZodObject<Shape>> {
+  const names = [...new Set(query.keys())];
+  const allowed = Object.keys(schema.shape);
+  const unknown = names.filter((name) => !allowed.includes(name));
+  if (unknown.length > 0) throw unknownParameters(unknown, allowed);
+  for (const name of names) {
+    if (query.getAll(name).length > 1) {
+      throw invalidParameter(name, "expected it once; several values are given with commas between");
+    }
+  }
+  const result = schema.safeParse(Object.fromEntries(query));
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const name = String(issue?.path[0]);
+  const came = `got ${JSON.stringify(shortened(query.get(name) ?? ""))}`;
+  throw invalidParameter(name, `${issue?.message ?? "expected another value"}, ${came}`);
+}
+
+function unknownParameters(unknown: string[], allowed: string[]): ApiError {
+  const shown = unknown.slice(0, SHOWN_NAMES).map(shortened);
+  const list = allowed.length === 0 ? "there are none here" : `allowed here: ${allowed.join(", ")}`;
+  return new ApiError("unknown_parameter", {
+    message: `unknown parameter ${shown.map((name) => JSON.stringify(name)).join(", ")}; ${list}`,
+    details: { unknown: shown, allowed },
+  });
+}
+
+function invalidParameter(parameter: string, problem: string): ApiError {
+  return new ApiError("invalid_parameter", { message: `${parameter}: ${problem}`, details: { parameter } });
+}
+
+function shortened(text: string): string {
+  return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
+}

@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { keepFragments, listAnswer } from "./fragments.ts";
+import { operation } from "./operation.ts";
+import { filters, wholeNumber } from "./params.ts";
+import { selectTables } from "./select.ts";
+import type { Status } from "../houses/status.ts";
+import type { Table } from "./tables.ts";
+
+const MOST_ROUNDS = 100;
+const USUAL_ROUNDS = 20;
+
+/** The newest rounds of each table, newest first. There is deliberately no way to page back. */
+export const rounds = operation({
+  path: "/api/v1/rounds",
+  params: z.strictObject({ ...filters, limit: wholeNumber(1, MOST_ROUNDS, USUAL_ROUNDS) }),
+  answer({ limit, ...chosen }, { memory, plan }) {
+    const fragments = selectTables(memory.tables, plan, chosen).map((table) =>
+      roundsOf(table, { limit, status: memory.statusOf(table) }),
+    );
+    return listAnswer(plan.name, "tables", fragments);
+  },
+});
+
+const roundsOf = keepFragments(
+  (table: Table, { limit, status }: { limit: number; status: Status }) => {
+    const { house, game, market, lastRoundAt } = table;
+    const about = JSON.stringify({ house: house.id, game, market, status, last_round_at: lastRoundAt });
+    const newest = table.rounds.slice(0, limit).map(({ json }) => json);
+    return `${about.slice(0, -1)},"rounds":[${newest.join(",")}]}`;
+  },
+  ({ limit, status }) => `${limit} ${status}`,
+);

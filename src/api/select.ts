@@ -1,0 +1,45 @@
+import type { Allowance } from "../callers/caller-store.ts";
+import { ApiError } from "./errors.ts";
+import type { Filters } from "./params.ts";
+import type { Holding, Table } from "./tables.ts";
+
+/**
+ * The tables that a request chooses, in listed order. Filters narrow each other: none at all chooses every table of
+ * the plan, and known ids that no table has together choose nothing. Costs what it chooses, however many tables there are.
+ * @throws ApiError `table_not_found` where a filter names what does not exist, `table_not_in_plan` where it names what
+ * the plan does not include.
+ */
+export function selectTables(holding: Holding, plan: Allowance, { house, game, market }: Filters): readonly Table[] {
+  const asked = [
+    { name: "house", ids: house, tablesBy: holding.byHouse },
+    { name: "game", ids: game, tablesBy: holding.byGame },
+    { name: "market", ids: market, tablesBy: holding.byMarket },
+  ].flatMap(({ name, ids, tablesBy }) =>
+    ids === undefined ? [] : [...new Set(ids)].map((id) => ({ name, id, tables: tablesBy.get(id) })),
+  );
+  const isIncluded = (table: Table) => plan.houses === null || plan.houses.has(table.house.id);
+  for (const { name, id, tables } of asked) {
+    if (tables === undefined) {
+      throw new ApiError("table_not_found", { message: `there is no ${name} ${id}`, details: { [name]: id } });
+    }
+  }
+  for (const { name, id, tables } of asked) {
+    if (tables?.some(isIncluded) !== true) {
+      const message = `the plan ${plan.name} does not include the ${name} ${id}`;
+      throw new ApiError("table_not_in_plan", { message, details: { [name]: id } });
+    }
+  }
+  const [fewest] = [...Map.groupBy(asked, ({ name }) => name).values()]
+    .map((group) => group.flatMap(({ tables }) => tables ?? []))
+    .toSorted((a, b) => a.length - b.length);
+  if (fewest === undefined) return plan.houses === null ? holding.tables : holding.tables.filter(isIncluded);
+  return fewest
+    .filter(
+      (table) =>
+        isIncluded(table) &&
+        (house?.includes(table.house.id) ?? true) &&
+        (game?.includes(table.game) ?? true) &&
+        (market?.includes(table.market) ?? true),
+    )
+    .toSorted((a, b) => a.place - b.place);
+}

@@ -1,0 +1,83 @@
+import type { Queryable } from "../db/client.ts";
+
+/** The channel on which every API process hears that accounts, keys or plans changed. */
+export const CALLERS_CHANNEL = "roundhouse_callers";
+
+/** What a plan allows; null limits are none. */
+export interface Allowance {
+  name: string;
+  dayLimit: bigint | null;
+  monthLimit: bigint | null;
+  dayCeiling: bigint | null;
+  burstPerSecond: number;
+  burst: number;
+  /** The houses whose tables it includes; null = all of them. */
+  houses: ReadonlySet<string> | null;
+}
+
+/** Whoever stands behind a key: may it call, and what may it see. */
+export interface Caller {
+  keyId: bigint;
+  keyName: string;
+  last4: string;
+  accountId: bigint;
+  /** `good`, or the error code of the first thing that is wrong: the key, then the account, then the plan. */
+  standing:
+    | "good"
+    | "revoked_api_key"
+    | "expired_api_key"
+    | "account_suspended"
+    | "email_not_verified"
+    | "plan_expired"
+    | "no_active_plan";
+  /** The plan that holds now; null only where the standing says that there is none. */
+  plan: Allowance | null;
+}
+
+interface CallerRow extends Omit<Caller, "plan">, Omit<Allowance, "name" | "houses"> {
+  planName: string | null;
+  houses: string[] | null;
+}
+
+/** Finds who holds the key with this SHA-256, judged by the database clock; null where nobody does. */
+export async function findCaller(sql: Queryable, sha256: Uint8Array): Promise<Caller | null> {
+  const [row] = await sql<CallerRow[]>`
+    select
+      k.id as "keyId",
+      k.name as "keyName",
+      k.last4,
+      k.account_id as "accountId",
+      case
+        when k.revoked_at <= now() then 'revoked_api_key'
+        when k.expires_at <= now() then 'expired_api_key'
+        when a.suspended_at is not null then 'account_suspended'
+        when a.verified_at is null then 'email_not_verified'
+        when p.name is not null then 'good'
+        when exists (select from entitlements where account_id = a.id and ends_at <= now()) then 'plan_expired'
+        else 'no_active_plan'
+      end as standing,
+      p.name as "planName",
+      p.day_limit as "dayLimit",
+      p.month_limit as "monthLimit",
+      p.day_ceiling as "dayCeiling",
+      p.burst_per_second as "burstPerSecond",
+      p.burst,
+      case when not p.all_houses then array(select house_id from plan_houses where plan = p.name) end as houses
+    from keys k
+    join accounts a on a.id = k.account_id
+    left join lateral (
+      select plan
+      from entitlements
+      where account_id = a.id
+        and starts_at <= now()
+        and (ends_at is null or ends_at > now())
+      order by starts_at desc
+      limit 1
+    ) current on true
+    left join plans p on p.name = current.plan
+    where k.sha256 = ${sha256}`;
+  if (row === undefined) return null;
+  const { keyId, keyName, last4, accountId, standing, planName, houses, ...limits } = row;
+  const plan = planName === null ? null : { name: planName, ...limits, houses: houses && new Set(houses) };
+  return { keyId, keyName, last4, accountId, standing, plan };
+}

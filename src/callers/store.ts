@@ -1,0 +1,215 @@
+import { randomBytes } from "node:crypto";
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import { CALLERS_CHANNEL } from "./caller-store.ts";
+import { checkKey, hashKey, mintKey } from "./key.ts";
+
+/** Enough to rotate and to tell servers apart; quotas are per account, so more keys would not bring more calls. */
+const ACTIVE_KEYS = 5;
+const EMAIL = /^[^@\s]+@[^@\s]+$/;
+const EMAIL_LENGTH = 254;
+
+/** What came of something that a person asked for; the reason says what to do. */
+export type Outcome<Done extends object = object> = ({ ok: true } & Done) | { ok: false; reason: string };
+
+/**
+ * Makes an account, or finds the one that is there: e-mail addresses differ by more than upper and lower case. It counts as
+ * verified, since whoever may use this command vouches for the address.
+ */
+export async function createAccount(sql: Sql, email: string): Promise<Outcome<{ id: bigint; created: boolean }>> {
+  if (!EMAIL.test(email) || email.length > EMAIL_LENGTH) {
+    return { ok: false, reason: `expected an e-mail address such as ann@example.com, got ${JSON.stringify(email)}` };
+  }
+  return sql.begin(async (transaction) => {
+    const [made] = await transaction<{ id: bigint }[]>`
+      insert into accounts (email, verified_at)
+      values (${email}, now())
+      on conflict (lower(email)) do nothing
+      returning id`;
+    if (made !== undefined) return { ok: true, id: made.id, created: true };
+    const [found] = await transaction<{ id: bigint }[]>`
+      update accounts
+      set verified_at = coalesce(verified_at, now())
+      where lower(email) = lower(${email})
+      returning id`;
+    if (found === undefined) throw new Error(`the account ${email} was there and is gone`);
+    await announce(transaction);
+    return { ok: true, id: found.id, created: false };
+  });
+}
+
+/** The new key: this is the only time that its text is known. */
+export interface NewKey {
+  id: bigint;
+  key: string;
+  plan: string;
+}
+
+/**
+ * Makes a key for an account. An account without a plan is given `plan` without end; one that has another plan is
+ * refused, as is a sixth active key. Plans are named in any case.
+ */
+export async function createKey(
+  sql: Sql,
+  { email, plan, name = "default" }: { email: string; plan: string; name?: string },
+): Promise<Outcome<NewKey>> {
+  return sql.begin(async (transaction) => {
+    // the account's row is the lock: two commands at once cannot both make the fifth key
+    const [account] = await transaction<{ id: bigint }[]>`
+      select id
+      from accounts
+      where lower(email) = lower(${email})
+      for no key update`;
+    if (account === undefined) {
+      return { ok: false, reason: `there is no account ${email}; make it with \`roundhouse account create ${email}\`` };
+    }
+    const [{ active } = { active: 0 }] = await transaction<{ active: number }[]>`
+      select count(*)::integer as active
+      from keys
+      where account_id = ${account.id}
+        and revoked_at is null
+        and (expires_at is null or expires_at > now())`;
+    if (active >= ACTIVE_KEYS) {
+      return { ok: false, reason: `${email} has ${active} active keys, the most there may be; revoke one first` };
+    }
+    const granted = await grantPlan(transaction, account.id, plan);
+    if (!granted.ok) return granted;
+    const key = mintKey(randomBytes);
+    const [made] = await transaction<{ id: bigint }[]>`
+      insert into keys (account_id, name, sha256, last4)
+      values (${account.id}, ${name}, ${hashKey(key)}, ${key.slice(-4)})
+      returning id`;
+    if (made === undefined) throw new Error("expected the new key's id, got nothing");
+    await announce(transaction);
+    return { ok: true, id: made.id, key, plan: granted.plan };
+  });
+}
+
+async function grantPlan(sql: Transaction, account: bigint, wanted: string): Promise<Outcome<{ plan: string }>> {
+  const plans = await sql<{ name: string }[]>`
+    select name
+    from plans
+    order by position`;
+  const plan = plans.find(({ name }) => name.toLowerCase() === wanted.toLowerCase())?.name;
+  if (plan === undefined) {
+    const known = plans.map(({ name }) => name).join(", ");
+    return { ok: false, reason: `there is no plan ${JSON.stringify(wanted)}; there are ${known}` };
+  }
+  const [held] = await sql<{ plan: string }[]>`
+    select plan
+    from entitlements
+    where account_id = ${account}
+      and (ends_at is null or ends_at > now())
+    order by starts_at desc
+    limit 1`;
+  if (held === undefined) {
+    await sql`
+      insert into entitlements (account_id, plan)
+      values (${account}, ${plan})`;
+  } else if (held.plan !== plan) {
+    return { ok: false, reason: `the account has the plan ${held.plan}, not ${plan}; make the key for ${held.plan}` };
+  }
+  return { ok: true, plan };
+}
+
+/** A key as it may be shown; times as every surface prints them. */
+export interface ListedKey {
+  id: bigint;
+  account: string;
+  name: string;
+  last4: string;
+  /** `expiring`: it still works and has an end. */
+  state: "active" | "expiring" | "expired" | "revoked";
+  plan: string | null;
+  created_at: string;
+  last_used_at: string | null;
+  expires_at: string | null;
+}
+
+/** All keys, or those of one account, oldest first. */
+export async function listKeys(sql: Queryable, email: string | null = null): Promise<ListedKey[]> {
+  return sql<ListedKey[]>`
+    select
+      k.id,
+      a.email as account,
+      k.name,
+      k.last4,
+      case
+        when k.revoked_at is not null then 'revoked'
+        when k.expires_at <= now() then 'expired'
+        when k.expires_at > now() then 'expiring'
+        else 'active'
+      end as state,
+      (
+        select plan
+        from entitlements
+        where account_id = a.id
+          and starts_at <= now()
+          and (ends_at is null or ends_at > now())
+        order by starts_at desc
+        limit 1
+      ) as plan,
+      utc_text(k.created_at) as created_at,
+      utc_text(k.last_used_at) as last_used_at,
+      utc_text(k.expires_at) as expires_at
+    from keys k
+    join accounts a on a.id = k.account_id
+    where ${email}::text is null
+      or lower(a.email) = lower(${email})
+    order by k.id`;
+}
+
+/**
+ * Revokes a key at once, for every process. `which` is the key itself, its id, or its last four characters; where that
+ * fits several, none is revoked (an id with a zero before it can be nothing else). Revoking twice is fine.
+ */
+export async function revokeKey(sql: Sql, which: string): Promise<Outcome<{ id: bigint; last4: string }>> {
+  return sql.begin(async (transaction) => {
+    const found = await transaction<{ id: bigint; last4: string; account: string }[]>`
+      select k.id, k.last4, a.email as account
+      from keys k
+      join accounts a on a.id = k.account_id
+      where k.sha256 = ${checkKey(which) ? hashKey(which) : null}
+        or k.id = ${/^\d{1,18}$/.test(which) ? which : null}
+        or k.last4 = ${which}
+      order by k.id
+      for no key update of k`;
+    const [key, ...others] = found;
+    if (key === undefined) {
+      const shown = checkKey(which) ? "with this text" : JSON.stringify(which);
+      return { ok: false, reason: `there is no key ${shown}; \`roundhouse key list\` shows the ids of all` };
+    }
+    if (others.length > 0) {
+      const named = found.map(({ id, account, last4 }) => `${id} of ${account} (…${last4})`).join(", ");
+      return {
+        ok: false,
+        reason: `${which} fits ${found.length} keys: ${named}; give the id, as 0${key.id} for the first`,
+      };
+    }
+    await transaction`
+      update keys
+      set revoked_at = coalesce(revoked_at, now())
+      where id = ${key.id}`;
+    await announce(transaction);
+    return { ok: true, id: key.id, last4: key.last4 };
+  });
+}
+
+/** Remembers that keys were used, to the minute and only forward; meant to be called once a minute, not per call. */
+export async function touchKeys(sql: Queryable, ids: readonly bigint[]): Promise<void> {
+  await sql`
+    update keys
+    set last_used_at = date_trunc('minute', now(), 'UTC')
+    where id in (
+      select id
+      from keys
+      where id = any(${ids.map(String)}::bigint[])
+        and (last_used_at is null or last_used_at < date_trunc('minute', now(), 'UTC'))
+      order by id
+      for no key update
+    )`;
+}
+
+/** Makes every API process ask again for what it knows of callers, so that a change holds from the next call on. */
+async function announce(sql: Transaction): Promise<void> {
+  await sql`select pg_notify(${CALLERS_CHANNEL}, '')`;
+}

@@ -1,0 +1,80 @@
+import { Command } from "commander";
+import { createKey, type ListedKey, listKeys, revokeKey } from "../callers/store.ts";
+import { examples, someText } from "./arguments.ts";
+import { paint, print, printJson, printTable, say, shortTime } from "./output.ts";
+import { withDatabase } from "./session.ts";
+
+/** `roundhouse key …`: making, listing and revoking API keys. */
+export function keyCommand(): Command {
+  const command = new Command("key").description("API keys");
+  command
+    .command("create")
+    .description("make a key and print it, once; an account without a plan is given that plan without end")
+    .requiredOption("--account <email>", "whose key it is")
+    .requiredOption("--plan <name>", "the plan it is for")
+    .option("--name <text>", "what the account calls it", someText, "default")
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples("key create --account ann@example.com --plan Pro"))
+    .action((options: { account: string; plan: string; name: string; json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const { account, plan, name, json } = options;
+        const outcome = await createKey(sql, { email: account, plan, name });
+        if (!outcome.ok) throw new Error(outcome.reason);
+        const { id, key } = outcome;
+        if (json) return printJson({ id, key, account, plan: outcome.plan, name });
+        await print(key);
+        say(`key ${id} of ${account}, plan ${outcome.plan}: keep it well, it is not shown again`);
+      }),
+    );
+  command
+    .command("list")
+    .description("all keys, or those of an account; of each only its last four characters are known")
+    .option("--account <email>", "only those of this account")
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("key list", "key list --account ann@example.com --json"))
+    .action(({ account, json }: { account?: string; json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const keys = await listKeys(sql, account ?? null);
+        return json ? printJson(keys) : showKeys(keys);
+      }),
+    );
+  command
+    .command("revoke")
+    .description("revoke a key at once")
+    .argument("<key>", "its id, its last four characters, or the key itself")
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples("key revoke 42", "key revoke x9Qz"))
+    .action((which: string, { json }: { json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const outcome = await revokeKey(sql, which);
+        if (!outcome.ok) throw new Error(outcome.reason);
+        const { id, last4 } = outcome;
+        return json ? printJson({ id, last4, state: "revoked" }) : print(`revoked key ${id} (…${last4})`);
+      }),
+    );
+  return command;
+}
+
+async function showKeys(keys: ListedKey[]): Promise<void> {
+  await printTable(
+    ["id", "account", "name", "key", "state", "plan", "made at", "last used at", "expires at"],
+    keys.map((key) => [
+      key.id,
+      key.account,
+      key.name,
+      `…${key.last4}`,
+      STATES[key.state],
+      key.plan,
+      shortTime(key.created_at),
+      shortTime(key.last_used_at),
+      shortTime(key.expires_at),
+    ]),
+  );
+}
+
+const STATES: Record<ListedKey["state"], string> = {
+  active: paint.green("active"),
+  expiring: paint.yellow("expiring"),
+  expired: paint.red("expired"),
+  revoked: paint.red("revoked"),
+};

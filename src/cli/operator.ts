@@ -1,0 +1,10 @@
+import { userInfo } from "node:os";
+
+/** Who gives the command, for the notes beside a pause: the user of this machine. */
+export function operator(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `user ${process.getuid?.() ?? "unknown"}`; // a container's user may have no name
+  }
+}

@@ -1,0 +1,62 @@
+import { isatty } from "node:tty";
+import Table from "cli-table3";
+import picocolors from "picocolors";
+
+/** Colors for people at a terminal; plain text into a pipe, a file, or with NO_COLOR. */
+export const paint = picocolors.createColors(picocolors.isColorSupported && isatty(1));
+
+/** Talk: one line on stderr, so that stdout holds facts alone. */
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/**
+ * A fact: one line on stdout. Waits until the line is taken, so that a slow reader slows us down instead of filling memory.
+ * @throws the system's error (EPIPE where the reader has gone).
+ */
+export function print(line: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(`${line}\n`, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** Facts for programs: one JSON value on one line. Counts from the database arrive as bigint and are written as numbers. */
+export function printJson(value: unknown): Promise<void> {
+  return print(JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? Number(item) : item)));
+}
+
+/** One cell of a table; null and undefined are shown as a dash. */
+export type Cell = string | number | bigint | boolean | null | undefined;
+
+/** Facts for people: columns without a frame, which a terminal shows well and `awk` reads. */
+export function printTable(head: string[], rows: Cell[][]): Promise<void> {
+  const table = new Table({
+    head: head.map((title) => paint.bold(title)),
+    chars: NO_FRAME,
+    style: { head: [], border: [], "padding-left": 0, "padding-right": 2 },
+  });
+  for (const row of rows) table.push(row.map((cell) => `${cell ?? "-"}`));
+  const lines = table.toString().split("\n");
+  return print(lines.map((line) => line.trimEnd()).join("\n"));
+}
+
+/** A status of a house or table, in its color. */
+export function coloredStatus(status: "live" | "stale" | "offline" | "paused"): string {
+  const color = { live: paint.green, stale: paint.yellow, offline: paint.red, paused: paint.cyan }[status];
+  return color(status);
+}
+
+/** A time to the second: people read it, programs take --json. */
+export function shortTime(time: string | null): string | null {
+  return time === null ? null : `${time.slice(0, 19).replace("T", " ")}Z`;
+}
+
+const NO_FRAME = Object.fromEntries(
+  [
+    ["top", "bottom", "left", "right", "mid", "middle"],
+    ["top-mid", "top-left", "top-right", "bottom-mid", "bottom-left", "bottom-right"],
+    ["left-mid", "mid-mid", "right-mid"],
+  ]
+    .flat()
+    .map((part) => [part, ""]),
+);

@@ -1,0 +1,92 @@
+import { Command, InvalidArgumentError } from "commander";
+import { type ListedPlan, listPlans, type PlanChanges, setPlan } from "../callers/plan-store.ts";
+import { UsageError } from "../errors.ts";
+import { commaList, examples, wholeNumber } from "./arguments.ts";
+import { printJson, printTable } from "./output.ts";
+import { withDatabase } from "./session.ts";
+
+/** `roundhouse plan …`: what callers may buy, and changing it while they call. */
+export function planCommand(): Command {
+  const command = new Command("plan").description("plans: which houses they include and how many calls");
+  command
+    .command("list")
+    .description("all plans")
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("plan list"))
+    .action(({ json }: { json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const plans = await listPlans(sql);
+        return json ? printJson(plans) : showPlans(plans);
+      }),
+    );
+  command
+    .command("set")
+    .description("change a plan, for those who have it too; holds within seconds, without a restart")
+    .argument("<name>", "the plan")
+    .option("--houses <ids>", "the houses it includes, with a comma between, or all", housesOrAll)
+    .option("--day <calls>", "calls a UTC day, or none for no limit", numberOrNone)
+    .option("--month <calls>", "calls a UTC month, or none for no limit", numberOrNone)
+    .option("--rps <calls>", "calls a second that are sustained", wholeNumber(1))
+    .option("--burst <calls>", "calls that may come at once", wholeNumber(1))
+    .option("--price <usd>", "price in USD", price)
+    .option("--days <days>", "how long a purchase lasts", wholeNumber(1))
+    .option("--json", "print a JSON object", false)
+    .addHelpText(
+      "after",
+      examples("plan set Pro --day 200000 --rps 20 --burst 40", "plan set Starter --houses bustabit"),
+    )
+    .action((name: string, { json, ...changes }: GivenChanges) =>
+      withDatabase(async ({ sql }) => {
+        if (Object.keys(changes).length === 0) {
+          throw new UsageError("expected at least one thing to change; `roundhouse plan set --help` lists them");
+        }
+        const { day, month } = changes;
+        const outcome = await setPlan(sql, name, { ...changes, day: limitOf(day), month: limitOf(month) });
+        if (!outcome.ok) throw new Error(outcome.reason);
+        return json ? printJson(outcome.plan) : showPlans([outcome.plan]);
+      }),
+    );
+  return command;
+}
+
+interface GivenChanges extends Omit<PlanChanges, "day" | "month"> {
+  day?: number | "none";
+  month?: number | "none";
+  json: boolean;
+}
+
+/** The parser of arguments takes null for "not given", so that no limit has a word until here. */
+function limitOf(given: number | "none" | undefined): number | null | undefined {
+  return given === "none" ? null : given;
+}
+
+async function showPlans(plans: ListedPlan[]): Promise<void> {
+  await printTable(
+    ["plan", "houses", "calls a day", "calls a month", "a second", "at once", "USD", "days"],
+    plans.map((plan) => [
+      plan.name,
+      plan.houses?.join(", ") ?? "all",
+      plan.day_limit ?? "no limit",
+      plan.month_limit ?? "no limit",
+      plan.burst_per_second,
+      plan.burst,
+      plan.price,
+      plan.days,
+    ]),
+  );
+}
+
+function housesOrAll(text: string): string[] | "all" {
+  return text === "all" ? "all" : commaList(text);
+}
+
+function numberOrNone(text: string): number | "none" {
+  if (text === "none") return text;
+  if (/^\d+$/.test(text)) return wholeNumber(1)(text);
+  throw new InvalidArgumentError("expected a whole number from 1, or none.");
+}
+
+function price(text: string): number {
+  if (/^\d{1,7}(\.\d{1,6})?$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("expected an amount such as 29 or 29.90.");
+}

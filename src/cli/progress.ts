@@ -1,0 +1,34 @@
+import cliProgress from "cli-progress";
+
+/** A bar on stderr for work that takes a while; nothing where stderr is no terminal. */
+export interface Progress {
+  /** Shows how much of how much of the named work is done. */
+  show: (what: string, done: number, of: number) => void;
+  end: () => void;
+}
+
+/** A bar that begins when there is something to show. */
+export function progressBar(): Progress {
+  const isShown = process.stderr.isTTY;
+  const bar = new cliProgress.SingleBar({
+    format: "{what} [{bar}] {percentage} %",
+    stream: process.stderr,
+    clearOnComplete: true,
+    hideCursor: true,
+    barsize: 30,
+  });
+  let isStarted = false;
+  return {
+    show(what, done, of) {
+      if (!isShown || of === 0) return;
+      if (!isStarted) bar.start(of, done, { what });
+      isStarted = true;
+      bar.setTotal(of);
+      bar.update(done, { what });
+    },
+    end() {
+      if (isStarted) bar.stop();
+      isStarted = false;
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import type { Sql } from "../db/client.ts";
+import { UsageError } from "../errors.ts";
+import { listTableNames } from "../rounds/export-store.ts";
+
+const MOST_SUGGESTED = 5;
+
+/**
+ * The table of this name, `house/game/market`.
+ * @throws UsageError listing the names that come nearest, where there is none.
+ */
+export async function findTableByName(sql: Sql, name: string): Promise<{ id: number; name: string }> {
+  const tables = await listTableNames(sql);
+  const found = tables.find((table) => table.name === name);
+  if (found !== undefined) return found;
+  const near = nearest(
+    name,
+    tables.map((table) => table.name),
+  );
+  const expected = name.split("/").length === 3 ? "" : ", expected house/game/market";
+  const advice = near.length === 0 ? "there are none yet" : `the nearest are ${near.join(", ")}`;
+  throw new UsageError(`there is no table ${JSON.stringify(name)}${expected}; ${advice} (\`roundhouse table list\`)`);
+}
+
+/** The names that take the fewest changed letters to get to, fewest first. */
+function nearest(name: string, names: readonly string[]): string[] {
+  return names
+    .map((candidate) => ({ candidate, changes: changesBetween(name, candidate) }))
+    .toSorted((a, b) => a.changes - b.changes)
+    .slice(0, MOST_SUGGESTED)
+    .map(({ candidate }) => candidate);
+}
+
+/** How many letters must be put in, taken out or replaced (Levenshtein's distance). */
+function changesBetween(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, at) => at);
+  for (const [row, letter] of [...from].entries()) {
+    const current = [row + 1];
+    for (const [at, other] of [...to].entries()) {
+      const replaced = (previous[at] ?? 0) + (letter === other ? 0 : 1);
+      current.push(Math.min(replaced, (previous[at + 1] ?? 0) + 1, (current[at] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous.at(-1) ?? 0;
+}

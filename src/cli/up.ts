@@ -1,0 +1,156 @@
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Command } from "commander";
+import { type Api, startApi } from "../api/server.ts";
+import type { Checks } from "../api/health.ts";
+import { type HouseEntry, loadSettings, type Settings } from "../config.ts";
+import { connect } from "../db/client.ts";
+import { migrate } from "../db/migrate.ts";
+import { claimDataDir } from "../embedded/lock.ts";
+import { removeRunFile, writeRunFile } from "../embedded/run-file.ts";
+import { startServers } from "../embedded/servers.ts";
+import { reasonOf } from "../errors.ts";
+import { createLog, type Log } from "../log.ts";
+import { VERSION } from "../version.ts";
+import { examples } from "./arguments.ts";
+import { mintDemoKey } from "./demo-key.ts";
+import { type Life, live } from "./life.ts";
+import { paint, print, printJson, say } from "./output.ts";
+import { readinessChecks } from "./readiness.ts";
+import { reaching } from "./session.ts";
+import { readHousesFile, startWork } from "./work.ts";
+import { WORK_CONNECTIONS } from "./worker.ts";
+
+/** A first poll that takes longer belongs to a house in trouble, and nobody should wait for that. */
+const FIRST_ROUNDS_WITHIN_MS = 5_000;
+
+/** `roundhouse up`, which is `npm start`: everything in one process, on private servers where none are given. */
+export function upCommand(): Command {
+  return new Command("up")
+    .description(
+      "run everything in one process: servers that are not given, schema, demo houses, workers, API and site",
+    )
+    .option("--json", "print one line of JSON when it is ready", false)
+    .addHelpText("after", examples("up", "up --json"))
+    .action(async ({ json }: { json: boolean }) => {
+      const settings = loadSettings();
+      const log = createLog(settings.LOG_LEVEL, process.stderr.isTTY);
+      await live(log, async (life) => {
+        const started = await start(life, settings, log);
+        if (json) await printJson({ event: "ready", url: started.url, api_key: started.key });
+        else await greet(started);
+      });
+    });
+}
+
+/** What a start came to. */
+interface Started {
+  url: string;
+  key: string;
+  houses: HouseEntry[];
+}
+
+async function start(life: Life, settings: Settings, log: Log): Promise<Started> {
+  const startedAt = new Date().toISOString();
+  const { DATA_DIR } = settings;
+  const houses = readHousesFile(settings, log);
+  const release = await claimDataDir(DATA_DIR);
+  life.onStop("the claim on the data folder", release);
+  life.ending.throwIfAborted();
+
+  const { databaseUrl, redisUrl } = await openServers(life, settings);
+  const directUrl = settings.DATABASE_DIRECT_URL ?? databaseUrl;
+  await reaching(directUrl, () => migrate(directUrl, (line) => log.info(line)));
+  life.ending.throwIfAborted();
+  const pooled = settings.DATABASE_DIRECT_URL !== undefined;
+  const workSql = connect(databaseUrl, { name: "worker", max: WORK_CONNECTIONS, pooled });
+  life.onStop("the workers' connections", () => workSql.end({ timeout: 2 }));
+  const apiSql = connect(databaseUrl, { name: "api", pooled });
+  life.onStop("the API's connections", () => apiSql.end({ timeout: 2 }));
+
+  const { workers, demo } = await startWork(life, {
+    settings,
+    houses,
+    queues: undefined,
+    sql: workSql,
+    directUrl,
+    redisUrl,
+    log: quiet(log),
+  });
+  life.ending.throwIfAborted();
+
+  const checks = readinessChecks({ sql: apiSql, directUrl, redisUrl, workers });
+  const api = await startApi({ sql: apiSql, directUrl, settings, log: quiet(log), version: VERSION, checks });
+  life.ending.addEventListener("abort", () => api.draining());
+  life.onStop("the API", () => api.close());
+  life.ending.throwIfAborted();
+
+  const { key, revoke } = await mintDemoKey(apiSql, DATA_DIR);
+  // where the database is gone the next start does it
+  life.onStop("the demo key", () => revoke().catch((error: unknown) => log.debug(`not revoked: ${reasonOf(error)}`)));
+  await writeRunFile(DATA_DIR, {
+    pid: process.pid,
+    started_at: startedAt,
+    version: VERSION,
+    url: api.url,
+    worker_url: null,
+    database_url: databaseUrl,
+    redis_url: redisUrl,
+    demo_house_url: demo.url(),
+    api_key: key,
+  });
+  life.onStop("run.json", () => removeRunFile(DATA_DIR));
+  await firstRounds(api, checks, life.ending);
+  return { url: api.url, key, houses };
+}
+
+async function openServers(life: Life, settings: Settings): Promise<{ databaseUrl: string; redisUrl: string }> {
+  const servers = await startServers({
+    dataDir: settings.DATA_DIR,
+    databaseUrl: settings.DATABASE_URL,
+    redisUrl: settings.REDIS_URL,
+    say,
+  });
+  life.onStop("the private servers", () => servers.stop());
+  servers.onDeath((what, detail) => {
+    const name = { postgres: "PostgreSQL", redis: "Redis" }[what];
+    const [how = ""] = detail.split(";");
+    const log = join(settings.DATA_DIR, `${what}.log`);
+    life.fail(`the private ${name} is gone (${how}; see ${log}); start again: nothing that was stored is lost`);
+  });
+  life.ending.throwIfAborted();
+  return servers;
+}
+
+/** Two lines a second and table would bury what the start prints; with LOG_LEVEL=debug they are all there. */
+function quiet(log: Log): Log {
+  return log.level === "info" ? log.child({}, { level: "warn" }) : log;
+}
+
+/** Waits until what is polled has brought rounds, so that the first call that is pasted finds some of every table. */
+async function firstRounds(api: Api, { polling }: Checks, ending: AbortSignal): Promise<void> {
+  const deadline = performance.now() + FIRST_ROUNDS_WITHIN_MS;
+  while (performance.now() < deadline && !(api.hasRounds() && (await polling.isGood()))) {
+    await delay(50, undefined, { signal: ending });
+  }
+}
+
+async function greet({ url, key, houses }: Started): Promise<void> {
+  const simulated = houses.filter(({ settings }) => settings.simulated && settings.enabled);
+  const demos = houses.filter(({ settings }) => settings.demo && !settings.simulated && settings.enabled);
+  const names = (some: HouseEntry[]) => some.map(({ settings }) => settings.id).join(", ");
+  const lines = [
+    paint.green("Roundhouse is running."),
+    "",
+    `  site      ${paint.bold(url)}`,
+    `  demo key  ${paint.bold(key)}  (all houses; works until this stops)`,
+    "",
+    `  curl -H "X-API-Key: ${key}" ${url}/api/v1/games`,
+    "",
+    ...(demos.length === 0 ? [] : [`  ${names(demos)}: true rounds of the past, played again by a demo house.`]),
+    ...(simulated.length === 0 ? [] : [`  ${names(simulated)}: simulated rounds, with troubles on purpose.`]),
+    "  Look around in another terminal: npx roundhouse table list, house list, queue list, doctor.",
+    "  Ctrl-C stops everything.",
+  ];
+  await print(lines.join("\n"));
+}

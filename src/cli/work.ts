@@ -1,0 +1,115 @@
+import { jobs } from "../../jobs/index.ts";
+import { syncAlerts } from "../alerts/store.ts";
+import { type HouseEntry, loadHouses, type Settings, variablesOf } from "../config.ts";
+import type { Sql } from "../db/client.ts";
+import { createNotifier } from "../db/notifier.ts";
+import { createHouseClient } from "../houses/http.ts";
+import { applyHouses } from "../houses/store.ts";
+import { findOfflineHouses, findUnreadableTables } from "../houses/watch-store.ts";
+import type { Log } from "../log.ts";
+import { startWorkers, type Workers } from "../queue/worker.ts";
+import { expireNotices, refreshStalledNotices, syncProofAlerts } from "../rounds/notices-store.ts";
+import { VERSION } from "../version.ts";
+import { createDemoServer, type DemoServer } from "./demo-server.ts";
+import type { Life } from "./life.ts";
+import { slowPolls } from "./poll-rate.ts";
+
+/** What runs may take to end before they are aborted; with that it all fits well into the 19 s of a stop. */
+const RUNS_END_WITHIN_MS = 5_000;
+
+/** What works on the queues in one process. */
+export interface Work {
+  workers: Workers;
+  demo: DemoServer;
+}
+
+/**
+ * Reads the houses file; a table that is polled too seldom is worth a warning.
+ * @throws UsageError listing every problem of the file.
+ */
+export function readHousesFile(settings: Settings, log: Log): HouseEntry[] {
+  const houses = loadHouses(settings.HOUSES_FILE, variablesOf(), { allowPrivate: settings.ALLOW_PRIVATE_HOUSES });
+  for (const sentence of slowPolls(houses.map((house) => house.settings))) log.warn(sentence);
+  return houses;
+}
+
+/**
+ * Starts the working half of the system: applies the houses, plays the demo ones if nobody else does, and works on the queues. SIGHUP
+ * applies the houses file again; one that is wrong is logged and changes nothing.
+ */
+export async function startWork(
+  life: Life,
+  parts: {
+    settings: Settings;
+    houses: readonly HouseEntry[];
+    queues: readonly string[] | undefined;
+    sql: Sql;
+    directUrl: string;
+    redisUrl: string;
+    log: Log;
+  },
+): Promise<Work> {
+  const { settings, houses, queues, sql, directUrl, redisUrl, log } = parts;
+  const demo = createDemoServer({
+    sql,
+    directUrl,
+    dataDir: settings.DATA_DIR,
+    givenUrl: settings.DEMO_HOUSE_URL,
+    log,
+  });
+  life.onStop("the demo houses", () => demo.close());
+  const apply = async (entries: readonly HouseEntry[]) => {
+    const applied = await applyHouses(sql, entries);
+    await demo.refresh(entries);
+    const left = applied.disabled.length === 0 ? "" : `; no longer polled: ${applied.disabled.join(", ")}`;
+    log.info(`${settings.HOUSES_FILE}: ${applied.houses} houses, ${applied.tables} tables${left}`);
+  };
+  await apply(houses);
+  life.onHangup(async () => apply(readHousesFile(settings, log)));
+  life.ending.throwIfAborted();
+
+  const http = createHouseClient({ version: VERSION });
+  life.onStop("the connections to houses", () => http.close());
+  const notifier = createNotifier(sql, log);
+  life.onStop("announcements", () => notifier.close());
+  const workers = await startWorkers({
+    jobs,
+    queues,
+    sql,
+    directUrl,
+    redisUrl,
+    settings,
+    variables: variablesOf(),
+    http,
+    log,
+    version: VERSION,
+    everyTick: upkeep(settings, log, () => notifier.published()),
+    onFatal: (error) => life.fail(`this process cannot work any more: ${error.message}`),
+  });
+  life.onStop("the workers", () => workers.stop(RUNS_END_WITHIN_MS));
+  return { workers, demo };
+}
+
+/** What the leading worker does every few seconds beside its queues: what nothing but time changes or makes due. */
+function upkeep(settings: Settings, log: Log, published: () => void): ((sql: Sql) => Promise<void>)[] {
+  const tell = (changed: number) => {
+    if (changed > 0) published();
+  };
+  return [
+    async function expire(sql) {
+      tell(await expireNotices(sql));
+    },
+    async function stalled(sql) {
+      tell(await refreshStalledNotices(sql, settings.LIVE_WINDOW_SECONDS));
+    },
+    async function proofs(sql) {
+      await syncProofAlerts(sql, log);
+    },
+    async function offline(sql) {
+      await syncAlerts(sql, log, "house_offline", await findOfflineHouses(sql, settings.LIVE_WINDOW_SECONDS));
+    },
+    async function unreadable(sql) {
+      await syncAlerts(sql, log, "answers_unreadable", await findUnreadableTables(sql));
+    },
+  ];
+}

@@ -1,0 +1,40 @@
+import type Postgres from "postgres";
+import { postgres } from "./driver.ts";
+import { survivingLoss } from "./lost-connection.ts";
+
+/** A pool of connections to PostgreSQL; bigint columns arrive as JavaScript bigint. */
+export type Sql = Postgres.Sql<{ bigint: bigint }>;
+/** One open transaction. */
+export type Transaction = Postgres.TransactionSql<{ bigint: bigint }>;
+/** Either: what a store needs to run a statement. */
+export type Queryable = Sql | Transaction;
+
+/**
+ * Opens a pool. Connections are made when first needed, so a wrong URL shows at the first statement.
+ *
+ * Prepared statements are off where a transaction pooler may stand between (`pooled`), since it would hand the next
+ * statement to another server connection. A statement may take a minute; where `patient`, as long as it needs: filling
+ * a table from a large file is one statement.
+ */
+export function connect(
+  url: string,
+  options: { max?: number; name: string; pooled?: boolean; patient?: boolean },
+): Sql {
+  const sql = postgres(url, {
+    max: options.max ?? 10,
+    types: { bigint: postgres.BigInt },
+    prepare: options.pooled !== true,
+    idle_timeout: 60,
+    connect_timeout: 10,
+    // seconds: a server that comes back is found within one, against up to twenty with the driver's own
+    backoff: (attempt) => Math.min(2 ** attempt / 100, 1),
+    onnotice: () => undefined, // "already exists, skipping" and the like
+    connection: {
+      application_name: `roundhouse ${options.name}`,
+      TimeZone: "UTC",
+      statement_timeout: options.patient === true ? 0 : 60_000,
+      idle_in_transaction_session_timeout: 60_000,
+    },
+  });
+  return survivingLoss(sql);
+}

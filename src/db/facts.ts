@@ -1,0 +1,33 @@
+import { connect, type Sql } from "./client.ts";
+
+/** What a database tells about itself. */
+export interface DatabaseFacts {
+  /** Major version, such as 18. */
+  version: number;
+  versionText: string;
+  connections: number;
+  mostConnections: number;
+}
+
+/** Asks a database about itself. @throws the driver's error where it cannot be reached. */
+export async function readDatabaseFacts(url: string): Promise<DatabaseFacts> {
+  const sql = connect(url, { name: "doctor", max: 1 });
+  try {
+    const [facts] = await sql<DatabaseFacts[]>`
+      select
+        current_setting('server_version_num')::integer / 10000 as version,
+        current_setting('server_version') as "versionText",
+        (select count(*)::integer from pg_stat_activity where backend_type = 'client backend') as connections,
+        current_setting('max_connections')::integer as "mostConnections"`;
+    if (facts === undefined) throw new Error("the database answered with no row");
+    return facts;
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+/** Whether the database answers. @throws the driver's error where it does not. */
+export async function isAnswering(sql: Sql): Promise<boolean> {
+  const rows = await sql`select 1`;
+  return rows.length === 1;
+}

@@ -1,0 +1,97 @@
+import { readdirSync } from "node:fs";
+import { runner } from "node-pg-migrate";
+import pg from "pg";
+import { UsageError } from "../errors.ts";
+
+const SQL_FOLDER = new URL("../../sql", import.meta.url).pathname;
+const HISTORY = "migrations";
+const LOCK = 0x7268_0001; // "rh", 1
+const LOCK_TIMEOUT_MS = 60_000;
+
+/**
+ * Brings a database to the newest schema: each file of sql/ once, in order, all in one transaction per file.
+ *
+ * Any number of processes may call this at once: they queue behind our own advisory lock for up to a minute (the
+ * library's lock throws at once instead). Also makes the day partitions of the next days, so that a fresh database can
+ * take payloads before housekeep ever ran. Needs a session of its own: give the direct URL where a pooler stands between.
+ * @throws UsageError where the database has migrations this version does not know.
+ */
+export async function migrate(databaseUrl: string, say: (line: string) => void = () => undefined): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: "roundhouse migrate" });
+  await client.connect();
+  try {
+    await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    await client.query("select pg_advisory_lock($1)", [LOCK]);
+    await client.query("reset lock_timeout");
+    refuseNewerSchema(await appliedMigrations(client));
+    const applied = await runner({
+      dbClient: client,
+      dir: SQL_FOLDER,
+      direction: "up",
+      migrationsTable: HISTORY,
+      noLock: true,
+      log: () => undefined,
+      logger: { debug: () => undefined, info: () => undefined, warn: say, error: say },
+    });
+    for (const { name } of applied) say(`migrated to ${name}`);
+    await client.query("select make_day_partitions((now() at time zone 'UTC')::date - 1, 5)");
+  } finally {
+    await client.end();
+  }
+}
+
+/** Where a database stands against this version's files. */
+export async function schemaState(databaseUrl: string): Promise<{ pending: string[]; unknown: string[] }> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: "roundhouse migrate" });
+  await client.connect();
+  try {
+    const applied = await appliedMigrations(client);
+    const ours = migrationNames();
+    return {
+      pending: ours.filter((name) => !applied.includes(name)),
+      unknown: applied.filter((name) => !ours.includes(name)),
+    };
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Refuses to go on where the schema is not this version's: older (run migrate) or newer (run a newer version).
+ * @throws UsageError saying which and what to do.
+ */
+export async function requireSchema(databaseUrl: string): Promise<void> {
+  const { pending, unknown } = await schemaState(databaseUrl);
+  refuseUnknown(unknown);
+  if (pending.length > 0) {
+    throw new UsageError(`the database lacks ${pending.join(", ")}; run \`roundhouse migrate\` first`);
+  }
+}
+
+function refuseNewerSchema(applied: string[]): void {
+  const ours = migrationNames();
+  refuseUnknown(applied.filter((name) => !ours.includes(name)));
+}
+
+function refuseUnknown(unknown: string[]): void {
+  if (unknown.length === 0) return;
+  throw new UsageError(
+    `the database is newer than this version: it has ${unknown.join(", ")}; start the version that made it, or a newer one`,
+  );
+}
+
+function migrationNames(): string[] {
+  return readdirSync(SQL_FOLDER)
+    .filter((file) => file.endsWith(".sql"))
+    .map((file) => file.slice(0, -".sql".length))
+    .toSorted();
+}
+
+async function appliedMigrations(client: pg.Client): Promise<string[]> {
+  const { rows: found } = await client.query<{ exists: boolean }>(
+    `select to_regclass('${HISTORY}') is not null as exists`,
+  );
+  if (found[0]?.exists !== true) return [];
+  const { rows } = await client.query<{ name: string }>(`select name from ${HISTORY} order by id`);
+  return rows.map(({ name }) => name);
+}

@@ -1,0 +1,202 @@
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { reasonOf } from "../errors.ts";
+import { dieWithUs, findPrograms, programOf, run } from "./process.ts";
+
+/** A Redis server that answered when asked for its version, and the environment it needs. */
+export interface RedisBinary {
+  command: string;
+  env: Record<string, string>;
+}
+
+/**
+ * Where to look and where to put things: `cacheDir` serves every data folder of this user. `searchPath` is a PATH;
+ * without it, ours.
+ */
+export interface RedisSearch {
+  dataDir: string;
+  cacheDir: string;
+  say: (line: string) => void;
+  searchPath?: string;
+}
+
+/** redis-check-rdb is the server under another name; Debian puts it into redis-tools, which installs no service. */
+const SERVERS = ["redis-server", "valkey-server", "redis-check-rdb"];
+const PACKAGES = ["redis-tools", "liblzf1", "libjemalloc2", "libatomic1"];
+
+/** What a killed fetch left is swept after an hour, when no living one can still be at it. */
+const ABANDONED_MS = 3_600_000;
+
+/**
+ * A Redis server: one that is installed, else Debian's or Ubuntu's own packages, fetched and unpacked into a folder
+ * of ours, which needs no root and installs nothing; apt checks their signatures. Throws, naming what can be done,
+ * where neither is possible.
+ */
+export async function findRedis(search: RedisSearch): Promise<RedisBinary> {
+  const installed = await findInstalled(search);
+  if (installed !== null) return installed;
+  const tools = await findPrograms(["apt-get", "apt-cache", "dpkg-deb"], search.searchPath);
+  if (tools.size < 3) throw new Error(`no redis-server on this machine: ${WAYS_OUT}`);
+  const name = `redis-${await releaseName()}-${process.arch}`;
+  for (const folder of [search.cacheDir, join(search.dataDir, "redis-server")]) {
+    const cached = await tryUnpacked(join(folder, name));
+    if (cached !== null) return cached;
+  }
+  const folder = await firstWritable([search.cacheDir, join(search.dataDir, "redis-server")]);
+  search.say("no redis-server on this machine: fetching Redis (1.3 MB, once) with apt; nothing is installed");
+  const draft = await mkdtemp(join(folder, `${name}.`));
+  try {
+    await fetchPackages(tools, draft);
+    return await keep(draft, join(folder, name));
+  } catch (error) {
+    throw new Error(`no redis-server on this machine, and none could be fetched; ${WAYS_OUT}`, { cause: error });
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+const WAYS_OUT =
+  "install it (brew install redis, apt-get install redis-server), use docker compose up, or set REDIS_URL to a server of your own";
+
+async function findInstalled({ dataDir, searchPath }: RedisSearch): Promise<RedisBinary | null> {
+  const found = await findPrograms(SERVERS, searchPath);
+  for (const name of SERVERS) {
+    const path = found.get(name);
+    if (path === undefined) continue;
+    const command = name === "redis-check-rdb" ? await nameServer(path, join(dataDir, "bin")) : path;
+    if ((await problemOf({ command, env: {} })) === null) return { command, env: {} };
+  }
+  return null;
+}
+
+/** The program decides by its name what it is. */
+async function nameServer(checkRdb: string, folder: string): Promise<string> {
+  const name = join(folder, "redis-server");
+  await mkdir(folder, { recursive: true });
+  await rm(name, { force: true });
+  await symlink(checkRdb, name);
+  return name;
+}
+
+/** Null where the program is a Redis or Valkey server that can run here, otherwise what it said instead. */
+async function problemOf({ command, env }: RedisBinary): Promise<string | null> {
+  const { code, stdout, stderr } = await run({ command, args: ["--version"], env });
+  return code === 0 && /server v=/.test(stdout) ? null : stderr.trim() || stdout.trim() || `exit code ${code}`;
+}
+
+/** Which system the packages are of: libraries of one release need not fit the next. */
+async function releaseName(): Promise<string> {
+  const text = await readFile("/etc/os-release", "utf8").catch(() => "");
+  const field = (name: string) => new RegExp(`^${name}="?([\\w.-]*)"?$`, "m").exec(text)?.[1] ?? "";
+  return `${field("ID") || "linux"}${field("VERSION_ID")}`;
+}
+
+async function unpackedServer(folder: string): Promise<RedisBinary> {
+  const lib = join(folder, "usr", "lib");
+  const triplets = (await readdir(lib)).filter((name) => name.includes("-linux-"));
+  const libraries = [...triplets.map((name) => join(lib, name)), lib];
+  return { command: join(folder, "usr", "bin", "redis-server"), env: { LD_LIBRARY_PATH: libraries.join(":") } };
+}
+
+async function tryUnpacked(folder: string): Promise<RedisBinary | null> {
+  if ((await stat(join(folder, "usr", "lib")).catch(() => null)) === null) return null;
+  const server = await unpackedServer(folder);
+  return (await problemOf(server)) === null ? server : null;
+}
+
+async function firstWritable(folders: string[]): Promise<string> {
+  const problems: unknown[] = [];
+  for (const folder of folders) {
+    try {
+      await mkdir(folder, { recursive: true });
+      await rm(await mkdtemp(join(folder, "probe.")), { recursive: true });
+      await sweep(folder);
+      return folder;
+    } catch (error) {
+      problems.push(error);
+    }
+  }
+  throw new AggregateError(problems, `no folder to keep Redis in: make ${folders.join(" or ")} writable`);
+}
+
+async function sweep(folder: string): Promise<void> {
+  const drafts = (await readdir(folder)).filter((name) => /^redis-.*\.[A-Za-z0-9]{6}$/.test(name));
+  for (const path of drafts.map((name) => join(folder, name))) {
+    const found = await stat(path).catch(() => null);
+    if (found !== null && Date.now() - found.mtimeMs > ABANDONED_MS) await rm(path, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Fetches and unpacks into `draft`, with lists and caches of our own, so that the system's are neither needed nor
+ * touched.
+ */
+async function fetchPackages(tools: ReadonlyMap<string, string>, draft: string): Promise<void> {
+  const apt = join(draft, "apt");
+  for (const folder of ["lists/partial", "cache/archives/partial", "deb"])
+    await mkdir(join(apt, folder), { recursive: true });
+  const settings = [
+    `Dir::State::Lists=${apt}/lists`,
+    `Dir::Cache=${apt}/cache`,
+    "Dir::Cache::pkgcache=",
+    "Dir::Cache::srcpkgcache=",
+    "APT::Sandbox::User=root", // it could not write into our folder as _apt
+    "Debug::NoLocking=1", // the lock is the system's, which we do not touch
+    "Acquire::Languages=none", // descriptions are megabytes
+    "Acquire::http::Timeout=20",
+    "Acquire::https::Timeout=20",
+  ].flatMap((setting) => ["-o", setting]);
+  const wrap = await dieWithUs("TERM");
+  const tool = async (name: string, args: string[]) => {
+    // env, because the words of the answers are read: they must be English.
+    const outcome = await run(
+      programOf([...wrap, "/usr/bin/env", "LC_ALL=C", tools.get(name) ?? name, ...args], { cwd: join(apt, "deb") }),
+      { timeoutMs: 180_000 },
+    );
+    if (outcome.code !== 0) throw new Error(`${name}: ${outcome.stderr.trim().slice(-500) || "took more than 180 s"}`);
+    return outcome.stdout;
+  };
+  // One broken source of many fails the update; what counts is whether the packages come.
+  const update = await tool("apt-get", [...settings, "update"]).then(
+    () => null,
+    (error: Error) => error,
+  );
+  const unpack = async (names: string[]) => {
+    await tool("apt-get", [...settings, "download", ...names]);
+    for (const file of await readdir(join(apt, "deb"))) {
+      await tool("dpkg-deb", ["-x", join(apt, "deb", file), draft]);
+      await rm(join(apt, "deb", file));
+    }
+  };
+  try {
+    await unpack(PACKAGES);
+    await symlink("redis-check-rdb", join(draft, "usr", "bin", "redis-server"));
+    if ((await problemOf(await unpackedServer(draft))) !== null) {
+      // A release or a very small system where it needs more than it did where this was tried. The C library is
+      // always there.
+      const depends = await tool("apt-cache", [...settings, "depends", "--important", "redis-tools"]);
+      const names = [...depends.matchAll(/^ *\|?Depends: (\S+)$/gm)].map((match) => match[1] ?? "");
+      await unpack(names.filter((name) => name.startsWith("lib") && name !== "libc6" && !PACKAGES.includes(name)));
+    }
+  } catch (error) {
+    if (update === null) throw error;
+    throw new Error(`${update.message}; ${reasonOf(error)}`, { cause: error });
+  }
+  await rm(apt, { recursive: true });
+}
+
+/** Puts a complete copy in its place. Another process may have done so meanwhile: then its copy is used. */
+async function keep(draft: string, place: string): Promise<RedisBinary> {
+  const problem = await problemOf(await unpackedServer(draft));
+  if (problem !== null) throw new Error(`the fetched server does not run: ${problem}`);
+  try {
+    await rename(draft, place);
+  } catch {
+    const other = await tryUnpacked(place);
+    if (other !== null) return other;
+    // What is there does not run any more.
+    await rm(place, { recursive: true, force: true });
+    await rename(draft, place);
+  }
+  return unpackedServer(place);
+}

@@ -1,0 +1,105 @@
+import type { Wrong } from "./check-round.ts";
+import { judgeNextColor, type Judgement } from "./judge.ts";
+import type { Band } from "./table-model.ts";
+import type { StoredForecast, StoredScore } from "./verify-store.ts";
+
+/** What was expected and found where the scores of a forecast are not what its round gives; null where they are. */
+export function checkScores(
+  forecast: StoredForecast,
+  scores: readonly StoredScore[],
+  bands: readonly Band[],
+): Wrong | null {
+  const newest = scores.at(-1);
+  if (newest === undefined) {
+    return forecast.open ? null : { expected: "a score, since the forecast is not open", found: "none" };
+  }
+  if (forecast.open) return { expected: "no score, since the forecast is open", found: newest.status };
+  const { target } = forecast;
+  if (target === null) return { expected: "no score, since no round follows the cutoff", found: newest.status };
+  const judge = (targetConflicts: boolean) =>
+    judgeNextColor(
+      {
+        pPpm: forecast.pPpm,
+        basePpm: forecast.basePpm,
+        issuedAtMicros: forecast.issuedAtMicros,
+        targetRequestedAtMicros: target.requestedAtMicros === null ? null : BigInt(target.requestedAtMicros),
+        expectedRoundId: forecast.targetRoundId,
+        targetRoundId: target.roundId,
+        targetColor: target.color,
+        targetAfterGap: target.afterGap,
+        targetConflicts,
+      },
+      bands,
+    );
+  for (const [index, score] of scores.entries()) {
+    // whoever scores applies the conflicts that are known; any score but the newest was made before one was
+    const isNewest = index === scores.length - 1;
+    const wrong = checkRow(forecast, score, index + 1) ?? compare(score, judge(isNewest && target.conflictsApplied));
+    if (wrong !== null) return wrong;
+  }
+  return null;
+}
+
+function checkRow(forecast: StoredForecast, score: StoredScore, rev: number): Wrong | null {
+  return firstDifference(
+    {
+      rev,
+      model: forecast.model,
+      feature: forecast.feature,
+      issued_at: forecast.issuedAt,
+      issue_hour: "the hour of issued_at",
+      target_seq: forecast.target?.seq,
+      target_requested_at: forecast.target?.requestedAt,
+    },
+    {
+      rev: score.rev,
+      model: score.model,
+      feature: score.feature,
+      issued_at: score.issuedAt,
+      issue_hour: score.hourMatches ? "the hour of issued_at" : "another",
+      target_seq: score.targetSeq,
+      target_requested_at: score.targetRequestedAt,
+    },
+  );
+}
+
+function compare(score: StoredScore, { status, score: figures }: Judgement): Wrong | null {
+  return firstDifference(
+    {
+      status,
+      outcome: figures?.outcome,
+      hit: figures?.hit,
+      p: figures?.pPpm,
+      base_p: figures?.basePpm,
+      brier: figures?.brier,
+      brier_base: figures?.brierBase,
+      rps: figures?.rps,
+      rps_base: figures?.rpsBase,
+      ll: figures?.ll,
+      ll_base: figures?.llBase,
+    },
+    {
+      status: score.status,
+      outcome: score.outcome,
+      hit: score.hit,
+      p: score.p,
+      base_p: score.baseP,
+      brier: score.brier,
+      brier_base: score.brierBase,
+      rps: score.rps,
+      rps_base: score.rpsBase,
+      ll: score.ll,
+      ll_base: score.llBase,
+    },
+  );
+}
+
+type Value = string | number | bigint | boolean | null | undefined;
+
+function firstDifference<Name extends string>(expected: Record<Name, Value>, found: Record<Name, Value>): Wrong | null {
+  for (const name of Object.keys(expected) as Name[]) {
+    const [want, have] = [`${expected[name] ?? "none"}`, `${found[name] ?? "none"}`];
+    if (want !== have) return { expected: `${name} ${want}`, found: `${name} ${have}` };
+  }
+  return null;
+}

@@ -1,0 +1,272 @@
+import type { Queryable, Transaction } from "../db/client.ts";
+import type { IssuedForecast } from "./chain.ts";
+import type { Band } from "./table-model.ts";
+
+/** A table that issue-forecasts has locked: what it must learn and whether it may speak of the next round. */
+export interface LockedTable {
+  tableId: number;
+  /** `house/game/market`. */
+  name: string;
+  bands: Band[];
+  /** What the house declares, null where it declares nothing. */
+  edge: number | null;
+  consecutive: boolean;
+  lastSeq: bigint;
+  /** The head of the table's chain of forecasts. */
+  forecastSeq: bigint;
+  forecastHash: string;
+  learnedSeq: bigint;
+  /** The live state and its hash, null before the table has learned anything. */
+  live: { state: Buffer; stateHash: string } | null;
+  /** The newest on-time round, null before the first. */
+  newest: { seq: bigint; roundId: string; historyHash: string } | null;
+  /** The newest on-time round was polled, has no forecast yet, and its pause is not over by the database clock. */
+  mayIssue: boolean;
+}
+
+/** Tables that one transaction locks, so that no round waits long to be taken in. */
+const TABLES_PER_TRANSACTION = 100;
+
+/**
+ * Locks the tables of a house that have something to learn or to say, in id order, at most 100 with ids above
+ * `afterTableId`.
+ *
+ * The lock is the one under which rounds are added: while it is held, nothing can follow the newest round.
+ */
+export async function lockTablesToIssue(
+  tx: Transaction,
+  work: { house: string; model: string; afterTableId: number },
+): Promise<LockedTable[]> {
+  // lock first, read after: the second statement sees what the last holder of each lock committed
+  const locked = await tx<{ id: number }[]>`
+    select t.id
+    from tables t
+    join houses h on h.id = t.house_id
+    left join model_states s on s.table_id = t.id and s.model = ${work.model}
+    left join lateral (${newestOnTime(tx)}) newest on true
+    where t.house_id = ${work.house}
+      and t.id > ${work.afterTableId}
+      and (coalesce(s.learned_seq, 0) < t.last_seq or (${mayIssue(tx, work.model)}))
+    order by t.id
+    limit ${TABLES_PER_TRANSACTION}
+    for no key update of t`;
+  if (locked.length === 0) return [];
+  const rows = await tx<
+    (Omit<LockedTable, "live" | "newest"> & {
+      state: Buffer | null;
+      stateHash: string | null;
+      newestSeq: bigint | null;
+      newestRoundId: string | null;
+      newestHistoryHash: string | null;
+    })[]
+  >`
+    select
+      t.id as "tableId",
+      t.house_id || '/' || t.game || '/' || t.market as name,
+      t.colors as bands,
+      (t.settings ->> 'house_edge')::float8 as edge,
+      t.round_ids = 'consecutive' as consecutive,
+      t.last_seq as "lastSeq",
+      t.forecast_seq as "forecastSeq",
+      t.forecast_hash as "forecastHash",
+      coalesce(s.learned_seq, 0) as "learnedSeq",
+      s.state,
+      s.state_hash as "stateHash",
+      newest.seq as "newestSeq",
+      newest.round_id as "newestRoundId",
+      newest.history_hash as "newestHistoryHash",
+      coalesce(${mayIssue(tx, work.model)}, false) as "mayIssue"
+    from tables t
+    join houses h on h.id = t.house_id
+    left join model_states s on s.table_id = t.id and s.model = ${work.model}
+    left join lateral (${newestOnTime(tx)}) newest on true
+    where t.id = any(${locked.map(({ id }) => id)}::integer[])
+    order by t.id`;
+  return rows.map(({ state, stateHash, newestSeq, newestRoundId, newestHistoryHash, ...table }) => ({
+    ...table,
+    live: state === null || stateHash === null ? null : { state, stateHash },
+    newest:
+      newestSeq === null || newestRoundId === null || newestHistoryHash === null
+        ? null
+        : { seq: newestSeq, roundId: newestRoundId, historyHash: newestHistoryHash },
+  }));
+}
+
+/** Houses with a table that has something to learn or to say: what issue-forecasts may never have been told of. */
+export async function listHousesToIssue(sql: Queryable, model: string): Promise<{ house: string }[]> {
+  return sql<{ house: string }[]>`
+    select t.house_id as house
+    from tables t
+    left join model_states s on s.table_id = t.id and s.model = ${model}
+    where coalesce(s.learned_seq, 0) < t.last_seq
+    union
+    select t.house_id
+    from tables t
+    join houses h on h.id = t.house_id
+    cross join lateral (${newestOnTime(sql)}) newest
+    where t.last_polled_round_at > clock_timestamp() - t.pause_ms * interval '1 millisecond'
+      and ${mayIssue(sql, model)}
+    limit 1000`;
+}
+
+/** The newest on-time round of `t`. */
+function newestOnTime(sql: Queryable) {
+  return sql`
+    select r.seq, r.round_id, r.history_hash, r.source, r.absent_at
+    from rounds r
+    where r.table_id = t.id
+      and not r.late
+    order by r.seq desc
+    limit 1`;
+}
+
+/** May the round after `newest` still be spoken of, and was nothing said yet? The trigger on forecasts looks again. */
+function mayIssue(sql: Queryable, model: string) {
+  return sql`
+    t.enabled
+      and h.enabled
+      and h.paused_at is null
+      and newest.source = 'poll'
+      and newest.absent_at > clock_timestamp() - t.pause_ms * interval '1 millisecond'
+      and not exists (
+        select
+        from forecasts f
+        where f.table_id = t.id
+          and f.model = ${model}
+          and f.feature = 'next_color'
+          and f.cutoff_seq = newest.seq
+      )`;
+}
+
+/** The database's time now, as it is hashed and stored: `2026-11-21T04:00:12.1234560Z`. */
+export async function readClock(tx: Transaction): Promise<string> {
+  const [row] = await tx<{ now: string }[]>`select utc_text(clock_timestamp()) as now`;
+  if (row === undefined) throw new Error("expected the time from the database, got nothing");
+  return row.now;
+}
+
+/** A forecast ready to be stored: what is hashed, and what it hangs on. */
+export interface PreparedForecast extends IssuedForecast {
+  tableId: number;
+  cutoffSeq: bigint;
+  prevHash: string;
+  hash: string;
+}
+
+/** The database's word for a forecast that comes too late; see `refuse_late_forecast`. */
+const TOO_LATE = "RH002";
+
+/**
+ * Inserts forecasts inside a savepoint and moves their tables' chains. False where one of them came too late (a round
+ * is there already, the pause is over, an answer is not read yet): then nothing of this call stands, and everything
+ * else of the transaction does.
+ * @throws the database's error on a forecast that says something untrue of itself, which is a bug.
+ */
+export async function saveForecasts(tx: Transaction, forecasts: readonly PreparedForecast[]): Promise<boolean> {
+  try {
+    await tx.savepoint((inner) => insertForecasts(inner, forecasts));
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === TOO_LATE) return false;
+    throw error;
+  }
+}
+
+async function insertForecasts(tx: Transaction, forecasts: readonly PreparedForecast[]): Promise<void> {
+  const rows = tx.json(forecasts.map(toRow));
+  await tx`
+    with kept as (
+      insert into forecasts (
+        table_id, seq, forecast_id, model, feature, issued_at, issue_hour, cutoff_seq, cutoff_round_id, history_hash,
+        target_round_id, horizon, p_ppm, base_ppm, prev_hash, hash
+      )
+      select
+        table_id, seq, forecast_id, model, feature, issued_at, date_trunc('hour', issued_at, 'UTC'), cutoff_seq,
+        cutoff_round_id, history_hash, target_round_id, horizon, p_ppm, base_ppm, prev_hash, hash
+      from jsonb_to_recordset(${rows}) as x (
+        table_id integer, seq bigint, forecast_id text, model text, feature text, issued_at timestamptz,
+        cutoff_seq bigint, cutoff_round_id text, history_hash text, target_round_id text, horizon integer,
+        p_ppm integer[], base_ppm integer[], prev_hash text, hash text
+      )
+      order by table_id, seq
+      returning table_id, seq, cutoff_seq, issued_at, hash
+    ),
+    head as (
+      select distinct on (table_id) table_id, seq, cutoff_seq, issued_at, hash
+      from kept
+      order by table_id, seq desc
+    )
+    update tables t
+    set
+      forecast_seq = head.seq,
+      forecast_hash = head.hash,
+      first_forecast_at = coalesce(t.first_forecast_at, head.issued_at),
+      first_forecast_after_seq = coalesce(t.first_forecast_after_seq, head.cutoff_seq)
+    from head
+    where t.id = head.table_id`;
+  // a second statement, since the foreign key must see the forecasts
+  await tx`
+    insert into open_forecasts (table_id, seq, model, feature, cutoff_seq, horizon, issue_hour)
+    select f.table_id, f.seq, f.model, f.feature, f.cutoff_seq, f.horizon, f.issue_hour
+    from jsonb_to_recordset(${rows}) as x (table_id integer, seq bigint)
+    join forecasts f on f.table_id = x.table_id and f.seq = x.seq`;
+}
+
+function toRow(forecast: PreparedForecast) {
+  return {
+    table_id: forecast.tableId,
+    seq: String(forecast.seq),
+    forecast_id: forecast.forecastId,
+    model: forecast.model,
+    feature: forecast.feature,
+    issued_at: forecast.issuedAt,
+    cutoff_seq: String(forecast.cutoffSeq),
+    cutoff_round_id: forecast.cutoffRoundId,
+    history_hash: forecast.historyHash,
+    target_round_id: forecast.targetRoundId,
+    horizon: forecast.horizon,
+    p_ppm: [...forecast.pPpm],
+    base_ppm: [...forecast.basePpm],
+    prev_hash: forecast.prevHash,
+    hash: forecast.hash,
+  };
+}
+
+/** What `published_now.forecast` holds: the newest on-time round known, and the forecast after it where there is one. */
+export type PublishedForecast = {
+  cutoff_seq: string;
+  next_color: {
+    forecast_id: string;
+    issued_at: string;
+    after_round_id: string;
+    target_round_id: string | null;
+    model: string;
+    /** By color, in color order, ppm. */
+    p_ppm: [color: string, ppm: number][];
+    base_ppm: [color: string, ppm: number][];
+    hash: string;
+  } | null;
+};
+
+/**
+ * Shows each table's forecast to callers, or that none stands (`next_color` null) after its newest round. A forecast
+ * that stands already after that round stays, and a table that never had one stays without.
+ */
+export async function publishForecasts(
+  tx: Transaction,
+  rows: readonly { tableId: number; forecast: PublishedForecast }[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await tx`
+    update published_now p
+    set
+      forecast = x.forecast,
+      updated_at = clock_timestamp()
+    from jsonb_to_recordset(${tx.json(rows.map(({ tableId, forecast }) => ({ table_id: tableId, forecast })))})
+      as x (table_id integer, forecast jsonb)
+    where p.table_id = x.table_id
+      and (
+        x.forecast -> 'next_color' <> 'null'::jsonb
+        or (p.forecast ->> 'cutoff_seq')::bigint < (x.forecast ->> 'cutoff_seq')::bigint
+      )`;
+}

@@ -1,0 +1,248 @@
+import type { Queryable, Transaction } from "../db/client.ts";
+import type { DueForecast, ScoreStatus } from "./judge.ts";
+import type { NextColorScore } from "./scoring.ts";
+import type { Band } from "./table-model.ts";
+
+/** First key of the advisory locks under which scores of a table are added: "rh", 2. */
+const ACCURACY_LOCK = 0x7268_0002;
+const TABLES_PER_TRANSACTION = 100;
+
+/**
+ * Tables of a house with rounds that score-accuracy has not come to, or with conflicts to apply; in id order, at most
+ * 100 with ids above `afterTableId`.
+ */
+export async function listTablesToScore(
+  sql: Queryable,
+  work: { house: string; afterTableId: number },
+): Promise<number[]> {
+  const rows = await sql<{ id: number }[]>`
+    select t.id
+    from tables t
+    left join accuracy_marks m on m.table_id = t.id
+    where t.house_id = ${work.house}
+      and t.id > ${work.afterTableId}
+      and t.first_forecast_at is not null
+      and (
+        coalesce(m.seq, t.first_forecast_after_seq) < t.last_seq
+        or exists (select from conflicts c where c.table_id = t.id and c.scores_voided_at is null)
+      )
+    order by t.id
+    limit ${TABLES_PER_TRANSACTION}`;
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Takes the accuracy locks of tables, in id order, until the transaction ends. Whoever adds scores holds them, so that
+ * an hour that is summed sees every score.
+ */
+export async function lockAccuracy(tx: Transaction, tableIds: readonly number[]): Promise<void> {
+  const ids = tableIds.toSorted((a, b) => a - b);
+  await tx`select pg_advisory_xact_lock(${ACCURACY_LOCK}::integer, id) from unnest(${ids}::integer[]) as id`;
+}
+
+/** The rounds of a table that score-accuracy comes to now: after one seq, up to and with another. */
+export interface MarkedSpan {
+  tableId: number;
+  afterSeq: bigint;
+  upToSeq: bigint;
+}
+
+/** From each table's mark to its newest round. Needs the accuracy locks. */
+export async function listNewSpans(tx: Transaction, tableIds: readonly number[]): Promise<MarkedSpan[]> {
+  return tx<MarkedSpan[]>`
+    select
+      t.id as "tableId",
+      coalesce(m.seq, t.first_forecast_after_seq) as "afterSeq",
+      t.last_seq as "upToSeq"
+    from tables t
+    left join accuracy_marks m on m.table_id = t.id
+    where t.id = any(${[...tableIds]}::integer[])
+    order by t.id`;
+}
+
+/** Moves the marks of tables to the end of their spans. */
+export async function saveMarks(tx: Transaction, spans: readonly MarkedSpan[]): Promise<void> {
+  const rows = spans.map(({ tableId, upToSeq }) => ({ table_id: tableId, seq: String(upToSeq) }));
+  await tx`
+    insert into accuracy_marks (table_id, seq)
+    select table_id, seq
+    from jsonb_to_recordset(${tx.json(rows)}) as x (table_id integer, seq bigint)
+    on conflict (table_id) do update
+    set seq = excluded.seq`;
+}
+
+/** A forecast whose target has been taken in, with what judging it needs. */
+export interface DueRow extends DueForecast {
+  tableId: number;
+  seq: bigint;
+  model: string;
+  feature: string;
+  issueHour: string;
+  issuedAt: string;
+  bands: Band[];
+  targetSeq: bigint;
+  targetRequestedAt: string | null;
+}
+
+/** Forecasts of these tables that wait for a round which is there by now, oldest first. */
+export async function listDueForecasts(tx: Transaction, tableIds: readonly number[], limit: number): Promise<DueRow[]> {
+  return tx<DueRow[]>`
+    select
+      f.table_id as "tableId",
+      f.seq,
+      f.model,
+      f.feature,
+      utc_text(f.issue_hour) as "issueHour",
+      utc_text(f.issued_at) as "issuedAt",
+      (extract(epoch from f.issued_at) * 1000000)::bigint as "issuedAtMicros",
+      f.target_round_id as "expectedRoundId",
+      f.p_ppm as "pPpm",
+      f.base_ppm as "basePpm",
+      t.colors as bands,
+      target.seq as "targetSeq",
+      target.round_id as "targetRoundId",
+      utc_text(target.requested_at) as "targetRequestedAt",
+      (extract(epoch from target.requested_at) * 1000000)::bigint as "targetRequestedAtMicros",
+      target.color as "targetColor",
+      target.after_gap as "targetAfterGap",
+      exists (
+        select
+        from conflicts c
+        where c.table_id = f.table_id
+          and c.round_id = target.round_id
+      ) as "targetConflicts"
+    from open_forecasts o
+    join forecasts f on f.table_id = o.table_id and f.seq = o.seq
+    join tables t on t.id = o.table_id
+    cross join lateral (
+      select r.seq, r.round_id, r.requested_at, r.color, r.after_gap
+      from rounds r
+      where r.table_id = o.table_id
+        and r.seq > o.cutoff_seq
+        and not r.late
+      order by r.seq
+      limit 1
+    ) target
+    where o.table_id = any(${[...tableIds]}::integer[])
+      and o.feature = 'next_color'
+    order by f.table_id, f.seq
+    limit ${limit}`;
+}
+
+/** A score ready to be stored. */
+export interface NewScore {
+  due: DueRow;
+  status: ScoreStatus;
+  score: NextColorScore | null;
+}
+
+/** Stores first scores and closes their forecasts; a forecast that has a score already keeps it. */
+export async function saveScores(tx: Transaction, scores: readonly NewScore[]): Promise<void> {
+  if (scores.length === 0) return;
+  const rows = scores.map(({ due, status, score }) => ({
+    table_id: due.tableId,
+    forecast_seq: String(due.seq),
+    model: due.model,
+    feature: due.feature,
+    issue_hour: due.issueHour,
+    issued_at: due.issuedAt,
+    status,
+    target_seq: String(due.targetSeq),
+    target_requested_at: due.targetRequestedAt,
+    outcome: score?.outcome ?? null,
+    hit: score?.hit ?? null,
+    p: score?.pPpm ?? null,
+    base_p: score?.basePpm ?? null,
+    brier: score?.brier ?? null,
+    brier_base: score?.brierBase ?? null,
+    rps: score?.rps ?? null,
+    rps_base: score?.rpsBase ?? null,
+    ll: score?.ll ?? null,
+    ll_base: score?.llBase ?? null,
+  }));
+  await tx`
+    with judged as (
+      select *
+      from jsonb_to_recordset(${tx.json(rows)}) as x (
+        table_id integer, forecast_seq bigint, model text, feature text, issue_hour timestamptz, issued_at timestamptz,
+        status text, target_seq bigint, target_requested_at timestamptz, outcome integer, hit boolean, p integer,
+        base_p integer, brier bigint, brier_base bigint, rps bigint, rps_base bigint, ll bigint, ll_base bigint
+      )
+    ),
+    kept as (
+      insert into scores (
+        table_id, forecast_seq, rev, model, feature, issue_hour, issued_at, status, target_seq, target_requested_at,
+        outcome, hit, p, base_p, brier, brier_base, rps, rps_base, ll, ll_base
+      )
+      select
+        table_id, forecast_seq, 1, model, feature, issue_hour, issued_at, status, target_seq, target_requested_at,
+        outcome, hit, p, base_p, brier, brier_base, rps, rps_base, ll, ll_base
+      from judged
+      on conflict (table_id, forecast_seq, rev) do nothing
+    )
+    delete from open_forecasts o
+    using judged
+    where o.table_id = judged.table_id
+      and o.seq = judged.forecast_seq`;
+}
+
+/** An hour of a feature of a table whose sums must be made anew. */
+export interface TouchedHour {
+  tableId: number;
+  model: string;
+  feature: string;
+  hour: string;
+}
+
+/**
+ * Voids the scores of forecasts whose round came with another result since: a score with the next rev, for good.
+ * Returns the hour of each forecast it voided.
+ */
+export async function voidConflicts(tx: Transaction, tableIds: readonly number[]): Promise<TouchedHour[]> {
+  return tx<TouchedHour[]>`
+    with taken as (
+      update conflicts
+      set scores_voided_at = clock_timestamp()
+      where table_id = any(${[...tableIds]}::integer[])
+        and scores_voided_at is null
+      returning table_id, round_id
+    ),
+    newest as (
+      select distinct on (s.table_id, s.forecast_seq) s.*
+      from taken
+      join rounds r on r.table_id = taken.table_id and r.round_id = taken.round_id
+      join scores s on s.table_id = r.table_id and s.target_seq = r.seq
+      order by s.table_id, s.forecast_seq, s.rev desc
+    )
+    insert into scores (
+      table_id, forecast_seq, rev, model, feature, issue_hour, issued_at, status, target_seq, target_requested_at
+    )
+    select
+      table_id, forecast_seq, rev + 1, model, feature, issue_hour, issued_at, 'void_quarantine', target_seq,
+      target_requested_at
+    from newest
+    where status = 'scored'
+    returning table_id as "tableId", model, feature, utc_text(issue_hour) as hour`;
+}
+
+/** Houses with rounds that score-accuracy has not come to, conflicts not applied, or published rows that are due. */
+export async function listHousesToScore(sql: Queryable): Promise<{ house: string }[]> {
+  return sql<{ house: string }[]>`
+    select t.house_id as house
+    from tables t
+    left join accuracy_marks m on m.table_id = t.id
+    where t.first_forecast_at is not null
+      and coalesce(m.seq, t.first_forecast_after_seq) < t.last_seq
+    union
+    select t.house_id
+    from conflicts c
+    join tables t on t.id = c.table_id
+    where c.scores_voided_at is null
+      and t.first_forecast_at is not null
+    union
+    select t.house_id
+    from accuracy_series s
+    join tables t on t.id = s.table_id
+    where s.due_at <= now()
+    limit 1000`;
+}

@@ -1,0 +1,108 @@
+/**
+ * A model state as bytes, exactly: the same state gives the same bytes and the same hash on every machine, so that a
+ * replay anywhere can prove that it arrived at ours.
+ *
+ * Layout: magic `RHS1` (4 bytes), length of the head (uint32), the head (JSON text that names the model), then the
+ * memory as float64; numbers little-endian.
+ */
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { stateOf, type State } from "./k7.ts";
+import { createModel, type Model } from "./model.ts";
+import { K7_1 } from "./parameters.ts";
+
+/** First bytes of every saved state; the digit is the version of this layout. */
+const MAGIC = "RHS1";
+
+/** Bytes before the head: magic and length. */
+const HEAD_AT = 8;
+
+/** The state as bytes, with what its model is, so that it can never be read as another's. */
+export function encodeState(model: Model, state: State): Buffer {
+  const head = Buffer.from(headOf(model), "utf8");
+  const bytes = Buffer.alloc(HEAD_AT + head.length + 8 * state.memory.length);
+  bytes.write(MAGIC, 0, "latin1");
+  bytes.writeUInt32LE(head.length, 4);
+  head.copy(bytes, HEAD_AT);
+  state.memory.forEach((value, i) => bytes.writeDoubleLE(value, HEAD_AT + head.length + 8 * i));
+  return bytes;
+}
+
+/**
+ * The state from its bytes, bit for bit.
+ *
+ * @throws Error if the bytes are no state, are cut or damaged, or belong to a model of another name, bands or edge
+ */
+export function decodeState(model: Model, bytes: Uint8Array): State {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const { head, memoryAt } = readHead(buffer);
+  const expected = headOf(model);
+  if (head !== expected)
+    throw new Error(
+      `expected a state of ${expected}, got one of ${head}; use that model or rebuild the state by calibrate`,
+    );
+  const size = memoryAt + 8 * model.at.length;
+  if (buffer.length !== size)
+    throw new Error(`expected a model state of ${size} bytes, got ${buffer.length}; rebuild it by calibrate`);
+  const memory = Float64Array.from({ length: model.at.length }, (_, i) => buffer.readDoubleLE(memoryAt + 8 * i));
+  if (!memory.every(Number.isFinite))
+    throw new Error("expected finite numbers in a model state, got others; rebuild it by calibrate");
+  return stateOf(model, memory);
+}
+
+/**
+ * The model a saved state belongs to, with the bands and the edge it was made with: a table goes on with these even
+ * where its declared edge has changed since.
+ *
+ * @throws Error if the bytes are no state or name another model than `k7@1`
+ */
+export function modelOfState(bytes: Uint8Array): Model {
+  const { head } = readHead(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  const parsed = headJson.safeParse(head);
+  if (!parsed.success) throw new Error(`expected a state of ${K7_1.name}, got one of ${head}; rebuild it by calibrate`);
+  const { thresholds, edge } = parsed.data;
+  return createModel({ thresholds, edge });
+}
+
+/**
+ * Hash of a state's bytes, hex: what checkpoints and calibrations publish.
+ *
+ * @example
+ * stateHash(new Uint8Array()); // => "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+ */
+export function stateHash(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+const headJson = z
+  .string()
+  .transform((text, context): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      context.addIssue(String(error));
+      return z.NEVER;
+    }
+  })
+  .pipe(
+    z.strictObject({
+      model: z.literal(K7_1.name),
+      thresholds: z.array(z.number()),
+      edge: z.number().nullable(),
+    }),
+  );
+
+function readHead(buffer: Buffer): { head: string; memoryAt: number } {
+  const magic = buffer.toString("latin1", 0, MAGIC.length);
+  if (buffer.length < HEAD_AT || magic !== MAGIC)
+    throw new Error(
+      `expected a model state that begins with ${MAGIC}, got ${JSON.stringify(magic)}; rebuild it by calibrate`,
+    );
+  const memoryAt = HEAD_AT + buffer.readUInt32LE(4);
+  return { head: buffer.toString("utf8", HEAD_AT, memoryAt), memoryAt };
+}
+
+/** The fixed order of the keys makes one text per model. */
+function headOf({ name, thresholds, edge }: Model): string {
+  return JSON.stringify({ model: name, thresholds, edge });
+}

@@ -1,0 +1,50 @@
+import { baseline, forgetContext, learn, probabilities, type State } from "./k7.ts";
+import { createModel, type Model } from "./model.ts";
+import { nextColorPpm } from "./ppm.ts";
+
+/** A band of a table as it is stored: upper end in hundredths, null for the last. */
+export interface Band {
+  name: string;
+  below: number | null;
+}
+
+/** What the model learns of a round. */
+export interface LearnedRound {
+  hundredths: number;
+  color: string;
+  /** Rounds were missing before this one: nobody knows what came last. */
+  afterGap: boolean;
+}
+
+/** The model of a table with these bands. `edge` is what the house declares, null where it declares none. */
+export function modelOf(bands: readonly Band[], edge: number | null): Model {
+  const thresholds = bands.flatMap((band) => (band.below === null ? [] : [band.below]));
+  return createModel({ thresholds, edge });
+}
+
+/**
+ * Learns the on-time rounds of a table, oldest first: the live path and every replay go through here, so that the
+ * same rounds always give the same state.
+ */
+export function learnRounds(model: Model, state: State, bands: readonly Band[], rounds: Iterable<LearnedRound>): void {
+  for (const round of rounds) {
+    if (round.afterGap) forgetContext(model, state);
+    learn(model, state, colorIndex(bands, round.color), round.hundredths >= model.x0Hundredths);
+  }
+}
+
+/** The place of a color among a table's bands. */
+export function colorIndex(bands: readonly Band[], color: string): number {
+  const index = bands.findIndex((band) => band.name === color);
+  if (index === -1) {
+    throw new Error(
+      `expected one of the table's colors ${bands.map((band) => band.name).join(", ")}, got ${color}; the round is damaged`,
+    );
+  }
+  return index;
+}
+
+/** The next color and its baseline as issued, in ppm, lowest band first. */
+export function nextColorOf(model: Model, state: State): { pPpm: number[]; basePpm: number[] } {
+  return { pPpm: nextColorPpm(probabilities(model, state)), basePpm: nextColorPpm(baseline(model, state)) };
+}

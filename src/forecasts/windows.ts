@@ -1,0 +1,107 @@
+/**
+ * Windows: "this color within the next n rounds, with probability p".
+ *
+ * Each expert is asked how likely the color stays away for n rounds as *it* sees the rounds ahead, and the answers are
+ * mixed by weight. 1 − (1 − p)^n of the next round alone would miss by 6 points where rounds depend on each other.
+ *
+ * Indexes run over arrays whose length the model fixes, hence the `!`.
+ */
+import { baseline, probabilities, type State } from "./k7.ts";
+import { EXPERT_COUNT, gapBin, HAZARD, MARKOV, type Model } from "./model.ts";
+import { ppmOf } from "./ppm.ts";
+
+/** The smallest number of rounds that reaches a target, and the probability it really has. */
+export type Window = { rounds: number; pPpm: number };
+
+/** Targets of windows in percent, as in the feature names `window:<color>:<target>`. */
+export const WINDOW_TARGETS = [50, 80, 90] as const;
+
+/** A window longer than this tells nobody anything; a color that rare gets none. */
+export const WINDOW_ROUNDS_MAX = 400;
+
+/**
+ * The windows of one color in the order of `WINDOW_TARGETS`, in one walk; null where 400 rounds stay below the target.
+ *
+ * The stated probability is the one of that many rounds, not the target: with whole rounds no target is met exactly.
+ */
+export function windowsOf(model: Model, state: State, color: number): (Window | null)[] {
+  const found: (Window | null)[] = [null, null, null];
+  let next = 0;
+  depart(model, state, color);
+  for (let n = 1; n <= WINDOW_ROUNDS_MAX; n++) {
+    const p = 1 - step(model, state, color, n);
+    while (p >= WINDOW_TARGETS[next]! / 100) {
+      found[next] = { rounds: n, pPpm: ppmOf(p) };
+      next += 1;
+      if (next === WINDOW_TARGETS.length) return found;
+    }
+  }
+  return found;
+}
+
+/** Probability, not rounded, that the color comes within the next `rounds` rounds as the state sees them now. */
+export function hitProbability(model: Model, state: State, color: number, rounds: number): number {
+  let survival = 1;
+  depart(model, state, color);
+  for (let n = 1; n <= rounds; n++) survival = step(model, state, color, n);
+  return 1 - survival;
+}
+
+/** What the long-run share alone gives a window: 1 − (1 − share)^rounds by repeated multiplication, in ppm. */
+export function windowBaselinePpm(model: Model, state: State, color: number, rounds: number): number {
+  const miss = 1 - baseline(model, state)[color]!;
+  let survival = 1;
+  for (let n = 1; n <= rounds; n++) survival *= miss;
+  return ppmOf(1 - survival);
+}
+
+/** Begin a walk: every expert has survived nothing yet, and M1 stands on the previous color. */
+function depart(model: Model, state: State, color: number): void {
+  if (!Number.isInteger(color) || color < 0 || color >= model.colors)
+    throw new RangeError(`expected a color from 0 to ${model.colors - 1}, got ${color}; check the bands of the table`);
+  probabilities(model, state);
+  state.survivals.fill(1);
+  state.ahead.fill(0);
+  const previous = state.memory[model.at.previous]!;
+  if (previous >= 0) state.ahead[previous] = 1;
+}
+
+/**
+ * The n-th step of a walk: probability that the color has stayed away for n rounds.
+ *
+ * Five experts see the same chance every round. M1 pushes its vector through its matrix with the color absorbing. G
+ * sees the gap grow, for the top color only. Without context M1 and G are LR, here as in `probabilities`.
+ */
+function step(model: Model, state: State, color: number, n: number): number {
+  const { colors, at } = model;
+  const { memory, experts, survivals } = state;
+  const gap = memory[at.gap]!;
+  const hazardGrows = color === colors - 1 && gap >= 0;
+  for (let i = 0; i < EXPERT_COUNT; i++) {
+    if (i === MARKOV && memory[at.previous]! >= 0) {
+      survivals[i] = push(state, colors, color, n);
+    } else {
+      const hazard =
+        i === HAZARD && hazardGrows ? state.hazards[gapBin(model, gap + n - 1)]! : experts[i * colors + color]!;
+      survivals[i]! *= 1 - hazard;
+    }
+  }
+  let survival = 0;
+  for (let i = 0; i < EXPERT_COUNT; i++) survival += memory[at.weights + i]! * survivals[i]!;
+  return survival;
+}
+
+/** One step of M1: the mass that is still away from the color. The two halves of `ahead` take turns. */
+function push(state: State, colors: number, color: number, n: number): number {
+  const { ahead, transitions } = state;
+  const from = n % 2 === 1 ? 0 : colors;
+  const to = colors - from;
+  let mass = 0;
+  for (let k = 0; k < colors; k++) {
+    let reaches = 0;
+    if (k !== color) for (let j = 0; j < colors; j++) reaches += ahead[from + j]! * transitions[j * colors + k]!;
+    ahead[to + k] = reaches;
+    mass += reaches;
+  }
+  return mass;
+}

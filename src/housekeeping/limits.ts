@@ -1,0 +1,28 @@
+/**
+ * How much of what is left over is kept. Rounds, forecasts, scores and conflicts are facts and have no limit.
+ */
+
+/** Days made ahead: a weekend in which nothing runs housekeep loses no answer. */
+export const DAYS_AHEAD = 4;
+/** Sums and failures of polls, for "was it like this last week?". */
+export const POLLS_KEPT_DAYS = 14;
+/** The facts of the meter; their rollups stay. Two months, so that any month can be made anew while it is being billed. */
+export const USAGE_FACTS_KEPT_DAYS = 62;
+/**
+ * Answers of one house kept beyond their day, oldest dropped first: a feed that breaks and answers differently every
+ * 2 s gives 1,800 an hour, so this is more than an hour of the newest, and enough to replay after a fix. A gzipped
+ * page of 50 rounds is 2 to 5 kB; the bytes are for houses that answer with megabytes: fifty such need 3.2 GB.
+ */
+export const KEPT_PER_HOUSE = { rows: 2_000, bytes: 64 << 20 } as const;
+/** Open quarantined items of one table: nobody reads more, and a feed that sends only garbage must not fill the disk. */
+export const OPEN_QUARANTINE_PER_TABLE = 10_000;
+/** What is over and settled: quarantined items a person decided on, closed notices, closed alerts. */
+export const SETTLED_KEPT_DAYS = 90;
+/** Rows deleted or copied in one transaction: some tens of milliseconds, so that nobody waits behind it. */
+export const BATCH = 500;
+/** Batches of one kind in one run; the next hour goes on. */
+export const BATCHES_PER_RUN = 200;
+/** Under this share of free space on the disk of DATA_DIR a person must act. */
+export const LEAST_FREE_SHARE = 0.1;
+/** A lock that is not had within this is given up for this hour, since everybody else queues behind the wait. */
+export const LOCK_TIMEOUT_MS = 1_000;

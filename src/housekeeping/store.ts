@@ -1,0 +1,251 @@
+import type { Queryable, Sql } from "../db/client.ts";
+import {
+  BATCH,
+  BATCHES_PER_RUN,
+  DAYS_AHEAD,
+  KEPT_PER_HOUSE,
+  LOCK_TIMEOUT_MS,
+  OPEN_QUARANTINE_PER_TABLE,
+  POLLS_KEPT_DAYS,
+  SETTLED_KEPT_DAYS,
+  USAGE_FACTS_KEPT_DAYS,
+} from "./limits.ts";
+
+/** A day's part of a table: `day` is its UTC day as 2026-11-21. */
+export interface DayPartition {
+  name: string;
+  parent: string;
+  day: string;
+}
+
+/** Makes the day partitions of yesterday to four days ahead; those that are there stay as they are. */
+export async function makePartitions(sql: Sql): Promise<void> {
+  await sql.begin(async (transaction) => {
+    await transaction`select set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true)`;
+    await transaction`select make_day_partitions((now() at time zone 'UTC')::date - 1, ${DAYS_AHEAD + 2})`;
+  });
+}
+
+/**
+ * Day partitions whose time is over, oldest first: payloads this many hours after the end of their day, sums and
+ * failures of polls after 14 days, the facts of the meter after 62. Half-detached ones of an interrupted run are among them.
+ */
+export async function listOldPartitions(sql: Queryable, payloadHours: number): Promise<DayPartition[]> {
+  return sql<DayPartition[]>`
+    with days as (
+      select
+        part.relname as name,
+        parent.relname as parent,
+        to_date(right(part.relname, 8), 'YYYYMMDD') as day
+      from pg_class part
+      left join pg_inherits i on i.inhrelid = part.oid
+      left join pg_class whole on whole.oid = i.inhparent
+      cross join lateral (select regexp_replace(part.relname, '_[0-9]{8}$', '') as relname) parent
+      where part.relnamespace = 'public'::regnamespace
+        and part.relkind = 'r'
+        and part.relname ~ '^(payloads|polls|poll_failures|usage_facts)_[0-9]{8}$'
+        and (whole.relname is null or whole.relname = parent.relname)
+    )
+    select name, parent, day::text
+    from days
+    where (day + 1)::timestamp at time zone 'UTC' + case parent
+        when 'payloads' then ${payloadHours} * interval '1 hour'
+        when 'usage_facts' then ${USAGE_FACTS_KEPT_DAYS} * interval '1 day'
+        else ${POLLS_KEPT_DAYS} * interval '1 day'
+      end <= clock_timestamp()
+    order by day, name`;
+}
+
+/** Answers of a day that nothing has read yet; their partition must stay. */
+export async function countUnread(sql: Queryable, { name }: DayPartition): Promise<number> {
+  const [row] = await sql<{ unread: number }[]>`
+    select count(*)::integer as unread
+    from ${sql(name)}
+    where state = 'unread'`;
+  return row?.unread ?? 0;
+}
+
+/**
+ * Copies what a person may still want to see of a day of payloads to `payloads_kept`: the answers that could not be
+ * read and those with a quarantined item, of each house the newest up to its limit. Twice is once. Gives the number of
+ * rows copied.
+ */
+export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: AbortSignal): Promise<number> {
+  const wanted = await sql<{ id: string }[]>`
+    select id::text
+    from (
+      select
+        p.id,
+        row_number() over newest as place,
+        sum(length(p.body)) over newest as bytes
+      from ${sql(name)} p
+      join tables t on t.id = p.table_id
+      where p.state = 'refused'
+        or p.quarantined > 0
+        or p.id in (
+          select payload_id
+          from quarantine
+          where state = 'open'
+        )
+      window newest as (partition by t.house_id order by p.received_at desc, p.id desc)
+    ) candidates
+    where place <= ${KEPT_PER_HOUSE.rows}
+      and bytes <= ${KEPT_PER_HOUSE.bytes}
+    order by id`;
+  let kept = 0;
+  for (let at = 0; at < wanted.length; at += BATCH) {
+    signal.throwIfAborted();
+    const ids = wanted.slice(at, at + BATCH).map(({ id }) => id);
+    const rows = await sql`
+      insert into payloads_kept (
+        id, house_id, table_id, kind, requested_at, received_at, previous_requested_at, path, status, content_type,
+        bytes, sha256, body, state, refused_reason
+      )
+      select
+        p.id, t.house_id, p.table_id, p.kind, p.requested_at, p.received_at, p.previous_requested_at, p.path, p.status,
+        p.content_type, p.bytes, p.sha256, p.body, p.state, p.refused_reason
+      from ${sql(name)} p
+      join tables t on t.id = p.table_id
+      where p.id = any(${ids}::bigint[])
+      on conflict (id) do nothing
+      returning id`;
+    kept += rows.length;
+  }
+  return kept;
+}
+
+/** Drops the oldest kept answers of each house above its limits of rows and bytes; gives their number. */
+export async function trimKeptPayloads(sql: Sql, signal: AbortSignal): Promise<number> {
+  return inBatches(signal, async () => {
+    const rows = await sql`
+      delete from payloads_kept
+      where id in (
+        select id
+        from (
+          select
+            id,
+            received_at,
+            row_number() over newest as place,
+            sum(length(body)) over newest as bytes
+          from payloads_kept
+          window newest as (partition by house_id order by received_at desc, id desc)
+        ) ranked
+        where place > ${KEPT_PER_HOUSE.rows}
+          or bytes > ${KEPT_PER_HOUSE.bytes}
+        order by received_at, id
+        limit ${BATCH}
+      )`;
+    return rows.count;
+  });
+}
+
+/**
+ * Takes a partition out and drops it without anybody waiting: detached concurrently first, since dropping it in place
+ * would lock the whole table against readers. One that an interrupted run left half detached is finished.
+ * @throws where a transaction that began before uses the table for longer than the statement timeout of a minute.
+ */
+export async function dropPartition(sql: Sql, { name, parent }: DayPartition): Promise<void> {
+  const [attached] = await sql<{ pending: boolean }[]>`
+    select inhdetachpending as pending
+    from pg_inherits
+    where inhrelid = ${name}::regclass`;
+  if (attached !== undefined) {
+    const how = attached.pending ? "finalize" : "concurrently";
+    await sql.unsafe(`alter table ${quoted(parent)} detach partition ${quoted(name)} ${how}`);
+  }
+  await sql`drop table ${sql(name)}`;
+}
+
+/** Deletes the oldest open quarantined items of tables that have too many; gives the number per table. */
+export async function trimQuarantine(sql: Sql, signal: AbortSignal): Promise<{ table: string; dropped: number }[]> {
+  const full = await sql<{ id: number; table: string; excess: number }[]>`
+    select t.id, t.house_id || '/' || t.game || '/' || t.market as table, q.open - ${OPEN_QUARANTINE_PER_TABLE} as excess
+    from tables t
+    join (
+      select table_id, count(*)::integer as open
+      from quarantine
+      where state = 'open'
+      group by table_id
+    ) q on q.table_id = t.id
+    where q.open > ${OPEN_QUARANTINE_PER_TABLE}
+    order by t.id`;
+  const trimmed: { table: string; dropped: number }[] = [];
+  for (const { id, table, excess } of full) {
+    let left = excess;
+    const dropped = await inBatches(signal, async () => {
+      const rows = await sql`
+        delete from quarantine
+        where id in (
+          select id
+          from quarantine
+          where table_id = ${id}
+            and state = 'open'
+          order by last_seen_at, id
+          limit ${Math.min(left, BATCH)}
+        )`;
+      left -= rows.count;
+      return rows.count;
+    });
+    trimmed.push({ table, dropped });
+  }
+  return trimmed;
+}
+
+/** Deletes what has been settled for 90 days: decided quarantined items, closed notices and closed alerts. */
+export async function pruneSettled(sql: Sql, signal: AbortSignal): Promise<number> {
+  const quarantined = await inBatches(signal, async () => {
+    const rows = await sql`
+      delete from quarantine
+      where id in (
+        select id
+        from quarantine
+        where state <> 'open'
+          and last_seen_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
+        order by id
+        limit ${BATCH}
+      )`;
+    return rows.count;
+  });
+  const notices = await inBatches(signal, async () => {
+    const rows = await sql`
+      delete from notices
+      where id in (
+        select id
+        from notices
+        where closed_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
+        order by id
+        limit ${BATCH}
+      )`;
+    return rows.count;
+  });
+  const alerts = await inBatches(signal, async () => {
+    const rows = await sql`
+      delete from alerts
+      where ctid = any(array(
+        select ctid
+        from alerts
+        where closed_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
+        order by closed_at
+        limit ${BATCH}
+      ))`;
+    return rows.count;
+  });
+  return quarantined + notices + alerts;
+}
+
+/** Repeats a batch until it did less than it may, for a bounded number of times; gives the sum. */
+async function inBatches(signal: AbortSignal, batch: () => Promise<number>): Promise<number> {
+  let sum = 0;
+  for (let done = 0; done < BATCHES_PER_RUN; done += 1) {
+    signal.throwIfAborted();
+    const count = await batch();
+    sum += count;
+    if (count < BATCH) break;
+  }
+  return sum;
+}
+
+/** Names come from the catalog and match a fixed pattern; quoted all the same, since they become part of a statement. */
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

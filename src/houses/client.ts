@@ -1,0 +1,44 @@
+/** One request to a house: everything the client needs, variables already replaced. */
+export interface HouseRequest {
+  house: string;
+  url: string;
+  method: "GET" | "POST";
+  headers: Record<string, string>;
+  body?: string;
+  timeoutMs: number;
+  /** May the address be loopback or private (a house marked `private` with ALLOW_PRIVATE_HOUSES, or the demo's)? */
+  allowPrivate: boolean;
+}
+
+/** Why a request brought no good answer. */
+export type FailureReason =
+  "timeout" | "connection" | "refused_address" | "redirect" | "status" | "too_large" | "not_decodable" | "aborted";
+
+/** What came back. Expected troubles are values, not exceptions. */
+export type HouseAnswer =
+  | {
+      kind: "answer";
+      status: number;
+      contentType: string | null;
+      etag: string | null;
+      lastModified: string | null;
+      /** Decompressed, at most 4 MiB. */
+      body: Buffer;
+      elapsedMs: number;
+    }
+  | { kind: "unchanged"; status: 304; elapsedMs: number }
+  | {
+      kind: "failed";
+      status: number | null;
+      reason: FailureReason;
+      detail: string;
+      /** From Retry-After of a 429 or 503, in milliseconds, clamped to 1 s … 15 min. */
+      retryAfterMs: number | null;
+      elapsedMs: number;
+    };
+
+/** The HTTP client of all houses: one keep-alive agent per house, so that one house's trouble stays its own. */
+export interface HouseClient {
+  fetch(request: HouseRequest, signal: AbortSignal): Promise<HouseAnswer>;
+  close(): Promise<void>;
+}

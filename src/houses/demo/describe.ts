@@ -1,0 +1,30 @@
+import type { Answer } from "./answer.ts";
+import { LAST_GAME } from "./bustabit-v2.ts";
+import { SIMULATED_GAMES } from "./simulated-games.ts";
+
+/** Answers `/`: what is served here, in plain words. */
+export function describeDemoHouse(state: { speed: number; newestGame: number; seed: number }): Answer {
+  const { speed, newestGame, seed } = state;
+  const seconds = (ms: number): string => `${Number((ms / 1000 / speed).toFixed(3))} s`;
+  const games = SIMULATED_GAMES.map(
+    ({ game, edge, pauseMs }) =>
+      `  /simulated/${game}/rounds   edge ${edge}, at least ${seconds(pauseMs)} between two rounds`,
+  );
+  const body = `Two demo houses for Roundhouse. Nobody can bet here.
+
+bustabit: true past rounds
+  /bustabit/rounds?limit=50
+  /bustabit/rounds?before={id}&limit={limit}
+  Games of bustabit's second hash chain, as they were really played from 2018 to 2022, played again: one every
+  ${seconds(1000)}, newest first, each with its hash. The results follow from the hashes and these from the published
+  commitment, so every round can be proven. The newest game now is ${newestGame} of ${LAST_GAME}.
+
+simulated: invented rounds (seed ${seed})
+${games.join("\n")}
+  Every answer says "simulated": true. Results are drawn at random with the edge given. Ids tell nothing about order,
+  older rounds come with ?before={id}&limit={limit}. Once every four minutes each of these goes wrong in one of the
+  games, on purpose: a stretch of rounds is never listed and the list begins anew, a feed answers 503 with Retry-After,
+  a round is listed after newer ones, a round's result changes after it was told, a value is impossible.
+`;
+  return { status: 200, contentType: "text/plain; charset=utf-8", body };
+}

@@ -1,0 +1,53 @@
+import { draw, drawInteger } from "./draw.ts";
+import { SIMULATED_GAMES } from "./simulated-games.ts";
+
+/**
+ * What goes wrong in the simulated house, once each in every cycle of four minutes, in one game of the three:
+ * lost: the rounds that end meanwhile are never listed, and the list begins anew after them;
+ * busy: the feed answers 503 with Retry-After;
+ * late: a round is listed only after newer ones;
+ * conflict: a round is listed, and some seconds later with another result;
+ * impossible: a round is listed with a value that no round can have.
+ *
+ * The cycle is a compromise: short enough that a newcomer sees each kind within five minutes, and then a table has a
+ * trouble about once in two and a half minutes.
+ */
+const KINDS = [
+  { kind: "lost", lastsMs: 28_000 }, // longer than any two ends of rounds lie apart, so that it does lose one
+  { kind: "busy", lastsMs: 5_000 },
+  { kind: "late", lastsMs: 0 },
+  { kind: "conflict", lastsMs: 0 },
+  { kind: "impossible", lastsMs: 0 },
+] as const;
+
+const TURN_MS = 48_000;
+const CYCLE_MS = TURN_MS * KINDS.length;
+/** Each begins 2 to 17 s into its turn, so that it is over within it. */
+const EARLIEST_MS = 2_000;
+const SPREAD_MS = 15_000;
+
+/** One trouble of one game; `late`, `conflict` and `impossible` hit the round being played at `fromMs`. */
+export interface Trouble {
+  kind: (typeof KINDS)[number]["kind"];
+  game: string;
+  fromMs: number;
+  toMs: number;
+}
+
+/** The troubles of a game that touch the simulated times `fromMs` to `toMs`, in their order. */
+export function troublesBetween(seed: number, game: string, fromMs: number, toMs: number): Trouble[] {
+  const troubles: Trouble[] = [];
+  for (let cycle = Math.floor(fromMs / CYCLE_MS); cycle * CYCLE_MS < toMs; cycle += 1) {
+    troubles.push(...KINDS.map((_, turn) => troubleOf(seed, cycle, turn)));
+  }
+  return troubles.filter((one) => one.game === game && one.fromMs < toMs && one.toMs >= fromMs);
+}
+
+function troubleOf(seed: number, cycle: number, turn: number): Trouble {
+  const { kind, lastsMs } = KINDS[turn] ?? KINDS[0];
+  const candidates = SIMULATED_GAMES.filter(({ losesPages }) => kind !== "lost" || losesPages);
+  const chosen = candidates[drawInteger(candidates.length, seed, "trouble", kind, cycle, "game")];
+  const delayMs = Math.floor(draw(seed, "trouble", kind, cycle, "delay") * SPREAD_MS);
+  const fromMs = cycle * CYCLE_MS + turn * TURN_MS + EARLIEST_MS + delayMs;
+  return { kind, game: chosen?.game ?? "", fromMs, toMs: fromMs + lastsMs };
+}

@@ -1,0 +1,99 @@
+import { lookup as resolve, type LookupAddress, type LookupAllOptions } from "node:dns";
+import { BlockList, isIP, type LookupFunction } from "node:net";
+
+/** Thrown into the connection attempt: the address must not be asked. The message says which and why. */
+export class RefusedAddressError extends Error {
+  override name = "RefusedAddressError";
+}
+
+/** IPv4 ranges that are not public: IANA's special-purpose registry, with multicast and the old class E. */
+const NOT_PUBLIC_IPV4 = blockList("ipv4", [
+  ["0.0.0.0", 8], // this network
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10], // carrier-grade NAT
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16], // link-local, and the metadata services of clouds
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24], // documentation
+  ["192.88.99.0", 24], // 6to4 relays
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15], // benchmarks
+  ["198.51.100.0", 24], // documentation
+  ["203.0.113.0", 24], // documentation
+  ["224.0.0.0", 4], // multicast
+  ["240.0.0.0", 4], // reserved, and broadcast
+]);
+
+/**
+ * All of IPv6 that is routed in public. What is outside is refused unlisted: loopback, unspecified, unique local,
+ * link-local, multicast, IPv4 mapped (::ffff:0:0/96) or translated (64:ff9b::/96 and 64:ff9b:1::/48).
+ */
+const PUBLIC_IPV6 = blockList("ipv6", [["2000::", 3]]);
+
+/** Inside it, what is not public or hides an IPv4 address that may not be. */
+const NOT_PUBLIC_IPV6 = blockList("ipv6", [
+  ["2001::", 23], // protocol assignments, Teredo among them
+  ["2001:db8::", 32], // documentation
+  ["2002::", 16], // 6to4
+  ["3fff::", 20], // documentation
+]);
+
+/** Is this address (as text, with or without brackets or a zone) one that anybody on the internet could reach? */
+export function isPublicAddress(address: string): boolean {
+  const bare = address.replaceAll(/^\[|\]$/g, "").replace(/%.*$/s, "");
+  const family = isIP(bare);
+  if (family === 4) return !NOT_PUBLIC_IPV4.check(bare, "ipv4");
+  return family === 6 && PUBLIC_IPV6.check(bare, "ipv6") && !NOT_PUBLIC_IPV6.check(bare, "ipv6");
+}
+
+/**
+ * Why a URL must not be asked, or null where nothing in its text speaks against it. Names are judged when they are
+ * resolved (see {@link guardedLookup}); literal addresses never are, so they are judged here. The URL parser has
+ * already turned spellings such as 0x7f.1 or 2130706433 into 127.0.0.1.
+ */
+export function refuseUrl(url: URL, allowPrivate: boolean): string | null {
+  if (url.protocol !== "https:" && !(allowPrivate && url.protocol === "http:")) {
+    return `${url.protocol}// is refused; expected https`;
+  }
+  if (url.username !== "" || url.password !== "") {
+    return "a URL with a user or password is refused; send them in a header";
+  }
+  if (allowPrivate) return null;
+  if (url.port !== "") return `port ${url.port} is refused; expected 443`;
+  const host = url.hostname.replaceAll(/^\[|\]$/g, "");
+  if (isIP(host) !== 0 && !isPublicAddress(host)) return `${host} is not a public address`;
+  return null;
+}
+
+/**
+ * Resolves a name once for one connection and refuses it where any of its addresses is not public. The connection is
+ * then made to exactly these addresses, so that a name cannot answer differently between the check and the use.
+ */
+export function guardedLookup(lookup: Resolve = resolve): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, []);
+      const refused = addresses.find(({ address }) => !isPublicAddress(address));
+      if (refused !== undefined) {
+        const reason = `${hostname} resolves to ${refused.address}, which is not a public address`;
+        return callback(new RefusedAddressError(reason), []);
+      }
+      const [first] = addresses;
+      if (first === undefined) return callback(new RefusedAddressError(`${hostname} has no address`), []);
+      return options.all === true ? callback(null, addresses) : callback(null, first.address, first.family);
+    });
+  };
+}
+
+type Resolve = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+function blockList(family: "ipv4" | "ipv6", subnets: [network: string, prefix: number][]): BlockList {
+  const list = new BlockList();
+  for (const [network, prefix] of subnets) list.addSubnet(network, prefix, family);
+  return list;
+}

@@ -1,0 +1,37 @@
+import type { HouseRequest } from "./client.ts";
+import type { Adapter } from "./contract.ts";
+import type { HouseSettings, TableSettings } from "./settings.ts";
+
+/** A house as jobs use it: variables replaced and defaults filled in. */
+export interface House {
+  id: string;
+  settings: HouseSettings;
+  /** Where it is asked: base_url of the file, or where the demo runs; null until the demo was started once. */
+  baseUrl: string | null;
+  /** Turns the values of variables in a text back into `${NAME}`, for whatever is stored, logged or shown. */
+  hide(text: string): string;
+}
+
+/** The settings of one of its tables; null where the file no longer has it. */
+export function settingsOf(house: House, table: { game: string; market: string }): TableSettings | null {
+  return house.settings.tables.find(({ game, market }) => game === table.game && market === table.market) ?? null;
+}
+
+/** The request that asks a house what an adapter wants to know; `allowPrivateHouses` is ALLOW_PRIVATE_HOUSES. */
+export function houseRequest(
+  house: House,
+  ask: ReturnType<Adapter["poll"]>,
+  options: { allowPrivateHouses: boolean; timeoutMs?: number; headers?: Record<string, string> },
+): HouseRequest {
+  if (house.baseUrl === null) throw new Error(`the demo house ${house.id} has no address yet; start it first`);
+  const { settings } = house;
+  return {
+    house: house.id,
+    url: house.baseUrl.replace(/\/+$/, "") + ask.path,
+    method: ask.method,
+    headers: { ...ask.headers, ...settings.headers, ...options.headers },
+    ...(ask.body === undefined ? {} : { body: ask.body }),
+    timeoutMs: options.timeoutMs ?? settings.timeout_ms,
+    allowPrivate: settings.demo || (settings.private && options.allowPrivateHouses),
+  };
+}

@@ -1,0 +1,108 @@
+import type { Queryable } from "../db/client.ts";
+
+/**
+ * Houses that we ask and that bring nothing: for the alert "house offline".
+ *
+ * A house is one when it was polled at least `liveWindowSeconds` after its newest polled round (or after it was added,
+ * changed or resumed, whichever is later) and nothing of it waits to be read. Measured by its polls and not by the
+ * clock, so that our own stop is never blamed on a house.
+ */
+export async function findOfflineHouses(
+  sql: Queryable,
+  liveWindowSeconds: number,
+): Promise<{ subject: string; text: string }[]> {
+  const rows = await sql<
+    { house: string; round_at: string | null; last_status: number; last_error: string | null; next: string }[]
+  >`
+    select
+      h.id as house,
+      to_char(newest.round_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') as round_at,
+      latest.last_status,
+      case when latest.last_error_at = latest.last_poll_at then latest.last_error end as last_error,
+      to_char(polled.next at time zone 'UTC', 'HH24:MI:SS') as next
+    from houses h
+    cross join lateral (
+      select max(last_polled_round_at) as round_at
+      from tables
+      where house_id = h.id
+    ) newest
+    cross join lateral (
+      select
+        max(last_poll_at) as poll_at,
+        min(greatest(next_allowed_at, clock_timestamp() + h.poll_every_ms * interval '1 millisecond')) as next
+      from poll_leases
+      where house_id = h.id
+    ) polled
+    cross join lateral (
+      select last_status, last_error, last_error_at, last_poll_at
+      from poll_leases
+      where house_id = h.id
+        and last_poll_at is not null
+      order by last_poll_at desc
+      limit 1
+    ) latest
+    where h.enabled
+      and h.paused_at is null
+      and polled.poll_at >= greatest(newest.round_at, h.created_at, h.updated_at)
+        + ${liveWindowSeconds} * interval '1 second'
+      and exists (
+        select
+        from tables t
+        where t.house_id = h.id
+          and t.enabled
+      )
+      and not exists (
+        select
+        from tables t
+        join payloads p on p.table_id = t.id
+        where t.house_id = h.id
+          and p.state = 'unread'
+      )
+    order by h.id`;
+  return rows.map(({ house, round_at, last_status, last_error, next }) => {
+    const since = round_at === null ? "has not brought a round yet" : `has brought no round since ${round_at} UTC`;
+    const status = last_status === 0 ? "brought no answer" : `was answered with ${last_status}`;
+    const error = last_error === null ? "" : ` (${last_error})`;
+    return {
+      subject: house,
+      text: `the house ${house} ${since}; its newest poll ${status}${error}; it is asked again at ${next} UTC`,
+    };
+  });
+}
+
+/** A broken answer now and then is a matter of its notice; only what lasts longer is one for operators. */
+const UNREADABLE_FOR_SECONDS = 60;
+
+/** Tables whose answers come and cannot be read, and why: for the alert "answers unreadable". */
+export async function findUnreadableTables(sql: Queryable): Promise<{ subject: string; text: string }[]> {
+  const rows = await sql<{ name: string; since: string; reason: string | null; notice: string }[]>`
+    select
+      t.house_id || '/' || t.game || '/' || t.market as name,
+      to_char(n.opened_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') as since,
+      newest.refused_reason as reason,
+      n.text as notice
+    from notices n
+    join tables t on t.id = n.table_id
+    join houses h on h.id = t.house_id
+    left join lateral (
+      select refused_reason
+      from payloads
+      where table_id = t.id
+        and state = 'refused'
+        and received_at >= n.opened_at
+      order by received_at desc
+      limit 1
+    ) newest on true
+    where n.kind = 'format'
+      and n.closed_at is null
+      and n.opened_at < clock_timestamp() - ${UNREADABLE_FOR_SECONDS} * interval '1 second'
+      and t.enabled
+      and h.enabled
+      and h.paused_at is null
+    order by t.id`;
+  return rows.map(({ name, since, reason, notice }) => ({
+    subject: name,
+    text:
+      reason === null ? `${name}: ${notice}` : `the answers of ${name} cannot be read since ${since} UTC: ${reason}`,
+  }));
+}

@@ -1,0 +1,79 @@
+/** Deeper answers are refused unread: no house nests ten levels, and what walks the tree later does so recursively. */
+const DEEPEST = 100;
+
+/**
+ * A number whose digits a JavaScript number does not give back, such as 1.10 or 9007199254740993: it behaves as the
+ * number, and as text and as JSON it is written as it came.
+ */
+export class WireNumber extends Number {
+  readonly #source: string;
+
+  constructor(value: number, source: string) {
+    super(value);
+    this.#source = source;
+  }
+
+  override toString(): string {
+    return this.#source;
+  }
+
+  toJSON(): unknown {
+    return JSON.rawJSON(this.#source);
+  }
+}
+
+declare global {
+  /** What JSON can do since Node 22 and TypeScript's library does not list yet. */
+  interface JSON {
+    rawJSON(text: string): unknown;
+    parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
+  }
+}
+
+/**
+ * Parses JSON so that no digit is lost: numbers come as JavaScript numbers where these say exactly what was sent, else
+ * as boxed numbers (see {@link WireNumber}). The reason is a sentence that says what came instead.
+ */
+export function parseWireJson(text: string): { ok: true; value: unknown } | { ok: false; reason: string } {
+  if (isTooDeep(text)) return { ok: false, reason: `JSON nested deeper than ${DEEPEST} levels` };
+  try {
+    return { ok: true, value: JSON.parse(text, withSource) };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return { ok: false, reason: breaksOff(error.message, text) ? "JSON that breaks off" : "a text that is not JSON" };
+  }
+}
+
+function withSource(_: string, value: unknown, { source }: { source?: string }): unknown {
+  const isLossy = typeof value === "number" && source !== undefined && String(value) !== source;
+  return isLossy ? new WireNumber(value, source) : value;
+}
+
+/** True where the parser wanted more than there was: it stopped at the end of the text, not before it. */
+function breaksOff(message: string, text: string): boolean {
+  const position = /at position (\d+)/.exec(message)?.[1];
+  return /^(?:Unexpected end|Unterminated)/.test(message) || Number(position) >= text.trimEnd().length;
+}
+
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  let inText = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (inText) {
+      if (code === BACKSLASH) at += 1;
+      else if (code === QUOTE) inText = false;
+    } else if (code === QUOTE) inText = true;
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) depth += 1;
+    else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1;
+    if (depth > DEEPEST) return true;
+  }
+  return false;
+}
+
+const BACKSLASH = 0x5c;
+const QUOTE = 0x22;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;

@@ -1,0 +1,74 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Log } from "../log.ts";
+import type { Counts } from "./job.ts";
+
+/** How long an aborted run may take to come to its end before it is left to itself. */
+const ABORT_GRACE_MS = 2_000;
+
+/** How an attempt ended for the queue. */
+type Outcome = { kind: "done"; counts: Counts } | { kind: "failed"; error: unknown } | { kind: "stopped" };
+
+/** The attempts at one job in one process. */
+export interface Attempts {
+  /** Is a run of this key going on, or left to itself and not known to have ended? */
+  isBusy(key: string): boolean;
+  /** Never throws: a failure is an outcome. */
+  make(key: string, work: (signal: AbortSignal) => Promise<Counts>, log: Log, cancelled: AbortSignal): Promise<Outcome>;
+}
+
+/**
+ * Makes attempts end in time: work is aborted when its time is up, when it is cancelled, or when `stop` is aborted.
+ *
+ * An aborted run has two seconds to end by itself. One that ignores its signal ends as failed for the queue all the
+ * same; it cannot be killed, so it keeps its key busy until it ends or for another `timeoutMs`, whichever is sooner.
+ * From then on, and in other processes from the start, two runs of one key can overlap: leases and constraints in
+ * PostgreSQL make that harmless.
+ */
+export function createAttempts({ timeoutMs, stop }: { timeoutMs: number; stop: AbortSignal }): Attempts {
+  const busy = new Map<string, Promise<Outcome>>();
+
+  return {
+    isBusy: (key) => busy.has(key),
+    async make(key, work, log, cancelled) {
+      const late = new AbortController();
+      const timer = setTimeout(() => late.abort(new Error(`took longer than ${timeoutMs} ms`)), timeoutMs);
+      const signal = AbortSignal.any([cancelled, stop, late.signal]);
+      const outcome = outcomeOf(work, signal);
+      const free = () => {
+        if (busy.get(key) === outcome) busy.delete(key);
+      };
+      busy.set(key, outcome);
+      void outcome.then(free);
+      const first = await Promise.race([outcome, aborted(signal)]);
+      clearTimeout(timer);
+      if (first !== "aborted") return first;
+      const second = await Promise.race([outcome, delay(ABORT_GRACE_MS, "ignored" as const, { ref: false })]);
+      if (second === "ignored") {
+        setTimeout(free, timeoutMs).unref();
+        void leave(outcome, log);
+      } else if (second.kind === "done") return second; // it was at its end anyway
+      return stop.aborted ? { kind: "stopped" } : { kind: "failed", error: signal.reason };
+    },
+  };
+}
+
+async function outcomeOf(work: (signal: AbortSignal) => Promise<Counts>, signal: AbortSignal): Promise<Outcome> {
+  try {
+    return { kind: "done", counts: await work(signal) };
+  } catch (error) {
+    return { kind: "failed", error };
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<"aborted"> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+  return "aborted";
+}
+
+async function leave(outcome: Promise<Outcome>, log: Log): Promise<void> {
+  const since = performance.now();
+  log.error("a run ignores that it was aborted and was left to itself; its job must heed the signal it is given");
+  const { kind } = await outcome;
+  const ms = Math.round(performance.now() - since);
+  log.warn({ ms }, `the run that was left to itself has ended after all: ${kind}`);
+}

@@ -1,0 +1,68 @@
+import type { Redis } from "ioredis";
+import type { Sql } from "../db/client.ts";
+import { UsageError } from "../errors.ts";
+
+/** A worker whose clock runs ahead takes every scheduler with it, and leaves them frozen when it stops. */
+const MAX_SKEW_MS = 500;
+const SAMPLES = 3;
+
+/** How far this machine's clock is from a server's: positive where ours is ahead. */
+export interface ClockReading {
+  server: "PostgreSQL" | "Redis";
+  skewMs: number;
+  /** Half of the round trip: the true skew is within this of `skewMs`. */
+  uncertaintyMs: number;
+}
+
+/**
+ * Compares this machine's clock (`now`, milliseconds since 1970) with those of PostgreSQL and Redis. Each answer counts
+ * for the middle of its round trip; of three samples the one with the shortest round trip is kept.
+ */
+export async function readClocks(sql: Sql, redis: Redis, now: () => number): Promise<ClockReading[]> {
+  return [
+    await readClock("PostgreSQL", now, async () => {
+      const [row] = await sql<{ ms: number }[]>`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`;
+      return row?.ms ?? Number.NaN;
+    }),
+    await readClock("Redis", now, async () => {
+      const [seconds, micros] = await redis.time();
+      return Number(seconds) * 1_000 + Number(micros) / 1_000;
+    }),
+  ];
+}
+
+/** What is wrong with this machine's clock, and what to do; null where it is right, or cannot be told to be wrong. */
+export function clockProblem(readings: readonly ClockReading[]): string | null {
+  const wrong = readings.filter(({ skewMs, uncertaintyMs }) => Math.abs(skewMs) - uncertaintyMs > MAX_SKEW_MS);
+  if (wrong.length === 0) return null;
+  const told = wrong.map(({ server, skewMs }) => {
+    return `${Math.round(Math.abs(skewMs))} ms ${skewMs > 0 ? "ahead of" : "behind"} ${server}'s`;
+  });
+  return `the clock of this machine is ${told.join(" and ")}, and ${MAX_SKEW_MS} ms is the most that schedules bear; set the clocks by NTP (chrony or systemd-timesyncd)`;
+}
+
+/**
+ * Refuses to work on a machine whose clock is wrong.
+ * @throws UsageError that says by how much and what to do.
+ */
+export async function requireRightClock(sql: Sql, redis: Redis, now: () => number): Promise<ClockReading[]> {
+  const readings = await readClocks(sql, redis, now);
+  const problem = clockProblem(readings);
+  if (problem !== null) throw new UsageError(problem);
+  return readings;
+}
+
+async function readClock(
+  server: ClockReading["server"],
+  now: () => number,
+  serverTime: () => Promise<number>,
+): Promise<ClockReading> {
+  const samples: ClockReading[] = [];
+  for (let taken = 0; taken < SAMPLES; taken++) {
+    const before = now();
+    const theirs = await serverTime();
+    const after = now();
+    samples.push({ server, skewMs: (before + after) / 2 - theirs, uncertaintyMs: (after - before) / 2 });
+  }
+  return samples.reduce((best, sample) => (sample.uncertaintyMs < best.uncertaintyMs ? sample : best));
+}

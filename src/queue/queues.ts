@@ -1,0 +1,96 @@
+import { Queue, type JobsOptions } from "bullmq";
+import type { Redis } from "ioredis";
+import { UsageError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Job } from "./job.ts";
+import { connectProducer, logQueueTrouble } from "./redis.ts";
+
+/** Events are only looked at while debugging; their streams are the one thing that grows without a reader. */
+const KEPT_EVENTS = 1_000;
+const FAILED_KEPT = { age: 7 * 24 * 3_600, count: 1_000 };
+
+/** The name of the back-off that every worker knows; its delays come from the job's `retry`. */
+export const BACKOFF = "roundhouse";
+
+/** All queues of the system as one process hands out work to them. */
+export interface Queues {
+  readonly jobs: readonly Job<unknown>[];
+  readonly redis: Redis;
+  /**
+   * Adds a run of a job. The same key again before it started changes nothing; while it runs, exactly one more run
+   * with the newest payload follows.
+   * @throws Error where the payload is not valid or Redis is away.
+   */
+  enqueue<Payload>(job: Job<Payload>, payload: Payload): Promise<void>;
+  /** @throws UsageError that lists the queues there are. */
+  get(name: string): Queue;
+  /** Writes the queues' own settings again, after Redis lost its data. */
+  restoreSettings(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens one queue per job, all over one connection.
+ * @throws UsageError where Redis cannot be reached.
+ */
+export async function openQueues(jobs: readonly Job<unknown>[], redisUrl: string, log: Log): Promise<Queues> {
+  const redis = await connectProducer(redisUrl, log);
+  const queues = new Map(jobs.map(({ name }) => [name, openQueue(name, redis, log)]));
+  const get = (name: string): Queue => {
+    const queue = queues.get(name);
+    if (queue !== undefined) return queue;
+    throw new UsageError(`there is no queue ${JSON.stringify(name)}; there are ${[...queues.keys()].join(", ")}`);
+  };
+  return {
+    jobs,
+    redis,
+    get,
+    async enqueue(job, payload) {
+      const { error } = job.payload.safeParse(payload);
+      if (error) throw new Error(`a payload for ${job.name} is not valid: ${problemsOf(error)}`);
+      if (redis.status !== "ready") throw new Error(`Redis is away; ${job.name} was not asked for`);
+      const deduplication = { id: `${job.name}-${job.key(payload)}`, keepLastIfActive: true };
+      await get(job.name).add(job.name, payload, { ...runOptions(job), removeOnFail: FAILED_KEPT, deduplication });
+    },
+    async restoreSettings() {
+      await Promise.all([...queues.values()].map((queue) => queue.getBackend().setQueueMeta(queue.metaValues)));
+    },
+    async close() {
+      await Promise.all([...queues.values()].map((queue) => queue.close()));
+      redis.disconnect();
+    },
+  };
+}
+
+/** Keys of a queue share a hash tag, so that a Redis Cluster keeps them together and spreads the queues. */
+export function prefixOf(queue: string): string {
+  return `{rh-${queue}}`;
+}
+
+/**
+ * How every run of a job is added. Nothing is kept of a good run: what it did is in PostgreSQL and the log, and a kept
+ * job of a scheduler would stop its chain for good (taskforcesh/bullmq#3272).
+ */
+export function runOptions(job: Job<unknown>) {
+  return {
+    attempts: job.retry.attempts,
+    backoff: { type: BACKOFF },
+    removeOnComplete: true,
+    stackTraceLimit: 1,
+  } satisfies JobsOptions;
+}
+
+/** What is wrong with a payload, on one line. */
+export function problemsOf(error: { issues: readonly { path: PropertyKey[]; message: string }[] }): string {
+  return error.issues.map(({ path, message }) => `${path.map(String).join(".") || "payload"}: ${message}`).join("; ");
+}
+
+function openQueue(name: string, redis: Redis, log: Log): Queue {
+  const queue = new Queue(name, {
+    connection: redis,
+    prefix: prefixOf(name),
+    streams: { events: { maxLen: KEPT_EVENTS } },
+  });
+  queue.on("error", logQueueTrouble(log, `queue ${name}`));
+  return queue;
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from "node:crypto";
+import type { Writable } from "node:stream";
+import type { Queryable, Sql } from "../db/client.ts";
+
+/** A row of a file as it came, each field trimmed; null where it is empty or its column is missing. */
+export interface StagedRow {
+  line: number;
+  round_id: string | null;
+  multiplier: string | null;
+  occurred_at: string | null;
+  hash: string | null;
+}
+
+/** Staging tables of imports that were killed are dropped by the next import after this time. */
+const LEFT_OVER_HOURS = 24;
+
+/**
+ * Makes an empty staging table for one import, and drops those that killed imports left. It is unlogged: faster to fill,
+ * and gone after a crash, when it would be useless anyway.
+ */
+export async function createStaging(sql: Sql): Promise<string> {
+  const old = await sql<{ name: string }[]>`
+    select relname as name
+    from pg_class
+    where relname ~ '^import_[0-9]{10}_[0-9a-f]{12}$'
+      and relkind = 'r'
+      and split_part(relname, '_', 2)::bigint
+        < extract(epoch from clock_timestamp() - make_interval(hours => ${LEFT_OVER_HOURS}))`;
+  for (const { name } of old) await dropStaging(sql, name);
+  const [clock] = await sql<
+    { seconds: string }[]
+  >`select floor(extract(epoch from clock_timestamp()))::text as seconds`;
+  const name = `import_${clock?.seconds ?? "0000000000"}_${randomBytes(6).toString("hex")}`;
+  await sql`
+    create unlogged table ${sql(name)} (
+      line integer primary key,
+      round_id text,
+      multiplier text,
+      occurred_at text,
+      hash text
+    )`;
+  return name;
+}
+
+/**
+ * The stream that fills a staging table: rows in PostgreSQL's text format of COPY, with the columns of {@link StagedRow}
+ * in their order.
+ */
+export async function copyToStaging(sql: Sql, staging: string): Promise<Writable> {
+  return sql`copy ${sql(staging)} (line, round_id, multiplier, occurred_at, hash) from stdin`.writable();
+}
+
+/** Drops a staging table; nothing where it is gone. */
+export async function dropStaging(sql: Sql, staging: string): Promise<void> {
+  await sql`drop table if exists ${sql(staging)}`;
+}
+
+/** Staged rows after a line, in the order of the file, at most `limit`. */
+export async function listStaged(
+  sql: Queryable,
+  staging: string,
+  page: { afterLine: number; limit: number },
+): Promise<StagedRow[]> {
+  return sql<StagedRow[]>`
+    select line, round_id, multiplier, occurred_at, hash
+    from ${sql(staging)}
+    where line > ${page.afterLine}
+    order by line
+    limit ${page.limit}`;
+}
+
+/** The staged rows of these lines, in the order asked for. */
+export async function listStagedLines(sql: Queryable, staging: string, lines: readonly number[]): Promise<StagedRow[]> {
+  return sql<StagedRow[]>`
+    select s.line, s.round_id, s.multiplier, s.occurred_at, s.hash
+    from unnest(${[...lines]}::integer[]) with ordinality as asked (line, place)
+    join ${sql(staging)} s on s.line = asked.line
+    order by asked.place`;
+}

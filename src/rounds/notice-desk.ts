@@ -1,0 +1,30 @@
+import type { NoticeChange } from "./notices-store.ts";
+import type { NoticeKind } from "./notices.ts";
+
+/** Collects what becomes of notices in one batch: the last word on each counts, and each keeps when it was opened. */
+export class NoticeDesk {
+  readonly #open: ReadonlyMap<number, ReadonlyMap<NoticeKind, string>>;
+  readonly #changes = new Map<string, NoticeChange>();
+
+  constructor(open: ReadonlyMap<number, ReadonlyMap<NoticeKind, string>>) {
+    this.#open = open;
+  }
+
+  /** Opens a notice at `now`, or rewrites an open one; the sentence is told since when it is open. */
+  set(tableId: number, kind: NoticeKind, now: string, sentence: (since: string) => string): void {
+    const since = this.#open.get(tableId)?.get(kind) ?? this.#changes.get(`${tableId} ${kind}`)?.since ?? now;
+    this.#changes.set(`${tableId} ${kind}`, { tableId, kind, text: sentence(since), since });
+  }
+
+  /** Closes a notice; nothing where none is open. */
+  close(tableId: number, kind: NoticeKind): void {
+    const isOpen = this.#open.get(tableId)?.has(kind) === true;
+    if (isOpen) this.#changes.set(`${tableId} ${kind}`, { tableId, kind, text: null });
+    else this.#changes.delete(`${tableId} ${kind}`);
+  }
+
+  /** What is to be stored. */
+  changes(): NoticeChange[] {
+    return [...this.#changes.values()];
+  }
+}

@@ -1,0 +1,144 @@
+import { multiplierText } from "./round.ts";
+
+/** What a continuity notice is about; at most one of a kind is open for a table. */
+export type NoticeKind =
+  "gap" | "conflict" | "proof" | "stalled" | "stuck" | "format" | "quarantine" | "ids" | "operator";
+
+/** In the order in which open notices are told; the weightiest first. */
+export const NOTICE_ORDER: readonly NoticeKind[] = [
+  "operator",
+  "format",
+  "stalled",
+  "proof",
+  "ids",
+  "stuck",
+  "gap",
+  "conflict",
+  "quarantine",
+];
+
+/** How long a notice stays open after what it tells of was last seen: long enough to be read by who looks once a day. */
+export const NOTICE_HOURS = { givenUpGap: 24, conflict: 24, proof: 24, quarantine: 1 } as const;
+
+/** An answer whose items are refused to at least this part, of at least this many, is in another format. */
+const REFUSED_PART = 0.8;
+const REFUSED_FROM = 5;
+
+/** The gaps of a table that are worth telling of. Times are ISO 8601 UTC. */
+export interface GapFacts {
+  /** With a known range. */
+  ranges: number;
+  missing: bigint;
+  from: bigint | null;
+  to: bigint | null;
+  /** Of unknown size. */
+  unknown: number;
+  since: string;
+  isTrying: boolean;
+  /** Why the newest one was given up. */
+  reason: string | null;
+}
+
+/**
+ * Says what is missing since when, and what is done about it.
+ *
+ * @example
+ * gapSentence({ ranges: 1, missing: 3n, from: 812n, to: 814n, unknown: 0, since: "2026-11-21T04:00:12.1Z", isTrying: true, reason: null }) // => "3 rounds (812 to 814) are missing since 2026-11-21 04:00 UTC; trying to fetch them"
+ */
+export function gapSentence(gaps: GapFacts): string {
+  const one = gaps.ranges === 0 ? false : gaps.missing === 1n && gaps.unknown === 0;
+  const tail = gaps.isTrying
+    ? `; trying to fetch ${one ? "it" : "them"}`
+    : `; ${one ? "it" : "they"} could not be fetched${gaps.reason === null ? "" : `: ${gaps.reason}`}`;
+  return `${missingText(gaps)} missing since ${minuteText(gaps.since)}${tail}`;
+}
+
+function missingText({ ranges, missing, from, to, unknown }: GapFacts): string {
+  if (ranges === 0 || from === null || to === null) {
+    return unknown > 1 ? `an unknown number of rounds in ${unknown} places are` : "an unknown number of rounds are";
+  }
+  const places = ranges > 1 ? ` in ${ranges} gaps` : "";
+  const besides = unknown > 0 ? " and an unknown number besides" : "";
+  if (missing === 1n && from === to) return besides === "" ? `1 round (${from}) is` : `1 round (${from})${besides} are`;
+  if (ranges === 1 && missing < to - from + 1n) {
+    return missing === 1n && besides === ""
+      ? `1 of the rounds ${from} to ${to} is`
+      : `${missing} of the rounds ${from} to ${to}${besides} are`;
+  }
+  return `${missing} rounds${places} (${from} to ${to})${besides} are`;
+}
+
+/** Rounds that came with two results, newest last. */
+export interface ConflictFacts {
+  rounds: number;
+  roundId: string;
+  kept: bigint;
+  other: bigint;
+  since: string;
+}
+
+/** Says which round came twice, with what, and which result was kept. */
+export function conflictSentence({ rounds, roundId, kept, other, since }: ConflictFacts): string {
+  return rounds === 1
+    ? `round ${roundId} came twice with ${multiplierText(kept)} and ${multiplierText(other)} since ${minuteText(since)}; kept the first`
+    : `${rounds} rounds came twice with different results since ${minuteText(since)}; kept the first of each`;
+}
+
+/** Items that are kept apart, newest last. */
+export interface RefusedFacts {
+  items: number;
+  roundId: string | null;
+  reason: string;
+  since: string;
+}
+
+/** Says which rounds fail their proof. */
+export function proofSentence({ items, roundId, reason, since }: RefusedFacts): string {
+  return items === 1
+    ? `round ${roundId ?? "without an id"} failed its fairness proof at ${minuteText(since)} (${reason}); it is kept apart`
+    : `${items} rounds failed their fairness proof since ${minuteText(since)}; they are kept apart`;
+}
+
+/** Says how many items could not be believed; why is for operators, beside each item in quarantine. */
+export function quarantineSentence({ items, roundId, since }: RefusedFacts): string {
+  const which = roundId === null ? "" : ` (round ${roundId})`;
+  return items === 1
+    ? `1 item${which} could not be believed at ${minuteText(since)}; it is kept apart`
+    : `${items} items could not be believed since ${minuteText(since)}; they are kept apart`;
+}
+
+/** Says that the feed repeats one result. */
+export function stuckSentence(stuck: { hundredths: number; roundId: string }, since: string): string {
+  return `the feed repeats ${multiplierText(stuck.hundredths)} since round ${stuck.roundId}, ${minuteText(since)}; the repeats are kept apart until another result comes`;
+}
+
+/** Says that the house seems to count anew. */
+export function idsSentence(ids: { lowest: bigint; highest: bigint }, newest: bigint, since: string): string {
+  return `the house lists rounds ${ids.lowest} to ${ids.highest}, far below the newest known, ${newest}, since ${minuteText(since)}; if it began a new numbering, give the game a new market`;
+}
+
+/** Says that no new round comes although the house is polled. */
+export function stalledSentence(since: string): string {
+  return `no new round came since ${minuteText(since)}`;
+}
+
+/** Says that answers could not be read at all; why is for operators, beside each refused answer. */
+export function unreadableSentence(since: string): string {
+  return `the house's answers cannot be read since ${minuteText(since)}`;
+}
+
+/**
+ * What an answer says about the house's format: a sentence where most of its items were refused, null where most were
+ * good, undefined where there are too few to tell.
+ */
+export function formatSentence(items: number, refused: number, since: string): string | null | undefined {
+  if (items === 0) return undefined;
+  if (refused < items * REFUSED_PART) return null;
+  if (items < REFUSED_FROM) return undefined;
+  return `the house seems to have changed its format since ${minuteText(since)}: ${refused} of the ${items} items of its newest answer cannot be read`;
+}
+
+/** An ISO 8601 UTC time to the minute, as sentences tell it. */
+function minuteText(iso: string): string {
+  return `${iso.slice(0, 16).replace("T", " ")} UTC`;
+}

@@ -1,0 +1,80 @@
+import type { FeedSettings } from "../houses/settings.ts";
+import { numberOf, type KnownRound } from "./round.ts";
+
+/** What the order of an item is told by. */
+export interface Placeable {
+  roundId: string | null;
+  occurredAt: string | null;
+}
+
+/**
+ * The items of one answer in the order in which the rounds were played, oldest first; `items` come as the house sent
+ * them. Where ids count up the numbers tell (items without a number, which have no place, are left out), else the order
+ * of the list, read from the end that is the newest. On a page of history, rounds we do not have are not newer than ours
+ * (`newIsNewer` false), so that their side of the list tells nothing.
+ */
+export function inPlayingOrder<Item extends Placeable>(
+  items: readonly Item[],
+  table: { roundIds: "consecutive" | "opaque"; feedOrder: FeedSettings["order"] },
+  known: ReadonlyMap<string, KnownRound>,
+  options: { newIsNewer: boolean } = { newIsNewer: true },
+): Item[] {
+  if (table.roundIds === "opaque") {
+    const direction = table.feedOrder === "auto" ? directionOf(items, known, options) : table.feedOrder;
+    return direction === "newest_first" ? items.toReversed() : [...items];
+  }
+  return items
+    .flatMap((item) => {
+      const number = item.roundId === null ? null : numberOf(item.roundId);
+      return number === null ? [] : [{ item, number }];
+    })
+    .toSorted((a, b) => (a.number < b.number ? -1 : a.number > b.number ? 1 : 0))
+    .map(({ item }) => item);
+}
+
+/**
+ * Which end of a list is the newest, by the best evidence there is: rounds that earlier answers brought one after the
+ * other, else the house's times, else the side on which the new rounds stand. Newest first is what nearly all houses do.
+ *
+ * Two rounds of the same earlier answer prove nothing: if that one was read the wrong way round, they would repeat it.
+ */
+function directionOf(
+  items: readonly Placeable[],
+  known: ReadonlyMap<string, KnownRound>,
+  { newIsNewer }: { newIsNewer: boolean },
+): "newest_first" | "newest_last" {
+  const rises = risesBySeq(items, known) || risesByTime(items) || (newIsNewer ? risesTowardsNew(items, known) : 0);
+  return rises > 0 ? "newest_last" : "newest_first";
+}
+
+/** Neighbours that rise minus those that fall; late rounds got their seq out of turn. */
+function risesBySeq(items: readonly Placeable[], known: ReadonlyMap<string, KnownRound>): number {
+  const rounds = items.flatMap(({ roundId }) => {
+    const round = roundId === null ? undefined : known.get(roundId);
+    return round === undefined || round.late ? [] : [round];
+  });
+  return balance(rounds, (a, b) => (a.payloadId === b.payloadId ? 0 : a.seq < b.seq ? 1 : -1));
+}
+
+function risesByTime(items: readonly Placeable[]): number {
+  const times = items.flatMap(({ occurredAt }) => (occurredAt === null ? [] : [Date.parse(occurredAt)]));
+  return balance(times, (a, b) => Math.sign(b - a));
+}
+
+/** New rounds with a known one before them in the list minus those with a known one after them. */
+function risesTowardsNew(items: readonly Placeable[], known: ReadonlyMap<string, KnownRound>): number {
+  const isKnown = items.map(({ roundId }) => roundId !== null && known.has(roundId));
+  const first = isKnown.indexOf(true);
+  const last = isKnown.lastIndexOf(true);
+  if (first === -1) return 0;
+  return items.length - 1 - last - first;
+}
+
+function balance<Value>(values: readonly Value[], compare: (a: Value, b: Value) => number): number {
+  let sum = 0;
+  for (const [index, value] of values.entries()) {
+    const before = values[index - 1];
+    if (index > 0 && before !== undefined) sum += compare(before, value);
+  }
+  return sum;
+}

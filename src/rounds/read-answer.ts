@@ -1,0 +1,51 @@
+import { hash } from "node:crypto";
+import { gunzipSync } from "node:zlib";
+import { isConnectionTrouble } from "../db/trouble.ts";
+import { codeOf, reasonOf } from "../errors.ts";
+import { adapters } from "../houses/adapters/index.ts";
+import type { HouseItem } from "../houses/contract.ts";
+import { excerpt } from "../houses/excerpt.ts";
+import { settingsOf, type House } from "../houses/house.ts";
+import type { TableSettings } from "../houses/settings.ts";
+
+/** An answer as its adapter understands it, or why it cannot be read. */
+export type ReadAnswer = { ok: true; items: HouseItem[]; settings: TableSettings } | { ok: false; reason: string };
+
+/** Nothing of this kind was played earlier: pages of history are believed from here on. */
+const OLDEST = "2010-01-01T00:00:00Z";
+
+/**
+ * Reads a stored answer with the adapter of its table. Never throws: what our own code fails on is a reason too, so that
+ * one answer never keeps others waiting, and it can be read again when the code is better. `now` (ISO 8601) is when the
+ * answer arrived; the same answer is read in the same way whenever that happens.
+ */
+export function readAnswer(
+  house: House,
+  table: { name: string; game: string; market: string },
+  answer: { body: Buffer; sha256: string; now: string; kind: "poll" | "history" },
+): ReadAnswer {
+  const settings = settingsOf(house, table);
+  if (settings === null) {
+    const reason = `${table.name} is not in the houses file any more; put it back and read this answer again`;
+    return { ok: false, reason };
+  }
+  try {
+    const body = gunzipSync(answer.body);
+    if (hash("sha256", body) !== answer.sha256) return { ok: false, reason: "the stored answer is not what arrived" };
+    const options = answer.kind === "history" ? { oldest: OLDEST } : {};
+    const read = adapters[settings.adapter].read(settings.feed, body, answer.now, options);
+    return read.ok ? { ...read, settings } : { ok: false, reason: house.hide(read.reason) };
+  } catch (error) {
+    return { ok: false, reason: ownFault(error) };
+  }
+}
+
+/** The reason why an answer is refused that our own code failed on. */
+export function ownFault(error: unknown): string {
+  return `our own code failed on this answer, which can be read again when that is mended: ${excerpt(reasonOf(error), 300)}`;
+}
+
+/** True where storing an answer again would fail again: it was no connection, deadlock, limit, stop or full disk. */
+export function isOwnFault(error: unknown): boolean {
+  return !isConnectionTrouble(error) && !/^(?:40|53|55|57|58)|^ABORT_ERR$/.test(codeOf(error));
+}

@@ -1,0 +1,421 @@
+import { hash } from "node:crypto";
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import type { ProvenPoint } from "../houses/fairness/prove.ts";
+import type { Color } from "./colors.ts";
+import type { Conflict, KnownRound, RefusedItem, RoundSource, TableState, TakenRound } from "./round.ts";
+import { statusOf, type Status } from "../houses/status.ts";
+import type { HeldBack } from "./take-in.ts";
+
+/** A table as it is held while rounds are added: its name, its state, and the newest round that is proven. */
+export interface LockedTable {
+  id: number;
+  name: string;
+  game: string;
+  market: string;
+  isEmpty: boolean;
+  state: Omit<TableState, "feedOrder">;
+  anchor: StoredAnchor | null;
+}
+
+/** A proven round, and the hash of the fairness settings it was proven with. */
+export interface StoredAnchor extends ProvenPoint {
+  of: string;
+}
+
+interface TableRow {
+  id: number;
+  name: string;
+  game: string;
+  market: string;
+  round_ids: "consecutive" | "opaque";
+  colors: Color[];
+  last_seq: bigint;
+  history_hash: string;
+  newest_round_id: string | null;
+  newest_number: bigint | null;
+  newest_occurred_at: string | null;
+  same_hundredths: bigint | null;
+  same_count: number;
+  proof_number: bigint | null;
+  proof_hash: string | null;
+  proof_of: string | null;
+}
+
+/** Tables as they are now, without a lock: to prepare with. */
+export async function listTableStates(sql: Queryable, ids: readonly number[]): Promise<LockedTable[]> {
+  const rows = await sql<TableRow[]>`
+    select ${columnsOfTable(sql)}
+    from tables t
+    where id = any(${[...ids]}::integer[])
+    order by id`;
+  return rows.map(asLocked);
+}
+
+/** Takes the locks under which rounds are added, in id order, which is how nobody waits in a circle. */
+export async function lockTables(sql: Transaction, ids: readonly number[]): Promise<LockedTable[]> {
+  const rows = await sql<TableRow[]>`
+    select ${columnsOfTable(sql)}
+    from tables t
+    where id = any(${[...ids]}::integer[])
+    order by id
+    for no key update`;
+  return rows.map(asLocked);
+}
+
+function columnsOfTable(sql: Queryable) {
+  return sql`
+    id,
+    house_id || '/' || game || '/' || market as name,
+    game,
+    market,
+    round_ids,
+    colors,
+    last_seq,
+    history_hash,
+    newest_round_id,
+    newest_number,
+    utc_text(newest_occurred_at) as newest_occurred_at,
+    same_hundredths,
+    same_count,
+    proof_number,
+    proof_hash,
+    proof_of`;
+}
+
+function asLocked(row: TableRow): LockedTable {
+  const { proof_number: number, proof_hash: proofHash, proof_of: of } = row;
+  return {
+    id: row.id,
+    name: row.name,
+    game: row.game,
+    market: row.market,
+    isEmpty: row.last_seq === 0n,
+    state: {
+      roundIds: row.round_ids,
+      colors: row.colors,
+      lastSeq: row.last_seq,
+      historyHash: row.history_hash,
+      newestRoundId: row.newest_round_id,
+      newestNumber: row.newest_number,
+      newestOccurredAt: row.newest_occurred_at,
+      sameHundredths: row.same_hundredths === null ? null : Number(row.same_hundredths),
+      sameCount: row.same_count,
+    },
+    anchor: number === null || proofHash === null || of === null ? null : { number, hash: proofHash, of },
+  };
+}
+
+/** What is stored of rounds with these ids, by table and then by round id. */
+export async function listKnown(
+  sql: Queryable,
+  ids: readonly { tableId: number; roundId: string }[],
+): Promise<Map<number, Map<string, KnownRound>>> {
+  interface Row {
+    table_id: number;
+    round_id: string;
+    seq: bigint;
+    hundredths: bigint;
+    late: boolean;
+    verified: boolean | null;
+    proof_hash: string | null;
+    payload_id: bigint | null;
+  }
+  const known = new Map<number, Map<string, KnownRound>>();
+  if (ids.length === 0) return known;
+  const rows = await sql<Row[]>`
+    select r.table_id, r.round_id, r.seq, r.hundredths, r.late, r.verified, r.proof_hash, r.payload_id
+    from unnest(${ids.map(({ tableId }) => tableId)}::integer[], ${ids.map(({ roundId }) => roundId)}::text[])
+      as asked (table_id, round_id)
+    join rounds r on r.table_id = asked.table_id and r.round_id = asked.round_id`;
+  for (const row of rows) {
+    const ofTable = known.get(row.table_id) ?? new Map<string, KnownRound>();
+    known.set(row.table_id, ofTable);
+    ofTable.set(row.round_id, {
+      seq: row.seq,
+      hundredths: Number(row.hundredths),
+      late: row.late,
+      verified: row.verified,
+      proofHash: row.proof_hash,
+      payloadId: row.payload_id === null ? null : String(row.payload_id),
+    });
+  }
+  return known;
+}
+
+/** Which rounds have an item in quarantine; `stuck` where a stuck feed is why, unless a person released it. */
+export async function listHeldBack(
+  sql: Queryable,
+  ids: readonly { tableId: number; roundId: string }[],
+): Promise<Map<number, Map<string, HeldBack>>> {
+  const held = new Map<number, Map<string, HeldBack>>();
+  if (ids.length === 0) return held;
+  const rows = await sql<{ table_id: number; round_id: string; stuck: boolean; released: boolean }[]>`
+    select
+      q.table_id,
+      q.round_id,
+      bool_or(q.code = 'stuck_feed') as stuck,
+      bool_or(q.code = 'stuck_feed' and q.state = 'released') as released
+    from unnest(${ids.map(({ tableId }) => tableId)}::integer[], ${ids.map(({ roundId }) => roundId)}::text[])
+      as asked (table_id, round_id)
+    join quarantine q on q.table_id = asked.table_id and q.round_id = asked.round_id
+    group by q.table_id, q.round_id`;
+  for (const { table_id, round_id, stuck, released } of rows) {
+    const ofTable = held.get(table_id) ?? new Map<string, HeldBack>();
+    held.set(table_id, ofTable);
+    ofTable.set(round_id, { stuck, released });
+  }
+  return held;
+}
+
+/** Rounds to store, and where they came from; times are texts of the database. */
+export interface NewRounds {
+  tableId: number;
+  source: RoundSource;
+  payloadId: bigint | null;
+  requestedAt: string | null;
+  /** Null: now. */
+  receivedAt: string | null;
+  rounds: readonly TakenRound[];
+}
+
+/**
+ * Inserts rounds with the places they were given, under the lock of their tables. A place given twice is a fault of
+ * ours and throws.
+ */
+export async function insertRounds(sql: Transaction, groups: readonly NewRounds[]): Promise<void> {
+  const rows = groups.flatMap(({ rounds, ...from }) =>
+    rounds.map((round) => ({
+      table_id: from.tableId,
+      seq: String(round.seq),
+      round_id: round.roundId,
+      hundredths: round.hundredths,
+      raw_value: round.rawValue,
+      color: round.color,
+      source: from.source,
+      requested_at: from.requestedAt,
+      received_at: from.receivedAt,
+      occurred_at: round.occurredAt,
+      absent_at: round.absentAt,
+      after_gap: round.afterGap,
+      late: round.late,
+      proof_hash: round.proofHash,
+      verified: round.verified,
+      payload_id: from.payloadId === null ? null : String(from.payloadId),
+      history_hash: round.historyHash,
+    })),
+  );
+  if (rows.length === 0) return;
+  await sql`
+    insert into rounds (
+      table_id, seq, round_id, hundredths, raw_value, color, source, requested_at, received_at, occurred_at,
+      absent_at, after_gap, late, proof_hash, verified, payload_id, history_hash
+    )
+    select
+      table_id, seq, round_id, hundredths, raw_value, color, source, requested_at,
+      coalesce(received_at, clock_timestamp()), occurred_at, absent_at, after_gap, late, proof_hash, verified,
+      payload_id, history_hash
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (
+      table_id integer, seq bigint, round_id text, hundredths bigint, raw_value text, color text, source text,
+      requested_at timestamptz, received_at timestamptz, occurred_at timestamptz, absent_at timestamptz,
+      after_gap boolean, late boolean, proof_hash text, verified boolean, payload_id bigint, history_hash text
+    )
+    order by table_id, seq`;
+}
+
+/** What a table's row becomes after rounds were added. */
+export interface TableChange {
+  tableId: number;
+  state: Omit<TableState, "feedOrder">;
+  anchor: StoredAnchor | null;
+  added: number;
+  /** When the newest of the added rounds arrived; null for now. */
+  receivedAt: string | null;
+  polledAt: string | null;
+}
+
+/** Writes the heads of tables whose locks are held. */
+export async function saveTableStates(sql: Transaction, changes: readonly TableChange[]): Promise<void> {
+  const rows = changes.map(({ tableId, state, anchor, added, receivedAt, polledAt }) => ({
+    id: tableId,
+    last_seq: String(state.lastSeq),
+    history_hash: state.historyHash,
+    newest_round_id: state.newestRoundId,
+    newest_number: state.newestNumber === null ? null : String(state.newestNumber),
+    newest_occurred_at: state.newestOccurredAt,
+    same_hundredths: state.sameHundredths,
+    same_count: state.sameCount,
+    proof_number: anchor === null ? null : String(anchor.number),
+    proof_hash: anchor?.hash ?? null,
+    proof_of: anchor?.of ?? null,
+    added,
+    received_at: receivedAt,
+    polled_at: polledAt,
+  }));
+  await sql`
+    update tables t
+    set
+      last_seq = c.last_seq,
+      history_hash = c.history_hash,
+      newest_round_id = c.newest_round_id,
+      newest_number = c.newest_number,
+      newest_occurred_at = c.newest_occurred_at,
+      same_hundredths = c.same_hundredths,
+      same_count = c.same_count,
+      proof_number = c.proof_number,
+      proof_hash = c.proof_hash,
+      proof_of = c.proof_of,
+      rounds = t.rounds + c.added,
+      last_round_at = case
+        when c.added > 0 then greatest(t.last_round_at, coalesce(c.received_at, clock_timestamp()))
+        else t.last_round_at
+      end,
+      last_polled_round_at = greatest(t.last_polled_round_at, c.polled_at)
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as c (
+      id integer, last_seq bigint, history_hash text, newest_round_id text, newest_number bigint,
+      newest_occurred_at timestamptz, same_hundredths bigint, same_count integer, proof_number bigint, proof_hash text,
+      proof_of text, added bigint, received_at timestamptz, polled_at timestamptz
+    )
+    where t.id = c.id
+      and (c.added > 0 or (t.proof_hash, t.proof_of) is distinct from (c.proof_hash, c.proof_of))`;
+}
+
+/** Where something came from: the answer, if it was one. */
+export interface From {
+  tableId: number;
+  payloadId: bigint | null;
+  receivedAt: string | null;
+}
+
+/** Lists other results of rounds we have; the same one again only counts. */
+export async function saveConflicts(
+  sql: Transaction,
+  groups: readonly (From & { conflicts: readonly Conflict[] })[],
+): Promise<void> {
+  const rows = countedBy(
+    groups.flatMap(({ conflicts, tableId, payloadId }) =>
+      conflicts.map(({ roundId, kept, other, otherRaw }) => ({
+        key: `${tableId}|${other}|${roundId}`,
+        table_id: tableId,
+        round_id: roundId,
+        kept_hundredths: kept,
+        other_hundredths: other,
+        other_raw: otherRaw,
+        payload_id: payloadId === null ? null : String(payloadId),
+      })),
+    ),
+  );
+  if (rows.length === 0) return;
+  await sql`
+    insert into conflicts as c (
+      table_id, round_id, kept_hundredths, other_hundredths, other_raw, payload_id, times
+    )
+    select table_id, round_id, kept_hundredths, other_hundredths, other_raw, payload_id, times
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (
+      table_id integer, round_id text, kept_hundredths bigint, other_hundredths bigint, other_raw text,
+      payload_id bigint, times integer
+    )
+    on conflict on constraint conflict_is_listed_once do update
+    set
+      times = c.times + excluded.times,
+      last_seen_at = clock_timestamp()`;
+}
+
+/** Characters of a raw item that are kept; the answer itself is kept whole beside it. */
+const LONGEST_ITEM = 16_384;
+
+/** Keeps items apart with their reason and as they came; the same item for the same reason again only counts. */
+export async function saveQuarantine(
+  sql: Transaction,
+  groups: readonly (From & { refused: readonly RefusedItem[] })[],
+): Promise<void> {
+  const rows = countedBy(
+    groups.flatMap(({ refused, tableId, payloadId, receivedAt }) =>
+      refused.map(({ code, reason, roundId, raw }) => {
+        const item = JSON.stringify(raw) ?? "null";
+        const sha256 = hash("sha256", item);
+        return {
+          key: `${tableId}|${sha256}|${code}`,
+          table_id: tableId,
+          payload_id: payloadId === null ? null : String(payloadId),
+          payload_received_at: receivedAt,
+          code,
+          reason,
+          round_id: roundId,
+          item: item.slice(0, LONGEST_ITEM).toWellFormed(),
+          item_sha256: sha256,
+        };
+      }),
+    ),
+  );
+  if (rows.length === 0) return;
+  await sql`
+    insert into quarantine as q (
+      table_id, payload_id, payload_received_at, code, reason, round_id, item, item_sha256, times
+    )
+    select table_id, payload_id, payload_received_at, code, reason, round_id, item, item_sha256, times
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (
+      table_id integer, payload_id bigint, payload_received_at timestamptz, code text, reason text, round_id text,
+      item text, item_sha256 text, times integer
+    )
+    on conflict on constraint quarantined_item_is_listed_once do update
+    set
+      times = q.times + excluded.times,
+      reason = excluded.reason,
+      last_seen_at = clock_timestamp()`;
+}
+
+/** Rows with the same key as one, with how many there were: one statement may not touch a row twice. */
+function countedBy<Row extends { key: string }>(rows: readonly Row[]): (Row & { times: number })[] {
+  const counted = new Map<string, Row & { times: number }>();
+  for (const row of rows) {
+    const one = counted.get(row.key) ?? { ...row, times: 0 };
+    one.times += 1;
+    counted.set(row.key, one);
+  }
+  return [...counted.values()];
+}
+
+/** A table as `table list` shows it; times as every surface prints them. */
+export interface ListedTable {
+  table: string;
+  status: Status;
+  last_round_at: string | null;
+  lag_seconds: number | null;
+  rounds: number;
+  /** Gaps that are not filled. */
+  gaps: number;
+  simulated: boolean;
+}
+
+/** All tables by name. */
+export async function listTables(sql: Sql, liveWindowSeconds: number): Promise<ListedTable[]> {
+  interface Row extends Omit<ListedTable, "status"> {
+    newest_polled_age_ms: number | null;
+    paused: boolean;
+    enabled: boolean;
+  }
+  const rows = await sql<Row[]>`
+    select
+      t.house_id || '/' || t.game || '/' || t.market as "table",
+      utc_text(t.last_round_at) as last_round_at,
+      extract(epoch from clock_timestamp() - t.last_round_at)::float8 as lag_seconds,
+      t.rounds::float8 as rounds,
+      (select count(*)::integer from gaps g where g.table_id = t.id and g.state <> 'filled') as gaps,
+      h.simulated,
+      extract(epoch from clock_timestamp() - max(t.last_polled_round_at) over (partition by t.house_id))::float8 * 1000
+        as newest_polled_age_ms,
+      h.paused_at is not null as paused,
+      h.enabled and t.enabled as enabled
+    from tables t
+    join houses h on h.id = t.house_id
+    order by t.house_id, t.position, t.id`;
+  return rows.map(({ newest_polled_age_ms: newestPolledAgeMs, paused, enabled, lag_seconds, ...shown }) => ({
+    table: shown.table,
+    status: statusOf({ newestPolledAgeMs, paused, enabled }, liveWindowSeconds * 1000),
+    last_round_at: shown.last_round_at,
+    lag_seconds: lag_seconds === null ? null : Math.max(0, Math.round(lag_seconds * 10) / 10),
+    rounds: shown.rounds,
+    gaps: shown.gaps,
+    simulated: shown.simulated,
+  }));
+}

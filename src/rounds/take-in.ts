@@ -1,0 +1,244 @@
+import { colorOf } from "./colors.ts";
+import { historyHash } from "./history-hash.ts";
+import { placeItems, type NewSlot, type Slot } from "./place.ts";
+import {
+  numberOf,
+  type Answer,
+  type Conflict,
+  type KnownRound,
+  type OpenedGap,
+  type RefusedItem,
+  type TableState,
+  type TakenRound,
+} from "./round.ts";
+
+/** How a round stands in quarantine: `stuck` where a stuck feed is why, `released` where a person let it go. */
+export interface HeldBack {
+  stuck: boolean;
+  released: boolean;
+}
+
+/** What is stored of the rounds an answer names. */
+export interface Stored {
+  known: ReadonlyMap<string, KnownRound>;
+  heldBack: ReadonlyMap<string, HeldBack>;
+}
+
+/** What an answer comes to; nothing is stored yet. */
+export interface TakenIn {
+  rounds: TakenRound[];
+  duplicates: number;
+  conflicts: Conflict[];
+  refused: RefusedItem[];
+  gaps: OpenedGap[];
+  /** The feed repeats one result (`begun`), or stopped doing so (`over`); null where the answer tells nothing of it. */
+  stuck: { kind: "begun"; hundredths: number; roundId: string } | { kind: "over" } | null;
+  /** All new ids are far below the newest known one: the house may have begun a new numbering. */
+  backwards: { lowest: bigint; highest: bigint } | null;
+  onTime: number;
+  /** The ids of the answer in playing order, null for what cannot be read: which rounds stand side by side. */
+  sequence: (string | null)[];
+  state: TableState;
+}
+
+/** Six equal results in a row come by chance in at most 3 of 10,000,000 rounds where 5 % end at once. */
+const STUCK_FROM = 6;
+/** A page or two of stale history is no new numbering. */
+const FAR_BELOW = 1_000n;
+
+/**
+ * Takes in one answer: gives each new round its place, its color and its link in the table's chain of hashes, tells on
+ * time from late, and finds what is missing, twice or not to be believed. Pure: what is stored comes as arguments, and
+ * the state after it is given back.
+ *
+ * Late is a number below the newest on-time one; where ids tell nothing, a round that the house lists as older than one
+ * we have, or, in an answer without our newest round, one whose time is before that round's. A table begins with the
+ * oldest round of its first answer.
+ */
+export function takeIn(before: TableState, answer: Answer, stored: Stored): TakenIn {
+  const { slots, sharesRounds, duplicates, conflicts, refused } = placeItems(before, answer, stored.known);
+  const taken: TakenIn = {
+    rounds: [],
+    duplicates,
+    conflicts,
+    refused,
+    gaps: [],
+    stuck: null,
+    backwards: null,
+    onTime: 0,
+    sequence: [],
+    state: before,
+  };
+  const isLate = latenessOf(before, answer, slots);
+  const neighbors: Neighbors = { isHidden: false, olderId: null, run: { hundredths: 0, length: 0 } };
+  for (const [place, slot] of slots.entries()) {
+    if (slot.kind === "bad") {
+      neighbors.isHidden = true;
+      taken.sequence.push(null);
+      continue;
+    }
+    const isProven = (slot.kind === "new" ? slot.verified : slot.known.verified) === true;
+    neighbors.run = nextRun(neighbors.run, slot.round.hundredths, isProven);
+    if (slot.kind === "new") {
+      const late = isLate(slot, place, taken.state);
+      if (!late && answer.manner === "history") continue; // the next poll brings it, in its turn
+      if (isStuck(slot, late, taken.state, neighbors, answer, stored)) {
+        taken.refused.push(stuckItem(slot));
+        if (!late && taken.stuck?.kind !== "begun") {
+          taken.stuck = { kind: "begun", hundredths: slot.round.hundredths, roundId: slot.round.roundId };
+        }
+        neighbors.isHidden = true;
+        taken.sequence.push(null);
+        continue;
+      }
+      takeOne(taken, slot, { late, answer, stored, neighbors, sharesRounds });
+    }
+    taken.sequence.push(slot.round.roundId);
+    neighbors.isHidden = false;
+    neighbors.olderId = slot.round.roundId;
+  }
+  taken.backwards = goesBackwards(before, taken, sharesRounds);
+  return taken;
+}
+
+/** What stands before an item in its answer. */
+interface Neighbors {
+  /** An item that cannot be read stands right before it. */
+  isHidden: boolean;
+  olderId: string | null;
+  /** Equal unproven results up to and with the item itself. */
+  run: { hundredths: number; length: number };
+}
+
+function takeOne(
+  taken: TakenIn,
+  { round, verified }: NewSlot,
+  about: { late: boolean; answer: Answer; stored: Stored; neighbors: Neighbors; sharesRounds: boolean },
+): void {
+  const { late, answer, neighbors, stored } = about;
+  const { state } = taken;
+  let gap: OpenedGap | null = null;
+  if (!late) {
+    const isApart = !about.sharesRounds && taken.onTime === 0;
+    gap = gapBefore(state, round.roundId, answer.manner, {
+      isHidden: neighbors.isHidden || isApart,
+      olderId: isApart ? null : neighbors.olderId,
+    });
+    if (gap !== null) taken.gaps.push(gap);
+    taken.stuck = { kind: "over" };
+    taken.onTime += 1;
+  }
+  const seq = state.lastSeq + 1n;
+  const { roundId, hundredths, rawValue, occurredAt } = round;
+  const hash = historyHash(state.historyHash, { seq, roundId, hundredths });
+  taken.rounds.push({
+    seq,
+    roundId,
+    hundredths,
+    rawValue,
+    color: colorOf(hundredths, state.colors),
+    occurredAt,
+    // an item that was there before, unreadable, was not absent
+    absentAt: late || stored.heldBack.has(roundId) ? null : answer.absentAt,
+    afterGap: gap !== null,
+    late,
+    proofHash: round.hash,
+    verified,
+    historyHash: hash,
+  });
+  const next = { ...state, lastSeq: seq, historyHash: hash };
+  taken.state = late ? next : withNewest(next, round, verified === true);
+}
+
+/** Decides for each new round, in playing order, whether it comes after rounds that were played later. */
+function latenessOf(
+  before: TableState,
+  { manner }: Answer,
+  slots: readonly Slot[],
+): (slot: NewSlot, place: number, now: TableState) => boolean {
+  if (manner === "late") return () => true;
+  if (manner === "first" || before.newestRoundId === null) return () => false;
+  if (before.roundIds === "consecutive") {
+    return ({ round }, _, now) => (numberOf(round.roundId) ?? 0n) < (now.newestNumber ?? 0n);
+  }
+  const newestAt = slots.findLastIndex((slot) => slot.kind === "known" && slot.round.roundId === before.newestRoundId);
+  const lastKnownAt = slots.findLastIndex(({ kind }) => kind === "known");
+  const newestMs = before.newestOccurredAt === null ? null : Date.parse(before.newestOccurredAt);
+  return ({ round }, place) => {
+    if (newestAt !== -1) return place < newestAt;
+    if (place < lastKnownAt) return true;
+    if (round.occurredAt !== null && newestMs !== null) return Date.parse(round.occurredAt) < newestMs;
+    return manner === "history"; // a page that was asked for as older, without a word on time
+  };
+}
+
+/** What is missing before a round that is on time; null where nothing is. */
+function gapBefore(
+  state: TableState,
+  beforeRoundId: string,
+  manner: Answer["manner"],
+  { isHidden, olderId }: { isHidden: boolean; olderId: string | null },
+): OpenedGap | null {
+  if (state.newestRoundId === null) return null;
+  if (state.roundIds === "opaque") {
+    const isGap = isHidden && manner === "poll";
+    return isGap ? { range: null, afterRoundId: olderId ?? state.newestRoundId, beforeRoundId } : null;
+  }
+  const number = numberOf(beforeRoundId);
+  if (number === null || state.newestNumber === null || number === state.newestNumber + 1n) return null;
+  return {
+    range: { from: state.newestNumber + 1n, to: number - 1n },
+    afterRoundId: state.newestRoundId,
+    beforeRoundId,
+  };
+}
+
+/** Is this one more repeat of a result that came too often in a row? Late ones are judged by their own answer. */
+function isStuck(
+  { round, verified }: NewSlot,
+  late: boolean,
+  state: TableState,
+  { run }: Neighbors,
+  { manner }: Answer,
+  { heldBack }: Stored,
+): boolean {
+  const held = heldBack.get(round.roundId);
+  if (verified === true || held?.released === true || (manner !== "poll" && manner !== "history")) return false;
+  if (late) return run.length >= STUCK_FROM || held?.stuck === true;
+  return state.sameHundredths === round.hundredths && state.sameCount >= STUCK_FROM - 1;
+}
+
+function nextRun(run: { hundredths: number; length: number }, hundredths: number, isProven: boolean) {
+  if (isProven) return { hundredths: 0, length: 0 };
+  return { hundredths, length: run.hundredths === hundredths ? run.length + 1 : 1 };
+}
+
+function withNewest(state: TableState, round: NewSlot["round"], isProven: boolean): TableState {
+  const isSame = !isProven && state.sameHundredths === round.hundredths;
+  return {
+    ...state,
+    newestRoundId: round.roundId,
+    newestNumber: state.roundIds === "consecutive" ? numberOf(round.roundId) : null,
+    newestOccurredAt: round.occurredAt ?? state.newestOccurredAt,
+    sameHundredths: isProven ? null : round.hundredths,
+    sameCount: isProven ? 0 : isSame ? state.sameCount + 1 : 1,
+  };
+}
+
+function stuckItem({ index, round, raw }: NewSlot): RefusedItem {
+  const reason = `the result ${round.rawValue} came ${STUCK_FROM} times in a row or more, and nothing proves it; if the house confirms it, release the item`;
+  return { index, code: "stuck_feed", reason, roundId: round.roundId, raw };
+}
+
+function goesBackwards(
+  before: TableState,
+  { rounds, onTime }: TakenIn,
+  sharesRounds: boolean,
+): { lowest: bigint; highest: bigint } | null {
+  const numbers = rounds.map(({ roundId }) => numberOf(roundId) ?? 0n); // in rising order, as they were placed
+  const [lowest, highest] = [numbers[0], numbers.at(-1)];
+  if (before.newestNumber === null || onTime > 0 || sharesRounds || lowest === undefined || highest === undefined) {
+    return null;
+  }
+  return before.newestNumber - highest > FAR_BELOW ? { lowest, highest } : null;
+}

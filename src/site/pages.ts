@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import type { Express, Response } from "express";
+import type { Memory } from "../api/memory.ts";
+import { resource } from "../api/resource.ts";
+import { errorsPage } from "./errors-page.ts";
+import { homePage } from "./home.ts";
+
+/** Adds the pages for people: plain HTML made here, without a script, a cookie, or anything from elsewhere. */
+export function addPages(
+  app: Express,
+  { memory, version, site }: { memory: Memory; version: string; site: () => string },
+): void {
+  const errors = errorsPage();
+  resource(app, "/", (_, response) => send(response, "text/html", homePage({ memory, version, site: site() })));
+  resource(app, "/docs/errors", (_, response) => send(response, "text/html", errors));
+  addAsset(app, "site.css", "text/css");
+  addAsset(app, "icon.svg", "image/svg+xml");
+}
+
+function addAsset(app: Express, name: string, type: string): void {
+  const text = readFileSync(new URL(name, import.meta.url), "utf8");
+  resource(app, `/${name}`, (_, response) => {
+    response.setHeader("Cache-Control", "public, max-age=3600");
+    send(response, type, text);
+  });
+}
+
+function send(response: Response, type: string, text: string): void {
+  response.setHeader("Content-Type", `${type}; charset=utf-8`);
+  response.end(text);
+}

@@ -1,0 +1,14 @@
+#!/usr/bin/env node
+// Plain JavaScript on purpose: an older Node must be able to read this far to say what is wrong.
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 22 || (major === 22 && minor < 19)) {
+  console.error(
+    `roundhouse needs Node 22.19 or newer and this is ${process.versions.node}; ` +
+      "on Linux `npm ci` brings Node 24 with it: use `npm start` or `npx roundhouse`, elsewhere install Node 24",
+  );
+  process.exit(1);
+}
+// Keeps what was compiled for the next start, which then takes half the time; where that cannot be written it does nothing.
+const { enableCompileCache } = await import("node:module");
+enableCompileCache();
+await import("./main.ts");

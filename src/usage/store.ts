@@ -1,0 +1,171 @@
+import type { Sql, Transaction } from "../db/client.ts";
+
+/** One call to be metered. */
+export interface Call {
+  keyId: bigint;
+  endpoint: string;
+}
+
+/** What the meter says of a call: `ok`, or the error code to answer with; counts are the account's after it. */
+export interface Verdict {
+  outcome: string;
+  dayUsed: bigint | null;
+  monthUsed: bigint | null;
+  /** Database time in milliseconds: it decides which day and month the call belongs to. */
+  judgedAtMs: number;
+}
+
+/**
+ * Meters a batch of calls in one statement and one transaction, in the order given. When this resolves, what was
+ * admitted is durable.
+ * @param deadline by the database clock: a statement that comes to its turn later, as after an outage, counts nothing
+ * @throws the driver's error where the database does not answer, and the database's own after the deadline.
+ */
+export async function consumeCalls(sql: Sql, calls: readonly Call[], deadline: Date | null = null): Promise<Verdict[]> {
+  return sql<Verdict[]>`
+    select
+      outcome,
+      day_used as "dayUsed",
+      month_used as "monthUsed",
+      extract(epoch from judged_at)::float8 * 1000 as "judgedAtMs"
+    from consume_calls(
+      ${calls.map(({ keyId }) => String(keyId))}::bigint[],
+      ${calls.map(({ endpoint }) => endpoint)}::text[],
+      ${deadline}::timestamptz
+    )
+    order by ordinal`;
+}
+
+/**
+ * Makes the rollups of a UTC day anew from the facts of the meter: its hours, the day, and its month as the sum of
+ * days. Safe at any time and any number of times. Returns the rows written.
+ */
+export async function rollUpDay(sql: Sql, day: string): Promise<number> {
+  return sql.begin(async (tx) => {
+    // one day at a time: two that were summed at once would each make the month without the other
+    await tx`select pg_advisory_xact_lock(hashtext('roll_up_usage'))`;
+    const hours = await writeRollups(tx, day, "hour");
+    const days = await writeRollups(tx, day, "day");
+    const months = await tx`
+      insert into usage_rollups (grain, starts_at, account_id, key_id, endpoint, n)
+      select 'month', date_trunc('month', ${day}::date::timestamp) at time zone 'UTC', account_id, key_id, endpoint, sum(n)
+      from usage_rollups
+      where grain = 'day'
+        and starts_at >= date_trunc('month', ${day}::date::timestamp) at time zone 'UTC'
+        and starts_at < (date_trunc('month', ${day}::date::timestamp) + interval '1 month') at time zone 'UTC'
+      group by account_id, key_id, endpoint
+      on conflict (grain, starts_at, key_id, endpoint) do update set n = excluded.n, updated_at = clock_timestamp()
+      where usage_rollups.n <> excluded.n`;
+    return hours + days + months.count;
+  });
+}
+
+async function writeRollups(tx: Transaction, day: string, grain: "hour" | "day"): Promise<number> {
+  const written = await tx`
+    insert into usage_rollups (grain, starts_at, account_id, key_id, endpoint, n)
+    select ${grain}, date_trunc(${grain}::text, minute, 'UTC') as starts_at, account_id, key_id, endpoint, sum(n)
+    from usage_facts
+    where minute >= ${day}::date::timestamp at time zone 'UTC'
+      and minute < (${day}::date + 1)::timestamp at time zone 'UTC'
+    group by 2, account_id, key_id, endpoint
+    on conflict (grain, starts_at, key_id, endpoint) do update set n = excluded.n, updated_at = clock_timestamp()
+    where usage_rollups.n <> excluded.n`;
+  return written.count;
+}
+
+/** Accounts whose quota of a day differs from the facts of that day: none, unless a row was tampered with or lost. */
+export async function listQuotaDifferences(
+  sql: Sql,
+  day: string,
+): Promise<{ accountId: bigint; quota: bigint; facts: bigint }[]> {
+  return sql<{ accountId: bigint; quota: bigint; facts: bigint }[]>`
+    with facts as (
+      select account_id, sum(n)::bigint as n
+      from usage_facts
+      where minute >= ${day}::date::timestamp at time zone 'UTC'
+        and minute < (${day}::date + 1)::timestamp at time zone 'UTC'
+      group by account_id
+    ),
+    quota as (
+      select account_id, used from quotas where period = ${day}
+    )
+    select account_id as "accountId", coalesce(used, 0) as quota, coalesce(n, 0) as facts
+    from quota
+    full join facts using (account_id)
+    where coalesce(used, 0) <> coalesce(n, 0)
+    order by account_id
+    limit 100`;
+}
+
+/** Today and the days before by the database clock, as `2026-11-21`: today first. */
+export async function listDays(sql: Sql, count: number): Promise<string[]> {
+  const rows = await sql<{ day: string }[]>`
+    select to_char((now() at time zone 'UTC')::date - n, 'YYYY-MM-DD') as day
+    from generate_series(0, ${count - 1}) n
+    order by n`;
+  return rows.map(({ day }) => day);
+}
+
+/** What an account has used: exact, since facts and quotas are written by the meter's own statement. */
+export interface UsageFacts {
+  date: string;
+  month: string;
+  dayUsed: bigint;
+  monthUsed: bigint;
+  dayResetsAt: string;
+  monthResetsAt: string;
+  endpoints: { endpoint: string; requests: bigint }[];
+  days: { date: string; requests: bigint }[];
+}
+
+/** Reads what an account has used today, this month, by endpoint today, and on each of the last `days` days. */
+export async function readUsage(sql: Sql, accountId: bigint, days: number): Promise<UsageFacts> {
+  const [row] = await sql<
+    (Omit<UsageFacts, "endpoints" | "days"> & {
+      endpoints: { endpoint: string; requests: string }[];
+      days: { date: string; requests: string }[];
+    })[]
+  >`
+    with clock as (
+      select
+        now() as at,
+        to_char(now() at time zone 'UTC', 'YYYY-MM-DD') as day,
+        to_char(now() at time zone 'UTC', 'YYYY-MM') as month
+    )
+    select
+      clock.day as date,
+      clock.month,
+      coalesce((select used from quotas where account_id = ${accountId} and period = clock.day), 0) as "dayUsed",
+      coalesce((select used from quotas where account_id = ${accountId} and period = clock.month), 0) as "monthUsed",
+      utc_text(date_trunc('day', clock.at, 'UTC') + interval '1 day') as "dayResetsAt",
+      utc_text(date_trunc('month', clock.at, 'UTC') + interval '1 month') as "monthResetsAt",
+      coalesce((
+        select jsonb_agg(jsonb_build_object('endpoint', endpoint, 'requests', n::text) order by endpoint)
+        from (
+          select endpoint, sum(n) as n
+          from usage_facts
+          where account_id = ${accountId} and minute >= date_trunc('day', clock.at, 'UTC')
+          group by endpoint
+        ) today
+      ), '[]') as endpoints,
+      (
+        select jsonb_agg(
+          jsonb_build_object(
+            'date', d.day,
+            'requests', coalesce((select used from quotas where account_id = ${accountId} and period = d.day), 0)::text
+          )
+          order by d.day desc
+        )
+        from (
+          select to_char((clock.at at time zone 'UTC')::date - n, 'YYYY-MM-DD') as day
+          from generate_series(0, ${days - 1}) n
+        ) d
+      ) as days
+    from clock`;
+  if (row === undefined) throw new Error("expected the usage of an account, got nothing");
+  return {
+    ...row,
+    endpoints: row.endpoints.map(({ endpoint, requests }) => ({ endpoint, requests: BigInt(requests) })),
+    days: row.days.map(({ date, requests }) => ({ date, requests: BigInt(requests) })),
+  };
+}

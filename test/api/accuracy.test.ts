@@ -1,0 +1,400 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { setPlan } from "../../src/callers/plan-store.ts";
+import { scoreNextColor, scoreWindow } from "../../src/forecasts/scoring.ts";
+import {
+  addForecast,
+  addPending,
+  addScore,
+  addVoid,
+  emptySums,
+  sumsToJson,
+  type Sums,
+} from "../../src/forecasts/sums.ts";
+import { eventually } from "../support/eventually.ts";
+import { allowSlowness, announce, issue, play, score, tableIdOf } from "./play.ts";
+import { makeKey, makeWorld, type World } from "./world.ts";
+
+const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
+const CRASH = "alpha/crash/global";
+const DICE = "alpha/dice/eu";
+const DAY_MS = 86_400_000;
+
+const at = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:00:00\.0000000Z$/);
+const share = z.number().min(0).max(1).nullable();
+const figure = z.number().nullable();
+/** Fields in the order in which they are sent. What is always null comes with references and windows. */
+const row = z.strictObject({
+  feature: z.string(),
+  model: z.string(),
+  house: z.string(),
+  game: z.string().nullable(),
+  market: z.string().nullable(),
+  period: z.enum(["24h", "7d", "30d", "90d", "all"]),
+  period_start: at,
+  period_end: at,
+  sample_size: z.int(),
+  hits: z.int(),
+  hit_rate: share,
+  interval_95: z.tuple([z.number(), z.number()]).nullable(),
+  expected_rate: share,
+  baseline_rate: share,
+  coverage: share,
+  not_issued: z.int().nullable(),
+  voids: z.strictObject({ gap: z.int(), house: z.int(), quarantine: z.int(), late: z.int() }),
+  rate_bounds: z.null(),
+  pending: z.int(),
+  z: figure,
+  e_value: z.null(),
+  log_loss: figure,
+  baseline_log_loss: figure,
+  brier: figure,
+  baseline_brier: figure,
+  rps: figure,
+  baseline_rps: figure,
+  skill: figure,
+  skill_interval_95: z.null(),
+  calibration_error: z.null(),
+  calibration_error_floor: z.null(),
+  reliability: z.tuple([]),
+  references: z.tuple([]),
+});
+const body = z.strictObject({
+  ok: z.literal(true),
+  plan: z.string(),
+  notice: z.literal(NOTICE),
+  accuracy: z.array(row),
+});
+type Row = z.infer<typeof row>;
+
+let world: World;
+
+beforeAll(async () => {
+  world = await makeWorld();
+  await allowSlowness(world);
+});
+afterAll(() => world.close());
+
+async function accuracy(query = "", options: { of?: World; key?: string } = {}): Promise<Row[]> {
+  const { of = world, key = world.key } = options;
+  const response = await of.get(`/api/v1/accuracy${query}`, { headers: { "X-Api-Key": key } });
+  expect(response.status).toBe(200);
+  return body.parse(await response.json()).accuracy;
+}
+
+/** Publishes sums by hand, as a row of every period or of one. */
+async function publish(table: string, feature: string, sums: Sums, period = "30d"): Promise<void> {
+  await world.sql`
+    insert into published_accuracy (table_id, model, feature, period, period_start, period_end, sums)
+    values (
+      ${await tableIdOf(world, table)}, 'k7@1', ${feature}, ${period}, '2026-10-23T00:00:00Z', '2026-11-22T00:00:00Z',
+      ${world.sql.json(sumsToJson(sums))}
+    )
+    on conflict (table_id, model, feature, period) do update
+    set
+      sums = excluded.sums,
+      updated_at = clock_timestamp()`;
+  await announce(world);
+}
+
+const P = [515_000, 384_000, 101_000];
+const BASE = [505_000, 396_000, 99_000];
+
+/** Forecasts of p .515, .384, .101 over a baseline of .505, .396, .099, and the colors that came. */
+function sumsOf(outcomes: number[], changes: Partial<Sums> = {}): Sums {
+  const sums = emptySums();
+  for (const [seq, outcome] of outcomes.entries()) {
+    addForecast(sums, { seq: BigInt(seq + 1), hash: "ab".repeat(32) });
+    addScore(sums, scoreNextColor(P, BASE, outcome));
+  }
+  return { ...sums, ...changes };
+}
+
+describe("/accuracy", () => {
+  it("is an empty list before anything was measured", async () => {
+    expect(await (await world.get("/api/v1/accuracy")).text()).toBe(
+      JSON.stringify({ ok: true, plan: "Pro", notice: NOTICE, accuracy: [] }),
+    );
+    expect(await accuracy("?scope=house")).toEqual([]);
+  });
+
+  it("gives what was forecast, scored and published, as anyone can compute it from forecasts and rounds", async () => {
+    for (const hundredths of [150, 230, 1150, 120, 340, 101, 199, 200]) {
+      await play(world, CRASH, [hundredths]);
+      await issue(world, "alpha");
+    }
+    await play(world, CRASH, [{ hundredths: 150, absentAgo: 601 }]);
+    await play(world, CRASH, [170]);
+    await score(world, "alpha");
+    const [shown] = await eventually(async () => {
+      const rows = await accuracy("?period=24h");
+      return rows.length > 0 && rows;
+    });
+    const facts = await world.sql<{ p: number[]; base: number[]; color: string }[]>`
+      select f.p_ppm as p, f.base_ppm as base, r.color
+      from forecasts f
+      join rounds r on r.table_id = f.table_id and r.seq = f.cutoff_seq + 1
+      order by f.seq`;
+    const scored = facts.map(({ p, base, color }) => ({
+      p: p.map((ppm) => ppm / 1e6),
+      base: base.map((ppm) => ppm / 1e6),
+      outcome: ["blue", "purple", "pink"].indexOf(color),
+    }));
+    const top = ({ p }: { p: number[] }) => p.indexOf(Math.max(...p));
+    const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+    const hits = scored.filter((one) => top(one) === one.outcome).length;
+    expect(scored).toHaveLength(7);
+    expect(shown).toMatchObject({
+      feature: "next_color",
+      model: "k7@1",
+      house: "alpha",
+      game: "crash",
+      market: "global",
+      period: "24h",
+      sample_size: 7,
+      hits,
+      hit_rate: hits / 7,
+      // eight rounds came after the first forecast, and of the last of them nothing had been said
+      not_issued: 1,
+      coverage: 7 / 8,
+      voids: { gap: 0, house: 0, quarantine: 0, late: 0 },
+      pending: 0,
+    });
+    expect(shown?.expected_rate).toBeCloseTo(mean(scored.map((one) => one.p[top(one)] ?? 0)), 12);
+    expect(shown?.baseline_rate).toBeCloseTo(mean(scored.map((one) => one.base[top(one)] ?? 0)), 12);
+    const logLoss = (which: "p" | "base") => mean(scored.map((one) => -Math.log(one[which][one.outcome] ?? 0)));
+    expect(shown?.log_loss).toBeCloseTo(logLoss("p"), 5);
+    expect(shown?.baseline_log_loss).toBeCloseTo(logLoss("base"), 5);
+    expect(shown?.skill).toBeCloseTo(1 - logLoss("p") / logLoss("base"), 5);
+    const brier = (which: "p" | "base") =>
+      mean(scored.map((one) => one[which].reduce((sum, p, k) => sum + (p - (k === one.outcome ? 1 : 0)) ** 2, 0)));
+    expect(shown?.brier).toBeCloseTo(brier("p"), 11);
+    expect(shown?.baseline_brier).toBeCloseTo(brier("base"), 11);
+  });
+
+  it("has these fields in this order", async () => {
+    const response = await world.get("/api/v1/accuracy?period=24h");
+    expect(response.headers.get("x-data-age")).toMatch(/^\d+$/);
+    const text = await response.text();
+    expect(text.startsWith(`{"ok":true,"plan":"Pro","notice":${JSON.stringify(NOTICE)},"accuracy":[{"feature":`)).toBe(
+      true,
+    );
+    const { accuracy: rows } = z
+      .object({ accuracy: z.array(z.record(z.string(), z.unknown())) })
+      .parse(JSON.parse(text));
+    expect(rows.map((one) => Object.keys(one))).toEqual([Object.keys(row.shape)]);
+    expect(Object.keys(rows[0]?.["voids"] ?? {})).toEqual(["gap", "house", "quarantine", "late"]);
+  });
+
+  it.each([
+    ["24h", DAY_MS],
+    ["7d", 7 * DAY_MS],
+    ["30d", 30 * DAY_MS],
+    ["90d", 90 * DAY_MS],
+  ])("%s spans that long, up to the end of the hour or day that is not over yet", async (period, lengthMs) => {
+    const [shown] = await accuracy(`?period=${period}&house=alpha`);
+    const [start, end] = [Date.parse(shown?.period_start ?? ""), Date.parse(shown?.period_end ?? "")];
+    expect([shown?.period, end - start]).toEqual([period, lengthMs]);
+    const [clock] = await world.sql<{ now: number }[]>`select extract(epoch from now())::float8 * 1000 as now`;
+    const unit = period === "24h" ? DAY_MS / 24 : DAY_MS;
+    expect(end).toBe(Math.floor((clock?.now ?? 0) / unit) * unit + unit);
+  });
+
+  it("is of thirty days and of tables unless something else is asked for", async () => {
+    expect(await accuracy()).toEqual(await accuracy("?period=30d&scope=table"));
+    expect(await accuracy()).toMatchObject([{ period: "30d", house: "alpha", game: "crash", market: "global" }]);
+    expect(await accuracy("?period=all")).toMatchObject([{ period: "all", sample_size: 7 }]);
+  });
+
+  it("changes when what is published changes, and with it the ETag", async () => {
+    const path = "/api/v1/accuracy?period=24h&house=alpha";
+    const etag = (await world.get(path)).headers.get("etag") ?? "";
+    expect((await world.get(path, { headers: { "If-None-Match": etag } })).status).toBe(304);
+    await issue(world, "alpha");
+    await play(world, CRASH, [140]);
+    await score(world, "alpha");
+    await eventually(async () => expect(await accuracy("?period=24h")).toMatchObject([{ sample_size: 8 }]));
+    const changed = await world.get(path, { headers: { "If-None-Match": etag } });
+    expect(changed.status).toBe(200);
+    expect(changed.headers.get("etag")).not.toBe(etag);
+  });
+});
+
+describe("figures", () => {
+  it("are those of a calculator, to at least five decimals", async () => {
+    const sums = sumsOf([0, 0, 1, 2], { onTimeRounds: 40n, notIssued: 3n });
+    addVoid(sums, "gap");
+    addVoid(sums, "late");
+    addPending(sums);
+    await publish("gamma/rocket/one", "next_color", sums);
+    const [shown] = await eventually(async () => {
+      const rows = await accuracy("?house=gamma");
+      return rows.length > 0 && rows;
+    });
+    const rounded = Object.fromEntries(
+      Object.entries(shown ?? {}).map(([name, value]) => [name, typeof value === "number" ? +value.toFixed(5) : value]),
+    );
+    expect(rounded).toMatchObject({
+      period_start: "2026-10-23T00:00:00.0000000Z",
+      period_end: "2026-11-22T00:00:00.0000000Z",
+      sample_size: 4,
+      hits: 2,
+      hit_rate: 0.5,
+      expected_rate: 0.515,
+      baseline_rate: 0.505,
+      coverage: 0.925,
+      not_issued: 3,
+      voids: { gap: 1, house: 0, quarantine: 0, late: 1 },
+      pending: 1,
+      // (2 − 4 × .515) ÷ √(4 × .515 × .485)
+      z: -0.06003,
+      // (2 × .663588 + .957113 + 2.292635) ÷ 4
+      log_loss: 1.14423,
+      // (2 × .683197 + .926341 + 2.312635) ÷ 4
+      baseline_log_loss: 1.15134,
+      // (2 × (.485² + .384² + .101²) + .515² + .616² + .101² + .515² + .384² + .899²) ÷ 4
+      brier: 0.66538,
+      baseline_brier: 0.66914,
+      // (2 × (.485² + .101²) + .515² + .101² + .515² + .899²) ÷ 4
+      rps: 0.45993,
+      baseline_rps: 0.46033,
+      skill: 0.00618,
+    });
+    // Wilson's interval of 2 in 4
+    expect(shown?.interval_95?.map((end) => +end.toFixed(5))).toEqual([0.15004, 0.84996]);
+  });
+
+  it("are null where nothing was scored yet, and counts are counts", async () => {
+    const sums = emptySums();
+    addForecast(sums, { seq: 1n, hash: "ab".repeat(32) });
+    addPending(sums);
+    await publish("beta/crash/eu", "next_color", sums);
+    await eventually(async () => (await accuracy("?house=beta")).length === 1);
+    const [shown] = await accuracy("?house=beta");
+    const nulls = Object.entries(shown ?? {}).filter(([, value]) => value === null);
+    expect(nulls.map(([name]) => name).join(" ")).toBe(
+      "hit_rate interval_95 expected_rate baseline_rate coverage rate_bounds z e_value log_loss baseline_log_loss " +
+        "brier baseline_brier rps baseline_rps skill skill_interval_95 calibration_error calibration_error_floor",
+    );
+    expect(shown).toMatchObject({ sample_size: 0, hits: 0, not_issued: 0, pending: 1 });
+  });
+});
+
+describe("the accuracy of a house", () => {
+  it("is that of its tables together: samples add up, and rates are weighted by them", async () => {
+    await publish(CRASH, "next_color", sumsOf([0], { onTimeRounds: 1n, notIssued: 0n }), "7d");
+    await publish(DICE, "next_color", sumsOf([0, 1, 1, 2, 0], { onTimeRounds: 9n, notIssued: 4n }), "7d");
+    const house = await eventually(async () => {
+      const rows = await accuracy("?scope=house&period=7d&house=alpha");
+      return rows[0]?.sample_size === 6 && rows;
+    });
+    expect(house).toHaveLength(1);
+    expect(house[0]).toMatchObject({
+      house: "alpha",
+      game: null,
+      market: null,
+      hits: 3,
+      hit_rate: 0.5,
+      expected_rate: 0.515,
+      coverage: 0.6,
+      not_issued: 4,
+    });
+    const tables = await accuracy("?period=7d&house=alpha");
+    expect(tables.map(({ sample_size: n }) => n)).toEqual([1, 5]);
+    const weighted = (name: "log_loss" | "brier" | "rps") =>
+      tables.reduce((sum, one) => sum + (one[name] ?? 0) * one.sample_size, 0) / 6;
+    for (const name of ["log_loss", "brier", "rps"] as const) expect(house[0]?.[name]).toBeCloseTo(weighted(name), 12);
+  });
+
+  it("is merged feature by feature, next color first, and of other houses there is another row", async () => {
+    const window = emptySums();
+    addScore(window, scoreWindow(811_376, 810_000, true));
+    await publish(DICE, "window:pink:80", window, "7d");
+    await publish("beta/crash/eu", "next_color", sumsOf([0, 2]), "7d");
+    await eventually(async () =>
+      expect(
+        (await accuracy("?scope=house&period=7d")).map(({ house, feature, sample_size: n }) => [house, feature, n]),
+      ).toEqual([
+        ["alpha", "next_color", 6],
+        ["alpha", "window:pink:80", 1],
+        ["beta", "next_color", 2],
+      ]),
+    );
+    const [shown] = await accuracy("?feature=window:pink:80&period=7d");
+    expect(shown).toMatchObject({ hit_rate: 1, expected_rate: 0.811376, baseline_rate: 0.81, coverage: null });
+    expect(shown).toMatchObject({ not_issued: null });
+  });
+
+  it("follows its tables, and is of those alone that were chosen", async () => {
+    await publish(CRASH, "next_color", sumsOf([0, 0, 0]), "7d");
+    const sizes = async (query: string) =>
+      (await accuracy(`?scope=house&period=7d&feature=next_color&house=alpha${query}`)).map(({ sample_size: n }) => n);
+    await eventually(async () => expect(await sizes("")).toEqual([8]));
+    expect(await sizes("&game=dice")).toEqual([5]);
+    expect(await sizes("&game=crash")).toEqual([3]);
+    expect(await sizes("")).toEqual([8]);
+  });
+
+  it("is given alike by a process that was started later, in whatever order its parts came", async () => {
+    const features = async () => (await accuracy("?period=7d&house=gamma")).map(({ feature }) => feature);
+    await publish("gamma/rocket/one", "window:pink:80", sumsOf([1]), "7d");
+    await eventually(async () => expect(await features()).toEqual(["window:pink:80"]));
+    await publish("gamma/rocket/one", "next_color", sumsOf([1]), "7d");
+    await eventually(async () => expect(await features()).toEqual(["next_color", "window:pink:80"]));
+    const later = await makeWorld({}, { on: world });
+    try {
+      for (const query of ["?scope=house&period=7d", "?period=7d", "", "?period=90d"]) {
+        const [old, young] = await Promise.all([world, later].map((one) => one.get(`/api/v1/accuracy${query}`)));
+        expect(await young?.text()).toBe(await old?.text());
+        expect(young?.headers.get("etag")).toBe(old?.headers.get("etag"));
+      }
+    } finally {
+      await later.close();
+    }
+  });
+});
+
+describe("what is asked for", () => {
+  it("may be one feature; one of which nothing was measured is an empty list", async () => {
+    expect(await accuracy("?feature=next_color&house=gamma")).toHaveLength(1);
+    expect(await accuracy("?feature=window:pink:50")).toEqual([]);
+    expect(await accuracy("?feature=window:no-color_of-ours:90&scope=house")).toEqual([]);
+    expect(await accuracy("?feature=next_color&house=gamma&period=24h")).toEqual([]);
+  });
+
+  it.each([
+    "feature=",
+    "feature=color",
+    "feature=NEXT_COLOR",
+    "feature=next_color,window:pink:80",
+    "feature=window",
+    "feature=window:pink",
+    "feature=window:pink:81",
+    "feature=window:Pink:80",
+    "feature=window:pink:80:1",
+    "feature=last_20",
+    "period=",
+    "period=1d",
+    "period=30D",
+    "period=24h,7d",
+    "scope=tables",
+    "scope=",
+    "feature=next_color&feature=next_color",
+  ])("%s is 400", async (query) => {
+    const refusal = await world.refused(`/api/v1/accuracy?${query}`);
+    expect(refusal).toMatchObject({ status: 400, code: "invalid_parameter" });
+    expect(refusal.details).toEqual({ parameter: query.slice(0, query.indexOf("=")) });
+  });
+
+  it("must be known, exist and be in the plan", async () => {
+    const unknown = await world.refused("/api/v1/accuracy?model=k7@1");
+    expect(unknown).toMatchObject({ status: 400, code: "unknown_parameter" });
+    expect(unknown.details).toMatchObject({ allowed: ["house", "game", "market", "feature", "period", "scope"] });
+    expect(await world.refused("/api/v1/accuracy?market=nowhere")).toMatchObject({ status: 404 });
+    await setPlan(world.sql, "Starter", { houses: ["beta"] });
+    const key = await makeKey(world.sql, "starter@example.com", "Starter");
+    const refusal = await world.refused("/api/v1/accuracy?house=gamma", { headers: { "X-Api-Key": key } });
+    expect(refusal).toMatchObject({ status: 403, code: "table_not_in_plan" });
+    expect((await accuracy("?period=7d&scope=house", { key })).map(({ house }) => house)).toEqual(["beta"]);
+  });
+});

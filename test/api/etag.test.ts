@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as etags from "../../src/api/etag.ts";
+import { eventually } from "../support/eventually.ts";
+import { listExamples, runExample } from "../support/examples.ts";
+import { addRounds, countedRounds, makeWorld, type World } from "./world.ts";
+
+let world: World;
+
+beforeAll(async () => {
+  world = await makeWorld();
+  await addRounds(world.sql, "alpha/crash/global", countedRounds(1, 50));
+  await eventually(async () => (await (await world.get("/api/v1/rounds")).text()).includes('"50"'));
+});
+afterAll(() => world.close());
+
+it.each(listExamples("src/api/etag.ts").map((example) => [example.title, example] as const))(
+  "the examples of %s hold",
+  (_, example) => {
+    for (const { actual, ...claim } of runExample(example, etags))
+      expect({ ...claim, expected: actual }).toEqual(claim);
+  },
+);
+
+async function etagOf(path: string): Promise<string> {
+  return (await world.get(path)).headers.get("etag") ?? "";
+}
+
+describe("an ETag", () => {
+  it("spares what the caller has: 304 without a body, also for fetch, which adds no-cache", async () => {
+    const etag = await etagOf("/api/v1/rounds");
+    expect(etag).toMatch(/^"[\w-]{20,}"$/);
+    for (const given of [etag, `W/${etag}`, `"other", ${etag}`, `"a","b",W/${etag}`, "*"]) {
+      const response = await world.get("/api/v1/rounds", { headers: { "If-None-Match": given } });
+      expect([given, response.status, await response.text()]).toEqual([given, 304, ""]);
+      expect(response.headers.get("etag")).toBe(etag);
+      expect(response.headers.get("cache-control")).toBe("private, no-cache");
+      expect(response.headers.get("vary")).toBe("X-Api-Key, Accept-Encoding");
+    }
+    for (const given of ['"other"', etag.slice(1, -1), "", "W/*"]) {
+      const { status } = await world.get("/api/v1/rounds", { headers: { "If-None-Match": given } });
+      expect([given, status]).toEqual([given, 200]);
+    }
+  });
+
+  it("is never reached without a good key", async () => {
+    const headers = { "If-None-Match": "*", "X-Api-Key": "wrong" };
+    expect((await world.get("/api/v1/rounds", { headers })).status).toBe(401);
+  });
+
+  it("stands for the answer: another limit, filter or round has another", async () => {
+    const paths = ["/api/v1/rounds", "/api/v1/rounds?limit=3", "/api/v1/rounds?house=alpha", "/api/v1/games"];
+    const before = await Promise.all(paths.map(etagOf));
+    expect(new Set(before).size).toBe(4);
+    expect(await Promise.all(paths.map(etagOf))).toEqual(before);
+    await addRounds(world.sql, "alpha/crash/global", countedRounds(51, 51));
+    for (const [at, path] of paths.entries()) {
+      await eventually(async () => expect(await etagOf(path)).not.toBe(before[at]));
+    }
+  });
+});

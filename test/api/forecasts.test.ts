@@ -1,0 +1,285 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { setPlan } from "../../src/callers/plan-store.ts";
+import { eventually } from "../support/eventually.ts";
+import { allowSlowness, announce, issue, play, rewrite, tableIdOf } from "./play.ts";
+import { makeKey, makeWorld, secondsAgo, type World } from "./world.ts";
+
+const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
+const FIELDS = ["house", "game", "market", "state", "generated_at", "calibration", "next_color", "windows"];
+const CRASH = "alpha/crash/global";
+const OPAQUE = "beta/crash/eu";
+/** Less than the five seconds after which the API looks without being told to. */
+const TOLD = { timeoutMs: 4_000 };
+
+const at = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}0Z$/);
+const shares = z.record(z.string(), z.number());
+const body = z.strictObject({
+  ok: z.literal(true),
+  plan: z.string(),
+  notice: z.literal(NOTICE),
+  forecasts: z.array(
+    z.strictObject({
+      house: z.string(),
+      game: z.string(),
+      market: z.string(),
+      state: z.enum(["ready", "warming_up", "waiting", "silent", "paused"]),
+      generated_at: at,
+      calibration: z.strictObject({ version: z.int(), rounds: z.int(), as_of: at }).nullable(),
+      next_color: z
+        .strictObject({
+          forecast_id: z.string(),
+          issued_at: at,
+          after_round_id: z.string(),
+          target_round_id: z.string().nullable(),
+          model: z.literal("k7@1"),
+          probabilities: shares,
+          baseline: shares,
+          hash: z.string().regex(/^[0-9a-f]{64}$/),
+        })
+        .nullable(),
+      windows: z.tuple([]),
+    }),
+  ),
+});
+
+let world: World;
+
+beforeAll(async () => {
+  world = await makeWorld({ BUFFER_ROUNDS: 5 });
+  await allowSlowness(world);
+});
+afterAll(() => world.close());
+
+async function forecasts(query = "", of = world) {
+  const response = await of.get(`/api/v1/forecasts${query}`);
+  expect(response.status).toBe(200);
+  return body.parse(await response.json()).forecasts;
+}
+
+const ofTable = async (table: string, of = world) => {
+  const [house = "", game = ""] = table.split("/");
+  const [forecast] = await forecasts(`?house=${house}&game=${game}`, of);
+  if (forecast === undefined) throw new Error(`expected ${table} to be listed`);
+  return forecast;
+};
+
+const becomes = (table: string, state: string) =>
+  eventually(async () => {
+    const forecast = await ofTable(table);
+    expect(forecast.state).toBe(state);
+    return forecast;
+  }, TOLD);
+
+const QUIET = { next_color: null, windows: [] };
+
+/** The newest forecast as it is stored. */
+async function stored(table: string) {
+  const [row] = await world.sql<
+    { forecastId: string; issuedAt: string; after: string; p: number[]; base: number[]; hash: string; seq: bigint }[]
+  >`
+    select
+      forecast_id as "forecastId", utc_text(issued_at) as "issuedAt", cutoff_round_id as after, p_ppm as p,
+      base_ppm as base, hash, seq
+    from forecasts
+    where table_id = ${await tableIdOf(world, table)}
+    order by seq desc
+    limit 1`;
+  if (row === undefined) throw new Error(`expected a forecast of ${table}`);
+  return row;
+}
+
+describe("/forecasts", () => {
+  it("lists every table of the plan with exactly these fields in this order, and no number before the first forecast", async () => {
+    const response = await world.get("/api/v1/forecasts");
+    expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(response.headers.get("x-data-age")).toMatch(/^\d+$/);
+    const text = await response.text();
+    const head = JSON.stringify({ ok: true, plan: "Pro", notice: NOTICE }).slice(0, -1);
+    expect(text.slice(0, head.length + 52)).toBe(
+      `${head},"forecasts":[{"house":"alpha","game":"crash","market"`.slice(0, head.length + 52),
+    );
+    const listed = body.parse(JSON.parse(text)).forecasts;
+    expect(listed.map((one) => Object.keys(one))).toEqual([FIELDS, FIELDS, FIELDS, FIELDS]);
+    expect(listed.map(({ house, game, market }) => `${house}/${game}/${market}`)).toEqual([
+      CRASH,
+      "alpha/dice/eu",
+      OPAQUE,
+      "gamma/rocket/one",
+    ]);
+    for (const one of listed) expect(one).toMatchObject({ state: "warming_up", calibration: null, ...QUIET });
+  });
+
+  it("is still warming up after the first round, after which nothing may be issued", async () => {
+    await play(world, CRASH, [150]);
+    await issue(world, "alpha");
+    await eventually(async () => (await (await world.get("/api/v1/rounds?house=alpha")).text()).includes("1001"), TOLD);
+    expect(await ofTable(CRASH)).toMatchObject({ state: "warming_up", ...QUIET });
+  });
+
+  it("gives a forecast to the letter as it was issued and hashed, each probability beside its baseline", async () => {
+    await play(world, CRASH, [230]);
+    await issue(world, "alpha");
+    await becomes(CRASH, "ready");
+    const { forecastId, issuedAt, after, p, base, hash } = await stored(CRASH);
+    expect(after).toBe("1002");
+    const inColors = ([blue, purple, pink]: number[]) =>
+      `{"blue":${(blue ?? 0) / 1e6},"purple":${(purple ?? 0) / 1e6},"pink":${(pink ?? 0) / 1e6}}`;
+    const text = await (await world.get("/api/v1/forecasts?house=alpha&game=crash")).text();
+    expect(text).toContain(
+      `"calibration":null,"next_color":{"forecast_id":"${forecastId}","issued_at":"${issuedAt}",` +
+        `"after_round_id":"1002","target_round_id":"1003","model":"k7@1","probabilities":${inColors(p)},` +
+        `"baseline":${inColors(base)},"hash":"${hash}"},"windows":[]}]}`,
+    );
+    const { next_color: nextColor } = await ofTable(CRASH);
+    for (const shown of [nextColor?.probabilities, nextColor?.baseline]) {
+      const ppm = Object.values(shown ?? {}).map((share) => Math.round(share * 1e6));
+      expect(ppm.reduce((sum, one) => sum + one, 0)).toBe(1_000_000);
+    }
+  });
+
+  it("names no target where ids are opaque, since nobody can know the next", async () => {
+    await play(world, OPAQUE, [{ hundredths: 150, roundId: "r1" }]);
+    await play(world, OPAQUE, [{ hundredths: 150, roundId: "r2" }]);
+    await issue(world, "beta");
+    expect((await becomes(OPAQUE, "ready")).next_color).toMatchObject({ after_round_id: "r2", target_round_id: null });
+  });
+});
+
+describe("a forecast", () => {
+  it("is withdrawn by the next round on time, and the next forecast is readable as soon as it is announced", async () => {
+    const before = (await ofTable(CRASH)).next_color;
+    await play(world, CRASH, [1150]);
+    expect(await becomes(CRASH, "waiting")).toMatchObject(QUIET);
+    await issue(world, "alpha");
+    const after = (await becomes(CRASH, "ready")).next_color;
+    expect(after?.after_round_id).toBe("1003");
+    expect(after?.forecast_id).not.toBe(before?.forecast_id);
+  });
+
+  it("is waited for where the round came too late for one to be issued", async () => {
+    await play(world, CRASH, [{ hundredths: 180, absentAgo: PAUSE_SECONDS + 1 }]);
+    await issue(world, "alpha");
+    expect(await becomes(CRASH, "waiting")).toMatchObject(QUIET);
+    await play(world, CRASH, [180]);
+    await issue(world, "alpha");
+    expect((await becomes(CRASH, "ready")).next_color?.after_round_id).toBe("1005");
+  });
+
+  it("stands through late rounds, whether they are learned yet or not", async () => {
+    const { next_color: before, generated_at: then } = await ofTable(CRASH);
+    await play(world, CRASH, [{ hundredths: 150, roundId: "7", late: true, source: "history" }]);
+    await eventually(async () => expect((await ofTable(CRASH)).generated_at > then).toBe(true), TOLD);
+    expect(await ofTable(CRASH)).toMatchObject({ state: "ready", next_color: before });
+    await issue(world, "alpha");
+    await rewrite(world, CRASH, { continuity_text: "seen after it was learned" });
+    await eventually(async () => (await (await world.get("/api/v1/games")).text()).includes("seen after it"), TOLD);
+    expect(await ofTable(CRASH)).toMatchObject({ state: "ready", next_color: before });
+  });
+
+  it("stands for a process that begins after more late rounds than it holds", async () => {
+    const late = Array.from({ length: 8 }, (_, n) => ({
+      hundredths: 150,
+      roundId: `late${n}`,
+      late: true,
+      source: "history" as const,
+    }));
+    await play(world, OPAQUE, late);
+    const later = await makeWorld({ BUFFER_ROUNDS: 5 }, { on: world });
+    try {
+      expect((await ofTable(OPAQUE, later)).state).toBe("ready");
+      await eventually(async () => expect(await forecasts("", later)).toEqual(await forecasts()));
+    } finally {
+      await later.close();
+    }
+  });
+
+  it("is not shown once its table is silent, though its house is live, and again when a round comes", async () => {
+    await play(world, "alpha/dice/eu", [150]);
+    await rewrite(world, CRASH, { last_polled_round_at: secondsAgo(301) });
+    expect(await becomes(CRASH, "silent")).toMatchObject(QUIET);
+    expect(await (await world.get("/api/v1/games?house=alpha&game=crash")).text()).toContain('"status":"live"');
+    await play(world, CRASH, [150]);
+    await issue(world, "alpha");
+    await becomes(CRASH, "ready");
+  });
+
+  it("is not shown while its house is paused, and is again afterwards", async () => {
+    await world.sql`update houses set paused_at = now(), paused_by = 'ann', pause_reason = 'test' where id = 'alpha'`;
+    await eventually(async () => {
+      await announce(world);
+      const states = (await forecasts("?house=alpha")).map(({ state, next_color: shown }) => [state, shown]);
+      return expect(states).toEqual([
+        ["paused", null],
+        ["paused", null],
+      ]);
+    });
+    expect((await ofTable(OPAQUE)).state).toBe("ready");
+    await world.sql`update houses set paused_at = null, paused_by = null, pause_reason = null`;
+    await eventually(async () => {
+      await announce(world);
+      return expect((await ofTable(CRASH)).state).toBe("ready");
+    });
+  });
+
+  it("has the newest calibration beside it, in every state", async () => {
+    const calibration = { version: 3, rounds: 4096, as_of: "2026-11-21T04:00:12.1234560Z" };
+    await rewrite(world, CRASH, { calibration });
+    await rewrite(world, "gamma/rocket/one", { calibration });
+    const shown = `"calibration":{"version":3,"rounds":4096,"as_of":"2026-11-21T04:00:12.1234560Z"},"next_color":`;
+    for (const query of ["?house=alpha&game=crash", "?house=gamma"]) {
+      await eventually(
+        async () => expect(await (await world.get(`/api/v1/forecasts${query}`)).text()).toContain(shown),
+        TOLD,
+      );
+    }
+  });
+});
+
+const PAUSE_SECONDS = 600;
+
+describe("an ETag of forecasts", () => {
+  it("spares what the caller has, and changes with a forecast, a state and a filter", async () => {
+    const path = "/api/v1/forecasts?house=alpha";
+    const etagOf = async (of = path) => (await world.get(of)).headers.get("etag") ?? "";
+    const first = await etagOf();
+    expect(await etagOf()).toBe(first);
+    const spared = await world.get(path, { headers: { "If-None-Match": first } });
+    expect([spared.status, await spared.text(), spared.headers.get("etag")]).toEqual([304, "", first]);
+    expect(await etagOf("/api/v1/forecasts?house=beta")).not.toBe(first);
+    await play(world, CRASH, [150]);
+    await becomes(CRASH, "waiting");
+    const waiting = await etagOf();
+    expect(waiting).not.toBe(first);
+    await issue(world, "alpha");
+    await becomes(CRASH, "ready");
+    expect(new Set([first, waiting, await etagOf()]).size).toBe(3);
+  });
+});
+
+describe("whose forecasts are asked for", () => {
+  it.each([
+    ["?house=beta", [OPAQUE]],
+    ["?game=crash", [CRASH, OPAQUE]],
+    ["?market=eu&game=dice,crash", ["alpha/dice/eu", OPAQUE]],
+    ["?house=alpha&game=rocket", []],
+  ])("%s chooses %j", async (query, expected) => {
+    expect((await forecasts(query)).map(({ house, game, market }) => `${house}/${game}/${market}`)).toEqual(expected);
+  });
+
+  it("must exist, be in the plan, and be asked for in known parameters", async () => {
+    const refused = (query: string, key = world.key) =>
+      world.refused(`/api/v1/forecasts${query}`, { headers: { "X-Api-Key": key } });
+    expect(await refused("?house=nowhere")).toMatchObject({ status: 404, code: "table_not_found" });
+    await setPlan(world.sql, "Starter", { houses: ["beta"] });
+    const key = await makeKey(world.sql, "starter@example.com", "Starter");
+    expect(await refused("?house=alpha", key)).toMatchObject({ status: 403, code: "table_not_in_plan" });
+    for (const query of ["?limit=5", "?feature=next_color", "?after=5"]) {
+      expect(await refused(query)).toMatchObject({ status: 400, code: "unknown_parameter" });
+    }
+    expect(await refused("?house=")).toMatchObject({ status: 400, code: "invalid_parameter" });
+    const response = await world.get("/api/v1/forecasts", { headers: { "X-Api-Key": key } });
+    const { plan, forecasts: listed } = body.parse(await response.json());
+    expect([plan, listed.map(({ house }) => house)]).toEqual(["Starter", ["beta"]]);
+  });
+});

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Check } from "../../src/api/health.ts";
+import { eventually } from "../support/eventually.ts";
+import { addRounds, CHECKS, gamesBody, makeWorld, type World } from "./world.ts";
+
+let world: World;
+let postgres: Check["isGood"] = CHECKS.postgres.isGood;
+let looks = 0;
+
+beforeAll(async () => {
+  const checks = {
+    ...CHECKS,
+    postgres: {
+      required: true,
+      isGood() {
+        looks++;
+        return postgres();
+      },
+    },
+  };
+  world = await makeWorld({}, { checks });
+});
+afterAll(() => world.close());
+
+const ask = async (path: string) => {
+  const response = await fetch(world.api.url + path);
+  return { status: response.status, body: await response.json() };
+};
+
+describe("/healthz", () => {
+  it("says 200 and the version, without a key", async () => {
+    expect(await ask("/healthz")).toEqual({ status: 200, body: { ok: true, version: "1.2.3" } });
+  });
+});
+
+describe("/readyz", () => {
+  it("is ok where all that is required is good, and reports the rest", async () => {
+    const checks = { postgres: true, redis: false, migrations: true, polling: false };
+    expect(await ask("/readyz")).toEqual({ status: 200, body: { ok: true, checks } });
+  });
+
+  it.each([
+    ["says no", () => Promise.resolve(false)],
+    ["fails", () => Promise.reject(new Error("the server is away"))],
+    ["does not answer", () => new Promise<boolean>(() => undefined)],
+  ])("is 503 while a required check %s", async (_, isGood) => {
+    postgres = isGood;
+    await eventually(async () =>
+      expect(await ask("/readyz")).toMatchObject({ status: 503, body: { ok: false, checks: { postgres: false } } }),
+    );
+    postgres = CHECKS.postgres.isGood;
+    await eventually(async () => expect(await ask("/readyz")).toMatchObject({ status: 200 }));
+  });
+
+  it("logs why a check failed, once", () => {
+    expect(
+      world.lines.filter((line) => line.includes("the check of postgres failed: the server is away")),
+    ).toHaveLength(1);
+  });
+
+  it("looks at most once a second, however many ask", async () => {
+    const before = looks;
+    await Promise.all(Array.from({ length: 50 }, () => ask("/readyz")));
+    expect(looks - before).toBeLessThanOrEqual(2);
+  });
+
+  it("is 503 from the moment the end is asked for, while everything is still answered", async () => {
+    world.api.draining();
+    expect(await ask("/readyz")).toMatchObject({ status: 503, body: { ok: false, checks: { postgres: true } } });
+    expect(await ask("/healthz")).toMatchObject({ status: 200 });
+    expect((await world.get("/api/v1/games")).status).toBe(200);
+  });
+});
+
+describe("a start", () => {
+  it("can wait until callers find rounds of every table that is polled", async () => {
+    expect(world.api.hasRounds()).toBe(false);
+    await addRounds(world.sql, "alpha/crash/global", [{ id: "1" }]);
+    await addRounds(world.sql, "beta/crash/eu", [{ id: "1" }]);
+    await world.sql`update houses set paused_at = now(), paused_by = 'ana', pause_reason = 'x' where id = 'gamma'`;
+    await world.sql`update published_now set updated_at = clock_timestamp()`;
+    await world.sql`select pg_notify('roundhouse_published', '')`;
+    await eventually(async () => {
+      const { games } = gamesBody.parse(await (await world.get("/api/v1/games")).json());
+      expect(games.map(({ buffered_rounds }) => buffered_rounds)).toEqual([1, 0, 1, 0]);
+      expect(games.at(-1)?.status).toBe("paused");
+      return true;
+    });
+    expect(world.api.hasRounds()).toBe(false);
+    await addRounds(world.sql, "alpha/dice/eu", [{ id: "1" }]);
+    await eventually(() => world.api.hasRounds());
+  });
+});

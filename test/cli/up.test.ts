@@ -1,0 +1,235 @@
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createDatabase, createRedis } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { houseEntry, tableEntry } from "../support/houses.ts";
+import {
+  ask,
+  housesFile,
+  makeFolder,
+  type Place,
+  processesOf,
+  roundhouse,
+  startRoundhouse,
+  untilReady,
+} from "./world.ts";
+
+/** A start on servers that run already, which is quick: a database of its own, any free port, a fresh data folder. */
+async function makePlace(): Promise<Place & { env: Record<string, string>; dataDir: string }> {
+  const database = await createDatabase();
+  onTestFinished(() => database.drop());
+  const dataDir = join(await makeFolder(), "data");
+  const env = { DATABASE_URL: database.url, REDIS_URL: (await createRedis()).url, DATA_DIR: dataDir, PORT: "0" };
+  return { env, dataDir };
+}
+
+async function roundsOf(dataDir: string): Promise<{ table: string; status: string; rounds: number; gaps: number }> {
+  const { stdout } = await roundhouse(["table", "list", "--json"], { env: { DATA_DIR: dataDir } });
+  const [first] = JSON.parse(stdout) as { table: string; status: string; rounds: number; gaps: number }[];
+  if (first === undefined) throw new Error("expected a table");
+  return first;
+}
+
+describe("a start with nothing given", () => {
+  it("brings its own servers, goes on after kill -9 where it stopped, and leaves nothing behind", async () => {
+    const folder = await makeFolder();
+    const dataDir = join(folder, "data");
+    const place = { env: { DATA_DIR: dataDir, PORT: "0" } };
+
+    const first = startRoundhouse(["up", "--json"], place);
+    const ready = await untilReady(first);
+    expect(ready).toEqual({ event: "ready", url: expect.any(String), api_key: expect.stringMatching(/^rh_live_/) });
+    const runFile = join(dataDir, "run.json");
+    expect((await stat(runFile)).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(await readFile(runFile, "utf8"))).toMatchObject({
+      pid: first.pid,
+      version: "0.1.0",
+      url: ready.url,
+      worker_url: null,
+      database_url: expect.stringMatching(/^postgres:/),
+      redis_url: expect.stringMatching(/^redis:/),
+      demo_house_url: expect.stringMatching(/^http:/),
+      api_key: ready.api_key,
+    });
+    const live = await eventually(async () => {
+      const { body } = await ask(ready, "/api/v1/games?house=bustabit");
+      const games = body["games"] as { status: string; buffered_rounds: number }[];
+      return games[0]?.status === "live" && games[0].buffered_rounds > 0 ? games[0] : undefined;
+    });
+    expect(live).toMatchObject({ house: "bustabit", game: "crash", market: "global", continuity_notice: false });
+    const { body } = await ask(ready, "/api/v1/rounds?house=bustabit");
+    const [table] = body["tables"] as { rounds: { round_id: string; verified: boolean }[] }[];
+    expect(table?.rounds.every(({ verified }) => verified)).toBe(true);
+    const ids = table?.rounds.map(({ round_id }) => Number(round_id)) ?? [];
+    expect(ids).toEqual(ids.toSorted((a, b) => b - a));
+
+    const second = await roundhouse(["up"], place);
+    expect(second.code).toBe(1);
+    expect(second.stderr).toContain(`another roundhouse (pid ${first.pid}, since `);
+
+    const before = await roundsOf(dataDir);
+    first.kill("SIGKILL");
+    await first.ended;
+    await eventually(async () => (await processesOf(folder)).length === 0);
+
+    const third = startRoundhouse(["up", "--json"], place);
+    const again = await untilReady(third);
+    expect((await ask({ ...again, api_key: ready.api_key }, "/api/v1/games")).status).toBe(401);
+    await eventually(async () => {
+      const after = await roundsOf(dataDir);
+      return after.rounds > before.rounds && after.status === "live" && after.gaps === 0;
+    });
+
+    third.kill("SIGINT");
+    expect(await third.ended).toMatchObject({ code: 0 });
+    await expect(stat(runFile)).rejects.toThrow("ENOENT");
+    expect(await processesOf(folder)).toEqual([]);
+  }, 120_000);
+
+  it("stops in order, with exit code 1, when one of its servers dies", async () => {
+    const folder = await makeFolder();
+    const running = startRoundhouse(["up", "--json"], { env: { DATA_DIR: join(folder, "data"), PORT: "0" } });
+    await untilReady(running);
+    process.kill(Number(await readFile(join(folder, "data", "redis", "redis.pid"), "utf8")), "SIGKILL");
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(1);
+    expect(stderr).toContain("the private Redis is gone (ended by SIGKILL");
+    expect(await processesOf(folder)).toEqual([]);
+    await expect(stat(join(folder, "data", "run.json"))).rejects.toThrow("ENOENT");
+  }, 60_000);
+
+  it("can be stopped while it starts", async () => {
+    const folder = await makeFolder();
+    const running = startRoundhouse(["up"], { env: { DATA_DIR: join(folder, "data"), PORT: "0" } });
+    await eventually(() => running.output.stderr.includes("making the private PostgreSQL"));
+    running.kill("SIGTERM");
+    expect(await running.ended).toMatchObject({ code: 0, stdout: "" });
+    expect(await processesOf(folder)).toEqual([]);
+  }, 60_000);
+});
+
+describe("a start on given servers", () => {
+  it("greets people with where it is, what is simulated, and a curl line that works as it stands", async () => {
+    const place = await makePlace();
+    const running = startRoundhouse(["up"], place);
+    const line = await eventually(() => /^ {2}curl .*$/m.exec(running.output.stdout)?.[0], { timeoutMs: 30_000 });
+    const [, name = "", value = "", url = ""] = /^ {2}curl -H "([^:]+): ([^"]+)" (\S+)$/.exec(line) ?? [];
+    const answer = await fetch(url, { headers: { [name]: value } });
+    expect(answer.status).toBe(200);
+    expect(running.output.stdout).toContain("demo-simulated: simulated rounds, with troubles on purpose.");
+    expect(running.output.stdout).toContain("Ctrl-C stops everything.");
+    running.kill("SIGTERM");
+    expect(await running.ended).toMatchObject({ code: 0 });
+  });
+
+  it("is ready while it runs, and gone after SIGTERM", async () => {
+    const place = await makePlace();
+    const running = startRoundhouse(["up", "--json"], place);
+    const ready = await untilReady(running);
+    const checks = { postgres: true, redis: true, migrations: true, polling: true };
+    await eventually(async () => (await ask(ready, "/readyz")).status === 200);
+    expect(await ask(ready, "/readyz")).toEqual({ status: 200, body: { ok: true, checks } });
+    expect(await ask(ready, "/healthz")).toEqual({ status: 200, body: { ok: true, version: "0.1.0" } });
+    running.kill("SIGTERM");
+    expect(await running.ended).toMatchObject({ code: 0 });
+    await expect(ask(ready, "/readyz")).rejects.toThrow();
+  });
+
+  it("applies the houses file again on SIGHUP; one that is wrong is logged and changes nothing", async () => {
+    const place = await makePlace();
+    const entry = (changed: object) => houseEntry({ enabled: false, ...changed }).entry;
+    const file = await housesFile([entry({ id: "acme" })]);
+    const running = startRoundhouse(["up", "--json"], {
+      env: { ...place.env, HOUSES_FILE: file, ALLOW_PRIVATE_HOUSES: "1" },
+    });
+    await untilReady(running);
+    const houses = async () => {
+      const { stdout, stderr } = await roundhouse(["house", "list", "--json"], { env: { DATA_DIR: place.dataDir } });
+      expect(stderr).toBe("");
+      return (JSON.parse(stdout) as { house: string }[]).map(({ house }) => house);
+    };
+    expect(await houses()).toEqual(["acme"]);
+    await writeFile(file, JSON.stringify({ houses: [entry({ id: "acme" }), entry({ id: "bolt" })] }));
+    running.kill("SIGHUP");
+    await eventually(async () => (await houses()).length === 2);
+    expect(await houses()).toEqual(["acme", "bolt"]);
+    const wrong = { ...entry({ id: "acme" }), id: "Acme", tables: [tableEntry({ colors: [] })] };
+    await writeFile(file, JSON.stringify({ houses: [wrong] }));
+    running.kill("SIGHUP");
+    await eventually(() => running.output.stderr.includes("houses[0].id: "));
+    expect(running.output.stderr).toContain("houses[0].tables[0].colors: ");
+    expect(running.output.stderr).toContain("everything goes on as before");
+    expect(await houses()).toEqual(["acme", "bolt"]);
+    running.kill("SIGTERM");
+    expect(await running.ended).toMatchObject({ code: 0 });
+  });
+
+  it("refuses a taken port, says what to do, and leaves nothing behind", async () => {
+    const place = await makePlace();
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    onTestFinished(() => void taken.close());
+    const address = taken.address();
+    const port = typeof address === "object" ? `${address?.port}` : "";
+    const { code, stdout, stderr } = await roundhouse(["up"], { env: { ...place.env, PORT: port } });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(`the port ${port} of 127.0.0.1 is taken; stop what uses it, or set PORT to another`);
+    await expect(stat(join(place.dataDir, "run.json"))).rejects.toThrow("ENOENT");
+  });
+
+  it("says which server it cannot reach, without its password, and stops what it started", async () => {
+    const place = await makePlace();
+    const noDatabase = { ...place.env, DATABASE_URL: "postgres://app:geheim@127.0.0.1:9/none" };
+    const first = await roundhouse(["up"], { env: noDatabase });
+    expect(first.code).toBe(1);
+    expect(first.stderr).toContain("the database postgres://app:***@127.0.0.1:9/none cannot be used: start it, or set");
+    const second = await roundhouse(["up"], { env: { ...place.env, REDIS_URL: "redis://:geheim@127.0.0.1:9" } });
+    expect(second.code).not.toBe(0);
+    expect(second.stderr).toContain("Redis at redis://:***@127.0.0.1:9 cannot be reached");
+    expect(first.stderr + second.stderr).not.toContain("geheim");
+  });
+
+  it("refuses a data folder that cannot be written", async () => {
+    const place = await makePlace();
+    await mkdir(join(place.dataDir, ".."), { recursive: true });
+    await writeFile(place.dataDir, "a file, not a folder");
+    const { code, stderr } = await roundhouse(["up"], place);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`data folder ${place.dataDir} cannot be written`);
+    expect(stderr).toContain("set DATA_DIR to another folder");
+  });
+
+  it("lists every problem of the houses file before it touches anything", async () => {
+    const place = await makePlace();
+    const file = await housesFile([
+      { id: "Acme", name: "Acme", base_url: "https://acme.example", poll_evry_ms: 5, tables: [tableEntry()] },
+      { id: "bolt", name: "Bolt", base_url: "http://127.0.0.1", private: true, tables: [tableEntry(), tableEntry()] },
+      { id: "bolt", name: "${BOLT_NAME}", demo: true, tables: [tableEntry({ colors: [{ name: "blue", below: 2 }] })] },
+    ]);
+    const { code, stdout, stderr } = await roundhouse(["up"], { env: { ...place.env, HOUSES_FILE: file } });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    const paths = [
+      "houses[0].id: ",
+      "houses[0]: ",
+      "houses[1].tables[1]: the table bolt/crash/global is already tables[0]",
+      "houses[2].name: the variable BOLT_NAME is not set",
+      "houses[2].tables[0].colors: ",
+      'houses[2].id: "bolt" is already the id of houses[1]',
+    ];
+    for (const path of paths) expect(stderr).toContain(`  ${path}`);
+    await expect(stat(place.dataDir)).rejects.toThrow("ENOENT");
+  });
+
+  it("warns of a table that is polled too seldom for forecasts", async () => {
+    const place = await makePlace();
+    const { entry } = houseEntry({ id: "acme", poll_every_ms: 2000, tables: [tableEntry({ pause_ms: 3000 })] });
+    const env = { ...place.env, HOUSES_FILE: await housesFile([entry]), ALLOW_PRIVATE_HOUSES: "1" };
+    const running = startRoundhouse(["up"], { env });
+    await eventually(() => running.output.stderr.includes("set poll_every_ms to 1500 or less"));
+    running.kill("SIGTERM");
+    expect(await running.ended).toMatchObject({ code: 0 });
+  });
+});

@@ -1,0 +1,99 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { eventually } from "../support/eventually.ts";
+
+const START = join(import.meta.dirname, "../../src/start.js");
+
+/** How a command is started: its environment holds nothing but what is given here and what every process needs. */
+export interface Place {
+  cwd?: string;
+  env?: Record<string, string>;
+}
+
+/** What a command that ended left. */
+export interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A folder of one's own, gone after the test. */
+export async function makeFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "roundhouse-cli-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
+/** A file in a folder of its own; gives its path. */
+export async function makeFile(name: string, content: string | Buffer): Promise<string> {
+  const file = join(await makeFolder(), name);
+  await writeFile(file, content);
+  return file;
+}
+
+/** Runs a command of the real program to its end. */
+export async function roundhouse(args: string[], place: Place = {}): Promise<Ended> {
+  return startRoundhouse(args, place).ended;
+}
+
+/** A command that goes on: its output so far, its end, and signals to it. Killed after the test if it still runs. */
+export function startRoundhouse(args: string[], place: Place = {}) {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(process.execPath, [START, ...args], {
+    cwd: place.cwd ?? join(import.meta.dirname, "../.."),
+    env: { PATH, HOME, ...place.env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const output = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
+  const ended = once(child, "close").then(([code]: unknown[]): Ended => ({ code: code as number | null, ...output }));
+  return { pid: child.pid ?? 0, output, ended, child, kill: (signal: NodeJS.Signals) => child.kill(signal) };
+}
+
+/** A houses file; JSON is YAML too. */
+export function housesFile(houses: object[]): Promise<string> {
+  return makeFile("houses.yaml", JSON.stringify({ houses }));
+}
+
+/** What `up --json`, `api --json` and `worker --json` print when they are ready. */
+export interface Ready {
+  event: string;
+  url: string;
+  api_key: string;
+}
+
+/** Waits until a command that goes on prints its one line; throws with what it said where it ended instead. */
+export async function untilReady(started: ReturnType<typeof startRoundhouse>): Promise<Ready> {
+  const ready = eventually(() => started.output.stdout.includes("\n") || undefined, { timeoutMs: 60_000 });
+  const how = await Promise.race([ready, started.ended]);
+  if (how !== true) throw new Error(`ended with ${how.code} before it was ready:\n${how.stderr}`);
+  return JSON.parse(started.output.stdout.split("\n")[0] ?? "") as Ready;
+}
+
+/** Processes that show a folder in their command line, environment or working directory: what a start left behind. */
+export async function processesOf(folder: string): Promise<string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const texts = await Promise.all([
+        readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""),
+        readFile(`/proc/${pid}/environ`, "utf8").catch(() => ""),
+        readlink(`/proc/${pid}/cwd`).catch(() => ""),
+      ]);
+      return texts.some((text) => text.includes(folder)) ? [`${pid} ${texts[0].replaceAll("\0", " ")}`] : [];
+    }),
+  );
+  return found.flat();
+}
+
+/** Asks the API of a started instance. */
+export async function ask(ready: Ready, path: string): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${ready.url}${path}`, { headers: { "X-API-Key": ready.api_key } });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}

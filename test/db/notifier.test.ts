@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { createNotifier } from "../../src/db/notifier.ts";
+import { LEVEL, readableLog } from "../queue/world.ts";
+import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+beforeEach(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+});
+afterEach(async () => {
+  await sql.end({ timeout: 1 });
+  await database.drop();
+});
+
+/** Hears what is announced, in order; `mark` sends a notice of its own through the same channel, to know all before it came. */
+async function listen() {
+  const heard: string[] = [];
+  await sql.listen("roundhouse_published", (payload) => {
+    heard.push(payload === "" ? "published" : payload);
+  });
+  const mark = async () => {
+    await sql.notify("roundhouse_published", "mark");
+    await eventually(() => heard.at(-1) === "mark");
+  };
+  return { heard, mark };
+}
+
+describe("the notifier", () => {
+  it("makes one notice of everything published at once, and another of what came meanwhile", async () => {
+    const { heard, mark } = await listen();
+    const notifier = createNotifier(sql, readableLog().log);
+    for (let times = 0; times < 100; times++) notifier.published();
+    await eventually(() => heard.length === 1);
+    for (let times = 0; times < 100; times++) notifier.published();
+    await notifier.close();
+    await mark();
+    expect(heard).toEqual(["published", "published", "mark"]);
+  });
+
+  it("says nothing where nothing was published", async () => {
+    const { heard, mark } = await listen();
+    const notifier = createNotifier(sql, readableLog().log);
+    await notifier.close();
+    await mark();
+    expect(heard).toEqual(["mark"]);
+  });
+
+  it("logs a notice that could not be sent, and sends the next one", async () => {
+    const { heard } = await listen();
+    const { log, lines } = readableLog();
+    const gone = connect("postgres://nobody@127.0.0.1:9/none", { name: "gone" });
+    const broken = createNotifier(gone, log);
+    broken.published();
+    await broken.close();
+    expect(lines).toMatchObject([{ level: LEVEL.warn, msg: expect.stringContaining("ECONNREFUSED") }]);
+    await gone.end({ timeout: 1 });
+    const notifier = createNotifier(sql, log);
+    notifier.published();
+    await notifier.close();
+    await eventually(() => heard.includes("published"));
+  });
+});

@@ -1,0 +1,268 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { verify, type Failure } from "../../src/forecasts/verify.ts";
+import { fullWorld } from "./full-world.ts";
+import type { World } from "./world.ts";
+
+let shared: World;
+beforeAll(async () => {
+  shared = await keep((cleanUp) => cleanUps.push(cleanUp));
+});
+const cleanUps: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  for (const cleanUp of cleanUps) await cleanUp();
+});
+
+describe("one changed value is found, and the row is named", () => {
+  const round = (roundId: string) => ({ kind: "round", id: `TABLE ${roundId}` });
+  const forecast = (seq: number) => ({ kind: "forecast", id: `fID-${seq}` });
+  const score = (seq: number) => ({ kind: "score", id: `fID-${seq}` });
+
+  const ROUND = "round_id = '2010'";
+  test.each<[string, string, string, object]>([
+    ["history_hash", ROUND, another("history_hash"), round("2010")],
+    ["hundredths", ROUND, "hundredths + 1", round("2010")],
+    ["color", ROUND, "case color when 'blue' then 'pink' else 'blue' end", round("2010")],
+    ["color", ROUND, "'blua'", round("2010")],
+    ["round_id", ROUND, "'2910'", round("2910")],
+    ["raw_value", ROUND, "'1' || raw_value", round("2010")],
+    ["raw_value", ROUND, "'x'", round("2010")],
+    ["verified", ROUND, "null", round("2010")],
+    ["verified", ROUND, "false", round("2010")],
+    ["proof_hash", ROUND, another("proof_hash"), round("2010")],
+    ["proof_hash", ROUND, "'no hash'", round("2010")],
+    ["late", ROUND, "true", round("2010")],
+    ["late", "round_id = '2014'", "false", round("2014")],
+    ["after_gap", ROUND, "true", round("2010")],
+    ["after_gap", "round_id = '2018'", "false", round("2018")],
+    ["source", ROUND, "'history'", round("2010")],
+    ["requested_at", ROUND, "requested_at + interval '1 microsecond'", score(10)],
+    ["received_at", ROUND, "received_at + interval '1 hour'", { kind: "accuracy" }],
+    ["absent_at", ROUND, "null", forecast(11)],
+    ["absent_at", ROUND, "absent_at - interval '1 hour'", forecast(11)],
+  ])("in rounds.%s where %s: %s", async (column, where, value, named) => {
+    expect(await failureOf("rounds", column, `${where} and table_id = ID`, value)).toMatchObject(inShared(named));
+  });
+
+  const FORECAST = "seq = 7";
+  test.each<[string, string, object]>([
+    ["forecast_id", "'f1-8000'", { kind: "forecast", id: "f1-8000" }],
+    ["model", "'k7@2'", forecast(7)],
+    ["feature", "'window:pink:80'", forecast(7)],
+    ["issued_at", "issued_at + interval '1 microsecond'", forecast(7)],
+    ["issue_hour", "issue_hour - interval '1 hour'", forecast(7)],
+    ["cutoff_seq", "cutoff_seq + 1000", forecast(7)],
+    ["cutoff_round_id", "cutoff_round_id || '0'", forecast(7)],
+    ["history_hash", another("history_hash"), forecast(7)],
+    ["target_round_id", "target_round_id || '0'", forecast(7)],
+    ["target_round_id", "null", forecast(7)],
+    ["horizon", "2", forecast(7)],
+    ["p_ppm", "array[p_ppm[1] + 1, p_ppm[2] - 1, p_ppm[3]]", forecast(7)],
+    ["p_ppm", "p_ppm[1:2]", forecast(7)],
+    ["base_ppm", "array[base_ppm[1] + 1, base_ppm[2] - 1, base_ppm[3]]", forecast(7)],
+    ["prev_hash", another("prev_hash"), forecast(7)],
+    ["hash", another("hash"), forecast(7)],
+  ])("in forecasts.%s: %s", async (column, value, named) => {
+    expect(await failureOf("forecasts", column, `${FORECAST} and table_id = ID`, value)).toMatchObject(inShared(named));
+  });
+
+  test.each([
+    ["status", "'void_gap'"],
+    ["target_seq", "target_seq + 1"],
+    ["target_requested_at", "target_requested_at + interval '1 microsecond'"],
+    ["outcome", "(outcome + 1) % 3"],
+    ["outcome", "null"],
+    ["hit", "not hit"],
+    ["p", "p + 1"],
+    ["base_p", "base_p + 1"],
+    ["brier", "brier + 1"],
+    ["brier_base", "brier_base + 1"],
+    ["rps", "rps + 1"],
+    ["rps_base", "rps_base + 1"],
+    ["ll", "ll + 1"],
+    ["ll_base", "ll_base + 1"],
+    ["model", "'k7@2'"],
+    ["feature", "'window:pink:80'"],
+    ["issue_hour", "issue_hour - interval '1 hour'"],
+    ["issued_at", "issued_at + interval '1 microsecond'"],
+    ["rev", "2"],
+  ])("in scores.%s: %s", async (column, value) => {
+    const where = "forecast_seq = 7 and table_id = ID";
+    expect(await failureOf("scores", column, where, value)).toMatchObject(inShared(score(7)));
+  });
+
+  test.each([
+    ["a void, which becomes scored", "status = 'void_late'", "'scored'"],
+    ["a conflict's void, which becomes another", "status = 'void_quarantine' and rev = 2", "'void_gap'"],
+  ])("in scores.status: %s", async (_, where, value) => {
+    const failure = await failureOf("scores", "status", `${where} and table_id = ID`, value);
+    expect(failure).toMatchObject({ kind: "score" });
+  });
+
+  test("in every part of the sums of an hour, whether it is over or not", async () => {
+    const hours = await shared.sql<{ hour: string; sums: Record<string, unknown>; rev: number }[]>`
+      select distinct on (hour) utc_text(hour) as hour, sums, rev
+      from accuracy_hours
+      where table_id = ${shared.tableId}
+      order by hour, rev desc`;
+    expect(hours).toHaveLength(2);
+    for (const { hour, sums, rev } of hours) {
+      for (const path of leavesOf(sums)) {
+        const where = `hour = '${hour}' and rev = ${rev} and table_id = ID`;
+        const failure = await failureOf("accuracy_hours", "sums", where, withAnother(path));
+        const id = `${shared.tableName} k7@1 next_color ${hour}`;
+        expect(failure, path.join(".")).toMatchObject({ kind: "accuracy", id });
+      }
+    }
+  });
+
+  test.each([
+    ["final", "hour < now() - interval '2 hours' and rev = 2", "false", null], // says nothing that is published
+    ["final", "hour > now() - interval '2 hours'", "true", "accuracy"],
+    ["hour", "hour < now() - interval '2 hours' and rev = 2", "hour - interval '1 hour'", "accuracy"],
+    ["sums", "hour < now() - interval '2 hours' and rev = 2", "'{}'::jsonb", "accuracy"],
+  ])("in accuracy_hours.%s where %s: %s", async (column, where, value, kind) => {
+    const failure = await failureOf("accuracy_hours", column, `${where} and table_id = ID`, value);
+    expect(failure?.kind ?? null).toBe(kind);
+  });
+
+  test.each(["24h", "7d", "30d", "90d", "all"])("in every part of the published sums of %s", async (period) => {
+    const [row] = await shared.sql<{ sums: Record<string, unknown> }[]>`
+      select sums
+      from published_accuracy
+      where table_id = ${shared.tableId}
+        and period = ${period}`;
+    const leaves = leavesOf(row?.sums);
+    expect(leaves.length).toBeGreaterThan(40);
+    for (const path of period === "7d" ? leaves : leaves.slice(0, 3)) {
+      const where = `period = '${period}' and table_id = ID`;
+      const failure = await failureOf("published_accuracy", "sums", where, withAnother(path));
+      const id = `${shared.tableName} k7@1 next_color ${period}`;
+      expect(failure, path.join(".")).toMatchObject({ kind: "published_accuracy", id });
+    }
+  });
+
+  test.each([
+    ["period_start", "period = '7d'", "period_start - interval '1 hour'"],
+    ["period_end", "period = '7d'", "period_end + interval '1 day'"],
+    ["sums", "period = '7d'", "sums - 'confusion'"],
+  ])("in published_accuracy.%s", async (column, where, value) => {
+    const failure = await failureOf("published_accuracy", column, `${where} and table_id = ID`, value);
+    expect(failure).toMatchObject({ kind: "published_accuracy" });
+  });
+
+  test("in what was scored of a published row, also while newer scores are not published yet", async () => {
+    const world = await fullWorld();
+    await world.play([{ hundredths: 150, roundId: "last", afterGap: false }], world.tableIds[1]);
+    await world.score();
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    await world.sql`
+      update published_accuracy
+      set sums = jsonb_set(sums, '{counts,sum_ll}', to_jsonb(((sums #>> '{counts,sum_ll}')::bigint + 1)::text))
+      where table_id = ${world.tableIds[1] ?? 0}
+        and period = '24h'`;
+    expect(await verify(world.sql)).toMatchObject({ ok: false, first_failure: { kind: "published_accuracy" } });
+  });
+});
+
+describe("a row that was taken out is missed", () => {
+  test.each<[string, string, object]>([
+    ["rounds", "round_id = '2010'", { kind: "round", id: "TABLE seq 31" }],
+    ["rounds", "seq = (select last_seq from tables where id = ID)", { kind: "round" }],
+    ["forecasts", "seq = 7", { kind: "forecast", id: "fID-7" }],
+    ["forecasts", "seq = (select forecast_seq from tables where id = ID)", { kind: "forecast" }],
+    ["scores", "forecast_seq = 7", { kind: "score", id: "fID-7" }],
+    ["scores", "rev = 2", { kind: "score" }],
+    ["open_forecasts", "true", { kind: "score" }],
+    ["conflicts", "round_id = '2006'", { kind: "score" }],
+    ["conflicts", "round_id = '2003'", { kind: "score" }],
+    ["accuracy_hours", "hour < now() - interval '2 hours' and rev = 2", { kind: "accuracy" }],
+    ["accuracy_hours", "hour < now() - interval '2 hours' and rev = 1", { kind: "accuracy" }],
+    ["accuracy_hours", "hour > now() - interval '2 hours'", { kind: "accuracy" }],
+    ["accuracy_series", "true", { kind: "accuracy" }],
+    ["published_accuracy", "period = '30d'", { kind: "published_accuracy", id: "TABLE k7@1 next_color 30d" }],
+    ["published_accuracy", "true", { kind: "published_accuracy" }],
+  ])("from %s where %s", async (table, where, named) => {
+    const failure = await failureWithout(table, `${where} and table_id = ID`);
+    expect(failure).toMatchObject(inShared(named));
+  });
+
+  test.each(["history_hash", "forecast_hash"])("and a table that says another %s is named", async (column) => {
+    const failure = await failureOf("tables", column, "id = ID", another(column));
+    expect(failure).toMatchObject({ kind: "table", id: shared.tableName });
+  });
+});
+
+/** A full world that stays for the tests of a group; constraints that would refuse a forgery are gone. */
+async function keep(whenDone: (cleanUp: () => Promise<void>) => void): Promise<World> {
+  const world = await fullWorld({ whenDone });
+  const constraints = await world.sql<{ relation: string; name: string }[]>`
+    select conrelid::regclass::text as relation, conname as name
+    from pg_constraint
+    where contype in ('c', 'f')
+      and conparentid = 0
+      and coninhcount = 0
+      and conrelid = any('{rounds,forecasts,scores,accuracy_hours,published_accuracy,tables,open_forecasts}'::regclass[])`;
+  for (const { relation, name } of constraints) {
+    await world.sql.unsafe(`alter table ${relation} drop constraint "${name}" cascade`);
+  }
+  return world;
+}
+
+function inShared(named: object): object {
+  const text = JSON.stringify(named).replaceAll("TABLE", shared.tableName).replaceAll("ID", String(shared.tableId));
+  return JSON.parse(text) as object;
+}
+
+/** What verify says while one value is another. */
+async function failureOf(table: string, column: string, where: string, value: string): Promise<Failure | null> {
+  return failureWhile(`update ${table} set ${column} = ${value} where ${where}`);
+}
+
+async function failureWithout(table: string, where: string): Promise<Failure | null> {
+  return failureWhile(`delete from ${table} where ${where}`);
+}
+
+class RolledBack extends Error {}
+
+/** Runs a statement, and verify in the same transaction, which is then rolled back. */
+async function failureWhile(statement: string): Promise<Failure | null> {
+  const { sql, tableId } = shared;
+  let failure: Failure | null = null;
+  const tampering = sql.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`;
+    const { count } = await tx.unsafe(statement.replaceAll("ID", String(tableId)));
+    if (count === 0) throw new Error(`expected a row that is changed by ${statement}, found none`);
+    const inside = new Proxy(sql, {
+      get: (target, name, receiver): unknown =>
+        name === "begin"
+          ? (_: string, check: (inner: typeof tx) => unknown) => check(tx)
+          : Reflect.get(target, name, receiver),
+    });
+    const { ok, first_failure } = await verify(inside);
+    expect(ok).toBe(first_failure === null);
+    failure = first_failure;
+    throw new RolledBack();
+  });
+  await expect(tampering).rejects.toThrow(RolledBack);
+  return failure;
+}
+
+/** SQL for a hash with another ninth digit. */
+function another(column: string): string {
+  const digits = "0123456789abcdef";
+  return `overlay(${column} placing translate(substr(${column}, 9, 1), '${digits}', '${digits.slice(1)}0') from 9)`;
+}
+
+/** The paths of all values in a JSON document. */
+function leavesOf(value: unknown, path: string[] = []): string[][] {
+  if (typeof value !== "object" || value === null) return value === null ? [] : [path];
+  return Object.entries(value).flatMap(([name, inner]) => leavesOf(inner, [...path, name]));
+}
+
+/** SQL for sums with another value at a path: the last character of its text is another digit. */
+function withAnother(path: string[]): string {
+  const at = `'{${path.join(",")}}'`;
+  const text = `(sums #>> ${at})`;
+  const digit = `case right(${text}, 1) when '7' then '8' else '7' end`;
+  return `jsonb_set(sums, ${at}, to_jsonb(overlay(${text} placing ${digit} from length(${text}))))`;
+}

@@ -1,0 +1,364 @@
+import { hash } from "node:crypto";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { connect, type Sql } from "../../src/db/client.ts";
+import type { HouseAnswer } from "../../src/houses/client.ts";
+import { noteRefusedAnswer, releaseLease, saveAnswers, takeLease, type Lease } from "../../src/houses/poll-store.ts";
+import type { AskedTable } from "../../src/houses/poll-summary.ts";
+import { applyHouses, pauseHouse } from "../../src/houses/store.ts";
+import { createDatabase } from "../support/database.ts";
+import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+});
+beforeEach(async () => {
+  await forgetHouses(sql);
+  await applyHouses(sql, [houseEntry({ tables: [tableEntry(), tableEntry({ market: "euro" })] })]);
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+const MIDDLE = 0.5;
+const take = () => takeLease(sql, { house: "alpha", shard: 0, timeoutMs: 5_000 });
+async function mustTake(): Promise<Lease> {
+  const lease = await take();
+  if (lease === null) throw new Error("the lease is not to be had");
+  return lease;
+}
+
+function says(text: string, etag: string | null = null): HouseAnswer {
+  const body = Buffer.from(text);
+  return {
+    kind: "answer",
+    status: 200,
+    contentType: "application/json",
+    etag,
+    lastModified: null,
+    body,
+    elapsedMs: 30,
+  };
+}
+const unchanged: HouseAnswer = { kind: "unchanged", status: 304, elapsedMs: 5 };
+function fails(status: number | null, retryAfterMs: number | null = null): HouseAnswer {
+  const reason = status === null ? "timeout" : "status";
+  return { kind: "failed", status, reason, detail: `answered ${status ?? "nothing"}`, retryAfterMs, elapsedMs: 40 };
+}
+
+/** One poll of the first table of the house, from lease to commit. */
+async function poll(answer: HouseAnswer, lease?: Lease) {
+  const held = lease ?? (await mustTake());
+  const asked: AskedTable = {
+    tableId: 1,
+    name: "crash/global",
+    path: "/rounds",
+    requestedMs: 1.25,
+    receivedMs: 31.5,
+    answer,
+  };
+  return { lease: held, saved: await saveAnswers(sql, held, [asked], MIDDLE) };
+}
+
+const refuse = (id: number, text: string) =>
+  sql.begin(async (transaction) => {
+    await transaction`
+      update payloads
+      set state = 'refused', refused_reason = 'test', read_at = clock_timestamp()
+      where id = ${id}`;
+    await noteRefusedAnswer(transaction, { tableId: 1, payloadId: BigInt(id), sha256: hash("sha256", text) });
+  });
+const previous = async () =>
+  (await sql`select previous_requested_at is null as unknown from payloads order by id`).map(
+    ({ unknown }) => unknown as unknown,
+  );
+
+const payloads = () => sql`select * from payloads order by id`;
+const feed = async () => (await sql`select * from feeds where table_id = 1`)[0];
+const leaseRow = async () => (await sql`select * from poll_leases`)[0];
+
+describe("a lease", () => {
+  test("is had by one of many who ask at once", async () => {
+    const leases = await Promise.all(Array.from({ length: 8 }, take));
+    expect(leases.filter((lease) => lease !== null)).toHaveLength(1);
+  });
+
+  test("is had again after a poll was saved, after it was given back, and after it expired", async () => {
+    await poll(says("1"));
+    const second = await mustTake();
+    await releaseLease(sql, second);
+    await mustTake();
+    expect(await take()).toBeNull();
+    await sql`update poll_leases set lease_until = clock_timestamp() - interval '1 ms'`;
+    expect((await mustTake()).epoch).toBe(second.epoch + 2n);
+  });
+
+  test("outlives the timeout of a poll by two seconds", async () => {
+    const { now } = await mustTake();
+    const [row] = await sql`
+      select extract(epoch from lease_until - ${now}::timestamptz)::float8 as seconds
+      from poll_leases`;
+    expect(row?.["seconds"]).toBeCloseTo(7, 1);
+  });
+
+  test("is not given back by one who lost it", async () => {
+    const lost = await mustTake();
+    await sql`update poll_leases set lease_until = '-infinity'`;
+    await mustTake();
+    await releaseLease(sql, lost);
+    expect(await take()).toBeNull();
+  });
+
+  test.each([
+    ["paused", () => pauseHouse(sql, { house: "alpha", by: "ana", reason: "test" })],
+    ["disabled", () => sql`update houses set enabled = false`],
+    ["to be left alone", () => sql`update poll_leases set next_allowed_at = now() + interval '1 minute'`],
+  ])("of a house that is %s is not to be had", async (_, change) => {
+    await change();
+    expect(await take()).toBeNull();
+  });
+
+  test("tells for each enabled table how to ask, the longest waiting first", async () => {
+    await poll(says("1", '"e1"'));
+    await sql`update tables set enabled = false where market = 'none'`;
+    const { tables } = await mustTake();
+    expect(tables).toEqual([
+      {
+        tableId: 2,
+        game: "crash",
+        market: "euro",
+        etag: null,
+        lastModified: null,
+        lastSha256: null,
+        refused: false,
+        fullIsDue: true,
+      },
+      {
+        tableId: 1,
+        game: "crash",
+        market: "global",
+        etag: '"e1"',
+        lastModified: null,
+        lastSha256: hash("sha256", "1"),
+        refused: false,
+        fullIsDue: false,
+      },
+    ]);
+  });
+
+  test("asks for a full answer once the last is ten minutes old, which a 304 does not put off", async () => {
+    await poll(says("1", '"e1"'));
+    await sql`update feeds set last_full_at = last_full_at - interval '10 minutes' where table_id = 1`;
+    await poll(unchanged);
+    expect((await mustTake()).tables.find(({ tableId }) => tableId === 1)?.fullIsDue).toBe(true);
+  });
+});
+
+describe("an answer", () => {
+  test("is kept verbatim, with its hash and its times by the clock of the database", async () => {
+    const { lease, saved } = await poll(says('{"rounds": [ ]}'));
+    expect(saved).toMatchObject({ requests: 1, payloads: 1, unchanged: 0, failed: 0 });
+    const [row] = await sql<{ body: Buffer }[]>`
+      select
+        *,
+        extract(epoch from requested_at - ${lease.now}::timestamptz)::float8 * 1000 as requested_ms,
+        extract(epoch from received_at - ${lease.now}::timestamptz)::float8 * 1000 as received_ms
+      from payloads`;
+    expect(row).toMatchObject({
+      table_id: 1,
+      kind: "poll",
+      state: "unread",
+      path: "/rounds",
+      status: 200,
+      bytes: 15,
+      sha256: hash("sha256", '{"rounds": [ ]}'),
+      requested_ms: 1.25,
+      received_ms: 31.5,
+      previous_requested_at: null,
+    });
+    expect(gunzipSync(row?.body ?? "").toString()).toBe('{"rounds": [ ]}');
+  });
+
+  test("that equals the last one is not kept again, and one that came back later is", async () => {
+    await poll(says("1"));
+    expect((await poll(says("1"))).saved).toMatchObject({ payloads: 0, unchanged: 1 });
+    await poll(says("2"));
+    await poll(says("1"));
+    expect((await payloads()).map(({ sha256 }) => sha256 as unknown)).toEqual(
+      ["1", "2", "1"].map((text) => hash("sha256", text)),
+    );
+  });
+
+  test("carries the request time of the newest good answer before it: a 304 and a repeat are good, a failure is not", async () => {
+    await poll(says("1"));
+    await poll(says("2"));
+    await poll(says("2"));
+    const repeated = await feed();
+    await poll(fails(500));
+    expect(await feed()).toMatchObject({ last_answer_at: repeated?.["last_answer_at"] });
+    await poll(says("3"));
+    await poll(unchanged);
+    const [exact] = await sql`select last_answer_at::text as at from feeds where table_id = 1`;
+    await poll(says("4"));
+    const rows = await sql`
+      select
+        requested_at,
+        previous_requested_at,
+        previous_requested_at = lag(requested_at) over (order by id) as "follows",
+        previous_requested_at::text as at
+      from payloads
+      order by id`;
+    expect(rows.map(({ follows }) => follows as unknown)).toEqual([null, true, false, false]);
+    expect(rows[2]?.["previous_requested_at"]).toEqual(repeated?.["last_answer_at"]);
+    expect(rows[3]?.["at"]).toBe(exact?.["at"]);
+  });
+
+  test("sets the ETag only together with its body, and a failure keeps it", async () => {
+    await poll(says("1", '"e1"'));
+    await poll(unchanged);
+    await poll(fails(500));
+    expect(await feed()).toMatchObject({ etag: '"e1"' });
+    await poll(says("1", '"e2"'));
+    expect(await feed()).toMatchObject({ etag: '"e2"' });
+    await poll(says("2"));
+    expect(await feed()).toMatchObject({ etag: null });
+  });
+
+  test("of a feed that became another one meanwhile is dropped", async () => {
+    await poll(says("1"));
+    const lease = await mustTake();
+    const other = feedEntry({ path: "/other" });
+    await applyHouses(sql, [houseEntry({ tables: [tableEntry({ feed: other }), tableEntry({ market: "euro" })] })]);
+    expect((await poll(says("2"), lease)).saved).toMatchObject({ payloads: 0 });
+    expect(await feed()).toMatchObject({ last_sha256: null, last_answer_at: null });
+  });
+});
+
+describe("a poll whose lease went to another worker", () => {
+  test("saves nothing at all", async () => {
+    const lost = await mustTake();
+    await sql`update poll_leases set lease_until = '-infinity'`;
+    const taken = await mustTake();
+    const before = { feed: await feed(), lease: await leaseRow() };
+    expect((await poll(says("lost"), lost)).saved).toBeNull();
+    expect({ feed: await feed(), lease: await leaseRow() }).toEqual(before);
+    expect(await payloads()).toEqual([]);
+    expect(await sql`select * from polls`).toEqual([]);
+    expect((await poll(says("kept"), taken)).saved).toMatchObject({ payloads: 1 });
+  });
+});
+
+describe("what is known of a house after a poll", () => {
+  test("sums up by minute: requests, statuses, bytes and a latency histogram", async () => {
+    await poll(says("12345"));
+    await poll(unchanged);
+    await poll(fails(null));
+    await poll(fails(503));
+    const [sums] = await sql`
+      select
+        sum(requests)::integer as requests,
+        sum(bytes)::integer as bytes,
+        sum(latency_ms[1])::integer as within_10,
+        sum(latency_ms[3])::integer as within_50
+      from polls`;
+    expect(sums).toEqual({ requests: 4, bytes: 5, within_10: 1, within_50: 2 });
+    const statuses = await sql`
+      select key, sum(value::integer)::integer as requests
+      from polls, jsonb_each_text(statuses)
+      group by key
+      order by key`;
+    expect([...statuses]).toEqual(["0", "200", "304", "503"].map((key) => ({ key, requests: 1 })));
+  });
+
+  test("keeps each failure with its reason", async () => {
+    await poll(fails(503));
+    expect([...(await sql`select house_id, table_id, status, reason, detail from poll_failures`)]).toEqual([
+      { house_id: "alpha", table_id: 1, status: 503, reason: "status", detail: "answered 503" },
+    ]);
+    expect(await leaseRow()).toMatchObject({
+      last_status: 503,
+      last_error: "crash/global: answered 503",
+      last_ok_at: null,
+    });
+    await poll(says("1"));
+    const row = await leaseRow();
+    expect(row).toMatchObject({ last_status: 200, last_error: "crash/global: answered 503" });
+    expect(row?.["last_ok_at"]).toEqual(row?.["last_poll_at"]);
+  });
+
+  test("opens the circuit at the fifth failure, for all workers; the next poll is a probe, and a good one closes it", async () => {
+    for (let failures = 0; failures < 5; failures += 1) await poll(fails(null));
+    expect(await leaseRow()).toMatchObject({ circuit: "open", failures_in_row: 5, opened_times: 1, last_status: 0 });
+    expect(await take()).toBeNull();
+    await sql`update poll_leases set next_allowed_at = clock_timestamp()`;
+    const probe = await mustTake();
+    expect(probe.circuit.state).toBe("half_open");
+    await poll(fails(null), probe);
+    expect(await leaseRow()).toMatchObject({ circuit: "open", opened_times: 2 });
+    await sql`update poll_leases set next_allowed_at = clock_timestamp()`;
+    await poll(says("1"));
+    expect(await leaseRow()).toMatchObject({ circuit: "closed", failures_in_row: 0, opened_times: 0, opened_at: null });
+  });
+
+  test("leaves a house alone for as long as it asked, without calling it broken", async () => {
+    await poll(fails(429, 30_000));
+    const [row] = await sql`
+      select circuit, extract(epoch from next_allowed_at - clock_timestamp())::float8 as seconds
+      from poll_leases`;
+    expect(row?.["circuit"]).toBe("closed");
+    expect(Math.abs(Number(row?.["seconds"]) - 30)).toBeLessThan(10);
+  });
+
+  test("is nothing new where nothing was asked", async () => {
+    const before = await leaseRow();
+    const lease = await mustTake();
+    expect(await saveAnswers(sql, lease, [], MIDDLE)).toMatchObject({ requests: 0, payloads: 0 });
+    expect(await leaseRow()).toMatchObject({ ...before, lease_epoch: lease.epoch });
+  });
+});
+
+describe("an answer that could not be read", () => {
+  test("leaves the next one without a time of the answer before, and the one after that with it", async () => {
+    await poll(says("<html>"));
+    await refuse(1, "<html>");
+    await poll(says("good"));
+    await poll(says("better"));
+    expect(await previous()).toEqual([true, true, false]);
+  });
+
+  test("does so also where the next was stored before anybody read it", async () => {
+    await poll(says("good"));
+    await poll(says("<html>"));
+    await poll(unchanged);
+    await poll(says("better"));
+    await poll(says("best"));
+    expect(await previous()).toEqual([true, false, false, false]);
+    await refuse(2, "<html>");
+    expect(await previous()).toEqual([true, false, true, false]);
+    expect((await feed())?.["last_answer_at"]).not.toBeNull();
+  });
+
+  test("is asked for in full, and its repeats count for nothing, until another comes", async () => {
+    await poll(says("<html>", '"e1"'));
+    await refuse(1, "<html>");
+    expect((await mustTake()).tables.find(({ tableId }) => tableId === 1)).toMatchObject({ refused: true });
+    await sql`update poll_leases set lease_until = '-infinity'`;
+    await poll(says("<html>", '"e1"'));
+    expect(await feed()).toMatchObject({ last_answer_at: null });
+    expect(await payloads()).toHaveLength(1);
+    await poll(says("good", '"e2"'));
+    expect(await previous()).toEqual([true, true]);
+    expect(await feed()).toMatchObject({ refused_since: null, last_answer_at: expect.any(Date) });
+  });
+
+  test("that another already followed does not hold up the feed", async () => {
+    await poll(says("<html>"));
+    await poll(says("good"));
+    await refuse(1, "<html>");
+    expect(await feed()).toMatchObject({ refused_since: null, last_answer_at: expect.any(Date) });
+  });
+});

@@ -1,0 +1,389 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { connect, type Sql } from "../../src/db/client.ts";
+import {
+  applyHouses,
+  listHouses,
+  listPollSchedules,
+  loadHouse,
+  pauseHouse,
+  resumeHouse,
+  setDemoAddress,
+} from "../../src/houses/store.ts";
+import { findOfflineHouses, findUnreadableTables } from "../../src/houses/watch-store.ts";
+import { createDatabase } from "../support/database.ts";
+import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+});
+beforeEach(() => forgetHouses(sql));
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+const noVariables = () => undefined;
+
+async function facts() {
+  const [houses, tables, feeds] = await Promise.all([
+    sql`select * from houses order by id`,
+    sql`select * from tables order by id`,
+    sql`select * from feeds order by table_id`,
+  ]);
+  return { houses, tables, feeds };
+}
+
+const statusOf = async () => (await listHouses(sql, 300))[0];
+
+const polledSecondsAfterRound = async (seconds: number) => {
+  await sql`update tables set last_polled_round_at = now() - interval '10 minutes'`;
+  await sql`
+    update poll_leases
+    set
+      last_poll_at = now() - interval '10 minutes' + ${seconds} * interval '1 second',
+      last_status = 503,
+      last_error = 'crash/global: answered 503; expected 200',
+      last_error_at = now() - interval '10 minutes' + ${seconds} * interval '1 second'`;
+};
+
+async function giveRound(market = "global"): Promise<void> {
+  await sql`
+    insert into rounds (
+      table_id, seq, round_id, hundredths, raw_value, color, source, received_at, after_gap, late, history_hash
+    )
+    select id, 1, '1', 100, '1', 'blue', 'import', now(), false, false, repeat('0', 64)
+    from tables
+    where market = ${market}`;
+  await sql`update tables set last_seq = 1, rounds = 1 where market = ${market}`;
+}
+
+describe("applying a houses file", () => {
+  test("makes houses, tables and all that a poll and a caller need of them", async () => {
+    expect(await applyHouses(sql, [houseEntry()])).toEqual({ houses: 1, tables: 1, disabled: [] });
+    const { houses, tables } = await facts();
+    expect(houses).toMatchObject([{ id: "alpha", name: "Alpha", enabled: true, poll_every_ms: 2_000, demo: false }]);
+    expect(tables).toMatchObject([
+      {
+        house_id: "alpha",
+        shard: 0,
+        pause_ms: 5_000,
+        round_ids: "consecutive",
+        colors: [
+          { name: "blue", below: 200 },
+          { name: "purple", below: 1_000 },
+          { name: "pink", below: null },
+        ],
+      },
+    ]);
+    const [counts] = await sql`
+      select
+        (select count(*)::integer from feeds) as feeds,
+        (select count(*)::integer from published_now) as published,
+        (select count(*)::integer from poll_leases) as leases`;
+    expect(counts).toEqual({ feeds: 1, published: 1, leases: 1 });
+  });
+
+  test("twice is once", async () => {
+    await applyHouses(sql, [houseEntry()]);
+    const before = await facts();
+    await applyHouses(sql, [houseEntry()]);
+    expect(await facts()).toEqual(before);
+  });
+
+  test("in several processes at once is once, whatever the order of their files", async () => {
+    const file = Array.from({ length: 40 }, (_, n) => houseEntry({ id: `h${n}` }));
+    await Promise.all([file, file.toReversed(), file, file.toReversed()].map((entries) => applyHouses(sql, entries)));
+    const { houses, tables } = await facts();
+    expect([houses.length, tables.length]).toEqual([40, 40]);
+  });
+
+  test("disables a house and a table that left the file, and takes them back with what they had", async () => {
+    const both = houseEntry({ tables: [tableEntry(), tableEntry({ market: "euro" })] });
+    await applyHouses(sql, [both, houseEntry({ id: "beta" })]);
+    const before = await facts();
+    expect(await applyHouses(sql, [houseEntry()])).toMatchObject({ disabled: ["beta"] });
+    const between = await facts();
+    expect(between.houses.map(({ id, enabled }) => [id, enabled] as unknown)).toEqual([
+      ["alpha", true],
+      ["beta", false],
+    ]);
+    expect(between.tables.map(({ enabled }) => enabled as unknown)).toEqual([true, false, true]);
+    await applyHouses(sql, [both, houseEntry({ id: "beta" })]);
+    expect((await facts()).tables).toEqual(before.tables);
+  });
+
+  test.each([
+    ["palette", { colors: [{ name: "low", below: 2 }, { name: "high" }] }, "tables[1].colors: the palette is fixed"],
+    ["kind of round ids", { round_ids: "opaque" }, "tables[1].round_ids: consecutive is fixed"],
+  ])("refuses another %s for a table that has rounds, and then applies nothing", async (_, changed, message) => {
+    const file = (other: Record<string, unknown>) => [
+      houseEntry({
+        name: other === changed ? "Renamed" : "Alpha",
+        tables: [tableEntry({ market: "a" }), tableEntry(other)],
+      }),
+    ];
+    await applyHouses(sql, file({}));
+    await giveRound();
+    const before = await facts();
+    const refused = applyHouses(sql, file(changed));
+    await expect(refused).rejects.toThrow(`houses[0].${message}`);
+    await expect(refused).rejects.toThrow("alpha/crash/global has rounds; give the changed game a new market");
+    expect(await facts()).toEqual(before);
+  });
+
+  test("takes another palette for a table without rounds", async () => {
+    await applyHouses(sql, [houseEntry()]);
+    await applyHouses(sql, [
+      houseEntry({ tables: [tableEntry({ colors: [{ name: "low", below: 3 }, { name: "high" }] })] }),
+    ]);
+    expect((await facts()).tables[0]?.["colors"]).toEqual([
+      { name: "low", below: 300 },
+      { name: "high", below: null },
+    ]);
+  });
+
+  test.each([
+    ["path", { tables: [tableEntry({ feed: feedEntry({ path: "/other" }) })] }],
+    ["address", { base_url: "http://127.0.0.1:2" }],
+  ])("forgets the newest answer of a feed whose %s changed, and only then", async (_, changed) => {
+    await applyHouses(sql, [houseEntry()]);
+    await sql`update feeds set etag = 'a', last_sha256 = 'b', last_answer_at = now(), last_full_at = now()`;
+    await applyHouses(sql, [houseEntry({ name: "Renamed", timeout_ms: 1_000 })]);
+    expect((await facts()).feeds[0]).toMatchObject({ etag: "a", last_sha256: "b" });
+    await applyHouses(sql, [houseEntry(changed)]);
+    expect((await facts()).feeds[0]).toMatchObject({ etag: null, last_sha256: null, last_answer_at: null });
+  });
+
+  test("splits a house with more than 100 tables in shards, each with a schedule of its own", async () => {
+    const tables = Array.from({ length: 201 }, (_, n) => tableEntry({ market: `m${n}` }));
+    await applyHouses(sql, [houseEntry({ tables })]);
+    const sizes = await sql`select shard, count(*)::integer as tables from tables group by shard order by shard`;
+    expect([...sizes]).toEqual([
+      { shard: 0, tables: 100 },
+      { shard: 1, tables: 100 },
+      { shard: 2, tables: 1 },
+    ]);
+    const schedules = await listPollSchedules(sql);
+    expect(schedules.map(({ payload }) => payload.shard)).toEqual([0, 1, 2]);
+    expect(new Set(schedules.map(({ offsetMs }) => offsetMs)).size).toBe(3);
+  });
+});
+
+describe("a house as jobs use it", () => {
+  const withSecret = houseEntry({ headers: { "X-Token": "${HOUSE_TOKEN}" } });
+
+  test("has the variables of the process in it, which the database never sees", async () => {
+    await applyHouses(sql, [withSecret]);
+    const house = await loadHouse(sql, (name) => (name === "HOUSE_TOKEN" ? "s3cr3t" : undefined), "alpha");
+    expect(house?.settings.headers).toEqual({ "X-Token": "s3cr3t" });
+    expect(house?.baseUrl).toBe("http://127.0.0.1:1");
+    expect(house?.hide("/rounds?token=s3cr3t")).toBe("/rounds?token=${HOUSE_TOKEN}");
+    expect(
+      JSON.stringify(await facts(), (_, value: unknown) => (typeof value === "bigint" ? Number(value) : value)),
+    ).not.toContain("s3cr3t");
+  });
+
+  test("is refused where a variable is not set in this process", async () => {
+    await applyHouses(sql, [withSecret]);
+    await expect(loadHouse(sql, noVariables, "alpha")).rejects.toThrow("the variable HOUSE_TOKEN is not set");
+  });
+
+  test("is read again once the file was applied with a change", async () => {
+    await applyHouses(sql, [houseEntry()]);
+    const first = await loadHouse(sql, noVariables, "alpha");
+    expect(await loadHouse(sql, noVariables, "alpha")).toBe(first);
+    await applyHouses(sql, [houseEntry({ timeout_ms: 1_234 })]);
+    expect((await loadHouse(sql, noVariables, "alpha"))?.settings.timeout_ms).toBe(1_234);
+  });
+
+  test("that nobody knows is null", async () => {
+    expect(await loadHouse(sql, noVariables, "nobody")).toBeNull();
+  });
+});
+
+describe("a demo house", () => {
+  const demo = houseEntry({ id: "demo", demo: true, base_url: undefined });
+
+  test("is not polled before it has an address, keeps it when the file is applied again, and follows a new one", async () => {
+    await applyHouses(sql, [demo]);
+    expect(await listPollSchedules(sql)).toEqual([]);
+    await setDemoAddress(sql, "http://127.0.0.1:4010");
+    await applyHouses(sql, [houseEntry({ id: "demo", demo: true, base_url: undefined, name: "Renamed" })]);
+    expect(await listPollSchedules(sql)).toHaveLength(1);
+    expect((await loadHouse(sql, noVariables, "demo"))?.baseUrl).toBe("http://127.0.0.1:4010");
+    await setDemoAddress(sql, "http://127.0.0.1:4011");
+    expect((await loadHouse(sql, noVariables, "demo"))?.baseUrl).toBe("http://127.0.0.1:4011");
+  });
+
+  test("that moved is asked in full once, and its newest answer is still known", async () => {
+    await applyHouses(sql, [demo]);
+    await setDemoAddress(sql, "http://127.0.0.1:4010");
+    await sql`update feeds set etag = 'a', last_sha256 = 'b'`;
+    await setDemoAddress(sql, "http://127.0.0.1:4010");
+    expect((await facts()).feeds[0]).toMatchObject({ etag: "a" });
+    await setDemoAddress(sql, "http://127.0.0.1:4011");
+    expect((await facts()).feeds[0]).toMatchObject({ etag: null, last_sha256: "b" });
+  });
+});
+
+describe("the list of houses", () => {
+  test("tells live, stale and offline by the newest polled round of any table", async () => {
+    await applyHouses(sql, [houseEntry({ tables: [tableEntry(), tableEntry({ market: "euro" })] })]);
+    expect((await statusOf())?.status).toBe("offline");
+    for (const [seconds, status] of [
+      [1, "live"],
+      [290, "live"],
+      [310, "stale"],
+      [3_590, "stale"],
+      [3_610, "offline"],
+    ] as const) {
+      await sql`
+        update tables
+        set last_polled_round_at = clock_timestamp() - ${seconds} * interval '1 second'
+        where market = 'euro'`;
+      expect((await statusOf())?.status, `${seconds} s`).toBe(status);
+    }
+  });
+
+  test("has its last answer, its last error and its next turn", async () => {
+    await applyHouses(sql, [houseEntry({ simulated: true })]);
+    expect(await statusOf()).toMatchObject({
+      house: "alpha",
+      simulated: true,
+      last_ok_at: null,
+      last_status: null,
+      last_error: null,
+      circuit: "closed",
+      next_poll_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$/),
+    });
+    await sql`
+      update poll_leases
+      set
+        last_poll_at = '2026-11-21 04:00:00Z',
+        last_ok_at = '2026-11-21 03:59:00Z',
+        last_status = 503,
+        last_error = 'answered 503',
+        last_error_at = '2026-11-21 04:00:00Z',
+        circuit = 'open',
+        next_allowed_at = '2099-01-01 00:00:00Z'`;
+    expect(await statusOf()).toMatchObject({
+      last_ok_at: "2026-11-21T03:59:00.0000000Z",
+      last_status: 503,
+      last_error: "answered 503",
+      circuit: "open",
+      next_poll_at: "2099-01-01T00:00:00.0000000Z",
+    });
+  });
+
+  test("tells why its answers cannot be read, while they come and cannot", async () => {
+    await applyHouses(sql, [houseEntry()]);
+    await sql`
+      update poll_leases
+      set
+        last_ok_at = '2026-11-21 04:00:00Z',
+        last_error = 'answered 503',
+        last_error_at = '2026-11-21 03:00:00Z'`;
+    expect(await statusOf()).toMatchObject({ last_error: "answered 503" });
+    await refuseAnswers("expected JSON, came HTML");
+    expect(await statusOf()).toMatchObject({
+      last_error: "crash/global: expected JSON, came HTML",
+      last_error_at: "2026-11-21T04:00:00.0000000Z",
+    });
+    await sql`update poll_leases set last_error_at = '2026-11-21 05:00:00Z'`;
+    expect(await statusOf()).toMatchObject({ last_error: "answered 503" });
+  });
+
+  test("shows who was paused and why, until it is resumed", async () => {
+    await applyHouses(sql, [houseEntry()]);
+    expect(await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" })).toBe(true);
+    expect(await statusOf()).toMatchObject({ status: "paused", pause_reason: "maintenance", next_poll_at: null });
+    expect(await listPollSchedules(sql)).toEqual([]);
+    expect(await resumeHouse(sql, "alpha")).toBe(true);
+    expect(await statusOf()).toMatchObject({ status: "offline", pause_reason: null });
+    expect(await listPollSchedules(sql)).toHaveLength(1);
+  });
+
+  test("knows no house that is not there", async () => {
+    expect(await pauseHouse(sql, { house: "nobody", by: "ana", reason: "x" })).toBe(false);
+    expect(await resumeHouse(sql, "nobody")).toBe(false);
+  });
+});
+
+describe("a house that is offline", () => {
+  beforeEach(async () => {
+    await applyHouses(sql, [houseEntry()]);
+    await sql`update houses set created_at = now() - interval '1 day', updated_at = now() - interval '1 day'`;
+  });
+
+  test("is told with since when, what came last and when it is asked again", async () => {
+    await polledSecondsAfterRound(301);
+    const [found, ...others] = await findOfflineHouses(sql, 300);
+    expect(others).toEqual([]);
+    expect(found?.subject).toBe("alpha");
+    expect(found?.text).toMatch(
+      /^the house alpha has brought no round since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; its newest poll was answered with 503 \(crash\/global: answered 503; expected 200\); it is asked again at \d\d:\d\d:\d\d UTC$/,
+    );
+  });
+
+  test("is not blamed while nobody polled it, or for what we have not read", async () => {
+    expect(await findOfflineHouses(sql, 300)).toEqual([]);
+    await polledSecondsAfterRound(299);
+    expect(await findOfflineHouses(sql, 300)).toEqual([]);
+    await polledSecondsAfterRound(301);
+    await sql`
+      insert into payloads (table_id, kind, requested_at, received_at, path, status, bytes, sha256, body)
+      select id, 'poll', now(), now(), '/', 200, 0, '', ''
+      from tables`;
+    expect(await findOfflineHouses(sql, 300)).toEqual([]);
+  });
+
+  test("is not one while it is paused or disabled, or was resumed just now", async () => {
+    await polledSecondsAfterRound(301);
+    await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" });
+    expect(await findOfflineHouses(sql, 300)).toEqual([]);
+    await resumeHouse(sql, "alpha");
+    expect(await findOfflineHouses(sql, 300)).toEqual([]);
+  });
+});
+
+describe("answers that cannot be read", () => {
+  beforeEach(() => applyHouses(sql, [houseEntry()]));
+
+  test("are told of with the reason once they came for a minute, until one can be read", async () => {
+    await refuseAnswers("expected JSON, came HTML");
+    expect(await findUnreadableTables(sql)).toEqual([]);
+    await sql`update notices set opened_at = opened_at - interval '61 seconds'`;
+    expect(await findUnreadableTables(sql)).toEqual([
+      {
+        subject: "alpha/crash/global",
+        text: expect.stringMatching(/^the answers of alpha\/crash\/global cannot be read since .* UTC: expected JSON/),
+      },
+    ]);
+    await sql`update notices set closed_at = now()`;
+    expect(await findUnreadableTables(sql)).toEqual([]);
+  });
+
+  test("of a house that is paused are nobody's worry", async () => {
+    await refuseAnswers("expected JSON, came HTML");
+    await sql`update notices set opened_at = opened_at - interval '61 seconds'`;
+    await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" });
+    expect(await findUnreadableTables(sql)).toEqual([]);
+  });
+});
+
+/** As normalize-rounds leaves it after an answer that it could not read. */
+async function refuseAnswers(reason: string): Promise<void> {
+  await sql`
+    insert into notices (table_id, kind, text, opened_at)
+    select id, 'format', 'the answers cannot be read', now()
+    from tables`;
+  await sql`
+    insert into payloads (
+      table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, read_at, refused_reason
+    )
+    select id, 'poll', now(), now(), '/', 200, 0, 'x', '', 'refused', now(), ${reason}
+    from tables`;
+}

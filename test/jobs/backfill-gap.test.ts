@@ -1,0 +1,461 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import backfillGap from "../../jobs/backfill-gap.ts";
+import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { ThrottledError } from "../../src/errors.ts";
+import type { HouseClient } from "../../src/houses/client.ts";
+import { SALT, TERMINATING_HASH } from "../../src/houses/demo/bustabit-v2.ts";
+import { createTrueChain } from "../../src/houses/demo/true-chain.ts";
+import { createHouseClient } from "../../src/houses/http.ts";
+import { pauseHouse } from "../../src/houses/store.ts";
+import { expireNotices } from "../../src/rounds/notices-store.ts";
+import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { testContext, type TestContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { feedEntry, forgetHouses } from "../support/houses.ts";
+import {
+  followChain,
+  makeItem,
+  makePayload,
+  makeTable,
+  openNotices,
+  storedRounds,
+  type MadeTable,
+} from "../support/make.ts";
+
+const HISTORY = "/history?before={id}&limit={limit}";
+const games = createTrueChain(new AbortController().signal);
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+let house: BadHouse;
+let http: HouseClient;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+});
+beforeEach(async () => {
+  await sql`delete from gaps`;
+  await sql`delete from conflicts`;
+  await forgetHouses(sql);
+  house = await startBadHouse();
+  http = createHouseClient({ version: "0.0.0" });
+});
+afterEach(async () => {
+  await http.close();
+  await house.close();
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+function context(signal?: AbortSignal): TestContext {
+  const env = { ALLOW_PRIVATE_HOUSES: "1" };
+  return testContext(sql, signal === undefined ? { http, env } : { http, env, signal });
+}
+
+/** Works on a gap once; its time has come whatever it waits for. */
+async function backfill(gap = "1", signal?: AbortSignal): Promise<Record<string, number>> {
+  await sql`update gaps set next_attempt_at = clock_timestamp(), lease_until = '-infinity'`;
+  return backfillGap.run({ gap }, context(signal).context);
+}
+
+/** Reads one answer after the other. */
+async function take(table: MadeTable, ...answers: (readonly unknown[])[]): Promise<void> {
+  const [already] = await sql<{ n: number }[]>`select count(*)::integer as n from payloads`;
+  for (const [place, answer] of answers.entries()) {
+    await makePayload(sql, table, { second: (already?.n ?? 0) + place, items: answer });
+  }
+  await normalizeRounds.run({ house: table.house }, context().context);
+  await sql`select setval(pg_get_serial_sequence('gaps', 'id'), 1, false) where not exists (select from gaps)`;
+}
+
+const value = (id: number) => (100 + (id % 90)) / 100;
+
+/** Rounds by number, newest first. */
+function items(newest: number, oldest: number): Record<string, unknown>[] {
+  return Array.from({ length: newest - oldest + 1 }, (_, n) => makeItem(newest - n, value(newest - n)));
+}
+
+async function trueItems(newest: number, oldest: number): Promise<Record<string, unknown>[]> {
+  return (await games({ newest, oldest })).map(({ id, hash, hundredths }) => ({
+    id,
+    hash,
+    multiplier: hundredths / 100,
+  }));
+}
+
+/** From now on the house lists these before that round. */
+function history(before: string | number, rounds: readonly unknown[]): void {
+  house.on(`/history?before=${before}&limit=100`, says(JSON.stringify({ rounds })));
+}
+
+interface GapRow {
+  state: string;
+  reason: string | null;
+  filled: number;
+  attempts: number;
+  waits: number;
+}
+
+async function gapRow(): Promise<GapRow | undefined> {
+  const [row] = await sql<GapRow[]>`
+    select
+      state, reason, filled::int, attempts,
+      round(extract(epoch from next_attempt_at - clock_timestamp()))::int as waits
+    from gaps`;
+  return row;
+}
+
+const asked = () => house.requests.map(({ path }) => path);
+
+function counted(changed: Record<string, unknown> = {}, of: Record<string, unknown> = {}): Promise<MadeTable> {
+  const feed = feedEntry({ history: HISTORY });
+  return makeTable(sql, { feed, ...changed }, { base_url: house.url, poll_every_ms: 200, ...of });
+}
+
+beforeEach(async () => {
+  await sql`alter table gaps alter column id restart`;
+});
+
+describe("a gap of proven rounds", () => {
+  const FAIR = {
+    feed: feedEntry({ hash: "hash" }),
+    fairness: { scheme: "bustabit", salt: SALT, terminating_hash: TERMINATING_HASH },
+  };
+
+  it("of 3,000 is computed back from the next known hash and equals the true chain", async () => {
+    const table = await counted(FAIR);
+    await take(table, await trueItems(2_002, 2_001), await trueItems(5_004, 5_003));
+    expect(await openNotices(sql, table)).toMatchObject({
+      gap: expect.stringMatching(/^3000 rounds \(2003 to 5002\)/),
+    });
+    expect(await backfill()).toEqual({ computed: 3_000, filled: 1 });
+    expect(await gapRow()).toMatchObject({ state: "filled", filled: 3_000, reason: null });
+    expect(await openNotices(sql, table)).toEqual({});
+    const computed = (await storedRounds(sql, table)).filter(({ source }) => source === "computed");
+    const truth = (await games({ newest: 5_002, oldest: 2_003 })).toReversed();
+    expect(computed).toEqual(
+      truth.map(({ id, hundredths }) => ({
+        id: String(id),
+        x: hundredths / 100,
+        late: true,
+        gap: false,
+        source: "computed",
+        verified: true,
+      })),
+    );
+    expect(await followChain(sql, table)).toBe(3_004);
+  });
+
+  it("that goes over several transactions is computed whole, around what came late meanwhile", async () => {
+    const table = await counted(FAIR);
+    await take(table, await trueItems(1_001, 1_001), await trueItems(13_001, 13_001));
+    await take(table, await trueItems(6_010, 6_000));
+    expect(await backfill()).toEqual({ computed: 11_999 - 11, filled: 1 });
+    expect(await gapRow()).toMatchObject({ state: "filled", filled: 11_999 });
+    expect(await followChain(sql, table)).toBe(12_001);
+  });
+
+  it("is never in conflict with the true rounds that the house lists later", async () => {
+    const table = await counted(FAIR);
+    await take(table, await trueItems(2_001, 2_001), await trueItems(2_011, 2_011));
+    await backfill();
+    await take(table, await trueItems(2_012, 2_001));
+    expect(await sql`select from conflicts`).toHaveLength(0);
+    expect(await followChain(sql, table)).toBe(12);
+  });
+
+  it("computes a round whose result the house got wrong", async () => {
+    const table = await counted(FAIR);
+    const [newest, wrong, oldest] = await trueItems(2_003, 2_001);
+    await take(table, [newest, { ...wrong, multiplier: 77.77 }, oldest]);
+    await backfill();
+    const [round] = (await storedRounds(sql, table)).filter(({ id }) => id === "2002");
+    expect(round).toMatchObject({ x: wrong?.["multiplier"], source: "computed", verified: true });
+  });
+
+  it("stops when it is aborted, and goes on from what it has", async () => {
+    const table = await counted(FAIR);
+    await take(table, await trueItems(1_001, 1_001), await trueItems(2_001, 2_001));
+    await expect(backfill("1", AbortSignal.abort(new Error("stopped")))).rejects.toThrow("stopped");
+    expect(await gapRow()).toMatchObject({ state: "open", attempts: 0 });
+    expect(await backfill()).toEqual({ computed: 999, filled: 1 });
+    expect(await followChain(sql, table)).toBe(1_001);
+  });
+
+  it("cannot be computed while no later round is proven; it waits longer each time", async () => {
+    const table = await counted(FAIR);
+    await take(table, [makeItem(1, 1.5)], [makeItem(5, 2.5)]);
+    expect(await backfill()).toEqual({ failed: 1 });
+    expect(await gapRow()).toMatchObject({ state: "open", attempts: 1, waits: 5 });
+    await backfill();
+    expect(await gapRow()).toMatchObject({ attempts: 2, waits: 15 });
+  });
+});
+
+describe("a gap that the house is asked for", () => {
+  it("is filled page by page, each kept raw, and asked for no faster than the house is polled", async () => {
+    const table = await counted();
+    await take(table, items(2, 1), items(252, 250));
+    history(250, items(249, 150));
+    history(150, items(149, 50));
+    history(50, items(49, 1));
+    const began = performance.now();
+    expect(await backfill()).toEqual({ pages: 3, rounds: 247, filled: 1 });
+    expect(performance.now() - began).toBeGreaterThanOrEqual(390);
+    expect(asked()).toEqual([250, 150, 50].map((before) => `/history?before=${before}&limit=100`));
+    expect(await gapRow()).toMatchObject({ state: "filled", filled: 247 });
+    expect(await openNotices(sql, table)).toEqual({});
+    const stored = (await storedRounds(sql, table)).filter(({ source }) => source === "history");
+    expect(stored).toHaveLength(247);
+    expect(stored.every(({ late, x, id }) => late && x === value(Number(id)))).toBe(true);
+    const pages =
+      await sql`select kind, state, items, new_rounds, quarantined from payloads where kind = 'history' order by id`;
+    expect(pages).toEqual([
+      { kind: "history", state: "read", items: 100, new_rounds: 100, quarantined: 0 },
+      { kind: "history", state: "read", items: 100, new_rounds: 100, quarantined: 0 },
+      { kind: "history", state: "read", items: 49, new_rounds: 47, quarantined: 0 },
+    ]);
+    const times = await sql<{ ok: boolean }[]>`
+      select r.requested_at = p.requested_at and r.received_at = p.received_at as ok
+      from rounds r
+      join payloads p on p.id = r.payload_id`;
+    expect(times.every(({ ok }) => ok)).toBe(true);
+    expect(await followChain(sql, table)).toBe(252);
+  });
+
+  it("skips what came meanwhile, and is not asked for again where nothing is missing", async () => {
+    const table = await counted();
+    await take(table, items(1, 1), items(10, 10), items(9, 4));
+    history(4, items(3, 1));
+    expect(await backfill()).toEqual({ pages: 1, rounds: 2, filled: 1 });
+    expect(asked()).toHaveLength(1);
+    expect(await backfill()).toEqual({ skipped: 1 });
+  });
+
+  it("that the house's history does not reach is given up after eight attempts with the reason, and its notice closes a day later", async () => {
+    const table = await counted();
+    await take(table, items(700, 700), items(800, 800));
+    history(800, items(799, 790));
+    history(790, []);
+    const waits: (number | undefined)[] = [];
+    for (let attempt = 1; attempt < 8; attempt += 1) {
+      await backfill();
+      waits.push((await gapRow())?.waits);
+    }
+    expect(waits).toEqual([5, 15, 45, 135, 405, 1_215, 3_600]);
+    expect(await backfill()).toMatchObject({ given_up: 1 });
+    expect(await gapRow()).toMatchObject({ state: "given_up", reason: "the house's history ends at 790", filled: 10 });
+    expect((await openNotices(sql, table))["gap"]).toMatch(
+      /^89 of the rounds 701 to 799 are missing since .*; they could not be fetched: the house's history ends at 790$/,
+    );
+    await sql`update gaps set closed_at = closed_at - interval '25 hours'`;
+    await sql`update notices set opened_at = opened_at - interval '25 hours'`;
+    expect(await expireNotices(sql)).toBe(1);
+    expect(await openNotices(sql, table)).toEqual({});
+    expect(await gapRow()).toMatchObject({ state: "given_up" });
+  });
+
+  it("that was given up is filled after all when its rounds come", async () => {
+    const table = await counted({ feed: feedEntry() });
+    await take(table, items(1, 1), items(4, 4));
+    expect(await backfill()).toEqual({ given_up: 1 });
+    await take(table, items(4, 2));
+    expect(await gapRow()).toMatchObject({ state: "filled", filled: 2, reason: null });
+    expect(await openNotices(sql, table)).toEqual({});
+  });
+
+  it("says so where a round in it is not listed, or not readably", async () => {
+    const table = await counted();
+    await take(table, items(1, 1), items(5, 5));
+    history(5, [makeItem(4, 2), makeItem(3, 0), makeItem(2, 2), makeItem(1, value(1))]);
+    await sql`update gaps set attempts = 7`;
+    await backfill();
+    expect(await gapRow()).toMatchObject({
+      state: "given_up",
+      filled: 2,
+      reason: "the house's history does not list all of them, or not readably",
+    });
+    expect(await sql`select code from quarantine`).toEqual([{ code: "impossible_multiplier" }]);
+  });
+
+  it("never brings rounds that are newer than ours: a house may ignore what it was asked for", async () => {
+    const table = await counted();
+    await take(table, items(1, 1), items(5, 5));
+    history(5, items(9, 4));
+    await backfill();
+    expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(["1", "5", "4"]);
+    await take(table, items(9, 4));
+    expect((await storedRounds(sql, table)).filter(({ late }) => !late).map(({ id }) => id)).toEqual([
+      "1",
+      "5",
+      "6",
+      "7",
+      "8",
+      "9",
+    ]);
+  });
+
+  it("of a house that is polled rarely goes on later where it was, spending no attempt", async () => {
+    const table = await counted({}, { poll_every_ms: 5_000 });
+    await take(table, items(1, 1), items(202, 202));
+    history(202, items(201, 102));
+    history(102, items(101, 2));
+    await expect(backfill()).rejects.toThrow(ThrottledError);
+    expect(await gapRow()).toMatchObject({ state: "open", filled: 100, attempts: 0 });
+    expect(await backfill()).toMatchObject({ pages: 1, filled: 1 });
+    expect(asked()).toHaveLength(2);
+    expect(await followChain(sql, table)).toBe(202);
+  });
+
+  it("waits, spending no attempt, while its house is paused or to be left alone", async () => {
+    const table = await counted();
+    await take(table, items(1, 1), items(5, 5));
+    await sql`update poll_leases set next_allowed_at = clock_timestamp() + interval '90 seconds'`;
+    expect(await backfill()).toMatchObject({ waiting: 1 });
+    expect(await gapRow()).toMatchObject({ attempts: 0, waits: 90 });
+    await pauseHouse(sql, { house: "alpha", by: "test", reason: "test" });
+    expect(await backfill()).toMatchObject({ waiting: 1 });
+    expect(await gapRow()).toMatchObject({ attempts: 0, waits: 60 });
+    expect(asked()).toEqual([]);
+  });
+
+  it("holds the house's polls too when the house asks to be left alone", async () => {
+    const table = await counted();
+    await take(table, items(1, 1), items(5, 5));
+    house.on("/history?before=5&limit=100", says("later", { "retry-after": "30" }, 429));
+    expect(await backfill()).toMatchObject({ failed: 1 });
+    expect(await gapRow()).toMatchObject({ state: "open", attempts: 1 });
+    const [lease] = await sql<{ held: boolean }[]>`
+      select next_allowed_at > clock_timestamp() + interval '25 seconds' as held from poll_leases`;
+    expect(lease?.held).toBe(true);
+  });
+
+  it("keeps a page that cannot be read, refused with its reason, and tries again", async () => {
+    const table = await counted();
+    await take(table, items(1, 1), items(3, 3));
+    house.on("/history?before=3&limit=100", says("<html>"));
+    expect(await backfill()).toMatchObject({ failed: 1 });
+    const [page] = await sql`select state, refused_reason from payloads where kind = 'history'`;
+    expect(page).toMatchObject({ state: "refused", refused_reason: expect.stringMatching(/HTML/) });
+    history(3, items(2, 1));
+    expect(await backfill()).toMatchObject({ filled: 1 });
+    expect(await gapRow()).toMatchObject({ state: "filled" });
+  });
+});
+
+describe("a gap of unknown size", () => {
+  const named = (...names: string[]) => names.map((name) => makeItem(name, 1 + name.charCodeAt(0) / 100));
+  const opaque = (feed = feedEntry({ history: HISTORY })) => counted({ round_ids: "opaque", feed });
+
+  it("is paged back through until it reaches our rounds", async () => {
+    const table = await opaque();
+    await take(table, named("b", "a"), named("h", "g"));
+    history("g", named("f", "e"));
+    history("e", named("d", "c", "b"));
+    expect(await backfill()).toEqual({ pages: 2, rounds: 4, filled: 1 });
+    expect(await gapRow()).toMatchObject({ state: "filled", filled: 4 });
+    expect(await openNotices(sql, table)).toEqual({});
+    expect((await storedRounds(sql, table)).map(({ id, late }) => [id, late])).toEqual([
+      ["a", false],
+      ["b", false],
+      ["g", false],
+      ["h", false],
+      ["e", true],
+      ["f", true],
+      ["c", true],
+      ["d", true],
+    ]);
+    await followChain(sql, table);
+  });
+
+  it("stays one while an item in it cannot be read", async () => {
+    const table = await opaque();
+    await take(table, named("a"), [...named("c"), makeItem("b", 0), ...named("a")]);
+    history("c", [makeItem("b", 0), ...named("a")]);
+    await sql`update gaps set attempts = 7`;
+    await backfill();
+    expect(await gapRow()).toMatchObject({
+      state: "given_up",
+      reason: "the house lists an item there that cannot be read",
+    });
+  });
+
+  it("is given up where the house's history ends before it, or turns in circles", async () => {
+    const table = await opaque();
+    await take(table, named("a"), named("h"));
+    history("h", named("h", "g", "f"));
+    history("f", named("h", "g", "f"));
+    await sql`update gaps set attempts = 7`;
+    await backfill();
+    expect(await gapRow()).toMatchObject({
+      state: "given_up",
+      reason: "the house's history ends at f, before it reaches our rounds",
+    });
+  });
+
+  it("is given up at once where the house cannot be asked", async () => {
+    const table = await opaque(feedEntry());
+    await take(table, named("a"), named("h"));
+    expect(await backfill()).toEqual({ given_up: 1 });
+    expect((await openNotices(sql, table))["gap"]).toMatch(
+      /^an unknown number of rounds are missing since .*; they could not be fetched: ids do not tell how many/,
+    );
+  });
+});
+
+describe("backfill-gap", () => {
+  it("gives up a gap of 1.2 million with a reason that says what to do", async () => {
+    const table = await counted();
+    await take(table, items(1_000_000, 1_000_000), items(2_200_001, 2_200_001));
+    expect(await backfill()).toEqual({ given_up: 1 });
+    expect(await gapRow()).toMatchObject({
+      state: "given_up",
+      reason:
+        "1200000 rounds are more than are fetched without being told to (100000); add them with `roundhouse import`",
+    });
+    expect(asked()).toEqual([]);
+  });
+
+  it("gives up at once where the house has no history and nothing can be computed", async () => {
+    const table = await counted({ feed: feedEntry() });
+    await take(table, items(1, 1), items(3, 3));
+    expect(await backfill()).toEqual({ given_up: 1 });
+    expect(await gapRow()).toMatchObject({ reason: "the house has no history path" });
+  });
+
+  it("works on one gap of a house at a time, then asks for the next one", async () => {
+    const table = await counted();
+    await take(table, items(1, 1), items(3, 3), items(5, 5));
+    let letGo = (): void => undefined;
+    const held = new Promise<void>((resolve) => (letGo = resolve));
+    house.on("/history?before=3&limit=100", (_, response) => {
+      void held.then(() => response.end(JSON.stringify({ rounds: items(2, 1) })));
+    });
+    history(5, items(4, 3));
+    const { context: working, enqueued } = context();
+    const first = backfillGap.run({ gap: "1" }, working);
+    await eventually(() => asked().length === 1);
+    expect(await backfillGap.run({ gap: "2" }, context().context)).toEqual({ skipped: 1 });
+    letGo();
+    expect(await first).toMatchObject({ filled: 1 });
+    expect(enqueued).toEqual(['backfill-gap {"gap":"2"}']);
+    const sweep = () => backfillGap.sweep?.({ sql, settings: working.settings });
+    expect(await sweep()).toEqual([{ gap: "2" }]);
+    await backfillGap.run({ gap: "2" }, working);
+    expect(await followChain(sql, table)).toBe(5);
+    expect(await sweep()).toEqual([]);
+  });
+
+  it("has nothing to do for a gap that is filled, waits, or never was", async () => {
+    const table = await counted();
+    await take(table, items(1, 1), items(3, 3));
+    await sql`update gaps set next_attempt_at = clock_timestamp() + interval '1 minute'`;
+    expect(await backfillGap.run({ gap: "1" }, context().context)).toEqual({ skipped: 1 });
+    expect(await backfillGap.run({ gap: "99" }, context().context)).toEqual({ skipped: 1 });
+    expect(asked()).toEqual([]);
+  });
+});

@@ -1,0 +1,82 @@
+import { describe, expect, test } from "vitest";
+import calibrateTable from "../../jobs/calibrate-table.ts";
+import issueForecasts from "../../jobs/issue-forecasts.ts";
+import { generatedRounds } from "../forecasts/streams.ts";
+import { createWorld, type World } from "../forecasts/world.ts";
+import { testContext } from "../support/context.ts";
+
+async function ask({ sql, tableId }: World): Promise<string> {
+  const [row] = await sql<{ run: string }[]>`
+    insert into calibration_runs (table_id, kind, model)
+    values (${tableId}, 'rolling', 'k7@1')
+    returning id::text as run`;
+  return row?.run ?? "";
+}
+
+function alertsOf({ sql, tableName }: World): Promise<{ open: boolean }[]> {
+  return sql<{ open: boolean }[]>`
+    select closed_at is null as open
+    from alerts
+    where kind = 'calibration'
+      and subject = ${tableName}
+    order by opened_at`;
+}
+
+/** Flips one bit of the live state, and back again when called once more. */
+async function flip({ sql, tableId }: World): Promise<void> {
+  await sql`
+    update model_states
+    set state = set_byte(state, length(state) - 20, get_byte(state, length(state) - 20) # 1)
+    where table_id = ${tableId}`;
+}
+
+async function playSome(world: World): Promise<void> {
+  await world.play(generatedRounds(50).map(({ hundredths }) => hundredths));
+}
+
+describe("calibrate-table", () => {
+  test("finds the live state where its rounds lead, and says so to nobody", async () => {
+    const world = await createWorld();
+    const { context, lines } = testContext(world.sql);
+    await playSome(world);
+    await world.issue();
+    const run = await ask(world);
+    expect((await calibrateTable.sweep?.(context))?.map((one) => one.run)).toContain(run);
+    expect(await calibrateTable.run({ run }, context)).toEqual({ rounds: 50, met: 1, different: 0 });
+    expect(await calibrateTable.run({ run }, context)).toEqual({ skipped: 1 });
+    expect((await calibrateTable.sweep?.(context))?.map((one) => one.run)).not.toContain(run);
+    expect(await alertsOf(world)).toEqual([]);
+    expect(lines).toEqual([]);
+  });
+
+  test("tells operators of a live state that its rounds do not give, and that it is well again", async () => {
+    const world = await createWorld();
+    const { context, lines } = testContext(world.sql);
+    await playSome(world);
+    await world.issue();
+    await flip(world);
+    expect(await calibrateTable.run({ run: await ask(world) }, context)).toEqual({ rounds: 50, met: 0, different: 1 });
+    expect(await alertsOf(world)).toEqual([{ open: true }]);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.msg).toContain(`calibration 1 of ${world.tableName} replayed its rounds to the state `);
+    expect(lines[0]?.msg).toContain("(and is said to be ");
+
+    // nothing is learned on top of it
+    await playSome(world);
+    expect(await issueForecasts.run({ house: world.house }, context)).toMatchObject({ learned: 0, damaged: 1 });
+    expect(await alertsOf(world)).toEqual([{ open: true }]);
+
+    await flip(world);
+    expect(await issueForecasts.run({ house: world.house }, context)).toMatchObject({ learned: 50, damaged: 0 });
+    expect(await calibrateTable.run({ run: await ask(world) }, context)).toEqual({ rounds: 50, met: 1, different: 0 });
+    expect(await alertsOf(world)).toEqual([{ open: false }]);
+    expect(lines[1]?.msg).toMatch(/^recovered: calibration 1 of /);
+  });
+
+  test("refuses a payload that is no run, and skips one that is not there", async () => {
+    const world = await createWorld();
+    const { context } = testContext(world.sql);
+    expect(calibrateTable.payload.safeParse({ run: "x" }).success).toBe(false);
+    expect(await calibrateTable.run({ run: "999999" }, context)).toEqual({ skipped: 1 });
+  });
+});

@@ -1,0 +1,298 @@
+import { hostname, tmpdir } from "node:os";
+import { resolve } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import housekeep from "../../jobs/housekeep.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { applyHouses } from "../../src/houses/store.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { forgetHouses, houseEntry } from "../support/houses.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+});
+beforeEach(async () => {
+  await forgetHouses(sql);
+  await applyHouses(sql, [houseEntry(), houseEntry({ id: "beta" })]);
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+async function run(kind: "partitions" | "retention" | "disk" | "anchors", env: Record<string, string> = {}) {
+  const { context, lines } = testContext(sql, { env });
+  return { counts: await housekeep.run({ kind }, context), lines };
+}
+
+async function partitions(): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select relname as name
+    from pg_class
+    where relkind = 'r'
+      and relname ~ '^(payloads|polls|poll_failures)_[0-9]+$'
+    order by relname`;
+  return rows.map(({ name }) => name);
+}
+
+/** The name of a day's partition, so many days ago. */
+async function dayOf(parent: string, daysAgo: number): Promise<string> {
+  const [row] = await sql<{ name: string }[]>`
+    select ${parent} || '_' || to_char((now() at time zone 'UTC')::date - ${daysAgo}::integer, 'YYYYMMDD') as name`;
+  return row?.name ?? "";
+}
+
+const makeDay = (daysAgo: number) =>
+  sql`select make_day_partitions((now() at time zone 'UTC')::date - ${daysAgo}::integer, 1)`;
+
+/** Payloads of a day, one a second from noon. */
+async function payloads(
+  daysAgo: number,
+  kind: { state?: "read" | "refused" | "unread"; quarantined?: number; table?: number; count?: number; bytes?: number },
+): Promise<void> {
+  const { state = "read", quarantined = 0, table = 1, count = 1, bytes = 10 } = kind;
+  await sql`
+    insert into payloads (
+      table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, read_at, refused_reason,
+      quarantined
+    )
+    select
+      ${table}, 'poll', at, at, '/rounds', 200, ${bytes}::integer, n::text, convert_to(repeat('x', ${bytes}), 'UTF8'),
+      ${state}, case when ${state} <> 'unread' then now() end, case when ${state} = 'refused' then 'HTML' end,
+      ${quarantined}
+    from generate_series(1, ${count}::integer) as n,
+      lateral (
+        select ((now() at time zone 'UTC')::date - ${daysAgo}::integer + interval '12 hours') at time zone 'UTC'
+          + n * interval '1 second' as at
+      ) as noon`;
+}
+
+describe("partitions", () => {
+  test("are there from yesterday to four days ahead, and twice is once", async () => {
+    await sql`drop table ${sql(await dayOf("polls", -1))}`;
+    await run("partitions");
+    const before = await partitions();
+    for (const parent of ["payloads", "polls", "poll_failures"]) {
+      for (const daysAgo of [1, 0, -1, -2, -3, -4]) expect(before).toContain(await dayOf(parent, daysAgo));
+    }
+    await run("partitions");
+    expect(await partitions()).toEqual(before);
+  });
+
+  test("are made while others read and write, without anybody waiting", async () => {
+    await sql.begin(async (busy) => {
+      await busy`insert into polls values ('alpha', 0, now(), 1, '{}', 0, '{}')`;
+      await busy`select count(*) from payloads`;
+      await sql.begin(async (maker) => {
+        await maker`set local lock_timeout = '1s'`;
+        await maker`select make_day_partitions((now() at time zone 'UTC')::date - 20, 1)`;
+      });
+      expect(await partitions()).toContain(await dayOf("payloads", 20));
+    });
+    await run("retention");
+  });
+});
+
+describe("retention", () => {
+  test("drops a day of answers once it is over by the retention, and keeps what was refused or quarantined", async () => {
+    for (const day of [5, 2]) await makeDay(day);
+    await payloads(5, { count: 3 });
+    await payloads(5, { state: "refused" });
+    await payloads(5, { quarantined: 1, table: 2 });
+    await payloads(2, { count: 3 });
+    const { counts } = await run("retention", { PAYLOAD_RETENTION_HOURS: "48" });
+    expect(counts).toMatchObject({ kept: 2, waiting: 0 });
+    expect(await partitions()).not.toContain(await dayOf("payloads", 5));
+    expect(await partitions()).toContain(await dayOf("payloads", 2));
+    const kept =
+      await sql`select house_id, state, refused_reason, convert_from(body, 'UTF8') as body from payloads_kept order by id`;
+    expect([...kept]).toEqual([
+      { house_id: "alpha", state: "refused", refused_reason: "HTML", body: "xxxxxxxxxx" },
+      { house_id: "beta", state: "read", refused_reason: null, body: "xxxxxxxxxx" },
+    ]);
+  });
+
+  test("keeps an answer that an open quarantined item came from", async () => {
+    await makeDay(5);
+    await payloads(5, {});
+    await sql`
+      insert into quarantine (table_id, payload_id, code, reason, item, item_sha256)
+      select 1, id, 'not_a_number', 'x', '{}', 'a'
+      from payloads`;
+    expect((await run("retention")).counts).toMatchObject({ kept: 1 });
+  });
+
+  test("never drops a day with an answer that nobody has read, and says so", async () => {
+    await makeDay(5);
+    await payloads(5, { state: "unread" });
+    const { counts, lines } = await run("retention");
+    expect(counts).toMatchObject({ dropped: 0, waiting: 1 });
+    expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^1 answers of .* are not read yet/));
+    expect(await sql`select from payloads`).toHaveLength(1);
+    await sql`update payloads set state = 'read', read_at = now()`;
+    expect((await run("retention")).counts).toMatchObject({ dropped: 1 });
+  });
+
+  test("twice is once, and with nothing to do is fine", async () => {
+    await makeDay(5);
+    await payloads(5, { state: "refused" });
+    await run("retention");
+    const before = await sql`select * from payloads_kept`;
+    expect((await run("retention")).counts).toEqual({ dropped: 0, kept: 0, waiting: 0, trimmed: 0, pruned: 0 });
+    expect(await sql`select * from payloads_kept`).toEqual(before);
+  });
+
+  test("keeps of a house at most 2,000 answers and 64 MiB, the newest", async () => {
+    await makeDay(6);
+    await makeDay(5);
+    await payloads(6, { state: "refused", count: 50 });
+    await payloads(5, { state: "refused", count: 2_000 });
+    await payloads(5, { state: "refused", count: 5, bytes: 16 << 20, table: 2 });
+    await run("retention");
+    const kept = await sql`
+      select house_id, count(*)::integer as rows, min(sha256::integer) as oldest
+      from payloads_kept
+      where received_at < now() - interval '4 days'
+      group by house_id
+      order by house_id`;
+    expect([...kept]).toEqual([
+      { house_id: "alpha", rows: 2_000, oldest: 1 },
+      { house_id: "beta", rows: 4, oldest: 2 },
+    ]);
+    const days = await sql`select distinct received_at::date from payloads_kept where house_id = 'alpha'`;
+    expect(days).toHaveLength(1);
+  });
+
+  test("keeps sums and failures of polls for 14 days", async () => {
+    for (const day of [14, 16]) await makeDay(day);
+    await run("retention");
+    const names = await partitions();
+    for (const parent of ["polls", "poll_failures"]) {
+      expect(names).toContain(await dayOf(parent, 14));
+      expect(names).not.toContain(await dayOf(parent, 16));
+    }
+  });
+
+  test("lets others read and write while it waits for a long transaction to end", async () => {
+    await makeDay(5);
+    await payloads(5, {});
+    let retention: ReturnType<typeof run> | undefined;
+    await sql.begin(async (long) => {
+      await long`select count(*) from payloads`;
+      retention = run("retention");
+      await eventually(async () => {
+        const waiting = await sql`
+          select
+          from pg_stat_activity
+          where query like 'alter table%detach%'
+            and wait_event_type = 'Lock'`;
+        return waiting.length > 0;
+      });
+      await sql`select count(*) from payloads`;
+      await payloads(0, {});
+    });
+    expect((await retention)?.counts).toMatchObject({ dropped: 1 });
+  });
+
+  test("finishes what an interrupted run left half detached", async () => {
+    await makeDay(5);
+    const name = await dayOf("payloads", 5);
+    await sql.begin(async (long) => {
+      await long`select count(*) from payloads`;
+      const detach = sql.unsafe(`alter table payloads detach partition ${name} concurrently`);
+      void detach.catch(() => undefined);
+      const pid = await eventually(async () => {
+        const [found] = await sql<{ pid: number }[]>`
+          select pid
+          from pg_stat_activity
+          where query like ${`%${name} concurrently%`}
+            and wait_event_type = 'Lock'
+            and pid <> pg_backend_pid()`;
+        return found?.pid;
+      });
+      await sql`select pg_cancel_backend(${pid ?? 0})`;
+      await expect(detach).rejects.toThrow("canceling statement");
+    });
+    expect((await run("retention")).counts).toMatchObject({ dropped: 1 });
+    expect(await partitions()).not.toContain(name);
+  });
+
+  test("keeps the newest 10,000 open quarantined items of a table, and says what it dropped", async () => {
+    await sql`
+      insert into quarantine (table_id, code, reason, item, item_sha256, last_seen_at)
+      select 1, 'not_a_number', 'x', '{}', n::text, now() - n * interval '1 second'
+      from generate_series(1, 10600) as n`;
+    const { counts, lines } = await run("retention");
+    expect(counts).toMatchObject({ trimmed: 600 });
+    expect(lines.map(({ msg }) => msg)).toContain(
+      "alpha/crash/global has too many quarantined items; the 600 oldest were dropped",
+    );
+    const [left] = await sql`select count(*)::integer as rows, max(item_sha256::integer) as oldest from quarantine`;
+    expect(left).toEqual({ rows: 10_000, oldest: 10_000 });
+  });
+
+  test("forgets what has been settled for 90 days, and nothing that is open", async () => {
+    const old = "now() - interval '91 days'";
+    await sql.unsafe(`
+      insert into quarantine (table_id, code, reason, item, item_sha256, state, last_seen_at) values
+        (1, 'a', 'x', '{}', '1', 'released', ${old}), (1, 'a', 'x', '{}', '2', 'open', ${old}),
+        (1, 'a', 'x', '{}', '3', 'discarded', now());
+      insert into notices (table_id, kind, text, opened_at, closed_at) values
+        (1, 'gap', 'old', ${old}, ${old}), (1, 'gap', 'open', ${old}, null), (1, 'stuck', 'new', ${old}, now());
+      insert into alerts (kind, subject, text, opened_at, closed_at) values
+        ('disk', 'a', 'old', ${old}, ${old}), ('disk', 'b', 'open', ${old}, null), ('disk', 'c', 'new', ${old}, now())`);
+    expect((await run("retention")).counts).toMatchObject({ pruned: 3 });
+    expect(
+      (await sql`select item_sha256 as name from quarantine order by 1`).map((row) => row["name"] as unknown),
+    ).toEqual(["2", "3"]);
+    expect((await sql`select text from notices order by 1`).map((row) => row["text"] as unknown)).toEqual([
+      "new",
+      "open",
+    ]);
+    expect((await sql`select text from alerts order by 1`).map((row) => row["text"] as unknown)).toEqual([
+      "new",
+      "open",
+    ]);
+  });
+});
+
+describe("the disk", () => {
+  test("that has room again closes its notice, and that of no other machine", async () => {
+    const folder = resolve(tmpdir());
+    await sql`
+      insert into alerts (kind, subject, text)
+      values ('disk', ${`${hostname()}:${folder}`}, 'full'), ('disk', 'elsewhere:/data', 'full')`;
+    expect((await run("disk", { DATA_DIR: folder })).counts).toEqual({ low: 0 });
+    const open = await sql`select subject from alerts where closed_at is null`;
+    expect([...open]).toEqual([{ subject: "elsewhere:/data" }]);
+  });
+});
+
+describe("the roots of hours", () => {
+  test("are asked for while one is missing, made once, and not asked for any more", async () => {
+    const sweep = () => housekeep.sweep?.({ sql, settings: testContext(sql).context.settings });
+    expect(await sweep()).toEqual([]);
+    expect((await run("anchors")).counts).toEqual({ anchored: 0 });
+    await sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      await tx`
+        insert into forecasts (
+          table_id, seq, forecast_id, model, feature, issued_at, issue_hour, cutoff_seq, cutoff_round_id, history_hash,
+          horizon, p_ppm, base_ppm, prev_hash, hash
+        )
+        select
+          1, 1, 'f1-1', 'k7@1', 'next_color', at, date_trunc('hour', at, 'UTC'), 1, '', '', 1, '{1000000}', '{1000000}', '',
+          repeat('0', 64)
+        from (select now() - interval '5 hours' as at) clock`;
+    });
+    expect(await sweep()).toEqual([{ kind: "anchors" }]);
+    const { anchored } = (await run("anchors")).counts;
+    expect([4, 5]).toContain(anchored);
+    expect(await sweep()).toEqual([]);
+    expect((await run("anchors")).counts).toEqual({ anchored: 0 });
+  });
+});

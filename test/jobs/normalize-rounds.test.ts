@@ -1,0 +1,540 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { SALT, TERMINATING_HASH } from "../../src/houses/demo/bustabit-v2.ts";
+import { createTrueChain } from "../../src/houses/demo/true-chain.ts";
+import { expireNotices, refreshStalledNotices } from "../../src/rounds/notices-store.ts";
+import { listTables } from "../../src/rounds/store.ts";
+import { testContext, type TestContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
+import {
+  atSecond,
+  followChain,
+  makeHouse,
+  makeItem,
+  makePayload,
+  makeRound,
+  makeTable,
+  openNotices,
+  storedRounds,
+  type MadeTable,
+} from "../support/make.ts";
+
+const FAIR = {
+  feed: feedEntry({ hash: "hash" }),
+  fairness: { scheme: "bustabit", salt: SALT, terminating_hash: TERMINATING_HASH },
+};
+const games = createTrueChain(new AbortController().signal);
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+});
+beforeEach(async () => {
+  await sql`delete from gaps`;
+  await sql`delete from conflicts`;
+  await forgetHouses(sql);
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+async function normalize(house = "alpha"): Promise<{ counts: Record<string, number> } & TestContext> {
+  const test = testContext(sql);
+  return { counts: await normalizeRounds.run({ house }, test.context), ...test };
+}
+
+/** Rounds 1.01x, 1.02x … by number, newest first as houses list them. */
+function items(newest: number, oldest: number): Record<string, unknown>[] {
+  return Array.from({ length: newest - oldest + 1 }, (_, n) => newest - n).map((id) =>
+    makeItem(id, 1 + (id % 90) / 100),
+  );
+}
+
+/** True games of the chain as a house lists them. */
+async function trueItems(newest: number, oldest: number): Promise<Record<string, unknown>[]> {
+  return (await games({ newest, oldest })).map(({ id, hash, hundredths }) => ({
+    id,
+    hash,
+    multiplier: hundredths / 100,
+  }));
+}
+
+async function gapsOf(table: MadeTable): Promise<Record<string, unknown>[]> {
+  return sql`
+    select from_number::int as "from", to_number::int as "to", missing::int, filled::int, state
+    from gaps
+    where table_id = ${table.id}
+    order by id`;
+}
+
+async function quarantined(table: MadeTable): Promise<{ code: string; reason: string; item: string; times: number }[]> {
+  return sql`select code, reason, item, times from quarantine where table_id = ${table.id} order by id`;
+}
+
+async function payloadStates(): Promise<{ state: string; reason: string | null }[]> {
+  return sql`select state, refused_reason as reason from payloads order by id`;
+}
+
+async function published(table: MadeTable): Promise<{ last_seq: bigint; continuity_text: string | null } | undefined> {
+  const [row] = await sql<{ last_seq: bigint; continuity_text: string | null }[]>`
+    select last_seq, continuity_text from published_now where table_id = ${table.id}`;
+  return row;
+}
+
+describe("normalize-rounds", () => {
+  it("turns answers into rounds in the order they were asked for, and publishes them", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 1, items: items(4, 2) });
+    await makePayload(sql, table, { second: 0, items: items(3, 1) });
+    const { counts, enqueued } = await normalize();
+    expect(counts).toMatchObject({ payloads: 2, rounds: 4, late: 0, refused: 0, gaps: 0 });
+    expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(["1", "2", "3", "4"]);
+    expect(await followChain(sql, table)).toBe(4);
+    expect(await published(table)).toEqual({ last_seq: 4n, continuity_text: null });
+    expect(enqueued).toContain('issue-forecasts {"house":"alpha"}');
+    expect(await payloadStates()).toEqual([
+      { state: "read", reason: null },
+      { state: "read", reason: null },
+    ]);
+  });
+
+  it("a round keeps the times of the answer that brought it, to the microsecond, and when it was still absent", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: items(1, 1) });
+    const brought = await makePayload(sql, table, { second: 2, previous: 1, items: items(2, 1) });
+    await sql`update payloads set requested_at = requested_at + interval '123 microseconds' where id = ${brought}`;
+    await normalize();
+    const rounds = await sql<Record<string, unknown>[]>`
+      select
+        r.round_id,
+        r.requested_at = p.requested_at and r.received_at = p.received_at as same,
+        utc_text(r.absent_at) as absent
+      from rounds r
+      join payloads p on p.id = r.payload_id
+      order by seq`;
+    expect(rounds).toEqual([
+      { round_id: "1", same: true, absent: null },
+      { round_id: "2", same: true, absent: atSecond(1).replace("Z", "0000Z") },
+    ]);
+  });
+
+  it("running again changes nothing, and a house without unread answers is fine", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: items(3, 1) });
+    await normalize();
+    const before = await sql`select *, xmin from tables`;
+    expect((await normalize()).counts).toMatchObject({ payloads: 0, rounds: 0 });
+    expect((await normalize("nobody")).counts).toMatchObject({ payloads: 0 });
+    expect(await sql`select *, xmin from tables`).toEqual(before);
+  });
+
+  it("two at once give each round once", async () => {
+    const table = await makeTable(sql);
+    for (let second = 0; second < 30; second += 1) {
+      await makePayload(sql, table, { second, items: items(second + 10, Math.max(1, second + 1)) });
+    }
+    const both = await Promise.all([normalize(), normalize(), normalize()]);
+    expect(both.reduce((sum, { counts }) => sum + (counts["rounds"] ?? 0), 0)).toBe(39);
+    expect(await followChain(sql, table)).toBe(39);
+    expect((await storedRounds(sql, table)).some(({ late, gap }) => late || gap)).toBe(false);
+  });
+
+  it("reads where a table stands only once it holds its lock", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: items(3, 1) });
+    const working = await sql.begin(async (holder) => {
+      await holder`select from tables where id = ${table.id} for no key update`;
+      const started = normalize();
+      await eventually(async () => {
+        const [waiting] =
+          await sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+        return waiting !== undefined;
+      });
+      await makeRound(holder, table, { roundId: "1", hundredths: 101 });
+      await makeRound(holder, table, { roundId: "2", hundredths: 102 });
+      return { started }; // in an object: the transaction would wait for a bare promise, and it for the transaction
+    });
+    expect(await working.started).toMatchObject({ counts: { payloads: 1, refused: 0, rounds: 1, conflicts: 0 } });
+    expect(await followChain(sql, table)).toBe(3);
+  });
+
+  it("one batch takes in all tables of a house, and leaves other houses alone", async () => {
+    const tables = await makeHouse(sql, {
+      tables: [tableEntry({ market: "a" }), tableEntry({ market: "b" }), tableEntry({ market: "c" })],
+    });
+    for (const [place, table] of tables.entries()) {
+      await makePayload(sql, table, { second: 0, items: items(5 + place, 1) });
+    }
+    const { counts } = await normalize();
+    expect(counts).toMatchObject({ payloads: 3, rounds: 18 });
+    for (const table of tables) await followChain(sql, table);
+  });
+
+  it("more answers than one batch holds are all read", async () => {
+    const table = await makeTable(sql);
+    for (let second = 0; second < 130; second += 1) {
+      await makePayload(sql, table, { second, items: items(second + 3, second + 1) });
+    }
+    expect((await normalize()).counts).toMatchObject({ payloads: 130, rounds: 132 });
+    expect(await followChain(sql, table)).toBe(132);
+  });
+
+  it("its sweep names houses whose answers have waited two seconds", async () => {
+    const table = await makeTable(sql);
+    const sweep = () => normalizeRounds.sweep?.({ sql, settings: testContext(sql).context.settings });
+    expect(await sweep()).toEqual([]);
+    await makePayload(sql, table, { second: 0, items: [] });
+    expect(await sweep()).toEqual([{ house: "alpha" }]);
+  });
+});
+
+describe("what is wrong with a round", () => {
+  it.each([
+    ["a multiplier of 0", makeItem(2, 0), "impossible_multiplier"],
+    ["a multiplier below 1", makeItem(2, "0.99x"), "impossible_multiplier"],
+    ["a multiplier of 1e308", makeItem(2, 1e308), "impossible_multiplier"],
+    ["an infinite multiplier", makeItem(2, "∞"), "not_a_number"],
+    ["no multiplier", makeItem(2, null), "missing_multiplier"],
+    ["a list as multiplier", makeItem(2, [1.5]), "not_a_number"],
+    ["no id", makeItem(null, 1.5), "missing_id"],
+    ["an id that is no number where ids count up", makeItem("two", 1.5), "bad_id"],
+    ["a time in the future", makeItem(2, 1.5, { at: "2999-01-01T00:00:00Z" }), "absurd_time"],
+    ["a text where an item should be", "1.50x", "not_an_item"],
+    ["a lone surrogate and a NUL in the item", makeItem(2, "\u0000\ud800"), "not_a_number"],
+  ])("%s is kept apart with its reason and as it came; the others go on", async (_, item, code) => {
+    const table = await makeTable(sql, { feed: feedEntry({ occurred_at: "at" }) });
+    await makePayload(sql, table, { second: 0, items: [makeItem(3, 2.5), item, makeItem(1, 1.5)] });
+    const { counts } = await normalize();
+    expect(counts).toMatchObject({ payloads: 1, rounds: 2, quarantined: 1, refused: 0 });
+    expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(["1", "3"]);
+    const [kept] = await quarantined(table);
+    expect(kept).toMatchObject({ code, times: 1, item: JSON.stringify(item) });
+    expect(kept?.reason).not.toBe("");
+    expect((await openNotices(sql, table))["quarantine"]).toMatch(/could not be believed/);
+  });
+
+  it("one that can be read after all ends the notice of it", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: [makeItem(2, 0), makeItem(1, 1.5)] });
+    await normalize();
+    expect(await openNotices(sql, table)).toHaveProperty("quarantine");
+    await makePayload(sql, table, { second: 1, items: [makeItem(2, 2.5), makeItem(1, 1.5)] });
+    await normalize();
+    expect(await openNotices(sql, table)).toEqual({});
+  });
+
+  it("the same bad item again only counts", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: [makeItem(1, 0), makeItem(1, 0)] });
+    await makePayload(sql, table, { second: 1, items: [makeItem(2, 1.5), makeItem(1, 0)] });
+    await normalize();
+    expect(await quarantined(table)).toMatchObject([{ times: 3 }]);
+  });
+
+  it("another result for a round is a conflict with a notice that closes after a day; the first is kept", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: [makeItem(812, 1.87)] });
+    await makePayload(sql, table, { second: 1, items: [makeItem(813, 3), makeItem(812, 2.04)] });
+    await makePayload(sql, table, { second: 2, items: [makeItem(814, 4), makeItem(813, 3), makeItem(812, 2.04)] });
+    expect((await normalize()).counts).toMatchObject({ conflicts: 2, rounds: 3 });
+    expect(await sql`select round_id, kept_hundredths, other_hundredths, times from conflicts`).toEqual([
+      { round_id: "812", kept_hundredths: 187n, other_hundredths: 204n, times: 2 },
+    ]);
+    const text = (await openNotices(sql, table))["conflict"];
+    expect(text).toMatch(/^round 812 came twice with 1\.87 and 2\.04 since .* UTC; kept the first$/);
+    expect((await published(table))?.continuity_text).toBe(text);
+    await sql`update conflicts set last_seen_at = last_seen_at - interval '25 hours'`;
+    await sql`update notices set opened_at = opened_at - interval '25 hours'`;
+    expect(await expireNotices(sql)).toBe(1);
+    expect(await openNotices(sql, table)).toEqual({});
+    expect((await published(table))?.continuity_text).toBeNull();
+  });
+
+  it("a late duplicate of a round changes nothing, and a late round is stored and flagged", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: [...items(9, 7), ...items(5, 5)] });
+    await makePayload(sql, table, { second: 1, items: items(7, 5) });
+    const { counts } = await normalize();
+    expect(counts).toMatchObject({ rounds: 5, late: 1 });
+    expect((await storedRounds(sql, table)).map(({ id, late }) => [id, late])).toEqual([
+      ["5", false],
+      ["7", false],
+      ["8", false],
+      ["9", false],
+      ["6", true],
+    ]);
+    expect(await gapsOf(table)).toMatchObject([{ from: 6, to: 6, state: "filled" }]);
+    await followChain(sql, table);
+  });
+
+  it("a feed that repeats one result is kept apart from the sixth on, with a notice until another result comes", async () => {
+    const table = await makeTable(sql);
+    const same = (newest: number) => Array.from({ length: newest }, (_, n) => makeItem(newest - n, 1));
+    await makePayload(sql, table, { second: 0, items: same(7) });
+    await normalize();
+    expect(await quarantined(table)).toMatchObject([{ code: "stuck_feed" }, { code: "stuck_feed" }]);
+    expect((await openNotices(sql, table))["stuck"]).toMatch(/^the feed repeats 1\.00 since round 6, /);
+    await makePayload(sql, table, { second: 1, items: [makeItem(8, 2.5), ...same(7)] });
+    await normalize();
+    expect((await openNotices(sql, table))["stuck"]).toBeUndefined();
+    expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(["1", "2", "3", "4", "5", "8"]);
+    await makePayload(sql, table, { second: 2, items: [makeItem(9, 3), makeItem(8, 2.5), ...same(7)] });
+    await normalize();
+    expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(["1", "2", "3", "4", "5", "8", "9"]);
+  });
+
+  it("ids far below ours are stored late, with a notice until an on-time round comes", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: items(81_234, 81_230) });
+    await makePayload(sql, table, { second: 1, items: items(3, 1) });
+    await normalize();
+    expect((await openNotices(sql, table))["ids"]).toMatch(/rounds 1 to 3, far below the newest known, 81234, since/);
+    expect((await storedRounds(sql, table)).filter(({ late }) => late).length).toBe(3);
+    await makePayload(sql, table, { second: 2, items: items(81_235, 81_230) });
+    await normalize();
+    expect(await openNotices(sql, table)).toEqual({});
+  });
+});
+
+describe("answers that cannot be read", () => {
+  it.each([
+    ["HTML", "<html>busy</html>"],
+    ["nothing", ""],
+    ["JSON that breaks off", '{"rounds":[{"id":1,'],
+    ["another shape", '{"data":{}}'],
+  ])(
+    "%s is refused with the reason and kept; the next good answer goes on, without knowing what was absent",
+    async (_, body) => {
+      const table = await makeTable(sql);
+      await makePayload(sql, table, { second: 0, items: items(2, 1) });
+      await makePayload(sql, table, { second: 1, body });
+      await normalize();
+      const [, refused] = await payloadStates();
+      expect(refused?.state).toBe("refused");
+      expect(refused?.reason).toMatch(/^expected JSON with a list at/);
+      expect((await openNotices(sql, table))["format"]).toMatch(/^the house's answers cannot be read since/);
+      const [feed] = await sql`select last_answer_at, refused_since is not null as refused from feeds`;
+      expect(feed).toEqual({ last_answer_at: null, refused: true });
+
+      await makePayload(sql, table, { second: 2, previous: 1, items: items(3, 1) });
+      await makePayload(sql, table, { second: 3, previous: 2, items: items(4, 1) });
+      await normalize();
+      expect(await openNotices(sql, table)).toEqual({});
+      const absent = await sql`select round_id, absent_at is null as unknown from rounds where seq >= 3 order by seq`;
+      expect(absent).toEqual([
+        { round_id: "3", unknown: true },
+        { round_id: "4", unknown: false },
+      ]);
+    },
+  );
+
+  it("an empty list is read, and tells nothing about what was absent", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: items(2, 1) });
+    await makePayload(sql, table, { second: 1, items: [] });
+    await normalize();
+    await makePayload(sql, table, { second: 2, items: items(3, 1) });
+    await normalize();
+    const [round] = await sql`select absent_at from rounds where round_id = '3'`;
+    expect([await payloadStates(), round]).toMatchObject([
+      [{ state: "read" }, { state: "read" }, {}],
+      { absent_at: null },
+    ]);
+  });
+
+  it("mostly unreadable items mean a changed format: a notice, until answers are good again", async () => {
+    const table = await makeTable(sql);
+    const renamed = items(6, 2).map(({ id, multiplier }) => ({ id, crash: multiplier }));
+    await makePayload(sql, table, { second: 0, items: renamed });
+    await normalize();
+    expect((await openNotices(sql, table))["format"]).toMatch(/changed its format since .*: 5 of the 5 items/);
+    await makePayload(sql, table, { second: 1, items: items(6, 2) });
+    await normalize();
+    expect((await openNotices(sql, table))["format"]).toBeUndefined();
+  });
+
+  it("an answer that was damaged in the store is refused, and so is one of a table that left the file", async () => {
+    const [gone, kept] = await makeHouse(sql, {
+      tables: [tableEntry({ market: "gone" }), tableEntry({ market: "kept" })],
+    });
+    if (gone === undefined || kept === undefined) throw new Error("expected two tables");
+    await makePayload(sql, gone, { second: 0, items: items(2, 1) });
+    const damaged = await makePayload(sql, kept, { second: 1, items: items(2, 1) });
+    await sql`update payloads set body = 'torn' where id = ${damaged}`;
+    await makePayload(sql, kept, { second: 2, items: items(2, 1) });
+    await makeHouse(sql, { tables: [tableEntry({ market: "kept" })] });
+    expect((await normalize()).counts).toMatchObject({ refused: 2, rounds: 2 });
+    const reasons = (await payloadStates()).map(({ reason }) => reason);
+    expect(reasons).toEqual([
+      expect.stringMatching(/not in the houses file/),
+      expect.stringMatching(/our own code/),
+      null,
+    ]);
+  });
+
+  it("an answer that our own code fails on is refused alone, and read when that is mended", async () => {
+    const table = await makeTable(sql);
+    await sql`alter table rounds add constraint our_fault check (round_id <> '666')`;
+    try {
+      await makePayload(sql, table, { second: 0, items: items(665, 664) });
+      await makePayload(sql, table, { second: 1, items: items(666, 664) });
+      await makePayload(sql, table, { second: 2, items: [makeItem(667, 1.5), ...items(665, 664)] });
+      expect((await normalize()).counts).toMatchObject({ payloads: 3, refused: 1, rounds: 3, gaps: 1 });
+    } finally {
+      await sql`alter table rounds drop constraint our_fault`;
+    }
+    const [, refused] = await payloadStates();
+    expect(refused?.reason).toMatch(/our own code failed on this answer.*our_fault/);
+    await sql`
+      update payloads
+      set state = 'unread', read_at = null, refused_reason = null
+      where state = 'refused'`;
+    expect((await normalize()).counts).toMatchObject({ payloads: 1, refused: 0, rounds: 1, late: 1 });
+    expect(await gapsOf(table)).toMatchObject([{ from: 666, to: 666, state: "filled" }]);
+    await followChain(sql, table);
+  });
+});
+
+describe("what is missing", () => {
+  it("is a gap with a notice that says what is missing since when, and closes when it comes", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: items(811, 809) });
+    await makePayload(sql, table, { second: 1, items: items(816, 815) });
+    const { counts, enqueued } = await normalize();
+    expect(counts).toMatchObject({ gaps: 1 });
+    const [gap] = await sql<{ id: bigint }[]>`select id from gaps`;
+    expect(enqueued[0]).toBe(`backfill-gap {"gap":"${gap?.id}"}`);
+    expect((await published(table))?.continuity_text).toMatch(
+      /^3 rounds \(812 to 814\) are missing since \d{4}-\d\d-\d\d \d\d:\d\d UTC; trying to fetch them$/,
+    );
+    await makePayload(sql, table, { second: 2, items: [...items(816, 815), ...items(813, 812)] });
+    await normalize();
+    expect((await published(table))?.continuity_text).toMatch(/^1 of the rounds 812 to 814 is missing since/);
+    await makePayload(sql, table, { second: 3, items: items(816, 812) });
+    await normalize();
+    expect((await published(table))?.continuity_text).toBeNull();
+    expect(await gapsOf(table)).toEqual([{ from: 812, to: 814, missing: 3, filled: 3, state: "filled" }]);
+  });
+
+  it("where ids tell nothing is a gap of unknown size, closed by an answer that shows both its ends", async () => {
+    const table = await makeTable(sql, { round_ids: "opaque", feed: feedEntry({ order: "newest_first" }) });
+    const named = (...names: string[]) =>
+      names.map((name, place) => makeItem(name, 1.1 + place / 10 + name.charCodeAt(0) / 50));
+    const value = new Map(named("a", "b", "x", "y").map((item) => [item["id"], item]));
+    const listed = (...names: string[]) => names.flatMap((name) => value.get(name) ?? []);
+    await makePayload(sql, table, { second: 0, items: listed("a") });
+    await makePayload(sql, table, { second: 1, items: listed("y") });
+    await normalize();
+    expect(await gapsOf(table)).toEqual([{ from: null, to: null, missing: null, filled: 0, state: "open" }]);
+    expect((await published(table))?.continuity_text).toMatch(/^an unknown number of rounds are missing since/);
+    await makePayload(sql, table, { second: 2, items: listed("y", "x", "b", "a") });
+    await normalize();
+    expect(await gapsOf(table)).toMatchObject([{ filled: 2, state: "filled" }]);
+    expect((await published(table))?.continuity_text).toBeNull();
+    expect((await storedRounds(sql, table)).map(({ id, late, gap }) => [id, late, gap])).toEqual([
+      ["a", false, false],
+      ["y", false, true],
+      ["b", true, false],
+      ["x", true, false],
+    ]);
+  });
+
+  it("a feed that brings nothing new is noticed, until it does or is paused", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: items(2, 1) });
+    await normalize();
+    expect(await refreshStalledNotices(sql, 7200)).toBe(0);
+    expect(await refreshStalledNotices(sql, 300)).toBe(1);
+    expect(await refreshStalledNotices(sql, 300)).toBe(0);
+    expect((await published(table))?.continuity_text).toMatch(/^no new round came since/);
+    await makePayload(sql, table, { second: 1, items: items(3, 1) });
+    await normalize();
+    expect(await openNotices(sql, table)).toEqual({});
+    await refreshStalledNotices(sql, 300);
+    await sql`update houses set paused_at = now(), paused_by = 'test', pause_reason = 'test'`;
+    expect(await refreshStalledNotices(sql, 300)).toBe(1);
+    expect(await openNotices(sql, table)).toEqual({});
+  });
+});
+
+describe("rounds with a fairness scheme", () => {
+  it("are stored as verified, and the newest becomes the anchor", async () => {
+    const table = await makeTable(sql, FAIR);
+    await makePayload(sql, table, { second: 0, items: await trueItems(2_003, 2_001) });
+    await makePayload(sql, table, { second: 1, items: await trueItems(2_005, 2_002) });
+    await normalize();
+    const rounds = await storedRounds(sql, table);
+    expect(rounds.map(({ id, verified }) => [id, verified])).toEqual(
+      [2_001, 2_002, 2_003, 2_004, 2_005].map((id) => [String(id), true]),
+    );
+    const [anchor] = await sql`select proof_number, proof_hash from tables`;
+    expect(anchor).toEqual({ proof_number: 2_005n, proof_hash: (await trueItems(2_005, 2_005))[0]?.["hash"] });
+  });
+
+  it("without a hash are stored, unproven", async () => {
+    const table = await makeTable(sql, FAIR);
+    await makePayload(sql, table, { second: 0, items: [makeItem(1, 1.5)] });
+    await normalize();
+    expect(await storedRounds(sql, table)).toMatchObject([{ id: "1", verified: null }]);
+  });
+
+  it("a result that is not the hash's is kept apart, noticed, and alerted once", async () => {
+    const table = await makeTable(sql, FAIR);
+    const listed = await trueItems(2_003, 2_001);
+    const changed = listed.map((item) => (item["id"] === 2_002 ? { ...item, multiplier: 77.77 } : item));
+    await makePayload(sql, table, { second: 0, items: changed });
+    await makePayload(sql, table, { second: 1, items: [...(await trueItems(2_004, 2_004)), ...changed] });
+    const first = await normalize();
+    expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(["2001", "2003", "2004"]);
+    expect(await quarantined(table)).toMatchObject([{ code: "proof_mismatch", times: 2 }]);
+    expect((await openNotices(sql, table))["proof"]).toMatch(
+      /^round 2002 failed its fairness proof at .* \(the hash gives \d+\.\d\dx, the house said 77\.77x\); it is kept apart$/,
+    );
+    expect(first.lines.filter(({ msg }) => msg.includes("failed its fairness proof"))).toHaveLength(1);
+    expect(await gapsOf(table)).toMatchObject([{ from: 2_002, to: 2_002, state: "open" }]);
+    await makePayload(sql, table, { second: 2, items: [...(await trueItems(2_005, 2_004)), ...changed] });
+    expect((await normalize()).lines).toEqual([]);
+  });
+
+  it("a hash that is not of the published chain is kept apart though its result fits", async () => {
+    const table = await makeTable(sql, { ...FAIR, fairness: { ...FAIR.fairness, terminating_hash: "f".repeat(64) } });
+    await makePayload(sql, table, { second: 0, items: await trueItems(2_003, 2_001) });
+    expect((await normalize()).counts).toMatchObject({ rounds: 0, quarantined: 3 });
+    expect((await openNotices(sql, table))["proof"]).toMatch(/^3 rounds failed their fairness proof since/);
+  });
+
+  it("an anchor of other fairness settings proves nothing", async () => {
+    const table = await makeTable(sql, { ...FAIR, fairness: { ...FAIR.fairness, terminating_hash: "f".repeat(64) } });
+    await sql`
+      update tables
+      set proof_number = 2000, proof_hash = ${String((await trueItems(2_000, 2_000))[0]?.["hash"])}, proof_of = 'other'`;
+    await makePayload(sql, table, { second: 0, items: await trueItems(2_001, 2_001) });
+    expect((await normalize()).counts).toMatchObject({ rounds: 0, quarantined: 1 });
+    expect(await gapsOf(table)).toEqual([]);
+  });
+});
+
+describe("the list of tables", () => {
+  it("tells of each how it is doing", async () => {
+    const table = await makeTable(sql);
+    const age = async () => (await listTables(sql, 7_200))[0];
+    expect(await age()).toMatchObject({
+      table: "alpha/crash/global",
+      status: "offline",
+      last_round_at: null,
+      rounds: 0,
+    });
+    await makePayload(sql, table, { second: 0, items: [...items(5, 5), ...items(2, 1)] });
+    await normalize();
+    const listed = await age();
+    expect(listed).toMatchObject({ status: "live", rounds: 3, gaps: 1, simulated: false });
+    expect(listed?.last_round_at).toBe(atSecond(0.1).replace("Z", "0000Z"));
+    expect(Math.abs((listed?.lag_seconds ?? 0) - 3_600)).toBeLessThan(120);
+  });
+});

@@ -1,0 +1,314 @@
+import type { ServerResponse } from "node:http";
+import { gunzipSync } from "node:zlib";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import pollHouse from "../../jobs/poll-house.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import type { HouseClient } from "../../src/houses/client.ts";
+import { createHouseClient } from "../../src/houses/http.ts";
+import { applyHouses, pauseHouse } from "../../src/houses/store.ts";
+import { page, says, startBadHouse, trouble, type BadHouse } from "../support/bad-house.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+let house: BadHouse;
+let http: HouseClient;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+});
+beforeEach(async () => {
+  await forgetHouses(sql);
+  house = await startBadHouse();
+  http = createHouseClient({ version: "0.0.0" });
+});
+afterEach(async () => {
+  await http.close();
+  await house.close();
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+/** A house of as many tables at /0, /1 … */
+function alpha(tables: number, changed: Record<string, unknown> = {}) {
+  return houseEntry({
+    base_url: house.url,
+    tables: Array.from({ length: tables }, (_, n) =>
+      tableEntry({ market: `m${n}`, feed: feedEntry({ path: `/${n}` }) }),
+    ),
+    ...changed,
+  });
+}
+
+async function poll(
+  options: { house?: string; signal?: AbortSignal; env?: Record<string, string>; token?: string } = {},
+): Promise<{ counts: Record<string, number>; enqueued: string[] }> {
+  const { context, enqueued } = testContext(sql, {
+    http,
+    env: options.env ?? { ALLOW_PRIVATE_HOUSES: "1" },
+    variables: () => options.token,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  });
+  const counts = await pollHouse.run({ house: options.house ?? "alpha", shard: 0 }, context);
+  return { counts, enqueued };
+}
+
+async function bodies(): Promise<string[]> {
+  const rows = await sql<{ body: Buffer }[]>`select body from payloads order by table_id, id`;
+  return rows.map(({ body }) => gunzipSync(body).toString());
+}
+
+const failures = () => sql`select status, reason, detail from poll_failures order by table_id`;
+const paths = () => house.requests.map(({ path }) => path);
+
+describe("a poll", () => {
+  test("keeps the answer of each table as it came, and asks for it to be read", async () => {
+    await applyHouses(sql, [alpha(2)]);
+    house.on("/0", says(page(9)));
+    house.on("/1", says(' {"rounds" : [ ]} '));
+    const { counts, enqueued } = await poll();
+    expect(counts).toEqual({ requests: 2, payloads: 2, unchanged: 0, failed: 0 });
+    expect(await bodies()).toEqual([page(9), ' {"rounds" : [ ]} ']);
+    expect(enqueued).toEqual(['normalize-rounds {"house":"alpha"}']);
+  });
+
+  test("stamps its answers by the clock of the database", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", says(page(9)));
+    const [before] = await sql<{ at: string }[]>`select clock_timestamp()::text as at`;
+    await poll();
+    const [row] = await sql`
+      select
+        ${before?.at ?? ""}::timestamptz < requested_at as after,
+        requested_at < received_at as ordered,
+        received_at < clock_timestamp() as before
+      from payloads`;
+    expect(row).toEqual({ after: true, ordered: true, before: true });
+  });
+
+  test("asks for changes only, and keeps an unchanged answer once", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", (request, response) => {
+      if (request.headers["if-none-match"] === '"9"') response.writeHead(304).end();
+      else response.writeHead(200, { etag: '"9"' }).end(page(9));
+    });
+    await poll();
+    const { counts, enqueued } = await poll();
+    expect(counts).toEqual({ requests: 1, payloads: 0, unchanged: 1, failed: 0 });
+    expect(enqueued).toEqual([]);
+    expect(await bodies()).toEqual([page(9)]);
+    await sql`update feeds set last_full_at = now() - interval '11 minutes'`;
+    await poll();
+    expect(house.requests.map(({ headers }) => headers["if-none-match"])).toEqual([undefined, '"9"', undefined]);
+  });
+
+  test("asks by Last-Modified where there is no ETag", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    const at = "Fri, 20 Nov 2026 10:00:00 GMT";
+    house.on("/0", says(page(9), { "last-modified": at, date: "Fri, 20 Nov 2026 10:01:00 GMT" }));
+    await poll();
+    await poll();
+    expect(house.requests[1]?.headers["if-modified-since"]).toBe(at);
+  });
+
+  test("sends the house's headers and secrets, and stores none of them", async () => {
+    const feed = feedEntry({ path: "/rounds?key=${TOKEN}" });
+    await applyHouses(sql, [alpha(1, { headers: { "X-Token": "${TOKEN}" }, tables: [tableEntry({ feed })] })]);
+    house.on("/rounds?key=s3cr3t", says(page(9)));
+    await poll({ token: "s3cr3t" });
+    expect(house.requests[0]?.headers["x-token"]).toBe("s3cr3t");
+    expect([...(await sql`select path from payloads`)]).toEqual([{ path: "/rounds?key=${TOKEN}" }]);
+  });
+
+  test("of a house that is not known, paused or disabled asks nothing", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    expect((await poll({ house: "nobody" })).counts).toEqual({ skipped: 1 });
+    await pauseHouse(sql, { house: "alpha", by: "ana", reason: "test" });
+    expect((await poll()).counts).toEqual({ skipped: 1 });
+    await applyHouses(sql, [houseEntry({ id: "beta" })]);
+    expect((await poll()).counts).toEqual({ skipped: 1 });
+    expect(house.requests).toEqual([]);
+  });
+
+  test("of a private house asks nothing where this process does not allow it", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    expect((await poll({ env: {} })).counts).toMatchObject({ failed: 1 });
+    expect(house.requests).toEqual([]);
+    expect(await failures()).toMatchObject([{ status: null, reason: "refused_address" }]);
+  });
+
+  test("is scheduled for each house and shard, with payloads the job takes", async () => {
+    await applyHouses(sql, [alpha(101, { poll_every_ms: 500 })]);
+    const schedules = (await pollHouse.schedule?.({ sql, settings: testContext(sql).context.settings })) ?? [];
+    expect(schedules).toMatchObject([
+      { payload: { house: "alpha", shard: 0 }, everyMs: 500 },
+      { payload: { house: "alpha", shard: 1 }, everyMs: 500 },
+    ]);
+    expect(schedules.map(({ payload }) => pollHouse.payload.safeParse(payload).success)).toEqual([true, true]);
+  });
+});
+
+describe("a house that answers badly", () => {
+  test.each([
+    ["HTML", trouble.html, "<!doctype html><title>Back soon</title>"],
+    ["nothing", trouble.empty, ""],
+    ["JSON that breaks off", trouble.truncatedJson, '{"rounds":[{"id":1,"multiplier":1.5},{"id":2,"mult'],
+    ["other types", says('{"rounds":{"id":[]}}'), '{"rounds":{"id":[]}}'],
+  ])("with %s has it kept verbatim, for normalize to judge", async (_, listener, body) => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", listener);
+    expect((await poll()).counts).toMatchObject({ payloads: 1 });
+    expect(await bodies()).toEqual([body]);
+  });
+
+  test.each([
+    ["in silence", trouble.silence, "timeout", null],
+    ["by a reset", trouble.reset, "connection", null],
+    ["and hangs up", trouble.hangUp, "connection", 200],
+    ["drop by drop", trouble.slowBody, "timeout", 200],
+    ["with endless headers", trouble.slowHeaders, "timeout", null],
+    ["with 429", says("", {}, 429), "status", 429],
+    ["with 500", says("", {}, 500), "status", 500],
+    ["with a redirect", trouble.redirect, "redirect", 302],
+    ["with 50 MB", trouble.fiftyMegabytes, "too_large", 200],
+    ["with a bomb of gzip", trouble.gzipBomb, "too_large", 200],
+    ["with gzip that is none", trouble.brokenGzip, "not_decodable", 200],
+  ])("%s has the failure kept with its reason, and loses nothing", async (_, listener, reason, status) => {
+    const timeout = reason === "timeout" ? 400 : 20_000;
+    await applyHouses(sql, [alpha(1, { timeout_ms: timeout })]);
+    house.on("/0", says(page(9), { etag: '"9"' }));
+    await poll();
+    const before = await sql`select etag, last_sha256, last_answer_at from feeds`;
+    house.on("/0", listener);
+    const { counts, enqueued } = await poll();
+    expect(counts).toEqual({ requests: 1, payloads: 0, unchanged: 0, failed: 1 });
+    expect(enqueued).toEqual([]);
+    expect(await failures()).toMatchObject([{ status, reason }]);
+    expect(await sql`select etag, last_sha256, last_answer_at from feeds`).toEqual(before);
+    expect(await bodies()).toEqual([page(9)]);
+  });
+
+  test("for one table has the others read all the same", async () => {
+    await applyHouses(sql, [alpha(3)]);
+    house.on("/0", says("", {}, 500));
+    house.on("/1", says(page(1)));
+    house.on("/2", says(page(2)));
+    expect((await poll()).counts).toEqual({ requests: 3, payloads: 2, unchanged: 0, failed: 1 });
+    expect([...(await sql`select circuit, failures_in_row from poll_leases`)]).toEqual([
+      { circuit: "closed", failures_in_row: 0 },
+    ]);
+  });
+
+  test("is left alone after five polls, and then asked once for one table", async () => {
+    await applyHouses(sql, [alpha(3)]);
+    for (let polls = 0; polls < 5; polls += 1) await poll();
+    expect(house.requests).toHaveLength(15);
+    expect((await poll()).counts).toEqual({ skipped: 1 });
+    await sql`update poll_leases set next_allowed_at = now()`;
+    for (const path of ["/0", "/1", "/2"]) house.on(path, says(page(9)));
+    expect((await poll()).counts).toMatchObject({ requests: 1, payloads: 1 });
+    expect((await poll()).counts).toMatchObject({ requests: 3 });
+  });
+
+  test("to the first eight of its tables is not asked for the rest", async () => {
+    await applyHouses(sql, [alpha(20)]);
+    expect((await poll()).counts).toMatchObject({ requests: 8, failed: 8 });
+  });
+
+  test("by asking us to wait is not asked for the rest, nor before the time is over", async () => {
+    await applyHouses(sql, [alpha(20)]);
+    for (let n = 0; n < 20; n += 1) house.on(`/${n}`, says("", { "retry-after": "60" }, 429));
+    const { counts } = await poll();
+    expect(counts["requests"]).toBeLessThanOrEqual(8);
+    expect((await poll()).counts).toEqual({ skipped: 1 });
+  });
+
+  test("does not delay another house", async () => {
+    const quick = await startBadHouse();
+    quick.on("/rounds", says(page(9)));
+    await applyHouses(sql, [alpha(20), houseEntry({ id: "quick", base_url: quick.url })]);
+    const open: ServerResponse[] = [];
+    for (let n = 0; n < 20; n += 1) house.on(`/${n}`, (_, response) => void open.push(response));
+    const slow = poll();
+    await eventually(() => open.length === 8);
+    expect((await poll({ house: "quick" })).counts).toMatchObject({ payloads: 1 }); // the slow one still waits
+    expect(await bodies()).toEqual([page(9)]);
+    for (const response of open) response.destroy();
+    expect((await slow).counts).toMatchObject({ failed: 8 });
+    await quick.close();
+  });
+});
+
+describe("a house with many tables", () => {
+  test("is asked eight at a time, each table once", async () => {
+    await applyHouses(sql, [alpha(20)]);
+    let now = 0;
+    let most = 0;
+    for (let n = 0; n < 20; n += 1) {
+      house.on(`/${n}`, (_, response) => {
+        now += 1;
+        most = Math.max(most, now);
+        setImmediate(() => {
+          now -= 1;
+          response.end(page(n));
+        });
+      });
+    }
+    expect((await poll()).counts).toMatchObject({ requests: 20, payloads: 20 });
+    expect(most).toBeLessThanOrEqual(8);
+    expect(paths().toSorted()).toEqual(Array.from({ length: 20 }, (_, n) => `/${n}`).toSorted());
+  });
+});
+
+describe("two workers", () => {
+  test("that poll a house at once ask it once", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    let held: ServerResponse | undefined;
+    house.on("/0", (_, response) => void (held = response));
+    const first = poll();
+    await eventually(() => held !== undefined);
+    const others = await Promise.all([poll(), poll(), poll()]);
+    expect(others.map(({ counts }) => counts["skipped"])).toEqual([1, 1, 1]);
+    held?.end(page(9));
+    expect((await first).counts).toMatchObject({ payloads: 1 });
+    expect(house.requests).toHaveLength(1);
+  });
+
+  test("of which one lost its lease while the house was slow save the answer of the other alone", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    let slow: ServerResponse | undefined;
+    house.on("/0", (_, response) => void (slow = response));
+    const first = poll();
+    await eventually(() => slow !== undefined);
+    await sql`update poll_leases set lease_until = '-infinity'`;
+    house.on("/0", says(page(10)));
+    expect((await poll()).counts).toMatchObject({ payloads: 1 });
+    const after = await sql`select * from poll_leases`;
+    slow?.end(page(9));
+    const { counts, enqueued } = await first;
+    expect(counts).toEqual({ lost: 1 });
+    expect(enqueued).toEqual([]);
+    expect(await bodies()).toEqual([page(10)]);
+    expect(await sql`select * from poll_leases`).toEqual(after);
+  });
+});
+
+test("a poll that is stopped in the middle saves nothing, and gives the house free at once", async () => {
+  await applyHouses(sql, [alpha(2)]);
+  house.on("/0", says(page(9)));
+  house.on("/1", trouble.silence);
+  const stop = new AbortController();
+  const stopped = poll({ signal: stop.signal });
+  await eventually(() => house.requests.length === 2);
+  stop.abort(new Error("the worker stops"));
+  await expect(stopped).rejects.toThrow("the worker stops");
+  expect(await bodies()).toEqual([]);
+  expect(await failures()).toEqual([]);
+  house.on("/1", says(page(9)));
+  expect((await poll()).counts).toMatchObject({ payloads: 2 });
+});

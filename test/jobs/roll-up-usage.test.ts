@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import rollUpUsage from "../../jobs/roll-up-usage.ts";
+import { createAccount, createKey } from "../../src/callers/store.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { consumeCalls } from "../../src/usage/store.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+  await sql`select make_day_partitions('2026-01-01', 60)`;
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+/** An account with that many keys. */
+async function makeAccount(keys = 1): Promise<{ account: bigint; keys: bigint[] }> {
+  const email = `${crypto.randomUUID()}@example.com`;
+  const account = await createAccount(sql, email);
+  if (!account.ok) throw new Error(account.reason);
+  const made: bigint[] = [];
+  for (let n = 0; n < keys; n++) {
+    const key = await createKey(sql, { email, plan: "Pro" });
+    if (!key.ok) throw new Error(key.reason);
+    made.push(key.id);
+  }
+  return { account: account.id, keys: made };
+}
+
+/** Keeps calls as the meter would have at that time: in the facts, and in the quotas of day and month. */
+async function addCalls(
+  of: { account: bigint; key: bigint | undefined },
+  minute: string,
+  calls: { endpoint: string; n: number },
+): Promise<void> {
+  await sql`
+    insert into usage_facts (minute, key_id, account_id, endpoint, batch, n)
+    values (${minute}, ${of.key ?? 0n}, ${of.account}, ${calls.endpoint}, nextval('usage_batches'), ${calls.n})`;
+  await sql`
+    insert into quotas (account_id, period, used)
+    select ${of.account}, period, ${calls.n}
+    from unnest(${[minute.slice(0, 10), minute.slice(0, 7)]}::text[]) as period
+    on conflict (account_id, period) do update set used = quotas.used + excluded.used`;
+}
+
+interface Rollup {
+  grain: string;
+  starts: string;
+  key: bigint;
+  endpoint: string;
+  n: bigint;
+}
+
+/** The rollups of an account as "grain start key endpoint n", the key by its place. */
+async function rollups({ account, keys }: { account: bigint; keys: bigint[] }): Promise<string[]> {
+  const rows = await sql<Rollup[]>`
+    select grain, utc_text(starts_at) as starts, key_id as key, endpoint, n
+    from usage_rollups
+    where account_id = ${account}
+    order by array_position(array['hour', 'day', 'month'], grain), starts_at, key_id, endpoint`;
+  return rows.map(
+    ({ grain, starts, key, endpoint, n }) => `${grain} ${starts.slice(0, 16)} ${keys.indexOf(key)} ${endpoint} ${n}`,
+  );
+}
+
+async function openAlerts(): Promise<{ subject: string; text: string }[]> {
+  return sql<{ subject: string; text: string }[]>`
+    select subject, text
+    from alerts
+    where closed_at is null
+    order by opened_at`;
+}
+
+describe("roll-up-usage", () => {
+  it("sums the facts of a UTC day by hour and day, per key and endpoint, and the month from its days", async () => {
+    const made = await makeAccount(2);
+    const { account, keys } = made;
+    const [first, second] = keys;
+    await addCalls({ account, key: first }, "2026-01-14T23:59:00Z", { endpoint: "rounds", n: 100 });
+    await addCalls({ account, key: first }, "2026-01-15T00:00:00Z", { endpoint: "rounds", n: 3 });
+    await addCalls({ account, key: first }, "2026-01-15T00:59:00Z", { endpoint: "rounds", n: 4 });
+    await addCalls({ account, key: first }, "2026-01-15T00:59:00Z", { endpoint: "games", n: 1 });
+    await addCalls({ account, key: second }, "2026-01-15T00:59:00Z", { endpoint: "rounds", n: 7 });
+    await addCalls({ account, key: first }, "2026-01-15T23:59:00Z", { endpoint: "rounds", n: 5 });
+    await addCalls({ account, key: first }, "2026-01-16T00:00:00Z", { endpoint: "rounds", n: 1_000 });
+    const { context } = testContext(sql);
+    expect(await rollUpUsage.run({ day: "2026-01-15" }, context)).toEqual({ rows: 10, differences: 0 });
+    const ofTheDay = [
+      "hour 2026-01-15T00:00 0 games 1",
+      "hour 2026-01-15T00:00 0 rounds 7",
+      "hour 2026-01-15T00:00 1 rounds 7",
+      "hour 2026-01-15T23:00 0 rounds 5",
+      "day 2026-01-15T00:00 0 games 1",
+      "day 2026-01-15T00:00 0 rounds 12",
+      "day 2026-01-15T00:00 1 rounds 7",
+    ];
+    expect(await rollups(made)).toEqual([
+      ...ofTheDay,
+      "month 2026-01-01T00:00 0 games 1",
+      "month 2026-01-01T00:00 0 rounds 12",
+      "month 2026-01-01T00:00 1 rounds 7",
+    ]);
+    await rollUpUsage.run({ day: "2026-01-14" }, context);
+    await rollUpUsage.run({ day: "2026-01-16" }, context);
+    expect((await rollups(made)).filter((line) => line.startsWith("month"))).toEqual([
+      "month 2026-01-01T00:00 0 games 1",
+      "month 2026-01-01T00:00 0 rounds 1112",
+      "month 2026-01-01T00:00 1 rounds 7",
+    ]);
+  });
+
+  it("keeps months apart, also where a day begins one", async () => {
+    const made = await makeAccount();
+    const key = made.keys[0];
+    await addCalls({ account: made.account, key }, "2026-01-31T23:59:00Z", { endpoint: "games", n: 2 });
+    await addCalls({ account: made.account, key }, "2026-02-01T00:00:00Z", { endpoint: "games", n: 3 });
+    const { context } = testContext(sql);
+    await rollUpUsage.run({ day: "2026-01-31" }, context);
+    await rollUpUsage.run({ day: "2026-02-01" }, context);
+    expect((await rollups(made)).filter((line) => line.startsWith("month"))).toEqual([
+      "month 2026-01-01T00:00 0 games 2",
+      "month 2026-02-01T00:00 0 games 3",
+    ]);
+  });
+
+  it("twice is once, and what was called in between is added by making the rows anew", async () => {
+    const made = await makeAccount();
+    const key = made.keys[0];
+    const { context } = testContext(sql);
+    await addCalls({ account: made.account, key }, "2026-01-20T12:00:00Z", { endpoint: "games", n: 2 });
+    expect(await rollUpUsage.run({ day: "2026-01-20" }, context)).toEqual({ rows: 3, differences: 0 });
+    const once = await rollups(made);
+    expect(await rollUpUsage.run({ day: "2026-01-20" }, context)).toEqual({ rows: 0, differences: 0 });
+    expect(await rollups(made)).toEqual(once);
+    await addCalls({ account: made.account, key }, "2026-01-20T12:00:00Z", { endpoint: "games", n: 5 });
+    expect(await rollUpUsage.run({ day: "2026-01-20" }, context)).toEqual({ rows: 3, differences: 0 });
+    expect(await rollups(made)).toEqual(once.map((line) => line.replace(/ 2$/, " 7")));
+  });
+
+  it("at once for two days of a month still gives the month its sum", async () => {
+    const made = await makeAccount();
+    const key = made.keys[0];
+    const { context } = testContext(sql);
+    const days = Array.from({ length: 8 }, (_, n) => `2026-02-1${n}`);
+    for (const day of days) {
+      await addCalls({ account: made.account, key }, `${day}T12:00:00Z`, { endpoint: "games", n: 1 });
+    }
+    await Promise.all(days.map((day) => rollUpUsage.run({ day }, context)));
+    expect((await rollups(made)).filter((line) => line.startsWith("month"))).toEqual([
+      "month 2026-02-01T00:00 0 games 8",
+    ]);
+  });
+
+  it("of a day on which nobody called does nothing", async () => {
+    const { context } = testContext(sql);
+    expect(await rollUpUsage.run({ day: "2026-01-02" }, context)).toEqual({ rows: 0, differences: 0 });
+  });
+
+  it("is about today and yesterday of the database, each minute", async () => {
+    const { context } = testContext(sql);
+    const [clock] = await sql<{ days: string[] }[]>`
+      select array[to_char(day, 'YYYY-MM-DD'), to_char(day - 1, 'YYYY-MM-DD')] as days
+      from (select (now() at time zone 'UTC')::date as day) clock`;
+    const schedules = (await rollUpUsage.schedule?.(context)) ?? [];
+    expect(schedules.map(({ payload }) => payload.day)).toEqual(clock?.days);
+    expect(new Set(schedules.map((one) => "everyMs" in one && one.everyMs))).toEqual(new Set([60_000]));
+    for (const { payload } of schedules) expect(rollUpUsage.payload.parse(payload)).toEqual(payload);
+    expect(rollUpUsage.payload.safeParse({ day: "2026-02-30" }).success).toBe(false);
+  });
+
+  it("raises an alert for each account whose quota was changed by hand, and ends it once that is undone", async () => {
+    const [{ account, keys }, other] = [await makeAccount(), await makeAccount()];
+    for (const one of [{ account, keys }, other]) {
+      await consumeCalls(
+        sql,
+        [1, 2, 3].map(() => ({ keyId: one.keys[0] ?? 0n, endpoint: "games" })),
+      );
+    }
+    const [clock] = await sql<{ today: string }[]>`select to_char(now() at time zone 'UTC', 'YYYY-MM-DD') as today`;
+    const day = clock?.today ?? "";
+    const { context, lines } = testContext(sql);
+    expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 0 });
+    const setUsed = (used: number) => sql`
+      update quotas
+      set used = ${used}
+      where account_id = ${account} and period = ${day}`;
+    await setUsed(1);
+    expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 1 });
+    await rollUpUsage.run({ day: "2026-01-02" }, context); // another day has nothing to say about this one
+    expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 1 });
+    const text = `account ${account} used 1 calls on ${day} by its quota and 3 by the facts of the meter`;
+    expect(await openAlerts()).toEqual([{ subject: `account ${account}`, text }]);
+    expect(lines.filter(({ msg }) => msg === text)).toHaveLength(1);
+    await setUsed(3);
+    expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 0 });
+    expect(await openAlerts()).toEqual([]);
+    expect(lines.filter(({ msg }) => msg === `recovered: ${text}`)).toHaveLength(1);
+  });
+
+  it("raises one as well where a quota or all facts are gone", async () => {
+    const [account, other] = [await makeAccount(), await makeAccount()];
+    await addCalls({ account: account.account, key: account.keys[0] }, "2026-01-25T12:00:00Z", {
+      endpoint: "games",
+      n: 4,
+    });
+    await addCalls({ account: other.account, key: other.keys[0] }, "2026-01-25T12:00:00Z", { endpoint: "games", n: 6 });
+    await sql`delete from quotas where account_id = ${account.account}`;
+    await sql`delete from usage_facts where account_id = ${other.account}`;
+    const { context } = testContext(sql);
+    expect(await rollUpUsage.run({ day: "2026-01-25" }, context)).toMatchObject({ differences: 2 });
+    expect((await openAlerts()).map(({ text }) => text)).toEqual([
+      `account ${account.account} used 0 calls on 2026-01-25 by its quota and 4 by the facts of the meter`,
+      `account ${other.account} used 6 calls on 2026-01-25 by its quota and 0 by the facts of the meter`,
+    ]);
+  });
+});

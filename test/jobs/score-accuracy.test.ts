@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import scoreAccuracy from "../../jobs/score-accuracy.ts";
+import { generatedRounds } from "../forecasts/streams.ts";
+import { createWorld } from "../forecasts/world.ts";
+import { testContext } from "../support/context.ts";
+
+describe("score-accuracy", () => {
+  test("holds each forecast against its round, sums the hour and shows the periods", async () => {
+    const world = await createWorld();
+    const { context } = testContext(world.sql);
+    let announced = 0;
+    for (const hundredths of [150, 230, 1200, 150]) {
+      await world.play([hundredths]);
+      await world.issue();
+    }
+    const counts = await scoreAccuracy.run({ house: world.house }, { ...context, published: () => (announced += 1) });
+    expect(counts).toEqual({ scored: 2, voided: 0, hours: 1, published: 5, calibrations: 0 });
+    expect(announced).toBe(1);
+  });
+
+  test("twice is once, and nothing to do is fine", async () => {
+    const world = await createWorld();
+    const { context } = testContext(world.sql);
+    const nothing = { scored: 0, voided: 0, hours: 0, published: 0, calibrations: 0 };
+    expect(await scoreAccuracy.run({ house: world.house }, context)).toEqual(nothing);
+    for (const { hundredths } of generatedRounds(4)) {
+      await world.play([hundredths]);
+      await world.issue();
+    }
+    expect(await scoreAccuracy.run({ house: world.house }, context)).toMatchObject({ scored: 2 });
+    expect(await scoreAccuracy.run({ house: world.house }, context)).toEqual(nothing);
+  });
+
+  test("is found by its sweep as long as something is to be scored or shown", async () => {
+    const world = await createWorld();
+    const { context } = testContext(world.sql);
+    const swept = async () => {
+      const found = (await scoreAccuracy.sweep?.(context)) ?? [];
+      return found.some(({ house }) => house === world.house);
+    };
+    await world.play([150, 150]);
+    await world.play([150]);
+    await world.issue();
+    expect(await swept()).toBe(false);
+    await world.play([150]);
+    expect(await swept()).toBe(true);
+    await world.score();
+    expect(await swept()).toBe(true); // the sums are to be shown
+    await scoreAccuracy.run({ house: world.house }, context);
+    expect(await swept()).toBe(false);
+  });
+
+  test("asks for a calibration of each table that is due, and hands it on", async () => {
+    const world = await createWorld({ tables: [{}, {}] });
+    const { context, enqueued } = testContext(world.sql);
+    await world.play(generatedRounds(1000).map(({ hundredths }) => hundredths));
+    await world.play([150], world.tableIds[1]);
+    await world.issue();
+    expect((await scoreAccuracy.sweep?.(context))?.map(({ house }) => house)).toContain(world.house);
+    expect(await scoreAccuracy.run({ house: world.house }, context)).toMatchObject({ calibrations: 1 });
+    expect(enqueued).toEqual([expect.stringMatching(/^calibrate-table \{"run":"\d+"\}$/)]);
+    expect(await scoreAccuracy.run({ house: world.house }, context)).toMatchObject({ calibrations: 0 });
+  });
+
+  test("stops between two transactions when its time is up", async () => {
+    const world = await createWorld();
+    const { context } = testContext(world.sql, { signal: AbortSignal.abort(new Error("out of time")) });
+    await expect(scoreAccuracy.run({ house: world.house }, context)).rejects.toThrow("out of time");
+  });
+});

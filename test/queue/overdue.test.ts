@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Consumer, startConsumer } from "../../src/queue/consumer.ts";
+import { createOverdueWatch } from "../../src/queue/overdue.ts";
+import type { Queues } from "../../src/queue/queues.ts";
+import { connectConsumer } from "../../src/queue/redis.ts";
+import { createRunner, WAKE } from "../../src/queue/run.ts";
+import { loadSettings } from "../../src/config.ts";
+import { eventually } from "../support/eventually.ts";
+import { createWorld, makeJob, type World } from "./world.ts";
+
+let runs = 0;
+const job = makeJob({ name: "sleepy", run: async () => ({ runs: ++runs }) });
+
+let world: World;
+let queues: Queues;
+let consumer: Consumer;
+let close: () => Promise<void>;
+beforeEach(async () => {
+  runs = 0;
+  world = await createWorld();
+  queues = await world.open([job]);
+  const redis = await connectConsumer(world.redisUrl, world.log);
+  const { sql, log } = world;
+  const context = {
+    sql,
+    http: { fetch: () => Promise.reject(new Error("no house is asked here")), close: () => Promise.resolve() },
+    settings: loadSettings({}),
+    variables: () => undefined,
+    enqueue: () => Promise.reject(new Error("nothing is handed over here")),
+    published: () => undefined,
+  };
+  const runner = createRunner({ job, context, log, stop: new AbortController().signal });
+  consumer = startConsumer({ job, runner, redis, log });
+  close = async () => {
+    await consumer.close();
+    redis.disconnect();
+  };
+});
+afterEach(async () => {
+  await close();
+  await world.end();
+});
+
+/** A run that should have begun a minute ago. */
+const addOverdue = () =>
+  queues.get("sleepy").add("sleepy", { house: "alpha" }, { timestamp: Date.now() - 60_000, delay: 1 });
+const waiting = async () => (await queues.get("sleepy").getWaiting()).map(({ name }) => name);
+
+describe("a queue whose delayed runs nobody takes", () => {
+  it("is woken at the second look, and its worker begins anew at the fourth", async () => {
+    const fatal: Error[] = [];
+    const watch = createOverdueWatch({ queues, log: world.log, onFatal: (error) => fatal.push(error) });
+    await consumer.pause(); // stands for a worker that waits for ever
+    await addOverdue();
+    await watch(consumer);
+    expect(await waiting()).not.toContain(WAKE);
+    await watch(consumer);
+    expect(await waiting()).toContain(WAKE);
+    await watch(consumer);
+    expect(consumer.isTaking()).toBe(false);
+    await watch(consumer);
+    expect(consumer.isTaking()).toBe(true);
+    await eventually(() => runs === 1);
+    await eventually(async () => (await waiting()).length === 0);
+    expect(fatal).toEqual([]);
+  });
+
+  it("for which beginning anew does not help is reported as fatal", async () => {
+    const fatal: Error[] = [];
+    const watch = createOverdueWatch({ queues, log: world.log, onFatal: (error) => fatal.push(error) });
+    for (let look = 0; look < 16; look++) {
+      await consumer.pause();
+      await watch(consumer);
+    }
+    expect(fatal).toMatchObject([{ message: expect.stringContaining("it must start anew") }]);
+  });
+
+  it("because an operator paused it is let be", async () => {
+    const watch = createOverdueWatch({ queues, log: world.log, onFatal: () => undefined });
+    await queues.get("sleepy").pause();
+    await addOverdue();
+    for (let look = 0; look < 5; look++) await watch(consumer);
+    expect(world.lines.filter(({ msg }) => msg.includes("overdue"))).toEqual([]);
+  });
+});

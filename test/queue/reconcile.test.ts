@@ -1,0 +1,211 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadSettings } from "../../src/config.ts";
+import type { Sql } from "../../src/db/client.ts";
+import { openLeadership } from "../../src/db/leader.ts";
+import { pauseQueue, resumeQueue } from "../../src/queue/inspect.ts";
+import type { Job } from "../../src/queue/job.ts";
+import { createReconciler, LEADER_LOCK, type Reconciler } from "../../src/queue/reconcile.ts";
+import { eventually } from "../support/eventually.ts";
+import { createWorld, LEVEL, makeJob, type World } from "./world.ts";
+
+let world: World;
+const endings: (() => Promise<void>)[] = [];
+beforeEach(async () => {
+  world = await createWorld();
+});
+afterEach(async () => {
+  for (const end of endings.splice(0)) await end();
+  await world.end();
+});
+
+/** A reconciler whose ticks the test makes. */
+async function reconciler(jobs: Job<unknown>[], everyTick: ((sql: Sql) => Promise<void>)[] = []): Promise<Reconciler> {
+  const leadership = openLeadership(world.databaseUrl, LEADER_LOCK);
+  endings.push(() => leadership.close());
+  const queues = await world.open(jobs);
+  const { sql, log } = world;
+  return createReconciler({ id: "test", queues, sql, settings: loadSettings({}), leadership, everyTick, log });
+}
+
+const alerts = (kind: string) => world.sql<{ text: string; open: boolean }[]>`
+  select text, closed_at is null as open
+  from alerts
+  where kind = ${kind}
+  order by opened_at`;
+
+const scheduled = makeJob({
+  name: "tick",
+  retry: { attempts: 1, firstMs: 0, maxMs: 0 },
+  schedule: async () => [{ payload: { house: "alpha" }, everyMs: 100, offsetMs: 30 }],
+});
+
+describe("after Redis lost everything", () => {
+  it("schedules come back by themselves, and the alert opens and closes", async () => {
+    let runs = 0;
+    const job = { ...scheduled, run: async () => ({ runs: ++runs }) };
+    await world.start([job]);
+    const queues = await world.open([job]);
+    await eventually(async () => {
+      const [beat] = await world.sql`select from heartbeats where detail ->> 'redisMark' is not null`;
+      return runs > 1 && beat !== undefined;
+    });
+    expect(await alerts("redis_lost")).toEqual([]);
+
+    await queues.redis.flushdb();
+    const before = runs;
+    await eventually(() => runs > before + 2);
+    await eventually(async () => (await alerts("redis_lost")).some(({ open }) => !open));
+    expect(await alerts("redis_lost")).toHaveLength(1);
+    expect(world.lines.filter((line) => line["alert"] === "redis_lost")).toMatchObject([
+      { level: LEVEL.error, msg: expect.stringContaining("Redis lost its data") },
+      { level: LEVEL.info, msg: expect.stringContaining("recovered") },
+    ]);
+  });
+
+  it("a paused queue stays paused, until it is resumed", async () => {
+    const job = makeJob({ name: "resting", run: async () => ({ done: 1 }) });
+    const queues = await world.open([job]);
+    await pauseQueue(world.sql, queues, { queue: "resting", by: "ann", reason: "the house asked for quiet" });
+    await world.start([job]);
+    await queues.redis.flushdb();
+    await eventually(() => queues.get("resting").isPaused());
+    await queues.enqueue(job, { house: "alpha" });
+    await eventually(() => world.lines.some(({ msg }) => msg === "paused, as PostgreSQL says"));
+    expect(world.lines.filter(({ msg }) => msg === "done")).toEqual([]);
+    await resumeQueue(world.sql, queues, "resting");
+    await eventually(() => world.lines.some(({ msg }) => msg === "done"));
+  });
+
+  it("events stay bounded", async () => {
+    const job = makeJob({ name: "bounded" });
+    const one = await reconciler([job]);
+    await one.tick(true);
+    const queues = await world.open([job]);
+    await queues.get("bounded").getVersion(); // by then it has written its settings
+    await queues.redis.flushdb();
+    await one.tick(true);
+    expect((await queues.get("bounded").getMeta()).maxLenEvents).toBe(1_000);
+  });
+
+  it("work that was only in Redis is found again by its sweep", async () => {
+    const undone = new Set(["alpha", "beta"]);
+    const job = makeJob({
+      name: "sweeping",
+      sweep: async () => [...undone].map((house) => ({ house })),
+      async run({ house }) {
+        undone.delete(house);
+        return { done: 1 };
+      },
+    });
+    const one = await reconciler([job]);
+    const queues = await world.open([job]);
+    await one.tick(true);
+    await one.tick(true);
+    expect(await queues.get("sweeping").getWaitingCount()).toBe(2);
+    await queues.redis.flushdb();
+    await world.start([job]);
+    await one.tick(false);
+    await eventually(() => undone.size === 0);
+  });
+});
+
+describe("a leader", () => {
+  it("is one of two, and the other takes over when its connection is cut", async () => {
+    const first = await reconciler([scheduled]);
+    const second = await reconciler([scheduled]);
+    for (const one of [first, second]) await one.tick(true);
+    expect([first.isLeading(), second.isLeading()]).toEqual([true, false]);
+    await world.sql`
+      select pg_terminate_backend(pid, 5000)
+      from pg_locks
+      where locktype = 'advisory'
+        and database = (select oid from pg_database where datname = current_database())`;
+    for (const one of [second, first]) await one.tick(true);
+    expect([first.isLeading(), second.isLeading()]).toEqual([false, true]);
+  });
+
+  it("whose clock turned wrong steps back", async () => {
+    const first = await reconciler([scheduled]);
+    const second = await reconciler([scheduled]);
+    await first.tick(true);
+    await first.tick(false);
+    await second.tick(true);
+    expect([first.isLeading(), second.isLeading()]).toEqual([false, true]);
+  });
+
+  it("does not let one failing part stop the others, and logs it once", async () => {
+    const broken = makeJob({
+      name: "broken",
+      schedule: () => Promise.reject(new Error("no such column")),
+      sweep: () => Promise.reject(new Error("no such table")),
+    });
+    const well = { ...scheduled, name: "well", sweep: async () => [{ house: "beta" }] };
+    const hooks: string[] = [];
+    const one = await reconciler(
+      [broken, well],
+      [
+        () => Promise.reject(new Error("no such house")),
+        async (sql) => {
+          hooks.push(`${(await sql`select 1`).length} row`);
+        },
+      ],
+    );
+    await one.tick(true);
+    await one.tick(true);
+    const queues = await world.open([well]);
+    expect(await queues.get("well").getJobSchedulersCount()).toBe(1);
+    expect((await queues.get("well").getJobs()).map(({ data }) => data as unknown)).toContainEqual({ house: "beta" });
+    expect(hooks).toEqual(["1 row", "1 row"]);
+    const told = world.lines.filter(({ level }) => level === LEVEL.warn).map(({ msg }) => msg);
+    expect(told).toEqual([
+      "schedules of broken failed: no such column",
+      "sweep of broken failed: no such table",
+      "hook 1 failed: no such house",
+    ]);
+    const [beat] = await world.sql<{ troubles: object }[]>`select detail -> 'troubles' as troubles from heartbeats`;
+    expect(beat?.troubles).toEqual({
+      "schedules of broken": "no such column",
+      "sweep of broken": "no such table",
+      "hook 1": "no such house",
+    });
+  });
+
+  it("does not undo schedules it could not read", async () => {
+    let isDown = false;
+    const job = {
+      ...scheduled,
+      schedule: async () => {
+        if (isDown) throw new Error("connection refused");
+        return [{ payload: { house: "alpha" }, everyMs: 60_000, offsetMs: 1 }];
+      },
+    };
+    const one = await reconciler([job]);
+    await one.tick(true);
+    isDown = true;
+    await one.tick(true);
+    expect(await (await world.open([job])).get("tick").getJobSchedulersCount()).toBe(1);
+  });
+
+  it("forgets workers that have been silent for a minute", async () => {
+    await world.sql`
+      insert into workers (id, pid, host, version, queues, seen_at)
+      values ('dead', 1, 'elsewhere', '0', '{}', now() - interval '61 seconds'),
+             ('alive', 2, 'elsewhere', '0', '{}', now() - interval '30 seconds')`;
+    await (await reconciler([scheduled])).tick(true);
+    expect(await world.sql`select id from workers`).toMatchObject([{ id: "alive" }]);
+  });
+
+  it("that is silent for a minute is missed by the others, until one leads again", async () => {
+    const first = await reconciler([scheduled]);
+    const second = await reconciler([scheduled]);
+    await first.tick(true);
+    await world.sql`update heartbeats set at = now() - interval '59 seconds'`;
+    await second.tick(true);
+    expect(await alerts("no_leader")).toEqual([]);
+    await world.sql`update heartbeats set at = now() - interval '61 seconds'`;
+    await second.tick(true);
+    expect(await alerts("no_leader")).toMatchObject([{ open: true, text: expect.stringContaining("61 s") }]);
+    await first.tick(true);
+    expect(await alerts("no_leader")).toMatchObject([{ open: false }]);
+  });
+});

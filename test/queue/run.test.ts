@@ -1,0 +1,251 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { PermanentError, ThrottledError } from "../../src/errors.ts";
+import { listFailed } from "../../src/queue/inspect.ts";
+import type { Job } from "../../src/queue/job.ts";
+import * as run from "../../src/queue/run.ts";
+import { eventually } from "../support/eventually.ts";
+import { listExamples, runExample } from "../support/examples.ts";
+import { createWorld, gate, LEVEL, makeJob, type Task, type World } from "./world.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await createWorld();
+});
+afterEach(() => world.end());
+
+const done = (queue: string) => world.lines.filter((line) => line["queue"] === queue && line.msg === "done");
+
+describe("a run", () => {
+  it("gets its payload, and its counts become one log line", async () => {
+    const seen: Task[] = [];
+    const job = makeJob({
+      name: "greet",
+      async run(payload) {
+        seen.push(payload);
+        return { rounds: 3, late: 0 };
+      },
+    });
+    await world.start([job]);
+    const queues = await world.open([job]);
+    await queues.enqueue(job, { house: "alpha" });
+    const [line] = await eventually(() => done("greet").length > 0 && done("greet"));
+    expect(seen).toEqual([{ house: "alpha" }]);
+    expect(line).toMatchObject({ level: LEVEL.info, key: "alpha", attempt: 1, counts: { rounds: 3, late: 0 } });
+    expect(line?.["ms"]).toBeTypeOf("number");
+  });
+
+  it("that did nothing is told at debug level only", async () => {
+    const job = makeJob({ name: "idle", run: async () => ({ rounds: 0, requests: 1, unchanged: 1, skipped: 1 }) });
+    await world.start([job]);
+    await (await world.open([job])).enqueue(job, { house: "alpha" });
+    const [line] = await eventually(() => done("idle").length > 0 && done("idle"));
+    expect(line?.level).toBe(LEVEL.debug);
+  });
+
+  it("asked for again and again while it goes on happens once more, with the newest payload", async () => {
+    const first = gate();
+    const seen: (string | undefined)[] = [];
+    const job = makeJob({
+      name: "again",
+      async run({ note }) {
+        seen.push(note);
+        if (seen.length === 1) await first.passed;
+        return { done: 1 };
+      },
+    });
+    const queues = await world.open([job]);
+    await world.start([job]);
+    await queues.enqueue(job, { house: "alpha", note: "first" });
+    await eventually(() => seen.length === 1);
+    for (const note of ["second", "third", "fourth"]) await queues.enqueue(job, { house: "alpha", note });
+    await queues.enqueue(job, { house: "beta", note: "other" });
+    await eventually(() => seen.includes("other"));
+    first.open();
+    await eventually(() => done("again").length === 3);
+    expect(seen).toEqual(["first", "other", "fourth"]);
+  });
+
+  it("asked for twice before it began happens once", async () => {
+    const job = makeJob({ name: "once", run: async () => ({ done: 1 }) });
+    const queues = await world.open([job]);
+    for (const note of ["first", "second"]) await queues.enqueue(job, { house: "alpha", note });
+    expect(await queues.get("once").getWaitingCount()).toBe(1);
+  });
+
+  it("that throws is tried again, until it works", async () => {
+    let runs = 0;
+    const job = makeJob({
+      name: "flaky",
+      async run() {
+        runs++;
+        if (runs < 3) throw new Error("not yet");
+        return { done: 1 };
+      },
+    });
+    await world.start([job]);
+    await (await world.open([job])).enqueue(job, { house: "alpha" });
+    const [line] = await eventually(() => done("flaky").length > 0 && done("flaky"));
+    expect(line?.["attempt"]).toBe(3);
+  });
+
+  it("that always throws fails after its attempts and stays listed with its reason", async () => {
+    let runs = 0;
+    const job = makeJob({
+      name: "broken",
+      async run() {
+        runs++;
+        throw new Error("the house is on fire", { cause: new Error("someone smoked") });
+      },
+    });
+    const queues = await world.open([job]);
+    await world.start([job]);
+    await queues.enqueue(job, { house: "alpha" });
+    const [failed] = await eventually(async () => {
+      const found = await listFailed(queues, { limit: 10 });
+      return found.length > 0 && found;
+    });
+    expect(runs).toBe(3);
+    expect(failed).toMatchObject({
+      queue: "broken",
+      payload: { house: "alpha" },
+      reason: "the house is on fire: someone smoked",
+      attempts: 3,
+    });
+    expect(world.lines.filter(({ level }) => level === LEVEL.error)).toMatchObject([
+      { queue: "broken", key: "alpha", attempt: 3, msg: expect.stringContaining("last attempt") },
+    ]);
+  });
+
+  it("that can never succeed fails at once", async () => {
+    let runs = 0;
+    const job = makeJob({
+      name: "hopeless",
+      async run() {
+        runs++;
+        throw new PermanentError("there is no such house");
+      },
+    });
+    const queues = await world.open([job]);
+    await world.start([job]);
+    await queues.enqueue(job, { house: "alpha" });
+    const failed = await eventually(async () => {
+      const found = await listFailed(queues, { limit: 10 });
+      return found.length > 0 && found;
+    });
+    expect(failed).toMatchObject([{ reason: "there is no such house", attempts: 1 }]);
+    expect(runs).toBe(1);
+  });
+
+  it("that is throttled waits and spends no attempt", async () => {
+    let runs = 0;
+    const job = makeJob({
+      name: "patient",
+      retry: { attempts: 1, firstMs: 1, maxMs: 1 },
+      async run() {
+        runs++;
+        if (runs < 4) throw new ThrottledError("the house asked us to wait", 20);
+        return { done: 1 };
+      },
+    });
+    await world.start([job]);
+    await (await world.open([job])).enqueue(job, { house: "alpha" });
+    const [line] = await eventually(() => done("patient").length > 0 && done("patient"));
+    expect(line?.["attempt"]).toBe(1);
+    expect(runs).toBe(4);
+  });
+
+  it("that lost its database connection spends no attempt", async () => {
+    let runs = 0;
+    const job = makeJob({
+      name: "cut-off",
+      retry: { attempts: 1, firstMs: 1, maxMs: 1 },
+      async run(_, { sql }) {
+        runs++;
+        if (runs === 1) await sql`select pg_terminate_backend(pg_backend_pid())`;
+        return { done: 1 };
+      },
+    });
+    await world.start([job]);
+    await (await world.open([job])).enqueue(job, { house: "alpha" });
+    const [line] = await eventually(() => done("cut-off").length > 0 && done("cut-off"));
+    expect(line?.["attempt"]).toBe(1);
+    expect(runs).toBe(2);
+  });
+
+  it("with a payload that is not valid fails for good and says why", async () => {
+    const job = makeJob({ name: "strict" });
+    const queues = await world.open([job]);
+    await world.start([job]);
+    await queues.get("strict").add("strict", { house: 7 }, { attempts: 3 });
+    const [failed] = await eventually(async () => {
+      const found = await listFailed(queues, { queue: "strict", limit: 10 });
+      return found.length > 0 && found;
+    });
+    expect(failed?.reason).toMatch(/^the payload is not valid: house: .*expected string/);
+    expect(failed?.attempts).toBe(1);
+  });
+
+  it("is not even asked for with a payload that is not valid", async () => {
+    const job = makeJob({ name: "strict" });
+    const queues = await world.open([job]);
+    const looser: Job<unknown> = job;
+    await expect(queues.enqueue(looser, { house: 7 })).rejects.toThrow(/a payload for strict is not valid: house: /);
+  });
+});
+
+describe("a run that hangs", () => {
+  it("is aborted when its time is up, and the queue goes on", async () => {
+    const job = makeJob({
+      name: "slow",
+      concurrency: 1,
+      timeoutMs: 100,
+      retry: { attempts: 1, firstMs: 1, maxMs: 1 },
+      async run({ house }, { signal }) {
+        if (house === "alpha") await new Promise((_, reject) => signal.addEventListener("abort", reject));
+        return { done: 1 };
+      },
+    });
+    const queues = await world.open([job]);
+    await world.start([job]);
+    await queues.enqueue(job, { house: "alpha" });
+    await queues.enqueue(job, { house: "beta" });
+    await eventually(() => done("slow").some((line) => line["key"] === "beta"));
+    expect(await listFailed(queues, { limit: 10 })).toMatchObject([
+      { payload: { house: "alpha" }, reason: "took longer than 100 ms" },
+    ]);
+  });
+
+  it("and ignores its signal ends as failed all the same, and no other run of its key begins beside it", async () => {
+    const held = gate();
+    const going: string[] = [];
+    const job = makeJob({
+      name: "deaf",
+      timeoutMs: 2_000,
+      retry: { attempts: 1, firstMs: 1, maxMs: 1 },
+      async run({ note = "" }) {
+        going.push(`${note} began`);
+        if (note === "first") await held.passed;
+        going.push(`${note} ended`);
+        return { done: 1 };
+      },
+    });
+    const queues = await world.open([job]);
+    await world.start([job]);
+    await queues.enqueue(job, { house: "alpha", note: "first" });
+    await eventually(async () => (await listFailed(queues, { limit: 10 })).length === 1);
+    await queues.enqueue(job, { house: "alpha", note: "second" });
+    await eventually(() => world.lines.some(({ msg }) => msg.startsWith("skipped: a run of this key")));
+    held.open();
+    await eventually(() => done("deaf").length === 1);
+    expect(going).toEqual(["first began", "first ended", "second began", "second ended"]);
+    expect(world.lines.some(({ msg }) => msg.includes("ignores that it was aborted"))).toBe(true);
+    expect(world.lines.some(({ msg }) => msg.includes("has ended after all"))).toBe(true);
+  });
+});
+
+describe("the examples", () => {
+  const path = new URL("../../src/queue/run.ts", import.meta.url).pathname;
+  it.each(listExamples(path))("of $title hold", (example) => {
+    for (const { actual, expected } of runExample(example, run)) expect(actual).toEqual(expected);
+  });
+});

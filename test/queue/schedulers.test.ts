@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Schedule } from "../../src/queue/job.ts";
+import type { Queues } from "../../src/queue/queues.ts";
+import { syncSchedulers } from "../../src/queue/schedulers.ts";
+import { createWorld, makeJob, type Task, type World } from "./world.ts";
+
+const job = makeJob({ name: "poll", retry: { attempts: 1, firstMs: 0, maxMs: 0 } });
+const hourly = (house: string, offsetMs = 1_000): Schedule<Task> => {
+  return { payload: { house }, everyMs: 3_600_000, offsetMs };
+};
+
+let world: World;
+let queues: Queues;
+beforeEach(async () => {
+  world = await createWorld();
+  queues = await world.open([job]);
+});
+afterEach(() => world.end());
+
+const sync = (schedules: Schedule<Task>[], now = Date.now()) => syncSchedulers(queues.get("poll"), job, schedules, now);
+const schedulers = async () =>
+  (await queues.get("poll").getJobSchedulers()).toSorted((a, b) => (a.key < b.key ? -1 : 1));
+const delayed = () => queues.get("poll").getDelayed();
+
+describe("schedules in Redis", () => {
+  it("are those of the database, with their next start at the offset", async () => {
+    await sync([hourly("alpha"), { payload: { house: "beta" }, cron: "30 4 * * *" }]);
+    const [alpha, beta] = await schedulers();
+    expect(alpha).toMatchObject({
+      key: "alpha",
+      every: 3_600_000,
+      offset: 1_000,
+      template: { data: { house: "alpha" } },
+    });
+    expect((alpha?.next ?? 0) % 3_600_000).toBe(1_000);
+    expect(beta).toMatchObject({ key: "beta", pattern: "30 4 * * *", tz: "UTC" });
+    expect(new Date(beta?.next ?? 0).toISOString()).toMatch(/T04:30:00.000Z$/);
+  });
+
+  it("keep nothing of a run, good or bad, since a kept one would halt the chain", async () => {
+    await sync([hourly("alpha")]);
+    const [run] = await delayed();
+    expect(run?.opts).toMatchObject({ removeOnComplete: true, removeOnFail: true, attempts: 1 });
+  });
+
+  it("go when the database no longer has them, with the run that waits", async () => {
+    await sync([hourly("alpha"), hourly("beta")]);
+    await sync([hourly("beta")]);
+    expect((await schedulers()).map(({ key }) => key)).toEqual(["beta"]);
+    expect((await delayed()).map(({ data }) => data as unknown)).toEqual([{ house: "beta" }]);
+  });
+
+  it("are set over when their pace changes", async () => {
+    await sync([hourly("alpha")]);
+    await sync([{ payload: { house: "alpha" }, everyMs: 7_200_000, offsetMs: 1_000 }]);
+    expect(await schedulers()).toMatchObject([{ key: "alpha", every: 7_200_000 }]);
+    expect(await delayed()).toHaveLength(1);
+  });
+
+  it("that are right are left alone, so that a waiting run keeps its place", async () => {
+    const now: Schedule<Task> = { payload: { house: "alpha" }, everyMs: 3_600_000, offsetMs: 0 };
+    await sync([now]);
+    await sync([now, hourly("beta")]);
+    const before = await queues.get("poll").getJobs(["waiting", "delayed"]);
+    await sync([now, hourly("beta")], Date.now() + 60_000);
+    const after = await queues.get("poll").getJobs(["waiting", "delayed"]);
+    expect(after.map(({ id, timestamp }) => ({ id, timestamp }))).toEqual(
+      before.map(({ id, timestamp }) => ({ id, timestamp })),
+    );
+    expect(before).toHaveLength(2);
+  });
+
+  it("whose chain of runs broke are revived", async () => {
+    await sync([hourly("alpha")]);
+    const [run] = await delayed();
+    const queue = queues.get("poll");
+    await queues.redis.zrem(queue.toKey("delayed"), run?.id ?? "");
+    await queues.redis.del(queue.toKey(run?.id ?? ""));
+    expect(await delayed()).toEqual([]);
+    await sync([hourly("alpha")], Date.now() + 2 * 3_600_000);
+    expect(await delayed()).toHaveLength(1);
+  });
+
+  it("may have keys with colons", async () => {
+    await sync([hourly("a:b:c:d:5")]);
+    expect(await schedulers()).toMatchObject([{ key: "a%3Ab%3Ac%3Ad%3A5" }]);
+    await sync([hourly("a:b:c:d:5")]);
+    expect(await delayed()).toHaveLength(1);
+  });
+
+  it("of one job must differ in their keys", async () => {
+    await expect(sync([hourly("alpha"), hourly("alpha", 2_000)])).rejects.toThrow(
+      'two schedules of poll have the key "alpha"',
+    );
+  });
+});

@@ -1,0 +1,116 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import * as colors from "../../src/rounds/colors.ts";
+import { gapsShownWhole } from "../../src/rounds/gaps.ts";
+import { pauseBetweenPages, waitAfterAttempts } from "../../src/rounds/gap-plan.ts";
+import * as historyHash from "../../src/rounds/history-hash.ts";
+import * as notices from "../../src/rounds/notices.ts";
+import * as round from "../../src/rounds/round.ts";
+import { listExamples, runExample } from "../support/examples.ts";
+
+const MODULES = { "colors.ts": colors, "history-hash.ts": historyHash, "notices.ts": notices, "round.ts": round };
+
+describe("examples in comments", () => {
+  for (const [file, exports] of Object.entries(MODULES)) {
+    for (const example of listExamples(join(import.meta.dirname, "../../src/rounds", file))) {
+      it(`${example.title} is true`, () => {
+        for (const { actual, expected } of runExample(example, exports)) expect(actual).toEqual(expected);
+      });
+    }
+  }
+});
+
+describe("the color of a multiplier", () => {
+  const palette = [
+    { name: "blue", below: 200 },
+    { name: "purple", below: 1000 },
+    { name: "pink", below: null },
+  ];
+
+  it.each([
+    [100, "blue"],
+    [199, "blue"],
+    [200, "purple"],
+    [999, "purple"],
+    [1000, "pink"],
+    [100_000_000_000, "pink"],
+  ])("of %i hundredths is %s", (hundredths, color) => {
+    expect(colors.colorOf(hundredths, palette)).toBe(color);
+  });
+
+  it("is an error where the palette has no last band", () => {
+    expect(() => colors.colorOf(300, palette.slice(0, 1))).toThrow(RangeError);
+  });
+});
+
+describe("what a notice of gaps says", () => {
+  const since = "2026-11-21T04:00:59.1234560Z";
+  const gap = { ranges: 1, missing: 3n, from: 812n, to: 814n, unknown: 0, since, isTrying: true, reason: null };
+
+  it.each([
+    [{}, "3 rounds (812 to 814) are missing since 2026-11-21 04:00 UTC; trying to fetch them"],
+    [{ missing: 1n, to: 812n }, "1 round (812) is missing since 2026-11-21 04:00 UTC; trying to fetch it"],
+    [{ missing: 2n }, "2 of the rounds 812 to 814 are missing since 2026-11-21 04:00 UTC; trying to fetch them"],
+    [{ missing: 1n }, "1 of the rounds 812 to 814 is missing since 2026-11-21 04:00 UTC; trying to fetch it"],
+    [
+      { ranges: 2, missing: 7n, to: 951n },
+      "7 rounds in 2 gaps (812 to 951) are missing since 2026-11-21 04:00 UTC; trying to fetch them",
+    ],
+    [
+      { isTrying: false, reason: "the house's history ends at 815" },
+      "3 rounds (812 to 814) are missing since 2026-11-21 04:00 UTC; they could not be fetched: the house's history ends at 815",
+    ],
+    [
+      { ranges: 0, missing: 0n, from: null, to: null, unknown: 1 },
+      "an unknown number of rounds are missing since 2026-11-21 04:00 UTC; trying to fetch them",
+    ],
+    [
+      { ranges: 0, missing: 0n, from: null, to: null, unknown: 2, isTrying: false },
+      "an unknown number of rounds in 2 places are missing since 2026-11-21 04:00 UTC; they could not be fetched",
+    ],
+  ])("%o → %s", (changed, sentence) => {
+    expect(notices.gapSentence({ ...gap, ...changed })).toBe(sentence);
+  });
+});
+
+describe("a changed format", () => {
+  const since = "2026-11-21T04:00:59Z";
+
+  it("is told where at least four of five items cannot be read", () => {
+    expect(notices.formatSentence(50, 48, since)).toBe(
+      "the house seems to have changed its format since 2026-11-21 04:00 UTC: 48 of the 50 items of its newest answer cannot be read",
+    );
+    expect(notices.formatSentence(5, 4, since)).toContain("4 of the 5");
+  });
+
+  it("is over with an answer that is mostly good, and not judged by a few items or none", () => {
+    expect(notices.formatSentence(50, 39, since)).toBeNull();
+    expect(notices.formatSentence(4, 4, since)).toBeUndefined();
+    expect(notices.formatSentence(0, 0, since)).toBeUndefined();
+  });
+});
+
+describe("a gap of unknown size", () => {
+  const gap = { afterRoundId: "a", beforeRoundId: "d" };
+
+  it("is closed by an answer that lists both its ends and all between", () => {
+    expect(gapsShownWhole(["a", "b", "c", "d", "e"], [gap])).toEqual([{ ...gap, found: 2 }]);
+  });
+
+  it.each([[["b", "c", "d"]], [["a", "b", "c"]], [["a", null, "c", "d"]], [["d", "c", "a"]]])(
+    "is not closed by %j",
+    (sequence) => {
+      expect(gapsShownWhole(sequence, [gap])).toEqual([]);
+    },
+  );
+});
+
+describe("patience", () => {
+  it("a gap waits three times longer after each failed attempt, an hour at most", () => {
+    expect([1, 2, 3, 7, 8].map(waitAfterAttempts)).toEqual([5_000, 15_000, 45_000, 3_600_000, 3_600_000]);
+  });
+
+  it("a house is asked for pages no faster than it is polled, and never faster than five times a second", () => {
+    expect([pauseBetweenPages(100), pauseBetweenPages(2_000)]).toEqual([200, 2_000]);
+  });
+});

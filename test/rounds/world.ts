@@ -1,0 +1,87 @@
+import type { HouseRound } from "../../src/houses/contract.ts";
+import type { Answer, CheckedItem, KnownRound, TableState } from "../../src/rounds/round.ts";
+import { takeIn, type HeldBack, type TakenIn } from "../../src/rounds/take-in.ts";
+
+const NO_HASH = "0".repeat(64);
+
+/** A table before its first round. */
+function emptyTable(changed: Partial<TableState> = {}): TableState {
+  return {
+    roundIds: "consecutive",
+    feedOrder: "auto",
+    colors: [
+      { name: "blue", below: 200 },
+      { name: "purple", below: 1000 },
+      { name: "pink", below: null },
+    ],
+    lastSeq: 0n,
+    historyHash: NO_HASH,
+    newestRoundId: null,
+    newestNumber: null,
+    newestOccurredAt: null,
+    sameHundredths: null,
+    sameCount: 0,
+    ...changed,
+  };
+}
+
+/** A good item as an adapter reads it. */
+export function good(
+  roundId: string | number,
+  hundredths: number,
+  changed: Partial<HouseRound> & { verified?: true | null } = {},
+): CheckedItem {
+  const { verified = null, ...round } = changed;
+  return {
+    ok: true,
+    verified,
+    raw: { id: roundId, hundredths },
+    round: {
+      roundId: String(roundId),
+      hundredths,
+      rawValue: String(hundredths / 100),
+      occurredAt: null,
+      hash: null,
+      ...round,
+    },
+  };
+}
+
+/** An item that its adapter refused. */
+export function bad(roundId: string | null = null): CheckedItem {
+  return {
+    ok: false,
+    code: "impossible_multiplier",
+    reason: "expected 1.00 or more, came 0",
+    roundId,
+    raw: { roundId },
+  };
+}
+
+/** A table in memory that takes in one answer after the other, as the store would. */
+export function memoryTable(changed: Partial<TableState> = {}) {
+  const known = new Map<string, KnownRound>();
+  const heldBack = new Map<string, HeldBack>();
+  const rounds: TakenIn["rounds"] = [];
+  let state = emptyTable(changed);
+  let answers = 0;
+  return {
+    known,
+    heldBack,
+    rounds,
+    state: () => state,
+    take(items: readonly CheckedItem[], about: Partial<Answer> = {}): TakenIn {
+      answers += 1;
+      const taken = takeIn(state, { items, absentAt: null, manner: "poll", ...about }, { known, heldBack });
+      state = taken.state;
+      rounds.push(...taken.rounds);
+      for (const { roundId, seq, hundredths, late, verified, proofHash } of taken.rounds) {
+        known.set(roundId, { seq, hundredths, late, verified, proofHash, payloadId: String(answers) });
+      }
+      for (const { roundId, code } of taken.refused) {
+        if (roundId !== null) heldBack.set(roundId, { stuck: code === "stuck_feed", released: false });
+      }
+      return taken;
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import pino from "pino";
+import { z } from "zod";
+import { loadSettings, type Variables } from "../../src/config.ts";
+import type { Sql } from "../../src/db/client.ts";
+import type { HouseClient } from "../../src/houses/client.ts";
+import type { Job, JobContext } from "../../src/queue/job.ts";
+
+const logLine = z.looseObject({ msg: z.string(), level: z.number() });
+
+/** What a job is handed in a test, and what it did with it. */
+export interface TestContext {
+  context: JobContext;
+  /** Log lines, parsed. */
+  lines: z.infer<typeof logLine>[];
+  /** Jobs it asked for, as "name payload". */
+  enqueued: string[];
+}
+
+const NO_HOUSES: HouseClient = {
+  fetch: () => Promise.reject(new Error("this test has no houses to ask")),
+  close: () => Promise.resolve(),
+};
+
+/** A job's context over a real database; nothing is queued, what would be is listed. */
+export function testContext(
+  sql: Sql,
+  options: { http?: HouseClient; env?: Record<string, string>; variables?: Variables; signal?: AbortSignal } = {},
+): TestContext {
+  const lines: TestContext["lines"] = [];
+  const enqueued: string[] = [];
+  const log = pino({ level: "trace" }, { write: (line) => void lines.push(logLine.parse(JSON.parse(line))) });
+  return {
+    lines,
+    enqueued,
+    context: {
+      sql,
+      log,
+      http: options.http ?? NO_HOUSES,
+      settings: loadSettings(options.env ?? {}),
+      variables: options.variables ?? (() => undefined),
+      signal: options.signal ?? new AbortController().signal,
+      enqueue: <Next>(job: Job<Next>, payload: Next) => {
+        enqueued.push(`${job.name} ${JSON.stringify(payload)}`);
+        return Promise.resolve();
+      },
+      published: () => undefined,
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/**
+ * Waits until `check` neither throws nor gives false or undefined, and gives back what it gave.
+ * Asks every 25 ms; after `timeoutMs` (10 s) it throws the last error, or says that the answer never came.
+ */
+export async function eventually<T>(
+  check: () => Promise<T | false | undefined> | T | false | undefined,
+  options: { timeoutMs?: number } = {},
+): Promise<T> {
+  const timeoutMs = options.timeoutMs ?? 10_000;
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    let failure: unknown = new Error(`the check did not come true within ${timeoutMs} ms`);
+    try {
+      const result = await check();
+      if (result !== false && result !== undefined) return result;
+    } catch (error) {
+      failure = error;
+    }
+    if (performance.now() > deadline) throw failure;
+    await delay(25);
+  }
+}

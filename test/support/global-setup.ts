@@ -1,0 +1,53 @@
+import { randomBytes } from "node:crypto";
+import type Postgres from "postgres";
+import type { TestProject } from "vitest/node";
+import { postgres } from "../../src/db/driver.ts";
+import { migrate } from "../../src/db/migrate.ts";
+import { startTestServers } from "./servers.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    databaseUrl: string;
+    redisUrl: string;
+    templateDatabase: string;
+  }
+}
+
+/**
+ * Before all tests: the servers, and one database with the newest schema, which every test file clones for itself.
+ * Its name is of this run alone, since other runs may use the same given servers.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const { TEST_SERVERS, DATABASE_URL, REDIS_URL } = process.env;
+  const servers = await startTestServers(TEST_SERVERS, { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL });
+  const run = randomBytes(4).toString("hex");
+  const templateDatabase = `roundhouse_template_${run}`;
+  const sql = postgres(servers.databaseUrl, { max: 1, onnotice: () => undefined });
+  const teardown = async () => {
+    if (servers.kind === "urls") await dropDatabases(sql, run);
+    await sql.end();
+    await servers.stop();
+  };
+  try {
+    await sql`create database ${sql(templateDatabase)}`;
+    const template = new URL(servers.databaseUrl);
+    template.pathname = templateDatabase;
+    await migrate(template.href);
+  } catch (error) {
+    await teardown();
+    throw error;
+  }
+  project.provide("databaseUrl", servers.databaseUrl);
+  project.provide("redisUrl", servers.redisUrl);
+  project.provide("templateDatabase", templateDatabase);
+  return teardown;
+}
+
+/** Of a run that was interrupted, too, clones may be left: their names end like the template's. */
+async function dropDatabases(sql: Postgres.Sql, run: string): Promise<void> {
+  const left = await sql<{ datname: string }[]>`
+    select datname
+    from pg_database
+    where datname like ${`roundhouse_%_${run}`}`;
+  for (const { datname } of left) await sql`drop database if exists ${sql(datname)} with (force)`;
+}

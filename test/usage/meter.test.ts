@@ -1,0 +1,235 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { Meter } from "../../src/usage/meter.ts";
+import { consumeCalls, listDays, listQuotaDifferences, readUsage, rollUpDay } from "../../src/usage/store.ts";
+import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+let made = 0;
+
+/** An account with a key and a plan of these limits, of its own for each test. */
+async function makeCaller(limits: { day?: number; month?: number; ceiling?: number } = {}) {
+  made += 1;
+  const plan = `plan-${made}`;
+  await sql`
+    insert into plans (name, position, day_limit, month_limit, day_ceiling, burst_per_second, burst, price_micros, days)
+    values (
+      ${plan}, 9, ${limits.day ?? null}, ${limits.month ?? null}, ${limits.ceiling ?? null}, 1000, 1000, 0, 30
+    )`;
+  const [account] = await sql<{ id: bigint }[]>`
+    insert into accounts (email, verified_at) values (${`caller-${made}@example.com`}, now()) returning id`;
+  const accountId = account?.id ?? 0n;
+  await sql`insert into entitlements (account_id, plan) values (${accountId}, ${plan})`;
+  return { accountId, plan, keyId: await makeKey(accountId) };
+}
+
+async function makeKey(accountId: bigint): Promise<bigint> {
+  made += 1;
+  const [key] = await sql<{ id: bigint }[]>`
+    insert into keys (account_id, name, sha256, last4)
+    values (${accountId}, 'test', sha256(${`key-${made}`}::bytea), 'abcd')
+    returning id`;
+  return key?.id ?? 0n;
+}
+
+const outcomes = async (calls: { keyId: bigint; endpoint: string }[]) =>
+  (await consumeCalls(sql, calls)).map(({ outcome }) => outcome);
+const times = (n: number, call: { keyId: bigint; endpoint: string }) => Array.from({ length: n }, () => call);
+
+describe("one batch of the meter", () => {
+  it("admits first come first up to the day's limit and counts only what it admitted", async () => {
+    const { keyId, accountId } = await makeCaller({ day: 3 });
+    const verdicts = await consumeCalls(sql, times(5, { keyId, endpoint: "rounds" }));
+    expect(verdicts.map(({ outcome }) => outcome)).toEqual([
+      "ok",
+      "ok",
+      "ok",
+      "day_quota_exceeded",
+      "day_quota_exceeded",
+    ]);
+    expect(verdicts.map(({ dayUsed }) => dayUsed)).toEqual([1n, 2n, 3n, 3n, 3n]);
+    expect(await readUsage(sql, accountId, 1)).toMatchObject({ dayUsed: 3n, monthUsed: 3n });
+  });
+
+  it("keeps two keys of one account under one quota, in the order of their calls", async () => {
+    const { keyId, accountId } = await makeCaller({ day: 3 });
+    const other = await makeKey(accountId);
+    const calls = [keyId, other, other, keyId].map((id) => ({ keyId: id, endpoint: "games" }));
+    expect(await outcomes(calls)).toEqual(["ok", "ok", "ok", "day_quota_exceeded"]);
+  });
+
+  it("keeps accounts apart", async () => {
+    const one = await makeCaller({ day: 1 });
+    const two = await makeCaller({ day: 2 });
+    const calls = [one, two, one, two].map(({ keyId }) => ({ keyId, endpoint: "games" }));
+    expect(await outcomes(calls)).toEqual(["ok", "ok", "day_quota_exceeded", "ok"]);
+  });
+
+  it("tells the month's limit and the hidden ceiling apart from the day's", async () => {
+    const monthly = await makeCaller({ day: 10, month: 1 });
+    expect(await outcomes(times(2, { keyId: monthly.keyId, endpoint: "games" }))).toEqual([
+      "ok",
+      "month_quota_exceeded",
+    ]);
+    const max = await makeCaller({ ceiling: 1 });
+    expect(await outcomes(times(2, { keyId: max.keyId, endpoint: "games" }))).toEqual([
+      "ok",
+      "service_ceiling_reached",
+    ]);
+  });
+
+  it("re-checks key, account and plan", async () => {
+    const revoked = await makeCaller();
+    const expired = await makeCaller();
+    const suspended = await makeCaller();
+    const over = await makeCaller();
+    const none = await makeCaller();
+    await sql`update keys set revoked_at = now() where id = ${revoked.keyId}`;
+    await sql`update keys set expires_at = now() where id = ${expired.keyId}`;
+    await sql`update accounts set suspended_at = now(), suspend_reason = 'test' where id = ${suspended.accountId}`;
+    await sql`
+      update entitlements set starts_at = now() - interval '2 days', ends_at = now() - interval '1 day'
+      where account_id = ${over.accountId}`;
+    await sql`delete from entitlements where account_id = ${none.accountId}`;
+    const calls = [revoked, expired, suspended, over, none].map(({ keyId }) => ({ keyId, endpoint: "games" }));
+    expect(await outcomes([...calls, { keyId: 999_999n, endpoint: "games" }])).toEqual([
+      "revoked_api_key",
+      "expired_api_key",
+      "account_suspended",
+      "plan_expired",
+      "no_active_plan",
+      "invalid_api_key",
+    ]);
+    expect(
+      await sql`select from usage_facts where key_id = any (${calls.map(({ keyId }) => String(keyId))}::bigint[])`,
+    ).toEqual([]);
+  });
+
+  it("says when it judged, which decides the day that a call belongs to", async () => {
+    const { keyId } = await makeCaller();
+    const [clock] = await sql<{ before: number }[]>`select extract(epoch from now())::float8 * 1000 as before`;
+    const [verdict] = await consumeCalls(sql, [{ keyId, endpoint: "games" }]);
+    const sinceMs = (verdict?.judgedAtMs ?? 0) - (clock?.before ?? 0);
+    expect(sinceMs).toBeGreaterThan(0);
+    expect(sinceMs).toBeLessThan(60_000);
+  });
+
+  it("counts nothing after its deadline, and leaves no trace", async () => {
+    const { keyId, accountId } = await makeCaller();
+    const calls = times(3, { keyId, endpoint: "games" });
+    await expect(consumeCalls(sql, calls, new Date(Date.now() - 60_000))).rejects.toThrow(/after their deadline/);
+    expect(await sql`select from quotas where account_id = ${accountId}`).toEqual([]);
+    expect(await sql`select from usage_facts where account_id = ${accountId}`).toEqual([]);
+    const verdicts = await consumeCalls(sql, calls, new Date(Date.now() + 60_000));
+    expect(verdicts.map(({ dayUsed }) => dayUsed)).toEqual([1n, 2n, 3n]);
+  });
+
+  it("keeps the facts by key, endpoint and minute", async () => {
+    const { keyId, accountId } = await makeCaller();
+    await consumeCalls(sql, [...times(3, { keyId, endpoint: "rounds" }), ...times(2, { keyId, endpoint: "games" })]);
+    const { endpoints } = await readUsage(sql, accountId, 1);
+    expect(endpoints).toEqual([
+      { endpoint: "games", requests: 2n },
+      { endpoint: "rounds", requests: 3n },
+    ]);
+  });
+});
+
+describe("the meter of a process", () => {
+  it("admits exactly the quota of 20,000 calls at once in two processes", async () => {
+    const { keyId, accountId } = await makeCaller({ day: 5000 });
+    const script = path.join(import.meta.dirname, "meter-process.ts");
+    const processes = [1, 2].map(() => fork(script, [database.url, String(keyId), "10000"]));
+    await Promise.all(processes.map((one) => once(one, "message")));
+    for (const one of processes) one.send("go");
+    const admitted = await Promise.all(processes.map(async (one) => Number((await once(one, "message"))[0])));
+    expect(admitted.reduce((sum, n) => sum + n)).toBe(5000);
+    expect(await readUsage(sql, accountId, 1)).toMatchObject({ dayUsed: 5000n, monthUsed: 5000n });
+  });
+
+  it("puts calls that wait together in one batch", async () => {
+    const { keyId } = await makeCaller();
+    const batches: number[] = [];
+    const meter = new Meter((calls) => {
+      batches.push(calls.length);
+      return consumeCalls(sql, calls);
+    });
+    await Promise.all(times(100, { keyId, endpoint: "games" }).map((call) => meter.consume(call)));
+    expect(batches).toEqual([100]);
+  });
+
+  it("refuses with a batch that fails those who wait behind it, and counts whoever comes then", async () => {
+    const { keyId } = await makeCaller();
+    const call = { keyId, endpoint: "games" };
+    const failures = [new Error("first"), null];
+    const gate = Promise.withResolvers<void>();
+    const meter = new Meter(async (calls) => {
+      await gate.promise;
+      const failure = failures.shift();
+      if (failure) throw failure;
+      return consumeCalls(sql, calls);
+    });
+    const first = meter.consume(call);
+    await new Promise((next) => setImmediate(() => setImmediate(next))); // it is on its way
+    const behind = meter.consume(call);
+    gate.resolve();
+    expect((await Promise.allSettled([first, behind])).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect(await meter.consume(call)).toMatchObject({ outcome: "ok", dayUsed: 1n });
+  });
+
+  it("refuses the calls of a batch the database does not answer, and goes on afterwards", async () => {
+    const { keyId } = await makeCaller();
+    const pool = connect(database.url, { name: "cut", max: 1 });
+    const meter = new Meter((calls) => consumeCalls(pool, calls));
+    await meter.consume({ keyId, endpoint: "games" });
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'roundhouse cut'`;
+    // the driver may hand the dead connection to more than one statement before it opens another
+    let answered = 1n;
+    const last = await eventually(async () => {
+      const verdict = await meter.consume({ keyId, endpoint: "games" });
+      answered += 1n;
+      return verdict;
+    });
+    expect(last).toMatchObject({ outcome: "ok", dayUsed: answered });
+    await pool.end();
+  });
+});
+
+describe("rollups", () => {
+  it("are the same however often they are made, and months are the sum of their days", async () => {
+    const { keyId } = await makeCaller();
+    await consumeCalls(sql, times(7, { keyId, endpoint: "rounds" }));
+    const [today = ""] = await listDays(sql, 1);
+    expect(await rollUpDay(sql, today)).toBeGreaterThan(0);
+    expect(await rollUpDay(sql, today)).toBe(0);
+    const rows = await sql`select grain, n from usage_rollups where key_id = ${keyId} order by grain`;
+    expect(rows.map(({ grain, n }) => [grain, n])).toEqual([
+      ["day", 7n],
+      ["hour", 7n],
+      ["month", 7n],
+    ]);
+  });
+
+  it("show a quota that was changed by hand", async () => {
+    const { keyId, accountId } = await makeCaller();
+    await consumeCalls(sql, times(2, { keyId, endpoint: "rounds" }));
+    const [today = ""] = await listDays(sql, 1);
+    await sql`update quotas set used = 1 where account_id = ${accountId} and period = ${today}`;
+    expect(await listQuotaDifferences(sql, today)).toContainEqual({ accountId, quota: 1n, facts: 2n });
+  });
+});

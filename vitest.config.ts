@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/global-setup.ts"],
+    // Processes of their own: the kernel ends a test's private servers with the process whose main thread started them.
+    pool: "forks",
+    // Two cores are what the suite is measured on; each worker also has one of Redis' 16 logical databases.
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
+});
