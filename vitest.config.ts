@@ -8,7 +8,7 @@ export default defineConfig({
     pool: "forks",
     // Two cores are what the suite is measured on; each worker also has one of Redis' 16 logical databases.
     maxWorkers: 2,
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
   },
 });

@@ -72,7 +72,7 @@ describe("a key", () => {
           code: "revoked_api_key",
         }),
       {
-        timeoutMs: 2_000, // without the announcement it would be up to 5 s
+        timeoutMs: 4_000, // without the announcement it would be up to 5 s
       },
     );
   });

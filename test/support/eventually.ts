@@ -2,13 +2,13 @@ import { setTimeout as delay } from "node:timers/promises";
 
 /**
  * Waits until `check` neither throws nor gives false or undefined, and gives back what it gave.
- * Asks every 25 ms; after `timeoutMs` (10 s) it throws the last error, or says that the answer never came.
+ * Asks every 25 ms; after `timeoutMs` (20 s) it throws the last error, or says that the answer never came.
  */
 export async function eventually<T>(
   check: () => Promise<T | false | undefined> | T | false | undefined,
   options: { timeoutMs?: number } = {},
 ): Promise<T> {
-  const timeoutMs = options.timeoutMs ?? 10_000;
+  const timeoutMs = options.timeoutMs ?? 20_000;
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     let failure: unknown = new Error(`the check did not come true within ${timeoutMs} ms`);
