@@ -1,0 +1,76 @@
+/**
+ * `npm run bench -- NAME`: the figures that README and CHANGELOG claim, measured again by anyone.
+ *
+ * A table for people on stdout, or one JSON object with `--json`; either way the object is also kept below
+ * `DATA_DIR/bench`. `--short` runs the same on less, to see that it works: its figures claim nothing.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { availableParallelism, cpus } from "node:os";
+import path from "node:path";
+import { Command } from "commander";
+import { print, printJson, printTable, say } from "../../src/cli/output.ts";
+import type { Bench, Measured } from "./measured.ts";
+import model from "./model.ts";
+import regret from "./regret.ts";
+import windows from "./windows.ts";
+
+const BENCHES: readonly Bench[] = [model, regret, windows];
+
+const program = new Command("npm run bench --")
+  .description("measure what is claimed, each against a baseline")
+  .usage("NAME");
+program.configureOutput({ writeErr: (text) => process.stderr.write(text) }).exitOverride((error) => {
+  process.exit(error.exitCode === 0 ? 0 : 2);
+});
+for (const bench of BENCHES) {
+  program
+    .command(bench.name)
+    .description(bench.about)
+    .option("--json", "print one JSON object instead of a table")
+    .option("--short", "a small run that shows it works; its figures claim nothing")
+    .action(({ json = false, short = false }: { json?: boolean; short?: boolean }) => measure(bench, json, short));
+}
+await program.parseAsync();
+
+async function measure(bench: Bench, asJson: boolean, isShort: boolean): Promise<void> {
+  const directory = path.resolve(process.env["DATA_DIR"] ?? ".roundhouse", "bench");
+  mkdirSync(directory, { recursive: true });
+  say(
+    `${bench.name}: ${bench.about}${isShort ? " (short)" : ""}; ${availableParallelism()} cores, ${cpus()[0]?.model ?? "?"}`,
+  );
+  const startedAt = performance.now();
+  const measured = await bench.run({ isShort, directory, say });
+  const file = path.join(directory, `${bench.name}.json`);
+  writeFileSync(file, `${JSON.stringify({ ...jsonOf(bench, measured), short: isShort }, null, 2)}\n`);
+  if (asJson) await printJson(jsonOf(bench, measured));
+  else await printForPeople(measured);
+  say(`took ${((performance.now() - startedAt) / 1000).toFixed(0)} s; kept as ${path.relative("", file)}`);
+  if (measured.failures.length > 0) {
+    for (const failure of measured.failures) say(`missed: ${failure}`);
+    process.exitCode = 1;
+  }
+}
+
+function jsonOf({ name }: Bench, { baseline, ours, unit, results, failures }: Measured) {
+  return { name, ratio: ratioOf({ baseline, ours }), baseline, ours, unit, results, failures };
+}
+
+function ratioOf({ baseline, ours }: Pick<Measured, "baseline" | "ours">): number | null {
+  return baseline === null || ours === null ? null : ours / baseline;
+}
+
+async function printForPeople({ baseline, ours, unit, results, notes }: Measured): Promise<void> {
+  const head = Object.keys(results[0] ?? {});
+  await printTable(
+    head,
+    results.map((row) => head.map((column) => row[column] ?? null)),
+  );
+  const ratio = ratioOf({ baseline, ours });
+  if (ratio !== null)
+    await print(`\nratio ${ratio.toFixed(2)}: ours ${shown(ours)}, baseline ${shown(baseline)} ${unit}`);
+  for (const note of notes) await print(note);
+}
+
+function shown(value: number | null): string {
+  return value === null ? "-" : value.toLocaleString("en", { maximumSignificantDigits: value >= 1000 ? 6 : 3 });
+}
