@@ -2,14 +2,14 @@ import { z } from "zod";
 import { openAlert } from "../src/alerts/store.ts";
 import { issueForHouse } from "../src/forecasts/issue.ts";
 import { listHousesToIssue } from "../src/forecasts/issue-store.ts";
-import { K7_1 } from "../src/forecasts/parameters.ts";
 import { job } from "../src/queue/job.ts";
 
 /**
  * Learn what is new and say what comes next, before it can be known.
  *
  * Rounds are learned in the order in which we took them in, under the lock under which they are added; the forecast of
- * the round after the newest is then inserted in the same transaction. Where the next round may already be in flight,
+ * the round after the newest, and the next window of each feature whose last one has ended, are then inserted in the
+ * same transaction. Where the next round may already be in flight,
  * nothing is said at all: a round in flight is likelier to be a long one, and leaving it out afterwards would bias
  * what is measured.
  */
@@ -18,7 +18,7 @@ export default job({
   payload: z.object({ house: z.string() }),
   key: ({ house }) => house,
   schedule: null,
-  sweep: ({ sql }) => listHousesToIssue(sql, K7_1.name),
+  sweep: ({ sql }) => listHousesToIssue(sql),
   concurrency: 16,
   timeoutMs: 30_000,
   retry: { attempts: 5, firstMs: 500, maxMs: 30_000 },

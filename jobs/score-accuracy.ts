@@ -6,7 +6,7 @@ import { job } from "../src/queue/job.ts";
 import calibrateTable from "./calibrate-table.ts";
 
 /**
- * Hold every forecast against its round, once, and sum what came out.
+ * Hold every forecast against its rounds, once, and sum what came out.
  *
  * Hour rows are made anew from the scores and never incremented, so running again, late or twice gives the same
  * numbers; what callers see is the sum of hour rows, at most every ten seconds. Tables that have learned enough since
@@ -23,11 +23,11 @@ export default job({
   retry: { attempts: 5, firstMs: 1000, maxMs: 60_000 },
 
   async run({ house }, { sql, signal, enqueue, published }) {
-    const { scored, voided, hours } = await scoreHouse(sql, house, signal);
+    const counts = await scoreHouse(sql, house, signal);
     const rows = await publishHouse(sql, house, signal);
     if (rows > 0) published();
     const runs = await requestRollingRuns(sql, house);
     for (const run of runs) await enqueue(calibrateTable, run);
-    return { scored, voided, hours, published: rows, calibrations: runs.length };
+    return { ...counts, published: rows, calibrations: runs.length };
   },
 });

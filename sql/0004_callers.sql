@@ -65,9 +65,12 @@ create table keys (
   expires_at timestamptz,
   revoked_at timestamptz,
   last_used_at timestamptz,
-  constraint key_is_unique unique (sha256)
+  replaced_by bigint references keys
+    constraint key_is_replaced_by_another check (replaced_by <> id),
+  constraint key_is_unique unique (sha256),
+  constraint replaced_key_has_an_end check (replaced_by is null or expires_at is not null or revoked_at is not null)
 );
-comment on table keys is 'API keys: only the SHA-256 is kept, the key itself is shown once';
+comment on table keys is 'API keys: only the SHA-256 is kept, the key itself is shown once; a rotated one names the key that replaced it';
 create index keys_of_account on keys (account_id);
 
 insert into plans (name, position, day_limit, month_limit, day_ceiling, burst_per_second, burst, price_micros, days) values

@@ -56,14 +56,74 @@ begin
   end loop;
 end $$;
 
+-- What has become of a window: the one definition for whoever issues, scores, verifies or refuses one.
+--
+-- Its span are the on-time rounds after its cutoff, as many as its horizon says. The first round of it that has a fault
+-- ends it, whether or not the color has come by then: rounds are missing before it, or it was asked for no later than the
+-- window was issued, or it came with another result. Without a fault it ends with its last round, hit or not. Rounds
+-- after its end are not looked at. Of one round, the faults it was taken in with go before another result, which may come
+-- at any time; without knows_conflicts the answer is that of the rounds alone and never changes once there is an end.
+create function window_span(
+  of_table integer, after_seq bigint, first_round_id text, horizon integer, issued timestamptz, color text,
+  knows_conflicts boolean
+) returns table (
+  status text,
+  -- the round that ended it; null while it is open
+  settled_seq bigint,
+  seen integer,
+  hit boolean,
+  -- the earliest request of a round seen
+  requested_at timestamptz
+)
+language sql stable parallel safe as $$
+  select
+    coalesce(max(until.fault), case when count(*) = window_span.horizon then 'complete' else 'open' end),
+    case when count(until.fault) > 0 or count(*) = window_span.horizon then max(until.seq) end,
+    count(*)::integer,
+    coalesce(bool_or(until.color = window_span.color), false),
+    min(until.requested_at)
+  from (
+    select
+      judged.*,
+      count(judged.fault) over (order by judged.seq rows between unbounded preceding and 1 preceding) as faults_before
+    from (
+      select
+        r.seq,
+        r.color,
+        r.requested_at,
+        case
+          when r.after_gap then 'void_gap'
+          when window_span.first_round_id is not null
+            and r.round_number is distinct from
+              window_span.first_round_id::bigint + row_number() over (order by r.seq) - 1 then 'void_gap'
+          when r.requested_at is null or r.requested_at <= window_span.issued then 'void_late'
+          when window_span.knows_conflicts
+            and exists (select from conflicts c where c.table_id = r.table_id and c.round_id = r.round_id)
+            then 'void_quarantine'
+        end as fault
+      from (
+        select *
+        from rounds
+        where rounds.table_id = window_span.of_table
+          and rounds.seq > window_span.after_seq
+          and not rounds.late
+        order by rounds.seq
+        limit window_span.horizon
+      ) r
+    ) judged
+  ) until
+  where until.faults_before = 0
+$$;
+
 -- Whatever a program believes, the database refuses a forecast that could already be known (RH002), and one that says
--- something untrue of itself (RH001). It takes the lock under which rounds are added, so that no round can come in
+-- something untrue of itself or overlaps another window of its feature (RH001). It takes the lock under which rounds are added, so that no round can come in
 -- between this look and the end of the transaction, whether or not the program took it.
 create function refuse_late_forecast() returns trigger
 language plpgsql as $$
 declare
   pause interval;
   cutoff record;
+  window_before record;
 begin
   select t.pause_ms * interval '1 millisecond' into pause
     from tables t where t.id = new.table_id for no key update;
@@ -99,6 +159,33 @@ begin
     raise exception 'table % has an answer that is not read yet', new.table_id
       using errcode = 'RH002';
   end if;
+  if new.feature = 'next_color' and new.horizon <> 1 then
+    raise exception 'next_color must speak of one round; table % said %', new.table_id, new.horizon
+      using errcode = 'RH001';
+  end if;
+  -- outcomes of windows that overlap depend on each other: the next one is issued when the one before has ended
+  if new.feature like 'window:%' then
+    if cardinality(new.p_ppm) <> 1 then
+      raise exception 'a window must have one probability; table % said %', new.table_id, new.p_ppm
+        using errcode = 'RH001';
+    end if;
+    select f.forecast_id, f.cutoff_seq, f.target_round_id, f.horizon, f.issued_at into window_before
+      from forecasts f
+      where f.table_id = new.table_id and f.model = new.model and f.feature = new.feature
+      order by f.cutoff_seq desc
+      limit 1;
+    if found and exists (
+      select
+      from window_span(
+        new.table_id, window_before.cutoff_seq, window_before.target_round_id, window_before.horizon,
+        window_before.issued_at, split_part(new.feature, ':', 2), true
+      ) span
+      where span.settled_seq is null
+    ) then
+      raise exception 'a window must follow the end of the one before; % of table % is open',
+        window_before.forecast_id, new.table_id using errcode = 'RH001';
+    end if;
+  end if;
   return new;
 end $$;
 create trigger forecast_is_issued_before_its_round
@@ -129,7 +216,7 @@ create table scores (
   issued_at timestamptz not null,
   status text not null
     constraint score_status_is_known check (status in ('scored', 'void_gap', 'void_house', 'void_quarantine', 'void_late')),
-  target_seq bigint,
+  settled_seq bigint,
   target_requested_at timestamptz,
   outcome integer,
   hit boolean,
@@ -154,7 +241,11 @@ create table scores (
 ) partition by hash (table_id);
 comment on table scores is
   'what became of each forecast: integers only (ppm, ppm squared, micro-nats); the highest rev counts, and a void is final';
-create index scores_by_target on scores (table_id, target_seq);
+comment on column scores.settled_seq is
+  'the round that ended it: its target, of a window the last round of its span or the one that voided it';
+comment on column scores.target_requested_at is
+  'when its target was asked for, of a window the earliest of the rounds up to settled_seq';
+create index scores_by_settling on scores (table_id, settled_seq);
 
 do $$
 begin
@@ -272,5 +363,5 @@ alter table published_now
   add column forecast jsonb,
   add column calibration jsonb;
 comment on column published_now.forecast is
-  'the newest on-time seq the model knows and the next_color forecast after it, null where none was issued; ppm';
+  'the newest on-time seq the model knows, the next_color forecast after it, null where none was issued, and the open windows; ppm';
 comment on column published_now.calibration is 'version, rounds and time of the newest calibration that met the live state';

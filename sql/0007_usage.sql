@@ -41,7 +41,10 @@ create index usage_rollups_of_account on usage_rollups (account_id, grain, start
 -- only while its key, account and plan are good and its account has calls left today and this month. After the deadline
 -- nothing is counted: whoever asked has been refused meanwhile, since he could not be left waiting.
 create function consume_calls(call_keys bigint[], call_endpoints text[], deadline timestamptz default null)
-returns table (ordinal integer, outcome text, day_used bigint, month_used bigint, judged_at timestamptz)
+returns table (
+  ordinal integer, outcome text, day_used bigint, month_used bigint, day_allowed bigint, month_allowed bigint,
+  judged_at timestamptz
+)
 language plpgsql as $$
 declare
   at timestamptz := clock_timestamp();
@@ -79,7 +82,7 @@ begin
         when a.suspended_at is not null then 'account_suspended'
         when a.verified_at is null then 'email_not_verified'
         when p.name is not null then 'ok'
-        when exists (select from entitlements e where e.account_id = a.id) then 'plan_expired'
+        when exists (select from entitlements e where e.account_id = a.id and e.ends_at <= at) then 'plan_expired'
         else 'no_active_plan'
       end as verdict
     from keys k
@@ -138,6 +141,8 @@ begin
     j.result,
     j.day_before + case when j.result = 'ok' then j.place else least(j.place - 1, coalesce(j.admitted, 0)) end,
     j.month_before + case when j.result = 'ok' then j.place else least(j.place - 1, coalesce(j.admitted, 0)) end,
+    j.day_limit,
+    j.month_limit,
     at
   from (
     select *, count(*) filter (where result = 'ok') over (partition by account_id) as admitted from judged
@@ -145,4 +150,4 @@ begin
   order by j.n;
 end $$;
 comment on function consume_calls is
-  'admits calls exactly: the outcome of each, the account''s counts after it and when it was judged; all in one transaction';
+  'admits calls exactly: the outcome of each, the account''s counts after it, its limits and when it was judged; all in one transaction';

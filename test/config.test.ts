@@ -52,6 +52,18 @@ describe("the environment", () => {
     expect(loadSettings({ PORT: "", DATABASE_URL: "" })).toMatchObject({ PORT: 3000 });
   });
 
+  it("trusts no proxy but those that are given, as addresses or networks", () => {
+    expect(loadSettings({}).TRUSTED_PROXIES).toEqual([]);
+    expect(loadSettings({ TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.1,2001:db8::/32" }).TRUSTED_PROXIES).toEqual([
+      "10.0.0.0/8",
+      "192.0.2.1",
+      "2001:db8::/32",
+    ]);
+    for (const wrong of ["true", "1", "proxy.example", "10.0.0.0/33", "10.0.0.1/8/8", "10.0.0.1,", "10.0.0.0/"]) {
+      expect(() => loadSettings({ TRUSTED_PROXIES: wrong })).toThrow(UsageError);
+    }
+  });
+
   it("lists every wrong variable at once and repeats no value", () => {
     const secret = "mysql://app:hunter2@db/x";
     const run = () => loadSettings({ DATABASE_URL: secret, PORT: "70000", LOG_LEVEL: "loud", BUFFER_ROUNDS: "many" });

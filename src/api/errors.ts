@@ -130,6 +130,13 @@ export const FAILURES = {
     means: "All headers and the URL together may have 16 KB.",
     retry: NO,
   },
+  rate_limited: {
+    status: 429,
+    says: "calls come faster than the plan allows; go on after the seconds in Retry-After",
+    means:
+      "More calls at once than the plan's burst, or wrong keys again and again from one address. It costs none of the quota.",
+    retry: "yes, after Retry-After",
+  },
   day_quota_exceeded: {
     status: 429,
     says: "the account has used all calls of this UTC day; the next one begins after the seconds in Retry-After",

@@ -1,12 +1,19 @@
 import { z } from "zod";
-import { forecastState, NOTICE, showCalibration, showNextColor, type ForecastState } from "../forecasts/present.ts";
+import {
+  forecastState,
+  NOTICE,
+  showCalibration,
+  showNextColor,
+  showWindows,
+  type ForecastState,
+} from "../forecasts/present.ts";
 import { keepFragments, listAnswer } from "./fragments.ts";
 import { operation } from "./operation.ts";
 import { filters } from "./params.ts";
 import { selectTables } from "./select.ts";
 import type { Table } from "./tables.ts";
 
-/** What is said of the next round of each table, each probability beside its baseline. */
+/** What is said of the next round and of windows of each table, each probability beside its baseline. */
 export const forecasts = operation({
   path: "/api/v1/forecasts",
   params: z.strictObject(filters),
@@ -20,7 +27,7 @@ export const forecasts = operation({
 });
 
 const forecastOf = keepFragments(
-  ({ house, game, market, published, generatedAt, calibration }: Table, state: ForecastState) =>
+  ({ house, game, market, published, generatedAt, calibration, accuracy }: Table, state: ForecastState) =>
     JSON.stringify({
       house: house.id,
       game,
@@ -29,7 +36,7 @@ const forecastOf = keepFragments(
       generated_at: generatedAt,
       calibration: calibration && showCalibration(calibration),
       next_color: showNextColor(published, state),
-      windows: [],
+      windows: showWindows(published, state, accuracy),
     }),
   (state) => state,
 );

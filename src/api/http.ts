@@ -63,6 +63,8 @@ export async function openServer(
   });
   // an expectation that we do not know changes nothing
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
+  // Node would cut the connection without a word
+  server.on("connect", (_, socket) => socket.end(refusal("method_not_allowed", site(), "Allow: GET, HEAD, OPTIONS")));
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     log.debug(`a request could not be read: ${error.code ?? error.message}`);
     // in the middle of an answer, more bytes would only spoil it
@@ -123,7 +125,7 @@ function failureOf({ code }: NodeJS.ErrnoException): ErrorCode {
 }
 
 /** A whole HTTP answer, for a request of which there is no more than a socket. */
-function refusal(code: ErrorCode, site: string): string {
+function refusal(code: ErrorCode, site: string, ...headers: string[]): string {
   const requestId = newRequestId();
   const body = errorBody(new ApiError(code), { site, requestId });
   const { status } = FAILURES[code];
@@ -135,6 +137,7 @@ function refusal(code: ErrorCode, site: string): string {
     "Cache-Control: private, no-cache",
     "X-Content-Type-Options: nosniff",
     "Connection: close",
+    ...headers,
     "",
     body,
   ].join("\r\n");

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from "node:crypto";
 import type { Caller } from "../callers/caller-store.ts";
 import { hashKey } from "../callers/key.ts";
 import { reasonOf } from "../errors.ts";
@@ -9,8 +10,8 @@ import { within } from "./within.ts";
 const BELIEVED_MS = 5_000;
 /** How long a known caller goes on being served while the database does not answer. */
 const BELIEVED_IN_TROUBLE_MS = 600_000;
-/** What a caller waits for the database before being told to come back. */
-const PATIENCE_MS = 800;
+/** What a caller waits for the database before being told to come back; counting the call may take as long again. */
+const PATIENCE_MS = 300;
 const RETRY_MS = 1_000;
 const RETRY_AFTER_SECONDS = 5;
 /** About 10 MB. */
@@ -22,14 +23,16 @@ const MOST_UNANSWERED = 500;
 export interface KnownCallers {
   /**
    * Null where the key was never made: that is not remembered, so that a new key works with the next request.
+   * @param beforeLookup is called before the database is asked about a key that is not known here; what it throws is thrown
    * @throws ApiError `temporarily_unavailable` where only the database could tell and it does not answer.
    */
-  of(key: string): Promise<Caller | null>;
+  of(key: string, beforeLookup?: () => Promise<void>): Promise<Caller | null>;
   /** Something about callers changed: asks the database again for each. */
   doubt(): void;
 }
 
 interface Known {
+  sha256: Buffer;
   caller: Caller;
   toldAt: number;
   /** When the database is to be asked again. */
@@ -64,7 +67,7 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
       if (caller === null) return null;
       const now = performance.now();
       // an answer from before a change may not say what holds after it
-      known.set(id, { caller, toldAt: now, askAt: doubts === doubtsBefore ? now + BELIEVED_MS : now });
+      known.set(id, { sha256, caller, toldAt: now, askAt: doubts === doubtsBefore ? now + BELIEVED_MS : now });
       if (known.size > MOST_KNOWN) for (const oldest of known.keys().take(1)) known.delete(oldest);
       return caller;
     } catch (error) {
@@ -79,12 +82,15 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
   }
 
   return {
-    async of(key) {
+    async of(key, beforeLookup) {
       const sha256 = hashKey(key);
       const id = sha256.toString("latin1");
       const found = known.get(id);
       const now = performance.now();
-      if (found !== undefined) {
+      if (found === undefined) {
+        if (beforeLookup !== undefined) await beforeLookup();
+      } else {
+        if (!timingSafeEqual(found.sha256, sha256)) throw new Error("expected to know a key by its own SHA-256");
         known.delete(id);
         known.set(id, found);
         if (now < found.askAt) return found.caller;

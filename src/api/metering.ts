@@ -1,24 +1,40 @@
-import type { Caller } from "../callers/caller-store.ts";
+import type { Allowance, Caller } from "../callers/caller-store.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { untilNextDay, untilNextMonth } from "../usage/calendar.ts";
 import { Meter } from "../usage/meter.ts";
+import type { Quota } from "../usage/quota.ts";
 import type { Call, Verdict } from "../usage/store.ts";
 import { ApiError, FAILURES, type ErrorCode } from "./errors.ts";
 import { within } from "./within.ts";
 
 /** Calls whose turn in the database comes later than this are not counted any more. */
-const COUNTED_WITHIN_MS = 800;
+const COUNTED_WITHIN_MS = 500;
 /** How long an answer is waited for: longer, so that what was counted in the last moment is still answered. */
-const PATIENCE_MS = 1_200;
+const PATIENCE_MS = 900;
+/** Every call is answered within a second, also one whose key took its time. */
+const ANSWERED_WITHIN_MS = 950;
+/** What a call may have waited for its key before that matters. */
+const AT_ONCE_MS = ANSWERED_WITHIN_MS - PATIENCE_MS;
 /** More batches than this without an answer are not sent: the database would only have them to refuse. */
 const MOST_UNANSWERED = 3;
 const RETRY_AFTER_SECONDS = 5;
-const DAY_MS = 86_400_000;
+
+/** A call that was held against its account's quota. */
+export interface Counted {
+  /** Null where the call is counted and must be answered; else what to answer instead. */
+  refusal: ApiError | null;
+  /** The account's counts after this call; null where it was refused for another reason than its quota. */
+  quota: Quota | null;
+}
 
 /** Counts a call that is about to be answered with a 200. */
 export interface Metering {
-  /** @throws ApiError where the call may not be answered: its quota is gone, its key is no longer good, or nobody can tell. */
-  admit(caller: Caller, endpoint: string): Promise<void>;
+  /**
+   * @param call whose it is, by which plan, and since when it is here, by `performance.now()`
+   * @throws ApiError `temporarily_unavailable` where nobody can tell whether the call may be answered.
+   */
+  count(call: { caller: Caller; plan: Allowance; begunAt: number }, endpoint: string): Promise<Counted>;
 }
 
 /**
@@ -26,6 +42,10 @@ export interface Metering {
  * that cannot be counted is not answered, since it would be free; and one that was refused for that is not counted
  * afterwards, since the database keeps to the deadline that goes with each batch. Only an answer of the database that
  * is lost on its way leaves a call counted and not answered.
+ *
+ * An account whose quota is gone is refused without asking the database, for as long as what is known of its caller is
+ * believed (a change of plan, key or account makes it be asked for anew, five seconds do in any case) and until its day
+ * or month is over by the database clock.
  * @param consume counts a batch unless the deadline, in database time, has passed
  * @param nowMs tells database time in milliseconds
  */
@@ -36,6 +56,8 @@ export function meterCalls(
 ): Metering {
   let unanswered = 0;
   let isFailing = false;
+  // by the plan as it was last heard of: asking for a caller anew makes another object, and so forgets what stood here
+  const exhausted = new WeakMap<Allowance, { outcome: ErrorCode; quota: Quota; untilMs: number }>();
 
   async function send(calls: readonly Call[]): Promise<Verdict[]> {
     try {
@@ -62,32 +84,44 @@ export function meterCalls(
 
   const meter = new Meter(send);
   return {
-    async admit({ keyId }, endpoint) {
+    async count({ caller: { keyId }, plan, begunAt }, endpoint) {
+      const now = nowMs();
+      const known = exhausted.get(plan);
+      if (known !== undefined && now < known.untilMs) return refused(known.outcome, { ...known.quota, atMs: now });
       let verdict: Verdict;
       try {
-        verdict = await meter.consume({ keyId, endpoint });
+        const answer = meter.consume({ keyId, endpoint });
+        const waitedMs = performance.now() - begunAt;
+        verdict = await (waitedMs < AT_ONCE_MS ? answer : within(ANSWERED_WITHIN_MS - waitedMs, "PostgreSQL", answer));
       } catch (cause) {
         throw new ApiError("temporarily_unavailable", { cause, headers: { "Retry-After": `${RETRY_AFTER_SECONDS}` } });
       }
-      if (verdict.outcome !== "ok") throw refusalOf(verdict);
+      const { outcome, judgedAtMs } = verdict;
+      const quota = quotaOf(verdict);
+      if (outcome === "ok") return { refusal: null, quota };
+      if (!isErrorCode(outcome)) {
+        throw new Error(`expected an outcome of the meter that is in the table of errors, got ${outcome}`);
+      }
+      if (FAILURES[outcome].status !== 429) return { refusal: new ApiError(outcome), quota: null };
+      exhausted.set(plan, { outcome, quota, untilMs: judgedAtMs + waitMs(outcome, judgedAtMs) });
+      return refused(outcome, quota);
     },
   };
 }
 
-function refusalOf({ outcome, judgedAtMs }: Verdict): Error {
-  if (!isErrorCode(outcome)) {
-    return new Error(`expected an outcome of the meter that is in the table of errors, got ${outcome}`);
-  }
-  if (FAILURES[outcome].status !== 429) return new ApiError(outcome);
-  const waitMs = outcome === "month_quota_exceeded" ? untilNextMonth(judgedAtMs) : DAY_MS - (judgedAtMs % DAY_MS);
-  return new ApiError(outcome, { headers: { "Retry-After": `${Math.ceil(waitMs / 1_000)}` } });
+function refused(outcome: ErrorCode, quota: Quota): Counted {
+  const seconds = Math.ceil(waitMs(outcome, quota.atMs) / 1_000);
+  return { refusal: new ApiError(outcome, { headers: { "Retry-After": `${seconds}` } }), quota };
+}
+
+function waitMs(outcome: ErrorCode, atMs: number): number {
+  return outcome === "month_quota_exceeded" ? untilNextMonth(atMs) : untilNextDay(atMs);
+}
+
+function quotaOf({ dayUsed, monthUsed, dayLimit, monthLimit, judgedAtMs }: Verdict): Quota {
+  return { dayUsed: dayUsed ?? 0n, monthUsed: monthUsed ?? 0n, dayLimit, monthLimit, atMs: judgedAtMs };
 }
 
 function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(FAILURES, text);
-}
-
-function untilNextMonth(nowMs: number): number {
-  const now = new Date(nowMs);
-  return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) - nowMs;
 }

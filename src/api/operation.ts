@@ -1,8 +1,6 @@
 import type { z } from "zod";
-import type { Allowance, Caller } from "../callers/caller-store.ts";
-import { checkKey } from "../callers/key.ts";
-import { ApiError } from "./errors.ts";
-import type { KnownCallers } from "./known-callers.ts";
+import type { Allowance } from "../callers/caller-store.ts";
+import type { Deprecation } from "./deprecation.ts";
 import type { Memory } from "./memory.ts";
 import { readParams } from "./params.ts";
 
@@ -17,6 +15,9 @@ export interface Operation {
   path: string;
   /** What the meter calls it. */
   endpoint: string;
+  params: z.ZodObject;
+  /** Set where it is going away: every answer of its path then says so. */
+  deprecated?: Deprecation;
   /** @throws ApiError where the parameters or the plan do not allow it. */
   answer(query: URLSearchParams, asked: { memory: Memory; plan: Allowance }): Answer;
 }
@@ -34,26 +35,7 @@ export function operation<Shape extends z.ZodRawShape>({
   return {
     path,
     endpoint: path.slice(path.lastIndexOf("/") + 1),
+    params,
     answer: (query, asked) => answer(readParams(params, query), asked),
   };
-}
-
-/**
- * Who calls: the key by its form, then by what is known of it.
- * @param header of X-Api-Key; Node joins several with a comma, which no key has
- * @throws ApiError with a 401, or a 503 where only the database could tell and it does not answer.
- */
-export async function authenticate(header: string | undefined, callers: KnownCallers): Promise<Caller> {
-  if (header === undefined || header === "") throw new ApiError("missing_api_key");
-  if (!checkKey(header)) throw new ApiError("invalid_api_key");
-  const caller = await callers.of(header);
-  if (caller === null) throw new ApiError("invalid_api_key");
-  return caller;
-}
-
-/** The plan of a caller whose key, account and plan are good. @throws ApiError with a 401, 402 or 403 otherwise. */
-export function requireStanding({ standing, plan }: Caller): Allowance {
-  if (standing !== "good") throw new ApiError(standing);
-  if (plan === null) throw new Error("expected a caller of good standing to have a plan");
-  return plan;
 }

@@ -40,7 +40,7 @@ export function wholeNumber(min: number, max: number, fallback: number) {
     .string()
     .regex(/^(?:0|[1-9]\d{0,8})$/, { error })
     .transform(Number)
-    .pipe(z.number().min(min, { error }).max(max, { error }))
+    .pipe(z.int().min(min, { error }).max(max, { error }))
     .default(fallback);
 }
 

@@ -2,33 +2,32 @@ import compression from "compression";
 import express, { type Express } from "express";
 import helmet from "helmet";
 import { CALLERS_CHANNEL, findCaller } from "../callers/caller-store.ts";
+import { listPlans } from "../callers/plan-store.ts";
 import { touchKeys } from "../callers/store.ts";
 import type { Settings } from "../config.ts";
 import type { Sql } from "../db/client.ts";
 import { listen } from "../db/listener.ts";
 import { PUBLISHED_CHANNEL } from "../db/notifier.ts";
+import { openBuckets } from "../limits/buckets.ts";
 import type { Log } from "../log.ts";
 import { addPages } from "../site/pages.ts";
 import { consumeCalls } from "../usage/store.ts";
-import { accuracy } from "./accuracy.ts";
 import { ApiError } from "./errors.ts";
-import { isNamed } from "./etag.ts";
-import { forecasts } from "./forecasts.ts";
-import { games } from "./games.ts";
+import { openGate, type Gate } from "./gate.ts";
 import { addHealth, type Checks } from "./health.ts";
 import { openServer } from "./http.ts";
-import { knowCallers, type KnownCallers } from "./known-callers.ts";
+import { knowCallers } from "./known-callers.ts";
 import { rememberLastUsed, type LastUsed } from "./last-used.ts";
-import { loadMemory, type Memory } from "./memory.ts";
-import { meterCalls, type Metering } from "./metering.ts";
-import { authenticate, requireStanding, type Operation } from "./operation.ts";
+import { showLimits } from "./limit-headers.ts";
+import { loadMemory } from "./memory.ts";
+import { meterCalls } from "./metering.ts";
+import { addOperation, OPERATIONS } from "./operations.ts";
+import { addOpenApi } from "./openapi/route.ts";
 import { answerErrors, beginRequest, queryOf, refuseUnfit, sendJson } from "./request.ts";
 import { resource } from "./resource.ts";
-import { rounds } from "./rounds.ts";
 import type { Table } from "./tables.ts";
 import { answerUsage, USAGE_PATH } from "./usage.ts";
 
-const OPERATIONS: readonly Operation[] = [games, rounds, forecasts, accuracy];
 /** Smaller answers do not get smaller. */
 const COMPRESSED_FROM_BYTES = 1_024;
 
@@ -37,7 +36,12 @@ export interface ApiParts {
   sql: Sql;
   /** Leads to the database itself, not through a transaction pooler: for LISTEN. */
   directUrl: string;
-  settings: Pick<Settings, "HOST" | "PORT" | "PUBLIC_URL" | "LIVE_WINDOW_SECONDS" | "BUFFER_ROUNDS">;
+  /** Where processes share how fast callers call; each keeps it for itself where none is given or while it is away. */
+  redisUrl: string | undefined;
+  settings: Pick<
+    Settings,
+    "HOST" | "PORT" | "PUBLIC_URL" | "LIVE_WINDOW_SECONDS" | "BUFFER_ROUNDS" | "TRUSTED_PROXIES"
+  >;
   log: Log;
   version: string;
   checks: Checks;
@@ -63,7 +67,7 @@ export interface Api {
  * answer is. It closes nothing that it was given.
  * @throws UsageError where the port is taken; the driver's error where what is published cannot be read at the start.
  */
-export async function startApi({ sql, directUrl, settings, log, version, checks }: ApiParts): Promise<Api> {
+export async function startApi({ sql, directUrl, redisUrl, settings, log, version, checks }: ApiParts): Promise<Api> {
   const { BUFFER_ROUNDS: bufferRounds, LIVE_WINDOW_SECONDS: liveWindowSeconds } = settings;
   const memory = await loadMemory(sql, { bufferRounds, liveWindowSeconds }, log);
   const callers = knowCallers((sha256) => findCaller(sql, sha256), log);
@@ -71,13 +75,16 @@ export async function startApi({ sql, directUrl, settings, log, version, checks 
   let isDraining = false;
   let site = settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "";
 
-  const app = createApp(log);
+  const app = createApp(settings.TRUSTED_PROXIES, log);
+  const buckets = openBuckets(redisUrl, log);
+  const gate = openGate({ callers, buckets });
   const nowMs = () => memory.clock().nowMs;
   const metering = meterCalls((calls, deadline) => consumeCalls(sql, calls, deadline), nowMs, log);
-  for (const operation of OPERATIONS) addOperation(app, operation, { memory, callers, lastUsed, metering });
-  addUsage(app, { sql, callers, lastUsed });
+  for (const operation of OPERATIONS) addOperation(app, operation, { memory, gate, lastUsed, metering });
+  addUsage(app, { sql, gate, lastUsed });
   addHealth(app, { version, checks, isDraining: () => isDraining }, log);
-  addPages(app, { memory, version, site: () => site });
+  addOpenApi(app, { version, site: () => site });
+  addPages(app, { memory, version, site: () => site, plans: () => listPlans(sql) });
   app.use(() => {
     throw new ApiError("not_found");
   });
@@ -96,6 +103,7 @@ export async function startApi({ sql, directUrl, settings, log, version, checks 
     log,
   );
   const letGo = async () => {
+    buckets.close();
     await Promise.all([listener.close(), memory.close(), lastUsed.close()]);
   };
   try {
@@ -123,8 +131,9 @@ function isPolled({ enabled, house }: Table): boolean {
   return enabled && house.enabled && !house.paused;
 }
 
-function createApp(log: Log): Express {
+function createApp(trustedProxies: string[], log: Log): Express {
   const app = express();
+  app.set("trust proxy", trustedProxies); // see request.ip: whatever others say of where they forward from is not believed
   app.disable("x-powered-by");
   app.disable("etag"); // see isNamed
   app.set("query parser", false); // see readParams
@@ -147,43 +156,12 @@ const CONTENT_POLICY = {
   frameAncestors: ["'none'"],
 };
 
-/** The order of a request: cheap refusals first, and what it costs the caller last. */
-function addOperation(
-  app: Express,
-  operation: Operation,
-  {
-    memory,
-    callers,
-    lastUsed,
-    metering,
-  }: { memory: Memory; callers: KnownCallers; lastUsed: LastUsed; metering: Metering },
-): void {
-  resource(app, operation.path, async (request, response) => {
-    const caller = await authenticate(request.get("x-api-key"), callers);
-    response.locals.caller = caller;
-    const plan = requireStanding(caller);
-    const answer = operation.answer(queryOf(request.url), { memory, plan });
-    lastUsed.note(caller.keyId);
-    const isKnown = isNamed(request.get("if-none-match"), answer.etag);
-    // made before it is counted, so that a fault of ours costs nobody a call
-    const json = isKnown ? "" : answer.json();
-    if (!isKnown) await metering.admit(caller, operation.endpoint);
-    response.setHeader("ETag", answer.etag);
-    response.setHeader("X-Data-Age", memory.ageSeconds());
-    if (isKnown) response.status(304).end();
-    else sendJson(response, 200, json);
-  });
-}
-
-function addUsage(
-  app: Express,
-  { sql, callers, lastUsed }: { sql: Sql; callers: KnownCallers; lastUsed: LastUsed },
-): void {
+function addUsage(app: Express, { sql, gate, lastUsed }: { sql: Sql; gate: Gate; lastUsed: LastUsed }): void {
   resource(app, USAGE_PATH, async (request, response) => {
-    const caller = await authenticate(request.get("x-api-key"), callers);
-    response.locals.caller = caller;
-    const json = await answerUsage(sql, caller, queryOf(request.url));
-    lastUsed.note(caller.keyId);
+    const passed = await gate(request, response);
+    const { json, quota } = await answerUsage(sql, passed, queryOf(request.url));
+    lastUsed.note(passed.caller.keyId);
+    showLimits(response, passed.plan, passed.draw, quota);
     sendJson(response, 200, json);
   });
 }

@@ -1,7 +1,9 @@
 import type { Queryable } from "../db/client.ts";
 import type { PublishedCalibration } from "../forecasts/calibration-store.ts";
-import type { PublishedForecast } from "../forecasts/issue-store.ts";
+import type { PublishedForecast } from "../forecasts/published-forecast.ts";
 import type { PeriodSums } from "../forecasts/present.ts";
+import type { PublishedReading } from "../forecasts/reading-store.ts";
+import { referenceSumsFromJson } from "../forecasts/reference-sums.ts";
 import { sumsFromJson } from "../forecasts/sums.ts";
 
 /** The database clock: milliseconds since 1970, and the same as a text that loses nothing. */
@@ -52,6 +54,7 @@ export interface TableRow {
   continuityText: string | null;
   published: PublishedForecast | null;
   calibration: PublishedCalibration | null;
+  reading: PublishedReading | null;
   generatedAt: string;
 }
 
@@ -75,6 +78,7 @@ export async function readTables(sql: Queryable, since: string | null): Promise<
       p.continuity_text as "continuityText",
       p.forecast as published,
       p.calibration,
+      p.reading,
       utc_text(p.updated_at) as "generatedAt"
     from published_now p
     join tables t on t.id = p.table_id
@@ -107,7 +111,7 @@ export async function readAccuracyMarks(sql: Queryable, since: string | null): P
 
 /** The published accuracy of these marks, as it is by now. */
 export async function readAccuracy(sql: Queryable, marks: readonly AccuracyMark[]): Promise<AccuracyRow[]> {
-  const rows = await sql<(Omit<AccuracyRow, "sums"> & { sums: unknown })[]>`
+  const rows = await sql<(Omit<AccuracyRow, "sums" | "references"> & Record<"sums" | "references", unknown>)[]>`
     select
       table_id as "tableId",
       model,
@@ -116,6 +120,7 @@ export async function readAccuracy(sql: Queryable, marks: readonly AccuracyMark[
       utc_text(period_start) as start,
       utc_text(period_end) as "end",
       sums,
+      reference_sums as "references",
       utc_text(updated_at) as "writtenAt"
     from unnest(
       ${marks.map(({ tableId }) => tableId)}::integer[],
@@ -124,7 +129,11 @@ export async function readAccuracy(sql: Queryable, marks: readonly AccuracyMark[
       ${marks.map(({ period }) => period)}::text[]
     ) as asked (table_id, model, feature, period)
     join published_accuracy using (table_id, model, feature, period)`;
-  return rows.map((row) => ({ ...row, sums: sumsFromJson(row.sums) }));
+  return rows.map((row) => ({
+    ...row,
+    sums: sumsFromJson(row.sums),
+    references: referenceSumsFromJson(row.references),
+  }));
 }
 
 /** A round as callers see it. Texts of equal kind of one table sort as their rounds do: `order` first, then `seq`. */

@@ -1,5 +1,5 @@
 import { multiplierText } from "../rounds/round.ts";
-import type { PublishedForecast } from "../forecasts/issue-store.ts";
+import type { PublishedForecast } from "../forecasts/published-forecast.ts";
 import type { AccuracyMark, AccuracyRow, HouseRow, RoundRow, TableRow } from "./store.ts";
 
 /** A house as it is held in memory. */
@@ -35,6 +35,7 @@ export interface Table {
   continuityText: string | null;
   published: PublishedForecast | null;
   calibration: TableRow["calibration"];
+  reading: TableRow["reading"];
   /** When what is published of it was last written. */
   generatedAt: string;
   lastPolledMs: number | null;

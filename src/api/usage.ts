@@ -1,15 +1,16 @@
 import { z } from "zod";
-import type { Caller } from "../callers/caller-store.ts";
 import type { Sql } from "../db/client.ts";
+import type { Quota } from "../usage/quota.ts";
 import { readUsage, type UsageFacts } from "../usage/store.ts";
 import { ApiError } from "./errors.ts";
-import { requireStanding } from "./operation.ts";
+import type { Passed } from "./gate.ts";
 import { readParams, wholeNumber } from "./params.ts";
 import { within } from "./within.ts";
 
-const PATIENCE_MS = 800;
+const PATIENCE_MS = 600;
 const RETRY_AFTER_SECONDS = 5;
-const params = z.strictObject({ days: wholeNumber(1, 31, 1) });
+/** The parameters of this path. */
+export const USAGE_PARAMS = z.strictObject({ days: wholeNumber(1, 31, 1) });
 
 /** Where callers see what they have used: free of charge, and answered when the quota is gone. */
 export const USAGE_PATH = "/api/v1/usage";
@@ -17,27 +18,33 @@ export const USAGE_PATH = "/api/v1/usage";
 /**
  * What the caller's account has used today and this month, by endpoint and by day: every 200 answered before this is in.
  * Read from the meter itself, the one answer that is not made from memory.
- * @throws ApiError where the key or the parameters are not good, or the database does not answer.
+ * @throws ApiError where the parameters are not good, or the database does not answer.
  */
-export async function answerUsage(sql: Sql, caller: Caller, query: URLSearchParams): Promise<string> {
-  const plan = requireStanding(caller);
-  const { days } = readParams(params, query);
+export async function answerUsage(
+  sql: Sql,
+  { caller, plan }: Passed,
+  query: URLSearchParams,
+): Promise<{ json: string; quota: Quota }> {
+  const { days } = readParams(USAGE_PARAMS, query);
   let facts: UsageFacts;
   try {
     facts = await within(PATIENCE_MS, "PostgreSQL", readUsage(sql, caller.accountId, days));
   } catch (cause) {
     throw new ApiError("temporarily_unavailable", { cause, headers: { "Retry-After": `${RETRY_AFTER_SECONDS}` } });
   }
-  return JSON.stringify({
+  const { dayLimit, monthLimit } = plan;
+  const quota = { dayUsed: facts.dayUsed, monthUsed: facts.monthUsed, dayLimit, monthLimit, atMs: facts.readAtMs };
+  const json = JSON.stringify({
     ok: true,
     plan: plan.name,
     key: { name: caller.keyName, last4: caller.last4 },
-    day: { date: facts.date, ...left(facts.dayUsed, plan.dayLimit), resets_at: facts.dayResetsAt },
-    month: { month: facts.month, ...left(facts.monthUsed, plan.monthLimit), resets_at: facts.monthResetsAt },
+    day: { date: facts.date, ...left(facts.dayUsed, dayLimit), resets_at: facts.dayResetsAt },
+    month: { month: facts.month, ...left(facts.monthUsed, monthLimit), resets_at: facts.monthResetsAt },
     burst: { per_second: plan.burstPerSecond, burst: plan.burst },
     endpoints: facts.endpoints.map(({ endpoint, requests }) => ({ endpoint, requests: Number(requests) })),
     days: facts.days.map(({ date, requests }) => ({ date, requests: Number(requests) })),
   });
+  return { json, quota };
 }
 
 function left(used: bigint, limit: bigint | null) {

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from "node:crypto";
 import type { Queryable } from "../db/client.ts";
 
 /** The channel on which every API process hears that accounts, keys or plans changed. */
@@ -35,17 +36,22 @@ export interface Caller {
 }
 
 interface CallerRow extends Omit<Caller, "plan">, Omit<Allowance, "name" | "houses"> {
+  sha256: Buffer;
   planName: string | null;
   houses: string[] | null;
 }
 
-/** Finds who holds the key with this SHA-256, judged by the database clock; null where nobody does. */
+/**
+ * Finds who holds the key with this SHA-256, judged by the database clock; null where nobody does. The index has the
+ * hash looked up, and a comparison in constant time has the last word.
+ */
 export async function findCaller(sql: Queryable, sha256: Uint8Array): Promise<Caller | null> {
   const [row] = await sql<CallerRow[]>`
     select
       k.id as "keyId",
       k.name as "keyName",
       k.last4,
+      k.sha256,
       k.account_id as "accountId",
       case
         when k.revoked_at <= now() then 'revoked_api_key'
@@ -76,8 +82,8 @@ export async function findCaller(sql: Queryable, sha256: Uint8Array): Promise<Ca
     ) current on true
     left join plans p on p.name = current.plan
     where k.sha256 = ${sha256}`;
-  if (row === undefined) return null;
-  const { keyId, keyName, last4, accountId, standing, planName, houses, ...limits } = row;
+  if (row === undefined || !timingSafeEqual(row.sha256, sha256)) return null;
+  const { keyId, keyName, last4, accountId, standing, planName, houses, sha256: _, ...limits } = row;
   const plan = planName === null ? null : { name: planName, ...limits, houses: houses && new Set(houses) };
   return { keyId, keyName, last4, accountId, standing, plan };
 }

@@ -15,6 +15,22 @@ export interface ListedPlan {
   days: number;
 }
 
+/** A plan as its operator sees it. */
+export interface PlanSettings extends ListedPlan {
+  /** Calls a UTC day at which the service protects itself, where the plan promises no number; it is told to nobody else. */
+  day_ceiling: bigint | null;
+}
+
+/** All plans with what callers are not told. */
+export async function listPlanSettings(sql: Queryable): Promise<PlanSettings[]> {
+  const plans = await listPlans(sql);
+  const ceilings = await sql<{ name: string; ceiling: bigint | null }[]>`
+    select name, day_ceiling as ceiling
+    from plans`;
+  const ceilingOf = new Map(ceilings.map(({ name, ceiling }) => [name, ceiling]));
+  return plans.map((plan) => ({ ...plan, day_ceiling: ceilingOf.get(plan.name) ?? null }));
+}
+
 /** All plans, in the order in which they are offered. */
 export async function listPlans(sql: Queryable): Promise<ListedPlan[]> {
   return sql<ListedPlan[]>`
@@ -41,6 +57,8 @@ export interface PlanChanges {
   day?: number | null | undefined;
   /** Calls a UTC month; null = no limit. */
   month?: number | null | undefined;
+  /** The hidden ceiling, calls a UTC day; null = none. */
+  ceiling?: number | null | undefined;
   /** Calls a second that are sustained. */
   rps?: number | undefined;
   /** Calls that may come at once. */
@@ -60,7 +78,7 @@ const MOST_DAYS = 3_660;
  * Changes a plan, for new and for current holders, from their next call on. All or nothing: an impossible value or an
  * unknown house changes nothing. Plans are named in any case.
  */
-export async function setPlan(sql: Sql, name: string, changes: PlanChanges): Promise<Outcome<{ plan: ListedPlan }>> {
+export async function setPlan(sql: Sql, name: string, changes: PlanChanges): Promise<Outcome<{ plan: PlanSettings }>> {
   const problem = problemOf(changes);
   if (problem !== null) return { ok: false, reason: problem };
   return sql.begin(async (transaction) => {
@@ -80,16 +98,17 @@ export async function setPlan(sql: Sql, name: string, changes: PlanChanges): Pro
     }
     await savePlan(transaction, plan.name, { ...changes, rps, burst });
     await transaction`select pg_notify(${CALLERS_CHANNEL}, '')`;
-    const changed = (await listPlans(transaction)).find((known) => known.name === plan.name);
+    const changed = (await listPlanSettings(transaction)).find((known) => known.name === plan.name);
     if (changed === undefined) throw new Error(`the plan ${plan.name} was there and is gone`);
     return { ok: true, plan: changed };
   });
 }
 
-function problemOf({ houses, day, month, rps, burst, price, days }: PlanChanges): string | null {
+function problemOf({ houses, day, month, ceiling, rps, burst, price, days }: PlanChanges): string | null {
   return (
     whole("calls a day", day, MOST_CALLS) ??
     whole("calls a month", month, MOST_CALLS) ??
+    whole("calls a day as the ceiling", ceiling, MOST_CALLS) ??
     whole("calls a second", rps, MOST_PER_SECOND) ??
     whole("calls at once", burst, MOST_PER_SECOND) ??
     whole("days", days, MOST_DAYS) ??
@@ -115,12 +134,13 @@ async function unknownHouses(sql: Transaction, houses: PlanChanges["houses"]): P
 }
 
 async function savePlan(sql: Transaction, name: string, changes: PlanChanges & { rps: number; burst: number }) {
-  const { houses, day, month, rps, burst, price, days } = changes;
+  const { houses, day, month, ceiling, rps, burst, price, days } = changes;
   await sql`
     update plans
     set
       day_limit = case when ${day === undefined} then day_limit else ${day ?? null}::bigint end,
       month_limit = case when ${month === undefined} then month_limit else ${month ?? null}::bigint end,
+      day_ceiling = case when ${ceiling === undefined} then day_ceiling else ${ceiling ?? null}::bigint end,
       burst_per_second = ${rps},
       burst = ${burst},
       price_micros = coalesce(${price === undefined ? null : String(Math.round(price * 1e6))}::bigint, price_micros),

@@ -3,8 +3,10 @@ import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import { CALLERS_CHANNEL } from "./caller-store.ts";
 import { checkKey, hashKey, mintKey } from "./key.ts";
 
-/** Enough to rotate and to tell servers apart; quotas are per account, so more keys would not bring more calls. */
+/** Enough to tell servers apart; quotas are per account, so more keys would not bring more calls. */
 const ACTIVE_KEYS = 5;
+const MOST_DAYS = 3_660;
+const MOST_NAME = 100;
 const EMAIL = /^[^@\s]+@[^@\s]+$/;
 const EMAIL_LENGTH = 254;
 
@@ -45,13 +47,20 @@ export interface NewKey {
 }
 
 /**
- * Makes a key for an account. An account without a plan is given `plan` without end; one that has another plan is
- * refused, as is a sixth active key. Plans are named in any case.
+ * Makes a key for an account, which works until it is revoked or for `days`. An account without a plan is given `plan`
+ * without end; one that has another plan is refused, as is a sixth active key. Keys that were replaced do not count
+ * while they run out. Plans are named in any case.
  */
 export async function createKey(
   sql: Sql,
-  { email, plan, name = "default" }: { email: string; plan: string; name?: string },
+  { email, plan, name = "default", days = null }: { email: string; plan: string; name?: string; days?: number | null },
 ): Promise<Outcome<NewKey>> {
+  if (days !== null && !(Number.isInteger(days) && days >= 1 && days <= MOST_DAYS)) {
+    return { ok: false, reason: `expected days from 1 to ${MOST_DAYS}, got ${days}` };
+  }
+  if (name.length > MOST_NAME) {
+    return { ok: false, reason: `expected a name of at most ${MOST_NAME} characters, got ${name.length}` };
+  }
   return sql.begin(async (transaction) => {
     // the account's row is the lock: two commands at once cannot both make the fifth key
     const [account] = await transaction<{ id: bigint }[]>`
@@ -67,21 +76,33 @@ export async function createKey(
       from keys
       where account_id = ${account.id}
         and revoked_at is null
+        and replaced_by is null
         and (expires_at is null or expires_at > now())`;
     if (active >= ACTIVE_KEYS) {
       return { ok: false, reason: `${email} has ${active} active keys, the most there may be; revoke one first` };
     }
     const granted = await grantPlan(transaction, account.id, plan);
     if (!granted.ok) return granted;
-    const key = mintKey(randomBytes);
-    const [made] = await transaction<{ id: bigint }[]>`
-      insert into keys (account_id, name, sha256, last4)
-      values (${account.id}, ${name}, ${hashKey(key)}, ${key.slice(-4)})
-      returning id`;
-    if (made === undefined) throw new Error("expected the new key's id, got nothing");
+    const made = await saveKey(transaction, { account: account.id, name, days });
     await announce(transaction);
-    return { ok: true, id: made.id, key, plan: granted.plan };
+    return { ok: true, ...made, plan: granted.plan };
   });
+}
+
+/** Mints a key and stores what may be stored of it. */
+export async function saveKey(
+  sql: Transaction,
+  { account, name, days }: { account: bigint; name: string; days: number | null },
+): Promise<{ id: bigint; key: string }> {
+  const key = mintKey(randomBytes);
+  const [made] = await sql<{ id: bigint }[]>`
+    insert into keys (account_id, name, sha256, last4, expires_at)
+    values (
+      ${account}, ${name}, ${hashKey(key)}, ${key.slice(-4)}, now() + ${days}::integer * interval '1 day'
+    )
+    returning id`;
+  if (made === undefined) throw new Error("expected the new key's id, got nothing");
+  return { id: made.id, key };
 }
 
 async function grantPlan(sql: Transaction, account: bigint, wanted: string): Promise<Outcome<{ plan: string }>> {
@@ -123,6 +144,8 @@ export interface ListedKey {
   created_at: string;
   last_used_at: string | null;
   expires_at: string | null;
+  /** The id of the key that replaced it, where it was rotated. */
+  replaced_by: bigint | null;
 }
 
 /** All keys, or those of one account, oldest first. */
@@ -150,7 +173,8 @@ export async function listKeys(sql: Queryable, email: string | null = null): Pro
       ) as plan,
       utc_text(k.created_at) as created_at,
       utc_text(k.last_used_at) as last_used_at,
-      utc_text(k.expires_at) as expires_at
+      utc_text(k.expires_at) as expires_at,
+      k.replaced_by
     from keys k
     join accounts a on a.id = k.account_id
     where ${email}::text is null
@@ -164,34 +188,41 @@ export async function listKeys(sql: Queryable, email: string | null = null): Pro
  */
 export async function revokeKey(sql: Sql, which: string): Promise<Outcome<{ id: bigint; last4: string }>> {
   return sql.begin(async (transaction) => {
-    const found = await transaction<{ id: bigint; last4: string; account: string }[]>`
-      select k.id, k.last4, a.email as account
-      from keys k
-      join accounts a on a.id = k.account_id
-      where k.sha256 = ${checkKey(which) ? hashKey(which) : null}
-        or k.id = ${/^\d{1,18}$/.test(which) ? which : null}
-        or k.last4 = ${which}
-      order by k.id
-      for no key update of k`;
-    const [key, ...others] = found;
-    if (key === undefined) {
-      const shown = checkKey(which) ? "with this text" : JSON.stringify(which);
-      return { ok: false, reason: `there is no key ${shown}; \`roundhouse key list\` shows the ids of all` };
-    }
-    if (others.length > 0) {
-      const named = found.map(({ id, account, last4 }) => `${id} of ${account} (…${last4})`).join(", ");
-      return {
-        ok: false,
-        reason: `${which} fits ${found.length} keys: ${named}; give the id, as 0${key.id} for the first`,
-      };
-    }
+    const found = await takeKey(transaction, which);
+    if (!found.ok) return found;
     await transaction`
       update keys
       set revoked_at = coalesce(revoked_at, now())
-      where id = ${key.id}`;
+      where id = ${found.id}`;
     await announce(transaction);
-    return { ok: true, id: key.id, last4: key.last4 };
+    return found;
   });
+}
+
+/** Finds the one key that `which` means, and locks it. */
+export async function takeKey(sql: Transaction, which: string): Promise<Outcome<{ id: bigint; last4: string }>> {
+  const found = await sql<{ id: bigint; last4: string; account: string }[]>`
+    select k.id, k.last4, a.email as account
+    from keys k
+    join accounts a on a.id = k.account_id
+    where k.sha256 = ${checkKey(which) ? hashKey(which) : null}
+      or k.id = ${/^\d{1,18}$/.test(which) ? which : null}
+      or k.last4 = ${which}
+    order by k.id
+    for no key update of k`;
+  const [key, ...others] = found;
+  if (key === undefined) {
+    const shown = checkKey(which) ? "with this text" : JSON.stringify(which);
+    return { ok: false, reason: `there is no key ${shown}; \`roundhouse key list\` shows the ids of all` };
+  }
+  if (others.length > 0) {
+    const named = found.map(({ id, account, last4 }) => `${id} of ${account} (…${last4})`).join(", ");
+    return {
+      ok: false,
+      reason: `${which} fits ${found.length} keys: ${named}; give the id, as 0${key.id} for the first`,
+    };
+  }
+  return { ok: true, id: key.id, last4: key.last4 };
 }
 
 /** Remembers that keys were used, to the minute and only forward; meant to be called once a minute, not per call. */
@@ -210,6 +241,6 @@ export async function touchKeys(sql: Queryable, ids: readonly bigint[]): Promise
 }
 
 /** Makes every API process ask again for what it knows of callers, so that a change holds from the next call on. */
-async function announce(sql: Transaction): Promise<void> {
+export async function announce(sql: Transaction): Promise<void> {
   await sql`select pg_notify(${CALLERS_CHANNEL}, '')`;
 }

@@ -34,7 +34,8 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
   const sql = connect(databaseUrl, { name: "api", pooled: settings.DATABASE_DIRECT_URL !== undefined });
   life.onStop("the connections to the database", () => sql.end({ timeout: 2 }));
   const checks = readinessChecks({ sql, directUrl, redisUrl: settings.REDIS_URL, workers: null });
-  const api = await startApi({ sql, directUrl, settings, log, version: VERSION, checks });
+  const { REDIS_URL: redisUrl } = settings;
+  const api = await startApi({ sql, directUrl, redisUrl, settings, log, version: VERSION, checks });
   life.ending.addEventListener("abort", () => api.draining());
   life.onStop("the API", () => api.close());
   return api.url;

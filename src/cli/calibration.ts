@@ -1,11 +1,16 @@
 import { Command, InvalidArgumentError } from "commander";
 import { UsageError } from "../errors.ts";
-import { listCalibrations, type CalibrationRow } from "../forecasts/calibration-store.ts";
-import { figuresOf } from "../forecasts/figures.ts";
-import { EXPERTS } from "../forecasts/parameters.ts";
-import { sumsFromJson } from "../forecasts/sums.ts";
-import { examples, wholeNumber } from "./arguments.ts";
-import { paint, print, printJson, printTable, shortTime } from "./output.ts";
+import { findCalibration, listCalibrations } from "../forecasts/calibration-store.ts";
+import { compareCalibrations } from "../forecasts/compare.ts";
+import { promoteCalibration } from "../forecasts/promote.ts";
+import { examples, someText, wholeNumber } from "./arguments.ts";
+import { announce } from "./calibrate.ts";
+import { showComparison, showDetail, showList } from "./calibration-text.ts";
+import { comparisonOf, detailOf, summaryOf } from "./calibration-view.ts";
+import { listenForInterruption } from "./interruption.ts";
+import { operator } from "./operator.ts";
+import { print, printJson } from "./output.ts";
+import { runProgress } from "./run-progress.ts";
 import { withDatabase } from "./session.ts";
 import { findTableByName } from "./table-name.ts";
 
@@ -18,7 +23,7 @@ export function calibrationCommand(): Command {
   );
   command
     .command("list")
-    .description("calibrations, newest first, and whether each replay met the live state")
+    .description("calibrations, newest first: rolling ones, runs by hand and promotions")
     .option("--table <house/game/market>", "one table instead of all")
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), SHOWN)
     .option("--json", "print a JSON array", false)
@@ -32,18 +37,35 @@ export function calibrationCommand(): Command {
     );
   command
     .command("show")
-    .description("one calibration: the weights of its experts, its losses, and its reliability so far")
+    .description("one calibration: weights, losses, windows, waits, and its reliability as a plot")
     .argument("<id>", "its id, as `calibration list` shows it", calibrationId)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples("calibration show 12", "calibration show 12 --json"))
     .action((id: string, { json }: { json: boolean }) =>
       withDatabase(async ({ sql }) => {
-        const [row] = await listCalibrations(sql, { id, limit: 1 });
-        if (row === undefined) throw new UsageError(`there is no calibration ${id}; \`calibration list\` shows them`);
+        const row = await findCalibration(sql, id);
+        if (row === null) throw new UsageError(`there is no calibration ${id}; \`calibration list\` shows them`);
         const detail = detailOf(row);
         await (json ? printJson(detail) : showDetail(detail));
       }),
     );
+  command
+    .command("compare")
+    .description("two calibrations of a table side by side, and their paired difference on the rounds both cover")
+    .argument("<a>", "the id of one", calibrationId)
+    .argument("<b>", "the id of the other", calibrationId)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples("calibration compare 12 15", "calibration compare 12 15 --json"))
+    .action(compare);
+  command
+    .command("promote")
+    .description("make a calibration the live state of its table, rolled forward to the newest round")
+    .argument("<id>", "its id, as `calibration list` shows it", calibrationId)
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--by <name>", "who decides it; the user of this machine without it", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('calibration promote 12 --reason "the edge changed in March"'))
+    .action(promote);
   return command;
 }
 
@@ -52,102 +74,50 @@ function calibrationId(text: string): string {
   throw new InvalidArgumentError("expected a number.");
 }
 
-type Summary = ReturnType<typeof summaryOf>;
-
-function summaryOf(row: CalibrationRow) {
-  const { log_loss, baseline_log_loss, skill, brier } = figuresOf("next_color", sumsFromJson(row.sums));
-  return {
-    id: row.id,
-    table: row.table,
-    model: row.model,
-    version: row.version,
-    kind: row.kind,
-    rounds: row.rounds,
-    created_at: row.createdAt,
-    state_hash: row.stateHash,
-    live_state_hash: row.liveStateHash,
-    /** Null where the replay only left a place to go on from. */
-    met_live_state: row.liveStateHash === null ? null : row.liveStateHash === row.stateHash,
-    log_loss,
-    baseline_log_loss,
-    skill,
-    brier,
-  };
-}
-
-function detailOf(row: CalibrationRow) {
-  const { baseline_brier, sample_size, reliability } = figuresOf("next_color", sumsFromJson(row.sums));
-  return {
-    ...summaryOf(row),
-    from_seq: row.fromSeq,
-    to_seq: row.toSeq,
-    sample_size,
-    baseline_brier,
-    // jsonb keeps its keys in an order of its own
-    weights: Object.fromEntries(EXPERTS.map((expert) => [expert, row.weights[expert] ?? 0])),
-    reliability,
-  };
-}
-
-async function showList(rows: Summary[]): Promise<void> {
-  await printTable(
-    ["id", "table", "version", "kind", "rounds", "made", "log loss", "skill", "live state"],
-    rows.map((row) => [
-      row.id,
-      row.table,
-      `${row.model} ${row.version}`,
-      row.kind,
-      row.rounds,
-      shortTime(row.created_at),
-      decimals(row.log_loss),
-      percent(row.skill),
-      metText(row),
-    ]),
+async function compare(a: string, b: string, { json }: { json: boolean }): Promise<void> {
+  await withDatabase(
+    async ({ sql }) => {
+      const interruption = listenForInterruption("interrupted");
+      const progress = runProgress("replaying");
+      try {
+        const found = await compareCalibrations(sql, [a, b], { signal: interruption.signal, progress: progress.show });
+        progress.end();
+        const comparison = comparisonOf(found);
+        await (json ? printJson(comparison) : showComparison(comparison));
+      } finally {
+        progress.end();
+        interruption.end();
+      }
+    },
+    { patient: true },
   );
 }
 
-async function showDetail(detail: ReturnType<typeof detailOf>): Promise<void> {
-  const { log_loss, baseline_log_loss, skill, brier, baseline_brier, weights, reliability } = detail;
-  await print(
-    `calibration ${detail.id}: ${detail.table}, ${detail.model} version ${detail.version}, ${detail.kind}, made ${shortTime(detail.created_at)}\n` +
-      `${detail.rounds} rounds, of which seq ${detail.from_seq} to ${detail.to_seq} were replayed; live state ${metText(detail)}\n` +
-      `state ${detail.state_hash}\n\n` +
-      `a backtest of ${detail.sample_size} rounds: how well the model fits them, no accuracy of issued forecasts`,
+async function promote(id: string, given: { reason: string; by?: string; json: boolean }): Promise<void> {
+  await withDatabase(
+    async ({ sql, settings }) => {
+      const interruption = listenForInterruption("interrupted before anything was switched");
+      const progress = runProgress("rolling forward");
+      try {
+        const decision = { by: given.by ?? operator(), reason: given.reason };
+        const promoted = await promoteCalibration(sql, id, decision, {
+          signal: interruption.signal,
+          progress: progress.show,
+        });
+        progress.end();
+        await announce(sql, settings.LOG_LEVEL);
+        const { calibration_id, table, model, version, to_seq, state_hash } = promoted;
+        await (given.json
+          ? printJson(promoted)
+          : print(
+              `calibration ${calibration_id} is live on ${table}: ${model} version ${version}, up to seq ${to_seq}\n` +
+                `state ${state_hash}; made from calibration ${promoted.promoted_from}, which stays`,
+            ));
+      } finally {
+        progress.end();
+        interruption.end();
+      }
+    },
+    { patient: true },
   );
-  await printTable(
-    ["", "model", "baseline"],
-    [
-      ["log loss", decimals(log_loss), decimals(baseline_log_loss)],
-      ["Brier score", decimals(brier), decimals(baseline_brier)],
-      ["skill", percent(skill), null],
-    ],
-  );
-  await print("");
-  await printTable(
-    ["expert", "weight"],
-    Object.entries(weights).map(([expert, weight]) => [expert, weight.toFixed(6)]),
-  );
-  await print("");
-  await printTable(
-    ["said", "times", "mean", "came true"],
-    reliability.map(({ p_from, p_to, n, mean_p, hits }) => [
-      `${p_from.toFixed(1)} to ${p_to.toFixed(1)}`,
-      n,
-      mean_p.toFixed(4),
-      n === 0 ? null : (hits / n).toFixed(4),
-    ]),
-  );
-}
-
-function metText({ met_live_state }: { met_live_state: boolean | null }): string {
-  if (met_live_state === null) return "not reached yet";
-  return met_live_state ? paint.green("met") : paint.red("different");
-}
-
-function decimals(value: number | null): string | null {
-  return value === null ? null : value.toFixed(6);
-}
-
-function percent(value: number | null): string | null {
-  return value === null ? null : `${(value * 100).toFixed(3)} %`;
 }

@@ -24,7 +24,7 @@ const ROUND_COLUMNS = [
   "history_hash",
 ] as const satisfies (keyof ExportedRound)[];
 
-const FORECAST_COLUMNS = [
+export const FORECAST_COLUMNS = [
   "seq",
   "forecast_id",
   "table",
@@ -125,6 +125,6 @@ async function exportTable<Column extends string>(
 }
 
 /** A field of CSV as RFC 4180 has it. */
-function quoted(field: string): string {
+export function quoted(field: string): string {
   return /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 }

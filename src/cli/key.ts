@@ -1,10 +1,11 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
+import { type Overlap, OVERLAPS, rotateKey } from "../callers/rotation-store.ts";
 import { createKey, type ListedKey, listKeys, revokeKey } from "../callers/store.ts";
-import { examples, someText } from "./arguments.ts";
+import { examples, someText, wholeNumber } from "./arguments.ts";
 import { paint, print, printJson, printTable, say, shortTime } from "./output.ts";
 import { withDatabase } from "./session.ts";
 
-/** `roundhouse key …`: making, listing and revoking API keys. */
+/** `roundhouse key …`: making, listing, rotating and revoking API keys. */
 export function keyCommand(): Command {
   const command = new Command("key").description("API keys");
   command
@@ -13,12 +14,13 @@ export function keyCommand(): Command {
     .requiredOption("--account <email>", "whose key it is")
     .requiredOption("--plan <name>", "the plan it is for")
     .option("--name <text>", "what the account calls it", someText, "default")
+    .option("--days <days>", "how long it works; without end where not given", wholeNumber(1))
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("key create --account ann@example.com --plan Pro"))
-    .action((options: { account: string; plan: string; name: string; json: boolean }) =>
+    .action((options: { account: string; plan: string; name: string; days?: number; json: boolean }) =>
       withDatabase(async ({ sql }) => {
-        const { account, plan, name, json } = options;
-        const outcome = await createKey(sql, { email: account, plan, name });
+        const { account, plan, name, days = null, json } = options;
+        const outcome = await createKey(sql, { email: account, plan, name, days });
         if (!outcome.ok) throw new Error(outcome.reason);
         const { id, key } = outcome;
         if (json) return printJson({ id, key, account, plan: outcome.plan, name });
@@ -36,6 +38,26 @@ export function keyCommand(): Command {
       withDatabase(async ({ sql }) => {
         const keys = await listKeys(sql, account ?? null);
         return json ? printJson(keys) : showKeys(keys);
+      }),
+    );
+  command
+    .command("rotate")
+    .description("replace a key by a new one and print that, once; the old one works on for the overlap")
+    .argument("<key>", "its id, its last four characters, or the key itself")
+    .addOption(
+      new Option("--overlap <time>", "how long the old one still works").choices(Object.keys(OVERLAPS)).default("24h"),
+    )
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples("key rotate 42", "key rotate x9Qz --overlap 7d"))
+    .action((which: string, { overlap, json }: { overlap: Overlap; json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const outcome = await rotateKey(sql, which, overlap);
+        if (!outcome.ok) throw new Error(outcome.reason);
+        const { id, key, account, name, replaced } = outcome;
+        if (json) return printJson({ id, key, account, name, replaced });
+        await print(key);
+        say(`key ${id} of ${account} replaces key ${replaced.id} (…${replaced.last4}): it is not shown again`);
+        say(`key ${replaced.id} ${overlap === "0" ? "has ended" : `works until ${shortTime(replaced.expires_at)}`}`);
       }),
     );
   command
@@ -57,7 +79,7 @@ export function keyCommand(): Command {
 
 async function showKeys(keys: ListedKey[]): Promise<void> {
   await printTable(
-    ["id", "account", "name", "key", "state", "plan", "made at", "last used at", "expires at"],
+    ["id", "account", "name", "key", "state", "plan", "made at", "last used at", "expires at", "replaced by"],
     keys.map((key) => [
       key.id,
       key.account,
@@ -68,6 +90,7 @@ async function showKeys(keys: ListedKey[]): Promise<void> {
       shortTime(key.created_at),
       shortTime(key.last_used_at),
       shortTime(key.expires_at),
+      key.replaced_by,
     ]),
   );
 }

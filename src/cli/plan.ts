@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from "commander";
-import { type ListedPlan, listPlans, type PlanChanges, setPlan } from "../callers/plan-store.ts";
+import { listPlanSettings, type PlanChanges, type PlanSettings, setPlan } from "../callers/plan-store.ts";
 import { UsageError } from "../errors.ts";
 import { commaList, examples, wholeNumber } from "./arguments.ts";
 import { printJson, printTable } from "./output.ts";
@@ -15,7 +15,7 @@ export function planCommand(): Command {
     .addHelpText("after", examples("plan list"))
     .action(({ json }: { json: boolean }) =>
       withDatabase(async ({ sql }) => {
-        const plans = await listPlans(sql);
+        const plans = await listPlanSettings(sql);
         return json ? printJson(plans) : showPlans(plans);
       }),
     );
@@ -26,6 +26,11 @@ export function planCommand(): Command {
     .option("--houses <ids>", "the houses it includes, with a comma between, or all", housesOrAll)
     .option("--day <calls>", "calls a UTC day, or none for no limit", numberOrNone)
     .option("--month <calls>", "calls a UTC month, or none for no limit", numberOrNone)
+    .option(
+      "--ceiling <calls>",
+      "calls a UTC day that protect the service where there is no limit; callers are not told",
+      numberOrNone,
+    )
     .option("--rps <calls>", "calls a second that are sustained", wholeNumber(1))
     .option("--burst <calls>", "calls that may come at once", wholeNumber(1))
     .option("--price <usd>", "price in USD", price)
@@ -40,8 +45,9 @@ export function planCommand(): Command {
         if (Object.keys(changes).length === 0) {
           throw new UsageError("expected at least one thing to change; `roundhouse plan set --help` lists them");
         }
-        const { day, month } = changes;
-        const outcome = await setPlan(sql, name, { ...changes, day: limitOf(day), month: limitOf(month) });
+        const { day, month, ceiling } = changes;
+        const limits = { day: limitOf(day), month: limitOf(month), ceiling: limitOf(ceiling) };
+        const outcome = await setPlan(sql, name, { ...changes, ...limits });
         if (!outcome.ok) throw new Error(outcome.reason);
         return json ? printJson(outcome.plan) : showPlans([outcome.plan]);
       }),
@@ -49,9 +55,10 @@ export function planCommand(): Command {
   return command;
 }
 
-interface GivenChanges extends Omit<PlanChanges, "day" | "month"> {
+interface GivenChanges extends Omit<PlanChanges, "day" | "month" | "ceiling"> {
   day?: number | "none";
   month?: number | "none";
+  ceiling?: number | "none";
   json: boolean;
 }
 
@@ -60,14 +67,15 @@ function limitOf(given: number | "none" | undefined): number | null | undefined 
   return given === "none" ? null : given;
 }
 
-async function showPlans(plans: ListedPlan[]): Promise<void> {
+async function showPlans(plans: PlanSettings[]): Promise<void> {
   await printTable(
-    ["plan", "houses", "calls a day", "calls a month", "a second", "at once", "USD", "days"],
+    ["plan", "houses", "calls a day", "calls a month", "ceiling a day", "a second", "at once", "USD", "days"],
     plans.map((plan) => [
       plan.name,
       plan.houses?.join(", ") ?? "all",
       plan.day_limit ?? "no limit",
       plan.month_limit ?? "no limit",
+      plan.day_ceiling ?? "none",
       plan.burst_per_second,
       plan.burst,
       plan.price,

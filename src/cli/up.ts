@@ -80,7 +80,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   life.ending.throwIfAborted();
 
   const checks = readinessChecks({ sql: apiSql, directUrl, redisUrl, workers });
-  const api = await startApi({ sql: apiSql, directUrl, settings, log: quiet(log), version: VERSION, checks });
+  const api = await startApi({ sql: apiSql, directUrl, redisUrl, settings, log: quiet(log), version: VERSION, checks });
   life.ending.addEventListener("abort", () => api.draining());
   life.onStop("the API", () => api.close());
   life.ending.throwIfAborted();

@@ -49,6 +49,13 @@ const NAMES = {
   score: "score of the forecast",
   accuracy: "accuracy row",
   published_accuracy: "published accuracy of",
+  references: "sums of the references beside the accuracy row",
+  published_references: "published sums of the references of",
+  reference_mark: "memory of the references of",
   root: "root of the hour",
+  calibration: "calibration",
+  reading: "memory of the reading of",
+  published_reading: "published reading of",
+  audit: "audit row",
   table: "table",
 } as const;

@@ -1,12 +1,16 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import type { ScoreStatus } from "./judge.ts";
 import type { MarkedSpan, TouchedHour } from "./score-store.ts";
+import { referenceSumsFromJson, type ReferenceSums, type ReferenceSumsJson } from "./reference-sums.ts";
 import { sumsFromJson, type Sums, type SumsJson } from "./sums.ts";
 
-/** One forecast of an hour and what became of it; `status` is null while it waits for its round. */
+/** One forecast of an hour and what became of it; `status` is null while it waits for its rounds. */
 export interface HourForecast {
   seq: bigint;
+  feature: string;
   hash: string;
+  cutoffSeq: bigint;
+  horizon: number;
   pPpm: number[];
   basePpm: number[];
   status: ScoreStatus | null;
@@ -14,16 +18,19 @@ export interface HourForecast {
 }
 
 /**
- * Every forecast issued in an hour with its newest score, in the order of the chain; with `asOf` the newest score that
- * was made before that time. Shared by the job that sums hours and by whoever checks them: both see the same facts.
+ * Every forecast of these features issued in an hour with its newest score, in the order of the chain; with `asOf` the
+ * newest score that was made before that time. Shared by the job that sums hours and by whoever checks them: both see
+ * the same facts.
  */
 export async function listHourForecasts(
   sql: Queryable,
-  hour: TouchedHour,
+  hour: Omit<TouchedHour, "feature"> & { features: readonly string[] },
   asOf: string | null = null,
 ): Promise<HourForecast[]> {
   return sql<HourForecast[]>`
-    select f.seq, f.hash, f.p_ppm as "pPpm", f.base_ppm as "basePpm", s.status, s.outcome
+    select
+      f.seq, f.feature, f.hash, f.cutoff_seq as "cutoffSeq", f.horizon, f.p_ppm as "pPpm", f.base_ppm as "basePpm",
+      s.status, s.outcome
     from forecasts f
     left join lateral (
       select status, outcome
@@ -36,7 +43,7 @@ export async function listHourForecasts(
     ) s on true
     where f.table_id = ${hour.tableId}
       and f.model = ${hour.model}
-      and f.feature = ${hour.feature}
+      and f.feature = any(${[...hour.features]}::text[])
       and f.issue_hour = ${hour.hour}
     order by f.seq`;
 }
@@ -47,7 +54,7 @@ export interface ReceivedRound {
   issued: boolean;
 }
 
-/** The on-time rounds received in an hour that were taken in after the table's first forecast, in seq order. */
+/** The on-time rounds received in an hour while a model was live, after the table's first forecast, in seq order. */
 export async function listReceivedRounds(sql: Queryable, hour: TouchedHour): Promise<ReceivedRound[]> {
   return sql<ReceivedRound[]>`
     with received as (
@@ -60,6 +67,7 @@ export async function listReceivedRounds(sql: Queryable, hour: TouchedHour): Pro
         and r.received_at >= ${hour.hour}::timestamptz
         and r.received_at < ${hour.hour}::timestamptz + interval '1 hour'
         and r.seq > t.first_forecast_after_seq
+        and live_model(t.id, r.seq) = ${hour.model}
     )
     select
       received.seq,
@@ -84,21 +92,21 @@ export async function listReceivedRounds(sql: Queryable, hour: TouchedHour): Pro
     order by received.seq`;
 }
 
-/** The UTC hours in which the on-time rounds of spans were received. */
+/** The UTC hours in which the on-time rounds of spans were received, and the model that was live for them. */
 export async function listReceivedHours(
   tx: Transaction,
   spans: readonly MarkedSpan[],
-): Promise<{ tableId: number; hour: string }[]> {
+): Promise<{ tableId: number; model: string; hour: string }[]> {
   const rows = spans.map(({ tableId, afterSeq, upToSeq }) => ({
     table_id: tableId,
     after_seq: String(afterSeq),
     up_to_seq: String(upToSeq),
   }));
-  return tx<{ tableId: number; hour: string }[]>`
-    select span.table_id as "tableId", utc_text(r.hour) as hour
+  return tx<{ tableId: number; model: string; hour: string }[]>`
+    select span.table_id as "tableId", r.model, utc_text(r.hour) as hour
     from jsonb_to_recordset(${tx.json(rows)}) as span (table_id integer, after_seq bigint, up_to_seq bigint)
     cross join lateral (
-      select distinct date_trunc('hour', received_at, 'UTC') as hour
+      select distinct live_model(table_id, seq) as model, date_trunc('hour', received_at, 'UTC') as hour
       from rounds
       where table_id = span.table_id
         and seq > span.after_seq
@@ -122,11 +130,16 @@ export async function listHoursToClose(tx: Transaction, tableIds: readonly numbe
  * Keeps the sums of an hour. A row that is final (its hour is over and nothing is pending) is never overwritten: what
  * changes later, such as a void, is appended with the next rev. Nothing is written where nothing is new.
  */
-export async function saveHour(tx: Transaction, hour: TouchedHour, sums: SumsJson): Promise<void> {
+export async function saveHour(
+  tx: Transaction,
+  hour: TouchedHour,
+  sums: SumsJson,
+  references: ReferenceSumsJson,
+): Promise<void> {
   const isPending = sums.counts.pending !== "0";
   await tx`
     with newest as (
-      select rev, final, sums, updated_at
+      select rev, final, sums, reference_sums, updated_at
       from accuracy_hours
       where table_id = ${hour.tableId}
         and model = ${hour.model}
@@ -140,19 +153,21 @@ export async function saveHour(tx: Transaction, hour: TouchedHour, sums: SumsJso
       from (select clock_timestamp() as at) clock
     ),
     saved as (
-      insert into accuracy_hours (table_id, model, feature, hour, rev, final, sums, updated_at)
+      insert into accuracy_hours (table_id, model, feature, hour, rev, final, sums, reference_sums, updated_at)
       select
         ${hour.tableId}, ${hour.model}, ${hour.feature}, ${hour.hour}, coalesce(newest.rev + newest.final::integer, 1),
-        now.over and ${!isPending}, ${tx.json(sums)}, now.at
+        now.over and ${!isPending}, ${tx.json(sums)}, ${tx.json(references)}, now.at
       from now
       left join newest on true
       where newest.sums is null
         or newest.sums <> ${tx.json(sums)}
+        or newest.reference_sums <> ${tx.json(references)}
         or (now.over and not newest.final and newest.updated_at < ${hour.hour}::timestamptz + interval '1 hour')
       on conflict (table_id, model, feature, hour, rev) do update
       set
         final = excluded.final,
         sums = excluded.sums,
+        reference_sums = excluded.reference_sums,
         updated_at = excluded.updated_at
       returning hour, updated_at
     )
@@ -245,11 +260,12 @@ export interface HourSums {
   /** As every time is written, so that the order of the texts is the order of the hours. */
   hour: string;
   sums: Sums;
+  references: ReferenceSums;
   updatedAt: string;
 }
 
-/** Reading the sums of so many hours takes some 50 ms, in which nothing else is done in this process. */
-const HOURS_PER_READ = 200;
+/** Reading the sums of so many hours takes some 20 ms, in which nothing else is done in this process. */
+const HOURS_PER_READ = 1000;
 
 /** The newest sums of each hour of a span, oldest first, some hours at a time. */
 export async function* readHourSums(
@@ -258,10 +274,11 @@ export async function* readHourSums(
 ): AsyncGenerator<HourSums[]> {
   let from = span.start;
   for (;;) {
-    const rows = await sql<(Omit<HourSums, "sums"> & { sums: unknown; next: string })[]>`
+    const rows = await sql<(Record<"hour" | "updatedAt" | "next", string> & { sums: unknown; references: unknown })[]>`
       select distinct on (h.hour)
         utc_text(h.hour) as hour,
         h.sums,
+        h.reference_sums as "references",
         utc_text(h.updated_at) as "updatedAt",
         utc_text(h.hour + interval '1 hour') as next
       from accuracy_hours h
@@ -272,7 +289,12 @@ export async function* readHourSums(
         and h.hour < ${span.end}
       order by h.hour, h.rev desc
       limit ${HOURS_PER_READ}`;
-    yield rows.map(({ hour, sums, updatedAt }) => ({ hour, sums: sumsFromJson(sums), updatedAt }));
+    yield rows.map(({ hour, sums, references, updatedAt }) => ({
+      hour,
+      sums: sumsFromJson(sums),
+      references: referenceSumsFromJson(references),
+      updatedAt,
+    }));
     const last = rows.at(-1);
     if (last === undefined || rows.length < HOURS_PER_READ) return;
     from = last.next;
@@ -297,17 +319,26 @@ export async function readCoverage(sql: Queryable): Promise<Map<string, number>>
 }
 
 /** Shows the sums of a period to callers. */
-export async function publishPeriod(tx: Transaction, span: DuePeriod, sums: SumsJson): Promise<void> {
+export async function publishPeriod(
+  tx: Transaction,
+  span: DuePeriod,
+  sums: SumsJson,
+  references: ReferenceSumsJson,
+): Promise<void> {
   await tx`
-    insert into published_accuracy (table_id, model, feature, period, period_start, period_end, sums)
+    insert into published_accuracy (
+      table_id, model, feature, period, period_start, period_end, sums, reference_sums
+    )
     values (
-      ${span.tableId}, ${span.model}, ${span.feature}, ${span.period}, ${span.start}, ${span.end}, ${tx.json(sums)}
+      ${span.tableId}, ${span.model}, ${span.feature}, ${span.period}, ${span.start}, ${span.end}, ${tx.json(sums)},
+      ${tx.json(references)}
     )
     on conflict (table_id, model, feature, period) do update
     set
       period_start = excluded.period_start,
       period_end = excluded.period_end,
       sums = excluded.sums,
+      reference_sums = excluded.reference_sums,
       updated_at = clock_timestamp()`;
 }
 

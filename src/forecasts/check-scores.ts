@@ -1,9 +1,10 @@
 import type { Wrong } from "./check-round.ts";
-import { judgeNextColor, type Judgement } from "./judge.ts";
+import { endOfWindow, type Ending } from "./check-window.ts";
+import { judgeNextColor, outcomeOf, type Judgement } from "./judge.ts";
 import type { Band } from "./table-model.ts";
 import type { StoredForecast, StoredScore } from "./verify-store.ts";
 
-/** What was expected and found where the scores of a forecast are not what its round gives; null where they are. */
+/** What was expected and found where the scores of a forecast are not what its rounds give; null where they are. */
 export function checkScores(
   forecast: StoredForecast,
   scores: readonly StoredScore[],
@@ -14,33 +15,47 @@ export function checkScores(
     return forecast.open ? null : { expected: "a score, since the forecast is not open", found: "none" };
   }
   if (forecast.open) return { expected: "no score, since the forecast is open", found: newest.status };
-  const { target } = forecast;
-  if (target === null) return { expected: "no score, since no round follows the cutoff", found: newest.status };
-  const judge = (targetConflicts: boolean) =>
-    judgeNextColor(
-      {
-        pPpm: forecast.pPpm,
-        basePpm: forecast.basePpm,
-        issuedAtMicros: forecast.issuedAtMicros,
-        targetRequestedAtMicros: target.requestedAtMicros === null ? null : BigInt(target.requestedAtMicros),
-        expectedRoundId: forecast.targetRoundId,
-        targetRoundId: target.roundId,
-        targetColor: target.color,
-        targetAfterGap: target.afterGap,
-        targetConflicts,
-      },
-      bands,
-    );
   for (const [index, score] of scores.entries()) {
-    // whoever scores applies the conflicts that are known; any score but the newest was made before one was
-    const isNewest = index === scores.length - 1;
-    const wrong = checkRow(forecast, score, index + 1) ?? compare(score, judge(isNewest && target.conflictsApplied));
+    const place = { index, isNewest: index === scores.length - 1 };
+    const ending =
+      forecast.span === null ? endOfNextColor(forecast, bands, place) : endOfWindow(forecast, score, place);
+    if ("found" in ending) return ending;
+    const wrong = checkRow(forecast, score, index + 1, ending) ?? compare(score, ending.judgement);
     if (wrong !== null) return wrong;
   }
   return null;
 }
 
-function checkRow(forecast: StoredForecast, score: StoredScore, rev: number): Wrong | null {
+function endOfNextColor(
+  { target, ...forecast }: StoredForecast,
+  bands: readonly Band[],
+  { isNewest }: { isNewest: boolean },
+): Ending | Wrong {
+  if (target === null) return { expected: "no score, since no round follows the cutoff", found: "a score" };
+  const judgement = judgeNextColor(
+    {
+      pPpm: forecast.pPpm,
+      basePpm: forecast.basePpm,
+      issuedAtMicros: forecast.issuedAtMicros,
+      targetRequestedAtMicros: target.requestedAtMicros === null ? null : BigInt(target.requestedAtMicros),
+      expectedRoundId: forecast.targetRoundId,
+      targetRoundId: target.roundId,
+      targetColor: target.color,
+      targetAfterGap: target.afterGap,
+      // whoever scores applies the conflicts that are known; any score but the newest was made before one was
+      targetConflicts: isNewest && target.conflictsApplied,
+    },
+    bands,
+  );
+  return { judgement, settledSeq: target.seq, requestedAt: target.requestedAt };
+}
+
+function checkRow(
+  forecast: StoredForecast,
+  score: StoredScore,
+  rev: number,
+  { settledSeq, requestedAt }: Ending,
+): Wrong | null {
   return firstDifference(
     {
       rev,
@@ -48,8 +63,8 @@ function checkRow(forecast: StoredForecast, score: StoredScore, rev: number): Wr
       feature: forecast.feature,
       issued_at: forecast.issuedAt,
       issue_hour: "the hour of issued_at",
-      target_seq: forecast.target?.seq,
-      target_requested_at: forecast.target?.requestedAt,
+      settled_seq: settledSeq,
+      target_requested_at: requestedAt,
     },
     {
       rev: score.rev,
@@ -57,7 +72,7 @@ function checkRow(forecast: StoredForecast, score: StoredScore, rev: number): Wr
       feature: score.feature,
       issued_at: score.issuedAt,
       issue_hour: score.hourMatches ? "the hour of issued_at" : "another",
-      target_seq: score.targetSeq,
+      settled_seq: score.settledSeq,
       target_requested_at: score.targetRequestedAt,
     },
   );
@@ -67,7 +82,7 @@ function compare(score: StoredScore, { status, score: figures }: Judgement): Wro
   return firstDifference(
     {
       status,
-      outcome: figures?.outcome,
+      outcome: figures === null ? null : outcomeOf(figures),
       hit: figures?.hit,
       p: figures?.pPpm,
       base_p: figures?.basePpm,

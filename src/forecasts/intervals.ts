@@ -1,5 +1,5 @@
 /** Quantile of the standard normal distribution at 0.975, to all digits of a double; approximations give 1.957. */
-const Z_95 = 1.959963984540054;
+export const Z_95 = 1.959963984540054;
 
 /**
  * Wilson's 95 % interval for a share, null for a sample of nothing.

@@ -1,5 +1,6 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import type { IssuedForecast } from "./chain.ts";
+import type { PublishedForecast } from "./published-forecast.ts";
 import type { Band } from "./table-model.ts";
 
 /** A table that issue-forecasts has locked: what it must learn and whether it may speak of the next round. */
@@ -35,18 +36,22 @@ const TABLES_PER_TRANSACTION = 100;
  */
 export async function lockTablesToIssue(
   tx: Transaction,
-  work: { house: string; model: string; afterTableId: number },
+  work: { house: string; afterTableId: number },
 ): Promise<LockedTable[]> {
   // lock first, read after: the second statement sees what the last holder of each lock committed
   const locked = await tx<{ id: number }[]>`
     select t.id
     from tables t
     join houses h on h.id = t.house_id
-    left join model_states s on s.table_id = t.id and s.model = ${work.model}
+    left join model_states s on s.table_id = t.id and s.model = t.model
     left join lateral (${newestOnTime(tx)}) newest on true
     where t.house_id = ${work.house}
       and t.id > ${work.afterTableId}
-      and (coalesce(s.learned_seq, 0) < t.last_seq or (${mayIssue(tx, work.model)}))
+      and (
+        coalesce(s.learned_seq, 0) < t.last_seq
+        or ${isReadingBehind(tx)}
+        or (${mayIssue(tx)})
+      )
     order by t.id
     limit ${TABLES_PER_TRANSACTION}
     for no key update of t`;
@@ -75,10 +80,10 @@ export async function lockTablesToIssue(
       newest.seq as "newestSeq",
       newest.round_id as "newestRoundId",
       newest.history_hash as "newestHistoryHash",
-      coalesce(${mayIssue(tx, work.model)}, false) as "mayIssue"
+      coalesce(${mayIssue(tx)}, false) as "mayIssue"
     from tables t
     join houses h on h.id = t.house_id
-    left join model_states s on s.table_id = t.id and s.model = ${work.model}
+    left join model_states s on s.table_id = t.id and s.model = t.model
     left join lateral (${newestOnTime(tx)}) newest on true
     where t.id = any(${locked.map(({ id }) => id)}::integer[])
     order by t.id`;
@@ -93,20 +98,26 @@ export async function lockTablesToIssue(
 }
 
 /** Houses with a table that has something to learn or to say: what issue-forecasts may never have been told of. */
-export async function listHousesToIssue(sql: Queryable, model: string): Promise<{ house: string }[]> {
+export async function listHousesToIssue(sql: Queryable): Promise<{ house: string }[]> {
   return sql<{ house: string }[]>`
     select t.house_id as house
     from tables t
-    left join model_states s on s.table_id = t.id and s.model = ${model}
+    left join model_states s on s.table_id = t.id and s.model = t.model
     where coalesce(s.learned_seq, 0) < t.last_seq
+      or ${isReadingBehind(sql)}
     union
     select t.house_id
     from tables t
     join houses h on h.id = t.house_id
     cross join lateral (${newestOnTime(sql)}) newest
     where t.last_polled_round_at > clock_timestamp() - t.pause_ms * interval '1 millisecond'
-      and ${mayIssue(sql, model)}
+      and ${mayIssue(sql)}
     limit 1000`;
+}
+
+/** The reading of `t` has rounds to take in. */
+function isReadingBehind(sql: Queryable) {
+  return sql`coalesce((select learned_seq from reading_memories where table_id = t.id), 0) < t.last_seq`;
 }
 
 /** The newest on-time round of `t`. */
@@ -121,7 +132,7 @@ function newestOnTime(sql: Queryable) {
 }
 
 /** May the round after `newest` still be spoken of, and was nothing said yet? The trigger on forecasts looks again. */
-function mayIssue(sql: Queryable, model: string) {
+function mayIssue(sql: Queryable) {
   return sql`
     t.enabled
       and h.enabled
@@ -132,7 +143,7 @@ function mayIssue(sql: Queryable, model: string) {
         select
         from forecasts f
         where f.table_id = t.id
-          and f.model = ${model}
+          and f.model = t.model
           and f.feature = 'next_color'
           and f.cutoff_seq = newest.seq
       )`;
@@ -232,25 +243,10 @@ function toRow(forecast: PreparedForecast) {
   };
 }
 
-/** What `published_now.forecast` holds: the newest on-time round known, and the forecast after it where there is one. */
-export type PublishedForecast = {
-  cutoff_seq: string;
-  next_color: {
-    forecast_id: string;
-    issued_at: string;
-    after_round_id: string;
-    target_round_id: string | null;
-    model: string;
-    /** By color, in color order, ppm. */
-    p_ppm: [color: string, ppm: number][];
-    base_ppm: [color: string, ppm: number][];
-    hash: string;
-  } | null;
-};
-
 /**
- * Shows each table's forecast to callers, or that none stands (`next_color` null) after its newest round. A forecast
- * that stands already after that round stays, and a table that never had one stays without.
+ * Shows each table's forecast to callers, or that none stands (`next_color` null) after its newest round, and the
+ * windows that are open after it. What stands already after that round stays, and a table that never had a forecast
+ * stays without.
  */
 export async function publishForecasts(
   tx: Transaction,

@@ -1,7 +1,6 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
-import { forecastHash, forecastStrings } from "./chain.ts";
-import { forecastIdOf } from "./forecast-id.ts";
+import { isWindow, NEXT_COLOR } from "./features.ts";
 import {
   lockTablesToIssue,
   publishForecasts,
@@ -9,20 +8,25 @@ import {
   saveForecasts,
   type LockedTable,
   type PreparedForecast,
-  type PublishedForecast,
 } from "./issue-store.ts";
+import { windowFeatures } from "./issue-windows.ts";
 import { emptyState, type State } from "./k7.ts";
 import type { Model } from "./model.ts";
 import { listRoundsToLearn, saveStates, type SeqRound } from "./model-store.ts";
-import { K7_1 } from "./parameters.ts";
+import { prepareForecasts } from "./prepare-forecasts.ts";
+import { publishedNextColor, publishedWindows, type PublishedForecast } from "./published-forecast.ts";
+import { learnReadings, type TableToRead } from "./readings.ts";
 import { decodeState, encodeState, modelOfState, stateHash } from "./state.ts";
-import { learnRounds, modelOf, nextColorOf } from "./table-model.ts";
+import { learnRounds, modelOf } from "./table-model.ts";
+import { listOpenWindows, type OpenWindow } from "./window-store.ts";
 
 /** What a run did. */
 export interface Issued {
   learned: number;
+  /** Forecasts of the next color, and windows that were issued beside them. */
   issued: number;
-  /** Forecasts that the database refused since they could already be known; tried again after the next normalize. */
+  windows: number;
+  /** Tables whose forecasts the database refused since they could already be known; tried again after the next normalize. */
   refused: number;
   /** Rounds are left to learn. */
   unfinished: boolean;
@@ -34,7 +38,11 @@ export interface Issued {
 const ROUNDS_PER_TRANSACTION = 5000;
 /** A run ends after so many transactions and leaves the rest of a long import to the next, well within its time. */
 const TRANSACTIONS_PER_RUN = 50;
-const FEATURE = "next_color";
+/**
+ * Forecasts that share a time and a statement, but for those of one table, which are never parted. Each is checked by
+ * the database, which refuses what is stored a second after its time.
+ */
+const FORECASTS_PER_CHUNK = 100;
 
 /**
  * Learns the new rounds of a house's tables and issues what follows from them, in transactions of at most 100 tables.
@@ -47,13 +55,14 @@ export async function issueForHouse(
   house: string,
   { signal, committed }: { signal: AbortSignal; committed: () => void },
 ): Promise<Issued> {
-  const total: Issued = { learned: 0, issued: 0, refused: 0, unfinished: false, damaged: [] };
+  const total: Issued = { learned: 0, issued: 0, windows: 0, refused: 0, unfinished: false, damaged: [] };
   let afterTableId = 0;
   for (let turn = 0; turn < TRANSACTIONS_PER_RUN; turn++) {
     signal.throwIfAborted();
     const done = await issueForTables(sql, house, afterTableId);
     total.learned += done.learned;
     total.issued += done.issued;
+    total.windows += done.windows;
     total.refused += done.refused;
     total.damaged.push(...done.damaged);
     total.unfinished ||= done.unfinished;
@@ -78,21 +87,35 @@ interface Done extends Issued {
 
 async function issueForTables(sql: Sql, house: string, afterTableId: number): Promise<Done> {
   return sql.begin(async (tx) => {
-    const tables = await lockTablesToIssue(tx, { house, model: K7_1.name, afterTableId });
+    const tables = await lockTablesToIssue(tx, { house, afterTableId });
     const { learned, damaged } = await learnNewRounds(tx, tables);
-    const ready = learned.filter(({ table, learnedSeq }) => table.mayIssue && learnedSeq === table.lastSeq);
-    const issuedAt = ready.length === 0 ? "" : await readClock(tx);
-    const prepared = ready.map((one) => prepare(one, issuedAt));
-    const issued = await saveWhatStands(tx, prepared);
-    await publishForecasts(
-      tx,
-      tables.map((table) => ({ tableId: table.tableId, forecast: shown(table, issued) })),
-    );
+    const upToDate = learned.filter(({ table, learnedSeq }) => learnedSeq === table.lastSeq);
+    const open = await openWindows(tx, upToDate);
+    const ready = upToDate.filter(({ table }) => table.mayIssue);
+    const issued = await issueInChunks(tx, ready, open);
+    const readable = new Set(learned.map(({ table }) => table));
+    await publishForecasts(tx, [
+      ...upToDate.map((one) => ({
+        tableId: one.table.tableId,
+        forecast: shown(one, open.get(one.table.tableId), issued.get(one.table.tableId) ?? []),
+      })),
+      // of a damaged state nobody knows the chances now; a table with rounds left to learn is shown once it has learned them
+      ...tables
+        .filter((table) => !readable.has(table))
+        .map(({ tableId, newest }) => ({
+          tableId,
+          forecast: { cutoff_seq: String(newest?.seq ?? 0n), next_color: null, windows: [] },
+        })),
+    ]);
+    const readings = await learnReadings(tx, learned.map(toRead), ROUNDS_PER_TRANSACTION);
+    const forecasts = [...issued.values()].flat();
+    const windows = forecasts.filter(({ feature }) => isWindow(feature)).length;
     return {
       learned: learned.reduce((sum, { rounds }) => sum + rounds, 0),
-      issued: issued.length,
-      refused: prepared.length - issued.length,
-      unfinished: learned.some(({ table, learnedSeq }) => learnedSeq < table.lastSeq),
+      issued: forecasts.length - windows,
+      windows,
+      refused: ready.length - issued.size,
+      unfinished: readings.unfinished || learned.some(({ table, learnedSeq }) => learnedSeq < table.lastSeq),
       damaged,
       lastTableId: tables.at(-1)?.tableId ?? null,
     };
@@ -152,57 +175,71 @@ function learnTable(table: LockedTable, rounds: readonly SeqRound[], limit: numb
   return { table, model, state, learnedSeq, rounds: rounds.length };
 }
 
-function prepare({ table, model, state }: LearnedTable, issuedAt: string): PreparedForecast {
-  if (table.newest === null) throw new Error(`expected a newest round of ${table.name} to forecast after, got none`);
-  const { pPpm, basePpm } = nextColorOf(model, state);
-  const seq = table.forecastSeq + 1n;
-  const forecast = {
-    tableId: table.tableId,
-    seq,
-    forecastId: forecastIdOf(table.tableId, seq),
-    table: table.name,
-    model: model.name,
-    feature: FEATURE,
-    issuedAt,
-    cutoffSeq: table.newest.seq,
-    cutoffRoundId: table.newest.roundId,
-    historyHash: table.newest.historyHash,
-    targetRoundId: table.consecutive ? String(BigInt(table.newest.roundId) + 1n) : null,
-    horizon: 1,
-    pPpm,
-    basePpm,
-    prevHash: table.forecastHash,
-  };
-  return { ...forecast, hash: forecastHash(forecast.prevHash, forecastStrings(forecast)) };
+function toRead({ table, model, state, learnedSeq }: LearnedTable): TableToRead {
+  const { tableId, consecutive, bands, edge, lastSeq } = table;
+  return { tableId, consecutive, colors: bands.map(({ name }) => name), model, state, edge, learnedSeq, lastSeq };
 }
 
-/** All at once where the database takes them, else table by table, so that one refusal costs only itself. */
-async function saveWhatStands(tx: Transaction, prepared: PreparedForecast[]): Promise<PreparedForecast[]> {
-  if (prepared.length === 0) return [];
-  if (await saveForecasts(tx, prepared)) return prepared;
-  if (prepared.length === 1) return [];
-  const issued: PreparedForecast[] = [];
-  for (const forecast of prepared) if (await saveForecasts(tx, [forecast])) issued.push(forecast);
+/** The windows of each table that have not ended, by feature. */
+type OpenWindows = Map<number, Map<string, OpenWindow>>;
+
+async function openWindows(tx: Transaction, tables: readonly LearnedTable[]): Promise<OpenWindows> {
+  const asked = tables.flatMap(({ table: { tableId, bands, forecastSeq }, model: { name: model } }) =>
+    forecastSeq === 0n ? [] : windowFeatures(bands).map(({ feature, color }) => ({ tableId, model, feature, color })),
+  );
+  const windows = Map.groupBy(await listOpenWindows(tx, asked), ({ tableId }) => tableId);
+  return new Map(
+    [...windows].map(([tableId, own]) => [tableId, new Map(own.map((window) => [window.feature, window]))]),
+  );
+}
+
+/** Issues what follows for each table, some tables at a time, and returns what stands by table. */
+async function issueInChunks(
+  tx: Transaction,
+  ready: readonly LearnedTable[],
+  open: OpenWindows,
+): Promise<Map<number, PreparedForecast[]>> {
+  const issued = new Map<number, PreparedForecast[]>();
+  for (let next = 0; next < ready.length;) {
+    const issuedAt = await readClock(tx);
+    const chunk: PreparedForecast[][] = [];
+    for (let size = 0; next < ready.length && size < FORECASTS_PER_CHUNK; next++) {
+      const table = ready[next]!;
+      const forecasts = prepareForecasts(table, open.get(table.table.tableId) ?? NONE_OPEN, issuedAt);
+      chunk.push(forecasts);
+      size += forecasts.length;
+    }
+    for (const forecasts of await saveWhatStands(tx, chunk)) {
+      for (const { tableId } of forecasts.slice(0, 1)) issued.set(tableId, forecasts);
+    }
+  }
   return issued;
 }
 
-function shown(table: LockedTable, issued: readonly PreparedForecast[]): PublishedForecast {
-  const forecast = issued.find(({ tableId }) => tableId === table.tableId);
-  const cutoff_seq = String(table.newest?.seq ?? 0n);
-  if (forecast === undefined) return { cutoff_seq, next_color: null };
-  const byColor = (ppm: readonly number[]) =>
-    table.bands.map(({ name }, index): [string, number] => [name, ppm[index] ?? 0]);
+const NONE_OPEN: ReadonlyMap<string, OpenWindow> = new Map();
+
+/** All at once where the database takes them, else table by table, so that one refusal costs only itself. */
+async function saveWhatStands(tx: Transaction, chunk: PreparedForecast[][]): Promise<PreparedForecast[][]> {
+  if (await saveForecasts(tx, chunk.flat())) return chunk;
+  if (chunk.length === 1) return [];
+  const issued: PreparedForecast[][] = [];
+  for (const forecasts of chunk) if (await saveForecasts(tx, forecasts)) issued.push(forecasts);
+  return issued;
+}
+
+function shown(
+  { table, model, state }: LearnedTable,
+  before: ReadonlyMap<string, OpenWindow> = NONE_OPEN,
+  issued: readonly PreparedForecast[],
+): PublishedForecast {
+  const nextColor = issued.find(({ feature }) => feature === NEXT_COLOR);
+  const open = new Map(before);
+  for (const forecast of issued) {
+    if (isWindow(forecast.feature)) open.set(forecast.feature, { ...forecast, seen: 0, hit: false });
+  }
   return {
-    cutoff_seq,
-    next_color: {
-      forecast_id: forecast.forecastId,
-      issued_at: forecast.issuedAt,
-      after_round_id: forecast.cutoffRoundId,
-      target_round_id: forecast.targetRoundId,
-      model: forecast.model,
-      p_ppm: byColor(forecast.pPpm),
-      base_ppm: byColor(forecast.basePpm),
-      hash: forecast.hash,
-    },
+    cutoff_seq: String(table.newest?.seq ?? 0n),
+    next_color: nextColor === undefined ? null : publishedNextColor(table.bands, nextColor),
+    windows: publishedWindows(model, state, table.bands, open),
   };
 }

@@ -1,7 +1,8 @@
 import type { PublishedCalibration } from "./calibration-store.ts";
 import { figuresOf, type Figures } from "./figures.ts";
-import type { PublishedForecast } from "./issue-store.ts";
+import type { PublishedForecast } from "./published-forecast.ts";
 import { PPM } from "./ppm.ts";
+import { mergeReferenceSums, referenceFigures, type ReferenceSums } from "./reference-sums.ts";
 import { mergeSums, type Sums } from "./sums.ts";
 
 /** Stands beside everything that could be taken for advice. */
@@ -66,6 +67,67 @@ export function showNextColor(published: PublishedForecast | null, state: Foreca
   };
 }
 
+/** A window that waits for its end, as callers see it. */
+export interface ShownWindow {
+  feature: string;
+  color: string;
+  target: number;
+  forecast_id: string;
+  issued_at: string;
+  after_round_id: string;
+  rounds: number;
+  probability: number;
+  baseline: number;
+  now: { rounds_left: number; probability: number | null; scored: false };
+  measured: {
+    period: typeof MEASURED_PERIOD;
+    sample_size: number;
+    hit_rate: number | null;
+    interval_95: [number, number] | null;
+  } | null;
+  hash: string;
+}
+
+/** What was measured of a window is shown beside it over this period. */
+const MEASURED_PERIOD = "30d";
+
+/**
+ * The open windows of a table, each beside what was measured of its feature, of these rows; none unless the state is
+ * `ready` or `waiting`.
+ */
+export function showWindows(
+  published: PublishedForecast | null,
+  state: ForecastState,
+  measured: readonly PeriodSums[],
+): ShownWindow[] {
+  if (published === null || (state !== "ready" && state !== "waiting")) return [];
+  return published.windows.map((window) => {
+    const { feature, color, target, forecast_id, issued_at, after_round_id, model, rounds, now, hash } = window;
+    const row = measured.find(
+      (one) => one.feature === feature && one.model === model && one.period === MEASURED_PERIOD,
+    );
+    return {
+      feature,
+      color,
+      target,
+      forecast_id,
+      issued_at,
+      after_round_id,
+      rounds,
+      probability: window.p_ppm / PPM,
+      baseline: window.base_ppm / PPM,
+      now: { rounds_left: now.rounds_left, probability: now.p_ppm && now.p_ppm / PPM, scored: false },
+      measured: row === undefined ? null : showMeasured(row),
+      hash,
+    };
+  });
+}
+
+function showMeasured({ feature, sums }: PeriodSums): ShownWindow["measured"] {
+  const { sample_size, hit_rate, interval_95 } = figuresOf(feature, sums);
+  return { period: MEASURED_PERIOD, sample_size, hit_rate, interval_95 };
+}
+
 /** The calibration that the live state met last, as callers see it. */
 export function showCalibration({ version, rounds, as_of }: PublishedCalibration): PublishedCalibration {
   return { version, rounds, as_of }; // jsonb keeps keys in an order of its own
@@ -75,7 +137,7 @@ function shares(ppm: readonly (readonly [color: string, ppm: number])[]): Record
   return Object.fromEntries(ppm.map(([color, value]) => [color, value / PPM]));
 }
 
-/** The sums of a feature over a period, of one table. */
+/** The sums of a feature over a period, of one table, and those of the references on the same forecasts. */
 export interface PeriodSums {
   model: string;
   feature: string;
@@ -83,6 +145,7 @@ export interface PeriodSums {
   start: string;
   end: string;
   sums: Sums;
+  references: ReferenceSums;
 }
 
 /** One row of what was measured, as callers see it; of a whole house `game` and `market` are null. */
@@ -95,25 +158,12 @@ export type ShownAccuracy = {
   period: string;
   period_start: string;
   period_end: string;
-} & Figures & { references: { name: string; log_loss: number; brier: number; skill: number }[] };
-
-/**
- * Figures that are not shown yet, though everything they follow from is summed: each says how far to trust the others
- * only beside the references and windows that are still to come.
- */
-const NOT_SHOWN_YET: Partial<Figures> = {
-  rate_bounds: null,
-  e_value: null,
-  skill_interval_95: null,
-  calibration_error: null,
-  calibration_error_floor: null,
-  reliability: [],
-};
+} & Figures & { references: ReturnType<typeof referenceFigures> };
 
 /** What was measured of a table, or of a house where `game` and `market` are null. */
 export function showAccuracy(
   of: { house: string; game: string | null; market: string | null },
-  { model, feature, period, start, end, sums }: PeriodSums,
+  { model, feature, period, start, end, sums, references }: PeriodSums,
 ): ShownAccuracy {
   return {
     feature,
@@ -123,8 +173,7 @@ export function showAccuracy(
     period_start: start,
     period_end: end,
     ...figuresOf(feature, sums),
-    ...NOT_SHOWN_YET,
-    references: [],
+    references: referenceFigures(references),
   };
 }
 
@@ -140,6 +189,8 @@ export function mergePeriods(rows: readonly PeriodSums[]): PeriodSums[] {
     // times are written so that they sort as texts
     const start = group.map((row) => row.start).reduce((a, b) => (a < b ? a : b));
     const end = group.map((row) => row.end).reduce((a, b) => (a > b ? a : b));
-    return [{ ...first, start, end, sums: mergeSums(group.map(({ sums }) => sums)) }];
+    const sums = mergeSums(group.map((row) => row.sums));
+    const references = mergeReferenceSums(group.map((row) => row.references));
+    return [{ ...first, start, end, sums, references }];
   });
 }

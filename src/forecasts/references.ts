@@ -14,10 +14,7 @@
  * Indexes run over arrays whose length the number of colors fixes, hence the `!`.
  */
 import { z } from "zod";
-import { figuresOf } from "./figures.ts";
-import { largest, PPM } from "./ppm.ts";
-import { scoreNextColor } from "./scoring.ts";
-import { addScore, emptySums, type Sums } from "./sums.ts";
+import { largest, PPM, ppmOf } from "./ppm.ts";
 
 /** The references by the names they are published under. */
 export const REFERENCES = ["last_20", "last_100", "due"] as const;
@@ -36,9 +33,6 @@ export type References = {
   /** The newest 100 colors, each at its number mod 100. */
   readonly recent: number[];
 };
-
-/** The sums of each reference's scores. */
-export type ReferenceSums = Record<Reference, Sums>;
 
 /** Rounds held, enough for the longer window. */
 const RECENT = 100;
@@ -80,6 +74,23 @@ export function referencePpm(references: References, name: Reference): number[] 
 }
 
 /**
+ * What a reference says of a color within the next rounds, in ppm: 1 − (1 − q)^rounds by repeated multiplication, q
+ * being what it says of the next round. None of them has a notion of more than one round ahead: "due" too keeps the
+ * chance it has now, though its color would grow more due with every round that passes.
+ *
+ * @example
+ * const references = emptyReferences(3);
+ * for (const color of [0, 0, 1, 0]) learnReferences(references, color);
+ * referenceWindowPpm(references, "last_20", 2, 3); // => 370262
+ */
+export function referenceWindowPpm(references: References, name: Reference, color: number, rounds: number): number {
+  const miss = 1 - referencePpm(references, name)[color]! / PPM;
+  let survival = 1;
+  for (let n = 1; n <= rounds; n++) survival *= miss;
+  return ppmOf(1 - survival);
+}
+
+/**
  * Take in the round that followed.
  *
  * @param color index of the band the round fell in
@@ -98,36 +109,6 @@ export function learnReferences(references: References, color: number): void {
     else if (gap !== null) gaps[k] = gap + 1;
   });
   references.rounds += 1;
-}
-
-/** No scores yet. */
-export function emptyReferenceSums(): ReferenceSums {
-  return { last_20: emptySums(), last_100: emptySums(), due: emptySums() };
-}
-
-/**
- * Score all references on a round that a forecast of ours was scored on; call before `learnReferences` takes it in.
- *
- * @param basePpm the baseline issued with our forecast: all are measured against the same
- * @param outcome index of the color that came
- */
-export function scoreReferences(
-  sums: ReferenceSums,
-  references: References,
-  basePpm: readonly number[],
-  outcome: number,
-): void {
-  for (const name of REFERENCES) addScore(sums[name], scoreNextColor(referencePpm(references, name), basePpm, outcome));
-}
-
-/** The references as `/accuracy` shows them beside our figures. */
-export function referenceFigures(
-  sums: ReferenceSums,
-): { name: Reference; log_loss: number | null; brier: number | null; skill: number | null }[] {
-  return REFERENCES.map((name) => {
-    const { log_loss, brier, skill } = figuresOf("next_color", sums[name]);
-    return { name, log_loss, brier, skill };
-  });
 }
 
 /** What the rest of the memory follows from; the newest colors are oldest first. */

@@ -1,11 +1,12 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import type { DueForecast, ScoreStatus } from "./judge.ts";
-import type { NextColorScore } from "./scoring.ts";
+import { outcomeOf, type DueNextColor, type Judgement } from "./judge.ts";
 import type { Band } from "./table-model.ts";
 
 /** First key of the advisory locks under which scores of a table are added: "rh", 2. */
 const ACCURACY_LOCK = 0x7268_0002;
 const TABLES_PER_TRANSACTION = 100;
+/** No forecast speaks of more rounds than this; see `forecast_looks_ahead`. */
+const HORIZON_MAX = 400;
 
 /**
  * Tables of a house with rounds that score-accuracy has not come to, or with conflicts to apply; in id order, at most
@@ -71,22 +72,31 @@ export async function saveMarks(tx: Transaction, spans: readonly MarkedSpan[]): 
     set seq = excluded.seq`;
 }
 
-/** A forecast whose target has been taken in, with what judging it needs. */
-export interface DueRow extends DueForecast {
+/** A forecast that can be judged, as its score will name it. */
+export interface DueForecastRow {
   tableId: number;
   seq: bigint;
   model: string;
   feature: string;
   issueHour: string;
   issuedAt: string;
-  bands: Band[];
-  targetSeq: bigint;
-  targetRequestedAt: string | null;
+  /** The round that ended it, and the earliest time at which a round of it was asked for. */
+  settledSeq: bigint;
+  requestedAt: string | null;
 }
 
-/** Forecasts of these tables that wait for a round which is there by now, oldest first. */
-export async function listDueForecasts(tx: Transaction, tableIds: readonly number[], limit: number): Promise<DueRow[]> {
-  return tx<DueRow[]>`
+/** A `next_color` forecast whose target has been taken in, with what judging it needs. */
+export interface DueNextColorRow extends DueForecastRow, DueNextColor {
+  bands: Band[];
+}
+
+/** The `next_color` forecasts of these tables that wait for a round which is there by now, in the order of the chains. */
+export async function listDueNextColors(
+  tx: Transaction,
+  tableIds: readonly number[],
+  limit: number,
+): Promise<DueNextColorRow[]> {
+  return tx<DueNextColorRow[]>`
     select
       f.table_id as "tableId",
       f.seq,
@@ -99,9 +109,9 @@ export async function listDueForecasts(tx: Transaction, tableIds: readonly numbe
       f.p_ppm as "pPpm",
       f.base_ppm as "basePpm",
       t.colors as bands,
-      target.seq as "targetSeq",
+      target.seq as "settledSeq",
       target.round_id as "targetRoundId",
-      utc_text(target.requested_at) as "targetRequestedAt",
+      utc_text(target.requested_at) as "requestedAt",
       (extract(epoch from target.requested_at) * 1000000)::bigint as "targetRequestedAtMicros",
       target.color as "targetColor",
       target.after_gap as "targetAfterGap",
@@ -130,11 +140,7 @@ export async function listDueForecasts(tx: Transaction, tableIds: readonly numbe
 }
 
 /** A score ready to be stored. */
-export interface NewScore {
-  due: DueRow;
-  status: ScoreStatus;
-  score: NextColorScore | null;
-}
+export type NewScore = { due: DueForecastRow } & Judgement;
 
 /** Stores first scores and closes their forecasts; a forecast that has a score already keeps it. */
 export async function saveScores(tx: Transaction, scores: readonly NewScore[]): Promise<void> {
@@ -147,9 +153,9 @@ export async function saveScores(tx: Transaction, scores: readonly NewScore[]): 
     issue_hour: due.issueHour,
     issued_at: due.issuedAt,
     status,
-    target_seq: String(due.targetSeq),
-    target_requested_at: due.targetRequestedAt,
-    outcome: score?.outcome ?? null,
+    settled_seq: String(due.settledSeq),
+    target_requested_at: due.requestedAt,
+    outcome: score === null ? null : outcomeOf(score),
     hit: score?.hit ?? null,
     p: score?.pPpm ?? null,
     base_p: score?.basePpm ?? null,
@@ -165,17 +171,17 @@ export async function saveScores(tx: Transaction, scores: readonly NewScore[]): 
       select *
       from jsonb_to_recordset(${tx.json(rows)}) as x (
         table_id integer, forecast_seq bigint, model text, feature text, issue_hour timestamptz, issued_at timestamptz,
-        status text, target_seq bigint, target_requested_at timestamptz, outcome integer, hit boolean, p integer,
+        status text, settled_seq bigint, target_requested_at timestamptz, outcome integer, hit boolean, p integer,
         base_p integer, brier bigint, brier_base bigint, rps bigint, rps_base bigint, ll bigint, ll_base bigint
       )
     ),
     kept as (
       insert into scores (
-        table_id, forecast_seq, rev, model, feature, issue_hour, issued_at, status, target_seq, target_requested_at,
+        table_id, forecast_seq, rev, model, feature, issue_hour, issued_at, status, settled_seq, target_requested_at,
         outcome, hit, p, base_p, brier, brier_base, rps, rps_base, ll, ll_base
       )
       select
-        table_id, forecast_seq, 1, model, feature, issue_hour, issued_at, status, target_seq, target_requested_at,
+        table_id, forecast_seq, 1, model, feature, issue_hour, issued_at, status, settled_seq, target_requested_at,
         outcome, hit, p, base_p, brier, brier_base, rps, rps_base, ll, ll_base
       from judged
       on conflict (table_id, forecast_seq, rev) do nothing
@@ -195,10 +201,11 @@ export interface TouchedHour {
 }
 
 /**
- * Voids the scores of forecasts whose round came with another result since: a score with the next rev, for good.
- * Returns the hour of each forecast it voided.
+ * Voids the scores of forecasts that a round belongs to which came with another result since: a score with the next rev,
+ * for good. Returns the hour of each forecast it voided.
  */
 export async function voidConflicts(tx: Transaction, tableIds: readonly number[]): Promise<TouchedHour[]> {
+  // whatever a round belongs to ended with it or within the longest horizon after it: that bounds the look-up
   return tx<TouchedHour[]>`
     with taken as (
       update conflicts
@@ -210,15 +217,28 @@ export async function voidConflicts(tx: Transaction, tableIds: readonly number[]
     newest as (
       select distinct on (s.table_id, s.forecast_seq) s.*
       from taken
-      join rounds r on r.table_id = taken.table_id and r.round_id = taken.round_id
-      join scores s on s.table_id = r.table_id and s.target_seq = r.seq
+      join rounds r on r.table_id = taken.table_id and r.round_id = taken.round_id and not r.late
+      cross join lateral (
+        select max(seq) as seq
+        from (
+          select seq
+          from rounds
+          where table_id = r.table_id
+            and seq >= r.seq
+            and not late
+          order by seq
+          limit ${HORIZON_MAX}
+        ) following
+      ) last
+      join scores s on s.table_id = r.table_id and s.settled_seq between r.seq and last.seq
+      join forecasts f on f.table_id = s.table_id and f.seq = s.forecast_seq and f.cutoff_seq < r.seq
       order by s.table_id, s.forecast_seq, s.rev desc
     )
     insert into scores (
-      table_id, forecast_seq, rev, model, feature, issue_hour, issued_at, status, target_seq, target_requested_at
+      table_id, forecast_seq, rev, model, feature, issue_hour, issued_at, status, settled_seq, target_requested_at
     )
     select
-      table_id, forecast_seq, rev + 1, model, feature, issue_hour, issued_at, 'void_quarantine', target_seq,
+      table_id, forecast_seq, rev + 1, model, feature, issue_hour, issued_at, 'void_quarantine', settled_seq,
       target_requested_at
     from newest
     where status = 'scored'

@@ -9,6 +9,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { stateOf, type State } from "./k7.ts";
 import { createModel, type Model } from "./model.ts";
+import { storedParameters, valuesOf } from "./parameter-set.ts";
 import { K7_1 } from "./parameters.ts";
 
 /** First bytes of every saved state; the digit is the version of this layout. */
@@ -54,14 +55,17 @@ export function decodeState(model: Model, bytes: Uint8Array): State {
  * The model a saved state belongs to, with the bands and the edge it was made with: a table goes on with these even
  * where its declared edge has changed since.
  *
- * @throws Error if the bytes are no state or name another model than `k7@1`
+ * A state of a parameter set other than `k7@1` holds the whole set, whose hash is part of its name.
+ *
+ * @throws Error if the bytes are no state, name an unknown model, or hold other parameters than the name says
  */
 export function modelOfState(bytes: Uint8Array): Model {
   const { head } = readHead(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   const parsed = headJson.safeParse(head);
   if (!parsed.success) throw new Error(`expected a state of ${K7_1.name}, got one of ${head}; rebuild it by calibrate`);
-  const { thresholds, edge } = parsed.data;
-  return createModel({ thresholds, edge });
+  const { model, thresholds, edge, parameters } = parsed.data;
+  if (parameters === undefined) return createModel({ thresholds, edge });
+  return createModel({ thresholds, edge, parameters: storedParameters(model, parameters) });
 }
 
 /**
@@ -85,11 +89,14 @@ const headJson = z
     }
   })
   .pipe(
-    z.strictObject({
-      model: z.literal(K7_1.name),
-      thresholds: z.array(z.number()),
-      edge: z.number().nullable(),
-    }),
+    z
+      .strictObject({
+        model: z.string(),
+        thresholds: z.array(z.number()),
+        edge: z.number().nullable(),
+        parameters: z.unknown().optional(),
+      })
+      .refine(({ model, parameters }) => (model === K7_1.name) === (parameters === undefined)),
   );
 
 function readHead(buffer: Buffer): { head: string; memoryAt: number } {
@@ -103,6 +110,7 @@ function readHead(buffer: Buffer): { head: string; memoryAt: number } {
 }
 
 /** The fixed order of the keys makes one text per model. */
-function headOf({ name, thresholds, edge }: Model): string {
-  return JSON.stringify({ model: name, thresholds, edge });
+function headOf({ name, thresholds, edge, parameters }: Model): string {
+  const own = name === K7_1.name ? {} : { parameters: valuesOf(parameters) };
+  return JSON.stringify({ model: name, thresholds, edge, ...own });
 }

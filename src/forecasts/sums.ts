@@ -5,7 +5,8 @@
  * All parts are sums, or the first and last of an order, so `mergeSums` gives the same row in whatever order and
  * grouping the hours arrive. BigInt because squares in ppm² of a long period pass 2^53.
  */
-import { z } from "zod";
+import { reasonOf } from "../errors.ts";
+import { exactInteger } from "./exact-integer.ts";
 import { PIT_BINS } from "./pit.ts";
 import { BETS_IN_TWENTIETHS, type Score } from "./scoring.ts";
 
@@ -213,48 +214,93 @@ export function sumsToJson(sums: Sums): SumsJson {
   };
 }
 
-const decimal = z
-  .string()
-  .regex(/^(?:0|-?[1-9]\d*)$/)
-  .transform(BigInt);
-const linkJson = z.strictObject({ seq: decimal, hash: z.string().regex(/^[0-9a-f]{64}$/) }).nullable();
-const binJson = z.tuple([decimal, decimal, decimal]).transform(([n, sumP, hits]): Bin => ({ n, sumP, hits }));
-
-const sumsJson = z.strictObject({
-  counts: z.record(z.enum(COUNTS.map(([, column]) => column)), decimal),
-  brier_by_color: z.array(decimal),
-  rps_by_color: z.array(decimal),
-  confusion: z.array(decimal),
-  sum_ln_e: z.array(decimal).length(BETS_IN_TWENTIETHS.length),
-  pit: z.union([z.array(decimal).length(0), z.array(decimal).length(PIT_BINS)]),
-  histograms: z.array(z.record(z.string().regex(/^(?:0|[1-9]\d{0,2})$/), binJson)),
-  first: linkJson,
-  last: linkJson,
-});
-
 /**
- * The row from its JSON.
+ * The row from its JSON. Written by hand: rows are read by the thousand, and a general checker takes ten times as long.
  *
  * @throws Error if anything is missing, more than it should be, or not a plain decimal integer
  */
 export function sumsFromJson(json: unknown): Sums {
-  const parsed = sumsJson.safeParse(json);
-  if (!parsed.success)
+  let at = "";
+  /** Notes where we are, for the error. */
+  const part = (row: Record<string, unknown>, name: string): unknown => {
+    at = name;
+    return row[name];
+  };
+  try {
+    const row = objectOf(json, PARTS);
+    const sums = emptySums();
+    const counts = objectOf(part(row, "counts"), COLUMNS);
+    for (const [name, column] of COUNTS) sums[name] = exactInteger(part(counts, column));
+    sums.brierByColor = integersOf(part(row, "brier_by_color"));
+    sums.rpsByColor = integersOf(part(row, "rps_by_color"));
+    sums.confusion = integersOf(part(row, "confusion"));
+    sums.sumLnE = integersOf(part(row, "sum_ln_e"), BETS_IN_TWENTIETHS.length);
+    sums.pit = integersOf(part(row, "pit"), 0, PIT_BINS);
+    sums.histograms = listOf(part(row, "histograms")).map(histogramOf);
+    sums.first = linkOf(part(row, "first"));
+    sums.last = linkOf(part(row, "last"));
+    return sums;
+  } catch (error) {
     throw new Error(
-      `expected the sums of an accuracy row, got ${z.prettifyError(parsed.error)}; recompute the row from its scores`,
+      `expected the sums of an accuracy row, got ${at === "" ? "" : `in ${at} `}${reasonOf(error)}; ` +
+        `recompute the row from its scores`,
+      { cause: error },
     );
-  const { counts, histograms, ...row } = parsed.data;
-  const sums = emptySums();
-  for (const [name, column] of COUNTS) sums[name] = counts[column];
-  sums.brierByColor = row.brier_by_color;
-  sums.rpsByColor = row.rps_by_color;
-  sums.confusion = row.confusion;
-  sums.sumLnE = row.sum_ln_e;
-  sums.pit = row.pit;
-  sums.histograms = histograms.map((bins) => new Map(Object.entries(bins).map(([index, bin]) => [Number(index), bin])));
-  sums.first = row.first;
-  sums.last = row.last;
-  return sums;
+  }
+}
+
+const COLUMNS = COUNTS.map(([, column]) => column);
+const PARTS = [
+  "counts",
+  "brier_by_color",
+  "rps_by_color",
+  "confusion",
+  "sum_ln_e",
+  "pit",
+  "histograms",
+  "first",
+  "last",
+];
+const BIN_INDEX = /^(?:0|[1-9]\d{0,2})$/;
+const HASH = /^[0-9a-f]{64}$/;
+
+/** An object with exactly these keys, or with any where none are given. */
+function objectOf(json: unknown, keys?: readonly string[]): Record<string, unknown> {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw new Error("no object");
+  const row = json as Record<string, unknown>;
+  const missing = keys?.find((key) => !Object.hasOwn(row, key));
+  if (missing !== undefined) throw new Error(`no ${missing}`);
+  const found = keys === undefined ? 0 : Object.keys(row).length - keys.length;
+  if (found > 0) throw new Error(`${found} fields too many`);
+  return row;
+}
+
+/** A list, of one of these lengths where any are given. */
+function listOf(json: unknown, ...lengths: number[]): unknown[] {
+  if (!Array.isArray(json)) throw new Error("no list");
+  if (lengths.length > 0 && !lengths.includes(json.length)) throw new Error(`a list of ${json.length}`);
+  return json as unknown[];
+}
+
+function integersOf(json: unknown, ...lengths: number[]): bigint[] {
+  return listOf(json, ...lengths).map(exactInteger);
+}
+
+function histogramOf(json: unknown): Histogram {
+  const histogram: Histogram = new Map();
+  for (const [index, bin] of Object.entries(objectOf(json))) {
+    if (!BIN_INDEX.test(index)) throw new Error(`a bin ${index}`);
+    const [n, sumP, hits] = listOf(bin, 3);
+    histogram.set(Number(index), { n: exactInteger(n), sumP: exactInteger(sumP), hits: exactInteger(hits) });
+  }
+  return histogram;
+}
+
+function linkOf(json: unknown): Link | null {
+  if (json === null) return null;
+  const { seq, hash } = objectOf(json, ["seq", "hash"]);
+  if (typeof hash !== "string" || !HASH.test(hash)) throw new Error("no hash");
+  return { seq: exactInteger(seq), hash };
 }
 
 function addToHistogram(sums: Sums, k: number, pPpm: number, cameTrue: boolean): void {

@@ -1,5 +1,6 @@
 import { baseline, forgetContext, learn, probabilities, type State } from "./k7.ts";
 import { createModel, type Model } from "./model.ts";
+import type { Parameters } from "./parameters.ts";
 import { nextColorPpm } from "./ppm.ts";
 
 /** A band of a table as it is stored: upper end in hundredths, null for the last. */
@@ -16,10 +17,17 @@ export interface LearnedRound {
   afterGap: boolean;
 }
 
-/** The model of a table with these bands. `edge` is what the house declares, null where it declares none. */
-export function modelOf(bands: readonly Band[], edge: number | null): Model {
-  const thresholds = bands.flatMap((band) => (band.below === null ? [] : [band.below]));
-  return createModel({ thresholds, edge });
+/**
+ * The model of a table with these bands. `edge` is what the house declares, null where it declares none. Parameters are
+ * K7's own where none are given.
+ */
+export function modelOf(bands: readonly Band[], edge: number | null, parameters?: Parameters): Model {
+  return createModel({ thresholds: thresholdsOf(bands), edge, ...(parameters === undefined ? {} : { parameters }) });
+}
+
+/** Lower ends of all bands but the lowest, in hundredths. */
+function thresholdsOf(bands: readonly Band[]): number[] {
+  return bands.flatMap(({ below }) => (below === null ? [] : [below]));
 }
 
 /**

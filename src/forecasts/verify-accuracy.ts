@@ -2,9 +2,18 @@ import type { Transaction } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { listHourForecasts, listReceivedRounds, PERIODS, readHourSums } from "./accuracy-store.ts";
 import type { Wrong } from "./check-round.ts";
+import {
+  emptyReferenceSums,
+  mergeReferenceSums,
+  referenceSumsFromJson,
+  referenceSumsToJson,
+  type ReferenceSums,
+} from "./reference-sums.ts";
+import { REFERENCES } from "./references.ts";
 import { sumForecasts } from "./score.ts";
 import type { TouchedHour } from "./score-store.ts";
 import { emptySums, mergeSums, sumsFromJson, sumsToJson, type Sums } from "./sums.ts";
+import { referencesOnCourse, replayReferences, type Course } from "./verify-references.ts";
 import {
   listStoredHours,
   listStoredPeriods,
@@ -17,15 +26,15 @@ import {
 
 /** What is wrong with a row, and which one it is. */
 export interface WrongRow extends Wrong {
-  kind: "accuracy" | "published_accuracy";
+  kind: "accuracy" | "published_accuracy" | "references" | "published_references" | "reference_mark";
   id: string;
 }
 
 const HOURS_PER_READ = 500;
 
 /**
- * Sums every hour of a table anew from its forecasts, scores and rounds, and every published period from its hours;
- * tells of the first that is not so. `summed` are the hours that must have a row, since something in them was scored or
+ * Sums every hour of a table anew from its forecasts, scores and rounds, and every published period from its hours,
+ * ours and the references', which are replayed from the first round; tells of the first that is not so. `summed` are the hours that must have a row, since something in them was scored or
  * counted; `checked` is called for each row found right.
  */
 export async function verifyAccuracy(
@@ -34,13 +43,15 @@ export async function verifyAccuracy(
   summed: ReadonlyMap<string, TouchedHour>,
   checked: () => void,
 ): Promise<WrongRow | null> {
+  const replayed = await replayReferences(tx, table);
+  if ("wrong" in replayed) return replayed.wrong;
   const missing = new Map(summed);
   let after: StoredHour | null = null;
   for (;;) {
     const rows: StoredHour[] = await listStoredHours(tx, table.id, after, HOURS_PER_READ);
     for (const row of rows) {
-      const wrong = await checkHour(tx, table, row);
-      if (wrong !== null) return { kind: "accuracy", id: nameOf(table, row, row.hour), ...wrong };
+      const wrong = await checkHour(tx, table, replayed.course, row);
+      if (wrong !== null) return { id: nameOf(table, row, row.hour), ...wrong };
       missing.delete(hourKey(row));
       checked();
     }
@@ -55,8 +66,8 @@ export async function verifyAccuracy(
     if (wrong !== null) return wrong;
   }
   for (const row of await listStoredPeriods(tx, table.id)) {
-    const wrong = await checkPeriod(tx, row);
-    if (wrong !== null) return { kind: "published_accuracy", id: nameOf(table, row, row.period), ...wrong };
+    const wrong = await checkPeriod(tx, table, replayed.course, row);
+    if (wrong !== null) return { id: nameOf(table, row, row.period), ...wrong };
     checked();
   }
   return null;
@@ -76,23 +87,32 @@ function nameOf(table: VerifiedTable, { model, feature }: { model: string; featu
  * be exactly the sum of a beginning of the hour's forecasts, as far as its own `last` says, and of its rounds, as far as
  * the table's mark says at least. Scores are added in the transaction that sums them and are never missing.
  */
-async function checkHour(tx: Transaction, table: VerifiedTable, row: StoredHour): Promise<Wrong | null> {
+async function checkHour(
+  tx: Transaction,
+  table: VerifiedTable,
+  course: Course,
+  row: StoredHour,
+): Promise<Omit<WrongRow, "id"> | null> {
+  const ours = (wrong: Wrong) => ({ kind: "accuracy" as const, ...wrong });
   const read = readSums(row.sums);
-  if ("wrong" in read) return read.wrong;
+  if ("wrong" in read) return ours(read.wrong);
   const { sums } = read;
-  if (row.revs !== row.rev) return { expected: `revs 1 to ${row.rev}`, found: `${row.revs} revs` };
+  if (row.revs !== row.rev) return ours({ expected: `revs 1 to ${row.rev}`, found: `${row.revs} revs` });
   if (row.final && (sums.pending > 0n || !row.over)) {
-    return { expected: "a final row only of an hour that is over, without pending ones", found: "a final row" };
+    return ours({ expected: "a final row only of an hour that is over, without pending ones", found: "a final row" });
   }
-  const forecasts = (await listHourForecasts(tx, row)).filter(
+  const forecasts = (await listHourForecasts(tx, { ...row, features: [row.feature] })).filter(
     ({ seq, status }) => status !== null || (sums.last !== null && seq <= sums.last.seq),
   );
   const received = row.feature === "next_color" ? await listReceivedRounds(tx, row) : [];
   const least = received.filter(({ seq }) => seq <= (table.summedSeq ?? 0n)).length;
   if (sums.onTimeRounds < BigInt(least) || sums.onTimeRounds > BigInt(received.length)) {
-    return { expected: `on_time_rounds ${received.length}`, found: `on_time_rounds ${sums.onTimeRounds}` };
+    return ours({ expected: `on_time_rounds ${received.length}`, found: `on_time_rounds ${sums.onTimeRounds}` });
   }
-  return difference(sumForecasts(forecasts, received.slice(0, Number(sums.onTimeRounds))), sums);
+  const wrong = difference(sumForecasts(forecasts, received.slice(0, Number(sums.onTimeRounds))), sums);
+  if (wrong !== null) return ours(wrong);
+  const beside = referenceDifference(referencesOnCourse(course, table, forecasts), row.references);
+  return beside === null ? null : { kind: "references", ...beside };
 }
 
 function checkSeries(table: VerifiedTable, series: StoredSeries): WrongRow | null {
@@ -115,27 +135,57 @@ function checkSeries(table: VerifiedTable, series: StoredSeries): WrongRow | nul
  * A published row is the sum of its hours. Where some of these are newer than the row, it is compared with what had
  * been scored when it was made, and what else moves (pending, rounds) is left out.
  */
-async function checkPeriod(tx: Transaction, row: StoredPeriod): Promise<Wrong | null> {
+async function checkPeriod(
+  tx: Transaction,
+  table: VerifiedTable,
+  course: Course,
+  row: StoredPeriod,
+): Promise<Omit<WrongRow, "id"> | null> {
+  const ours = (wrong: Wrong | null) => wrong && { kind: "published_accuracy" as const, ...wrong };
   const read = readSums(row.sums);
-  if ("wrong" in read) return read.wrong;
+  if ("wrong" in read) return ours(read.wrong);
   if (row.startByEnd !== null && row.start !== row.startByEnd) {
-    return { expected: `a period from ${row.startByEnd}`, found: `one from ${row.start}` };
+    return ours({ expected: `a period from ${row.startByEnd}`, found: `one from ${row.start}` });
   }
   let whole = emptySums();
   let asOf = emptySums();
+  let references = emptyReferenceSums();
   const newer: string[] = [];
   for await (const hours of readHourSums(tx, row)) {
     const older = hours.filter(({ updatedAt }) => updatedAt <= row.updatedAt);
     whole = mergeSums([whole, ...hours.map(({ sums }) => sums)]);
     asOf = mergeSums([asOf, ...older.map(({ sums }) => sums)]);
+    references = mergeReferenceSums([references, ...older.map((hour) => hour.references)]);
     newer.push(...hours.filter(({ updatedAt }) => updatedAt > row.updatedAt).map(({ hour }) => hour));
   }
-  if (newer.length === 0) return difference(whole, read.sums);
   for (const hour of newer) {
-    const forecasts = await listHourForecasts(tx, { ...row, hour }, row.updatedAt);
+    const forecasts = await listHourForecasts(tx, { ...row, hour, features: [row.feature] }, row.updatedAt);
     asOf = mergeSums([asOf, sumForecasts(forecasts, [])]);
+    references = mergeReferenceSums([references, referencesOnCourse(course, table, forecasts)]);
   }
-  return difference(scoredOnly(asOf), scoredOnly(read.sums));
+  const wrong = newer.length === 0 ? difference(whole, read.sums) : difference(scoredOnly(asOf), scoredOnly(read.sums));
+  if (wrong !== null) return ours(wrong);
+  const beside = referenceDifference(references, row.references);
+  return beside === null ? null : { kind: "published_references", ...beside };
+}
+
+/** A reference of which nothing was scored. */
+const NOTHING = { n: "0" };
+
+/** The first reference, and its first part, in which a row is another than it should be. */
+function referenceDifference(expected: ReferenceSums, json: unknown): Wrong | null {
+  let found: ReferenceSums;
+  try {
+    found = referenceSumsFromJson(json);
+  } catch (error) {
+    return { expected: "the sums of the references", found: reasonOf(error) };
+  }
+  const [want, have] = [referenceSumsToJson(expected), referenceSumsToJson(found)];
+  for (const name of REFERENCES) {
+    const wrong = firstDifference(want[name] ?? NOTHING, have[name] ?? NOTHING);
+    if (wrong !== null) return { expected: `${name} ${wrong.expected}`, found: `${name} ${wrong.found}` };
+  }
+  return null;
 }
 
 function scoredOnly(sums: Sums): Sums {
@@ -168,5 +218,5 @@ function firstDifference(expected: Record<string, unknown>, found: Record<string
 }
 
 function textOf(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "none");
 }

@@ -1,6 +1,8 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Fairness } from "../houses/fairness/index.ts";
 import type { Period } from "./accuracy-store.ts";
+import { K7_1 } from "./parameters.ts";
+import type { SpanEnd } from "./judge.ts";
 import type { TouchedHour } from "./score-store.ts";
 import type { Band } from "./table-model.ts";
 
@@ -26,6 +28,10 @@ export interface VerifiedTable {
   firstForecastAfterSeq: bigint | null;
   /** Rounds up to this seq are counted in the hour rows; null before the first score. */
   summedSeq: bigint | null;
+  /** What the house declares, null where it declares nothing. */
+  edge: number | null;
+  /** The first calibration's or else the live state: it says with which bands and edge the table began. */
+  state: Buffer | null;
 }
 
 /** The tables to verify: one where an id is given, else all. */
@@ -43,7 +49,20 @@ export async function listTablesToVerify(tx: Transaction, tableId: number | unde
       t.forecast_seq as "forecastSeq",
       t.forecast_hash as "forecastHash",
       t.first_forecast_after_seq as "firstForecastAfterSeq",
-      m.seq as "summedSeq"
+      m.seq as "summedSeq",
+      (t.settings ->> 'house_edge')::float8 as edge,
+      coalesce(
+        (
+          select c.state
+          from calibrations c
+          where c.table_id = t.id
+            and c.model = ${K7_1.name}
+            and c.kind = 'rolling'
+          order by c.id
+          limit 1
+        ),
+        (select s.state from model_states s where s.table_id = t.id and s.model = ${K7_1.name})
+      ) as state
     from tables t
     left join accuracy_marks m on m.table_id = t.id
     ${tableId === undefined ? tx`` : tx`where t.id = ${tableId}`}
@@ -126,6 +145,28 @@ export interface StoredForecast {
     /** It came with another result, and its scores know. */
     conflictsApplied: boolean;
   } | null;
+  /** Of a window, how its rounds alone end it, and those of them that came with another result; else null. */
+  span: StoredSpan | null;
+}
+
+/** The rounds of a window as `window_span` tells of them. */
+export interface StoredSpan {
+  status: SpanEnd | "open";
+  settledSeq: string | null;
+  hit: boolean;
+  requestedAt: string | null;
+  conflicts: SpanConflict[];
+}
+
+/** A round of a window, up to its end, that came with another result. */
+export interface SpanConflict {
+  seq: string;
+  /** When that was first seen, in microseconds since the epoch. */
+  seenAtMicros: string;
+  /** Whoever scores knows of it. */
+  applied: boolean;
+  /** The earliest request of a round of the window up to this one. */
+  requestedAt: string | null;
 }
 
 /** Forecasts of a table after a place in its chain, in order, each with its cutoff and its target. */
@@ -189,12 +230,70 @@ export async function listStoredForecasts(
           and not r.late
         order by r.seq
         limit 1
-      ) as target
+      ) as target,
+      case when f.feature like 'window:%' then (${spanOf(tx)}) end as span
     from forecasts f
     where f.table_id = ${tableId}
       and f.seq > ${afterSeq}
     order by f.seq
     limit ${limit}`;
+}
+
+/** The span of the window `f`. Its conflicts are told apart from its end: some of them came after it was scored. */
+function spanOf(tx: Transaction) {
+  return tx`
+    select jsonb_build_object(
+      'status', span.status,
+      'settledSeq', span.settled_seq::text,
+      'hit', span.hit,
+      'requestedAt', utc_text(span.requested_at),
+      'conflicts', coalesce(
+        (
+          select jsonb_agg(
+            jsonb_build_object(
+              'seq', r.seq::text,
+              'seenAtMicros', ((extract(epoch from c.first_seen_at) * 1000000)::bigint)::text,
+              'applied', c.scores_voided_at is not null,
+              'requestedAt', utc_text(r.earliest)
+            )
+            order by r.seq, c.first_seen_at
+          )
+          from (
+            select seq, round_id, min(requested_at) over (order by seq) as earliest
+            from rounds
+            where table_id = f.table_id
+              and seq > f.cutoff_seq
+              and (span.settled_seq is null or seq <= span.settled_seq)
+              and not late
+            order by seq
+            limit f.horizon
+          ) r
+          join conflicts c on c.table_id = f.table_id and c.round_id = r.round_id
+        ),
+        '[]'
+      )
+    )
+    from window_span(
+      f.table_id, f.cutoff_seq, f.target_round_id, f.horizon, f.issued_at, split_part(f.feature, ':', 2), false
+    ) span`;
+}
+
+/** A state that a promotion put in the place of the one before, at a seq. */
+export interface StoredPromotion {
+  model: string;
+  toSeq: bigint;
+  state: Buffer;
+  at: string;
+}
+
+/** The promotions of a table, oldest first. */
+export async function listPromotions(tx: Transaction, tableId: number): Promise<StoredPromotion[]> {
+  return tx<StoredPromotion[]>`
+    select model, to_seq as "toSeq", state, utc_text(created_at) as at
+    from calibrations
+    where table_id = ${tableId}
+      and kind = 'promoted'
+    order by to_seq, id`;
 }
 
 /** A score as it is stored, every figure of it. */
@@ -206,7 +305,7 @@ export interface StoredScore {
   hourMatches: boolean;
   issuedAt: string;
   status: string;
-  targetSeq: bigint | null;
+  settledSeq: bigint | null;
   targetRequestedAt: string | null;
   outcome: number | null;
   hit: boolean | null;
@@ -233,7 +332,7 @@ export async function listStoredScores(
       issue_hour = date_trunc('hour', issued_at, 'UTC') as "hourMatches",
       utc_text(issued_at) as "issuedAt",
       status,
-      target_seq as "targetSeq",
+      settled_seq as "settledSeq",
       utc_text(target_requested_at) as "targetRequestedAt",
       outcome, hit, p,
       base_p as "baseP",
@@ -257,6 +356,7 @@ export interface StoredHour extends TouchedHour {
   final: boolean;
   over: boolean;
   sums: unknown;
+  references: unknown;
 }
 
 /** Hour rows of a table, the newest of each hour, from after one on; null for the first. */
@@ -272,7 +372,8 @@ export async function listStoredHours(
       utc_text(hour) as hour,
       rev, revs, final,
       hour + interval '1 hour' <= now() as over,
-      sums
+      sums,
+      reference_sums as "references"
     from (
       select
         *,
@@ -336,6 +437,7 @@ export interface StoredPeriod {
   startByEnd: string | null;
   updatedAt: string;
   sums: unknown;
+  references: unknown;
 }
 
 /** The published rows of a table. */
@@ -350,7 +452,8 @@ export async function listStoredPeriods(tx: Transaction, tableId: number): Promi
           * interval '24 hours'
       ) as "startByEnd",
       utc_text(updated_at) as "updatedAt",
-      sums
+      sums,
+      reference_sums as "references"
     from published_accuracy
     where table_id = ${tableId}
     order by model, feature, period`;

@@ -1,13 +1,20 @@
 import type { Sql, Transaction } from "../db/client.ts";
+import { reasonOf } from "../errors.ts";
+import { beginReplay, checkClaim, type Replay } from "./check-claims.ts";
 import { checkForecast, FIRST_FORECAST } from "./check-forecast.ts";
 import { checkRound, FIRST_ROUND, roundBefore, type Wrong } from "./check-round.ts";
 import { checkScores } from "./check-scores.ts";
+import { checkOverlap } from "./check-window.ts";
+import { isWindow, NEXT_COLOR } from "./features.ts";
 import { forecastIdOf } from "./forecast-id.ts";
 import { K7_1 } from "./parameters.ts";
 import type { TouchedHour } from "./score-store.ts";
-import { hourKey, verifyAccuracy } from "./verify-accuracy.ts";
+import { hourKey, verifyAccuracy, type WrongRow } from "./verify-accuracy.ts";
 import { verifyAnchors } from "./verify-anchors.ts";
+import { verifyCalibrations, type WrongCalibration } from "./verify-calibrations.ts";
+import { verifyReadings, type WrongReading } from "./verify-readings.ts";
 import {
+  listPromotions,
   listStoredForecasts,
   listStoredRounds,
   listStoredScores,
@@ -19,14 +26,30 @@ import {
 
 /** The first thing found that is not what the facts give. */
 export interface Failure extends Wrong {
-  kind: "round" | "forecast" | "score" | "accuracy" | "published_accuracy" | "table" | "root";
+  kind:
+    | "round"
+    | "forecast"
+    | "score"
+    | "table"
+    | "root"
+    | WrongRow["kind"]
+    | WrongReading["kind"]
+    | WrongCalibration["kind"];
   id: string;
 }
 
 /** What was checked, and the first failure if there is one. */
 export interface Verification {
   ok: boolean;
-  checked: { rounds: number; forecasts: number; scores: number; accuracy_rows: number };
+  checked: {
+    rounds: number;
+    forecasts: number;
+    scores: number;
+    accuracy_rows: number;
+    /** Records, and the rounds that were replayed to prove the newest of each table. */
+    calibrations: number;
+    replayed_rounds: number;
+  };
   first_failure: Failure | null;
 }
 
@@ -41,22 +64,26 @@ const FORECASTS_PER_READ = 2000;
  * `tableId` is given, else of all.
  *
  * Rounds: the chain of history hashes, ids, colors, multipliers against their raw values and, where a fairness scheme
- * is declared, against their hashes. Forecasts: the chain, the cutoff each names, and that it was issued while nothing
- * could be known. Scores: each judged and scored anew. Accuracy: each hour summed anew, each published period against
- * its hours. Roots: each made anew, and none missing. Stops at the first failure.
+ * is declared, against their hashes. Forecasts: the chain, the cutoff each names, that it was issued while nothing
+ * could be known, that it says what the model had learned by then, and that no two windows of a feature overlap. Scores: each judged and scored anew. Accuracy: each hour summed anew, each published period against
+ * its hours. Roots: each made anew, and none missing. Calibrations: each by its hash, the newest of each table's live
+ * state by replay. Stops at the first failure.
  */
 export async function verify(
   sql: Sql,
   { tableId, progress = () => undefined }: { tableId?: number | undefined; progress?: Progress | undefined } = {},
 ): Promise<Verification> {
   return withSnapshot(sql, async (tx) => {
-    const checked = { rounds: 0, forecasts: 0, scores: 0, accuracy_rows: 0 };
+    const checked = { rounds: 0, forecasts: 0, scores: 0, accuracy_rows: 0, calibrations: 0, replayed_rounds: 0 };
     for (const table of await listTablesToVerify(tx, tableId)) {
       const summed = new Map<string, TouchedHour>();
       const failure =
         (await verifyRounds(tx, table, summed, checked, progress)) ??
+        // before the forecasts, whose replay begins with the bands and the edge of a calibration
+        (await verifyCalibrations(tx, table, (what, count) => (checked[what] += count))) ??
         (await verifyForecasts(tx, table, summed, checked, progress)) ??
-        (await verifyAccuracy(tx, table, summed, () => (checked.accuracy_rows += 1)));
+        (await verifyAccuracy(tx, table, summed, () => (checked.accuracy_rows += 1))) ??
+        (await verifyReadings(tx, table));
       if (failure !== null) return { ok: false, checked, first_failure: failure };
     }
     const wrongRoot = await verifyAnchors(tx, tableId, (done, total) => progress("roots", done, total));
@@ -72,13 +99,17 @@ async function verifyRounds(
   progress: Progress,
 ): Promise<Failure | null> {
   let before = FIRST_ROUND;
+  const promotions = await listPromotions(tx, table.id);
   for (;;) {
     const rounds = await listStoredRounds(tx, table.id, before.seq, ROUNDS_PER_READ);
     for (const round of rounds) {
       if (round.seq !== before.seq + 1n) return missingRound(table, before.seq + 1n);
       const wrong = checkRound(table, round, before);
       if (wrong !== null) return { kind: "round", id: `${table.name} ${round.roundId}`, ...wrong };
-      if (isCounted(table, round)) noteHour(summed, { ...COVERAGE, tableId: table.id, hour: round.receivedHour });
+      if (isCounted(table, round)) {
+        const model = promotions.findLast(({ toSeq }) => toSeq < round.seq)?.model ?? K7_1.name;
+        noteHour(summed, { tableId: table.id, model, feature: NEXT_COLOR, hour: round.receivedHour });
+      }
       before = roundBefore(round, before);
       checked.rounds += 1;
     }
@@ -93,9 +124,6 @@ async function verifyRounds(
     `${before.seq} rounds that end in ${before.historyHash}`,
   );
 }
-
-/** The series that counts rounds without a forecast. */
-const COVERAGE = { model: K7_1.name, feature: "next_color" };
 
 /** The hour rows count this round. */
 function isCounted(
@@ -114,6 +142,13 @@ async function verifyForecasts(
   progress: Progress,
 ): Promise<Failure | null> {
   let before = FIRST_FORECAST;
+  const windows = new Map<string, StoredForecast>();
+  let replay: Replay;
+  try {
+    replay = await beginReplay(tx, table);
+  } catch (error) {
+    return tableFailure(table, "a model state that says how the model began", reasonOf(error));
+  }
   for (;;) {
     const forecasts = await listStoredForecasts(tx, table.id, before.seq, FORECASTS_PER_READ);
     const last = forecasts.at(-1);
@@ -124,7 +159,10 @@ async function verifyForecasts(
     );
     for (const forecast of forecasts) {
       if (forecast.seq !== before.seq + 1n) return missingForecast(table, before.seq + 1n);
-      const wrong = checkForecast(table.name, forecast, before);
+      const wrong =
+        checkForecast(table.name, forecast, before) ??
+        (await checkClaim(tx, replay, forecast)) ??
+        checkSequence(windows, forecast);
       if (wrong !== null) return { kind: "forecast", id: forecast.forecastId, ...wrong };
       checked.forecasts += 1;
       const own = scores.get(forecast.seq) ?? [];
@@ -150,6 +188,15 @@ async function verifyForecasts(
     `${table.forecastSeq} forecasts that end in ${table.forecastHash}`,
     `${before.seq} forecasts that end in ${before.hash}`,
   );
+}
+
+/** Of each model and feature the window before must have ended. */
+function checkSequence(windows: Map<string, StoredForecast>, forecast: StoredForecast): Wrong | null {
+  if (!isWindow(forecast.feature)) return null;
+  const key = `${forecast.model} ${forecast.feature}`;
+  const before = windows.get(key);
+  windows.set(key, forecast);
+  return before === undefined ? null : checkOverlap(forecast, before);
 }
 
 function missingRound({ name }: VerifiedTable, seq: bigint): Failure {

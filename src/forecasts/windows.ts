@@ -23,8 +23,14 @@ export const WINDOW_ROUNDS_MAX = 400;
  * The windows of one color in the order of `WINDOW_TARGETS`, in one walk; null where 400 rounds stay below the target.
  *
  * The stated probability is the one of that many rounds, not the target: with whole rounds no target is met exactly.
+ * Whoever needs only the first `targets` of them walks less; the others are then null.
  */
-export function windowsOf(model: Model, state: State, color: number): (Window | null)[] {
+export function windowsOf(
+  model: Model,
+  state: State,
+  color: number,
+  targets: number = WINDOW_TARGETS.length,
+): (Window | null)[] {
   const found: (Window | null)[] = [null, null, null];
   let next = 0;
   depart(model, state, color);
@@ -33,7 +39,7 @@ export function windowsOf(model: Model, state: State, color: number): (Window | 
     while (p >= WINDOW_TARGETS[next]! / 100) {
       found[next] = { rounds: n, pPpm: ppmOf(p) };
       next += 1;
-      if (next === WINDOW_TARGETS.length) return found;
+      if (next === targets) return found;
     }
   }
   return found;

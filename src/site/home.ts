@@ -42,8 +42,9 @@ export function homePage({ memory, version, site }: { memory: Memory; version: s
     <pre><code>curl -H "X-Api-Key: rh_live_…" ${site}/api/v1/games
 curl -H "X-Api-Key: rh_live_…" "${site}/api/v1/rounds?limit=5"</code></pre>
     <p>
-      Whoever runs this makes keys with <code>npx roundhouse key create</code>. What an answer other than 200 means is
-      on the page about <a href="/docs/errors">errors</a>.
+      Whoever runs this makes keys with <code>npx roundhouse key create</code>. Every path, field and limit is on the
+      page about <a href="/docs">the API</a>, and what an answer other than 200 means on the one about
+      <a href="/docs/errors">errors</a>.
     </p>`;
   return layout("Roundhouse: rounds of crash games, checked", content);
 }

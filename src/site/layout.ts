@@ -17,7 +17,7 @@ export function layout(title: string, content: Html): string {
       <body>
         <header>
           <a href="/">Roundhouse</a>
-          <nav><a href="/docs/errors">Errors</a></nav>
+          <nav><a href="/docs">API</a> <a href="/docs/errors">Errors</a></nav>
         </header>
         <main>${content}</main>
         <footer><p>${NOTICE}</p></footer>

@@ -6,11 +6,16 @@ export interface Call {
   endpoint: string;
 }
 
-/** What the meter says of a call: `ok`, or the error code to answer with; counts are the account's after it. */
+/**
+ * What the meter says of a call: `ok`, or the error code to answer with. Counts are the account's after it, beside the
+ * limits they were held against; a limit is null where the plan has none.
+ */
 export interface Verdict {
   outcome: string;
   dayUsed: bigint | null;
   monthUsed: bigint | null;
+  dayLimit: bigint | null;
+  monthLimit: bigint | null;
   /** Database time in milliseconds: it decides which day and month the call belongs to. */
   judgedAtMs: number;
 }
@@ -27,6 +32,8 @@ export async function consumeCalls(sql: Sql, calls: readonly Call[], deadline: D
       outcome,
       day_used as "dayUsed",
       month_used as "monthUsed",
+      day_allowed as "dayLimit",
+      month_allowed as "monthLimit",
       extract(epoch from judged_at)::float8 * 1000 as "judgedAtMs"
     from consume_calls(
       ${calls.map(({ keyId }) => String(keyId))}::bigint[],
@@ -108,6 +115,8 @@ export async function listDays(sql: Sql, count: number): Promise<string[]> {
 
 /** What an account has used: exact, since facts and quotas are written by the meter's own statement. */
 export interface UsageFacts {
+  /** Database time in milliseconds, as of which all of this is. */
+  readAtMs: number;
   date: string;
   month: string;
   dayUsed: bigint;
@@ -133,6 +142,7 @@ export async function readUsage(sql: Sql, accountId: bigint, days: number): Prom
         to_char(now() at time zone 'UTC', 'YYYY-MM') as month
     )
     select
+      extract(epoch from clock.at)::float8 * 1000 as "readAtMs",
       clock.day as date,
       clock.month,
       coalesce((select used from quotas where account_id = ${accountId} and period = clock.day), 0) as "dayUsed",

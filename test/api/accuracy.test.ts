@@ -23,7 +23,10 @@ const DAY_MS = 86_400_000;
 const at = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:00:00\.0000000Z$/);
 const share = z.number().min(0).max(1).nullable();
 const figure = z.number().nullable();
-/** Fields in the order in which they are sent. What is always null comes with references and windows. */
+const reference = (name: string) =>
+  z.strictObject({ name: z.literal(name), log_loss: figure, brier: figure, skill: figure });
+const interval = z.tuple([z.number(), z.number()]).nullable();
+/** Fields in the order in which they are sent. */
 const row = z.strictObject({
   feature: z.string(),
   model: z.string(),
@@ -36,16 +39,16 @@ const row = z.strictObject({
   sample_size: z.int(),
   hits: z.int(),
   hit_rate: share,
-  interval_95: z.tuple([z.number(), z.number()]).nullable(),
+  interval_95: interval,
   expected_rate: share,
   baseline_rate: share,
   coverage: share,
   not_issued: z.int().nullable(),
   voids: z.strictObject({ gap: z.int(), house: z.int(), quarantine: z.int(), late: z.int() }),
-  rate_bounds: z.null(),
+  rate_bounds: interval,
   pending: z.int(),
   z: figure,
-  e_value: z.null(),
+  e_value: figure,
   log_loss: figure,
   baseline_log_loss: figure,
   brier: figure,
@@ -53,11 +56,13 @@ const row = z.strictObject({
   rps: figure,
   baseline_rps: figure,
   skill: figure,
-  skill_interval_95: z.null(),
-  calibration_error: z.null(),
-  calibration_error_floor: z.null(),
-  reliability: z.tuple([]),
-  references: z.tuple([]),
+  skill_interval_95: interval,
+  calibration_error: share,
+  calibration_error_floor: share,
+  reliability: z.array(
+    z.strictObject({ p_from: z.number(), p_to: z.number(), n: z.int(), mean_p: z.number(), hits: z.int() }),
+  ),
+  references: z.tuple([reference("last_20"), reference("last_100"), reference("due")]),
 });
 const body = z.strictObject({
   ok: z.literal(true),
@@ -134,6 +139,7 @@ describe("/accuracy", () => {
       select f.p_ppm as p, f.base_ppm as base, r.color
       from forecasts f
       join rounds r on r.table_id = f.table_id and r.seq = f.cutoff_seq + 1
+      where f.feature = 'next_color'
       order by f.seq`;
     const scored = facts.map(({ p, base, color }) => ({
       p: p.map((ppm) => ppm / 1e6),
@@ -170,6 +176,18 @@ describe("/accuracy", () => {
       mean(scored.map((one) => one[which].reduce((sum, p, k) => sum + (p - (k === one.outcome ? 1 : 0)) ** 2, 0)));
     expect(shown?.brier).toBeCloseTo(brier("p"), 11);
     expect(shown?.baseline_brier).toBeCloseTo(brier("base"), 11);
+    // so early both windows hold every round there was: (c + 1) / (n + 3), and two before the first forecast
+    const colors = await world.sql<{ color: string }[]>`select color from rounds order by seq`;
+    const seen = colors.map(({ color }) => ["blue", "purple", "pink"].indexOf(color));
+    const count = (rounds: number[], k: number) => rounds.filter((color) => color === k).length;
+    const losses = scored.map(({ outcome }, index) => {
+      const before = seen.slice(0, 2 + index);
+      return -Math.log((count(before, outcome) + 1) / (before.length + 3));
+    });
+    const [last20, last100] = shown?.references ?? [];
+    expect(last20?.log_loss).toBeCloseTo(mean(losses), 5);
+    expect(last100).toEqual({ ...last20, name: "last_100" });
+    expect(last20?.skill).toBeCloseTo(1 - mean(losses) / logLoss("base"), 4);
   });
 
   it("has these fields in this order", async () => {
@@ -182,7 +200,7 @@ describe("/accuracy", () => {
     const { accuracy: rows } = z
       .object({ accuracy: z.array(z.record(z.string(), z.unknown())) })
       .parse(JSON.parse(text));
-    expect(rows.map((one) => Object.keys(one))).toEqual([Object.keys(row.shape)]);
+    expect(new Set(rows.map((one) => Object.keys(one).join(" ")))).toEqual(new Set([Object.keys(row.shape).join(" ")]));
     expect(Object.keys(rows[0]?.["voids"] ?? {})).toEqual(["gap", "house", "quarantine", "late"]);
   });
 
@@ -202,8 +220,10 @@ describe("/accuracy", () => {
 
   it("is of thirty days and of tables unless something else is asked for", async () => {
     expect(await accuracy()).toEqual(await accuracy("?period=30d&scope=table"));
-    expect(await accuracy()).toMatchObject([{ period: "30d", house: "alpha", game: "crash", market: "global" }]);
-    expect(await accuracy("?period=all")).toMatchObject([{ period: "all", sample_size: 7 }]);
+    expect(await accuracy("?feature=next_color")).toMatchObject([
+      { period: "30d", house: "alpha", game: "crash", market: "global" },
+    ]);
+    expect(await accuracy("?period=all&feature=next_color")).toMatchObject([{ period: "all", sample_size: 7 }]);
   });
 
   it("changes when what is published changes, and with it the ETag", async () => {
@@ -213,7 +233,8 @@ describe("/accuracy", () => {
     await issue(world, "alpha");
     await play(world, CRASH, [140]);
     await score(world, "alpha");
-    await eventually(async () => expect(await accuracy("?period=24h")).toMatchObject([{ sample_size: 8 }]));
+    const nextColors = "?period=24h&feature=next_color";
+    await eventually(async () => expect(await accuracy(nextColors)).toMatchObject([{ sample_size: 8 }]));
     const changed = await world.get(path, { headers: { "If-None-Match": etag } });
     expect(changed.status).toBe(200);
     expect(changed.headers.get("etag")).not.toBe(etag);
@@ -262,6 +283,26 @@ describe("figures", () => {
     });
     // Wilson's interval of 2 in 4
     expect(shown?.interval_95?.map((end) => +end.toFixed(5))).toEqual([0.15004, 0.84996]);
+    // two in six had both voids missed, four had both hit
+    expect(shown?.rate_bounds?.map((end) => +end.toFixed(5))).toEqual([0.33333, 0.66667]);
+    // two hits and two misses of .515, at each stake
+    const won = [-0.5, -0.25, -0.1, 0.1, 0.25, 0.5].map((bet) => (1 + bet * 0.485) ** 2 * (1 - bet * 0.515) ** 2);
+    expect(shown?.e_value).toBeCloseTo(won.reduce((sum, e) => sum + e, 0) / 6, 5);
+    // (|2 − 4 × .515| + |1 − 4 × .384| + |1 − 4 × .101|) ÷ 12
+    expect(shown?.calibration_error).toBeCloseTo(1.192 / 12, 5);
+    const spread = [0.515, 0.384, 0.101].map((p) => Math.sqrt((2 / Math.PI) * 4 * p * (1 - p)));
+    expect(shown?.calibration_error_floor).toBeCloseTo(spread.reduce((sum, sd) => sum + sd, 0) / 12, 5);
+    expect(shown?.reliability.map((bin) => ({ ...bin, mean_p: +bin.mean_p.toFixed(6) }))).toEqual([
+      { p_from: 0.1, p_to: 0.2, n: 4, mean_p: 0.101, hits: 1 },
+      { p_from: 0.3, p_to: 0.4, n: 4, mean_p: 0.384, hits: 1 },
+      { p_from: 0.5, p_to: 0.6, n: 4, mean_p: 0.515, hits: 2 },
+    ]);
+    const gains = [0, 0, 1, 2].map((k) => Math.log((P[k] ?? 0) / (BASE[k] ?? 1)));
+    const mean = gains.reduce((sum, gain) => sum + gain, 0) / 4;
+    const half = 1.96 * Math.sqrt(gains.reduce((sum, gain) => sum + (gain - mean) ** 2, 0) / (4 * 3));
+    const [low = 0, high = 0] = shown?.skill_interval_95 ?? [];
+    expect(low).toBeCloseTo((mean - half) / 1.151342, 5);
+    expect(high).toBeCloseTo((mean + half) / 1.151342, 5);
   });
 
   it("are null where nothing was scored yet, and counts are counts", async () => {
@@ -285,7 +326,7 @@ describe("the accuracy of a house", () => {
     await publish(CRASH, "next_color", sumsOf([0], { onTimeRounds: 1n, notIssued: 0n }), "7d");
     await publish(DICE, "next_color", sumsOf([0, 1, 1, 2, 0], { onTimeRounds: 9n, notIssued: 4n }), "7d");
     const house = await eventually(async () => {
-      const rows = await accuracy("?scope=house&period=7d&house=alpha");
+      const rows = await accuracy("?scope=house&period=7d&house=alpha&feature=next_color");
       return rows[0]?.sample_size === 6 && rows;
     });
     expect(house).toHaveLength(1);
@@ -299,7 +340,7 @@ describe("the accuracy of a house", () => {
       coverage: 0.6,
       not_issued: 4,
     });
-    const tables = await accuracy("?period=7d&house=alpha");
+    const tables = await accuracy("?period=7d&house=alpha&feature=next_color");
     expect(tables.map(({ sample_size: n }) => n)).toEqual([1, 5]);
     const weighted = (name: "log_loss" | "brier" | "rps") =>
       tables.reduce((sum, one) => sum + (one[name] ?? 0) * one.sample_size, 0) / 6;
@@ -309,18 +350,20 @@ describe("the accuracy of a house", () => {
   it("is merged feature by feature, next color first, and of other houses there is another row", async () => {
     const window = emptySums();
     addScore(window, scoreWindow(811_376, 810_000, true));
-    await publish(DICE, "window:pink:80", window, "7d");
+    await publish(DICE, "window:gold:80", window, "7d");
     await publish("beta/crash/eu", "next_color", sumsOf([0, 2]), "7d");
     await eventually(async () =>
       expect(
-        (await accuracy("?scope=house&period=7d")).map(({ house, feature, sample_size: n }) => [house, feature, n]),
+        (await accuracy("?scope=house&period=7d"))
+          .filter(({ feature }) => ["next_color", "window:gold:80"].includes(feature))
+          .map(({ house, feature, sample_size: n }) => [house, feature, n]),
       ).toEqual([
         ["alpha", "next_color", 6],
-        ["alpha", "window:pink:80", 1],
+        ["alpha", "window:gold:80", 1],
         ["beta", "next_color", 2],
       ]),
     );
-    const [shown] = await accuracy("?feature=window:pink:80&period=7d");
+    const [shown] = await accuracy("?feature=window:gold:80&period=7d");
     expect(shown).toMatchObject({ hit_rate: 1, expected_rate: 0.811376, baseline_rate: 0.81, coverage: null });
     expect(shown).toMatchObject({ not_issued: null });
   });
@@ -357,7 +400,7 @@ describe("the accuracy of a house", () => {
 describe("what is asked for", () => {
   it("may be one feature; one of which nothing was measured is an empty list", async () => {
     expect(await accuracy("?feature=next_color&house=gamma")).toHaveLength(1);
-    expect(await accuracy("?feature=window:pink:50")).toEqual([]);
+    expect(await accuracy("?feature=window:gold:50")).toEqual([]);
     expect(await accuracy("?feature=window:no-color_of-ours:90&scope=house")).toEqual([]);
     expect(await accuracy("?feature=next_color&house=gamma&period=24h")).toEqual([]);
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { setPlan } from "../../src/callers/plan-store.ts";
 import { eventually } from "../support/eventually.ts";
-import { allowSlowness, announce, issue, play, rewrite, tableIdOf } from "./play.ts";
+import { allowSlowness, announce, issue, play, rewrite, score, tableIdOf } from "./play.ts";
 import { makeKey, makeWorld, secondsAgo, type World } from "./world.ts";
 
 const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
@@ -38,7 +38,33 @@ const body = z.strictObject({
           hash: z.string().regex(/^[0-9a-f]{64}$/),
         })
         .nullable(),
-      windows: z.tuple([]),
+      windows: z.array(
+        z.strictObject({
+          feature: z.string(),
+          color: z.string(),
+          target: z.int(),
+          forecast_id: z.string(),
+          issued_at: at,
+          after_round_id: z.string(),
+          rounds: z.int().min(1).max(400),
+          probability: z.number(),
+          baseline: z.number(),
+          now: z.strictObject({
+            rounds_left: z.int().min(1),
+            probability: z.number().nullable(),
+            scored: z.literal(false),
+          }),
+          measured: z
+            .strictObject({
+              period: z.literal("30d"),
+              sample_size: z.int(),
+              hit_rate: z.number().nullable(),
+              interval_95: z.tuple([z.number(), z.number()]).nullable(),
+            })
+            .nullable(),
+          hash: z.string().regex(/^[0-9a-f]{64}$/),
+        }),
+      ),
     }),
   ),
 });
@@ -73,7 +99,12 @@ const becomes = (table: string, state: string) =>
 
 const QUIET = { next_color: null, windows: [] };
 
-/** The newest forecast as it is stored. */
+/** The windows of a table in the order in which they are shown. */
+const FEATURES = ["blue", "purple", "pink"].flatMap((color) =>
+  [50, 80, 90].map((target) => `window:${color}:${target}`),
+);
+
+/** The newest forecast of the next color as it is stored. */
 async function stored(table: string) {
   const [row] = await world.sql<
     { forecastId: string; issuedAt: string; after: string; p: number[]; base: number[]; hash: string; seq: bigint }[]
@@ -83,6 +114,7 @@ async function stored(table: string) {
       base_ppm as base, hash, seq
     from forecasts
     where table_id = ${await tableIdOf(world, table)}
+      and feature = 'next_color'
     order by seq desc
     limit 1`;
   if (row === undefined) throw new Error(`expected a forecast of ${table}`);
@@ -129,7 +161,7 @@ describe("/forecasts", () => {
     expect(text).toContain(
       `"calibration":null,"next_color":{"forecast_id":"${forecastId}","issued_at":"${issuedAt}",` +
         `"after_round_id":"1002","target_round_id":"1003","model":"k7@1","probabilities":${inColors(p)},` +
-        `"baseline":${inColors(base)},"hash":"${hash}"},"windows":[]}]}`,
+        `"baseline":${inColors(base)},"hash":"${hash}"},"windows":[{"feature":"window:blue:50",`,
     );
     const { next_color: nextColor } = await ofTable(CRASH);
     for (const shown of [nextColor?.probabilities, nextColor?.baseline]) {
@@ -150,7 +182,7 @@ describe("a forecast", () => {
   it("is withdrawn by the next round on time, and the next forecast is readable as soon as it is announced", async () => {
     const before = (await ofTable(CRASH)).next_color;
     await play(world, CRASH, [1150]);
-    expect(await becomes(CRASH, "waiting")).toMatchObject(QUIET);
+    expect(await becomes(CRASH, "waiting")).toMatchObject({ next_color: null });
     await issue(world, "alpha");
     const after = (await becomes(CRASH, "ready")).next_color;
     expect(after?.after_round_id).toBe("1003");
@@ -160,7 +192,7 @@ describe("a forecast", () => {
   it("is waited for where the round came too late for one to be issued", async () => {
     await play(world, CRASH, [{ hundredths: 180, absentAgo: PAUSE_SECONDS + 1 }]);
     await issue(world, "alpha");
-    expect(await becomes(CRASH, "waiting")).toMatchObject(QUIET);
+    expect(await becomes(CRASH, "waiting")).toMatchObject({ next_color: null });
     await play(world, CRASH, [180]);
     await issue(world, "alpha");
     expect((await becomes(CRASH, "ready")).next_color?.after_round_id).toBe("1005");
@@ -233,6 +265,84 @@ describe("a forecast", () => {
         TOLD,
       );
     }
+  });
+});
+
+describe("a window", () => {
+  it("is shown as it was issued and hashed, to the letter, with what is left of it and nothing measured yet", async () => {
+    const { windows } = await ofTable("alpha/dice/eu");
+    expect(windows).toEqual([]);
+    await play(world, "alpha/dice/eu", [230]);
+    await issue(world, "alpha");
+    expect((await becomes("alpha/dice/eu", "ready")).windows.map(({ feature }) => feature)).toEqual(FEATURES);
+    const [row] = await world.sql<{ json: string }[]>`
+      select
+        '{"feature":"window:pink:80","color":"pink","target":80,"forecast_id":"' || forecast_id || '","issued_at":"'
+          || utc_text(issued_at) || '","after_round_id":"' || cutoff_round_id || '","rounds":' || horizon
+          || ',"probability":' || p_ppm[1]::float8 / 1000000 || ',"baseline":' || base_ppm[1]::float8 / 1000000
+          || ',"now":{"rounds_left":' || horizon || ',"probability":' || p_ppm[1]::float8 / 1000000
+          || ',"scored":false},"measured":null,"hash":"' || hash || '"}' as json
+      from forecasts
+      where table_id = ${await tableIdOf(world, "alpha/dice/eu")}
+        and feature = 'window:pink:80'`;
+    expect(await (await world.get("/api/v1/forecasts?game=dice")).text()).toContain(row?.json ?? "nothing");
+  });
+
+  it("goes on while it is open: what is left of it changes, what was stated does not", async () => {
+    const before = await ofTable("alpha/dice/eu");
+    await play(world, "alpha/dice/eu", [{ hundredths: 150, absentAgo: null }]);
+    await issue(world, "alpha");
+    const leftOfLast = async () => (await ofTable("alpha/dice/eu")).windows.at(-1)?.now.rounds_left ?? 0;
+    const then = before.windows.at(-1)?.now.rounds_left ?? 0;
+    await eventually(async () => expect(await leftOfLast()).toBe(then - 1), TOLD);
+    // nothing can be issued after this round, but the windows go on, and those of blue have ended or have hit
+    const waiting = await becomes("alpha/dice/eu", "waiting");
+    expect(waiting.next_color).toBeNull();
+    const pinks = (windows: typeof before.windows) => windows.filter(({ color }) => color === "pink");
+    expect(pinks(waiting.windows)).toHaveLength(3);
+    for (const [index, { now, ...stated }] of pinks(waiting.windows).entries()) {
+      const { now: earlier, ...same } = pinks(before.windows)[index] ?? { now: undefined };
+      expect(stated).toEqual(same);
+      expect(now.rounds_left).toBe((earlier?.rounds_left ?? 0) - 1);
+      expect(now.probability).toBeLessThan(earlier?.probability ?? 0);
+    }
+    const blues = waiting.windows.filter(({ color }) => color === "blue");
+    expect(blues.map(({ now }) => now.probability)).toEqual(blues.map(() => null));
+    expect(blues.length).toBeGreaterThan(0);
+  });
+
+  it("is followed by the next one of its feature with the first forecast after its end, never before", async () => {
+    const before = await ofTable("alpha/dice/eu");
+    await play(world, "alpha/dice/eu", [250]);
+    await issue(world, "alpha");
+    const after = await becomes("alpha/dice/eu", "ready");
+    expect(after.windows.map(({ feature }) => feature)).toEqual(FEATURES);
+    const issuedNow = after.windows.filter(({ after_round_id: id }) => id === after.next_color?.after_round_id);
+    const stillOpen = before.windows.filter(({ now }) => now.rounds_left > 1).map(({ feature }) => feature);
+    expect(issuedNow.map(({ feature }) => feature)).toEqual(FEATURES.filter((one) => !stillOpen.includes(one)));
+  });
+
+  it("has what was measured of its feature in thirty days beside it, as /accuracy has it", async () => {
+    await score(world, "alpha");
+    const measuredOf = async (name: string) =>
+      (await ofTable("alpha/dice/eu")).windows.find(({ feature }) => feature === name)?.measured;
+    await eventually(async () => expect(await measuredOf("window:blue:50")).not.toBeNull(), TOLD);
+    // one that has ended, with a hit, and one that waits for its end
+    expect(await measuredOf("window:blue:50")).toMatchObject({ sample_size: 1, hit_rate: 1 });
+    expect((await measuredOf("window:blue:50"))?.interval_95?.[1]).toBe(1);
+    expect(await measuredOf("window:pink:90")).toEqual({
+      period: "30d",
+      sample_size: 0,
+      hit_rate: null,
+      interval_95: null,
+    });
+  });
+
+  it("is not shown while its table is silent", async () => {
+    await rewrite(world, "alpha/dice/eu", { last_polled_round_at: secondsAgo(301) });
+    expect(await becomes("alpha/dice/eu", "silent")).toMatchObject(QUIET);
+    await rewrite(world, "alpha/dice/eu", { last_polled_round_at: secondsAgo(0) });
+    expect((await becomes("alpha/dice/eu", "ready")).windows).toHaveLength(9);
   });
 });
 

@@ -50,6 +50,7 @@ describe("what cannot be read as a request", () => {
       400,
       "malformed_request",
     ],
+    ["a request for a tunnel", "CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n", 405, "method_not_allowed"],
     ["no host", "GET /api/v1/games HTTP/1.1\r\nConnection: close\r\n\r\n", 400, "malformed_request"],
     ["headers of 20 KB", `GET / HTTP/1.1\r\nHost: a\r\nX-A: ${"a".repeat(20_000)}\r\n\r\n`, 431, "headers_too_large"],
     ["a URL of 20 KB", `GET /${"a".repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 431, "headers_too_large"],

@@ -41,6 +41,18 @@ it("a key that was never made is asked for each time, so that it works once it i
   expect(await second).toBe(CALLER);
 });
 
+it("whoever is not known is only asked for if that is allowed, and whoever is known in any case", async () => {
+  const { waiting, callers } = slowDirectory();
+  const forbidden = () => Promise.reject(new Error("too many"));
+  await expect(callers.of("one", forbidden)).rejects.toThrow("too many");
+  expect(waiting).toHaveLength(0);
+  const asked = callers.of("one", () => Promise.resolve());
+  await Promise.resolve();
+  waiting[0]?.(CALLER);
+  expect(await asked).toBe(CALLER);
+  expect(await callers.of("one", forbidden)).toBe(CALLER);
+});
+
 it("after a doubt everyone is asked for again, also who was being asked for", async () => {
   const { waiting, callers } = slowDirectory();
   const before = callers.of("one");

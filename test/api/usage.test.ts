@@ -3,7 +3,7 @@ import { z } from "zod";
 import { setPlan } from "../../src/callers/plan-store.ts";
 import { createKey } from "../../src/callers/store.ts";
 import { eventually } from "../support/eventually.ts";
-import { makeKey, makeWorld, type World } from "./world.ts";
+import { FAST, makeKey, makeWorld, type World } from "./world.ts";
 
 const PATH = "/api/v1/usage";
 const at = z.string().regex(/^\d{4}-\d{2}-\d{2}T00:00:00\.0000000Z$/);
@@ -79,7 +79,7 @@ describe("/usage", () => {
           resets_at: `${tomorrow}T00:00:00.0000000Z`,
         },
         month: { month, requests: 0, limit: 2_500_000, remaining: 2_500_000, resets_at: `${next}T00:00:00.0000000Z` },
-        burst: { per_second: 10, burst: 20 },
+        burst: { per_second: FAST, burst: FAST },
         endpoints: [],
         days: [{ date: today, requests: 0 }],
       }),
@@ -140,7 +140,7 @@ describe("/usage", () => {
     const { day, month, burst } = await usage();
     expect(day).toMatchObject({ requests: 1, limit: null, remaining: null });
     expect(month).toMatchObject({ requests: 1, limit: null, remaining: null });
-    expect(burst).toEqual({ per_second: 25, burst: 50 });
+    expect(burst).toEqual({ per_second: FAST, burst: FAST });
     expect(await (await get(PATH)).text()).not.toContain("1000000");
   });
 

@@ -1,4 +1,5 @@
 import pino from "pino";
+import { expect } from "vitest";
 import { z } from "zod";
 import type { Checks } from "../../src/api/health.ts";
 import { startApi, type Api, type ApiParts } from "../../src/api/server.ts";
@@ -7,6 +8,7 @@ import { connect, type Sql } from "../../src/db/client.ts";
 import { applyHouses } from "../../src/houses/store.ts";
 import { createDatabase } from "../support/database.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
+import { conform } from "./conform.ts";
 
 /** Alpha has two tables with consecutive ids, beta (simulated) one with opaque ids, gamma one that is there for plans. */
 const HOUSES = [
@@ -28,12 +30,19 @@ export const CHECKS: Checks = {
   polling: { isGood: () => Promise.resolve(false), required: false },
 };
 
+/** A key, or enough of one to be one. */
+const KEY = /rh_live_[0-9A-Za-z]{5}/;
+
+/** Calls a second, and at once, of every seeded plan in a world. */
+export const FAST = 100_000;
+
 const SETTINGS: ApiParts["settings"] = {
   HOST: "127.0.0.1",
   PORT: 0,
   PUBLIC_URL: undefined,
   LIVE_WINDOW_SECONDS: 300,
   BUFFER_ROUNDS: 200,
+  TRUSTED_PROXIES: [],
 };
 
 const at = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}0Z$/);
@@ -101,7 +110,7 @@ export interface World {
   key: string;
   /** Everything the API logged, one JSON line each. */
   lines: string[];
-  /** Asks with the key; `headers` are added, and take the key's place where they say so. */
+  /** Asks with the key, and holds the answer against the OpenAPI document; `headers` are added, and take the key's place where they say so. */
   get(path: string, options?: { method?: string; headers?: Record<string, string> }): Promise<Response>;
   /** The error a request ends with, after checking its shape. */
   refused(path: string, options?: { method?: string; headers?: Record<string, string> }): Promise<Refusal>;
@@ -123,12 +132,16 @@ export interface Refusal {
  */
 export async function makeWorld(
   changed: Partial<ApiParts["settings"]> = {},
-  options: { checks?: Checks; on?: World; through?: (databaseUrl: string) => Promise<string> } = {},
+  options: { checks?: Checks; on?: World; through?: (databaseUrl: string) => Promise<string>; redisUrl?: string } = {},
 ): Promise<World> {
   const { on } = options;
   const database = on === undefined ? await createDatabase() : { url: on.databaseUrl, drop: () => Promise.resolve() };
   const sql = connect(database.url, { name: "test", max: 3 });
-  if (on === undefined) await applyHouses(sql, HOUSES);
+  if (on === undefined) {
+    await applyHouses(sql, HOUSES);
+    // a test asks as fast as it can; those about the burst make a plan of their own
+    await sql`update plans set burst_per_second = ${FAST}, burst = ${FAST}`;
+  }
   const key = on?.key ?? (await makeKey(sql, "ann@example.com", "Pro"));
   const lines: string[] = [];
   const log = pino({ level: "debug" }, { write: (line) => void lines.push(line) });
@@ -142,6 +155,7 @@ export async function makeWorld(
   const api = await startApi({
     sql: apiSql,
     directUrl: apiUrl,
+    redisUrl: options.redisUrl,
     settings: { ...SETTINGS, ...changed },
     log,
     version: "1.2.3",
@@ -150,8 +164,11 @@ export async function makeWorld(
     await close();
     throw error;
   });
-  const get: World["get"] = (path, { method = "GET", headers = {} } = {}) =>
-    fetch(api.url + path, { method, headers: { "X-Api-Key": key, ...headers } });
+  const get: World["get"] = async (path, { method = "GET", headers = {} } = {}) => {
+    const response = await fetch(api.url + path, { method, headers: { "X-Api-Key": key, ...headers } });
+    await conform(method, path, response.clone());
+    return response;
+  };
   return {
     sql,
     databaseUrl: database.url,
@@ -168,6 +185,7 @@ export async function makeWorld(
     async close() {
       await api.close();
       await close();
+      expect(lines.filter((line) => KEY.test(line))).toEqual([]);
     },
   };
 }

@@ -10,11 +10,13 @@ import path from "node:path";
 import { Command } from "commander";
 import { print, printJson, printTable, say } from "../../src/cli/output.ts";
 import type { Bench, Measured } from "./measured.ts";
+import api from "./api.ts";
+import calibrate from "./calibrate.ts";
 import model from "./model.ts";
 import regret from "./regret.ts";
 import windows from "./windows.ts";
 
-const BENCHES: readonly Bench[] = [model, regret, windows];
+const BENCHES: readonly Bench[] = [api, model, calibrate, regret, windows];
 
 const program = new Command("npm run bench --")
   .description("measure what is claimed, each against a baseline")

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { listPlans, setPlan } from "../../src/callers/plan-store.ts";
+import { listPlans, listPlanSettings, setPlan } from "../../src/callers/plan-store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { applyHouses } from "../../src/houses/store.ts";
 import { createDatabase } from "../support/database.ts";
@@ -71,6 +71,7 @@ it("a plan is changed in what is given, and keeps the rest", async () => {
     burst: 5,
     price: "12.345",
     days: 30,
+    day_ceiling: null,
   };
   expect(outcome).toEqual({ ok: true, plan: changed });
   expect(await setPlan(sql, "Starter", { rps: 3, burst: 3, days: 10 })).toEqual({
@@ -81,11 +82,20 @@ it("a plan is changed in what is given, and keeps the rest", async () => {
   expect(await planOf("Starter")).toMatchObject({ houses: null, day_limit: null });
 });
 
+it("the ceiling of a plan is its operator's: no list that callers see has it", async () => {
+  const outcome = await setPlan(sql, "Max", { ceiling: 5 });
+  expect(outcome).toMatchObject({ ok: true, plan: { name: "Max", day_limit: null, day_ceiling: 5n } });
+  expect((await listPlanSettings(sql)).map(({ name, day_ceiling }) => [name, day_ceiling])).toContainEqual(["Max", 5n]);
+  expect(await planOf("Max")).not.toHaveProperty("day_ceiling");
+  expect(await setPlan(sql, "Max", { ceiling: null })).toMatchObject({ plan: { day_ceiling: null } });
+});
+
 it.each([
   [{ houses: ["alpha", "nowhere", "else"] }, "there is no house nowhere, else"],
   [{ houses: [] }, "expected at least one house"],
   [{ rps: 21 }, "a burst of 20 is below 21 calls a second"],
   [{ day: 0 }, "expected calls a day from 1"],
+  [{ ceiling: 0 }, "expected calls a day as the ceiling from 1"],
   [{ month: 1.5 }, "expected calls a month from 1"],
   [{ burst: -1 }, "expected calls at once from 1"],
   [{ days: 0 }, "expected days from 1"],

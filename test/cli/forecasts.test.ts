@@ -37,7 +37,7 @@ describe("export forecasts", () => {
     }
   });
 
-  it("says what became of each: open, scored with its color, or void", async () => {
+  it("says what became of each: open, scored with its color or whether it hit, or void", async () => {
     const world = await fullWorld();
     const { stdout } = await run(world, "export", "forecasts", "--table", world.tableName, "--format", "csv");
     const rows = stdout
@@ -45,6 +45,11 @@ describe("export forecasts", () => {
       .split("\n")
       .slice(1)
       .map((line) => line.split(","));
+    const windows = rows.filter(([, , , , feature]) => feature?.startsWith("window:"));
+    for (const [, , , , , , , , , horizon, p = "", base = ""] of windows) {
+      expect([horizon, p, base].every((value) => /^\d+$/.test(value ?? ""))).toBe(true);
+    }
+    expect(new Set(windows.map((row) => row[13]))).toEqual(new Set(["", "0", "1"]));
     const outcomes = rows.map(([, , , , , , , , , , , , status, outcome, scoredAt]) => ({ status, outcome, scoredAt }));
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(
       new Set(["open", "scored", "void_gap", "void_late", "void_quarantine"]),
@@ -59,7 +64,10 @@ describe("export forecasts", () => {
         .map(([, roundId, , color]) => [roundId, color]),
     );
     for (const [index, { status, outcome, scoredAt }] of outcomes.entries()) {
-      expect(outcome).toBe(status === "scored" ? colors.get(rows[index]?.[8]) : "");
+      const [, , , , feature = "", , , , first = "", horizon = ""] = rows[index] ?? [];
+      const span = Array.from({ length: Number(horizon) }, (_, n) => colors.get(String(BigInt(first) + BigInt(n))));
+      const came = feature === "next_color" ? span[0] : String(Number(span.includes(feature.split(":")[1])));
+      expect(outcome).toBe(status === "scored" ? came : "");
       if (status === "open") expect(scoredAt).toBe("");
       else expect(scoredAt).toMatch(/Z$/);
     }
@@ -89,7 +97,7 @@ describe("verify", () => {
         (select count(*)::integer from scores) as scores`;
     expect(JSON.parse(stdout)).toEqual({
       ok: true,
-      checked: { ...rows, accuracy_rows: expect.any(Number) },
+      checked: { ...rows, accuracy_rows: expect.any(Number), calibrations: 0, replayed_rounds: 0 },
       first_failure: null,
     });
     const people = await run(world, "verify", "--table", world.tableName);
@@ -105,7 +113,7 @@ describe("verify", () => {
       update forecasts
       set p_ppm = array[p_ppm[1] + 1, p_ppm[2] - 1, p_ppm[3]]
       where table_id = ${world.tableId}
-        and seq = 5
+        and seq = (select max(seq) from forecasts where table_id = ${world.tableId} and feature = 'next_color')
       returning forecast_id, hash`;
     const { code, stdout } = await run(world, "verify", "--json");
     expect(code).toBe(1);

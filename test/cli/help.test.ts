@@ -1,7 +1,10 @@
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { accountCommand } from "../../src/cli/account.ts";
+import { accuracyCommand } from "../../src/cli/accuracy.ts";
 import { apiCommand } from "../../src/cli/api.ts";
+import { auditCommand } from "../../src/cli/audit.ts";
+import { calibrateCommand } from "../../src/cli/calibrate.ts";
 import { calibrationCommand } from "../../src/cli/calibration.ts";
 import { demoHouseCommand } from "../../src/cli/demo-house.ts";
 import { doctorCommand } from "../../src/cli/doctor.ts";
@@ -28,7 +31,10 @@ const commands = [
   houseCommand(),
   tableCommand(),
   queueCommand(),
+  calibrateCommand(),
   calibrationCommand(),
+  accuracyCommand(),
+  auditCommand(),
   verifyCommand(),
   importCommand(),
   exportCommand(),

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { issueForHouse } from "../../src/forecasts/issue.ts";
 import { emptyState } from "../../src/forecasts/k7.ts";
 import { decodeState, encodeState, modelOfState, stateHash } from "../../src/forecasts/state.ts";
+import type { PublishedForecast } from "../../src/forecasts/published-forecast.ts";
 import { learnRounds, modelOf } from "../../src/forecasts/table-model.ts";
 import { listHousesToIssue } from "../../src/forecasts/issue-store.ts";
 import { applyHouses, pauseHouse, resumeHouse } from "../../src/houses/store.ts";
@@ -18,6 +19,8 @@ const BANDS = [
 
 interface Row {
   seq: bigint;
+  feature: string;
+  horizon: number;
   forecast_id: string;
   cutoff_seq: bigint;
   cutoff_round_id: string;
@@ -30,26 +33,28 @@ interface Row {
   history_hash: string;
 }
 
-function forecastsOf(world: World, tableId = world.tableId): Promise<Row[]> {
+/** The forecasts of the next color, or with `windows` all. */
+function forecastsOf(world: World, tableId = world.tableId, { windows = false } = {}): Promise<Row[]> {
   return world.sql<Row[]>`
     select
-      seq, forecast_id, cutoff_seq, cutoff_round_id, target_round_id, p_ppm, base_ppm, prev_hash, hash, history_hash,
+      seq, feature, horizon, forecast_id, cutoff_seq, cutoff_round_id, target_round_id, p_ppm, base_ppm, prev_hash, hash, history_hash,
       utc_text(issued_at) as issued_at
     from forecasts
     where table_id = ${tableId}
+      and (feature = 'next_color' or ${windows})
     order by seq`;
 }
 
 async function shownOf(world: World, tableId = world.tableId) {
-  const [row] = await world.sql<{ forecast: { cutoff_seq: string; next_color: { hash: string } | null } | null }[]>`
-    select forecast
+  const [row] = await world.sql<{ forecast: Pick<PublishedForecast, "cutoff_seq" | "next_color"> | null }[]>`
+    select forecast - 'windows' as forecast
     from published_now
     where table_id = ${tableId}`;
   return row?.forecast ?? null;
 }
 
 async function isToIssue(world: World): Promise<boolean> {
-  const houses = await listHousesToIssue(world.sql, "k7@1");
+  const houses = await listHousesToIssue(world.sql);
   return houses.some(({ house }) => house === world.house);
 }
 
@@ -72,7 +77,6 @@ describe("issuing forecasts", () => {
     // the first answer says nothing of when its rounds were not there yet: no forecast after it
     expect(await forecastsOf(world)).toMatchObject(
       golden.slice(2).map((row, index) => ({
-        seq: BigInt(index + 1),
         cutoff_seq: BigInt(index + 2),
         cutoff_round_id: String(1002 + index),
         target_round_id: String(1003 + index),
@@ -85,18 +89,19 @@ describe("issuing forecasts", () => {
   test("chains each forecast to the one before, and anyone can recompute the hash", async () => {
     const world = await createWorld();
     for (const hundredths of [150, 230, 1200, 100]) await world.turn(hundredths);
-    const rows = await forecastsOf(world);
-    expect(rows).toHaveLength(3);
+    const rows = await forecastsOf(world, world.tableId, { windows: true });
+    expect(rows.filter(({ feature }) => feature === "next_color")).toHaveLength(3);
+    expect(rows.length).toBeGreaterThan(12);
     let prev = "0".repeat(64);
-    for (const row of rows) {
-      expect(row.prev_hash).toBe(prev);
+    for (const [index, row] of rows.entries()) {
+      expect([row.seq, row.prev_hash]).toEqual([BigInt(index + 1), prev]);
       const text = JSON.stringify({
         base_ppm: row.base_ppm.join("|"),
         cutoff_round_id: row.cutoff_round_id,
-        feature: "next_color",
+        feature: row.feature,
         forecast_id: row.forecast_id,
         history_hash: row.history_hash,
-        horizon: "1",
+        horizon: String(row.horizon),
         issued_at: row.issued_at,
         model: "k7@1",
         p_ppm: row.p_ppm.join("|"),
@@ -111,8 +116,8 @@ describe("issuing forecasts", () => {
       select forecast_seq::text, forecast_hash, first_forecast_after_seq::text
       from tables
       where id = ${world.tableId}`;
-    expect(head).toEqual({ forecast_seq: "3", forecast_hash: prev, first_forecast_after_seq: "2" });
-    expect(new Set(rows.map(({ forecast_id }) => forecast_id)).size).toBe(3);
+    expect(head).toEqual({ forecast_seq: String(rows.length), forecast_hash: prev, first_forecast_after_seq: "2" });
+    expect(new Set(rows.map(({ forecast_id }) => forecast_id)).size).toBe(rows.length);
   });
 
   test("names no target where ids tell nothing", async () => {
@@ -175,7 +180,14 @@ describe("issuing forecasts", () => {
     await world.turn(150);
     await world.turn(150);
     const [state, rows] = [await stateOf(world), await forecastsOf(world)];
-    expect(await world.issue()).toEqual({ learned: 0, issued: 0, refused: 0, unfinished: false, damaged: [] });
+    expect(await world.issue()).toEqual({
+      learned: 0,
+      issued: 0,
+      windows: 0,
+      refused: 0,
+      unfinished: false,
+      damaged: [],
+    });
     const both = await Promise.all([world.issue(), world.issue(), world.issue()]);
     expect(both.map(({ issued }) => issued)).toEqual([0, 0, 0]);
     expect(await stateOf(world)).toEqual(state);
@@ -328,7 +340,7 @@ describe("learning", () => {
       signal: new AbortController().signal,
       committed: () => (commits += 1),
     });
-    expect(done).toEqual({ learned: 12_000, issued: 0, refused: 0, unfinished: false, damaged: [] });
+    expect(done).toEqual({ learned: 12_000, issued: 0, windows: 0, refused: 0, unfinished: false, damaged: [] });
     expect(commits).toBe(3);
     await world.play([{ hundredths: 150, absentAgo: 1 }]);
     expect(await world.issue()).toMatchObject({ learned: 1, issued: 1 });
@@ -353,7 +365,8 @@ describe("learning", () => {
         insert into seen select learned_seq from model_states where table_id = ${history};
         return new;
       end $$;
-      create trigger look after insert on forecasts for each row execute function look();
+      create trigger look after insert on forecasts for each row
+        when (new.feature = 'next_color') execute function look();
     `);
     expect(await world.issue()).toMatchObject({ learned: 6001, issued: 1, unfinished: false });
     for (const row of await world.sql<{ learned: bigint }[]>`select learned from seen`) learnedThen.push(row.learned);
@@ -391,6 +404,7 @@ describe("one table's trouble stays its own", () => {
       select table_id
       from open_forecasts
       where table_id = any(${world.tableIds}::integer[])
+        and feature = 'next_color'
       order by table_id`;
     expect(open.map(({ table_id }) => table_id as number)).toEqual([world.tableIds[0], world.tableIds[2]]);
   });

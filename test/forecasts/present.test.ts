@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { PublishedForecast } from "../../src/forecasts/issue-store.ts";
-import { forecastState, mergePeriods, showAccuracy, showNextColor } from "../../src/forecasts/present.ts";
+import { emptyReferenceSums, scoreReferences } from "../../src/forecasts/reference-sums.ts";
+import { emptyReferences } from "../../src/forecasts/references.ts";
+import type { PublishedForecast } from "../../src/forecasts/published-forecast.ts";
+import { forecastState, mergePeriods, showAccuracy, showNextColor, showWindows } from "../../src/forecasts/present.ts";
 import { scoreNextColor } from "../../src/forecasts/scoring.ts";
 import { addForecast, addScore, addVoid, emptySums, type Sums } from "../../src/forecasts/sums.ts";
 
@@ -24,6 +26,22 @@ const published: PublishedForecast = {
     ],
     hash: "ab".repeat(32),
   },
+  windows: [
+    {
+      feature: "window:red:80",
+      color: "red",
+      target: 80,
+      forecast_id: "f3-5",
+      issued_at: "2026-11-21T04:00:02.1234560Z",
+      after_round_id: "8812343",
+      model: "k7@1",
+      rounds: 4,
+      p_ppm: 866_909,
+      base_ppm: 870_400,
+      now: { rounds_left: 2, p_ppm: 634_800 },
+      hash: "cd".repeat(32),
+    },
+  ],
 };
 const NOW = 1_000_000;
 const facts = { paused: false, published, newestSeq: 12, lastPolledMs: NOW - 299_999 };
@@ -51,6 +69,27 @@ describe("the state of a table's forecasts", () => {
     expect(showNextColor(published, state)).toBeNull();
     expect(showNextColor(null, state)).toBeNull();
   });
+
+  test("shows open windows while ready and waiting, and in no other state", () => {
+    const states = ["ready", "waiting", "silent", "warming_up", "paused"] as const;
+    expect(states.filter((state) => showWindows(published, state, []).length > 0)).toEqual(["ready", "waiting"]);
+    expect(showWindows(null, "ready", [])).toEqual([]);
+  });
+});
+
+test("a window is shown in the fixed shape, with its chance now until it has hit", () => {
+  const shape = (now: string) =>
+    '[{"feature":"window:red:80","color":"red","target":80,"forecast_id":"f3-5",' +
+    '"issued_at":"2026-11-21T04:00:02.1234560Z","after_round_id":"8812343","rounds":4,"probability":0.866909,' +
+    `"baseline":0.8704,"now":{"rounds_left":2,"probability":${now},"scored":false},"measured":null,` +
+    `"hash":"${"cd".repeat(32)}"}]`;
+  expect(JSON.stringify(showWindows(published, "ready", []))).toBe(shape("0.6348"));
+  const [window] = published.windows;
+  const hit = {
+    ...published,
+    windows: window === undefined ? [] : [{ ...window, now: { rounds_left: 2, p_ppm: null } }],
+  };
+  expect(JSON.stringify(showWindows(hit, "waiting", []))).toBe(shape("null"));
 });
 
 test("a forecast is shown in the fixed shape, colors in their order and shares in six decimals", () => {
@@ -84,6 +123,7 @@ const row = (start: string, end: string, sums: Sums, feature = "next_color") => 
   start,
   end,
   sums,
+  references: emptyReferenceSums(),
 });
 
 describe("what was measured", () => {
@@ -108,8 +148,14 @@ describe("what was measured", () => {
       not_issued: 1,
       voids: { gap: 0, house: 0, quarantine: 0, late: 1 },
       skill: 0,
-      references: [],
+      skill_interval_95: [0, 0],
+      rate_bounds: [0.4, 0.6],
+      references: ["last_20", "last_100", "due"].map((name) => ({ name, log_loss: null, brier: null, skill: null })),
     });
+    expect(shown.e_value).toBeGreaterThan(0);
+    expect(shown.calibration_error).toBeGreaterThan(0);
+    expect(shown.calibration_error_floor).toBeGreaterThan(0);
+    expect(shown.reliability.reduce((n, bin) => n + bin.n, 0)).toBe(12);
   });
 
   test("of a house is the sum over its tables, feature by feature, and spans all of them", () => {
@@ -126,5 +172,20 @@ describe("what was measured", () => {
     const [both] = merged.map((one) => showAccuracy({ house: "a", game: null, market: null }, one));
     expect(both).toMatchObject({ game: null, market: null, sample_size: 5, hits: 2, not_issued: 2, coverage: 5 / 7 });
     expect(mergePeriods([])).toEqual([]);
+  });
+
+  test("of a house has the references of all its tables beside it", () => {
+    const rows = [1, 0].map((outcome) => {
+      const references = emptyReferenceSums();
+      const forecast = { basePpm: [500_000, 400_000, 100_000], horizon: 1, outcome };
+      scoreReferences(references, emptyReferences(3), forecast);
+      return { ...row("s", "e", sumsOf([outcome], 1n)), references };
+    });
+    const shown = mergePeriods(rows).map((one) => showAccuracy({ house: "a", game: null, market: null }, one));
+    const [third, baseline] = [Math.log(3), Math.log(2) + Math.log(2.5)];
+    for (const { log_loss, skill } of shown[0]?.references ?? []) {
+      expect(log_loss).toBeCloseTo(third, 5);
+      expect(skill).toBeCloseTo(1 - (2 * third) / baseline, 5);
+    }
   });
 });

@@ -4,20 +4,29 @@ import { describe, expect, test } from "vitest";
 import { baseline, emptyState, learn, probabilities } from "../../src/forecasts/k7.ts";
 import { createModel } from "../../src/forecasts/model.ts";
 import { nextColorPpm } from "../../src/forecasts/ppm.ts";
+import { figuresOf } from "../../src/forecasts/figures.ts";
+import {
+  emptyReferenceSums,
+  mergeReferenceSums,
+  referenceDetails,
+  referenceFigures,
+  referenceSumsFromJson,
+  referenceSumsToJson,
+  scoreReferences,
+} from "../../src/forecasts/reference-sums.ts";
 import {
   emptyReferences,
-  emptyReferenceSums,
   forgetGaps,
   learnReferences,
-  referenceFigures,
   referencePpm,
   REFERENCES,
   referencesFromJson,
   referencesToJson,
-  scoreReferences,
+  type References,
 } from "../../src/forecasts/references.ts";
-import { scoreNextColor } from "../../src/forecasts/scoring.ts";
+import { scoreNextColor, scoreWindow } from "../../src/forecasts/scoring.ts";
 import { addScore, emptySums } from "../../src/forecasts/sums.ts";
+import { windowBaselinePpm, windowsOf } from "../../src/forecasts/windows.ts";
 import { readFixture } from "./streams.ts";
 import { colorOf, trueGames } from "./true-games.ts";
 
@@ -52,7 +61,11 @@ describe("references", () => {
       forecasts.forEach((ppm, k) => texts[k]!.update(`${ppm.join("|")}\n`));
       if ([5, 20, 100, 2999].includes(i)) said[i] = forecasts;
       const color = colorOf(Math.round(Number(row.multiplier) * 100));
-      scoreReferences(sums, references, row.base_ppm!.split("|").map(Number), color);
+      scoreReferences(sums, references, {
+        basePpm: row.base_ppm!.split("|").map(Number),
+        horizon: 1,
+        outcome: color,
+      });
       learnReferences(references, color);
     });
     expect(said).toEqual({
@@ -99,7 +112,7 @@ describe("references", () => {
     for (const hundredths of trueGames(60_000, 1_000_000)) {
       const color = colorOf(hundredths);
       const basePpm = nextColorPpm(baseline(model, state));
-      scoreReferences(sums, references, basePpm, color);
+      scoreReferences(sums, references, { basePpm, horizon: 1, outcome: color });
       addScore(ours, scoreNextColor(nextColorPpm(probabilities(model, state)), basePpm, color));
       learnReferences(references, color);
       learn(model, state, color, hundredths >= 110);
@@ -117,6 +130,79 @@ describe("references", () => {
       true,
       true,
     ]);
+  });
+
+  test("lose on windows of 60,000 true games too, and what K7 states is what comes", () => {
+    const model = createModel({ thresholds: [200, 1000], edge: 0.01 });
+    const state = emptyState(model);
+    const references = emptyReferences(3);
+    const sums = emptyReferenceSums();
+    const ours = emptySums();
+    let open: { memory: References; pPpm: number; basePpm: number; rounds: number; left: number; hit: boolean } | null =
+      null;
+    for (const hundredths of trueGames(60_000, 1_000_000)) {
+      if (open === null) {
+        const { rounds, pPpm } = windowsOf(model, state, 2)[1]!;
+        const memory = referencesFromJson(referencesToJson(references));
+        open = { memory, pPpm, basePpm: windowBaselinePpm(model, state, 2, rounds), rounds, left: rounds, hit: false };
+      }
+      const color = colorOf(hundredths);
+      open.left -= 1;
+      open.hit ||= color === 2;
+      if (open.left === 0) {
+        const { memory, pPpm, basePpm, rounds, hit } = open;
+        scoreReferences(sums, memory, { basePpm: [basePpm], horizon: rounds, outcome: Number(hit) }, 2);
+        addScore(ours, scoreWindow(pPpm, basePpm, hit));
+        open = null;
+      }
+      learnReferences(references, color);
+      learn(model, state, color, hundredths >= 110);
+    }
+    const { z, n } = { z: figuresOf("window:pink:80", ours).z!, n: Number(ours.n) };
+    expect(n).toBeGreaterThan(3500);
+    expect(Math.abs(z)).toBeLessThan(3);
+    for (const one of referenceDetails(sums)) {
+      expect(one.sample_size).toBe(n);
+      expect(one.hit_rate).toBe(Number(ours.hits) / n);
+      expect(one.skill, one.name).toBeLessThan(-0.01);
+      expect(one.skill_interval_95![1], one.name).toBeLessThan(0);
+    }
+    const [last20, last100, due] = referenceDetails(sums).map((one) => one.skill!);
+    expect(last20).toBeLessThan(last100!);
+    expect(due).toBeLessThan(last100!);
+  });
+
+  test("of rows come to the same in any grouping, and back from JSON", () => {
+    const anyScore = fc.record({ p: fc.integer({ min: 1, max: 999_998 }), outcome: fc.nat(2), history: fc.nat(2) });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(anyScore, fc.nat(2)), { maxLength: 25 }), (scores) => {
+        const sumOf = (wanted: readonly number[]) => {
+          const sums = emptyReferenceSums();
+          for (const [{ p, outcome, history }, group] of scores) {
+            if (!wanted.includes(group)) continue;
+            const basePpm = [p, 1_000_000 - p - 1, 1];
+            scoreReferences(sums, after(3, [history]), { basePpm, horizon: 1, outcome });
+          }
+          return sums;
+        };
+        const whole = sumOf([0, 1, 2]);
+        expect(mergeReferenceSums([sumOf([2]), mergeReferenceSums([sumOf([0]), sumOf([1])])])).toEqual(whole);
+        expect(referenceSumsFromJson(JSON.parse(JSON.stringify(referenceSumsToJson(whole))))).toEqual(whole);
+      }),
+    );
+  });
+
+  test.each<[string, (json: Record<string, Record<string, unknown>>) => unknown]>([
+    ["there are none", () => null],
+    ["one is missing", ({ due, ...json }) => ({ ...json, was: due }).was && json],
+    ["another is added", (json) => ({ ...json, last_50: json["due"] })],
+    ["a part is missing", ({ due: { n, ...rest } = {}, ...json }) => ({ ...json, due: n === undefined ? {} : rest })],
+    ["a part is a number", ({ due, ...json }) => ({ ...json, due: { ...due, n: 1 } })],
+    ["a part has a leading zero", ({ due, ...json }) => ({ ...json, due: { ...due, n: "01" } })],
+  ])("are no sums when %s", (_, damage) => {
+    const sums = emptyReferenceSums();
+    scoreReferences(sums, emptyReferences(3), { basePpm: [500_000, 400_000, 100_000], horizon: 1, outcome: 0 });
+    expect(() => referenceSumsFromJson(damage(referenceSumsToJson(sums)))).toThrow(/^expected the sums of last_20, /);
   });
 
   test("are the counts of the newest rounds, however many came before", () => {

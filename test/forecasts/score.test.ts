@@ -13,11 +13,13 @@ interface ScoreRow {
   outcome: number | null;
 }
 
+/** Scores of the next color; the forecasts are counted without the windows between them. */
 function scoresOf({ sql, tableId }: World): Promise<ScoreRow[]> {
   return sql<ScoreRow[]>`
-    select forecast_seq::integer, rev, status, outcome
+    select dense_rank() over (order by forecast_seq)::integer as forecast_seq, rev, status, outcome
     from scores
     where table_id = ${tableId}
+      and feature = 'next_color'
     order by forecast_seq, rev`;
 }
 
@@ -33,6 +35,7 @@ function hoursOf({ sql }: World, tableId: number): Promise<HourRow[]> {
     select utc_text(hour) as hour, rev, final, sums
     from accuracy_hours
     where table_id = ${tableId}
+      and feature = 'next_color'
     order by hour, rev`;
 }
 
@@ -41,6 +44,7 @@ async function totalOf(world: World): Promise<Record<string, number>> {
     select sums
     from published_accuracy
     where table_id = ${world.tableId}
+      and feature = 'next_color'
       and period = 'all'`;
   return countsOf(sumsFromJson(row?.sums));
 }
@@ -55,7 +59,8 @@ async function openOf({ sql, tableId }: World): Promise<number> {
   const [row] = await sql<{ n: number }[]>`
     select count(*)::integer as n
     from open_forecasts
-    where table_id = ${tableId}`;
+    where table_id = ${tableId}
+      and feature = 'next_color'`;
   return row?.n ?? -1;
 }
 
@@ -90,7 +95,8 @@ describe("judging", () => {
       from forecasts f
       join scores s on s.table_id = f.table_id and s.forecast_seq = f.seq
       join rounds r on r.table_id = f.table_id and r.seq = f.cutoff_seq + 1
-      where f.table_id = ${world.tableId}`;
+      where f.table_id = ${world.tableId}
+        and f.feature = 'next_color'`;
     expect(rows).toHaveLength(58);
     for (const { p_ppm, base_ppm, color, score } of rows) {
       const outcome = ["blue", "purple", "pink"].indexOf(color);
@@ -116,6 +122,7 @@ describe("judging", () => {
     await world.play([{ hundredths: 150, roundId: "4", late: true, source: "history" }]);
     expect(await world.score()).toMatchObject({ scored: 0, voided: 0 });
     expect(await openOf(world)).toBe(1);
+    await world.publish(); // what waits is counted
     expect(await isToScore(world)).toBe(false);
   });
 
@@ -156,7 +163,7 @@ describe("judging", () => {
     await Promise.all([world.score(), world.score(), world.score()]);
     const [scores, hours] = [await scoresOf(world), await hoursOf(world, world.tableId)];
     expect(scores.map(({ rev }) => rev)).toEqual([1, 1, 1, 1]);
-    expect(await world.score()).toEqual({ scored: 0, voided: 0, hours: 0 });
+    expect(await world.score()).toEqual({ scored: 0, voided: 0, windows: 0, hours: 0 });
     expect([await scoresOf(world), await hoursOf(world, world.tableId)]).toEqual([scores, hours]);
   });
 
@@ -184,7 +191,8 @@ describe("judging", () => {
       select count(*)::integer as forecasts, count(s.forecast_seq)::integer as scores
       from forecasts f
       left join scores s on s.table_id = f.table_id and s.forecast_seq = f.seq
-      where f.table_id = ${world.tableId}`;
+      where f.table_id = ${world.tableId}
+        and f.feature = 'next_color'`;
     expect(last).toEqual({ forecasts: 60, scores: 59 });
   });
 
@@ -222,7 +230,7 @@ describe("a round that turns out to have two results", () => {
     await passTime(world, 11);
     await world.publish();
     expect(await totalOf(world)).toMatchObject({ forecasts: 4, n: 2, voidQuarantine: 1, pending: 1 });
-    expect(await world.score()).toEqual({ scored: 0, voided: 0, hours: 0 });
+    expect(await world.score()).toEqual({ scored: 0, voided: 0, windows: 0, hours: 0 });
     expect(await scoresOf(world)).toHaveLength(4);
   });
 
@@ -326,7 +334,7 @@ describe("hour rows", () => {
     await world.score();
     await world.moveBack(3);
     await world.play([{ hundredths: 150, roundId: "2", late: true, source: "computed" }]);
-    expect(await world.score()).toMatchObject({ hours: 1 });
+    expect(await world.score()).toMatchObject({ scored: 0, hours: await openSeriesOf(world) });
     expect(await hoursOf(world, world.tableId)).toMatchObject([{ rev: 1, final: false }]);
     await world.play([{ hundredths: 150, roundId: "1", late: true, source: "computed" }]);
     expect(await world.score()).toMatchObject({ hours: 0 });
@@ -399,18 +407,19 @@ describe("published accuracy", () => {
   test("is made anew at most every ten seconds, and the sweep comes back for the rest", async () => {
     const world = await createWorld();
     for (const hundredths of [150, 150, 150]) await world.turn(hundredths);
-    expect(await world.publish()).toBe(5);
+    expect(await publishNextColor(world)).toBe(5);
     await world.turn(150);
-    expect(await world.publish()).toBe(0);
+    expect(await publishNextColor(world)).toBe(0);
     expect(await isToScore(world)).toBe(false);
     const [series] = await world.sql<{ wait: number }[]>`
       select extract(epoch from due_at - published_at)::float8 as wait
       from accuracy_series
-      where table_id = ${world.tableId}`;
+      where table_id = ${world.tableId}
+        and feature = 'next_color'`;
     expect(series?.wait).toBe(10);
     await passTime(world, 11);
     expect(await isToScore(world)).toBe(true);
-    expect(await world.publish()).toBe(5);
+    expect(await publishNextColor(world)).toBe(5);
     expect(await totalOf(world)).toMatchObject({ n: 2 });
     expect(await isToScore(world)).toBe(false);
   });
@@ -444,6 +453,28 @@ describe("published accuracy", () => {
     expect(row).toEqual({ updated: true, waits: true });
   });
 });
+
+/** Publishes what is due, and tells how many rows of the next color were made anew. */
+async function publishNextColor(world: World): Promise<number> {
+  const times = () => world.sql<{ period: string; at: string }[]>`
+    select period, utc_text(updated_at) as at
+    from published_accuracy
+    where table_id = ${world.tableId}
+      and feature = 'next_color'`;
+  const before = new Map((await times()).map(({ period, at }) => [period, at]));
+  await world.publish();
+  return (await times()).filter(({ period, at }) => before.get(period) !== at).length;
+}
+
+/** How many features have an hour row that is not final. */
+async function openSeriesOf({ sql, tableId }: World): Promise<number> {
+  const [row] = await sql<{ n: number }[]>`
+    select count(distinct feature)::integer as n
+    from accuracy_hours
+    where table_id = ${tableId}
+      and not final`;
+  return row?.n ?? -1;
+}
 
 /** As if so many seconds had passed since accuracy was published. */
 async function passTime({ sql, tableId }: World, seconds: number): Promise<void> {

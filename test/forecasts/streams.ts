@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { AFTER_GAP, REACHED_X0 } from "../../src/forecasts/backtest.ts";
 import { emptyState, forgetContext, learn, type State } from "../../src/forecasts/k7.ts";
 import type { Model } from "../../src/forecasts/model.ts";
 
@@ -48,4 +49,13 @@ export function stateAfter(model: Model, rounds: readonly Outcome[], state: Stat
     takeIn(model, state, round);
   }
   return state;
+}
+
+/** Rounds as a replay takes them, one byte each. */
+export function packedRounds(model: Model, rounds: readonly Outcome[]): Uint8Array {
+  return Uint8Array.from(
+    rounds,
+    ({ hundredths, afterGap }) =>
+      bandOf(model, hundredths) | (hundredths >= model.x0Hundredths ? REACHED_X0 : 0) | (afterGap ? AFTER_GAP : 0),
+  );
 }

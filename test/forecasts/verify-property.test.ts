@@ -30,7 +30,7 @@ describe("whatever happens in whatever order", () => {
         const world = await createWorld({ tables: [{}, { round_ids: "opaque" }] });
         let next = 5000;
         let lastLate = 0;
-        for (const one of steps) {
+        for (const [index, one] of steps.entries()) {
           switch (one.kind) {
             case "play": {
               const rounds = one.rounds.map(({ hundredths, skip, late }): Play => {
@@ -56,12 +56,14 @@ describe("whatever happens in whatever order", () => {
             case "together":
               await Promise.all([world.issue(), world.score(), world.issue(), world.score(), world.publish()]);
           }
-          for (const tableId of world.tableIds) {
+          // one table after each step, in turns, and both at the end
+          const isLast = index === steps.length - 1;
+          for (const tableId of isLast ? world.tableIds : world.tableIds.slice(index % 2, (index % 2) + 1)) {
             expect(await verify(world.sql, { tableId })).toMatchObject({ ok: true, first_failure: null });
           }
         }
       }),
-      { numRuns: 5 },
+      { numRuns: 4 },
     );
   }, 120_000);
 });

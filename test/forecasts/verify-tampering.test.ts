@@ -4,8 +4,11 @@ import { fullWorld } from "./full-world.ts";
 import type { World } from "./world.ts";
 
 let shared: World;
+/** Places in the chain by the names that the tests give them: the nth forecast of the next color, and a window. */
+let places: Map<string, number>;
 beforeAll(async () => {
   shared = await keep((cleanUp) => cleanUps.push(cleanUp));
+  places = await namePlaces(shared);
 });
 const cleanUps: (() => Promise<void>)[] = [];
 afterAll(async () => {
@@ -14,8 +17,8 @@ afterAll(async () => {
 
 describe("one changed value is found, and the row is named", () => {
   const round = (roundId: string) => ({ kind: "round", id: `TABLE ${roundId}` });
-  const forecast = (seq: number) => ({ kind: "forecast", id: `fID-${seq}` });
-  const score = (seq: number) => ({ kind: "score", id: `fID-${seq}` });
+  const forecast = (place: string) => ({ kind: "forecast", id: `fID-${place}` });
+  const score = (place: string) => ({ kind: "score", id: `fID-${place}` });
 
   const ROUND = "round_id = '2010'";
   test.each<[string, string, string, object]>([
@@ -35,64 +38,74 @@ describe("one changed value is found, and the row is named", () => {
     ["after_gap", ROUND, "true", round("2010")],
     ["after_gap", "round_id = '2018'", "false", round("2018")],
     ["source", ROUND, "'history'", round("2010")],
-    ["requested_at", ROUND, "requested_at + interval '1 microsecond'", score(10)],
+    ["requested_at", ROUND, "requested_at + interval '1 microsecond'", { kind: "score" }],
     ["received_at", ROUND, "received_at + interval '1 hour'", { kind: "accuracy" }],
-    ["absent_at", ROUND, "null", forecast(11)],
-    ["absent_at", ROUND, "absent_at - interval '1 hour'", forecast(11)],
+    ["absent_at", ROUND, "null", forecast("NEXT11")],
+    ["absent_at", ROUND, "absent_at - interval '1 hour'", forecast("NEXT11")],
   ])("in rounds.%s where %s: %s", async (column, where, value, named) => {
     expect(await failureOf("rounds", column, `${where} and table_id = ID`, value)).toMatchObject(inShared(named));
   });
 
-  const FORECAST = "seq = 7";
-  test.each<[string, string, object]>([
-    ["forecast_id", "'f1-8000'", { kind: "forecast", id: "f1-8000" }],
-    ["model", "'k7@2'", forecast(7)],
-    ["feature", "'window:pink:80'", forecast(7)],
-    ["issued_at", "issued_at + interval '1 microsecond'", forecast(7)],
-    ["issue_hour", "issue_hour - interval '1 hour'", forecast(7)],
-    ["cutoff_seq", "cutoff_seq + 1000", forecast(7)],
-    ["cutoff_round_id", "cutoff_round_id || '0'", forecast(7)],
-    ["history_hash", another("history_hash"), forecast(7)],
-    ["target_round_id", "target_round_id || '0'", forecast(7)],
-    ["target_round_id", "null", forecast(7)],
-    ["horizon", "2", forecast(7)],
-    ["p_ppm", "array[p_ppm[1] + 1, p_ppm[2] - 1, p_ppm[3]]", forecast(7)],
-    ["p_ppm", "p_ppm[1:2]", forecast(7)],
-    ["base_ppm", "array[base_ppm[1] + 1, base_ppm[2] - 1, base_ppm[3]]", forecast(7)],
-    ["prev_hash", another("prev_hash"), forecast(7)],
-    ["hash", another("hash"), forecast(7)],
-  ])("in forecasts.%s: %s", async (column, value, named) => {
-    expect(await failureOf("forecasts", column, `${FORECAST} and table_id = ID`, value)).toMatchObject(inShared(named));
-  });
+  describe.each(["NEXT7", "WINDOW"])("of the forecast %s", (place) => {
+    const isWindow = place !== "NEXT7";
+    test.each<[string, string, object]>([
+      ["forecast_id", "'f1-8000'", { kind: "forecast", id: "f1-8000" }],
+      ["model", "'k7@2'", forecast(place)],
+      ["feature", "'window:pink:85'", forecast(place)],
+      ["issued_at", "issued_at + interval '1 microsecond'", forecast(place)],
+      ["issue_hour", "issue_hour - interval '1 hour'", forecast(place)],
+      ["cutoff_seq", "cutoff_seq + 1000", forecast(place)],
+      ["cutoff_round_id", "cutoff_round_id || '0'", forecast(place)],
+      ["history_hash", another("history_hash"), forecast(place)],
+      ["target_round_id", "target_round_id || '0'", forecast(place)],
+      ["target_round_id", "null", forecast(place)],
+      ["horizon", "horizon + 1", forecast(place)],
+      ["p_ppm", isWindow ? "array[p_ppm[1] + 1]" : "array[p_ppm[1] + 1, p_ppm[2] - 1, p_ppm[3]]", forecast(place)],
+      ["p_ppm", "p_ppm || 1", forecast(place)],
+      ["base_ppm", isWindow ? "array[base_ppm[1] - 1]" : "base_ppm[1:2]", forecast(place)],
+      ["prev_hash", another("prev_hash"), forecast(place)],
+      ["hash", another("hash"), forecast(place)],
+    ])("in forecasts.%s: %s", async (column, value, named) => {
+      const where = `seq = ${place} and table_id = ID`;
+      expect(await failureOf("forecasts", column, where, value)).toMatchObject(inShared(named));
+    });
 
-  test.each([
-    ["status", "'void_gap'"],
-    ["target_seq", "target_seq + 1"],
-    ["target_requested_at", "target_requested_at + interval '1 microsecond'"],
-    ["outcome", "(outcome + 1) % 3"],
-    ["outcome", "null"],
-    ["hit", "not hit"],
-    ["p", "p + 1"],
-    ["base_p", "base_p + 1"],
-    ["brier", "brier + 1"],
-    ["brier_base", "brier_base + 1"],
-    ["rps", "rps + 1"],
-    ["rps_base", "rps_base + 1"],
-    ["ll", "ll + 1"],
-    ["ll_base", "ll_base + 1"],
-    ["model", "'k7@2'"],
-    ["feature", "'window:pink:80'"],
-    ["issue_hour", "issue_hour - interval '1 hour'"],
-    ["issued_at", "issued_at + interval '1 microsecond'"],
-    ["rev", "2"],
-  ])("in scores.%s: %s", async (column, value) => {
-    const where = "forecast_seq = 7 and table_id = ID";
-    expect(await failureOf("scores", column, where, value)).toMatchObject(inShared(score(7)));
+    test.each([
+      ["status", "'void_gap'"],
+      ["status", "'void_quarantine'"],
+      ["settled_seq", "settled_seq + 1"],
+      ["target_requested_at", "target_requested_at + interval '1 microsecond'"],
+      ["outcome", isWindow ? "1 - outcome" : "(outcome + 1) % 3"],
+      ["outcome", "null"],
+      ["hit", "not hit"],
+      ["p", "p + 1"],
+      ["base_p", "base_p + 1"],
+      ["brier", "brier + 1"],
+      ["brier_base", "brier_base + 1"],
+      ["rps", "rps + 1"],
+      ["rps_base", "rps_base + 1"],
+      ["ll", "ll + 1"],
+      ["ll_base", "ll_base + 1"],
+      ["model", "'k7@2'"],
+      ["feature", "'window:pink:85'"],
+      ["issue_hour", "issue_hour - interval '1 hour'"],
+      ["issued_at", "issued_at + interval '1 microsecond'"],
+      ["rev", "2"],
+    ])("in scores.%s: %s", async (column, value) => {
+      const where = `forecast_seq = ${place} and table_id = ID`;
+      expect(await failureOf("scores", column, where, value)).toMatchObject(inShared(score(place)));
+    });
   });
 
   test.each([
     ["a void, which becomes scored", "status = 'void_late'", "'scored'"],
     ["a conflict's void, which becomes another", "status = 'void_quarantine' and rev = 2", "'void_gap'"],
+    [
+      "a window's void, which becomes another",
+      "status = 'void_quarantine' and rev = 1 and ll is null and feature <> 'next_color'",
+      "'void_late'",
+    ],
+    ["a window's void by a gap, which becomes scored", "status = 'void_gap' and feature <> 'next_color'", "'scored'"],
   ])("in scores.status: %s", async (_, where, value) => {
     const failure = await failureOf("scores", "status", `${where} and table_id = ID`, value);
     expect(failure).toMatchObject({ kind: "score" });
@@ -103,11 +116,12 @@ describe("one changed value is found, and the row is named", () => {
       select distinct on (hour) utc_text(hour) as hour, sums, rev
       from accuracy_hours
       where table_id = ${shared.tableId}
+        and feature = 'next_color'
       order by hour, rev desc`;
     expect(hours).toHaveLength(2);
     for (const { hour, sums, rev } of hours) {
       for (const path of leavesOf(sums)) {
-        const where = `hour = '${hour}' and rev = ${rev} and table_id = ID`;
+        const where = `hour = '${hour}' and rev = ${rev} and feature = 'next_color' and table_id = ID`;
         const failure = await failureOf("accuracy_hours", "sums", where, withAnother(path));
         const id = `${shared.tableName} k7@1 next_color ${hour}`;
         expect(failure, path.join(".")).toMatchObject({ kind: "accuracy", id });
@@ -115,11 +129,57 @@ describe("one changed value is found, and the row is named", () => {
     }
   });
 
+  test("in the sums of every window, of an hour and as they are published", async () => {
+    const rows = await shared.sql<{ feature: string; hour: string; rev: number }[]>`
+      select distinct on (feature) feature, utc_text(hour) as hour, rev
+      from accuracy_hours
+      where table_id = ${shared.tableId}
+        and feature like 'window:%'
+      order by feature, hour, rev desc`;
+    expect(rows.length).toBeGreaterThan(5);
+    for (const { feature, hour, rev } of rows) {
+      const where = `feature = '${feature}' and table_id = ID`;
+      const inHour = `hour = '${hour}' and rev = ${rev} and ${where}`;
+      expect(await failureOf("accuracy_hours", "sums", inHour, withAnother(["counts", "hits"]))).toMatchObject({
+        kind: "accuracy",
+        id: `${shared.tableName} k7@1 ${feature} ${hour}`,
+      });
+      const published = `period = '30d' and ${where}`;
+      expect(await failureOf("published_accuracy", "sums", published, withAnother(["counts", "sum_p"]))).toMatchObject({
+        kind: "published_accuracy",
+        id: `${shared.tableName} k7@1 ${feature} 30d`,
+      });
+    }
+  });
+
+  test("in what a window says, also where all hashes after it are made to fit", async () => {
+    for (const [change, expected] of [
+      ["p_ppm = array[p_ppm[1] - 1]", /^p_ppm \d+ and base_ppm \d+ over \d+$/],
+      ["base_ppm = array[base_ppm[1] - 1]", /^p_ppm \d+ and base_ppm \d+ over \d+$/],
+      ["horizon = horizon + 1", /^p_ppm \d+ and base_ppm \d+ over \d+$/],
+    ] as const) {
+      const world = await fullWorld();
+      const place = (await namePlaces(world)).get("WINDOW") ?? 0;
+      await world.sql.unsafe(`update forecasts set ${change} where table_id = ${world.tableId} and seq = ${place}`);
+      await world.moveBack(0);
+      expect((await verify(world.sql)).first_failure).toMatchObject({
+        kind: "forecast",
+        id: `f${world.tableId}-${place}`,
+        expected: expect.stringMatching(expected),
+      });
+    }
+  });
+
   test.each([
-    ["final", "hour < now() - interval '2 hours' and rev = 2", "false", null], // says nothing that is published
-    ["final", "hour > now() - interval '2 hours'", "true", "accuracy"],
-    ["hour", "hour < now() - interval '2 hours' and rev = 2", "hour - interval '1 hour'", "accuracy"],
-    ["sums", "hour < now() - interval '2 hours' and rev = 2", "'{}'::jsonb", "accuracy"],
+    ["final", "feature = 'next_color' and hour < now() - interval '2 hours' and rev = 2", "false", null], // says nothing that is published
+    ["final", "feature = 'next_color' and hour > now() - interval '2 hours'", "true", "accuracy"],
+    [
+      "hour",
+      "feature = 'next_color' and hour < now() - interval '2 hours' and rev = 2",
+      "hour - interval '1 hour'",
+      "accuracy",
+    ],
+    ["sums", "feature = 'next_color' and hour < now() - interval '2 hours' and rev = 2", "'{}'::jsonb", "accuracy"],
   ])("in accuracy_hours.%s where %s: %s", async (column, where, value, kind) => {
     const failure = await failureOf("accuracy_hours", column, `${where} and table_id = ID`, value);
     expect(failure?.kind ?? null).toBe(kind);
@@ -130,11 +190,12 @@ describe("one changed value is found, and the row is named", () => {
       select sums
       from published_accuracy
       where table_id = ${shared.tableId}
+        and feature = 'next_color'
         and period = ${period}`;
     const leaves = leavesOf(row?.sums);
     expect(leaves.length).toBeGreaterThan(40);
     for (const path of period === "7d" ? leaves : leaves.slice(0, 3)) {
-      const where = `period = '${period}' and table_id = ID`;
+      const where = `period = '${period}' and feature = 'next_color' and table_id = ID`;
       const failure = await failureOf("published_accuracy", "sums", where, withAnother(path));
       const id = `${shared.tableName} k7@1 next_color ${period}`;
       expect(failure, path.join(".")).toMatchObject({ kind: "published_accuracy", id });
@@ -142,9 +203,9 @@ describe("one changed value is found, and the row is named", () => {
   });
 
   test.each([
-    ["period_start", "period = '7d'", "period_start - interval '1 hour'"],
-    ["period_end", "period = '7d'", "period_end + interval '1 day'"],
-    ["sums", "period = '7d'", "sums - 'confusion'"],
+    ["period_start", "feature = 'next_color' and period = '7d'", "period_start - interval '1 hour'"],
+    ["period_end", "feature = 'next_color' and period = '7d'", "period_end + interval '1 day'"],
+    ["sums", "feature = 'next_color' and period = '7d'", "sums - 'confusion'"],
   ])("in published_accuracy.%s", async (column, where, value) => {
     const failure = await failureOf("published_accuracy", column, `${where} and table_id = ID`, value);
     expect(failure).toMatchObject({ kind: "published_accuracy" });
@@ -168,18 +229,25 @@ describe("a row that was taken out is missed", () => {
   test.each<[string, string, object]>([
     ["rounds", "round_id = '2010'", { kind: "round", id: "TABLE seq 31" }],
     ["rounds", "seq = (select last_seq from tables where id = ID)", { kind: "round" }],
-    ["forecasts", "seq = 7", { kind: "forecast", id: "fID-7" }],
+    ["forecasts", "seq = NEXT7", { kind: "forecast", id: "fID-NEXT7" }],
+    ["forecasts", "seq = WINDOW", { kind: "forecast", id: "fID-WINDOW" }],
     ["forecasts", "seq = (select forecast_seq from tables where id = ID)", { kind: "forecast" }],
-    ["scores", "forecast_seq = 7", { kind: "score", id: "fID-7" }],
+    ["scores", "forecast_seq = NEXT7", { kind: "score", id: "fID-NEXT7" }],
+    ["scores", "forecast_seq = WINDOW", { kind: "score", id: "fID-WINDOW" }],
     ["scores", "rev = 2", { kind: "score" }],
     ["open_forecasts", "true", { kind: "score" }],
+    ["open_forecasts", "feature like 'window:%'", { kind: "score" }],
     ["conflicts", "round_id = '2006'", { kind: "score" }],
     ["conflicts", "round_id = '2003'", { kind: "score" }],
     ["accuracy_hours", "hour < now() - interval '2 hours' and rev = 2", { kind: "accuracy" }],
     ["accuracy_hours", "hour < now() - interval '2 hours' and rev = 1", { kind: "accuracy" }],
     ["accuracy_hours", "hour > now() - interval '2 hours'", { kind: "accuracy" }],
     ["accuracy_series", "true", { kind: "accuracy" }],
-    ["published_accuracy", "period = '30d'", { kind: "published_accuracy", id: "TABLE k7@1 next_color 30d" }],
+    [
+      "published_accuracy",
+      "feature = 'next_color' and period = '30d'",
+      { kind: "published_accuracy", id: "TABLE k7@1 next_color 30d" },
+    ],
     ["published_accuracy", "true", { kind: "published_accuracy" }],
   ])("from %s where %s", async (table, where, named) => {
     const failure = await failureWithout(table, `${where} and table_id = ID`);
@@ -208,9 +276,33 @@ async function keep(whenDone: (cleanUp: () => Promise<void>) => void): Promise<W
   return world;
 }
 
+/** NEXTn is the nth forecast of the next color, WINDOW a window of several rounds that was scored. */
+async function namePlaces({ sql, tableId }: World): Promise<Map<string, number>> {
+  const rows = await sql<{ seq: number; feature: string; horizon: number; hit: boolean | null; revs: number }[]>`
+    select f.seq::integer, f.feature, f.horizon, bool_or(s.hit) as hit, count(s.rev)::integer as revs
+    from forecasts f
+    left join scores s on s.table_id = f.table_id and s.forecast_seq = f.seq
+    where f.table_id = ${tableId}
+    group by f.seq, f.feature, f.horizon
+    order by f.seq`;
+  const named = new Map<string, number>();
+  const nextColors = rows.filter(({ feature }) => feature === "next_color");
+  nextColors.forEach(({ seq }, index) => named.set(`NEXT${index + 1}`, seq));
+  for (const { seq, feature, horizon, hit, revs } of rows) {
+    if (feature !== "next_color" && horizon > 1 && revs === 1 && hit !== null) named.set("WINDOW", seq);
+  }
+  return named;
+}
+
 function inShared(named: object): object {
-  const text = JSON.stringify(named).replaceAll("TABLE", shared.tableName).replaceAll("ID", String(shared.tableId));
-  return JSON.parse(text) as object;
+  return JSON.parse(filledIn(JSON.stringify(named))) as object;
+}
+
+function filledIn(text: string): string {
+  return text
+    .replaceAll("TABLE", shared.tableName)
+    .replaceAll("ID", String(shared.tableId))
+    .replaceAll(/NEXT\d+|WINDOW/g, (name) => String(places.get(name)));
 }
 
 /** What verify says while one value is another. */
@@ -226,11 +318,11 @@ class RolledBack extends Error {}
 
 /** Runs a statement, and verify in the same transaction, which is then rolled back. */
 async function failureWhile(statement: string): Promise<Failure | null> {
-  const { sql, tableId } = shared;
+  const { sql } = shared;
   let failure: Failure | null = null;
   const tampering = sql.begin(async (tx) => {
     await tx`set local session_replication_role = replica`;
-    const { count } = await tx.unsafe(statement.replaceAll("ID", String(tableId)));
+    const { count } = await tx.unsafe(filledIn(statement));
     if (count === 0) throw new Error(`expected a row that is changed by ${statement}, found none`);
     const inside = new Proxy(sql, {
       get: (target, name, receiver): unknown =>
@@ -238,7 +330,7 @@ async function failureWhile(statement: string): Promise<Failure | null> {
           ? (_: string, check: (inner: typeof tx) => unknown) => check(tx)
           : Reflect.get(target, name, receiver),
     });
-    const { ok, first_failure } = await verify(inside);
+    const { ok, first_failure } = await verify(inside, { tableId: shared.tableId });
     expect(ok).toBe(first_failure === null);
     failure = first_failure;
     throw new RolledBack();

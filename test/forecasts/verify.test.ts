@@ -14,7 +14,11 @@ describe("verify", () => {
         (select count(*)::integer from scores) as scores,
         (select count(distinct (table_id, model, feature, hour))::integer from accuracy_hours)
           + (select count(*)::integer from published_accuracy) as accuracy_rows`;
-    expect(await verify(world.sql)).toEqual({ ok: true, checked: counts, first_failure: null });
+    expect(await verify(world.sql)).toEqual({
+      ok: true,
+      checked: { ...counts, calibrations: 0, replayed_rounds: 0 },
+      first_failure: null,
+    });
     const kinds = await world.sql<{ status: string }[]>`select distinct status from scores order by status`;
     expect(kinds.map(({ status }) => status)).toEqual(["scored", "void_gap", "void_late", "void_quarantine"]);
     const [revised] = await world.sql<{ n: number }[]>`
@@ -23,14 +27,19 @@ describe("verify", () => {
       where rev > 1`;
     expect(revised?.n).toBeGreaterThan(0);
     const one = await verify(world.sql, { tableId: world.tableIds[1] });
-    expect(one).toMatchObject({ ok: true, checked: { rounds: 12, forecasts: 11 } });
+    const [own] = await world.sql<{ forecasts: number; windows: number }[]>`
+      select count(*)::integer as forecasts, (count(*) filter (where feature like 'window:%'))::integer as windows
+      from forecasts
+      where table_id = ${world.tableIds[1] ?? 0}`;
+    expect(own?.windows).toBeGreaterThan(20);
+    expect(one).toMatchObject({ ok: true, checked: { rounds: 12, forecasts: own?.forecasts } });
   });
 
   test("is fine with an empty database, and with a table that has only rounds", async () => {
     const world = await createWorld();
     expect(await verify(world.sql)).toEqual({
       ok: true,
-      checked: { rounds: 0, forecasts: 0, scores: 0, accuracy_rows: 0 },
+      checked: { rounds: 0, forecasts: 0, scores: 0, accuracy_rows: 0, calibrations: 0, replayed_rounds: 0 },
       first_failure: null,
     });
     await world.play([150, 160]);
@@ -45,7 +54,12 @@ describe("verify", () => {
       tableId: world.tableId,
       progress: (table, done, total) => told.push(`${table} ${done}/${total}`),
     });
-    expect(told).toEqual([`${world.tableName} 5/9`, `${world.tableName} 9/9`]);
+    const [row] = await world.sql<{ n: number }[]>`
+      select forecast_seq::integer as n
+      from tables
+      where id = ${world.tableId}`;
+    const all = 5 + (row?.n ?? 0);
+    expect(told).toEqual([`${world.tableName} 5/${all}`, `${world.tableName} ${all}/${all}`]);
   });
 
   test("misses the row of an hour in which rounds were received and nothing was forecast", async () => {

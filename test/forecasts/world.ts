@@ -251,9 +251,18 @@ async function moveBack(sql: Sql, tableId: number, table: string, hours: number)
         issue_hour = issue_hour - ${by},
         target_requested_at = target_requested_at - ${by}
       where table_id = ${tableId}`;
+    await tx`
+      update conflicts
+      set
+        first_seen_at = first_seen_at - ${by},
+        last_seen_at = last_seen_at - ${by}
+      where table_id = ${tableId}`;
     await tx`update open_forecasts set issue_hour = issue_hour - ${by} where table_id = ${tableId}`;
     await tx`update accuracy_hours set hour = hour - ${by}, updated_at = updated_at - ${by} where table_id = ${tableId}`;
     await tx`update accuracy_series set first_hour = first_hour - ${by} where table_id = ${tableId}`;
+    // made anew with the next round: they stand under the hours in which rounds came in
+    await tx`delete from reading_memories where table_id = ${tableId}`;
+    await tx`delete from house_audits where table_id = ${tableId}`;
     await rehash(tx, tableId, table);
   });
 }

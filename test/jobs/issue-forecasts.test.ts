@@ -10,16 +10,16 @@ describe("issue-forecasts", () => {
     let announced = 0;
     const run = () => issueForecasts.run({ house: world.house }, { ...context, published: () => (announced += 1) });
     for (const id of world.tableIds) await world.play([150, 230], id);
-    expect(await run()).toEqual({ learned: 4, issued: 0, refused: 0, unfinished: 0, damaged: 0 });
+    expect(await run()).toEqual({ learned: 4, issued: 0, windows: 0, refused: 0, unfinished: 0, damaged: 0 });
     await world.play([150]);
-    expect(await run()).toEqual({ learned: 1, issued: 1, refused: 0, unfinished: 0, damaged: 0 });
+    expect(await run()).toEqual({ learned: 1, issued: 1, windows: 9, refused: 0, unfinished: 0, damaged: 0 });
     expect(announced).toBe(2);
   });
 
   test("twice is once, and nothing to do is fine", async () => {
     const world = await createWorld();
     const { context } = testContext(world.sql);
-    const nothing = { learned: 0, issued: 0, refused: 0, unfinished: 0, damaged: 0 };
+    const nothing = { learned: 0, issued: 0, windows: 0, refused: 0, unfinished: 0, damaged: 0 };
     expect(await issueForecasts.run({ house: world.house }, context)).toEqual(nothing);
     expect(await issueForecasts.run({ house: "nobody" }, context)).toEqual(nothing);
     await world.play([150]);
@@ -54,9 +54,14 @@ describe("issue-forecasts", () => {
       set state = set_byte(state, 0, 0)
       where table_id = ${world.tableId}`;
     for (const id of world.tableIds) await world.play([150], id);
-    const done = { learned: 1, issued: 1, refused: 0, unfinished: 0, damaged: 1 };
+    const done = { learned: 1, issued: 1, windows: 9, refused: 0, unfinished: 0, damaged: 1 };
     expect(await issueForecasts.run({ house: world.house }, context)).toEqual(done);
-    expect(await issueForecasts.run({ house: world.house }, context)).toEqual({ ...done, learned: 0, issued: 0 });
+    expect(await issueForecasts.run({ house: world.house }, context)).toEqual({
+      ...done,
+      learned: 0,
+      issued: 0,
+      windows: 0,
+    });
     expect(lines.map(({ msg }) => msg)).toEqual([
       expect.stringMatching(`^${world.tableName} learns and forecasts nothing: expected a model state with hash`),
     ]);

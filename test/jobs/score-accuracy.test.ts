@@ -14,14 +14,14 @@ describe("score-accuracy", () => {
       await world.issue();
     }
     const counts = await scoreAccuracy.run({ house: world.house }, { ...context, published: () => (announced += 1) });
-    expect(counts).toEqual({ scored: 2, voided: 0, hours: 1, published: 5, calibrations: 0 });
+    expect(counts).toEqual({ scored: 2, voided: 0, windows: 2, hours: 10, published: 50, calibrations: 0 });
     expect(announced).toBe(1);
   });
 
   test("twice is once, and nothing to do is fine", async () => {
     const world = await createWorld();
     const { context } = testContext(world.sql);
-    const nothing = { scored: 0, voided: 0, hours: 0, published: 0, calibrations: 0 };
+    const nothing = { scored: 0, voided: 0, windows: 0, hours: 0, published: 0, calibrations: 0 };
     expect(await scoreAccuracy.run({ house: world.house }, context)).toEqual(nothing);
     for (const { hundredths } of generatedRounds(4)) {
       await world.play([hundredths]);

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FAILURES } from "../../src/api/errors.ts";
+import { openApiDocument } from "../../src/api/openapi/document.ts";
+import { OPERATIONS } from "../../src/api/operations.ts";
+import { setPlan } from "../../src/callers/plan-store.ts";
 import { html } from "../../src/site/html.ts";
 import { addRounds, makeWorld, type World } from "../api/world.ts";
 import { eventually } from "../support/eventually.ts";
@@ -71,8 +74,88 @@ describe("the page about errors", () => {
   });
 });
 
+describe("the manual", () => {
+  it("stays where the plans cannot be loaded, asks to try again, and has them as soon as they can", async () => {
+    await world.sql`alter table plans rename to plans_away`;
+    const without = await page("/docs");
+    expect(without).toContain("The plans could not be loaded. Please try again shortly.");
+    expect(without).toContain('<h3 id="games"><code>GET /api/v1/games</code></h3>');
+    await world.sql`alter table plans_away rename to plans`;
+    await setPlan(world.sql, "Starter", { rps: 2, burst: 5, houses: ["alpha", "beta"] });
+    const text = await page("/docs");
+    expect(text).toContain(
+      '<th scope="row">Starter</th><td data-name="A UTC day">20,000</td><td data-name="A UTC month">500,000</td><td data-name="A second">2</td><td data-name="At once">5</td><td data-name="Houses">alpha, beta</td>',
+    );
+    expect(text).toContain('<th scope="row">Max</th><td data-name="A UTC day">no fixed number</td>');
+    expect(text).not.toContain("1,000,000"); // a ceiling is not promised
+  });
+
+  it("has every path, parameter, field, header and error of the document", async () => {
+    const text = await page("/docs");
+    const document = openApiDocument({ site: "https://rounds.example", version: "1.2.3" });
+    for (const path of Object.keys(document.paths).filter((one) => one.startsWith("/api/"))) {
+      expect(text).toContain(`<code>GET ${path}</code>`);
+    }
+    for (const name of OPERATIONS.flatMap(({ params }) => Object.keys(params.shape))) {
+      expect(text).toContain(`<th scope="row"><code>${name}</code></th>`);
+    }
+    for (const field of ["accuracy[].voids.gap", "forecasts[].windows[].now.rounds_left", "day.remaining"]) {
+      expect(text).toContain(`<th scope="row"><code>${field}</code></th>`);
+    }
+    const names = [...Object.keys(document.components.headers), ...Object.keys(FAILURES)];
+    for (const name of names) expect(text).toContain(`<th scope="row"><code>${name}</code></th>`);
+    expect(text).not.toContain("undefined");
+    expect(text).not.toContain("[object Object]");
+  });
+
+  it("says what values can be, in words", async () => {
+    const text = await page("/docs");
+    expect(text).toContain(
+      '<th scope="row"><code>limit</code></th><td>integer, 1 to 100</td><td data-name="Without it"><code>20</code></td>',
+    );
+    expect(text).toContain('<th scope="row"><code>accuracy[].interval_95</code></th><td>[number, number] or null</td>');
+    expect(text).toContain('<th scope="row"><code>games[].last_round_at</code></th><td>time or null</td>');
+    expect(text).toContain("<code>en</code>,<code>es</code>,<code>pt</code>");
+  });
+
+  it("has programs in JavaScript that do what they say", async () => {
+    const text = (await (await fetch(`${world.api.url}/docs`)).text()).replaceAll(
+      "https://rounds.example",
+      world.api.url,
+    );
+    const programs = [...text.matchAll(/<summary>JavaScript<\/summary>\s*<pre tabindex="0"><code>([^<]*)<\/code>/g)];
+    expect(programs).toHaveLength(6);
+    for (const [, program = ""] of programs) {
+      const printed: unknown[] = [];
+      const parts = {
+        process: { env: { ROUNDHOUSE_KEY: world.key } },
+        console: { log: (of: unknown) => printed.push(of) },
+      };
+      await run(unescaped(program), parts);
+      expect(printed, program).toEqual([expect.any(Object)]);
+    }
+  });
+});
+
+/** Runs the text of a program with these names in it. */
+async function run(program: string, parts: Record<string, unknown>): Promise<void> {
+  const AsyncFunction = Object.getPrototypeOf(run).constructor as new (
+    ...texts: string[]
+  ) => (...of: unknown[]) => Promise<void>;
+  await new AsyncFunction(...Object.keys(parts), program)(...Object.values(parts));
+}
+
+function unescaped(text: string): string {
+  return text
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
+}
+
 describe("every page", () => {
-  const paths = ["/", "/docs/errors"];
+  const paths = ["/", "/docs", "/docs/errors"];
 
   it.each(paths)("%s has the notice, no script, and a policy without unsafe parts", async (path) => {
     const response = await fetch(world.api.url + path);
@@ -96,7 +179,7 @@ describe("every page", () => {
 
   it("uses none of the words that promise something, but for the fixed notice", async () => {
     for (const path of paths) {
-      const text = (await page(path)).replace(NOTICE, "");
+      const text = (await page(path)).replaceAll(NOTICE, "");
       expect(text).not.toMatch(/\b(sure|wins?|winning|winner|profit\w*|risk-free|predictor|due|guarantee\w*)\b/i);
     }
   });

@@ -42,6 +42,8 @@ export async function forgetHouses(sql: Sql): Promise<void> {
     delete from quarantine;
     delete from notices;
     delete from alerts;
+    delete from reading_memories;
+    delete from house_audits;
     delete from rounds;
     delete from published_now;
     delete from feeds;

@@ -1,0 +1,123 @@
+import { z } from "zod";
+import { accuracyDescription } from "./accuracy.ts";
+import type { Description } from "./description.ts";
+import { ACCOUNT, allFailures, failuresOf, TABLES } from "./failures.ts";
+import { at } from "./fields.ts";
+import { forecastsDescription } from "./forecasts.ts";
+import { gamesDescription } from "./games.ts";
+import { allHeaders, ALWAYS, headersOf, LIMITS } from "./headers.ts";
+import { mayGrow, plainSchema } from "./json-schema.ts";
+import { parametersOf } from "./parameters.ts";
+import { readingsDescription } from "./readings.ts";
+import { roundsDescription } from "./rounds.ts";
+import { healthSchema, readinessSchema, servicePaths } from "./service.ts";
+import { usageDescription } from "./usage.ts";
+
+/** Every path that is asked with a key, in the order in which people meet them. */
+const DESCRIPTIONS: readonly Description[] = [
+  gamesDescription,
+  roundsDescription,
+  forecastsDescription,
+  readingsDescription,
+  accuracyDescription,
+  usageDescription,
+];
+
+const ABOUT = `Live rounds of crash games, forecasts that are fixed before their round can be known, and how accurate they have been.
+
+Send your key in the header \`X-Api-Key\`. Paths take GET and HEAD; OPTIONS says so, and any other method is 405 \`method_not_allowed\`. Whatever is no path is 404 \`not_found\`. Fields may be added to answers at any time: ignore those you do not know.
+
+Only a 200 counts against the quota. Information only; no outcome is guaranteed; for adults of 18 or older.`;
+
+/**
+ * The OpenAPI 3.1 document of the API: parameters from the schemas that read them, errors from the table of errors,
+ * answers from schemas that every answer of the tests is held against.
+ * @param site the address under which it is served, without a slash at its end
+ */
+export function openApiDocument({ site, version }: { site: string; version: string }) {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Roundhouse",
+      version,
+      summary: "Verified rounds, pre-registered forecasts, and their measured accuracy",
+      description: ABOUT,
+      license: { name: "All rights reserved", identifier: "LicenseRef-Roundhouse" },
+    },
+    servers: [{ url: site, description: "This instance" }],
+    tags: [
+      { name: "Tables", description: "What is known and said of the tables of your plan" },
+      { name: "Account", description: "What you have used" },
+      { name: "Service", description: "About this service; no key needed" },
+    ],
+    security: [{ key: [] }],
+    paths: {
+      ...Object.fromEntries(
+        DESCRIPTIONS.map((description) => [description.operation.path, { get: operationOf(description) }]),
+      ),
+      ...servicePaths(),
+    },
+    components: {
+      securitySchemes: {
+        key: {
+          type: "apiKey",
+          in: "header",
+          name: "X-Api-Key",
+          description: "`rh_live_` and 38 characters. Never in a URL: that is refused, and the key should be replaced.",
+        },
+      },
+      headers: allHeaders(),
+      responses: allFailures(site),
+      schemas: schemas(),
+    },
+  };
+}
+
+function operationOf(description: Description): object {
+  const { name, operation, summary, isCounted, example } = description;
+  const kind = isCounted ? TABLES : ACCOUNT;
+  const known = isCounted ? (["ETag", "X-Data-Age"] as const) : [];
+  return {
+    operationId: `get${name}`,
+    tags: [kind.name],
+    summary,
+    description: description.description,
+    ...(operation.deprecated === undefined ? {} : { deprecated: true }),
+    parameters: [...parametersOf(operation.params), ...(isCounted ? [IF_NONE_MATCH] : [])],
+    responses: {
+      "200": {
+        description: isCounted ? "The answer; it counts as one call." : "The answer; it is free.",
+        headers: headersOf([...ALWAYS, ...known, ...LIMITS]),
+        content: { "application/json": { schema: { $ref: `#/components/schemas/${name}` }, example } },
+      },
+      ...(isCounted
+        ? {
+            "304": { description: "Still as you have it; free.", headers: headersOf([...ALWAYS, ...known, ...LIMITS]) },
+          }
+        : {}),
+      ...failuresOf(kind),
+    },
+  };
+}
+
+const IF_NONE_MATCH = {
+  name: "If-None-Match",
+  in: "header",
+  required: false,
+  description: "The ETag of an earlier answer to the same question: 304, free, where it would be the same.",
+  schema: { type: "string" },
+  example: '"2jmj7l5rSw0yVb_vlWAYkK_YBwk"',
+};
+
+/** The schemas as JSON Schema, with references between them. Fields that are not listed may be added at any time. */
+function schemas(): Record<string, object> {
+  const registry = z.registry<{ id: string }>();
+  const add = (id: string, schema: z.ZodType) => void registry.add(schema, { id });
+  add("Timestamp", at);
+  add("Health", healthSchema);
+  add("Readiness", readinessSchema);
+  for (const { name, answer } of DESCRIPTIONS) add(name, answer);
+  const uri = (id: string) => `#/components/schemas/${id}`;
+  const made = z.toJSONSchema(registry, { io: "output", uri, override: mayGrow });
+  return Object.fromEntries(Object.entries(made.schemas).map(([id, schema]) => [id, plainSchema(schema)]));
+}

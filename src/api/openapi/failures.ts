@@ -1,0 +1,112 @@
+import { STATUS_CODES } from "node:http";
+import { z } from "zod";
+import { ApiError, errorBody, FAILURES, type ErrorCode } from "../errors.ts";
+import { mayGrow, plainSchema } from "./json-schema.ts";
+import { ALWAYS, headersOf, LIMITS, type HeaderName } from "./headers.ts";
+
+const EXAMPLE_ID = "req_0f8fad5bd9cb469fa16570867728950e";
+/** These answer a path or a method that the document does not have. */
+const ELSEWHERE: readonly ErrorCode[] = ["not_found", "method_not_allowed"];
+/** These are said of tables that a filter names. */
+const OF_TABLES: readonly ErrorCode[] = ["table_not_found", "table_not_in_plan"];
+/** These say that nothing is left to be counted. */
+const OF_QUOTAS: readonly ErrorCode[] = ["day_quota_exceeded", "month_quota_exceeded", "service_ceiling_reached"];
+/** These answer parameters, which only paths with a key have. */
+const OF_PARAMETERS: readonly ErrorCode[] = ["invalid_parameter", "unknown_parameter"];
+/** Who asks, with which plan, and how often: nobody is asked that who needs no key. */
+const STATUSES_OF_KEYS: readonly number[] = [401, 402, 403, 429];
+
+/** What can go wrong with a path follows from what it is; the name is that of its tag. */
+export interface Kind {
+  name: "Tables" | "Account" | "Service";
+  needsKey: boolean;
+  hasTables: boolean;
+  isCounted: boolean;
+}
+
+/** Paths that answer with tables of the plan, and cost a call. */
+export const TABLES: Kind = { name: "Tables", needsKey: true, hasTables: true, isCounted: true };
+/** Paths that answer with what belongs to the account, for nothing. */
+export const ACCOUNT: Kind = { name: "Account", needsKey: true, hasTables: false, isCounted: false };
+/** Paths that are the same for everybody. */
+export const SERVICE: Kind = { name: "Service", needsKey: false, hasTables: false, isCounted: false };
+
+const CODES = Object.keys(FAILURES).filter((code): code is ErrorCode => Object.hasOwn(FAILURES, code));
+
+/** The responses of a path of this kind that are errors, by status: references to what {@link allFailures} has. */
+export function failuresOf(kind: Kind): Record<string, object> {
+  return Object.fromEntries(
+    statusesOf(kind).map(([status]) => [
+      String(status),
+      { $ref: `#/components/responses/${responseName(kind, status)}` },
+    ]),
+  );
+}
+
+/** Every response that is an error, for the components of the document: its codes, and an example of each. */
+export function allFailures(site: string): Record<string, object> {
+  return Object.fromEntries(
+    [TABLES, ACCOUNT, SERVICE].flatMap((kind) =>
+      statusesOf(kind).map(([status, codes]) => {
+        const response = {
+          description: `${STATUS_CODES[status] ?? "Error"}: ${codes.map((code) => `\`${code}\``).join(", ")}`,
+          headers: headersOf(headersWith(status, kind)),
+          content: {
+            "application/json": {
+              schema: errorSchema(codes),
+              examples: Object.fromEntries(codes.map((code) => [code, exampleOf(code, site)])),
+            },
+          },
+        };
+        return [responseName(kind, status), response];
+      }),
+    ),
+  );
+}
+
+function responseName({ name }: Kind, status: number): string {
+  return `${name}${status}`;
+}
+
+/** The statuses with which a path of this kind may answer, each with its codes. */
+function statusesOf({ needsKey, hasTables, isCounted }: Kind): [status: number, codes: ErrorCode[]][] {
+  const codes = CODES.filter((code) => {
+    if (ELSEWHERE.includes(code)) return false;
+    if (OF_TABLES.includes(code)) return hasTables;
+    if (OF_QUOTAS.includes(code)) return isCounted;
+    if (OF_PARAMETERS.includes(code)) return needsKey;
+    return needsKey || ![...STATUSES_OF_KEYS, 503].includes(FAILURES[code].status);
+  });
+  return [...Map.groupBy(codes, (code) => FAILURES[code].status)];
+}
+
+/** The envelope with these codes, as JSON Schema. */
+function errorSchema(codes: readonly ErrorCode[]): object {
+  const envelope = z.object({
+    ok: z.literal(false).meta({ description: "Always false here." }),
+    error: z.object({
+      code: z.enum(codes).meta({ description: "The name of the error, for programs; it stays as it is." }),
+      message: z.string().meta({ description: "For people; it may change." }),
+      docs_url: z.string().meta({ description: "Where the code is explained." }),
+      details: z.record(z.string(), z.unknown()).optional().meta({
+        description: "What it is about, where there is more to say: the parameter, the names that are allowed.",
+      }),
+    }),
+    request_id: z
+      .string()
+      .regex(/^req_[0-9a-f]{32}$/)
+      .meta({ description: "The same as in the header X-Request-Id." }),
+  });
+  return plainSchema(z.toJSONSchema(envelope, { override: mayGrow }));
+}
+
+function headersWith(status: number, { needsKey }: Kind): HeaderName[] {
+  const own: HeaderName[] =
+    status === 401 ? ["WWW-Authenticate"] : status === 429 || status === 503 ? ["Retry-After"] : [];
+  return [...ALWAYS, ...own, ...(needsKey ? LIMITS : [])];
+}
+
+function exampleOf(code: ErrorCode, site: string): object {
+  const value: unknown = JSON.parse(errorBody(new ApiError(code), { site, requestId: EXAMPLE_ID }));
+  return { summary: FAILURES[code].means.replaceAll("`", ""), value };
+}

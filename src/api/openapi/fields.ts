@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { NOTICE } from "../../forecasts/present.ts";
+import { STATUSES } from "../../houses/status.ts";
+
+/** A time as every surface prints it. */
+export const at = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{7}Z$/)
+  .meta({
+    description: "A time in UTC with seven digits after the second; such texts sort as their times do.",
+    examples: ["2026-11-21T04:00:12.1234560Z"],
+  });
+
+export const probability = z.number().min(0).max(1);
+export const count = z.int().min(0);
+export const hash = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** An interval of 95 %, its lower end first. */
+export const interval = z.tuple([z.number(), z.number()]);
+
+/** The two fields that every answer begins with. */
+export const head = {
+  ok: z.literal(true).meta({ description: "Always true here; an error has false and another status than 200." }),
+  plan: z.string().meta({ description: "The plan of the key.", examples: ["Pro"] }),
+};
+
+export const notice = z.literal(NOTICE).meta({ description: "To be shown wherever the figures are." });
+
+export const house = z.string().meta({ description: "The id of the house.", examples: ["bustabit"] });
+
+/** What names a table. */
+export const tableName = {
+  house,
+  game: z.string().meta({ description: "The id of the game.", examples: ["crash"] }),
+  market: z.string().meta({ description: "The id of the market.", examples: ["global"] }),
+};
+
+export const status = z.enum(STATUSES).meta({
+  description:
+    "`live`: a round of the house came within the last minutes. `stale`: within the last hour. `offline`: none since, or it is not polled. `paused`: by the operator.",
+});
+
+/** A probability of each color; the keys are the table's colors, from the lowest band to the highest. */
+export const shares = z.record(z.string(), probability);
+
+export const feature = z.string().regex(/^(?:next_color|window:[a-z0-9][a-z0-9_-]*:\d+)$/);

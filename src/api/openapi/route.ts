@@ -1,0 +1,33 @@
+import type { Express } from "express";
+import { etagOf, isNamed } from "../etag.ts";
+import { sendJson } from "../request.ts";
+import { resource } from "../resource.ts";
+import { openApiDocument } from "./document.ts";
+
+/** Where the document is: the one path that pages of other sites may read. */
+const OPENAPI_PATH = "/openapi.json";
+
+/** Adds the document, for tools; it needs no key. */
+export function addOpenApi(app: Express, { site, version }: { site: () => string; version: string }): void {
+  const current = keepText(site, version);
+  resource(app, OPENAPI_PATH, (request, response) => {
+    const { json, etag } = current();
+    response.setHeader("ETag", etag);
+    response.setHeader("Access-Control-Allow-Origin", "*");
+    response.setHeader("Cross-Origin-Resource-Policy", "cross-origin");
+    if (isNamed(request.get("if-none-match"), etag)) response.status(304).end();
+    else sendJson(response, 200, json);
+  });
+}
+
+/** Our own address is known once we listen, and stays as it is: the text is made for the first who asks. */
+function keepText(site: () => string, version: string): () => { json: string; etag: string } {
+  let kept: { site: string; json: string; etag: string } | null = null;
+  return () => {
+    if (kept?.site !== site()) {
+      const json = JSON.stringify(openApiDocument({ site: site(), version }));
+      kept = { site: site(), json, etag: etagOf([json]) };
+    }
+    return kept;
+  };
+}

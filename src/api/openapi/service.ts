@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { failuresOf, SERVICE } from "./failures.ts";
+import { ALWAYS, headersOf } from "./headers.ts";
+
+/** The answer of `/healthz`. */
+export const healthSchema = z.object({
+  ok: z.literal(true).meta({ description: "This process serves." }),
+  version: z.string().meta({ description: "What runs." }),
+});
+
+/** The answer of `/readyz`. */
+export const readinessSchema = z.object({
+  ok: z.boolean().meta({ description: "Whether it may be given work." }),
+  checks: z
+    .object({
+      postgres: z.boolean().meta({ description: "PostgreSQL answers." }),
+      redis: z.boolean().meta({ description: "Redis answers." }),
+      migrations: z.boolean().meta({ description: "The schema is the one that this version needs." }),
+      polling: z.boolean().meta({ description: "Houses are being polled." }),
+    })
+    .meta({ description: "What was looked at." }),
+});
+
+const READY = { ok: true, checks: { postgres: true, redis: true, migrations: true, polling: true } };
+const NOT_READY = { ok: false, checks: { postgres: false, redis: true, migrations: true, polling: true } };
+
+/** The paths that need no key and are the same for everybody. */
+export function servicePaths(): Record<string, object> {
+  const failures = failuresOf(SERVICE);
+  const free = { tags: ["Service"], security: [] };
+  return {
+    "/healthz": {
+      get: {
+        ...free,
+        operationId: "getHealth",
+        summary: "Whether this process serves",
+        responses: { "200": answerOf("It does.", "Health", { ok: true, version: "1.0.0" }), ...failures },
+      },
+    },
+    "/readyz": {
+      get: {
+        ...free,
+        operationId: "getReadiness",
+        summary: "Whether this process may be given work",
+        responses: {
+          "200": answerOf("It may.", "Readiness", READY),
+          ...failures,
+          "503": answerOf("It may not, or it is stopping.", "Readiness", NOT_READY),
+        },
+      },
+    },
+    "/openapi.json": {
+      get: {
+        ...free,
+        operationId: "getDocument",
+        summary: "This document",
+        responses: {
+          "200": {
+            description: "This document.",
+            headers: headersOf([...ALWAYS, "ETag", "Access-Control-Allow-Origin"]),
+            content: { "application/json": { schema: { type: "object", additionalProperties: true } } },
+          },
+          "304": {
+            description: "Still as you have it.",
+            headers: headersOf([...ALWAYS, "ETag", "Access-Control-Allow-Origin"]),
+          },
+          ...failures,
+        },
+      },
+    },
+  };
+}
+
+function answerOf(description: string, name: string, example: object): object {
+  return {
+    description,
+    headers: headersOf(ALWAYS),
+    content: { "application/json": { schema: { $ref: `#/components/schemas/${name}` }, example } },
+  };
+}

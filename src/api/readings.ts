@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { LANGUAGES, sentencesOf, type Language } from "../forecasts/reading-languages.ts";
+import { readingText, showFacts } from "../forecasts/reading-text.ts";
+import { readingState, type ReadingState } from "../forecasts/reading-state.ts";
+import { keepFragments, listAnswer } from "./fragments.ts";
+import { operation } from "./operation.ts";
+import { filters } from "./params.ts";
+import { selectTables } from "./select.ts";
+import type { Table } from "./tables.ts";
+
+/** How each table behaves now, in words and as the facts that the words are made from. */
+export const readings = operation({
+  path: "/api/v1/readings",
+  params: z.strictObject({
+    ...filters,
+    lang: z.enum(LANGUAGES, { error: `expected one of ${LANGUAGES.join(", ")}` }).default("en"),
+  }),
+  answer({ lang, ...chosen }, { memory, plan }) {
+    const { nowMs, liveWindowMs } = memory.clock();
+    const fragments = selectTables(memory.tables, plan, chosen).map((table) =>
+      READING_OF[lang](table, readingState({ ...table, paused: table.house.paused }, nowMs, liveWindowMs)),
+    );
+    return listAnswer(plan.name, "readings", fragments, { notice: sentencesOf(lang).notice });
+  },
+});
+
+/** One keeper a language: callers of different languages must not undo each other's work. */
+const READING_OF = { en: keep("en"), es: keep("es"), pt: keep("pt") };
+
+function keep(lang: Language) {
+  return keepFragments(
+    ({ house, game, market, reading, generatedAt }: Table, state: ReadingState) => {
+      const facts = state === "speaking" && reading !== null ? showFacts(reading.facts) : [];
+      const rounds = reading?.rounds ?? 0;
+      return JSON.stringify({
+        house: house.id,
+        game,
+        market,
+        generated_at: reading?.made_at ?? generatedAt,
+        lang,
+        text: readingText({ state, facts, rounds }, lang),
+        facts,
+        based_on_rounds: rounds,
+      });
+    },
+    (state) => state,
+  );
+}

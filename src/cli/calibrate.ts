@@ -1,0 +1,175 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { Command, InvalidArgumentError } from "commander";
+import type { Sql } from "../db/client.ts";
+import { createNotifier } from "../db/notifier.ts";
+import { reasonOf, UsageError } from "../errors.ts";
+import { requestManualRun, runManualCalibration, type ManualResult } from "../forecasts/manual-calibration.ts";
+import { findManualRun, findParameters, listParameterNames } from "../forecasts/manual-run-store.ts";
+import { readParameterFile, type AskedModel } from "../forecasts/parameter-file.ts";
+import { K7_1 } from "../forecasts/parameters.ts";
+import { promoteCalibration } from "../forecasts/promote.ts";
+import { createLog } from "../log.ts";
+import { examples, someText } from "./arguments.ts";
+import { openBacktestFile } from "./backtest-file.ts";
+import { listenForInterruption } from "./interruption.ts";
+import { operator } from "./operator.ts";
+import { print, printJson, say } from "./output.ts";
+import { runProgress } from "./run-progress.ts";
+import { withDatabase, type Session } from "./session.ts";
+import { findTableByName } from "./table-name.ts";
+
+interface CalibrateArguments {
+  table: string;
+  from?: string;
+  to?: string;
+  model?: string;
+  params?: string;
+  out?: string;
+  promote: boolean;
+  reason: string;
+  resume?: string;
+  json: boolean;
+}
+
+/** `roundhouse calibrate`: a replay by hand, in this process alone. */
+export function calibrateCommand(): Command {
+  return new Command("calibrate")
+    .description("replay a range of a table through a model from nothing, and keep what it came to")
+    .requiredOption("--table <house/game/market>", "the table")
+    .option("--from <round id>", "its first round; the table's first on time without it", someText)
+    .option("--to <round id>", "its last round, which belongs to it; the newest on time without it", someText)
+    .option("--model <name>", `a model; ${K7_1.name} without it`, someText)
+    .option("--params <file>", "a YAML file with what differs from the model: half-lives, share, priors, thresholds, …")
+    .option("--out <file>", "write every forecast of the run as CSV, in the columns of `export forecasts`")
+    .option("--promote", "make the result the table's live state", false)
+    .option("--reason <text>", "why it is promoted", someText, "asked for together with its run")
+    .option("--resume <run>", "go on with a run that was stopped", runId)
+    .option("--json", "print one JSON object", false)
+    .addHelpText(
+      "after",
+      examples(
+        "calibrate --table bustabit/crash/global --from 1 --to 30000",
+        "calibrate --table bustabit/crash/global --params slow.yaml --out slow.csv --json",
+        "calibrate --table bustabit/crash/global --resume 12",
+      ),
+    )
+    .action((given: CalibrateArguments) => withDatabase((session) => calibrate(session, given), { patient: true }));
+}
+
+/** Reads an option that is the number of a run. */
+function runId(text: string): string {
+  if (/^\d{1,18}$/.test(text)) return text;
+  throw new InvalidArgumentError("expected the number of a run.");
+}
+
+async function calibrate({ sql, settings }: Session, given: CalibrateArguments): Promise<void> {
+  const table = await findTableByName(sql, given.table);
+  const run = given.resume ?? (await request(sql, table, given));
+  if (given.resume !== undefined) await requireSame(sql, run, table, given);
+  const interruption = listenForInterruption("interrupted");
+  const progress = runProgress(`run ${run}`);
+  try {
+    const result = await runManualCalibration(sql, run, {
+      signal: interruption.signal,
+      progress: progress.show,
+      openFile: openBacktestFile,
+    });
+    progress.end();
+    await (given.json ? printJson(result) : print(sentence(result)));
+    if (given.promote) await promote(sql, settings.LOG_LEVEL, result, given.reason);
+  } catch (error) {
+    progress.end();
+    if (error instanceof UsageError) throw error;
+    throw new Error(`run ${run} stopped (${reasonOf(error)}); go on with: ${resumeText(run, given)}`, { cause: error });
+  } finally {
+    interruption.end();
+  }
+}
+
+async function promote(sql: Sql, level: string, result: ManualResult, reason: string): Promise<void> {
+  const promoted = await promoteCalibration(sql, result.calibration_id, { by: operator(), reason });
+  say(`calibration ${promoted.calibration_id} is live on ${promoted.table}, up to seq ${promoted.to_seq}`);
+  await announce(sql, level);
+}
+
+/** Tells the API processes that what callers see has changed. */
+export async function announce(sql: Sql, level: string): Promise<void> {
+  const notifier = createNotifier(sql, createLog(level, process.stderr.isTTY));
+  notifier.published();
+  await notifier.close();
+}
+
+async function request(
+  sql: Sql,
+  table: { id: number; name: string },
+  { from, to, out, model, params }: CalibrateArguments,
+): Promise<string> {
+  const { parameters, thresholds } = await askedModel(sql, model ?? K7_1.name, params);
+  return requestManualRun(sql, {
+    tableId: table.id,
+    table: table.name,
+    from,
+    to,
+    parameters,
+    thresholds,
+    outFile: out === undefined ? null : resolve(out),
+  });
+}
+
+async function askedModel(sql: Sql, name: string, file: string | undefined): Promise<AskedModel> {
+  const parameters = await findParameters(sql, name);
+  if (parameters === null) {
+    const known = [K7_1.name, ...(await listParameterNames(sql))];
+    throw new UsageError(`--model: there is no model ${name}; known are ${known.join(", ")}`);
+  }
+  if (file === undefined) return { parameters, thresholds: null };
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    throw new UsageError(`--params: ${file} cannot be read: ${reasonOf(error)}`);
+  }
+  return readParameterFile(text, parameters);
+}
+
+/** A resumed run does what it was asked for first; whatever is said again must be the same. */
+async function requireSame(
+  sql: Sql,
+  id: string,
+  table: { id: number; name: string },
+  given: CalibrateArguments,
+): Promise<void> {
+  const run = await findManualRun(sql, id);
+  if (run === null) throw new UsageError(`--resume: there is no run ${id} by hand`);
+  const asked = given.params === undefined ? null : await askedModel(sql, given.model ?? K7_1.name, given.params);
+  const model = asked?.parameters.name ?? given.model ?? run.model;
+  const differing: [path: string, now: string | null, then: string | null][] = [
+    ["--table", table.name, run.table],
+    ["--model", model, run.model],
+    ["--from", given.from ?? run.fromRoundId, run.fromRoundId],
+    ["--to", given.to ?? run.toRoundId, run.toRoundId],
+    ["--out", given.out === undefined ? run.outFile : resolve(given.out), run.outFile],
+  ];
+  const problems = differing
+    .filter(([, now, then]) => now !== then)
+    .map(([path, now, then]) => ({ path, message: `expected ${then ?? "nothing"}, got ${now ?? "nothing"}` }));
+  if (problems.length > 0) throw new UsageError(`run ${id} was asked for something else`, problems);
+}
+
+function resumeText(run: string, { table, promote: isPromoted, reason }: CalibrateArguments): string {
+  const promoted = isPromoted ? ` --promote --reason ${JSON.stringify(reason)}` : "";
+  return `roundhouse calibrate --table ${table} --resume ${run}${promoted}`;
+}
+
+function sentence({ run_id, calibration_id, table, model, from, to, rounds, ...result }: ManualResult): string {
+  const { log_loss, baseline_log_loss, brier, state_hash } = result;
+  const figure = (value: number | null) => value?.toFixed(6) ?? "-";
+  return (
+    `run ${run_id}: ${table} from ${from} to ${to}, ${rounds} rounds through ${model}\n` +
+    `state ${state_hash}\n` +
+    `log loss ${figure(log_loss)} (baseline ${figure(baseline_log_loss)}), Brier score ${figure(brier)}: ` +
+    `a backtest, no accuracy of issued forecasts\n` +
+    `kept as calibration ${calibration_id}; \`roundhouse calibration show ${calibration_id}\` has the rest`
+  );
+}

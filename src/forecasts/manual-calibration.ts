@@ -1,0 +1,269 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { z } from "zod";
+import type { Queryable, Sql } from "../db/client.ts";
+import { reasonOf, UsageError } from "../errors.ts";
+import { backtestRows } from "./backtest-rows.ts";
+import type { ReplaySteps } from "./calibrate.ts";
+import { findCalibration, type NewCalibration } from "./calibration-store.ts";
+import type { ExportedForecast } from "./export-store.ts";
+import { figuresOf } from "./figures.ts";
+import {
+  beatManualRun,
+  claimManualRun,
+  createManualRun,
+  findCheckpoint,
+  findEnds,
+  findLiveHash,
+  findLiveRecord,
+  findManualRun,
+  findParameters,
+  findRound,
+  finishManualRun,
+  leaveManualRun,
+  saveCheckpoint,
+  SILENT_SECONDS,
+  type ManualRun,
+  type RoundPlace,
+  type Turn,
+} from "./manual-run-store.ts";
+import { createModel } from "./model.ts";
+import type { Parameters } from "./parameters.ts";
+import { replayUpTo, resumeReplay, snapshotOf, startReplay, sumsOf, type Replay } from "./replay.ts";
+import { emptySums } from "./sums.ts";
+import { modelOf } from "./table-model.ts";
+
+/** Large chunks, since nothing else waits in this process; a checkpoint costs some 10 ms, and a killed run a second. */
+const STEPS: ReplaySteps = { roundsPerChunk: 20_000, roundsPerCheckpoint: 200_000 };
+
+/** What to replay; both ends are round ids and belong to it. */
+export interface ManualRequest {
+  tableId: number;
+  table: string;
+  from: string | undefined;
+  to: string | undefined;
+  parameters: Parameters;
+  thresholds: readonly number[] | null;
+  outFile: string | null;
+}
+
+/**
+ * Notes a run by hand and returns its id.
+ *
+ * @throws UsageError on a range that the table does not have
+ */
+export async function requestManualRun(sql: Sql, request: ManualRequest): Promise<string> {
+  const { tableId, table, parameters, thresholds, outFile } = request;
+  const ends = await findEnds(sql, tableId);
+  if (ends === null) throw new UsageError(`${table} has no rounds to replay yet; import some, or wait for its first`);
+  const placeOf = async (option: string, roundId: string): Promise<RoundPlace> => {
+    const place = await findRound(sql, tableId, roundId);
+    const whole = `its on-time rounds go from ${ends.first.roundId} to ${ends.last.roundId}`;
+    if (place === null) throw new UsageError(`${option}: there is no round ${roundId} in ${table}; ${whole}`);
+    if (!place.late) return place;
+    throw new UsageError(`${option}: round ${roundId} of ${table} came late and is no part of any replay; ${whole}`);
+  };
+  const from = request.from === undefined ? ends.first : await placeOf("--from", request.from);
+  const to = request.to === undefined ? ends.last : await placeOf("--to", request.to);
+  if (from.seq > to.seq) {
+    throw new UsageError(
+      `--from: round ${request.from} of ${table} was taken in after round ${request.to ?? "the last"}`,
+    );
+  }
+  return createManualRun(sql, { tableId, parameters, thresholds, fromSeq: from.seq, toSeq: to.seq, outFile });
+}
+
+/** Where the forecasts of a run are written. */
+export interface BacktestFile {
+  write(rows: readonly ExportedForecast[]): Promise<void>;
+  /** Bytes that are on the disk for good: the file can be cut back to here. */
+  mark(): Promise<number>;
+  /** Shows the whole file under its name. */
+  finish(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What a run works with. */
+export interface ManualWork {
+  signal: AbortSignal;
+  steps?: ReplaySteps;
+  /** Told how far the run is, in seqs of its range. */
+  progress?: (done: number, of: number) => void;
+  /** Opens the file of a run that writes one, cut back to so many bytes; null for a new one. */
+  openFile?: (path: string, bytes: number | null) => Promise<BacktestFile>;
+}
+
+/** What a run by hand came to; `from` and `to` are round ids. */
+export interface ManualResult {
+  run_id: string;
+  calibration_id: string;
+  table: string;
+  model: string;
+  from: string;
+  to: string;
+  rounds: number;
+  state_hash: string;
+  log_loss: number | null;
+  baseline_log_loss: number | null;
+  brier: number | null;
+}
+
+/**
+ * Does a run by hand, or what is left of it, and keeps its calibration: a replay from an empty state through a range of
+ * a table's on-time rounds in seq order. The same range through the same model gives the same bits, however often it was
+ * stopped. Nothing is locked and nothing that callers see changes.
+ *
+ * An aborted run leaves a checkpoint and throws the signal's reason; a killed one goes on from its last. A run that is
+ * done gives its result again.
+ *
+ * @throws Error where another process works on it
+ */
+export async function runManualCalibration(sql: Sql, id: string, work: ManualWork): Promise<ManualResult> {
+  const run = await findManualRun(sql, id);
+  if (run === null) throw new UsageError(`there is no run ${id} by hand`);
+  if (run.calibrationId !== null) return resultOf(sql, run.id, run.calibrationId);
+  const turn = { run: id, epoch: await takeUp(sql, id, work.signal) };
+  try {
+    return await resultOf(sql, id, await replayRange(sql, run, turn, work));
+  } catch (error) {
+    await leaveManualRun(sql, turn, work.signal.aborted ? "cancelled" : "failed", reasonOf(error));
+    throw error;
+  }
+}
+
+/** Waits for a process that was killed to count as gone. */
+async function takeUp(sql: Sql, id: string, signal: AbortSignal): Promise<number> {
+  for (let waited = 0; ; waited++) {
+    const epoch = await claimManualRun(sql, id);
+    if (epoch !== null) return epoch;
+    if (waited > SILENT_SECONDS * 4)
+      throw new Error(`run ${id} is worked on by another process; stop that one, or wait for its result`);
+    await delay(500, undefined, { signal });
+  }
+}
+
+async function replayRange(sql: Sql, run: ManualRun, turn: Turn, work: ManualWork): Promise<string> {
+  const { signal, steps = STEPS, progress = () => undefined } = work;
+  const { replay, mark } = await beginning(sql, run);
+  signal.throwIfAborted();
+  const file = await openRows(run, replay, mark, work);
+  try {
+    const leave = async () => {
+      const { model: _, beginSeq: _begin, weights: _weights, ...snapshot } = snapshotOf(replay);
+      await saveCheckpoint(sql, turn, { ...snapshot, file: (await file?.mark()) ?? null });
+    };
+    let kept = replay.rounds;
+    await replayUpTo(sql, replay, run.toSeq, {
+      roundsPerChunk: steps.roundsPerChunk,
+      signal,
+      listener: file?.listener,
+      async afterChunk() {
+        await file?.write();
+        progress(Number(replay.seq - run.fromSeq + 1n), Number(run.toSeq - run.fromSeq + 1n));
+        if (replay.seq < run.toSeq && (signal.aborted || replay.rounds - kept >= BigInt(steps.roundsPerCheckpoint))) {
+          await leave();
+          kept = replay.rounds;
+        } else {
+          await beatManualRun(sql, turn);
+        }
+      },
+    });
+    if (replay.seq < run.toSeq) signal.throwIfAborted();
+    await file?.finish();
+    // the file first: a run that is done has all of its lines
+    return await finishManualRun(sql, turn, await calibrationOf(sql, run, replay));
+  } finally {
+    await file?.close();
+  }
+}
+
+async function beginning(sql: Sql, run: ManualRun): Promise<{ replay: Replay; mark: unknown }> {
+  const table = { tableId: run.tableId, bands: run.bands, hasOtherBands: run.thresholds !== null };
+  const checkpoint = await findCheckpoint(sql, run.id);
+  if (checkpoint !== null) {
+    return { replay: resumeReplay(table, { ...checkpoint, beginSeq: run.fromSeq }), mark: checkpoint.file };
+  }
+  const parameters = await findParameters(sql, run.model);
+  if (parameters === null) throw new Error(`expected the parameters of ${run.model}, found none; ask for a new run`);
+  const model =
+    run.thresholds === null
+      ? modelOf(run.bands, run.edge, parameters)
+      : createModel({ thresholds: run.thresholds, edge: run.edge, parameters });
+  return { replay: startReplay(table, model, run.fromSeq), mark: null };
+}
+
+/** The lines of a run and their file, together; null where it writes none. */
+async function openRows({ table, outFile, consecutive }: ManualRun, replay: Replay, mark: unknown, work: ManualWork) {
+  if (outFile === null) return null;
+  if (work.openFile === undefined) throw new UsageError(`the run writes ${outFile}; give --out again`);
+  const { colors, backtest } = replay;
+  const before = mark === null ? null : fileMark.parse(mark);
+  const of = { table, model: backtest.model.name, consecutive, colors, features: backtest.features };
+  const rows = backtestRows(of, before?.rows ?? null);
+  const file = await work.openFile(outFile, before?.bytes ?? null);
+  return {
+    listener: rows.listener,
+    write: () => file.write(rows.take()),
+    mark: async () => ({ bytes: await file.mark(), rows: rows.mark() }),
+    async finish() {
+      await file.write(rows.take({ isEnd: true }));
+      await file.finish();
+    },
+    close: () => file.close(),
+  };
+}
+
+const fileMark = z.strictObject({ bytes: z.int().nonnegative(), rows: z.unknown() });
+
+async function calibrationOf(sql: Queryable, run: ManualRun, replay: Replay): Promise<NewCalibration> {
+  const snapshot = snapshotOf(replay);
+  const live = await findLiveRecord(sql, run.tableId);
+  const ofLive = live === null ? null : (sumsOf(live.sums).get("next_color") ?? emptySums());
+  return {
+    ...snapshot,
+    tableId: run.tableId,
+    kind: "manual",
+    fromSeq: run.fromSeq,
+    otherBands: run.thresholds !== null,
+    liveStateHash:
+      run.thresholds === null
+        ? await findLiveHash(sql, { tableId: run.tableId, model: run.model, seq: run.toSeq })
+        : null,
+    promotion: null,
+    compared:
+      live === null || ofLive === null
+        ? null
+        : {
+            calibration: live.id,
+            model: live.model,
+            version: live.version,
+            to_seq: String(live.toSeq),
+            state_hash: live.stateHash,
+            n: String(ofLive.n),
+            sum_ll: String(ofLive.sumLl),
+            sum_ll_base: String(ofLive.sumLlBase),
+            sum_brier: String(ofLive.sumBrier),
+          },
+  };
+}
+
+async function resultOf(sql: Queryable, run: string, calibrationId: string): Promise<ManualResult> {
+  const row = await findCalibration(sql, calibrationId);
+  if (row === null) throw new Error(`expected the calibration ${calibrationId} of run ${run}, found none`);
+  const { log_loss, baseline_log_loss, brier } = figuresOf(
+    "next_color",
+    sumsOf(row.sums).get("next_color") ?? emptySums(),
+  );
+  return {
+    run_id: run,
+    calibration_id: calibrationId,
+    table: row.table,
+    model: row.model,
+    from: row.fromRoundId ?? "",
+    to: row.toRoundId ?? "",
+    rounds: Number(row.rounds),
+    state_hash: row.stateHash,
+    log_loss,
+    baseline_log_loss,
+    brier,
+  };
+}

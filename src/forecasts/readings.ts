@@ -1,0 +1,102 @@
+import type { Transaction } from "../db/client.ts";
+import { deleteAudits, saveAudits } from "./audit-store.ts";
+import type { AuditRow } from "./house-audit.ts";
+import { weights, type State } from "./k7.ts";
+import { createModel, type Model } from "./model.ts";
+import { factsOf } from "./reading-facts.ts";
+import { readingFromText, readingToText } from "./reading-json.ts";
+import { emptyReading, readingHash, readRounds, type ReadingMemory } from "./reading-memory.ts";
+import {
+  countTables,
+  listReadingMemories,
+  listRoundsToRead,
+  publishReadings,
+  saveReadingMemories,
+  type StoredReading,
+} from "./reading-store.ts";
+
+/** A table whose model has learned up to a seq, under its lock. */
+export interface TableToRead {
+  tableId: number;
+  consecutive: boolean;
+  colors: readonly string[];
+  model: Model;
+  state: State;
+  /** What the house declares now, null where it declares nothing; a memory that is there keeps what it began with. */
+  edge: number | null;
+  learnedSeq: bigint;
+  /** The newest seq of all: a reading of anything older is not shown. */
+  lastSeq: bigint;
+}
+
+/**
+ * Takes the rounds that the model has learned into readings and audits, at most `most` of all tables together, and shows
+ * the readings of tables that know all their rounds. A memory that is missing, damaged or of another version is made
+ * anew from the first round. Needs the tables' locks. Gives whether there are rounds left to take in.
+ */
+export async function learnReadings(
+  tx: Transaction,
+  tables: readonly TableToRead[],
+  most: number,
+): Promise<{ unfinished: boolean }> {
+  if (tables.length === 0) return { unfinished: false };
+  const ids = tables.map(({ tableId }) => tableId);
+  const stored = new Map((await listReadingMemories(tx, ids)).map((row) => [row.tableId, row]));
+  const begun = tables.map((table) => ({ table, ...memoryOf(table, stored.get(table.tableId)) }));
+  await deleteAudits(
+    tx,
+    begun.filter(({ isNew }) => isNew).map(({ table }) => table.tableId),
+  );
+  const spans = begun
+    .filter(({ table, afterSeq }) => afterSeq < table.learnedSeq)
+    .map(({ table: { tableId, learnedSeq }, afterSeq }) => ({ tableId, afterSeq, upToSeq: learnedSeq }));
+  const limit = Math.ceil(most / Math.max(spans.length, 1));
+  const rounds = Map.groupBy(await listRoundsToRead(tx, spans, limit), ({ tableId }) => tableId);
+  const read = begun.map(({ table, memory, afterSeq }) => {
+    const own = rounds.get(table.tableId) ?? [];
+    const audits = readRounds(memory, own);
+    return { table, memory, afterSeq, audits, seq: reachedSeq(table, memory, own.length === limit) };
+  });
+  const changed = read.filter(({ seq, afterSeq }) => seq > afterSeq);
+  await saveReadingMemories(
+    tx,
+    changed.map(({ table: { tableId }, memory, seq }) => storedOf(tableId, memory, seq)),
+  );
+  await saveAudits(
+    tx,
+    changed.map(({ table: { tableId }, audits }): { tableId: number; rows: AuditRow[] } => ({ tableId, rows: audits })),
+  );
+  const current = changed.filter(({ table, seq }) => seq === table.lastSeq);
+  const context = { tables: current.length === 0 ? 0 : await countTables(tx) };
+  await publishReadings(
+    tx,
+    current.map(({ table, memory, seq }) => ({
+      tableId: table.tableId,
+      seq: String(seq),
+      rounds: memory.drift.rounds,
+      facts: factsOf(memory, { ...context, colors: table.colors, weights: weights(table.model, table.state) }),
+    })),
+  );
+  return { unfinished: read.some(({ table, seq }) => seq < table.lastSeq) };
+}
+
+/** Where a reading stands after its rounds: at the newest it took in, where more of them are left. */
+function reachedSeq({ learnedSeq }: TableToRead, { tally }: ReadingMemory, isFull: boolean): bigint {
+  return isFull ? tally.seq : learnedSeq;
+}
+
+function memoryOf(
+  { model: { thresholds }, edge, consecutive }: TableToRead,
+  stored: StoredReading | undefined,
+): { memory: ReadingMemory; afterSeq: bigint; isNew: boolean } {
+  const known = stored !== undefined && readingHash(stored.text) === stored.hash ? readingFromText(stored.text) : null;
+  if (stored !== undefined && known !== null) return { memory: known, afterSeq: stored.learnedSeq, isNew: false };
+  // the constants are those of the first model, whatever one is promoted later: readings stay comparable
+  const memory = emptyReading(createModel({ thresholds, edge }), { consecutive });
+  return { memory, afterSeq: 0n, isNew: true };
+}
+
+function storedOf(tableId: number, memory: ReadingMemory, learnedSeq: bigint): StoredReading {
+  const text = readingToText(memory);
+  return { tableId, learnedSeq, text, hash: readingHash(text) };
+}

@@ -1,0 +1,35 @@
+import { Redis } from "ioredis";
+import { reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+
+/** Redis answers in well under a millisecond; whoever calls must not notice when it does not. */
+const ANSWER_WITHIN_MS = 100;
+/** A connection that is silent for so long is given up, so that the calls after it need not wait at all. */
+const SILENCE_MS = 250;
+
+/**
+ * The connection on which limits are counted. It is made in the background and made again for ever, and it never holds
+ * anybody up: a command fails at once while there is no connection, and after 100 ms while there is no answer.
+ */
+export function connectForLimits(url: string, log: Log): Redis {
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: 5_000,
+    commandTimeout: ANSWER_WITHIN_MS,
+    socketTimeout: SILENCE_MS,
+    keepAlive: 10_000,
+    retryStrategy: (times) => Math.min(times * 100, 1_000),
+  });
+  let isAway = false;
+  redis.on("error", (error: unknown) => {
+    if (!isAway) log.warn(`Redis is away, so this process keeps the limits alone: ${reasonOf(error)}`);
+    isAway = true;
+  });
+  redis.on("ready", () => {
+    log[isAway ? "info" : "debug"]("limits are shared by way of Redis");
+    isAway = false;
+  });
+  return redis;
+}

@@ -1,0 +1,98 @@
+import pino from "pino";
+import { describe, expect, it } from "vitest";
+import { meterCalls } from "../../src/api/metering.ts";
+import type { Allowance, Caller } from "../../src/callers/caller-store.ts";
+import type { Verdict } from "../../src/usage/store.ts";
+
+const CALLER: Caller = { keyId: 1n, keyName: "default", last4: "abcd", accountId: 1n, standing: "good", plan: null };
+const LIMITS = { dayLimit: 10n, monthLimit: 100n };
+
+/** What is known of a plan; asking for its caller anew makes another object of it. */
+const planOf = (): Allowance => ({
+  name: "Pro",
+  ...LIMITS,
+  dayCeiling: null,
+  burstPerSecond: 1,
+  burst: 1,
+  houses: null,
+});
+
+/** A meter whose database clock is set by hand and whose database says what it is told to; it counts how often it is asked. */
+function world(startAt: string, outcome: string) {
+  const state = { nowMs: Date.parse(startAt), outcome, asked: 0 };
+  const metering = meterCalls(
+    (calls) => {
+      state.asked += calls.length;
+      const verdict: Verdict = {
+        outcome: state.outcome,
+        dayUsed: 10n,
+        monthUsed: 40n,
+        ...LIMITS,
+        judgedAtMs: state.nowMs,
+      };
+      return Promise.resolve(calls.map(() => verdict));
+    },
+    () => state.nowMs,
+    pino({ level: "silent" }),
+  );
+  const count = async (plan: Allowance) => {
+    const { refusal, quota } = await metering.count({ caller: CALLER, plan, begunAt: performance.now() }, "games");
+    return { code: refusal?.code ?? "ok", retryAfter: refusal?.headers["Retry-After"], atMs: quota?.atMs };
+  };
+  return { state, count };
+}
+
+describe("an account whose quota is gone", () => {
+  it("is refused without asking, and told how long it still is", async () => {
+    const { state, count } = world("2026-11-21T23:00:00Z", "day_quota_exceeded");
+    const plan = planOf();
+    expect(await count(plan)).toMatchObject({ code: "day_quota_exceeded", retryAfter: "3600" });
+    state.nowMs += 600_000;
+    expect(await count(plan)).toEqual({ code: "day_quota_exceeded", retryAfter: "3000", atMs: state.nowMs });
+    expect(state.asked).toBe(1);
+  });
+
+  it.each([
+    ["day_quota_exceeded", "2026-11-21T23:59:59.900Z"],
+    ["service_ceiling_reached", "2026-11-30T23:59:59.900Z"],
+    ["month_quota_exceeded", "2026-12-31T23:59:59.900Z"],
+  ])("with %s is asked about again in the very first millisecond of what comes after %s", async (outcome, startAt) => {
+    const { state, count } = world(startAt, outcome);
+    const plan = planOf();
+    expect(await count(plan)).toMatchObject({ code: outcome, retryAfter: "1" });
+    state.nowMs += 99;
+    expect(await count(plan)).toMatchObject({ code: outcome, retryAfter: "1" });
+    expect(state.asked).toBe(1);
+    state.outcome = "ok";
+    state.nowMs += 1;
+    expect(await count(plan)).toMatchObject({ code: "ok" });
+    expect(state.asked).toBe(2);
+  });
+
+  it("of the month goes on being refused over midnight", async () => {
+    const { state, count } = world("2026-11-21T23:59:59Z", "month_quota_exceeded");
+    const plan = planOf();
+    await count(plan);
+    state.nowMs += 60_000;
+    expect(await count(plan)).toMatchObject({ code: "month_quota_exceeded", retryAfter: String(9 * 86_400 - 59) });
+    expect(state.asked).toBe(1);
+  });
+
+  it("is asked about again once its caller was: the plan may be another, or the key revoked", async () => {
+    const { state, count } = world("2026-11-21T12:00:00Z", "day_quota_exceeded");
+    await count(planOf());
+    state.outcome = "ok";
+    expect(await count(planOf())).toMatchObject({ code: "ok" });
+    expect(state.asked).toBe(2);
+  });
+});
+
+it("what is refused for another reason than its quota is asked about each time", async () => {
+  const { state, count } = world("2026-11-21T12:00:00Z", "revoked_api_key");
+  const plan = planOf();
+  expect([await count(plan), await count(plan)]).toMatchObject([
+    { code: "revoked_api_key" },
+    { code: "revoked_api_key" },
+  ]);
+  expect(state.asked).toBe(2);
+});

@@ -1,0 +1,247 @@
+/**
+ * The read API, keyed, limited and exactly metered, against a bare Express app that answers the same bytes by res.json
+ * with none of that: 50 connections from a third process, both servers alternating in slices of the same run.
+ *
+ * Then how it grows: a one-table filter over 10 to 10,000 tables, and memory.
+ */
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import autocannon from "autocannon";
+import { createAccount, createKey } from "../../src/callers/store.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { migrate } from "../../src/db/migrate.ts";
+import type { PublishedForecast } from "../../src/forecasts/published-forecast.ts";
+import { applyHouses } from "../../src/houses/store.ts";
+import { startTestServers } from "../support/servers.ts";
+import { houseEntry, tableEntry } from "../support/houses.ts";
+import type { Bench } from "./measured.ts";
+
+const CONNECTIONS = 50;
+const SLICES = 4;
+const PROMISED = { ratio: 1, p99: 2, unchanged: 1.2, megabytes: 150, kilobytesPerTable: 60 };
+/** A hundred tables to a house, the most there may be in one poll. */
+const TABLES_PER_HOUSE = 100;
+/** As many as a process holds of each table. */
+const ROUNDS = 200;
+
+export default {
+  name: "api",
+  about: "requests a second of a keyed, limited and metered call at 50 connections, against a bare Express app",
+  async run({ isShort, directory, say }) {
+    const { TEST_SERVERS, DATABASE_URL, REDIS_URL } = process.env;
+    const servers = await startTestServers(TEST_SERVERS, { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL });
+    const children: ChildProcess[] = [];
+    const start = async (file: string, given: string[]) => {
+      const child = fork(new URL(file, import.meta.url), given, { stdio: "inherit" });
+      children.push(child);
+      const [url] = (await once(child, "message")) as [string];
+      return { url, pid: child.pid ?? 0 };
+    };
+    try {
+      await migrate(servers.databaseUrl);
+      const sql = connect(servers.databaseUrl, { name: "bench", max: 2 });
+      try {
+        const key = await makeCaller(sql);
+        const results: Row[] = [];
+        const failures: string[] = [];
+        const growth = isShort ? [10] : [10, 1000, 10_000];
+        let first: { ours: Load; bare: Load } | null = null;
+        for (const tables of growth) {
+          say(`${tables} tables`);
+          await makeTables(sql, tables);
+          const ours = await start("../api/api-process.ts", [servers.databaseUrl, servers.redisUrl]);
+          const asked = { url: `${ours.url}${PATH}`, headers: { "x-api-key": key } };
+          const answer = await fetch(asked.url, { headers: asked.headers });
+          if (answer.status !== 200) throw new Error(`expected 200, got ${answer.status}: ${await answer.text()}`);
+          const file = path.join(directory, "api-body.json");
+          writeFileSync(file, await answer.text());
+          const bare = await start("bare-express.ts", [file]);
+          const unchanged = {
+            ...asked,
+            headers: { ...asked.headers, "if-none-match": answer.headers.get("etag") ?? "" },
+          };
+          const loads = await alternate(isShort ? 1 : 5, [asked, { url: `${bare.url}/api/v1/forecasts` }, unchanged]);
+          const [own, plain, same] = loads as [Load, Load, Load];
+          first ??= { ours: own, bare: plain };
+          const megabytes = residentMegabytes(ours.pid);
+          results.push(
+            rowOf(`${tables} tables: bare Express`, plain, plain, residentMegabytes(bare.pid)),
+            rowOf(`${tables} tables: ours, 200`, own, plain, megabytes),
+            rowOf(`${tables} tables: ours, 304`, same, plain, megabytes),
+          );
+          const most = PROMISED.megabytes + (PROMISED.kilobytesPerTable * tables) / 1000;
+          if (megabytes > most) failures.push(`at most ${most.toFixed(0)} MB with ${tables} tables, got ${megabytes}`);
+          if (own.perSecond < PROMISED.ratio * plain.perSecond)
+            failures.push(`${PROMISED.ratio} × the baseline with ${tables} tables, got ${ratioOf(own, plain)}`);
+          if (own.p99Ms > PROMISED.p99 * plain.p99Ms)
+            failures.push(`p99 within ${PROMISED.p99} ×, got ${own.p99Ms} against ${plain.p99Ms} ms`);
+          if (same.perSecond < PROMISED.unchanged * plain.perSecond)
+            failures.push(`304 at ${PROMISED.unchanged} × the baseline, got ${ratioOf(same, plain)}`);
+          for (const child of children.splice(0)) child.kill("SIGKILL");
+        }
+        return {
+          baseline: first?.bare.perSecond ?? null,
+          ours: first?.ours.perSecond ?? null,
+          unit: "requests/s",
+          results,
+          notes: [
+            `${CONNECTIONS} connections; the answer is ${readFileSync(path.join(directory, "api-body.json")).length} bytes`,
+          ],
+          failures: isShort ? [] : failures,
+        };
+      } finally {
+        await sql.end({ timeout: 5 });
+      }
+    } finally {
+      for (const child of children) child.kill("SIGKILL");
+      await servers.stop();
+    }
+  },
+} satisfies Bench;
+
+const PATH = "/api/v1/forecasts?house=h0&game=g0";
+
+type Row = Record<string, string | number>;
+type Load = { perSecond: number; p50Ms: number; p99Ms: number };
+type Asked = { url: string; headers?: Record<string, string> };
+
+/** Each in turn for so many seconds, several times over, so that what else the machine does meets all of them. */
+async function alternate(seconds: number, asked: readonly Asked[]): Promise<Load[]> {
+  const runs = asked.map((): Load[] => []);
+  for (const one of asked) await press(one, 1); // the code is compiled while it runs
+  for (let slice = 0; slice < SLICES; slice++) {
+    for (const [index, one] of asked.entries()) runs[index]!.push(await press(one, seconds));
+  }
+  return runs.map((slices) => ({
+    perSecond: mean(slices.map(({ perSecond }) => perSecond)),
+    p50Ms: mean(slices.map(({ p50Ms }) => p50Ms)),
+    p99Ms: mean(slices.map(({ p99Ms }) => p99Ms)),
+  }));
+}
+
+/** @throws Error where an answer is neither 200 nor 304: then its speed means nothing. */
+async function press({ url, headers = {} }: Asked, duration: number): Promise<Load> {
+  const result = await autocannon({ url, headers, connections: CONNECTIONS, duration });
+  const strange = result.non2xx - (result.statusCodeStats?.["304"]?.count ?? 0);
+  if (strange > 0 || result.errors > 0)
+    throw new Error(`expected 200 and 304 alone, got ${strange} others and ${result.errors} errors from ${url}`);
+  return { perSecond: result.requests.average, p50Ms: result.latency.p50, p99Ms: result.latency.p99 };
+}
+
+function rowOf(what: string, load: Load, baseline: Load, megabytes: number): Row {
+  return {
+    what,
+    requests_per_second: Math.round(load.perSecond),
+    ratio: ratioOf(load, baseline),
+    p50_ms: load.p50Ms,
+    p99_ms: load.p99Ms,
+    rss_mb: megabytes,
+  };
+}
+
+function ratioOf(ours: Load, baseline: Load): number {
+  return Math.round((ours.perSecond / baseline.perSecond) * 100) / 100;
+}
+
+function residentMegabytes(pid: number): number {
+  const [, kilobytes = "0"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Math.round(Number(kilobytes) / 1000);
+}
+
+/** A caller whom no quota or burst stops, so that every call is counted and none refused. */
+async function makeCaller(sql: Sql): Promise<string> {
+  await sql`
+    update plans
+    set
+      day_limit = null,
+      month_limit = null,
+      day_ceiling = 1000000000,
+      burst_per_second = 100000,
+      burst = 100000
+    where name = 'Max'`;
+  await createAccount(sql, "bench@example.com");
+  const made = await createKey(sql, { email: "bench@example.com", plan: "Max" });
+  if (!made.ok) throw new Error(made.reason);
+  return made.key;
+}
+
+/** So many tables, each with its newest rounds, a forecast and nine open windows published. */
+async function makeTables(sql: Sql, count: number): Promise<void> {
+  const houses = Array.from({ length: Math.ceil(count / TABLES_PER_HOUSE) }, (_, house) =>
+    houseEntry({
+      id: `h${house}`,
+      name: `House ${house}`,
+      tables: Array.from({ length: Math.min(TABLES_PER_HOUSE, count - house * TABLES_PER_HOUSE) }, (__, n) =>
+        tableEntry({ game: `g${n}` }),
+      ),
+    }),
+  );
+  await applyHouses(sql, houses);
+  for (const { settings } of houses) {
+    await sql`
+      insert into rounds (
+        table_id, seq, round_id, hundredths, raw_value, color, source, requested_at, received_at, after_gap, late,
+        history_hash
+      )
+      select
+        id, n, (1000 + n)::text, 187, '1.87', 'blue', 'poll', now(), now(), false, false, repeat('0', 64)
+      from tables
+      cross join generate_series(1, ${ROUNDS}::integer) as n
+      where house_id = ${settings.id}
+      on conflict do nothing`;
+  }
+  await sql`update tables set last_seq = ${ROUNDS}, rounds = ${ROUNDS}, last_polled_round_at = now()`;
+  await sql`
+    update published_now
+    set
+      last_seq = ${ROUNDS},
+      last_round_at = now(),
+      last_polled_round_at = now(),
+      forecast = ${sql.json(published())},
+      updated_at = clock_timestamp()`;
+}
+
+/** What issue-forecasts publishes of a table, in size and form. */
+function published(): PublishedForecast {
+  const hash = "0".repeat(64);
+  const issued = {
+    issued_at: "2026-11-21T12:00:00.1234560Z",
+    after_round_id: String(1000 + ROUNDS),
+    model: "k7@1",
+    hash,
+  };
+  const shares: [string, number][] = [
+    ["blue", 505_000],
+    ["purple", 396_000],
+    ["pink", 99_000],
+  ];
+  return {
+    cutoff_seq: String(ROUNDS),
+    next_color: {
+      ...issued,
+      forecast_id: "f1-1",
+      target_round_id: String(1001 + ROUNDS),
+      p_ppm: shares,
+      base_ppm: shares,
+    },
+    windows: ["blue", "purple", "pink"].flatMap((color) =>
+      [50, 80, 90].map((target) => ({
+        ...issued,
+        feature: `window:${color}:${target}`,
+        color,
+        target,
+        forecast_id: `f1-${target}`,
+        rounds: 16,
+        p_ppm: 811_376,
+        base_ppm: 810_000,
+        now: { rounds_left: 9, p_ppm: 600_000 },
+      })),
+    ),
+  };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((a, b) => a + b, 0) / values.length;
+}

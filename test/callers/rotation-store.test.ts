@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { findCaller } from "../../src/callers/caller-store.ts";
+import { hashKey } from "../../src/callers/key.ts";
+import { rotateKey } from "../../src/callers/rotation-store.ts";
+import { createAccount, createKey, listKeys, revokeKey } from "../../src/callers/store.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { createDatabase } from "../support/database.ts";
+
+const EMAIL = "ann@example.com";
+let database: { url: string; drop(): Promise<void> };
+let sql: Sql;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test", max: 8 });
+});
+beforeEach(async () => {
+  await sql`truncate accounts, keys, entitlements restart identity cascade`;
+  await createAccount(sql, EMAIL);
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+async function newKey(name = "default", days: number | null = null): Promise<{ id: bigint; key: string }> {
+  const made = await createKey(sql, { email: EMAIL, plan: "Pro", name, days });
+  if (!made.ok) throw new Error(made.reason);
+  return made;
+}
+
+async function rotated(which: string, overlap: Parameters<typeof rotateKey>[2] = "24h") {
+  const made = await rotateKey(sql, which, overlap);
+  if (!made.ok) throw new Error(made.reason);
+  return made;
+}
+
+const standingOf = async (key: string) => (await findCaller(sql, hashKey(key)))?.standing;
+const statesOf = async () => (await listKeys(sql, EMAIL)).map(({ state }) => state);
+
+it.each([
+  ["1h", 1],
+  ["24h", 24],
+  ["7d", 168],
+] as const)(
+  "a key that is rotated with an overlap of %s works for %i hours beside the new one",
+  async (overlap, hours) => {
+    const old = await newKey("server");
+    const made = await rotated(old.key, overlap);
+    expect(made).toMatchObject({ account: EMAIL, name: "server", replaced: { id: old.id, last4: old.key.slice(-4) } });
+    expect([await standingOf(old.key), await standingOf(made.key)]).toEqual(["good", "good"]);
+    expect(await listKeys(sql)).toMatchObject([
+      { id: old.id, state: "expiring", replaced_by: made.id },
+      { id: made.id, state: "active", name: "server", expires_at: null, replaced_by: null },
+    ]);
+    const [row] = await sql<{ hours: number }[]>`
+    select extract(epoch from expires_at - now())::float8 / 3600 as hours from keys where id = ${old.id}`;
+    expect(row?.hours).toBeGreaterThan(hours - 0.1);
+    expect(row?.hours).toBeLessThanOrEqual(hours);
+  },
+);
+
+it("without an overlap the old key ends at once", async () => {
+  const old = await newKey();
+  const made = await rotated(String(old.id), "0");
+  expect([await standingOf(old.key), await standingOf(made.key)]).toEqual(["expired_api_key", "good"]);
+  expect(await statesOf()).toEqual(["expired", "active"]);
+});
+
+it("an end that comes sooner than the overlap stays", async () => {
+  const old = await newKey("short", 1);
+  const before = (await listKeys(sql))[0]?.expires_at;
+  expect((await rotated(old.key, "7d")).replaced.expires_at).toBe(before);
+});
+
+it("a key made for some days is expiring, then expired", async () => {
+  const { id, key } = await newKey("trial", 30);
+  expect([await statesOf(), await standingOf(key)]).toEqual([["expiring"], "good"]);
+  await sql`update keys set expires_at = now() where id = ${id}`;
+  expect([await statesOf(), await standingOf(key)]).toEqual([["expired"], "expired_api_key"]);
+});
+
+it("works with five keys, and leaves five", async () => {
+  const made = await Promise.all(Array.from({ length: 5 }, () => newKey()));
+  await Promise.all(made.map(({ key }) => rotated(key)));
+  expect((await statesOf()).toSorted()).toEqual([...Array(5).fill("active"), ...Array(5).fill("expiring")]);
+  expect(await createKey(sql, { email: EMAIL, plan: "Pro" })).toMatchObject({ ok: false });
+});
+
+it("stops at five replaced keys that still work, however many ask at once", async () => {
+  const made = await Promise.all(Array.from({ length: 5 }, () => newKey()));
+  const next = await Promise.all(made.slice(0, 3).map(({ key }) => rotated(key)));
+  const outcomes = await Promise.all([...made.slice(3), ...next].map(({ key }) => rotateKey(sql, key, "24h")));
+  expect(outcomes.filter(({ ok }) => ok)).toHaveLength(2);
+  expect(outcomes.find(({ ok }) => !ok)).toEqual({
+    ok: false,
+    reason: `5 replaced keys of ${EMAIL} still work, the most there may be; revoke one first`,
+  });
+});
+
+it("of one key that two rotate at once there is one new key", async () => {
+  const { key, id } = await newKey();
+  const outcomes = await Promise.all([rotateKey(sql, key, "24h"), rotateKey(sql, key, "24h")]);
+  expect(outcomes.filter(({ ok }) => ok)).toHaveLength(1);
+  expect(outcomes.find(({ ok }) => !ok)).toEqual({
+    ok: false,
+    reason: expect.stringMatching(new RegExp(`^key ${id} was replaced by key \\d+; rotate that one$`)),
+  });
+});
+
+it.each([
+  ["revoked", (id: bigint) => revokeKey(sql, String(id))],
+  ["expired", (id: bigint) => sql`update keys set expires_at = now() where id = ${id}`],
+] as const)("a key that is %s is not rotated", async (state, end) => {
+  const { id } = await newKey();
+  await end(id);
+  expect(await rotateKey(sql, String(id), "1h")).toEqual({
+    ok: false,
+    reason: `key ${id} is ${state}, so there is nothing to replace; make a new one with \`roundhouse key create\``,
+  });
+});
+
+it("a key that nobody made is not rotated, and days that are none are refused", async () => {
+  expect(await rotateKey(sql, "nope", "1h")).toMatchObject({ ok: false, reason: expect.stringContaining("no key") });
+  expect(await createKey(sql, { email: EMAIL, plan: "Pro", days: 0 })).toEqual({
+    ok: false,
+    reason: "expected days from 1 to 3660, got 0",
+  });
+});

@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { runRollingCalibration } from "../../src/forecasts/calibrate.ts";
+import { generatedRounds } from "../forecasts/streams.ts";
+import { createWorld, type World } from "../forecasts/world.ts";
+import { roundhouse } from "./world.ts";
+
+const run = (world: World, ...args: string[]) =>
+  roundhouse(["accuracy", ...args], { env: { DATABASE_URL: world.url, REDIS_URL: "redis://127.0.0.1:9/0" } });
+
+const row = z.looseObject({
+  feature: z.string(),
+  game: z.string().nullable(),
+  sample_size: z.int(),
+  verdict: z.string(),
+  corp: z.array(z.looseObject({ color: z.string().nullable(), mcb: z.number(), dsc: z.number(), unc: z.number() })),
+  references: z.array(z.looseObject({ name: z.string(), sample_size: z.int(), expected_rate: z.number().nullable() })),
+  brier: z.number().nullable(),
+  pit: z.object({ waits: z.int(), heights: z.array(z.number()) }).nullable(),
+});
+const rowsOf = (text: string) => z.array(row).parse(JSON.parse(text));
+
+describe("accuracy", () => {
+  it("says of each feature how often it was right beside its sample, and of one everything there is", async () => {
+    const world = await createWorld({ tables: [{}, {}], ownDatabase: true });
+    for (const { hundredths } of generatedRounds(40)) {
+      for (const id of world.tableIds) await world.play([hundredths], id);
+      await world.issue();
+      await world.score();
+    }
+    await world.publish();
+
+    const list = await run(world, "--table", world.tableName);
+    expect(list).toMatchObject({ code: 0, stderr: "" });
+    expect(list.stdout).toMatch(/^of +feature +n +hit rate \(95 %\) +stated +baseline +z +e-value +says +log loss/);
+    expect(list.stdout).toMatch(
+      new RegExp(`^${world.tableName} +next_color +38 +\\d+\\.\\d\\d % \\(\\d+\\.\\d\\d–\\d+\\.\\d\\d\\) `, "m"),
+    );
+    expect(list.stdout).toMatch(/ on target /);
+
+    const detail = await run(world, "--house", world.house, "--feature", "next_color", "--period", "24h");
+    expect(detail.code).toBe(0);
+    for (const part of [
+      "reliability:",
+      "CORP:",
+      "MCB",
+      "beside us, on the same 76 forecasts",
+      "last_100",
+      "none yet",
+    ]) {
+      expect(detail.stdout).toContain(part);
+    }
+    expect(detail.stdout).toMatch(/^0\.\d to [01]\.\d +\d+ +0\.\d{4} +[01]\.\d{4} +-*[|o*][-|o]*/m);
+
+    const rows = rowsOf((await run(world, "--json")).stdout);
+    const nextColors = rows.filter(({ feature }) => feature === "next_color");
+    expect(nextColors.map(({ sample_size: n }) => n)).toEqual([38, 38]);
+    expect(rows.length).toBeGreaterThan(4);
+    for (const { corp, brier, references, sample_size: n, feature } of rows) {
+      expect(references.map((one) => [one.name, one.sample_size])).toEqual(
+        ["last_20", "last_100", "due"].map((name) => [name, n]),
+      );
+      // the parts by color add up to the Brier score, but for p of one thousandth taken as their mean
+      const whole = corp.reduce((sum, { mcb, dsc, unc }) => sum + mcb - dsc + unc, 0);
+      expect(whole).toBeCloseTo(brier ?? 0, 3);
+      expect(corp.map(({ color }) => color)).toEqual(
+        feature === "next_color" ? ["blue", "purple", "pink"] : [feature.split(":")[1]],
+      );
+    }
+    expect(rows.every(({ pit }) => pit === null)).toBe(true);
+
+    await calibrate(world);
+    const [waiting] = rowsOf((await run(world, "--table", world.tableName, "--json")).stdout);
+    const pinks = generatedRounds(40).filter(({ hundredths }) => hundredths >= 1000).length;
+    // the wait before the first of them has no beginning
+    expect(waiting?.pit?.waits).toBe(pinks - 1);
+    expect(waiting?.pit?.heights.reduce((sum, height) => sum + height, 0)).toBeCloseTo(10, 9);
+    const text = await run(world, "--table", world.tableName, "--feature", "next_color");
+    expect(text.stdout).toContain(`PIT of ${pinks - 1} waits for the top color in the newest calibration`);
+  });
+
+  it("is an empty list before anything was measured, and refuses what does not exist with exit code 2", async () => {
+    const world = await createWorld();
+    const [empty, unknown, feature, both] = await Promise.all([
+      run(world, "--table", world.tableName, "--json"),
+      run(world, "--house", "nowhere"),
+      run(world, "--feature", "pink"),
+      run(world, "--house", world.house, "--table", world.tableName),
+    ]);
+    expect(empty).toMatchObject({ code: 0, stdout: "[]\n" });
+    expect(unknown.code).toBe(2);
+    expect(unknown.stderr).toContain('there is no house "nowhere"');
+    expect(feature.code).toBe(2);
+    expect(feature.stderr).toContain("expected next_color or window:<color>:<50, 80 or 90>");
+    expect(both.code).toBe(2);
+  });
+});
+
+/** Replays the first table up to its live state, as the job does. */
+async function calibrate({ sql, tableId }: World): Promise<void> {
+  const [asked] = await sql<{ id: string }[]>`
+    insert into calibration_runs (table_id, kind, model)
+    values (${tableId}, 'rolling', 'k7@1')
+    returning id::text`;
+  await runRollingCalibration(sql, asked?.id ?? "", new AbortController().signal);
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { sparkline } from "../../src/cli/sparkline.ts";
+import { generatedRounds } from "../forecasts/streams.ts";
+import { createWorld, type World } from "../forecasts/world.ts";
+import { roundhouse } from "./world.ts";
+
+const run = (world: World, ...args: string[]) =>
+  roundhouse(["audit", ...args], { env: { DATABASE_URL: world.url, REDIS_URL: "redis://127.0.0.1:9/0" } });
+
+describe("audit", () => {
+  it("shows what the rounds of each table prove of its house, for programs and for people", async () => {
+    const world = await createWorld({ ownDatabase: true, tables: [{}, { house_edge: undefined }] });
+    const rounds = generatedRounds(400).map(({ hundredths }, index) => ({
+      hundredths: index < 300 ? 105 : hundredths,
+      requestedAgo: index < 200 ? 7200 : 0,
+      ...(index === 399 ? { roundId: "2000", proofHash: "ab".repeat(32) } : {}),
+    }));
+    await world.play(rounds.slice(0, 200));
+    await world.play(rounds.slice(200));
+    await world.issue();
+
+    const { code, stdout } = await run(world, "--json");
+    expect(code).toBe(0);
+    const [audit, undeclared] = JSON.parse(stdout) as Record<string, unknown>[];
+    expect(audit).toMatchObject({
+      table: world.tableName,
+      simulated: false,
+      rounds: 400,
+      edge: { declared: 0.01, tested_rounds: 400, rejected: true, rejected_seq: expect.any(Number) },
+      proofs: { verified: 1, share: 1 / 400, failed: 0 },
+      missing: 600,
+      gaps: 1,
+      conflicts: 0,
+    });
+    expect(audit?.["hours"]).toHaveLength(2);
+    expect(undeclared).toMatchObject({ rounds: 0, edge: { declared: null, ln_e: null, rejected: null }, hours: [] });
+
+    const text = (await run(world, "--table", world.tableName)).stdout;
+    expect(text).toMatch(/not kept, since \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ \(seq \d+\)/);
+    expect(text).toMatch(/[▁▂▃▄▅▆▇█]{2}/);
+    expect(text).not.toContain("no edge declared");
+  });
+});
+
+describe("a sparkline", () => {
+  it("goes from the least to the greatest value", () => {
+    expect(sparkline([0, 1, 2, 7])).toBe("▁▂▃█");
+    expect(sparkline([3, 3])).toBe("▁▁");
+    expect(sparkline([])).toBe("");
+  });
+
+  it("keeps the newest value where there are too many", () => {
+    expect(
+      sparkline(
+        Array.from({ length: 100 }, (_, n) => n),
+        4,
+      ),
+    ).toBe("▁▃▆█");
+  });
+});

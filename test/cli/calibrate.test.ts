@@ -1,0 +1,127 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { generatedRounds } from "../forecasts/streams.ts";
+import { createWorld, type World } from "../forecasts/world.ts";
+import { eventually } from "../support/eventually.ts";
+import { makeFile, makeFolder, roundhouse, startRoundhouse } from "./world.ts";
+
+const COUNT = 400;
+
+let world: World;
+const place = () => ({ env: { DATABASE_URL: world.url, REDIS_URL: "redis://127.0.0.1:9/0" } });
+const run = (...args: string[]) => roundhouse(args, place());
+const calibrate = (...args: string[]) => run("calibrate", "--table", world.tableName, ...args);
+
+beforeAll(async () => {
+  const cleanUps: (() => Promise<void>)[] = [];
+  world = await createWorld({ ownDatabase: true, whenDone: (cleanUp) => void cleanUps.push(cleanUp) });
+  // an imported table: nobody has polled it
+  await world.play(
+    generatedRounds(COUNT).map(({ hundredths }, i) => ({
+      hundredths,
+      roundId: String(i + 1),
+      source: "import" as const,
+    })),
+  );
+  return async () => {
+    for (const cleanUp of cleanUps) await cleanUp();
+  };
+}, 60_000);
+
+describe("calibrate", () => {
+  it("on an imported table gives the same hash twice, also when it was stopped by Ctrl-C and gone on with", async () => {
+    const once = await calibrate("--from", "1", "--to", "300", "--json");
+    expect({ code: once.code, stderr: once.stderr }).toEqual({ code: 0, stderr: "" });
+    const first = JSON.parse(once.stdout) as Record<string, unknown>;
+    expect(first).toMatchObject({ table: world.tableName, model: "k7@1", from: "1", to: "300", rounds: 300 });
+    expect(first["state_hash"]).toMatch(/^[0-9a-f]{64}$/);
+    for (const key of ["log_loss", "baseline_log_loss", "brier"]) expect(first[key]).toBeGreaterThan(0.3);
+
+    // its start is held up, so that the signal meets it at work
+    const held = await world.sql.reserve();
+    await held`begin`;
+    await held`lock table backtest_checkpoints`;
+    const args = ["calibrate", "--table", world.tableName, "--from", "1", "--to", "300", "--json"];
+    const started = startRoundhouse(args, place());
+    const [row] = await eventually(async () => {
+      const rows = await world.sql<{ id: string }[]>`
+        select id::text as id
+        from calibration_runs
+        where status = 'running'`;
+      return rows.length > 0 && rows;
+    });
+    started.kill("SIGINT");
+    await held`commit`;
+    held.release();
+    const stopped = await started.ended;
+    const id = row?.id ?? "";
+    expect(stopped.code).toBe(1);
+    expect(stopped.stderr).toContain(`go on with: roundhouse calibrate --table ${world.tableName} --resume ${id}`);
+    const resumed = await calibrate("--resume", id, "--json");
+    const { run_id: _, calibration_id: _id, ...expected } = first;
+    expect(JSON.parse(resumed.stdout)).toMatchObject({ run_id: id, ...expected });
+    expect(await calibrate("--resume", id, "--to", "299")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--to: expected 300, got 299") as string,
+    });
+  });
+
+  it("writes every forecast, takes other parameters, and what it made is listed, shown, compared and promoted", async () => {
+    const file = join(await makeFolder(), "f.csv");
+    const params = await makeFile("slow.yaml", "recent_half_life: 5000\nshare: 0.0001\n");
+    const other = await calibrate("--params", params, "--out", file, "--json");
+    expect({ code: other.code, stderr: other.stderr }).toEqual({ code: 0, stderr: "" });
+    const made = JSON.parse(other.stdout) as { model: string; calibration_id: string };
+    expect(made.model).toMatch(/^k7@1\+/);
+    const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
+    expect(lines.filter((line) => line.includes(",next_color,"))).toHaveLength(COUNT);
+    // from now on the set is known by its name
+    const known = await calibrate("--model", made.model, "--to", "100", "--promote", "--reason", "to see it", "--json");
+    expect(known).toMatchObject({ code: 0, stderr: expect.stringContaining("is live on") as string });
+
+    const { calibration_id: id } = JSON.parse(known.stdout) as { calibration_id: string };
+    const list = JSON.parse((await run("calibration", "list", "--json")).stdout) as Record<string, unknown>[];
+    expect(list[0]).toMatchObject({
+      kind: "promoted",
+      model: made.model,
+      promotion: { from: id, reason: "to see it" },
+    });
+    const shown = (await run("calibration", "show", made.calibration_id)).stdout;
+    for (const part of ["window:pink:80", "o said, x came", "waits for the top color", "no accuracy of issued"]) {
+      expect(shown).toContain(part);
+    }
+    const compared = await run("calibration", "compare", made.calibration_id, id, "--json");
+    expect(JSON.parse(compared.stdout)).toMatchObject({
+      a: { id: made.calibration_id, sample_size: COUNT, windows: expect.any(Array) as unknown[] },
+      b: { id, sample_size: 100 },
+      paired: { rounds: 100, difference: 0 },
+    });
+    expect((await run("calibration", "compare", made.calibration_id, id)).stdout).toContain(
+      "which says nothing for either",
+    );
+    const promoted = await run(
+      "calibration",
+      "promote",
+      made.calibration_id,
+      "--reason",
+      "all of it",
+      "--by",
+      "ann",
+      "--json",
+    );
+    expect(JSON.parse(promoted.stdout)).toMatchObject({ promoted_from: made.calibration_id, by: "ann", rounds: COUNT });
+  });
+
+  it("refuses what cannot be asked for", async () => {
+    for (const [args, message] of [
+      [["--from", "0"], "there is no round 0"],
+      [["--model", "k8@1"], "there is no model k8@1; known are k7@1"],
+      [["--params", "/nowhere.yaml"], "/nowhere.yaml cannot be read"],
+      [["--params", await makeFile("bad.yaml", "half_life: 3\nshare: 2\n")], "half_life: there is no such parameter"],
+      [["--resume", "999999"], "there is no run 999999 by hand"],
+    ] as const) {
+      expect(await calibrate(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) as string });
+    }
+  });
+});
