@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { listHousesToCalibrate, requestRollingRuns } from "../src/forecasts/calibration-store.ts";
-import { publishHouse, scoreHouse } from "../src/forecasts/score.ts";
+import { publishHouse } from "../src/forecasts/publish.ts";
+import { scoreHouse } from "../src/forecasts/score.ts";
 import { listHousesToScore } from "../src/forecasts/score-store.ts";
 import { job } from "../src/queue/job.ts";
 import calibrateTable from "./calibrate-table.ts";

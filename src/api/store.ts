@@ -4,7 +4,7 @@ import type { PublishedForecast } from "../forecasts/published-forecast.ts";
 import type { PeriodSums } from "../forecasts/present.ts";
 import type { PublishedReading } from "../forecasts/reading-store.ts";
 import { referenceSumsFromJson } from "../forecasts/reference-sums.ts";
-import { sumsFromJson } from "../forecasts/sums.ts";
+import { sumsFromJson } from "../forecasts/sums-json.ts";
 
 /** The database clock: milliseconds since 1970, and the same as a text that loses nothing. */
 export async function readClock(sql: Queryable): Promise<{ ms: number; text: string }> {

@@ -2,7 +2,7 @@ import type { Sql } from "../db/client.ts";
 import type { Period } from "./accuracy-store.ts";
 import type { PeriodSums } from "./present.ts";
 import { referenceSumsFromJson } from "./reference-sums.ts";
-import { sumsFromJson } from "./sums.ts";
+import { sumsFromJson } from "./sums-json.ts";
 
 /** What is published of a feature of a table over a period, and whose it is. */
 export interface MeasuredRow extends PeriodSums {

@@ -7,10 +7,17 @@
  * after its hour: one is 1.5 kB, and a table gets one an hour at most.
  */
 import type { Queryable, Sql } from "../db/client.ts";
-import type { HourForecast } from "./accuracy-store.ts";
 import { isWindow } from "./features.ts";
-import { listRoundsToLearn } from "./model-store.ts";
-import { findReferenceMark, listLaggingTables, saveReferenceMark, type ReferenceMark } from "./reference-store.ts";
+import type { HourForecast } from "./hour-facts-store.ts";
+import {
+  listColoredRounds,
+  listLaggingTables,
+  listNewestMarks,
+  saveReferenceMarks,
+  type HistoryPart,
+  type NewMark,
+  type ReferenceMark,
+} from "./reference-store.ts";
 import { emptyReferenceSums, scoreReferences, type ReferenceSums, type ScoredForecast } from "./reference-sums.ts";
 import {
   emptyReferences,
@@ -46,32 +53,65 @@ interface Place {
   memory: References;
 }
 
+/** A walk along the rounds of a table, past the forecasts of one hour that were scored. */
+interface Walk extends TableBands {
+  place: Place;
+  firstCutoff: bigint;
+  lastCutoff: bigint;
+  /** Those not reached yet. */
+  scored: ScoredForecast[];
+  sums: Map<string, ReferenceSums>;
+}
+
 /**
- * The references' sums of each feature of one hour, over the forecasts that were scored; a feature without any is not
- * in it. The hour's rounds are read once for all its features.
+ * The references' sums of each feature of hours, in their order, over the forecasts that were scored; a feature without
+ * any is not in it. The rounds of an hour are read once for all its features, and those of all hours together.
  */
-export async function referencesOfHour(
+export async function referencesOfHours(
   sql: Queryable,
-  table: TableBands,
-  forecasts: readonly HourForecast[],
-): Promise<Map<string, ReferenceSums>> {
-  const scored = scoredOf(forecasts);
-  const [first, last] = [scored.at(0), scored.at(-1)];
-  const sums = new Map<string, ReferenceSums>();
-  if (first === undefined || last === undefined) return sums;
-  const place = await walkTo(sql, table, first.cutoffSeq);
-  for (let rest = scored; rest.length > 0;) {
-    const rounds = await listSeenRounds(sql, table, {
-      afterSeq: place.seq,
-      upToSeq: last.cutoffSeq,
-      limit: ROUNDS_PER_READ,
-    });
-    place.seq = rounds.length < ROUNDS_PER_READ ? last.cutoffSeq : rounds.at(-1)!.seq;
-    const reached = rest.filter(({ cutoffSeq }) => cutoffSeq <= place.seq);
-    scoreAlong(sums, table.bands, place.memory, rounds, reached);
-    rest = rest.slice(reached.length);
+  hours: readonly (TableBands & { forecasts: readonly HourForecast[] })[],
+): Promise<Map<string, ReferenceSums>[]> {
+  const sums = hours.map(() => new Map<string, ReferenceSums>());
+  const walks = hours.flatMap(({ tableId, bands, forecasts }, index) => {
+    const scored = scoredOf(forecasts);
+    const [first, last, own] = [scored.at(0), scored.at(-1), sums[index]];
+    if (first === undefined || last === undefined || own === undefined) return [];
+    const place = placeAt(undefined, bands.length);
+    return [{ tableId, bands, place, firstCutoff: first.cutoffSeq, lastCutoff: last.cutoffSeq, scored, sums: own }];
+  });
+  const starts = walks.map(({ tableId, firstCutoff: seq }) => ({ tableId, seq }));
+  for (const [index, mark] of (await listNewestMarks(sql, starts)).entries()) {
+    const walk = walks[index];
+    if (walk !== undefined) walk.place = placeAt(mark, walk.bands.length);
+  }
+  for (let going = walks; going.length > 0; going = going.filter(({ scored }) => scored.length > 0)) {
+    const parts = going.map((walk) => ({ ...walk, afterSeq: walk.place.seq, upToSeq: walk.lastCutoff }));
+    const rounds = await listSeenRounds(sql, parts, ROUNDS_PER_READ);
+    const marks = going.flatMap((walk, index) => passOn(walk, rounds[index] ?? []));
+    await saveReferenceMarks(sql, marks);
   }
   return sums;
+}
+
+/**
+ * Walks past the next rounds, scoring what is reached. Gives the mark to leave: at the first cutoff, or where the rounds
+ * end before it, if that is far from the place before.
+ */
+function passOn(walk: Walk, rounds: readonly SeenRound[]): NewMark[] {
+  const { tableId, bands, place, firstCutoff, lastCutoff, scored, sums } = walk;
+  const reachedSeq = rounds.length < ROUNDS_PER_READ ? lastCutoff : rounds.at(-1)!.seq;
+  const before = rounds.filter(({ seq }) => seq <= firstCutoff);
+  for (const round of before) takeIn(place.memory, round);
+  const marks: NewMark[] = [];
+  if (place.seq < firstCutoff) {
+    const seq = reachedSeq < firstCutoff ? reachedSeq : firstCutoff;
+    if (seq - place.seq >= ROUNDS_PER_MARK) marks.push({ tableId, seq, memory: referencesToJson(place.memory) });
+  }
+  const reached = scored.filter(({ cutoffSeq }) => cutoffSeq <= reachedSeq);
+  scoreAlong(sums, bands, place.memory, rounds.slice(before.length), reached);
+  place.seq = reachedSeq;
+  walk.scored = scored.slice(reached.length);
+  return marks;
 }
 
 /** The forecasts that were scored, in the order of their cutoffs. */
@@ -121,53 +161,47 @@ export function takeIn(memory: References, { color, afterGap }: Omit<SeenRound, 
  */
 export async function catchUpReferences(sql: Sql, tableIds: readonly number[], signal: AbortSignal): Promise<void> {
   for (const { tableId, bands, lastSeq } of await listLaggingTables(sql, tableIds, ROUNDS_PER_READ)) {
-    const place = placeAt(await findReferenceMark(sql, tableId, lastSeq), bands.length);
+    const [mark] = await listNewestMarks(sql, [{ tableId, seq: lastSeq }]);
+    const place = placeAt(mark, bands.length);
     while (lastSeq - place.seq >= BigInt(ROUNDS_PER_READ)) {
       signal.throwIfAborted();
       await walkOn(sql, { tableId, bands }, place, lastSeq);
-      await saveReferenceMark(sql, tableId, { seq: place.seq, memory: referencesToJson(place.memory) });
+      await saveReferenceMarks(sql, [{ tableId, seq: place.seq, memory: referencesToJson(place.memory) }]);
     }
   }
 }
 
-/** What the references remember at a seq, from the nearest mark before it; leaves one there where that was far. */
-async function walkTo(sql: Queryable, table: TableBands, seq: bigint): Promise<Place> {
-  const place = placeAt(await findReferenceMark(sql, table.tableId, seq), table.bands.length);
-  while (place.seq < seq) {
-    const from = place.seq;
-    await walkOn(sql, table, place, seq);
-    if (place.seq - from < ROUNDS_PER_MARK) break;
-    await saveReferenceMark(sql, table.tableId, { seq: place.seq, memory: referencesToJson(place.memory) });
-  }
-  return place;
-}
-
 /** Takes in the next rounds, as many as are read at once. */
 async function walkOn(sql: Queryable, table: TableBands, place: Place, upToSeq: bigint): Promise<void> {
-  const rounds = await listSeenRounds(sql, table, { afterSeq: place.seq, upToSeq, limit: ROUNDS_PER_READ });
+  const [rounds = []] = await listSeenRounds(sql, [{ ...table, afterSeq: place.seq, upToSeq }], ROUNDS_PER_READ);
   for (const round of rounds) takeIn(place.memory, round);
   place.seq = rounds.length < ROUNDS_PER_READ ? upToSeq : rounds.at(-1)!.seq;
 }
 
-/** The first on-time rounds of a part of a table's history, in seq order. */
+/** The first `limit` on-time rounds of each part of a table's history, in seq order. */
 export async function listSeenRounds(
   sql: Queryable,
-  { tableId, bands }: TableBands,
-  { limit, ...part }: { afterSeq: bigint; upToSeq: bigint; limit: number },
-): Promise<SeenRound[]> {
-  const rounds = await listRoundsToLearn(sql, [{ tableId, ...part }], limit);
-  const index = new Map(bands.map(({ name }, at) => [name, at]));
-  return rounds.map(({ seq, color, afterGap }) => ({
-    seq,
-    color: index.get(color) ?? colorIndex(bands, color),
-    afterGap,
-  }));
+  parts: readonly (TableBands & HistoryPart)[],
+  limit: number,
+): Promise<SeenRound[][]> {
+  const rounds = await listColoredRounds(sql, parts, limit);
+  return rounds.map((own, place) => {
+    const bands = parts[place]?.bands ?? [];
+    const index = new Map(bands.map(({ name }, at) => [name, at]));
+    return own.map(({ seq, color, afterGap }) => ({
+      seq,
+      color: index.get(color) ?? colorIndex(bands, color),
+      afterGap,
+    }));
+  });
 }
 
 /** Where a mark stands; at the first round where there is none, or where it is damaged, which `verify` then names. */
-function placeAt(mark: ReferenceMark | null, colors: number): Place {
-  const memory = mark === null ? null : readMemory(mark.memory, colors);
-  return mark === null || memory === null ? { seq: 0n, memory: emptyReferences(colors) } : { seq: mark.seq, memory };
+function placeAt(mark: ReferenceMark | undefined, colors: number): Place {
+  const memory = mark === undefined ? null : readMemory(mark.memory, colors);
+  return mark === undefined || memory === null
+    ? { seq: 0n, memory: emptyReferences(colors) }
+    : { seq: mark.seq, memory };
 }
 
 function readMemory(json: unknown, colors: number): References | null {

@@ -9,7 +9,8 @@ import type { Model } from "./model.ts";
 import { EXPERTS } from "./parameters.ts";
 import { readPackedRounds, type PackedRounds } from "./replay-store.ts";
 import { decodeState, encodeState, modelOfState, stateHash } from "./state.ts";
-import { emptySums, mergeSums, sumsFromJson, sumsToJson, type Sums, type SumsJson } from "./sums.ts";
+import { sumsFromJson, sumsToJson, type SumsJson } from "./sums-json.ts";
+import { emptySums, mergeSums, type Sums } from "./sums.ts";
 import type { Band } from "./table-model.ts";
 
 /** Where a replay stands. */

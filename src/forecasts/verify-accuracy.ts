@@ -1,7 +1,9 @@
 import type { Transaction } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
-import { listHourForecasts, listReceivedRounds, PERIODS, readHourSums } from "./accuracy-store.ts";
+import { PERIODS } from "./accuracy-store.ts";
 import type { Wrong } from "./check-round.ts";
+import { listHourForecasts, listReceivedRounds } from "./hour-facts-store.ts";
+import { readHourSums } from "./hour-sums-store.ts";
 import {
   emptyReferenceSums,
   mergeReferenceSums,
@@ -10,9 +12,10 @@ import {
   type ReferenceSums,
 } from "./reference-sums.ts";
 import { REFERENCES } from "./references.ts";
-import { sumForecasts } from "./score.ts";
 import type { TouchedHour } from "./score-store.ts";
-import { emptySums, mergeSums, sumsFromJson, sumsToJson, type Sums } from "./sums.ts";
+import { sumForecasts } from "./sum-hours.ts";
+import { sumsFromJson, sumsToJson } from "./sums-json.ts";
+import { emptySums, mergeSums, type Sums } from "./sums.ts";
 import { referencesOnCourse, replayReferences, type Course } from "./verify-references.ts";
 import {
   listStoredHours,
@@ -101,10 +104,9 @@ async function checkHour(
   if (row.final && (sums.pending > 0n || !row.over)) {
     return ours({ expected: "a final row only of an hour that is over, without pending ones", found: "a final row" });
   }
-  const forecasts = (await listHourForecasts(tx, { ...row, features: [row.feature] })).filter(
-    ({ seq, status }) => status !== null || (sums.last !== null && seq <= sums.last.seq),
-  );
-  const received = row.feature === "next_color" ? await listReceivedRounds(tx, row) : [];
+  const [issued = []] = await listHourForecasts(tx, [{ ...row, features: [row.feature] }]);
+  const forecasts = issued.filter(({ seq, status }) => status !== null || (sums.last !== null && seq <= sums.last.seq));
+  const [received = []] = row.feature === "next_color" ? await listReceivedRounds(tx, [row]) : [];
   const least = received.filter(({ seq }) => seq <= (table.summedSeq ?? 0n)).length;
   if (sums.onTimeRounds < BigInt(least) || sums.onTimeRounds > BigInt(received.length)) {
     return ours({ expected: `on_time_rounds ${received.length}`, found: `on_time_rounds ${sums.onTimeRounds}` });
@@ -151,7 +153,7 @@ async function checkPeriod(
   let asOf = emptySums();
   let references = emptyReferenceSums();
   const newer: string[] = [];
-  for await (const hours of readHourSums(tx, row)) {
+  for await (const hours of readHourSums(tx, [row])) {
     const older = hours.filter(({ updatedAt }) => updatedAt <= row.updatedAt);
     whole = mergeSums([whole, ...hours.map(({ sums }) => sums)]);
     asOf = mergeSums([asOf, ...older.map(({ sums }) => sums)]);
@@ -159,7 +161,7 @@ async function checkPeriod(
     newer.push(...hours.filter(({ updatedAt }) => updatedAt > row.updatedAt).map(({ hour }) => hour));
   }
   for (const hour of newer) {
-    const forecasts = await listHourForecasts(tx, { ...row, hour, features: [row.feature] }, row.updatedAt);
+    const [forecasts = []] = await listHourForecasts(tx, [{ ...row, hour, features: [row.feature] }], row.updatedAt);
     asOf = mergeSums([asOf, sumForecasts(forecasts, [])]);
     references = mergeReferenceSums([references, referencesOnCourse(course, table, forecasts)]);
   }

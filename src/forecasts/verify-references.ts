@@ -1,7 +1,7 @@
 import type { Transaction } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
-import type { HourForecast } from "./accuracy-store.ts";
 import type { Wrong } from "./check-round.ts";
+import type { HourForecast } from "./hour-facts-store.ts";
 import { listSeenRounds, scoreAlong, scoredOf, takeIn, type SeenRound } from "./reference-hours.ts";
 import { listReferenceMarks, type ReferenceMark } from "./reference-store.ts";
 import { mergeReferenceSums, type ReferenceSums } from "./reference-sums.ts";
@@ -51,8 +51,8 @@ export async function replayReferences(
     return null;
   };
   for (let afterSeq = 0n; ;) {
-    const part = { afterSeq, upToSeq: lastSeq, limit: ROUNDS_PER_STRETCH };
-    const rounds = await listSeenRounds(tx, { tableId, bands }, part);
+    const part = { tableId, bands, afterSeq, upToSeq: lastSeq };
+    const [rounds = []] = await listSeenRounds(tx, [part], ROUNDS_PER_STRETCH);
     course.push(pack(referencesToJson(memory), rounds));
     for (const round of rounds) {
       // a mark at a seq stands after the round with it

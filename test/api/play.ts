@@ -1,5 +1,6 @@
 import { issueForHouse } from "../../src/forecasts/issue.ts";
-import { publishHouse, scoreHouse } from "../../src/forecasts/score.ts";
+import { publishHouse } from "../../src/forecasts/publish.ts";
+import { scoreHouse } from "../../src/forecasts/score.ts";
 import { addRounds, PAUSE_MS, type Play } from "../forecasts/world.ts";
 import type { World } from "./world.ts";
 

@@ -22,15 +22,19 @@ const rowsOf = (text: string) => z.array(row).parse(JSON.parse(text));
 
 describe("accuracy", () => {
   it("says of each feature how often it was right beside its sample, and of one everything there is", async () => {
-    const world = await createWorld({ tables: [{}, {}], ownDatabase: true });
+    const world = await createWorld({ tables: [{}, {}] });
     for (const { hundredths } of generatedRounds(40)) {
-      for (const id of world.tableIds) await world.play([hundredths], id);
+      await Promise.all(world.tableIds.map((id) => world.play([hundredths], id)));
       await world.issue();
-      await world.score();
     }
+    await world.score();
     await world.publish();
 
-    const list = await run(world, "--table", world.tableName);
+    const [list, detail, json] = await Promise.all([
+      run(world, "--table", world.tableName),
+      run(world, "--house", world.house, "--feature", "next_color", "--period", "24h"),
+      run(world, "--json"),
+    ]);
     expect(list).toMatchObject({ code: 0, stderr: "" });
     expect(list.stdout).toMatch(/^of +feature +n +hit rate \(95 %\) +stated +baseline +z +e-value +says +log loss/);
     expect(list.stdout).toMatch(
@@ -38,7 +42,6 @@ describe("accuracy", () => {
     );
     expect(list.stdout).toMatch(/ on target /);
 
-    const detail = await run(world, "--house", world.house, "--feature", "next_color", "--period", "24h");
     expect(detail.code).toBe(0);
     for (const part of [
       "reliability:",
@@ -52,7 +55,7 @@ describe("accuracy", () => {
     }
     expect(detail.stdout).toMatch(/^0\.\d to [01]\.\d +\d+ +0\.\d{4} +[01]\.\d{4} +-*[|o*][-|o]*/m);
 
-    const rows = rowsOf((await run(world, "--json")).stdout);
+    const rows = rowsOf(json.stdout);
     const nextColors = rows.filter(({ feature }) => feature === "next_color");
     expect(nextColors.map(({ sample_size: n }) => n)).toEqual([38, 38]);
     expect(rows.length).toBeGreaterThan(4);
@@ -70,12 +73,15 @@ describe("accuracy", () => {
     expect(rows.every(({ pit }) => pit === null)).toBe(true);
 
     await calibrate(world);
-    const [waiting] = rowsOf((await run(world, "--table", world.tableName, "--json")).stdout);
+    const [measured, text] = await Promise.all([
+      run(world, "--table", world.tableName, "--json"),
+      run(world, "--table", world.tableName, "--feature", "next_color"),
+    ]);
+    const [waiting] = rowsOf(measured.stdout);
     const pinks = generatedRounds(40).filter(({ hundredths }) => hundredths >= 1000).length;
     // the wait before the first of them has no beginning
     expect(waiting?.pit?.waits).toBe(pinks - 1);
     expect(waiting?.pit?.heights.reduce((sum, height) => sum + height, 0)).toBeCloseTo(10, 9);
-    const text = await run(world, "--table", world.tableName, "--feature", "next_color");
     expect(text.stdout).toContain(`PIT of ${pinks - 1} waits for the top color in the newest calibration`);
   });
 

@@ -52,6 +52,7 @@ describe("calibrate", () => {
       return rows.length > 0 && rows;
     });
     started.kill("SIGINT");
+    await eventually(() => started.output.stderr.includes("stopping"));
     await held`commit`;
     held.release();
     const stopped = await started.ended;

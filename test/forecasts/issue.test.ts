@@ -69,8 +69,8 @@ async function stateOf(world: World, tableId = world.tableId) {
 describe("issuing forecasts", () => {
   test("gives the golden forecasts on true rounds that are polled one by one, each before its round", async () => {
     const world = await createWorld();
-    const golden = readFixture("k7_golden.csv").slice(0, 301);
-    for (const { multiplier } of golden.slice(0, 300)) {
+    const golden = readFixture("k7_golden.csv").slice(0, 101);
+    for (const { multiplier } of golden.slice(0, 100)) {
       await world.play([Math.round(Number(multiplier) * 100)]);
       await world.issue();
     }

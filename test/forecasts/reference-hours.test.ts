@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { catchUpReferences } from "../../src/forecasts/reference-hours.ts";
-import { sumsFromJson } from "../../src/forecasts/sums.ts";
+import { sumsFromJson } from "../../src/forecasts/sums-json.ts";
 import { verify } from "../../src/forecasts/verify.ts";
 import {
   emptyReferenceSums,
@@ -16,7 +16,7 @@ import { generatedRounds } from "./streams.ts";
 import { createWorld, saveConflict, type World } from "./world.ts";
 
 /** Enough for windows that end in the hour after theirs, and for a gap. */
-const ROUNDS = 22;
+const ROUNDS = 16;
 const COLORS = ["blue", "purple", "pink"];
 
 interface HourRow {
@@ -129,10 +129,10 @@ describe("the references of a live table", () => {
         const world = await createWorld({ tables: [{}, {}] });
         const [stepwise = 0, atOnce = 0] = world.tableIds;
         for (const [index, { hundredths }] of generatedRounds(ROUNDS).entries()) {
-          const roundId = String(3000 + index + 4 * Math.floor(index / 15));
+          const roundId = String(3000 + index + 4 * Math.floor(index / 11));
           for (const id of world.tableIds) {
             await world.play([{ hundredths, roundId }], id);
-            if (index % 9 === 4) {
+            if (index % 7 === 4) {
               await world.play([{ hundredths: 150, roundId: String(index), late: true, source: "computed" }], id);
             }
           }
@@ -155,7 +155,7 @@ describe("the references of a live table", () => {
 
   test("are scored on exactly the forecasts that ours were scored on, against the same baseline", async () => {
     const world = await createWorld();
-    for (const { hundredths } of generatedRounds(20)) await world.turn(hundredths);
+    for (const { hundredths } of generatedRounds(8)) await world.turn(hundredths);
     for (const { sums, references } of await hoursOf(world, world.tableId)) {
       const { counts } = sums as { counts: Record<string, string> };
       for (const own of Object.values(referenceSumsToJson(referenceSumsFromJson(references)))) {
@@ -166,7 +166,7 @@ describe("the references of a live table", () => {
 
   test("follow a void, in a revision of a final hour that leaves the one before as it was", async () => {
     const world = await createWorld();
-    for (const { hundredths } of generatedRounds(12)) await world.turn(hundredths);
+    for (const { hundredths } of generatedRounds(8)) await world.turn(hundredths);
     await world.score();
     await world.moveBack(3);
     await world.play([150]);
@@ -197,11 +197,11 @@ describe("the references of a live table", () => {
 });
 
 describe("a mark", () => {
-  /** A table with 320 rounds before its first forecasts, so that marks are worth keeping. */
+  /** A table with 150 rounds before its first forecasts, so that marks are worth keeping. */
   async function longWorld(): Promise<World> {
     const world = await createWorld();
-    await world.play(generatedRounds(320).map(({ hundredths }) => ({ hundredths, source: "import" })));
-    for (const { hundredths } of generatedRounds(8)) await world.turn(hundredths);
+    await world.play(generatedRounds(150).map(({ hundredths }) => ({ hundredths, source: "import" })));
+    for (const { hundredths } of generatedRounds(4)) await world.turn(hundredths);
     await world.score();
     return world;
   }
@@ -215,7 +215,7 @@ describe("a mark", () => {
   test("is kept where an hour begins, and is made again the same where it is missing or damaged", async () => {
     const world = await longWorld();
     const marks = await marksOf(world, world.tableId);
-    expect(marks.map(({ seq }) => seq)).toEqual([321]);
+    expect(marks.map(({ seq }) => seq)).toEqual([151]);
     const sums = await sumsOf(world);
     for (const spoil of ["delete from reference_marks", "update reference_marks set memory = '{}'"]) {
       await startOver(world);
@@ -253,9 +253,9 @@ describe("a mark", () => {
       update reference_marks
       set memory = jsonb_set(memory, '{recent,7}', to_jsonb((memory #> '{recent,7}')::integer + 1))
       where table_id = ${tableId}`;
-    expect(await failureOf(world)).toMatchObject({ kind: "reference_mark", id: `${tableName} seq 321` });
+    expect(await failureOf(world)).toMatchObject({ kind: "reference_mark", id: `${tableName} seq 151` });
     await sql`update reference_marks set memory = '{}' where table_id = ${tableId}`;
-    expect(await failureOf(world)).toMatchObject({ kind: "reference_mark", id: `${tableName} seq 321` });
+    expect(await failureOf(world)).toMatchObject({ kind: "reference_mark", id: `${tableName} seq 151` });
     await sql`update reference_marks set seq = 4000 where table_id = ${tableId}`;
     expect(await failureOf(world)).toMatchObject({ kind: "reference_mark", id: `${tableName} seq 4000` });
     await sql`delete from reference_marks where table_id = ${tableId}`;
@@ -266,7 +266,7 @@ describe("a mark", () => {
 describe("verify", () => {
   test("names the hour or the period in which one digit of a reference is another", async () => {
     const world = await createWorld();
-    for (const { hundredths } of generatedRounds(12)) await world.turn(hundredths);
+    for (const { hundredths } of generatedRounds(8)) await world.turn(hundredths);
     await world.score();
     await world.publish();
     const { sql, tableId, tableName } = world;

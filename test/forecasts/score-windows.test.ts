@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { listHousesToScore } from "../../src/forecasts/score-store.ts";
 import { scoreWindow } from "../../src/forecasts/scoring.ts";
-import { sumsFromJson } from "../../src/forecasts/sums.ts";
+import { sumsFromJson } from "../../src/forecasts/sums-json.ts";
 import { verify } from "../../src/forecasts/verify.ts";
 import { generatedRounds } from "./streams.ts";
 import { createWorld, saveConflict, type World } from "./world.ts";

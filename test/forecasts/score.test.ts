@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { listHousesToScore } from "../../src/forecasts/score-store.ts";
 import { scoreNextColor } from "../../src/forecasts/scoring.ts";
-import { emptySums, sumsFromJson, sumsToJson, type Sums } from "../../src/forecasts/sums.ts";
+import { sumsFromJson, sumsToJson } from "../../src/forecasts/sums-json.ts";
+import { emptySums, type Sums } from "../../src/forecasts/sums.ts";
 import { PERIODS } from "../../src/forecasts/accuracy-store.ts";
 import { generatedRounds } from "./streams.ts";
 import { createWorld, saveConflict, type World } from "./world.ts";
@@ -378,6 +379,32 @@ describe("published accuracy", () => {
     expect(expected(spans["24h"] ?? 0)).toBe(3);
   });
 
+  test("is summed whole where there are more tables and more hours than one transaction takes", async () => {
+    const world = await createWorld({ tables: Array.from({ length: 12 }, () => ({})) });
+    for (const tableId of world.tableIds) await makeHour({ ...world, tableId }, 0);
+    const long = world.tableIds.slice(0, 3);
+    await world.sql`
+      insert into accuracy_hours (table_id, model, feature, hour, sums)
+      select table_id, model, feature, hour - ago * interval '1 hour', sums
+      from accuracy_hours
+      cross join generate_series(1, 5999) as ago
+      where table_id = any(${long}::integer[])`;
+    await world.sql`
+      update accuracy_series
+      set first_hour = first_hour - interval '5999 hours'
+      where table_id = any(${long}::integer[])`;
+    expect(await world.publish()).toBe(12 * PERIODS.length);
+    const rows = await world.sql<{ n: number }[]>`
+      select (sums -> 'counts' ->> 'n')::integer as n
+      from published_accuracy
+      where table_id = any(${world.tableIds}::integer[])
+        and period = 'all'
+      order by table_id`;
+    expect(rows.map(({ n }) => n)).toEqual([6000, 6000, 6000, ...Array.from({ length: 9 }, () => 1)]);
+    expect(await isToScore(world)).toBe(false);
+    expect(await world.publish()).toBe(0);
+  });
+
   test("moves on when a period ends, although nothing new was scored", async () => {
     const world = await createWorld();
     await makeHour(world, 0);
@@ -438,8 +465,8 @@ describe("published accuracy", () => {
         due_at = published_at + interval '10 seconds'
       where table_id = ${world.tableId}`;
     const made: number[] = [];
-    // 24 hours take 10 s, 168 hours 16.8 s, 720 hours 72 s, 2160 hours 216 s, some 3000 hours some 300 s
-    for (const seconds of [11, 6, 56, 144, 95]) {
+    // 24 hours take 12 s, 168 hours 84 s, 720 hours 360 s, 2160 hours 1080 s, some 3000 hours some 1500 s
+    for (const seconds of [13, 72, 276, 720, 475]) {
       await passTime(world, seconds);
       made.push(await world.publish());
     }
@@ -504,7 +531,7 @@ async function scoreOnly(world: World, tableIds: number[]): Promise<void> {
 }
 
 /** An hour row with one scored forecast, so many hours ago. */
-async function makeHour({ sql, tableId }: World, hoursAgo: number): Promise<void> {
+async function makeHour({ sql, tableId }: Pick<World, "sql" | "tableId">, hoursAgo: number): Promise<void> {
   const sums = sumsToJson({ ...emptySums(), forecasts: 1n, n: 1n });
   await sql`
     insert into accuracy_hours (table_id, model, feature, hour, sums)

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { pitMass } from "../../src/forecasts/pit.ts";
 import { nextColorPpm } from "../../src/forecasts/ppm.ts";
 import { scoreNextColor, scoreWindow } from "../../src/forecasts/scoring.ts";
+import { sumsFromJson, sumsToJson } from "../../src/forecasts/sums-json.ts";
 import {
   addForecast,
   addPending,
@@ -11,8 +12,6 @@ import {
   addWait,
   emptySums,
   mergeSums,
-  sumsFromJson,
-  sumsToJson,
   type Sums,
 } from "../../src/forecasts/sums.ts";
 

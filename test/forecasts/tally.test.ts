@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { scoreNextColor, scoreWindow, type Score } from "../../src/forecasts/scoring.ts";
-import { addForecast, addScore, addVoid, addWait, emptySums, sumsToJson, type Sums } from "../../src/forecasts/sums.ts";
+import { sumsToJson } from "../../src/forecasts/sums-json.ts";
+import { addForecast, addScore, addVoid, addWait, emptySums, type Sums } from "../../src/forecasts/sums.ts";
 import {
   createTally,
   sumsOfTally,

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Sql } from "../../src/db/client.ts";
 import { issueForHouse } from "../../src/forecasts/issue.ts";
-import { publishHouse, scoreHouse } from "../../src/forecasts/score.ts";
+import { publishHouse } from "../../src/forecasts/publish.ts";
+import { scoreHouse } from "../../src/forecasts/score.ts";
 import { verify } from "../../src/forecasts/verify.ts";
 import { createWorld, type Play, type World } from "./world.ts";
 

@@ -120,7 +120,8 @@ describe("one changed value is found, and the row is named", () => {
       order by hour, rev desc`;
     expect(hours).toHaveLength(2);
     for (const { hour, sums, rev } of hours) {
-      for (const path of leavesOf(sums)) {
+      const isOver = hour < (hours.at(-1)?.hour ?? "");
+      for (const path of isOver ? leavesOf(sums) : someOf(leavesOf(sums))) {
         const where = `hour = '${hour}' and rev = ${rev} and feature = 'next_color' and table_id = ID`;
         const failure = await failureOf("accuracy_hours", "sums", where, withAnother(path));
         const id = `${shared.tableName} k7@1 next_color ${hour}`;
@@ -153,20 +154,23 @@ describe("one changed value is found, and the row is named", () => {
   });
 
   test("in what a window says, also where all hashes after it are made to fit", async () => {
-    for (const [change, expected] of [
-      ["p_ppm = array[p_ppm[1] - 1]", /^p_ppm \d+ and base_ppm \d+ over \d+$/],
-      ["base_ppm = array[base_ppm[1] - 1]", /^p_ppm \d+ and base_ppm \d+ over \d+$/],
-      ["horizon = horizon + 1", /^p_ppm \d+ and base_ppm \d+ over \d+$/],
+    const world = await fullWorld();
+    const place = (await namePlaces(world)).get("WINDOW") ?? 0;
+    const update = (change: string) =>
+      world.sql.unsafe(`update forecasts set ${change} where table_id = ${world.tableId} and seq = ${place}`);
+    for (const [change, undo] of [
+      ["p_ppm = array[p_ppm[1] - 1]", "p_ppm = array[p_ppm[1] + 1]"],
+      ["base_ppm = array[base_ppm[1] - 1]", "base_ppm = array[base_ppm[1] + 1]"],
+      ["horizon = horizon + 1", "horizon = horizon - 1"],
     ] as const) {
-      const world = await fullWorld();
-      const place = (await namePlaces(world)).get("WINDOW") ?? 0;
-      await world.sql.unsafe(`update forecasts set ${change} where table_id = ${world.tableId} and seq = ${place}`);
+      await update(change);
       await world.moveBack(0);
       expect((await verify(world.sql)).first_failure).toMatchObject({
         kind: "forecast",
         id: `f${world.tableId}-${place}`,
-        expected: expect.stringMatching(expected),
+        expected: expect.stringMatching(/^p_ppm \d+ and base_ppm \d+ over \d+$/),
       });
+      await update(undo);
     }
   });
 
@@ -185,7 +189,7 @@ describe("one changed value is found, and the row is named", () => {
     expect(failure?.kind ?? null).toBe(kind);
   });
 
-  test.each(["24h", "7d", "30d", "90d", "all"])("in every part of the published sums of %s", async (period) => {
+  test.each(["24h", "7d", "30d", "90d", "all"])("in parts of the published sums of %s", async (period) => {
     const [row] = await shared.sql<{ sums: Record<string, unknown> }[]>`
       select sums
       from published_accuracy
@@ -194,7 +198,7 @@ describe("one changed value is found, and the row is named", () => {
         and period = ${period}`;
     const leaves = leavesOf(row?.sums);
     expect(leaves.length).toBeGreaterThan(40);
-    for (const path of period === "7d" ? leaves : leaves.slice(0, 3)) {
+    for (const path of period === "7d" ? someOf(leaves) : leaves.slice(0, 3)) {
       const where = `period = '${period}' and feature = 'next_color' and table_id = ID`;
       const failure = await failureOf("published_accuracy", "sums", where, withAnother(path));
       const id = `${shared.tableName} k7@1 next_color ${period}`;
@@ -349,6 +353,11 @@ function another(column: string): string {
 function leavesOf(value: unknown, path: string[] = []): string[][] {
   if (typeof value !== "object" || value === null) return value === null ? [] : [path];
   return Object.entries(value).flatMap(([name, inner]) => leavesOf(inner, [...path, name]));
+}
+
+/** Every fourth: all parts of a row are compared in one way, which the hour that is over shows of each. */
+function someOf(leaves: string[][]): string[][] {
+  return leaves.filter((_, index) => index % 4 === 0);
 }
 
 /** SQL for sums with another value at a path: the last character of its text is another digit. */

@@ -1,0 +1,116 @@
+import type { Sql, Transaction } from "../db/client.ts";
+import {
+  listDuePeriods,
+  listTablesToPublish,
+  publishPeriods,
+  savePublished,
+  type DuePeriod,
+  type PeriodSums,
+} from "./accuracy-store.ts";
+import { hoursOf } from "./hour-portions.ts";
+import { readHourSums, type SeriesSpan } from "./hour-sums-store.ts";
+import { emptyReferenceSums, mergeReferenceSums, referenceSumsToJson } from "./reference-sums.ts";
+import { lockAccuracy } from "./score-store.ts";
+import { sumsToJson } from "./sums-json.ts";
+import { emptySums, mergeSums } from "./sums.ts";
+
+/** Whoever scores one of these tables waits until they are published, so there are few of them at a time, */
+const TABLES_PER_TRANSACTION = 10;
+
+/** and few hours to sum, some 300 ms. A feature with a longer history takes longer: its periods agree with each other. */
+const HOURS_PER_TRANSACTION = 10_000;
+
+/** The due periods of one feature, and the hours that are read once for all of them. */
+interface DueSeries extends SeriesSpan {
+  key: string;
+  periods: DuePeriod[];
+}
+
+/**
+ * Shows callers the accuracy of a house's tables where it is due, some tables at a time, so that no score waits long.
+ * Gives the number of rows that were made anew.
+ */
+export async function publishHouse(sql: Sql, house: string, signal: AbortSignal): Promise<number> {
+  let rows = 0;
+  const due = await listTablesToPublish(sql, house);
+  for (let at = 0; at < due.length; at += TABLES_PER_TRANSACTION) {
+    const tableIds = due.slice(at, at + TABLES_PER_TRANSACTION);
+    // every feature has its turn and the run ends, however fast new scores come in meanwhile
+    const published = new Set<string>();
+    for (let isFinished = false; !isFinished;) {
+      signal.throwIfAborted();
+      const done = await sql.begin((tx) => publishTables(tx, tableIds, published));
+      for (const { key, periods } of done.series) {
+        published.add(key);
+        rows += periods.length;
+      }
+      isFinished = done.isFinished;
+    }
+  }
+  return rows;
+}
+
+/** Publishes what is due of tables but for what is published already, as much as one transaction takes. */
+async function publishTables(
+  tx: Transaction,
+  tableIds: readonly number[],
+  published: ReadonlySet<string>,
+): Promise<{ series: DueSeries[]; isFinished: boolean }> {
+  await lockAccuracy(tx, tableIds);
+  const due = seriesOf(await listDuePeriods(tx, tableIds)).filter(({ key }) => !published.has(key));
+  const series = firstOf(due, HOURS_PER_TRANSACTION);
+  await publishPeriods(tx, await sumPeriods(tx, series));
+  const isFinished = series.length === due.length;
+  // with features left over the tables stay due, so that they are come back to
+  if (isFinished) await savePublished(tx, tableIds);
+  return { series, isFinished };
+}
+
+function seriesOf(due: readonly DuePeriod[]): DueSeries[] {
+  const byKey = Map.groupBy(due, ({ tableId, model, feature }) => `${tableId} ${model} ${feature}`);
+  return [...byKey].flatMap(([key, periods]) => {
+    const [first] = periods;
+    if (first === undefined) return [];
+    const start = periods.reduce((least, period) => (period.start < least ? period.start : least), first.start);
+    const end = periods.reduce((most, period) => (period.end > most ? period.end : most), first.end);
+    const { tableId, model, feature, firstHour } = first;
+    return [{ key, periods, tableId, model, feature, start: start > firstHour ? start : firstHour, end }];
+  });
+}
+
+/** The first series with so many hours together, at least one. */
+function firstOf(series: readonly DueSeries[], hours: number): DueSeries[] {
+  let left = hours;
+  return series.filter((span, index) => (left -= hoursOf(span)) >= 0 || index === 0);
+}
+
+/** Sums the hours of each due period. */
+async function sumPeriods(tx: Transaction, series: readonly DueSeries[]): Promise<PeriodSums[]> {
+  const wholes = new Map(
+    series
+      .flatMap(({ periods }) => periods)
+      .map((period) => [period, { sums: emptySums(), references: emptyReferenceSums() }]),
+  );
+  for await (const hours of readHourSums(tx, series)) {
+    for (const [{ periods }, own] of Map.groupBy(hours, ({ span }) => span)) {
+      const covering = (hour: string) => periods.filter(({ start, end }) => hour >= start && hour < end);
+      // periods lie within one another: what several of them cover is summed once
+      const shared = Map.groupBy(own, ({ hour }) => String(covering(hour).map(({ period }) => period)));
+      for (const same of shared.values()) {
+        const sums = mergeSums(same.map((hour) => hour.sums));
+        const references = mergeReferenceSums(same.map((hour) => hour.references));
+        for (const period of covering(same[0]?.hour ?? "")) {
+          const whole = wholes.get(period);
+          if (whole === undefined) continue;
+          whole.sums = mergeSums([whole.sums, sums]);
+          whole.references = mergeReferenceSums([whole.references, references]);
+        }
+      }
+    }
+  }
+  return [...wholes].map(([due, { sums, references }]) => ({
+    due,
+    sums: sumsToJson(sums),
+    references: referenceSumsToJson(references),
+  }));
+}
