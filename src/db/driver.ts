@@ -7,7 +7,8 @@ import type Postgres from "postgres";
  * - a buffered write meets no socket and throws where nobody can catch it, which ends the process (porsager/postgres#1066, #1154, #1208);
  * - what was buffered, and the note that its writing is under way, outlive the connection: the next one never sends a word;
  * - where the connection ended with an error, statements that were sent after it stay in line: the next connection waits for their answers;
- * - the last words of the server ("terminating connection") are taken for the answer to the first statement on the next connection.
+ * - the last words of the server ("terminating connection") are taken for the answer to the first statement on the next connection;
+ * - a connection that ends while it asks for the types of arrays rejects what nobody waits for, and the next one does not ask again.
  */
 const REPAIRS: { broken: string; times: number; repaired: string }[] = [
   {
@@ -32,6 +33,21 @@ const REPAIRS: { broken: string; times: number; repaired: string }[] = [
     broken: "!hadError && (query || sent.length) && error(",
     times: 1,
     repaired: ";(query || sent.length) && error(",
+  },
+  {
+    broken: "        return fetchArrayTypes()\n",
+    times: 1,
+    repaired: "        return fetchArrayTypes().catch(() => { needsTypes = true; socket && socket.destroy() })\n",
+  },
+  {
+    broken: "    if (initial)\n      return reconnect()\n",
+    times: 1,
+    repaired: `    if (initial) {
+      query && queryError(query, Errors.connection('CONNECTION_CLOSED', options, socket))
+      query = null
+      return reconnect()
+    }
+`,
   },
 ];
 

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createConnection, createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { postgres } from "../../src/db/driver.ts";
 import { createDatabase } from "../support/database.ts";
@@ -38,12 +40,41 @@ describe("the repaired driver", () => {
       const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
       const running = sql`select pg_sleep(30)`;
       await Promise.all([
-        expect(running).rejects.toThrow(/terminating connection|CONNECTION_CLOSED/),
+        expect(running).rejects.toThrow(/terminating connection|CONNECTION_CLOSED|ECONNRESET/),
         cut(row?.pid ?? 0),
       ]);
       expect(await sql`select 42 as n`).toEqual([{ n: 42 }]);
     } finally {
       await sql.end({ timeout: 1 });
+    }
+  });
+
+  // unrepaired it rejects where nobody can catch it, which fails the whole run
+  it("asks again for the types of arrays where the connection ended meanwhile, and the statement is answered", async () => {
+    const through = new URL(database.url);
+    let cuts = 0;
+    const proxy = createServer((client) => {
+      const server = createConnection({ host: through.hostname, port: Number(target.port) });
+      for (const side of [client, server])
+        side.on("error", () => undefined).on("close", () => (client.destroy(), server.destroy()));
+      server.pipe(client);
+      client.on("data", (words) => {
+        if (cuts === 0 && words.includes("typarray")) {
+          cuts += 1;
+          client.destroy();
+        } else server.write(words);
+      });
+    });
+    const target = new URL(database.url);
+    await once(proxy.listen(0, "127.0.0.1"), "listening");
+    through.port = String((proxy.address() as AddressInfo).port);
+    const sql = postgres(through.href, { max: 1, connect_timeout: 5, backoff: 0.01 });
+    try {
+      expect(await sql`select ${[1, 2]}::integer[] as ns`).toEqual([{ ns: [1, 2] }]);
+      expect(cuts).toBe(1);
+    } finally {
+      await sql.end({ timeout: 1 });
+      proxy.close();
     }
   });
 });
