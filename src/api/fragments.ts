@@ -30,6 +30,14 @@ export function keepFragments<Variant>(
   };
 }
 
+interface KeptAnswer extends Answer {
+  head: string;
+  fragments: readonly Fragment[];
+}
+
+/** The newest answer that begins with a fragment, so that one that is asked for again has its ETag already. */
+const answers = new WeakMap<Fragment, KeptAnswer>();
+
 /** An answer that lists fragments under a name, beside the plan and the notice where there is one. */
 export function listAnswer(
   plan: string,
@@ -38,8 +46,19 @@ export function listAnswer(
   beside: { notice?: string } = {},
 ): Answer {
   const head = `${JSON.stringify({ ok: true, plan, ...beside }).slice(0, -1)},"${name}":[`;
-  return {
+  const [first] = fragments;
+  const found = first && answers.get(first);
+  if (found?.head === head && isSame(found.fragments, fragments)) return found;
+  const answer = {
+    head,
+    fragments,
     etag: etagOf([head, ...fragments.map(({ etag }) => etag)]),
     json: () => `${head}${fragments.map(({ json }) => json).join(",")}]}`,
   };
+  if (first !== undefined) answers.set(first, answer);
+  return answer;
+}
+
+function isSame(one: readonly Fragment[], other: readonly Fragment[]): boolean {
+  return one.length === other.length && one.every((fragment, place) => fragment === other[place]);
 }

@@ -1,4 +1,4 @@
-import type { Request } from "express";
+import type { IncomingMessage } from "node:http";
 import type { Allowance, Caller } from "../callers/caller-store.ts";
 import { checkKey } from "../callers/key.ts";
 import type { Buckets, Draw } from "../limits/buckets.ts";
@@ -17,8 +17,15 @@ export interface Passed {
   begunAt: number;
 }
 
+/** What a gate is made of. */
+interface GateParts {
+  callers: KnownCallers;
+  buckets: Buckets;
+  addressOf: (request: IncomingMessage) => string | undefined;
+}
+
 /** Lets a request through, or refuses it. */
-export type Gate = (request: Request, response: Reply) => Promise<Passed>;
+export type Gate = (request: IncomingMessage, response: Reply) => Promise<Passed>;
 
 /**
  * What comes before a request is read: the key by its form, the key by what is known of it, the account, the plan, and
@@ -27,12 +34,13 @@ export type Gate = (request: Request, response: Reply) => Promise<Passed>;
  *
  * The gate throws ApiError with a 401, 402, 403 or 429, or a 503 where only the database could tell and it does not
  * answer.
+ * @param parts.addressOf tells where a request comes from; asked only where that matters
  */
-export function openGate({ callers, buckets }: { callers: KnownCallers; buckets: Buckets }): Gate {
+export function openGate({ callers, buckets, addressOf }: GateParts): Gate {
   const badKeys = countBadKeys(buckets);
   return async (request, response) => {
     const begunAt = performance.now();
-    const caller = await authenticate(request, { callers, badKeys });
+    const caller = await authenticate(request, { callers, badKeys, addressOf });
     response.locals.caller = caller;
     const plan = requireStanding(caller);
     const draw = await buckets.draw(`burst:${caller.accountId}`, {
@@ -49,20 +57,20 @@ export function openGate({ callers, buckets }: { callers: KnownCallers; buckets:
   };
 }
 
-/** Node joins several headers of one name with a comma, which no key has. The address is only worked out where it matters. */
+/** Node joins several headers of one name with a comma, which no key has. */
 async function authenticate(
-  request: Request,
-  { callers, badKeys }: { callers: KnownCallers; badKeys: BadKeys },
+  request: IncomingMessage,
+  { callers, badKeys, addressOf }: Omit<GateParts, "buckets"> & { badKeys: BadKeys },
 ): Promise<Caller> {
   const { "x-api-key": header } = request.headers;
   if (header === undefined || header === "") throw new ApiError("missing_api_key");
   if (typeof header !== "string" || !checkKey(header)) {
-    await badKeys.malformed(request.ip);
+    await badKeys.malformed(addressOf(request));
     throw new ApiError("invalid_api_key");
   }
-  const caller = await callers.of(header, () => badKeys.beforeLookup(request.ip));
+  const caller = await callers.of(header, () => badKeys.beforeLookup(addressOf(request)));
   if (caller !== null) return caller;
-  await badKeys.unknown(request.ip);
+  await badKeys.unknown(addressOf(request));
   throw new ApiError("invalid_api_key");
 }
 

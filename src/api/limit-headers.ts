@@ -1,4 +1,4 @@
-import type { Response } from "express";
+import type { ServerResponse } from "node:http";
 import type { Allowance } from "../callers/caller-store.ts";
 import type { Draw } from "../limits/buckets.ts";
 import { remainingOf, type Quota } from "../usage/quota.ts";
@@ -11,7 +11,7 @@ import { remainingOf, type Quota } from "../usage/quota.ts";
  * Numbers of the day and the month are only shown where they are known exactly as of this very answer: with a 200, with
  * a 429 of the quota and with `/usage`. A 304 costs nothing and asks nobody, so it says what is left of the burst.
  */
-export function showLimits(response: Response, plan: Allowance, draw: Draw, quota: Quota | null): void {
+export function showLimits(response: ServerResponse, plan: Allowance, draw: Draw, quota: Quota | null): void {
   // a full bucket holds more than a second's worth: that much will pass within the second in any case
   let state = `"burst";r=${Math.min(draw.left, plan.burstPerSecond)};t=${Math.max(1, Math.ceil(draw.waitMs / 1_000))}`;
   for (const { name, left, resetSeconds } of quota === null ? [] : remainingOf(quota)) {

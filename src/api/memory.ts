@@ -16,7 +16,7 @@ import {
   type Span,
   type TableRow,
 } from "./store.ts";
-import { applyReading, emptyHolding, heldAccuracy, type Holding, type Table } from "./tables.ts";
+import { applyReading, emptyHolding, heldAccuracy, readRound, type Holding, type Table } from "./tables.ts";
 import { within } from "./within.ts";
 
 /** Twenty looks a second are as live as a caller can be, and bound what a busy evening asks of the database. */
@@ -31,6 +31,8 @@ const RETRY_MS = 1_000;
 const PATIENCE_MS = 10_000;
 /** Tables whose rounds, or rows of accuracy whose sums, are read by one statement. */
 const ROWS_AT_ONCE = 200;
+/** The most rounds that are read by one statement where tables are read whole. */
+const ROUNDS_AT_ONCE = 4_000;
 
 /** The stored results, in memory. */
 export interface Memory {
@@ -72,8 +74,12 @@ export async function loadMemory(
     const tables = await readTables(sql, everything ? null : read.clock.text);
     if (houses === null && tables.some(({ house }) => !holding.houses.has(house))) houses = await readHouses(sql);
     const { grown, replaced } = sortOut(tables, holding, bufferRounds);
-    const newRounds = await inBatches(grown, (spans) => readNewRounds(sql, spans));
-    const newestRounds = await inBatches(replaced, (spans) => readNewestRounds(sql, spans, bufferRounds));
+    const newRounds = await inBatches(grown, async (spans) => (await readNewRounds(sql, spans)).map(readRound));
+    const newestRounds = await inBatches(
+      replaced,
+      async (spans) => (await readNewestRounds(sql, spans, bufferRounds)).map(readRound),
+      Math.max(1, Math.floor(ROUNDS_AT_ONCE / bufferRounds)),
+    );
     const newestOnTime = await inBatches(replaced, (spans) => readNewestOnTime(sql, spans));
     const marks = await readAccuracyMarks(sql, everything ? null : read.clock.text);
     const accuracy = await inBatches(newsOf(marks, holding), (news) => readAccuracy(sql, news));
@@ -179,10 +185,11 @@ function newsOf(marks: readonly AccuracyMark[], { byId }: Holding): AccuracyMark
 async function inBatches<Asked, Row>(
   asked: readonly Asked[],
   readRows: (asked: readonly Asked[]) => Promise<Row[]>,
+  atOnce = ROWS_AT_ONCE,
 ): Promise<Row[]> {
   const rows: Row[] = [];
-  for (let from = 0; from < asked.length; from += ROWS_AT_ONCE) {
-    for (const row of await readRows(asked.slice(from, from + ROWS_AT_ONCE))) rows.push(row);
+  for (let from = 0; from < asked.length; from += atOnce) {
+    for (const row of await readRows(asked.slice(from, from + atOnce))) rows.push(row);
   }
   return rows;
 }

@@ -32,10 +32,18 @@ export function operation<Shape extends z.ZodRawShape>({
   params: z.ZodObject<Shape>;
   answer: (params: z.infer<z.ZodObject<Shape>>, asked: { memory: Memory; plan: Allowance }) => Answer;
 }): Operation {
+  const known = new WeakMap<URLSearchParams, z.infer<z.ZodObject<Shape>>>(); // see readUrl
+  const read = (query: URLSearchParams) => {
+    const found = known.get(query);
+    if (found !== undefined) return found;
+    const made = readParams(params, query);
+    known.set(query, made);
+    return made;
+  };
   return {
     path,
     endpoint: path.slice(path.lastIndexOf("/") + 1),
     params,
-    answer: (query, asked) => answer(readParams(params, query), asked),
+    answer: (query, asked) => answer(read(query), asked),
   };
 }

@@ -1,5 +1,7 @@
+import type { IncomingMessage } from "node:http";
 import type { Express } from "express";
 import { accuracy } from "./accuracy.ts";
+import { encodingFor, keepBodies } from "./bodies.ts";
 import { deprecationHeaders } from "./deprecation.ts";
 import { isNamed } from "./etag.ts";
 import { forecasts } from "./forecasts.ts";
@@ -11,7 +13,7 @@ import type { Memory } from "./memory.ts";
 import type { Metering } from "./metering.ts";
 import type { Operation } from "./operation.ts";
 import { readings } from "./readings.ts";
-import { queryOf, sendJson } from "./request.ts";
+import { asked, sendBytes, type Reply } from "./request.ts";
 import { resource } from "./resource.ts";
 import { rounds } from "./rounds.ts";
 
@@ -26,13 +28,13 @@ export interface OperationParts {
   metering: Metering;
 }
 
-/** Adds an operation. The order of a request: cheap refusals first, and what it costs the caller last. */
-export function addOperation(
-  app: Express,
-  operation: Operation,
-  { memory, gate, lastUsed, metering }: OperationParts,
-): void {
-  const { path, endpoint, deprecated } = operation;
+/** Answers a request for an operation. */
+export type Answering = (request: IncomingMessage, response: Reply) => Promise<void>;
+
+/** Adds an operation, and gives back what answers it, for those who need not go through the app. */
+export function addOperation(app: Express, operation: Operation, parts: OperationParts): Answering {
+  const { path, deprecated } = operation;
+  const answer = answering(operation, parts);
   if (deprecated !== undefined) {
     const headers = new Map(Object.entries(deprecationHeaders(deprecated)));
     app.all(path, (_, response, next) => {
@@ -40,22 +42,36 @@ export function addOperation(
       next();
     });
   }
-  resource(app, path, async (request, response) => {
+  resource(app, path, answer);
+  return answer;
+}
+
+const bodyOf = keepBodies();
+
+/** The order of a request: cheap refusals first, and what it costs the caller last. */
+function answering(operation: Operation, { memory, gate, lastUsed, metering }: OperationParts): Answering {
+  return async (request, response) => {
     const passed = await gate(request, response);
     const { caller, plan, draw } = passed;
-    const answer = operation.answer(queryOf(request.url), { memory, plan });
+    const answer = operation.answer(asked(request).query, { memory, plan });
     lastUsed.note(caller.keyId);
     const isKnown = isNamed(request.headers["if-none-match"], answer.etag);
     // made before it is counted, so that a fault of ours costs nobody a call
-    const json = isKnown ? "" : answer.json();
-    if (!isKnown) {
-      const { refusal, quota } = await metering.count(passed, endpoint);
+    const body = isKnown ? null : await bodyOf(answer, encodingOf(request));
+    if (body !== null) {
+      const { refusal, quota } = await metering.count(passed, operation.endpoint);
       showLimits(response, plan, draw, quota);
       if (refusal !== null) throw refusal;
     }
     response.setHeader("ETag", answer.etag);
     response.setHeader("X-Data-Age", memory.ageSeconds());
-    if (isKnown) response.status(304).end();
-    else sendJson(response, 200, json);
-  });
+    if (body?.encoding) response.setHeader("Content-Encoding", body.encoding);
+    if (body === null) response.writeHead(304).end();
+    else sendBytes(response, 200, body.bytes);
+  };
+}
+
+/** HEAD says how long the answer is as it is. */
+function encodingOf({ method, headers }: IncomingMessage) {
+  return method === "HEAD" ? null : encodingFor(headers["accept-encoding"]);
 }

@@ -1,14 +1,12 @@
 import { randomUUID } from "node:crypto";
-import type { NextFunction, Request, Response } from "express";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Caller } from "../callers/caller-store.ts";
 import type { Log } from "../log.ts";
 import { ApiError, errorBody, FAILURES } from "./errors.ts";
+import { readUrl, type Asked } from "./url.ts";
 
 const LONGEST_URL = 4_096;
 const LARGEST_BODY = 16_384;
-const LONGEST_LOGGED_PATH = 200;
-const KEY_NAME = /^(?:x[-_])?api[-_]?key$/i;
-const KEY_TEXT = /rh_live_[0-9A-Za-z]{4,}/;
 /** What people and load balancers ask all the time: kept out of the log unless somebody looks closer. */
 const QUIET_PATHS = new Set(["/healthz", "/readyz", "/site.css", "/icon.svg"]);
 
@@ -19,7 +17,9 @@ export interface Facts {
 }
 
 /** A response that carries the facts of its request. */
-export type Reply = Response<unknown, Facts & Record<string, unknown>>;
+export type Reply = ServerResponse & { locals: Facts };
+
+type Next = (thrown?: unknown) => void;
 
 /** A new request id. */
 export function newRequestId(): string {
@@ -28,16 +28,16 @@ export function newRequestId(): string {
 
 /** Gives a request its id and every answer the headers it has in any case, and logs one line when it is over. */
 export function beginRequest(log: Log) {
-  return (request: Request, response: Reply, next: NextFunction) => {
+  return (request: IncomingMessage, response: Reply, next: Next) => {
     const startedAt = performance.now();
     const requestId = newRequestId();
-    response.locals.requestId = requestId;
+    response.locals = { requestId };
     response.setHeader("X-Request-Id", requestId);
     response.setHeader("Cache-Control", "private, no-cache");
     response.setHeader("Vary", "X-Api-Key, Accept-Encoding");
     response.once("close", () => {
       const { caller } = response.locals;
-      const path = loggedPath(request.url);
+      const path = asked(request).loggedPath;
       log[QUIET_PATHS.has(path) ? "debug" : "info"](
         {
           request_id: requestId,
@@ -56,9 +56,9 @@ export function beginRequest(log: Log) {
 }
 
 /** Refuses what no path takes. A key in the URL comes first: the sooner its holder knows, the better. */
-export function refuseUnfit(request: Request, response: Reply, next: NextFunction): void {
-  if (carriesKey(request.url)) throw new ApiError("key_in_url");
-  if (request.url.length > LONGEST_URL) throw new ApiError("url_too_long");
+export function refuseUnfit(request: IncomingMessage, response: ServerResponse, next: Next): void {
+  if (asked(request).carriesKey) throw new ApiError("key_in_url");
+  if ((request.url ?? "").length > LONGEST_URL) throw new ApiError("url_too_long");
   if (request.httpVersion === "1.1" && request.headers.host === undefined) {
     throw new ApiError("malformed_request", { message: "expected a Host header, as HTTP/1.1 requires, got none" });
   }
@@ -72,7 +72,8 @@ export function refuseUnfit(request: Request, response: Reply, next: NextFunctio
 
 /** Answers with an error of the table; anything else that was thrown is a fault of ours and goes to the log. */
 export function answerErrors(site: () => string, log: Log) {
-  return (thrown: unknown, _: Request, response: Reply, next: NextFunction) => {
+  // four arguments, since it is by their number that Express knows who takes what was thrown
+  return (thrown: unknown, _: IncomingMessage, response: Reply, next: Next) => {
     const { requestId } = response.locals;
     if (!(thrown instanceof ApiError)) {
       const stack = thrown instanceof Error ? thrown.stack : String(thrown);
@@ -88,32 +89,20 @@ export function answerErrors(site: () => string, log: Log) {
 }
 
 /** Sends a JSON text. */
-export function sendJson(response: Response, status: number, json: string): void {
-  const body = Buffer.from(json);
+export function sendJson(response: ServerResponse, status: number, json: string): void {
+  sendBytes(response, status, Buffer.from(json));
+}
+
+/** Sends the bytes of a JSON text. */
+export function sendBytes(response: ServerResponse, status: number, body: Buffer): void {
   response.statusCode = status;
   response.setHeader("Content-Type", "application/json; charset=utf-8");
   response.setHeader("Content-Length", body.length);
   response.end(body);
 }
 
-/** The parameters after the question mark. */
-export function queryOf(url: string): URLSearchParams {
-  const mark = url.indexOf("?");
-  return new URLSearchParams(mark === -1 ? "" : url.slice(mark + 1));
-}
-
-/** Whether a URL holds something that is, or is named as, a key. */
-function carriesKey(url: string): boolean {
-  return [...queryOf(url).keys()].some((name) => KEY_NAME.test(name)) || KEY_TEXT.test(decoded(url));
-}
-
-/** The path without its parameters, and without a key where one is part of it. */
-function loggedPath(url: string): string {
-  const [path = ""] = url.split("?", 1);
-  return KEY_TEXT.test(decoded(path)) ? "(a path with a key in it)" : path.slice(0, LONGEST_LOGGED_PATH);
-}
-
-/** Like decodeURIComponent for ASCII, and never throws. */
-function decoded(url: string): string {
-  return url.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+/** What the URL of a request says. */
+export function asked({ url }: IncomingMessage): Asked {
+  if (url === undefined) throw new Error("expected a request to have a URL");
+  return readUrl(url);
 }

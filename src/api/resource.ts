@@ -1,4 +1,4 @@
-import type { Express, Request } from "express";
+import type { Express, Request, Response } from "express";
 import { ApiError } from "./errors.ts";
 import type { Reply } from "./request.ts";
 
@@ -8,7 +8,7 @@ const ALLOW = "GET, HEAD, OPTIONS";
 export function resource(
   app: Express,
   path: string,
-  answer: (request: Request, response: Reply) => Promise<void> | void,
+  answer: (request: Request, response: Response & Reply) => Promise<void> | void,
 ): void {
   app
     .route(path)

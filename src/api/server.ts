@@ -1,6 +1,6 @@
+import type { IncomingMessage } from "node:http";
 import compression from "compression";
-import express, { type Express } from "express";
-import helmet from "helmet";
+import express, { type Express, type Request } from "express";
 import { CALLERS_CHANNEL, findCaller } from "../callers/caller-store.ts";
 import { listPlans } from "../callers/plan-store.ts";
 import { touchKeys } from "../callers/store.ts";
@@ -13,6 +13,7 @@ import type { Log } from "../log.ts";
 import { addPages } from "../site/pages.ts";
 import { consumeCalls } from "../usage/store.ts";
 import { ApiError } from "./errors.ts";
+import { openFront } from "./front.ts";
 import { openGate, type Gate } from "./gate.ts";
 import { addHealth, type Checks } from "./health.ts";
 import { openServer } from "./http.ts";
@@ -23,7 +24,7 @@ import { loadMemory } from "./memory.ts";
 import { meterCalls } from "./metering.ts";
 import { addOperation, OPERATIONS } from "./operations.ts";
 import { addOpenApi } from "./openapi/route.ts";
-import { answerErrors, beginRequest, queryOf, refuseUnfit, sendJson } from "./request.ts";
+import { answerErrors, asked, refuseUnfit, sendJson } from "./request.ts";
 import { resource } from "./resource.ts";
 import type { Table } from "./tables.ts";
 import { answerUsage, USAGE_PATH } from "./usage.ts";
@@ -75,12 +76,13 @@ export async function startApi({ sql, directUrl, redisUrl, settings, log, versio
   let isDraining = false;
   let site = settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "";
 
-  const app = createApp(settings.TRUSTED_PROXIES, log);
+  const app = createApp(settings.TRUSTED_PROXIES);
   const buckets = openBuckets(redisUrl, log);
-  const gate = openGate({ callers, buckets });
+  const gate = openGate({ callers, buckets, addressOf: (request) => addressOf(app, request) });
   const nowMs = () => memory.clock().nowMs;
   const metering = meterCalls((calls, deadline) => consumeCalls(sql, calls, deadline), nowMs, log);
-  for (const operation of OPERATIONS) addOperation(app, operation, { memory, gate, lastUsed, metering });
+  const parts = { memory, gate, lastUsed, metering };
+  const operations = new Map(OPERATIONS.map((operation) => [operation.path, addOperation(app, operation, parts)]));
   addUsage(app, { sql, gate, lastUsed });
   addHealth(app, { version, checks, isDraining: () => isDraining }, log);
   addOpenApi(app, { version, site: () => site });
@@ -89,6 +91,7 @@ export async function startApi({ sql, directUrl, redisUrl, settings, log, versio
     throw new ApiError("not_found");
   });
   app.use(answerErrors(() => site, log));
+  const front = openFront({ app, operations, site: () => site, log });
 
   const listener = listen(
     directUrl,
@@ -108,7 +111,7 @@ export async function startApi({ sql, directUrl, redisUrl, settings, log, versio
   };
   try {
     const address = { host: settings.HOST, port: settings.PORT, variable: "PORT" } as const;
-    const server = await openServer(app, address, () => site, log);
+    const server = await openServer(front, address, () => site, log);
     if (site === "") site = server.url;
     return {
       url: server.url,
@@ -131,35 +134,28 @@ function isPolled({ enabled, house }: Table): boolean {
   return enabled && house.enabled && !house.paused;
 }
 
-function createApp(trustedProxies: string[], log: Log): Express {
+function createApp(trustedProxies: string[]): Express {
   const app = express();
-  app.set("trust proxy", trustedProxies); // see request.ip: whatever others say of where they forward from is not believed
+  app.set("trust proxy", trustedProxies); // see addressOf: whatever others say of where they forward from is not believed
   app.disable("x-powered-by");
   app.disable("etag"); // see isNamed
   app.set("query parser", false); // see readParams
   app.enable("case sensitive routing");
   app.enable("strict routing");
-  app.use(beginRequest(log));
-  app.use(helmet({ contentSecurityPolicy: { useDefaults: false, directives: CONTENT_POLICY } }));
   app.use(compression({ threshold: COMPRESSED_FROM_BYTES }));
   app.use(refuseUnfit);
   return app;
 }
 
-/** Pages are made here: nothing is loaded from elsewhere, no script runs, nobody may put them in a frame. */
-const CONTENT_POLICY = {
-  defaultSrc: ["'none'"],
-  styleSrc: ["'self'"],
-  imgSrc: ["'self'"],
-  baseUri: ["'none'"],
-  formAction: ["'none'"],
-  frameAncestors: ["'none'"],
-};
+/** Where a request comes from, by the app's word on proxies, whether or not it has gone through the app. */
+function addressOf(app: Express, request: IncomingMessage): string | undefined {
+  return (Object.setPrototypeOf(request, app.request) as Request).ip;
+}
 
 function addUsage(app: Express, { sql, gate, lastUsed }: { sql: Sql; gate: Gate; lastUsed: LastUsed }): void {
   resource(app, USAGE_PATH, async (request, response) => {
     const passed = await gate(request, response);
-    const { json, quota } = await answerUsage(sql, passed, queryOf(request.url));
+    const { json, quota } = await answerUsage(sql, passed, asked(request).query);
     lastUsed.note(passed.caller.keyId);
     showLimits(response, passed.plan, passed.draw, quota);
     sendJson(response, 200, json);

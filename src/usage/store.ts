@@ -20,27 +20,70 @@ export interface Verdict {
   judgedAtMs: number;
 }
 
+/** Calls of one key and endpoint that come after each other in a batch. */
+interface Run extends Call {
+  size: number;
+}
+
+/** What the database says of a run: its first calls are admitted, and the others refused for one reason. */
+interface RunVerdict extends Pick<Verdict, "dayLimit" | "monthLimit" | "judgedAtMs"> {
+  admitted: number;
+  refusal: string | null;
+  dayBefore: bigint | null;
+  monthBefore: bigint | null;
+}
+
 /**
  * Meters a batch of calls in one statement and one transaction, in the order given. When this resolves, what was
  * admitted is durable.
+ *
+ * What goes to the database are runs: fifty calls of one busy account are one row and not fifty, which takes 0.5 ms
+ * there and not 1.0.
  * @param deadline by the database clock: a statement that comes to its turn later, as after an outage, counts nothing
  * @throws the driver's error where the database does not answer, and the database's own after the deadline.
  */
 export async function consumeCalls(sql: Sql, calls: readonly Call[], deadline: Date | null = null): Promise<Verdict[]> {
-  return sql<Verdict[]>`
+  const runs = runsOf(calls);
+  const verdicts = await sql<RunVerdict[]>`
     select
-      outcome,
-      day_used as "dayUsed",
-      month_used as "monthUsed",
+      admitted,
+      refusal,
+      day_before as "dayBefore",
+      month_before as "monthBefore",
       day_allowed as "dayLimit",
       month_allowed as "monthLimit",
       extract(epoch from judged_at)::float8 * 1000 as "judgedAtMs"
     from consume_calls(
-      ${calls.map(({ keyId }) => String(keyId))}::bigint[],
-      ${calls.map(({ endpoint }) => endpoint)}::text[],
+      ${runs.map(({ keyId }) => String(keyId))}::bigint[],
+      ${runs.map(({ endpoint }) => endpoint)}::text[],
+      ${runs.map(({ size }) => size)}::integer[],
       ${deadline}::timestamptz
     )
     order by ordinal`;
+  return verdicts.flatMap((verdict, index) => verdictsOf(verdict, runs[index]?.size ?? 0));
+}
+
+function runsOf(calls: readonly Call[]): Run[] {
+  const runs: Run[] = [];
+  for (const { keyId, endpoint } of calls) {
+    const last = runs.at(-1);
+    if (last?.keyId === keyId && last.endpoint === endpoint) last.size++;
+    else runs.push({ keyId, endpoint, size: 1 });
+  }
+  return runs;
+}
+
+function verdictsOf({ admitted, refusal, dayBefore, monthBefore, ...same }: RunVerdict, size: number): Verdict[] {
+  if (admitted < size && refusal === null) throw new Error("expected the meter to say why it refused a call");
+  return Array.from({ length: size }, (_, place) => {
+    const counted = BigInt(Math.min(place + 1, admitted));
+    return {
+      ...same,
+      outcome: place < admitted || refusal === null ? "ok" : refusal,
+      dayUsed: dayBefore === null ? null : dayBefore + counted,
+      monthUsed: monthBefore === null ? null : monthBefore + counted,
+    };
+  });
 }
 
 /**

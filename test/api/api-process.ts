@@ -1,4 +1,5 @@
-// A process that answers callers: node api-process.ts DATABASE_URL REDIS_URL; sends its URL once it does.
+// A process that answers callers: node api-process.ts DATABASE_URL REDIS_URL; sends its URL once it does, and ends
+// with whoever started it.
 import pino from "pino";
 import { startApi } from "../../src/api/server.ts";
 import { connect } from "../../src/db/client.ts";
@@ -21,4 +22,5 @@ const api = await startApi({
   version: "1.2.3",
   checks: { postgres: good, redis: good, migrations: good, polling: good },
 });
+process.once("disconnect", () => process.exit());
 process.send?.(api.url);

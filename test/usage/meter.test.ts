@@ -73,6 +73,42 @@ describe("one batch of the meter", () => {
     expect(await outcomes(calls)).toEqual(["ok", "ok", "ok", "day_quota_exceeded"]);
   });
 
+  it("tells of each call what was used with it, also where calls of others are between", async () => {
+    const one = await makeCaller({ day: 10, month: 3 });
+    const other = await makeCaller();
+    const [rounds, games] = [
+      { keyId: one.keyId, endpoint: "rounds" },
+      { keyId: one.keyId, endpoint: "games" },
+    ];
+    const between = { keyId: other.keyId, endpoint: "rounds" };
+    const verdicts = await consumeCalls(sql, [rounds, rounds, between, games, games, between, rounds]);
+    expect(verdicts.map(({ outcome, dayUsed }) => [outcome, dayUsed])).toEqual([
+      ["ok", 1n],
+      ["ok", 2n],
+      ["ok", 1n],
+      ["ok", 3n],
+      ["month_quota_exceeded", 3n],
+      ["ok", 2n],
+      ["month_quota_exceeded", 3n],
+    ]);
+    const { endpoints } = await readUsage(sql, one.accountId, 1);
+    expect(endpoints).toEqual([
+      { endpoint: "games", requests: 1n },
+      { endpoint: "rounds", requests: 2n },
+    ]);
+  });
+
+  it("admits nothing to an account whose plan has shrunk below what it has used", async () => {
+    const { keyId, plan } = await makeCaller({ day: 5 });
+    await consumeCalls(sql, times(4, { keyId, endpoint: "rounds" }));
+    await sql`update plans set day_limit = 2 where name = ${plan}`;
+    const verdicts = await consumeCalls(sql, times(2, { keyId, endpoint: "rounds" }));
+    expect(verdicts.map(({ outcome, dayUsed }) => [outcome, dayUsed])).toEqual([
+      ["day_quota_exceeded", 4n],
+      ["day_quota_exceeded", 4n],
+    ]);
+  });
+
   it("keeps accounts apart", async () => {
     const one = await makeCaller({ day: 1 });
     const two = await makeCaller({ day: 2 });

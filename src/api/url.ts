@@ -1,0 +1,43 @@
+const LONGEST_LOGGED_PATH = 200;
+const KEY_NAME = /^(?:x[-_])?api[-_]?key$/i;
+const KEY_TEXT = /rh_live_[0-9A-Za-z]{4,}/;
+const MOST_KEPT = 1_000;
+const LONGEST_KEPT = 200;
+
+/** What a URL says, as a request has it: without scheme and host. */
+export interface Asked {
+  /** Without its parameters. */
+  path: string;
+  /** The parameters after the question mark; nobody may change them. */
+  query: URLSearchParams;
+  /** Whether it holds something that is, or is named as, a key. */
+  carriesKey: boolean;
+  /** The path as it may be logged: without a key where one is part of it. */
+  loggedPath: string;
+}
+
+const kept = new Map<string, Asked>();
+
+/** Reads a URL. Callers ask the same again and again, and then get the same object, so that what is made of it can be kept. */
+export function readUrl(url: string): Asked {
+  const found = kept.get(url);
+  if (found !== undefined) return found;
+  const mark = url.indexOf("?");
+  const path = mark === -1 ? url : url.slice(0, mark);
+  const query = new URLSearchParams(mark === -1 ? "" : url.slice(mark + 1));
+  const asked = {
+    path,
+    query,
+    carriesKey: [...query.keys()].some((name) => KEY_NAME.test(name)) || KEY_TEXT.test(decoded(url)),
+    loggedPath: KEY_TEXT.test(decoded(path)) ? "(a path with a key in it)" : path.slice(0, LONGEST_LOGGED_PATH),
+  };
+  if (url.length > LONGEST_KEPT || asked.carriesKey) return asked;
+  kept.set(url, asked);
+  if (kept.size > MOST_KEPT) for (const oldest of kept.keys().take(1)) kept.delete(oldest);
+  return asked;
+}
+
+/** Like decodeURIComponent for ASCII, and never throws. */
+function decoded(url: string): string {
+  return url.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}

@@ -1,0 +1,62 @@
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { expect, it } from "vitest";
+import * as bodies from "../../src/api/bodies.ts";
+import { listExamples, runExample } from "../support/examples.ts";
+
+const { keepBodies } = bodies;
+const LONG = JSON.stringify({ rounds: Array.from({ length: 200 }, (_, n) => ({ round_id: String(n) })) });
+
+/** An answer that counts how often its text was made. */
+function answerOf(json: string, etag = '"a"') {
+  const made = { times: 0 };
+  return { made, answer: { etag, json: () => (made.times++, json) } };
+}
+
+it.each(listExamples("src/api/bodies.ts").map((example) => [example.title, example] as const))(
+  "the examples of %s hold",
+  (_, example) => {
+    for (const { actual, ...claim } of runExample(example, bodies)) {
+      expect({ ...claim, expected: actual }).toEqual(claim);
+    }
+  },
+);
+
+it("a body is made once for each way of writing it, and means the same in all of them", async () => {
+  const bodyOf = keepBodies();
+  const { made, answer } = answerOf(LONG);
+  for (let n = 0; n < 3; n++) {
+    expect(await bodyOf(answer, null)).toEqual({ bytes: Buffer.from(LONG), encoding: null });
+    const [brotli, gzip] = [await bodyOf(answer, "br"), await bodyOf(answer, "gzip")];
+    expect([brotli.encoding, gzip.encoding]).toEqual(["br", "gzip"]);
+    expect(brotliDecompressSync(brotli.bytes).toString()).toBe(LONG);
+    expect(gunzipSync(gzip.bytes).toString()).toBe(LONG);
+  }
+  expect(made.times).toBe(3);
+});
+
+it("a short one is written as it is, whatever the caller would take", async () => {
+  expect(await keepBodies()(answerOf("{}").answer, "br")).toEqual({ bytes: Buffer.from("{}"), encoding: null });
+});
+
+it("another ETag is another body", async () => {
+  const bodyOf = keepBodies();
+  await bodyOf(answerOf("{}").answer, null);
+  expect(await bodyOf(answerOf("[]", '"b"').answer, null)).toMatchObject({ bytes: Buffer.from("[]") });
+});
+
+it("what is kept is bounded: the least lately used go, and a huge one is not kept at all", async () => {
+  const bodyOf = keepBodies();
+  const half = "x".repeat(900_000);
+  const first = answerOf(half, '"0"');
+  const huge = answerOf("x".repeat(1_000_001), '"huge"');
+  for (let n = 0; n < 2; n++) await bodyOf(huge.answer, null);
+  expect(huge.made.times).toBe(2);
+  const second = answerOf(half, '"1"');
+  for (const { answer } of [first, second]) await bodyOf(answer, null);
+  for (let n = 2; n < 18; n++) {
+    await bodyOf(first.answer, null); // is asked for all the time
+    await bodyOf(answerOf(half, `"${n}"`).answer, null);
+  }
+  await bodyOf(second.answer, null);
+  expect([first.made.times, second.made.times]).toEqual([1, 2]);
+});
