@@ -68,7 +68,7 @@ describe("the repaired driver", () => {
     const target = new URL(database.url);
     await once(proxy.listen(0, "127.0.0.1"), "listening");
     through.port = String((proxy.address() as AddressInfo).port);
-    const sql = postgres(through.href, { max: 1, connect_timeout: 5, backoff: 0.01 });
+    const sql = postgres(through.href, { max: 1, connect_timeout: 5, backoff: () => 0.01 });
     try {
       expect(await sql`select ${[1, 2]}::integer[] as ns`).toEqual([{ ns: [1, 2] }]);
       expect(cuts).toBe(1);
