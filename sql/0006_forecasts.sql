@@ -116,8 +116,9 @@ language sql stable parallel safe as $$
 $$;
 
 -- Whatever a program believes, the database refuses a forecast that could already be known (RH002), and one that says
--- something untrue of itself or overlaps another window of its feature (RH001). It takes the lock under which rounds are added, so that no round can come in
--- between this look and the end of the transaction, whether or not the program took it.
+-- something untrue of itself or overlaps another window of its feature (RH001). It takes the lock under which rounds are
+-- added, so that no round can come in between this look and the end of the transaction, whether or not the program took
+-- it.
 create function refuse_late_forecast() returns trigger
 language plpgsql as $$
 declare

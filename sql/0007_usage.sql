@@ -38,8 +38,9 @@ comment on table usage_rollups is 'calls by hour, day and month per key and endp
 create index usage_rollups_of_account on usage_rollups (account_id, grain, starts_at);
 
 -- The meter: one call of this function is one batch, and one transaction. It comes as runs: so many calls of one key and
--- endpoint after each other. Calls are admitted in the order given, each only while its key, account and plan are good and its account has calls left today and this month. After the deadline
--- nothing is counted: whoever asked has been refused meanwhile, since he could not be left waiting.
+-- endpoint after each other. Calls are admitted in the order given, each only while its key, account and plan are good and
+-- its account has calls left today and this month. After the deadline nothing is counted: whoever asked has been refused
+-- meanwhile, since he could not be left waiting.
 create function consume_calls(
   run_keys bigint[], run_endpoints text[], run_sizes integer[], deadline timestamptz default null
 )

@@ -35,15 +35,21 @@ export type Answering = (request: IncomingMessage, response: Reply) => Promise<v
 export function addOperation(app: Express, operation: Operation, parts: OperationParts): Answering {
   const { path, deprecated } = operation;
   const answer = answering(operation, parts);
-  if (deprecated !== undefined) {
-    const headers = new Map(Object.entries(deprecationHeaders(deprecated)));
-    app.all(path, (_, response, next) => {
-      response.setHeaders(headers);
-      next();
-    });
+  if (deprecated === undefined) {
+    resource(app, path, answer);
+    return answer;
   }
+  const headers = new Map(Object.entries(deprecationHeaders(deprecated)));
+  // what is refused or asked of the path itself says so too
+  app.all(path, (_, response, next) => {
+    response.setHeaders(headers);
+    next();
+  });
   resource(app, path, answer);
-  return answer;
+  return (request, response) => {
+    response.setHeaders(headers);
+    return answer(request, response);
+  };
 }
 
 const bodyOf = keepBodies();

@@ -14,6 +14,7 @@ import { copyToStaging, createStaging, dropStaging } from "../rounds/import-stor
 import { type Imported, importRounds } from "../rounds/import.ts";
 import { examples } from "./arguments.ts";
 import { type FileFindings, stagedText } from "./import-file.ts";
+import { listenForInterruption } from "./interruption.ts";
 import { print, printJson, say } from "./output.ts";
 import { type Progress, progressBar } from "./progress.ts";
 import { type Session, withDatabase } from "./session.ts";
@@ -53,7 +54,10 @@ export function importCommand(): Command {
 async function importFile({ sql, settings }: Session, given: ImportArguments): Promise<void> {
   const table = await findTableByName(sql, given.table);
   const tableSettings = await findSettings(sql, table.name);
-  const interruption = listenForInterruption();
+  // ends between two statements, so that the staging table goes too
+  const interruption = listenForInterruption(
+    "interrupted; what is stored stays, and importing again adds what is missing",
+  );
   const progress = progressBar();
   const staging = await createStaging(sql);
   try {
@@ -135,20 +139,4 @@ async function report(imported: Imported, { file, table, dryRun, json }: ImportA
   for (const { line, reason } of refused.slice(0, SHOWN_REFUSALS)) await print(`  line ${line}: ${reason}`);
   const more = refused.length - SHOWN_REFUSALS;
   if (more > 0) await print(`  and ${more} more; --json lists them all`);
-}
-
-/** Ctrl-C and SIGTERM end the import between two statements, so that the staging table goes too. */
-function listenForInterruption(): { signal: AbortSignal; end(): void } {
-  const controller = new AbortController();
-  const stop = () =>
-    controller.abort(new Error("interrupted; what is stored stays, and importing again adds what is missing"));
-  process.once("SIGINT", stop);
-  process.once("SIGTERM", stop);
-  return {
-    signal: controller.signal,
-    end: () => {
-      process.off("SIGINT", stop);
-      process.off("SIGTERM", stop);
-    },
-  };
 }
