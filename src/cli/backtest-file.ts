@@ -4,13 +4,15 @@ import type { BacktestFile } from "../forecasts/manual-calibration.ts";
 import { FORECAST_COLUMNS, quoted } from "./export.ts";
 
 /**
- * The CSV of a run's forecasts. It grows beside its name, as `….partial`, and takes the name when it is whole.
+ * The CSV of a run's forecasts. It grows beside its name, as `….run-N.partial`, and takes the name when it is whole: runs
+ * that write to one name do not meet before, and the last to end has it.
  *
+ * @param run whose file it is
  * @param bytes null for a new file; else what was marked, to which it is cut back
  * @throws Error where it cannot be written, or where less than was marked is there
  */
-export async function openBacktestFile(path: string, bytes: number | null): Promise<BacktestFile> {
-  const partial = `${path}.partial`;
+export async function openBacktestFile(path: string, run: string, bytes: number | null): Promise<BacktestFile> {
+  const partial = `${path}.run-${run}.partial`;
   let handle: FileHandle | null = bytes === null ? await open(partial, "w") : await reopen(path, partial, bytes);
   const file = handle;
   let written = bytes ?? 0;

@@ -77,7 +77,7 @@ async function calibrate({ sql, settings }: Session, given: CalibrateArguments):
     });
     progress.end();
     await (given.json ? printJson(result) : print(sentence(result)));
-    if (given.promote) await promote(sql, settings.LOG_LEVEL, result, given.reason);
+    if (given.promote) await promote(sql, settings.LOG_LEVEL, result, given.reason, interruption.signal);
   } catch (error) {
     progress.end();
     if (error instanceof UsageError) throw error;
@@ -87,8 +87,15 @@ async function calibrate({ sql, settings }: Session, given: CalibrateArguments):
   }
 }
 
-async function promote(sql: Sql, level: string, result: ManualResult, reason: string): Promise<void> {
-  const promoted = await promoteCalibration(sql, result.calibration_id, { by: operator(), reason });
+async function promote(
+  sql: Sql,
+  level: string,
+  result: ManualResult,
+  reason: string,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted(); // whoever stops a run while it ends does not want its result to go live
+  const promoted = await promoteCalibration(sql, result.calibration_id, { by: operator(), reason }, { signal });
   say(`calibration ${promoted.calibration_id} is live on ${promoted.table}, up to seq ${promoted.to_seq}`);
   await announce(sql, level);
 }

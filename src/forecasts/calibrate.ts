@@ -41,12 +41,12 @@ export async function runRollingCalibration(
   const taken = await takeRun(sql, run);
   if (taken === null) return null;
   const { live } = taken;
-  const replay = beginning(taken);
-  if (live === null || live.learnedSeq <= replay.seq) {
-    await endRun(sql, run, "nothing was learned since the newest calibration");
-    return null;
-  }
   try {
+    const replay = beginning(taken);
+    if (live === null || live.learnedSeq <= replay.seq) {
+      await endRun(sql, run, "nothing was learned since the newest calibration");
+      return null;
+    }
     return await replayToLive(sql, taken, live, replay, signal, steps);
   } catch (error) {
     if (signal.aborted) await releaseRun(sql, run);
@@ -59,7 +59,12 @@ function beginning(taken: TakenRun): Replay {
   const { checkpoints, live, bands, edge } = taken;
   const table = { tableId: taken.tableId, bands, hasOtherBands: false };
   for (const checkpoint of checkpoints) {
-    if (stateHash(checkpoint.state) === checkpoint.stateHash) return resumeReplay(table, checkpoint);
+    if (stateHash(checkpoint.state) !== checkpoint.stateHash) continue;
+    try {
+      return resumeReplay(table, checkpoint);
+    } catch {
+      // its sums or what it carries are damaged, which `verify` names; an older one leads to the same state
+    }
   }
   const isSound = live !== null && stateHash(live.state) === live.stateHash;
   // the file's edge may have changed since the table began

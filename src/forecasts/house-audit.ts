@@ -67,9 +67,11 @@ export function tallyRound(tally: Tally, round: AuditedRound): void {
   if (!round.late) {
     if (round.afterGap) tally.gaps += 1;
     tally.first ??= number;
-    tally.newest = number;
   }
-  if (number !== null && tally.first !== null && number >= tally.first) tally.within += 1;
+  if (number === null || tally.first === null || number < tally.first) return;
+  tally.within += 1;
+  // a late round can be the newest too: a history that was imported above what was polled
+  if (tally.newest === null || number > tally.newest) tally.newest = number;
 }
 
 /** The row of the hour that the tally stands in; null before the first round. */

@@ -89,7 +89,7 @@ export interface ManualWork {
   /** Told how far the run is, in seqs of its range. */
   progress?: (done: number, of: number) => void;
   /** Opens the file of a run that writes one, cut back to so many bytes; null for a new one. */
-  openFile?: (path: string, bytes: number | null) => Promise<BacktestFile>;
+  openFile?: (path: string, run: string, bytes: number | null) => Promise<BacktestFile>;
 }
 
 /** What a run by hand came to; `from` and `to` are round ids. */
@@ -192,14 +192,19 @@ async function beginning(sql: Sql, run: ManualRun): Promise<{ replay: Replay; ma
 }
 
 /** The lines of a run and their file, together; null where it writes none. */
-async function openRows({ table, outFile, consecutive }: ManualRun, replay: Replay, mark: unknown, work: ManualWork) {
+async function openRows(
+  { id, table, outFile, consecutive }: ManualRun,
+  replay: Replay,
+  mark: unknown,
+  work: ManualWork,
+) {
   if (outFile === null) return null;
   if (work.openFile === undefined) throw new UsageError(`the run writes ${outFile}; give --out again`);
   const { colors, backtest } = replay;
   const before = mark === null ? null : fileMark.parse(mark);
   const of = { table, model: backtest.model.name, consecutive, colors, features: backtest.features };
   const rows = backtestRows(of, before?.rows ?? null);
-  const file = await work.openFile(outFile, before?.bytes ?? null);
+  const file = await work.openFile(outFile, id, before?.bytes ?? null);
   return {
     listener: rows.listener,
     write: () => file.write(rows.take()),

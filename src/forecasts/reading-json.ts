@@ -31,10 +31,11 @@ export function readingFromText(text: string): ReadingMemory | null {
   if (!parsed.success) return null;
   const { thresholds, edge, consecutive, colors, streak, dependence, drift, volatility, edge_test, tally } =
     parsed.data;
-  const model = createModel({ thresholds, edge });
+  const empty = emptyOf(thresholds, edge, consecutive);
+  if (empty === null || !fits(dependence, empty.dependence) || !fits(drift, empty.drift)) return null;
   const { rejected_seq: rejectedSeq, ...bets } = edge_test;
   return {
-    ...emptyReading(model, { consecutive }),
+    ...empty,
     colors: [...colors].map(Number),
     streak,
     dependence,
@@ -43,6 +44,23 @@ export function readingFromText(text: string): ReadingMemory | null {
     edgeTest: { ...bets, rejectedSeq },
     tally,
   };
+}
+
+function emptyOf(thresholds: readonly number[], edge: number | null, consecutive: boolean): ReadingMemory | null {
+  try {
+    return emptyReading(createModel({ thresholds, edge }), { consecutive });
+  } catch (error) {
+    if (error instanceof RangeError) return null; // bands or an edge that no table can have
+    throw error;
+  }
+}
+
+/** Whether every list is as long as that of a new memory with these bands. */
+function fits(part: Readonly<Record<string, unknown>>, empty: Readonly<Record<string, unknown>>): boolean {
+  return Object.entries(part).every(([name, value]) => {
+    const like = empty[name];
+    return !Array.isArray(value) || (Array.isArray(like) && value.length === like.length);
+  });
 }
 
 function textOf(value: bigint | null): string | null {
@@ -55,7 +73,14 @@ const big = z
   .regex(/^\d{1,19}$/)
   .transform(BigInt);
 const numbers = z.array(z.number());
-const product = z.object({ value: z.number(), scale: z.int() });
+/** In the one form that a product has: in any other it would never end to be brought into it. */
+const product = z.object({
+  value: z
+    .number()
+    .min(1)
+    .lt(2 ** 256),
+  scale: z.int(),
+});
 
 const memoryJson = z
   .string()

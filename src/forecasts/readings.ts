@@ -90,7 +90,9 @@ function memoryOf(
   stored: StoredReading | undefined,
 ): { memory: ReadingMemory; afterSeq: bigint; isNew: boolean } {
   const known = stored !== undefined && readingHash(stored.text) === stored.hash ? readingFromText(stored.text) : null;
-  if (stored !== undefined && known !== null) return { memory: known, afterSeq: stored.learnedSeq, isNew: false };
+  // the seq beside it is not part of its hash: rounds that it knows must not be counted again
+  if (stored !== undefined && known !== null && known.tally.seq <= stored.learnedSeq)
+    return { memory: known, afterSeq: stored.learnedSeq, isNew: false };
   // the constants are those of the first model, whatever one is promoted later: readings stay comparable
   const memory = emptyReading(createModel({ thresholds, edge }), { consecutive });
   return { memory, afterSeq: 0n, isNew: true };

@@ -274,6 +274,18 @@ describe("a replay", () => {
     expect(result).toMatchObject({ isMet: true, rounds: 300 });
     expect((await calibrationsOf(world))[0]?.sums).toEqual(fromScratch(300).sums);
   });
+
+  test.each(["sums", "carry"])("begins before a checkpoint whose %s are damaged", async (column) => {
+    const world = await createWorld();
+    await playTo(world, 0, 200);
+    await runRollingCalibration(world.sql, await askNow(world), never);
+    await world.sql`update calibrations set ${world.sql(column)} = '{}' where table_id = ${world.tableId}`;
+    await playTo(world, 200, 300);
+    expect(await runRollingCalibration(world.sql, await askNow(world), never)).toMatchObject({
+      isMet: true,
+      rounds: 300,
+    });
+  });
 });
 
 describe("a live state that is not what its rounds give", () => {

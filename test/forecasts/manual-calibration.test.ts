@@ -230,8 +230,23 @@ describe("a run that is stopped", () => {
     await expect(run(id, { signal: stop.signal, progress: () => stop.abort(new Error("stop")) })).rejects.toThrow(
       "stop",
     );
-    await rm(`${file}.partial`);
-    await expect(run(id)).rejects.toThrow("a.csv.partial with at least");
+    await rm(`${file}.run-${id}.partial`);
+    await expect(run(id)).rejects.toThrow(`a.csv.run-${id}.partial with at least`);
+  });
+
+  test("keeps its lines where another run writes to the same name meanwhile", async () => {
+    const file = join(await folder(), "a.csv");
+    const alone = join(await folder(), "b.csv");
+    await run(await ask({ outFile: alone }));
+    const id = await ask({ outFile: file });
+    const stop = new AbortController();
+    await expect(run(id, { signal: stop.signal, progress: () => stop.abort(new Error("stop")) })).rejects.toThrow(
+      "stop",
+    );
+    const other = await ask({ outFile: file, thresholds: [150, 300] });
+    await run(other);
+    await run(id);
+    expect(await readFile(file, "utf8")).toBe(await readFile(alone, "utf8"));
   });
 });
 

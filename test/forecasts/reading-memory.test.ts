@@ -77,8 +77,14 @@ describe("the memory of a reading", () => {
     ["no JSON", (text: string) => text.slice(1)],
     ["another version", (text: string) => text.replace('"version":1', '"version":2')],
     ["a missing part", (text: string) => text.replace('"streak"', '"strike"')],
+    ["bands that no table has", (text: string) => text.replace('"thresholds":[200,1000]', '"thresholds":[1000,200]')],
+    ["bands that do not fit the rest", (text: string) => text.replace('"thresholds":[200,1000]', '"thresholds":[200]')],
+    // multiplying it would never end
+    ["evidence of nothing", (text: string) => text.replace(/"wealth":\{"value":[^,]+/, '"wealth":{"value":0')],
   ])("is not read from %s", (_, damage) => {
-    expect(readingFromText(damage(readingToText(memoryOf(rounds(60)).memory)))).toBeNull();
+    const text = readingToText(memoryOf(rounds(60)).memory);
+    expect(damage(text)).not.toBe(text);
+    expect(readingFromText(damage(text))).toBeNull();
   });
 
   it("learns nothing from late rounds but what they prove and fill", () => {
@@ -102,6 +108,8 @@ describe("the audit of a table", () => {
     expect(memoryOf([...gapped, late]).audits.at(-1)).toMatchObject({ rounds: 4, missing: 2, gaps: 1, proven: 1 });
     const older = { ...late, seq: 5n, roundId: "0" };
     expect(memoryOf([...gapped, late, older]).audits.at(-1)).toMatchObject({ rounds: 5, missing: 2 });
+    const above = { ...late, seq: 5n, roundId: "9" };
+    expect(memoryOf([...gapped, late, above]).audits.at(-1)).toMatchObject({ rounds: 5, missing: 4 });
   });
 
   it("has one row for each hour in which rounds came, as it stood after the last of them, and never goes back", () => {
