@@ -94,8 +94,10 @@ language sql stable parallel safe as $$
         case
           when r.after_gap then 'void_gap'
           when window_span.first_round_id is not null
+            -- a damaged id is no reason to fail: no round has it, and the forecast's hash shows it
             and r.round_number is distinct from
-              window_span.first_round_id::bigint + row_number() over (order by r.seq) - 1 then 'void_gap'
+              case when window_span.first_round_id ~ '^[0-9]{1,18}$' then window_span.first_round_id::bigint end
+                + row_number() over (order by r.seq) - 1 then 'void_gap'
           when r.requested_at is null or r.requested_at <= window_span.issued then 'void_late'
           when window_span.knows_conflicts
             and exists (select from conflicts c where c.table_id = r.table_id and c.round_id = r.round_id)

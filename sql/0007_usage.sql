@@ -122,8 +122,9 @@ begin
       case when verdict = 'ok' then greatest(0, least(size, room - before))::integer else 0 end as good,
       case
         when verdict <> 'ok' then verdict
+        -- the month first: whoever has used up both need not come back at midnight
+        when month_limit - month_used <= greatest(room, 0) then 'month_quota_exceeded'
         when day_limit - day_used <= room then 'day_quota_exceeded'
-        when month_limit - month_used <= room then 'month_quota_exceeded'
         when day_ceiling - day_used <= room then 'service_ceiling_reached'
       end as reason
     from placed

@@ -49,7 +49,7 @@ function isNetwork(text: string): boolean {
   const [address = "", bits, ...more] = text.split("/");
   const width = isIP(address) === 6 ? 128 : 32;
   if (isIP(address) === 0 || more.length > 0) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= width);
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= width);
 }
 
 /** Settings of a process, from its environment. Every variable is described in README. */

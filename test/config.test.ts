@@ -59,7 +59,16 @@ describe("the environment", () => {
       "192.0.2.1",
       "2001:db8::/32",
     ]);
-    for (const wrong of ["true", "1", "proxy.example", "10.0.0.0/33", "10.0.0.1/8/8", "10.0.0.1,", "10.0.0.0/"]) {
+    for (const wrong of [
+      "true",
+      "1",
+      "proxy.example",
+      "10.0.0.0/33",
+      "0.0.0.0/0",
+      "10.0.0.1/8/8",
+      "10.0.0.1,",
+      "10.0.0.0/",
+    ]) {
       expect(() => loadSettings({ TRUSTED_PROXIES: wrong })).toThrow(UsageError);
     }
   });

@@ -50,7 +50,7 @@ export function keepBodies(): (answer: Answer, encoding: Encoding) => Promise<Bo
   }
 
   return (answer, encoding) => {
-    const name = `${encoding} ${answer.etag}`; // a strong ETag stands for these bytes and no others
+    const name = `${encoding} ${answer.etag}`; // the ETag stands for the content, however it is written
     const found = kept.get(name);
     if (found !== undefined) {
       kept.delete(name);

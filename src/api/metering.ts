@@ -12,7 +12,7 @@ import { within } from "./within.ts";
 const COUNTED_WITHIN_MS = 500;
 /** How long an answer is waited for: longer, so that what was counted in the last moment is still answered. */
 const PATIENCE_MS = 900;
-/** Every call is answered within a second, also one whose key took its time. */
+/** A call that meets no batch on its way is answered within a second, also one whose key took its time. */
 const ANSWERED_WITHIN_MS = 950;
 /** What a call may have waited for its key before that matters. */
 const AT_ONCE_MS = ANSWERED_WITHIN_MS - PATIENCE_MS;
@@ -40,8 +40,9 @@ export interface Metering {
 /**
  * The last step before an answer: nothing is taken back afterwards, so what was admitted is what was answered. A call
  * that cannot be counted is not answered, since it would be free; and one that was refused for that is not counted
- * afterwards, since the database keeps to the deadline that goes with each batch. Only an answer of the database that
- * is lost on its way leaves a call counted and not answered.
+ * afterwards, since the database keeps to the deadline that goes with each batch. What leaves a call counted and not
+ * answered is an answer of the database that is lost on its way, and, where the batch before it was slow too, one that
+ * comes after the call was given up: the deadline is that of the batch, not of the call that waited longest for it.
  *
  * An account whose quota is gone is refused without asking the database, for as long as what is known of its caller is
  * believed (a change of plan, key or account makes it be asked for anew, five seconds do in any case) and until its day
@@ -103,7 +104,8 @@ export function meterCalls(
         throw new Error(`expected an outcome of the meter that is in the table of errors, got ${outcome}`);
       }
       if (FAILURES[outcome].status !== 429) return { refusal: new ApiError(outcome), quota: null };
-      exhausted.set(plan, { outcome, quota, untilMs: judgedAtMs + waitMs(outcome, judgedAtMs) });
+      // of a month, too, only to midnight: what is left of the day is another number then
+      exhausted.set(plan, { outcome, quota, untilMs: judgedAtMs + untilNextDay(judgedAtMs) });
       return refused(outcome, quota);
     },
   };

@@ -4,15 +4,23 @@ import { judgeNextColor, outcomeOf, type Judgement } from "./judge.ts";
 import type { Band } from "./table-model.ts";
 import type { StoredForecast, StoredScore } from "./verify-store.ts";
 
-/** What was expected and found where the scores of a forecast are not what its rounds give; null where they are. */
+/**
+ * What was expected and found where the scores of a forecast are not what its rounds give; null where they are.
+ *
+ * @param summedSeq how far score-accuracy says it has come: what ended up to there has its score
+ */
 export function checkScores(
   forecast: StoredForecast,
   scores: readonly StoredScore[],
   bands: readonly Band[],
+  summedSeq: bigint | null,
 ): Wrong | null {
   const newest = scores.at(-1);
   if (newest === undefined) {
-    return forecast.open ? null : { expected: "a score, since the forecast is not open", found: "none" };
+    if (!forecast.open) return { expected: "a score, since the forecast is not open", found: "none" };
+    const end = forecast.span === null ? forecast.target?.seq : forecast.span.settledSeq;
+    if (end == null || summedSeq === null || BigInt(end) > summedSeq) return null;
+    return { expected: `a score, since the forecast ended with seq ${end}`, found: "none" };
   }
   if (forecast.open) return { expected: "no score, since the forecast is open", found: newest.status };
   for (const [index, score] of scores.entries()) {

@@ -55,18 +55,19 @@ export async function scoreHouse(sql: Sql, house: string, signal: AbortSignal): 
 
 async function scoreTables(tx: Transaction, tableIds: readonly number[]): Promise<Scored & { unfinished: boolean }> {
   await lockAccuracy(tx, tableIds);
-  // before the forecasts are read: what comes in after this look is left for the next run as a whole
+  // before the forecasts are read: of what comes in after this look something may be scored now, but the mark leaves it out
   const spans = await listNewSpans(tx, tableIds);
   const judged = await judgeDue(tx, tableIds);
   await saveScores(tx, judged);
-  const conflicting = await voidConflicts(tx, tableIds);
+  const unfinished = judged.length === FORECASTS_PER_TRANSACTION;
+  // conflicts end windows too: with forecasts left over they stay to be applied, so that these tables are come back to
+  const conflicting = unfinished ? [] : await voidConflicts(tx, tableIds);
   const touched: TouchedHour[] = [
     ...judged.map(({ due: { tableId, model, feature, issueHour } }) => ({ tableId, model, feature, hour: issueHour })),
     ...conflicting,
     ...(await listUncountedHours(tx, tableIds)),
     ...(await listHoursToClose(tx, tableIds)),
   ];
-  const unfinished = judged.length === FORECASTS_PER_TRANSACTION;
   // with forecasts left over the marks stay, so that these tables are come back to
   if (!unfinished) {
     const received = await listReceivedHours(tx, spans);

@@ -166,7 +166,7 @@ async function verifyForecasts(
       if (wrong !== null) return { kind: "forecast", id: forecast.forecastId, ...wrong };
       checked.forecasts += 1;
       const own = scores.get(forecast.seq) ?? [];
-      const wrongScore = checkScores(forecast, own, table.bands);
+      const wrongScore = checkScores(forecast, own, table.bands, table.summedSeq);
       if (wrongScore !== null) return { kind: "score", id: forecast.forecastId, ...wrongScore };
       checked.scores += own.length;
       if (own.length > 0) noteHour(summed, hourOf(table, forecast));

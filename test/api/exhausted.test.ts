@@ -69,13 +69,15 @@ describe("an account whose quota is gone", () => {
     expect(state.asked).toBe(2);
   });
 
-  it("of the month goes on being refused over midnight", async () => {
+  it("of the month goes on being refused over midnight, once it was asked what is left of the new day", async () => {
     const { state, count } = world("2026-11-21T23:59:59Z", "month_quota_exceeded");
     const plan = planOf();
     await count(plan);
     state.nowMs += 60_000;
     expect(await count(plan)).toMatchObject({ code: "month_quota_exceeded", retryAfter: String(9 * 86_400 - 59) });
-    expect(state.asked).toBe(1);
+    expect(state.asked).toBe(2);
+    await count(plan);
+    expect(state.asked).toBe(2);
   });
 
   it("is asked about again once its caller was: the plan may be another, or the key revoked", async () => {

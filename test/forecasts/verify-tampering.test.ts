@@ -59,6 +59,7 @@ describe("one changed value is found, and the row is named", () => {
       ["history_hash", another("history_hash"), forecast(place)],
       ["target_round_id", "target_round_id || '0'", forecast(place)],
       ["target_round_id", "null", forecast(place)],
+      ["target_round_id", "'19x0'", forecast(place)],
       ["horizon", "horizon + 1", forecast(place)],
       ["p_ppm", isWindow ? "array[p_ppm[1] + 1]" : "array[p_ppm[1] + 1, p_ppm[2] - 1, p_ppm[3]]", forecast(place)],
       ["p_ppm", "p_ppm || 1", forecast(place)],
@@ -231,6 +232,22 @@ describe("one changed value is found, and the row is named", () => {
 });
 
 describe("a row that was taken out is missed", () => {
+  test("also a score, where its forecast was made to look open again", async () => {
+    const failure = await failureWhile(`
+      with gone as (
+        delete from scores where forecast_seq = WINDOW and table_id = ID
+        returning table_id, forecast_seq, model, feature, issue_hour
+      )
+      insert into open_forecasts (table_id, seq, model, feature, cutoff_seq, horizon, issue_hour)
+      select g.table_id, g.forecast_seq, g.model, 'x', f.cutoff_seq, f.horizon, g.issue_hour
+      from gone g
+      join forecasts f on f.table_id = g.table_id and f.seq = g.forecast_seq`);
+    expect(failure).toMatchObject({
+      ...inShared({ kind: "score", id: "fID-WINDOW" }),
+      expected: expect.stringMatching(/^a score, since the forecast ended with seq \d+$/) as string,
+    });
+  });
+
   test.each<[string, string, object]>([
     ["rounds", "round_id = '2010'", { kind: "round", id: "TABLE seq 31" }],
     ["rounds", "seq = (select last_seq from tables where id = ID)", { kind: "round" }],
