@@ -243,8 +243,8 @@ describe("a run that is stopped", () => {
     await expect(run(id, { signal: stop.signal, progress: () => stop.abort(new Error("stop")) })).rejects.toThrow(
       "stop",
     );
-    const other = await ask({ outFile: file, thresholds: [150, 300] });
-    await run(other);
+    const rival = await ask({ outFile: file, thresholds: [150, 300] });
+    await run(rival);
     await run(id);
     expect(await readFile(file, "utf8")).toBe(await readFile(alone, "utf8"));
   });
