@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { z } from "zod";
+import { forgetEndedSignIns } from "../src/accounts/session-store.ts";
 import { closeAlert, openAlert } from "../src/alerts/store.ts";
 import { reasonOf } from "../src/errors.ts";
 import { anchorHours } from "../src/forecasts/anchors.ts";
@@ -85,6 +86,7 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
     counts.trimmed += dropped;
   }
   counts.pruned += await pruneSettled(sql, signal);
+  counts.pruned += await forgetEndedSignIns(sql);
   return counts;
 }
 

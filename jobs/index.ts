@@ -1,10 +1,12 @@
 import type { Job } from "../src/queue/job.ts";
 import backfillGap from "./backfill-gap.ts";
 import calibrateTable from "./calibrate-table.ts";
+import compareCalibrations from "./compare-calibrations.ts";
 import housekeep from "./housekeep.ts";
 import issueForecasts from "./issue-forecasts.ts";
 import normalizeRounds from "./normalize-rounds.ts";
 import pollHouse from "./poll-house.ts";
+import replayRange from "./replay-range.ts";
 import rollUpUsage from "./roll-up-usage.ts";
 import scoreAccuracy from "./score-accuracy.ts";
 
@@ -16,6 +18,8 @@ export const jobs: readonly Job<unknown>[] = [
   issueForecasts,
   scoreAccuracy,
   calibrateTable,
+  replayRange,
+  compareCalibrations,
   rollUpUsage,
   housekeep,
 ];

@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { openAlert } from "../src/alerts/store.ts";
+import { openAlert, syncAlerts } from "../src/alerts/store.ts";
 import { issueForHouse } from "../src/forecasts/issue.ts";
 import { listHousesToIssue } from "../src/forecasts/issue-store.ts";
+import { listPayloadsOfRounds } from "../src/forecasts/trace-store.ts";
 import { job } from "../src/queue/job.ts";
 
 /**
@@ -23,13 +24,24 @@ export default job({
   timeoutMs: 30_000,
   retry: { attempts: 5, firstMs: 500, maxMs: 30_000 },
 
-  async run({ house }, { sql, log, signal, published }) {
-    const { damaged, unfinished, ...counts } = await issueForHouse(sql, house, { signal, committed: published });
+  async run({ house }, { sql, log, signal, follow, published }) {
+    const after: { tableId: number; seq: bigint }[] = [];
+    const { damaged, unread, unfinished, ...counts } = await issueForHouse(sql, house, {
+      signal,
+      committed: published,
+      issued: (rounds) => after.push(...rounds),
+    });
+    follow(await listPayloadsOfRounds(sql, after));
     // closed by calibrate-table, once a replay has met the live state again
     for (const { table, reason } of damaged) {
       const text = `${table} learns and forecasts nothing: ${reason}`;
       await openAlert(sql, log, { kind: "calibration", subject: table, text });
     }
-    return { ...counts, unfinished: unfinished ? 1 : 0, damaged: damaged.length };
+    const alerts = unread.map(({ table, reason }) => ({
+      subject: table,
+      text: `what the reading of ${table} rests on is damaged (${reason}); it is made anew from the rounds`,
+    }));
+    await syncAlerts(sql, log, "reading", alerts, { within: `${house}/` });
+    return { ...counts, unfinished: unfinished ? 1 : 0, damaged: damaged.length + unread.length };
   },
 });

@@ -28,7 +28,7 @@ export default job({
   timeoutMs: 60_000, // the first walk to the end of a chain of ten million rounds takes five seconds
   retry: { attempts: 5, firstMs: 500, maxMs: 30_000 },
 
-  async run({ house: id }, { sql, variables, log, signal, enqueue, published }) {
+  async run({ house: id }, { sql, variables, log, signal, follow, enqueue, published }) {
     const counts = { payloads: 0, refused: 0, rounds: 0, late: 0, quarantined: 0, conflicts: 0, gaps: 0 };
     const house = await loadHouse(sql, variables, id);
     if (house === null) return counts;
@@ -36,6 +36,7 @@ export default job({
       signal.throwIfAborted();
       const batch = await normalizeBatch(sql, house, prover, signal);
       if (batch === null) break;
+      follow(batch.payloadIds);
       if (batch.published > 0) published();
       if (batch.proofFailed) await syncProofAlerts(sql, log);
       for (const gap of batch.gaps) await enqueue(backfillGap, { gap: String(gap) });

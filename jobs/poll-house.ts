@@ -1,6 +1,9 @@
 import { z } from "zod";
+import { adapterOf } from "../src/houses/adapters/index.ts";
 import { askTables } from "../src/houses/ask.ts";
-import { releaseLease, saveAnswers, takeLease } from "../src/houses/poll-store.ts";
+import { takeRequest } from "../src/houses/budget-store.ts";
+import { releaseLease, takeLease } from "../src/houses/lease-store.ts";
+import { saveAnswers } from "../src/houses/poll-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
 import { job } from "../src/queue/job.ts";
 import normalizeRounds from "./normalize-rounds.ts";
@@ -22,14 +25,17 @@ export default job({
   timeoutMs: 70_000, // above the longest timeout_ms a house may have; the poll ends itself within that
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next turn is the retry
 
-  async run({ house: id, shard }, { sql, http, settings, variables, log, signal, enqueue }) {
+  async run({ house: id, shard }, { sql, http, settings, variables, log, signal, follow, enqueue }) {
     const house = await loadHouse(sql, variables, id);
     if (house === null) return { skipped: 1 };
-    const lease = await takeLease(sql, { house: id, shard, timeoutMs: house.settings.timeout_ms });
+    const byPage = house.settings.tables.some((table) => adapterOf(table).rounds === "page");
+    const lease = await takeLease(sql, { house: id, shard, timeoutMs: house.settings.timeout_ms, byPage });
     if (lease === null) return { skipped: 1 };
     const takenAt = performance.now();
     const elapsedMs = () => performance.now() - takenAt;
-    const options = { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES, elapsedMs };
+    const perMinute = house.settings.requests_per_minute;
+    const budget = perMinute === undefined ? {} : { mayAsk: async () => (await takeRequest(sql, id, perMinute)) === 0 };
+    const options = { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES, elapsedMs, ...budget };
     const asked = await askTables(http, house, lease, options, signal);
     if (signal.aborted) {
       await releaseLease(sql, lease);
@@ -40,6 +46,7 @@ export default job({
       log.warn({ house: id, shard }, "the lease went to another worker before this poll was saved; nothing was kept");
       return { lost: 1 };
     }
+    follow(saved.payloadIds);
     if (saved.circuit !== lease.circuit.state) {
       log.warn({ house: id, shard, circuit: saved.circuit, waitMs: saved.waitMs }, `the circuit of ${id} changed`);
     }

@@ -1,9 +1,11 @@
 import { z } from "zod";
+import { syncAlerts } from "../src/alerts/store.ts";
 import { listHousesToCalibrate, requestRollingRuns } from "../src/forecasts/calibration-store.ts";
 import { publishHouse } from "../src/forecasts/publish.ts";
-import { scoreHouse } from "../src/forecasts/score.ts";
+import { scoreHouse, type Ended } from "../src/forecasts/score.ts";
 import { listHousesToScore } from "../src/forecasts/score-store.ts";
-import { job } from "../src/queue/job.ts";
+import { listPayloadsOfScores } from "../src/forecasts/trace-store.ts";
+import { job, type Counts } from "../src/queue/job.ts";
 import calibrateTable from "./calibrate-table.ts";
 
 /**
@@ -23,12 +25,46 @@ export default job({
   timeoutMs: 60_000,
   retry: { attempts: 5, firstMs: 1000, maxMs: 60_000 },
 
-  async run({ house }, { sql, signal, enqueue, published }) {
-    const counts = await scoreHouse(sql, house, signal);
-    const rows = await publishHouse(sql, house, signal);
+  async run({ house }, { sql, log, signal, follow, enqueue, published }) {
+    const ended: Ended[] = [];
+    let disputed = 0;
+    const { damaged, ...counts } = await scoreHouse(sql, house, signal, (some, ofThem) => {
+      ended.push(...some);
+      disputed += ofThem;
+    });
+    follow(await listPayloadsOfScores(sql, ended));
+    const { rows, damaged: unpublished } = await publishHouse(sql, house, signal);
+    // one alert a table: what cannot be scored is not published anew either
+    const said = new Map([
+      ...unpublished.map(
+        ({ table, reason }) =>
+          [table, `its accuracy is not published, since sums of it are damaged (${reason})`] as const,
+      ),
+      ...damaged.map(
+        ({ table, reason }) => [table, `it is not scored, since a row of it is damaged (${reason})`] as const,
+      ),
+    ]);
+    const alerts = [...said].map(([table, what]) => ({
+      subject: table,
+      text: `${table}: ${what}; run \`roundhouse verify --table ${table}\``,
+    }));
+    await syncAlerts(sql, log, "scoring", alerts, { within: `${house}/` });
     if (rows > 0) published();
     const runs = await requestRollingRuns(sql, house);
     for (const run of runs) await enqueue(calibrateTable, run);
-    return { ...counts, published: rows, calibrations: runs.length };
+    return {
+      ...counts,
+      ...countVoids(ended, disputed),
+      published: rows,
+      calibrations: runs.length,
+      ...(said.size > 0 ? { damaged: said.size } : {}),
+    };
   },
 });
+
+/** How many became void, by reason; nothing where none did. `disputed` had their score before. */
+function countVoids(ended: readonly Ended[], disputed: number): Counts {
+  const counts: Counts = disputed === 0 ? {} : { void_quarantine: disputed };
+  for (const { status } of ended) if (status !== "scored") counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}

@@ -41,6 +41,12 @@ const environment = z.object({
   PUBLIC_URL: serverUrl("http:", "https:").optional(),
   PAYLOAD_RETENTION_HOURS: count(48, 1, 24 * 366),
   TRUSTED_PROXIES: proxies,
+  AUTH_SECRET: z
+    .string()
+    .min(32, "expected at least 32 characters, such as `openssl rand -base64 33` gives")
+    .optional(),
+  OPS_REQUIRE_TWO_FACTOR: flag,
+  METRICS_TOKEN: z.string().min(16).optional(),
   ALLOW_PRIVATE_HOUSES: flag,
   DEMO_HOUSE_URL: serverUrl("http:").optional(),
 });
@@ -107,9 +113,10 @@ export function loadHouses(file: string, variables: Variables, options: { allowP
   }
   const houses = outer.data.houses.flatMap((entry, index): HouseEntry[] => {
     const at = ["houses", index];
-    const expanded = expandVariables(entry, variables, (path, message) =>
-      problems.push({ path: pathText([...at, ...path]), message }),
-    );
+    const expanded = expandVariables(entry, variables, (path, message) => {
+      // a house that is never asked needs no secrets yet
+      if (entry["enabled"] !== false) problems.push({ path: pathText([...at, ...path]), message });
+    });
     const result = houseSettings.safeParse(expanded);
     if (!result.success) {
       problems.push(...result.error.issues.map((issue) => toProblem({ ...issue, path: [...at, ...issue.path] })));

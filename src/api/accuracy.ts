@@ -25,7 +25,8 @@ export const accuracy = operation({
     period: z.enum(PERIODS, oneOf(PERIODS)).default("30d"),
     scope: z.enum(SCOPES, oneOf(SCOPES)).default("table"),
   }),
-  answer({ feature, period, scope, ...chosen }, { memory, plan }) {
+  answer(chosen, { memory, plan }) {
+    const { feature, period, scope } = chosen;
     const tables = selectTables(memory.tables, plan, chosen);
     const isWanted = (row: PeriodSums) => row.period === period && (feature === undefined || row.feature === feature);
     const fragments =

@@ -1,11 +1,8 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
+import type { Encoding } from "./encoding.ts";
 import type { Answer } from "./operation.ts";
 
-/** How a body may be written; null is as it is. */
-export type Encoding = "br" | "gzip" | null;
-
-const PREFERRED = ["br", "gzip"] as const;
 /** Smaller answers do not get smaller. */
 const COMPRESSED_FROM_BYTES = 1_024;
 /** What is kept in all, and the largest that is kept. */
@@ -26,10 +23,12 @@ export interface Body {
 
 /**
  * Makes bodies, and keeps the newest, since what one caller asks for is often what another has just been given: of a
- * table that has not changed, the bytes are there, also the compressed ones.
+ * table that has not changed, the bytes are there, also the compressed ones. Who asks for bytes that are just being
+ * compressed waits for the same.
  */
 export function keepBodies(): (answer: Answer, encoding: Encoding) => Promise<Body> | Body {
   const kept = new Map<string, Body>(); // least recently used first
+  const underWay = new Map<string, Promise<Body>>();
   let keptBytes = 0;
 
   function keep(name: string, body: Body): void {
@@ -44,9 +43,13 @@ export function keepBodies(): (answer: Answer, encoding: Encoding) => Promise<Bo
   }
 
   async function encode(name: string, plain: Buffer, encoding: "br" | "gzip"): Promise<Body> {
-    const body = { bytes: await compress[encoding](plain), encoding };
-    keep(name, body);
-    return body;
+    try {
+      const body = { bytes: await compress[encoding](plain), encoding };
+      keep(name, body);
+      return body;
+    } finally {
+      underWay.delete(name);
+    }
   }
 
   return (answer, encoding) => {
@@ -57,41 +60,16 @@ export function keepBodies(): (answer: Answer, encoding: Encoding) => Promise<Bo
       kept.set(name, found);
       return found;
     }
+    const begun = underWay.get(name);
+    if (begun !== undefined) return begun;
     const plain = Buffer.from(answer.json());
-    if (encoding !== null && plain.length >= COMPRESSED_FROM_BYTES) return encode(name, plain, encoding);
+    if (encoding !== null && plain.length >= COMPRESSED_FROM_BYTES) {
+      const encoded = encode(name, plain, encoding);
+      underWay.set(name, encoded);
+      return encoded;
+    }
     const body = { bytes: plain, encoding: null };
     keep(name, body);
     return body;
   };
-}
-
-/**
- * The best encoding that an Accept-Encoding header allows (RFC 9110, 12.5.3); Brotli before gzip where the caller likes
- * both as much.
- *
- * @example
- * encodingFor("gzip, deflate, br"); // => "br"
- * encodingFor("br;q=0.1, gzip"); // => "gzip"
- * encodingFor("br;q=1, *;q=0"); // => "br"
- * encodingFor("*"); // => "br"
- * encodingFor("identity, gzip;q=0.5"); // => null
- * encodingFor("identity"); // => null
- * encodingFor(undefined); // => null
- */
-export function encodingFor(accepted: string | undefined): Encoding {
-  if (accepted === undefined) return null;
-  const likes = new Map(
-    accepted.split(",").map((item): [string, number] => {
-      const [name = "", ...options] = item.split(";").map((part) => part.trim().toLowerCase());
-      const quality = options.find((option) => option.startsWith("q="));
-      return [name, quality === undefined ? 1 : Number(quality.slice(2))];
-    }),
-  );
-  let best: { encoding: Encoding; like: number } = { encoding: null, like: likes.get("identity") ?? 0 };
-  for (const encoding of PREFERRED) {
-    const like = likes.get(encoding) ?? likes.get("*") ?? 0;
-    // as they are only where that is what the caller likes best
-    if (like > best.like || (like > 0 && like === best.like && best.encoding === null)) best = { encoding, like };
-  }
-  return best.encoding;
 }

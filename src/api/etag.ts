@@ -1,8 +1,35 @@
 import { hash } from "node:crypto";
+import { ENCODINGS, type Encoding } from "./encoding.ts";
 
 /** A strong ETag for whatever these texts stand for together; the same texts give the same one in every process. */
 export function etagOf(texts: readonly string[]): string {
   return `"${hash("sha1", texts.join("\n"), "base64url")}"`;
+}
+
+/**
+ * The ETag of the same contents written in another way: a strong one may not stand for two different rows of bytes.
+ *
+ * @example
+ * encodedEtag('"a"', "br"); // => '"a-br"'
+ * encodedEtag('"a"', null); // => '"a"'
+ */
+export function encodedEtag(etag: string, encoding: Encoding): string {
+  return encoding === null ? etag : `${etag.slice(0, -1)}-${encoding}"`;
+}
+
+/**
+ * Which ETag of these contents an If-None-Match header names, in whatever encoding its caller has them; null where it
+ * names none. A star means any, and gets the plain one.
+ *
+ * @example
+ * namedEtag('"a-gzip"', '"a"'); // => '"a-gzip"'
+ * namedEtag('"b", W/"a"', '"a"'); // => '"a"'
+ * namedEtag("*", '"a"'); // => '"a"'
+ * namedEtag('"a-zip"', '"a"'); // => null
+ */
+export function namedEtag(ifNoneMatch: string | undefined, etag: string): string | null {
+  if (ifNoneMatch === undefined) return null;
+  return ENCODINGS.map((encoding) => encodedEtag(etag, encoding)).find((one) => isNamed(ifNoneMatch, one)) ?? null;
 }
 
 /**

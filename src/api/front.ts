@@ -1,10 +1,9 @@
-import { IncomingMessage, ServerResponse, type RequestListener } from "node:http";
-import { Socket } from "node:net";
+import type { IncomingMessage, RequestListener } from "node:http";
 import type { Express } from "express";
-import helmet from "helmet";
 import type { Log } from "../log.ts";
+import { isOpsPath } from "../ops/paths.ts";
 import type { Answering } from "./operations.ts";
-import { answerErrors, asked, beginRequest, refuseUnfit, type Reply } from "./request.ts";
+import { answerErrors, asked, beginAnswer, refuseUnfit, watchRequest, type Note, type Reply } from "./request.ts";
 
 /** What the front hands requests to. */
 interface FrontParts {
@@ -12,8 +11,12 @@ interface FrontParts {
   app: Express;
   /** What answers a GET or HEAD of each path of an operation. */
   operations: ReadonlyMap<string, Answering>;
+  /** Answers what is below `/ops`. */
+  ops?: RequestListener | undefined;
   site: () => string;
   log: Log;
+  /** Is told of each request that is over, and of each error by its code. */
+  measure?: { note: Note; refused: (code: string) => void };
 }
 
 /**
@@ -22,21 +25,23 @@ interface FrontParts {
  * Whoever reads an operation is answered here, past the app, by the same function that the app has for the path: its
  * router and middleware took 13 % of the processor time of a counted call before anything of ours began.
  */
-export function openFront({ app, operations, site, log }: FrontParts): RequestListener {
-  const begin = beginRequest(log);
-  const refuse = answerErrors(site, log);
-  const protection = protectingHeaders();
+export function openFront({ app, operations, ops, site, log, measure }: FrontParts): RequestListener {
+  const watch = watchRequest(log, measure?.note);
+  const refuse = answerErrors(site, log, measure?.refused);
   return (request, response) => {
     const reply = Object.assign(response, { locals: { requestId: "" } });
-    begin(request, reply, () => {
-      response.setHeaders(protection);
-      const answer =
-        request.method === "GET" || request.method === "HEAD" ? operations.get(asked(request).path) : undefined;
-      if (answer === undefined) app(request, response);
-      else {
-        const cut = () => reply.destroy();
-        void answerRead(answer, request, reply).catch((thrown: unknown) => refuse(thrown, request, reply, cut));
-      }
+    watch(request, reply);
+    const answer =
+      request.method === "GET" || request.method === "HEAD" ? operations.get(asked(request).path) : undefined;
+    if (answer === undefined) {
+      beginAnswer(reply);
+      if (ops !== undefined && isOpsPath(asked(request).path)) ops(request, response);
+      else app(request, response);
+      return;
+    }
+    void answerRead(answer, request, reply).catch((thrown: unknown) => {
+      if (!reply.headersSent) beginAnswer(reply);
+      refuse(thrown, request, reply, () => reply.destroy());
     });
   };
 }
@@ -45,24 +50,3 @@ async function answerRead(answer: Answering, request: IncomingMessage, reply: Re
   refuseUnfit(request, reply, () => undefined);
   await answer(request, reply);
 }
-
-/** What helmet sets, asked once, since it is the same for every answer. */
-function protectingHeaders(): Map<string, string> {
-  const shown = new ServerResponse(new IncomingMessage(new Socket()));
-  helmet({ contentSecurityPolicy: { useDefaults: false, directives: CONTENT_POLICY } })(
-    shown.req,
-    shown,
-    () => undefined,
-  );
-  return new Map(shown.getHeaderNames().map((name) => [name, String(shown.getHeader(name))]));
-}
-
-/** Pages are made here: nothing is loaded from elsewhere, no script runs, nobody may put them in a frame. */
-const CONTENT_POLICY = {
-  defaultSrc: ["'none'"],
-  styleSrc: ["'self'"],
-  imgSrc: ["'self'"],
-  baseUri: ["'none'"],
-  formAction: ["'none'"],
-  frameAncestors: ["'none'"],
-};

@@ -10,7 +10,8 @@ import type { Table } from "./tables.ts";
 export const games = operation({
   path: "/api/v1/games",
   params: z.strictObject({ ...filters, status: statusFilter }),
-  answer({ status, ...chosen }, { memory, plan }) {
+  answer(chosen, { memory, plan }) {
+    const { status } = chosen;
     const fragments = selectTables(memory.tables, plan, chosen).flatMap((table) => {
       const current = memory.statusOf(table);
       return status?.includes(current) === false ? [] : [gameOf(table, current)];

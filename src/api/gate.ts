@@ -5,7 +5,6 @@ import type { Buckets, Draw } from "../limits/buckets.ts";
 import { countBadKeys, type BadKeys } from "./bad-keys.ts";
 import { ApiError } from "./errors.ts";
 import type { KnownCallers } from "./known-callers.ts";
-import { showLimits } from "./limit-headers.ts";
 import type { Reply } from "./request.ts";
 
 /** A request that may be looked at: whose it is, by which plan, and what is left of its burst. */
@@ -40,14 +39,15 @@ export function openGate({ callers, buckets, addressOf }: GateParts): Gate {
   const badKeys = countBadKeys(buckets);
   return async (request, response) => {
     const begunAt = performance.now();
-    const caller = await authenticate(request, { callers, badKeys, addressOf });
+    const caller = callers.known(request) ?? (await authenticate(request, { callers, badKeys, addressOf }));
     response.locals.caller = caller;
     const plan = requireStanding(caller);
-    const draw = await buckets.draw(`burst:${caller.accountId}`, {
+    const drawn = buckets.draw(`burst:${caller.accountId}`, {
       points: plan.burst,
       seconds: plan.burst / plan.burstPerSecond,
     });
-    showLimits(response, plan, draw, null);
+    const draw = drawn instanceof Promise ? await drawn : drawn;
+    response.locals.limits = { plan, draw, quota: null };
     if (!draw.isGranted) {
       throw new ApiError("rate_limited", {
         headers: { "Retry-After": `${Math.max(1, Math.ceil(draw.waitMs / 1_000))}` },
@@ -68,7 +68,7 @@ async function authenticate(
     await badKeys.malformed(addressOf(request));
     throw new ApiError("invalid_api_key");
   }
-  const caller = await callers.of(header, () => badKeys.beforeLookup(addressOf(request)));
+  const caller = await callers.of(header, () => badKeys.beforeLookup(addressOf(request)), request.socket);
   if (caller !== null) return caller;
   await badKeys.unknown(addressOf(request));
   throw new ApiError("invalid_api_key");

@@ -1,12 +1,14 @@
 import express from "express";
 import type { Settings } from "../config.ts";
 import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import { ApiError } from "./errors.ts";
 import { addHealth, type Checks } from "./health.ts";
 import { openServer } from "./http.ts";
+import { addMetrics } from "./metrics.ts";
 import { answerErrors, beginRequest, refuseUnfit } from "./request.ts";
 
-/** Health alone, for a process that answers no callers. */
+/** Health and metrics alone, for a process that answers no callers. */
 export interface HealthServer {
   url: string;
   /** From now on `/readyz` says 503. */
@@ -15,25 +17,27 @@ export interface HealthServer {
 }
 
 /**
- * Serves `/healthz` and `/readyz` on WORKER_PORT, for whoever looks after a worker that runs by itself.
+ * Serves `/healthz`, `/readyz` and `/metrics` on WORKER_PORT, for whoever looks after a worker that runs by itself.
  * @throws UsageError where the port cannot be had.
  */
 export async function startHealthServer(parts: {
-  settings: Pick<Settings, "HOST" | "WORKER_PORT">;
+  settings: Pick<Settings, "HOST" | "WORKER_PORT" | "PUBLIC_URL" | "TRUSTED_PROXIES" | "METRICS_TOKEN">;
   version: string;
   checks: Checks;
+  metrics: Metrics;
   log: Log;
 }): Promise<HealthServer> {
-  const { settings, version, checks, log } = parts;
+  const { settings, version, checks, metrics, log } = parts;
   let isDraining = false;
   let site = "";
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("query parser", false);
-  app.use(beginRequest(log));
+  app.use(beginRequest(log, metrics.api.requests.note));
   app.use(refuseUnfit);
   addHealth(app, { version, checks, isDraining: () => isDraining }, log);
+  addMetrics(app, metrics, settings);
   app.use(() => {
     throw new ApiError("not_found");
   });

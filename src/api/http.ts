@@ -3,7 +3,8 @@ import type { Socket } from "node:net";
 import { codeOf, UsageError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { ApiError, errorBody, FAILURES, type ErrorCode } from "./errors.ts";
-import { newRequestId } from "./request.ts";
+import { EVERY_ANSWER } from "./protection.ts";
+import { JSON_TYPE, newRequestId } from "./request.ts";
 
 const LARGEST_HEADERS = 16_384;
 const HEADERS_WITHIN_MS = 10_000;
@@ -131,11 +132,10 @@ function refusal(code: ErrorCode, site: string, ...headers: string[]): string {
   const { status } = FAILURES[code];
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}`,
-    "Content-Type: application/json; charset=utf-8",
+    `Content-Type: ${JSON_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
-    "Cache-Control: private, no-cache",
-    "X-Content-Type-Options: nosniff",
+    ...EVERY_ANSWER.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${EVERY_ANSWER[at + 1]}`] : [])),
     "Connection: close",
     ...headers,
     "",

@@ -1,4 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Caller } from "../callers/caller-store.ts";
 import { hashKey } from "../callers/key.ts";
 import { reasonOf } from "../errors.ts";
@@ -23,10 +25,16 @@ const MOST_UNANSWERED = 500;
 export interface KnownCallers {
   /**
    * Null where the key was never made: that is not remembered, so that a new key works with the next request.
+   * @param connection where it came from: what is found is then known of it at once
    * @param beforeLookup is called before the database is asked about a key that is not known here; what it throws is thrown
    * @throws ApiError `temporarily_unavailable` where only the database could tell and it does not answer.
    */
-  of(key: string, beforeLookup?: () => Promise<void>): Promise<Caller | null>;
+  of(key: string, beforeLookup?: () => Promise<void>, connection?: Socket): Promise<Caller | null>;
+  /**
+   * The caller of a request, where its connection has just sent the same key: without hashing it again, and without
+   * keeping the text of a key longer than the connection that brought it. Null says nothing: ask `of`.
+   */
+  known(request: IncomingMessage): Caller | null;
   /** Something about callers changed: asks the database again for each. */
   doubt(): void;
 }
@@ -43,6 +51,8 @@ interface Known {
 export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, log: Log): KnownCallers {
   const known = new Map<string, Known>(); // least recently seen first
   const asking = new Map<string, Promise<Caller | null>>();
+  // what a connection sends is compared with what it sent itself, so how long that takes tells nobody anything
+  const sentBefore = new WeakMap<Socket, { key: string; found: Known; doubts: number }>();
   let doubts = 0;
   let unanswered = 0;
   let isFailing = false;
@@ -82,7 +92,12 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
   }
 
   return {
-    async of(key, beforeLookup) {
+    known({ headers, socket }) {
+      const before = sentBefore.get(socket);
+      if (before === undefined || before.key !== headers["x-api-key"] || before.doubts !== doubts) return null;
+      return performance.now() < before.found.askAt ? before.found.caller : null;
+    },
+    async of(key, beforeLookup, connection) {
       const sha256 = hashKey(key);
       const id = sha256.toString("latin1");
       const found = known.get(id);
@@ -93,7 +108,10 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
         if (!timingSafeEqual(found.sha256, sha256)) throw new Error("expected to know a key by its own SHA-256");
         known.delete(id);
         known.set(id, found);
-        if (now < found.askAt) return found.caller;
+        if (now < found.askAt) {
+          if (connection !== undefined) sentBefore.set(connection, { key, found, doubts });
+          return found.caller;
+        }
       }
       let answer = asking.get(id);
       if (answer === undefined) {

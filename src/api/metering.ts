@@ -8,14 +8,12 @@ import type { Call, Verdict } from "../usage/store.ts";
 import { ApiError, FAILURES, type ErrorCode } from "./errors.ts";
 import { within } from "./within.ts";
 
+/** A call whose turn to be sent comes later than this after it came is refused. */
+const SENT_WITHIN_MS = 500;
 /** Calls whose turn in the database comes later than this are not counted any more. */
-const COUNTED_WITHIN_MS = 500;
+const COUNTED_WITHIN_MS = 700;
 /** How long an answer is waited for: longer, so that what was counted in the last moment is still answered. */
-const PATIENCE_MS = 900;
-/** A call that meets no batch on its way is answered within a second, also one whose key took its time. */
-const ANSWERED_WITHIN_MS = 950;
-/** What a call may have waited for its key before that matters. */
-const AT_ONCE_MS = ANSWERED_WITHIN_MS - PATIENCE_MS;
+const PATIENCE_MS = 950;
 /** More batches than this without an answer are not sent: the database would only have them to refuse. */
 const MOST_UNANSWERED = 3;
 const RETRY_AFTER_SECONDS = 5;
@@ -35,14 +33,16 @@ export interface Metering {
    * @throws ApiError `temporarily_unavailable` where nobody can tell whether the call may be answered.
    */
   count(call: { caller: Caller; plan: Allowance; begunAt: number }, endpoint: string): Promise<Counted>;
+  /** The refusal of a call by a plan that is known to be used up; null where a call must be counted to know. */
+  exhausted(plan: Allowance): Counted | null;
 }
 
 /**
  * The last step before an answer: nothing is taken back afterwards, so what was admitted is what was answered. A call
  * that cannot be counted is not answered, since it would be free; and one that was refused for that is not counted
- * afterwards, since the database keeps to the deadline that goes with each batch. What leaves a call counted and not
- * answered is an answer of the database that is lost on its way, and, where the batch before it was slow too, one that
- * comes after the call was given up: the deadline is that of the batch, not of the call that waited longest for it.
+ * afterwards: times run from when the oldest call of a batch came, the database keeps to the deadline that goes with
+ * each batch, and whoever waits too long behind another is never sent. What leaves a call counted and not answered is an
+ * answer of the database that is lost on its way, or comes a quarter of a second after it could still count.
  *
  * An account whose quota is gone is refused without asking the database, for as long as what is known of its caller is
  * believed (a change of plan, key or account makes it be asked for anew, five seconds do in any case) and until its day
@@ -58,11 +58,12 @@ export function meterCalls(
   let unanswered = 0;
   let isFailing = false;
   // by the plan as it was last heard of: asking for a caller anew makes another object, and so forgets what stood here
-  const exhausted = new WeakMap<Allowance, { outcome: ErrorCode; quota: Quota; untilMs: number }>();
+  const used = new WeakMap<Allowance, { outcome: ErrorCode; quota: Quota; untilMs: number }>();
 
-  async function send(calls: readonly Call[]): Promise<Verdict[]> {
+  async function send(calls: readonly Call[], oldestAt: number): Promise<Verdict[]> {
+    const waitedMs = performance.now() - oldestAt;
     try {
-      const verdicts = await within(PATIENCE_MS, "PostgreSQL", ask(calls));
+      const verdicts = await within(PATIENCE_MS - waitedMs, "PostgreSQL", ask(calls, COUNTED_WITHIN_MS - waitedMs));
       if (isFailing) log.info("calls can be counted again");
       isFailing = false;
       return verdicts;
@@ -73,27 +74,31 @@ export function meterCalls(
     }
   }
 
-  async function ask(calls: readonly Call[]): Promise<Verdict[]> {
+  async function ask(calls: readonly Call[], withinMs: number): Promise<Verdict[]> {
     if (unanswered >= MOST_UNANSWERED) throw new Error(`${unanswered} batches of calls are still without an answer`);
     unanswered++;
     try {
-      return await consume(calls, new Date(nowMs() + COUNTED_WITHIN_MS));
+      return await consume(calls, new Date(nowMs() + withinMs));
     } finally {
       unanswered--;
     }
   }
 
-  const meter = new Meter(send);
+  function exhausted(plan: Allowance): Counted | null {
+    const known = used.get(plan);
+    const now = nowMs();
+    return known === undefined || now >= known.untilMs ? null : refused(known.outcome, { ...known.quota, atMs: now });
+  }
+
+  const meter = new Meter(send, { ms: SENT_WITHIN_MS, nowMs: () => performance.now() });
   return {
+    exhausted,
     async count({ caller: { keyId }, plan, begunAt }, endpoint) {
-      const now = nowMs();
-      const known = exhausted.get(plan);
-      if (known !== undefined && now < known.untilMs) return refused(known.outcome, { ...known.quota, atMs: now });
+      const known = exhausted(plan);
+      if (known !== null) return known;
       let verdict: Verdict;
       try {
-        const answer = meter.consume({ keyId, endpoint });
-        const waitedMs = performance.now() - begunAt;
-        verdict = await (waitedMs < AT_ONCE_MS ? answer : within(ANSWERED_WITHIN_MS - waitedMs, "PostgreSQL", answer));
+        verdict = await meter.consume({ keyId, endpoint }, begunAt);
       } catch (cause) {
         throw new ApiError("temporarily_unavailable", { cause, headers: { "Retry-After": `${RETRY_AFTER_SECONDS}` } });
       }
@@ -105,7 +110,7 @@ export function meterCalls(
       }
       if (FAILURES[outcome].status !== 429) return { refusal: new ApiError(outcome), quota: null };
       // of a month, too, only to midnight: what is left of the day is another number then
-      exhausted.set(plan, { outcome, quota, untilMs: judgedAtMs + untilNextDay(judgedAtMs) });
+      used.set(plan, { outcome, quota, untilMs: judgedAtMs + untilNextDay(judgedAtMs) });
       return refused(outcome, quota);
     },
   };

@@ -1,19 +1,21 @@
 import type { IncomingMessage } from "node:http";
 import type { Express } from "express";
 import { accuracy } from "./accuracy.ts";
-import { encodingFor, keepBodies } from "./bodies.ts";
+import { keepBodies, type Body } from "./bodies.ts";
 import { deprecationHeaders } from "./deprecation.ts";
-import { isNamed } from "./etag.ts";
+import { encodingFor } from "./encoding.ts";
+import { encodedEtag, namedEtag } from "./etag.ts";
 import { forecasts } from "./forecasts.ts";
 import { games } from "./games.ts";
 import type { Gate } from "./gate.ts";
 import type { LastUsed } from "./last-used.ts";
-import { showLimits } from "./limit-headers.ts";
+import { limitHeaders } from "./limit-headers.ts";
 import type { Memory } from "./memory.ts";
-import type { Metering } from "./metering.ts";
+import type { Counted, Metering } from "./metering.ts";
 import type { Operation } from "./operation.ts";
 import { readings } from "./readings.ts";
-import { asked, sendBytes, type Reply } from "./request.ts";
+import { EVERY_ANSWER } from "./protection.ts";
+import { asked, JSON_TYPE, type Reply } from "./request.ts";
 import { resource } from "./resource.ts";
 import { rounds } from "./rounds.ts";
 
@@ -61,20 +63,34 @@ function answering(operation: Operation, { memory, gate, lastUsed, metering }: O
     const { caller, plan, draw } = passed;
     const answer = operation.answer(asked(request).query, { memory, plan });
     lastUsed.note(caller.keyId);
-    const isKnown = isNamed(request.headers["if-none-match"], answer.etag);
-    // made before it is counted, so that a fault of ours costs nobody a call
-    const body = isKnown ? null : await bodyOf(answer, encodingOf(request));
-    if (body !== null) {
-      const { refusal, quota } = await metering.count(passed, operation.endpoint);
-      showLimits(response, plan, draw, quota);
+    const known = namedEtag(request.headers["if-none-match"], answer.etag);
+    if (known !== null) return send(response, { etag: known, age: memory.ageSeconds(), body: null });
+    const refuse = ({ refusal, quota }: Counted) => {
+      response.locals.limits = { plan, draw, quota };
       if (refusal !== null) throw refusal;
-    }
-    response.setHeader("ETag", answer.etag);
-    response.setHeader("X-Data-Age", memory.ageSeconds());
-    if (body?.encoding) response.setHeader("Content-Encoding", body.encoding);
-    if (body === null) response.writeHead(304).end();
-    else sendBytes(response, 200, body.bytes);
+    };
+    const exhausted = metering.exhausted(plan);
+    if (exhausted !== null) return refuse(exhausted);
+    // made before it is counted, so that a fault of ours costs nobody a call
+    const made = bodyOf(answer, encodingOf(request));
+    const body = made instanceof Promise ? await made : made;
+    refuse(await metering.count(passed, operation.endpoint));
+    send(response, { etag: encodedEtag(answer.etag, body.encoding), age: memory.ageSeconds(), body });
   };
+}
+
+/** Writes an answer with all of its headers at once: set one by one, they took a tenth of the time of a call. */
+function send(response: Reply, { etag, age, body }: { etag: string; age: number; body: Body | null }): void {
+  const { requestId, limits } = response.locals;
+  const headers = ["X-Request-Id", requestId, ...EVERY_ANSWER, "ETag", etag, "X-Data-Age", String(age)];
+  if (limits !== undefined) headers.push(...limitHeaders(limits));
+  if (body === null) {
+    response.writeHead(304, headers).end();
+    return;
+  }
+  headers.push("Content-Type", JSON_TYPE, "Content-Length", String(body.bytes.length));
+  if (body.encoding !== null) headers.push("Content-Encoding", body.encoding);
+  response.writeHead(200, headers).end(body.bytes);
 }
 
 /** HEAD says how long the answer is as it is. */

@@ -15,7 +15,8 @@ export const readings = operation({
     ...filters,
     lang: z.enum(LANGUAGES, { error: `expected one of ${LANGUAGES.join(", ")}` }).default("en"),
   }),
-  answer({ lang, ...chosen }, { memory, plan }) {
+  answer(chosen, { memory, plan }) {
+    const { lang } = chosen;
     const { nowMs, liveWindowMs } = memory.clock();
     const fragments = selectTables(memory.tables, plan, chosen).map((table) =>
       READING_OF[lang](table, readingState({ ...table, paused: table.house.paused }, nowMs, liveWindowMs)),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { keepFragments, listAnswer } from "./fragments.ts";
+import { newestRounds } from "./held-rounds.ts";
 import { operation } from "./operation.ts";
 import { filters, wholeNumber } from "./params.ts";
 import { selectTables } from "./select.ts";
@@ -13,7 +14,8 @@ const USUAL_ROUNDS = 20;
 export const rounds = operation({
   path: "/api/v1/rounds",
   params: z.strictObject({ ...filters, limit: wholeNumber(1, MOST_ROUNDS, USUAL_ROUNDS) }),
-  answer({ limit, ...chosen }, { memory, plan }) {
+  answer(chosen, { memory, plan }) {
+    const { limit } = chosen;
     const fragments = selectTables(memory.tables, plan, chosen).map((table) =>
       roundsOf(table, { limit, status: memory.statusOf(table) }),
     );
@@ -25,8 +27,7 @@ const roundsOf = keepFragments(
   (table: Table, { limit, status }: { limit: number; status: Status }) => {
     const { house, game, market, lastRoundAt } = table;
     const about = JSON.stringify({ house: house.id, game, market, status, last_round_at: lastRoundAt });
-    const newest = table.rounds.slice(0, limit).map(({ json }) => json);
-    return `${about.slice(0, -1)},"rounds":[${newest.join(",")}]}`;
+    return `${about.slice(0, -1)},"rounds":[${newestRounds(table.rounds, limit)}]}`;
   },
   ({ limit, status }) => `${limit} ${status}`,
 );

@@ -9,7 +9,27 @@ import type { Holding, Table } from "./tables.ts";
  * @throws ApiError `table_not_found` where a filter names what does not exist, `table_not_in_plan` where it names what
  * the plan does not include.
  */
-export function selectTables(holding: Holding, plan: Allowance, { house, game, market }: Filters): readonly Table[] {
+export function selectTables(holding: Holding, plan: Allowance, filters: Filters): readonly Table[] {
+  // callers ask the same again and again, and readParams then gives the same object
+  const chosen = selections.get(filters) ?? new WeakMap<object, Selection>();
+  selections.set(filters, chosen);
+  const of = plan.houses ?? holding;
+  const found = chosen.get(of);
+  if (found?.listing === holding.listing) return found.tables;
+  const tables = select(holding, plan, filters);
+  chosen.set(of, { listing: holding.listing, tables });
+  return tables;
+}
+
+interface Selection {
+  listing: object;
+  tables: readonly Table[];
+}
+
+/** What was chosen by filters, by the houses of the plan. */
+const selections = new WeakMap<Filters, WeakMap<object, Selection>>();
+
+function select(holding: Holding, plan: Allowance, { house, game, market }: Filters): readonly Table[] {
   const asked = [
     { name: "house", ids: house, tablesBy: holding.byHouse },
     { name: "game", ids: game, tablesBy: holding.byGame },
@@ -32,7 +52,7 @@ export function selectTables(holding: Holding, plan: Allowance, { house, game, m
   const [fewest] = [...Map.groupBy(asked, ({ name }) => name).values()]
     .map((group) => group.flatMap(({ tables }) => tables ?? []))
     .toSorted((a, b) => a.length - b.length);
-  if (fewest === undefined) return plan.houses === null ? holding.tables : holding.tables.filter(isIncluded);
+  if (fewest === undefined) return holding.tables.filter(isIncluded);
   return fewest
     .filter(
       (table) =>

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, RequestListener } from "node:http";
 import compression from "compression";
 import express, { type Express, type Request } from "express";
 import { CALLERS_CHANNEL, findCaller } from "../callers/caller-store.ts";
@@ -8,10 +8,11 @@ import type { Settings } from "../config.ts";
 import type { Sql } from "../db/client.ts";
 import { listen } from "../db/listener.ts";
 import { PUBLISHED_CHANNEL } from "../db/notifier.ts";
-import { openBuckets } from "../limits/buckets.ts";
+import { openBuckets, type Buckets } from "../limits/buckets.ts";
 import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import { addPages } from "../site/pages.ts";
-import { consumeCalls } from "../usage/store.ts";
+import { consumeCalls, type Call } from "../usage/store.ts";
 import { ApiError } from "./errors.ts";
 import { openFront } from "./front.ts";
 import { openGate, type Gate } from "./gate.ts";
@@ -19,11 +20,13 @@ import { addHealth, type Checks } from "./health.ts";
 import { openServer } from "./http.ts";
 import { knowCallers } from "./known-callers.ts";
 import { rememberLastUsed, type LastUsed } from "./last-used.ts";
-import { showLimits } from "./limit-headers.ts";
+import { limitHeaders } from "./limit-headers.ts";
 import { loadMemory } from "./memory.ts";
 import { meterCalls } from "./metering.ts";
+import { addMetrics } from "./metrics.ts";
 import { addOperation, OPERATIONS } from "./operations.ts";
 import { addOpenApi } from "./openapi/route.ts";
+import { setPairs } from "./protection.ts";
 import { answerErrors, asked, refuseUnfit, sendJson } from "./request.ts";
 import { resource } from "./resource.ts";
 import type { Table } from "./tables.ts";
@@ -41,12 +44,19 @@ export interface ApiParts {
   redisUrl: string | undefined;
   settings: Pick<
     Settings,
-    "HOST" | "PORT" | "PUBLIC_URL" | "LIVE_WINDOW_SECONDS" | "BUFFER_ROUNDS" | "TRUSTED_PROXIES"
+    "HOST" | "PORT" | "PUBLIC_URL" | "LIVE_WINDOW_SECONDS" | "BUFFER_ROUNDS" | "TRUSTED_PROXIES" | "METRICS_TOKEN"
   >;
   log: Log;
   version: string;
   checks: Checks;
+  /** Where requests are counted, and what `/metrics` shows; there is no such path where none is given. */
+  metrics?: Metrics;
+  /** Answers whatever is below `/ops`, given what this process has; there is no such place where none is given. */
+  ops?: (shared: { buckets: Buckets; site: () => string }) => RequestListener;
 }
+
+/** Paths of the API that metrics tell apart. */
+export const ENDPOINTS: readonly string[] = [...OPERATIONS.map(({ path }) => path), USAGE_PATH];
 
 /** The running API. */
 export interface Api {
@@ -68,7 +78,8 @@ export interface Api {
  * answer is. It closes nothing that it was given.
  * @throws UsageError where the port is taken; the driver's error where what is published cannot be read at the start.
  */
-export async function startApi({ sql, directUrl, redisUrl, settings, log, version, checks }: ApiParts): Promise<Api> {
+export async function startApi(given: ApiParts): Promise<Api> {
+  const { sql, directUrl, redisUrl, settings, log, version, checks, metrics } = given;
   const { BUFFER_ROUNDS: bufferRounds, LIVE_WINDOW_SECONDS: liveWindowSeconds } = settings;
   const memory = await loadMemory(sql, { bufferRounds, liveWindowSeconds }, log);
   const callers = knowCallers((sha256) => findCaller(sql, sha256), log);
@@ -80,18 +91,22 @@ export async function startApi({ sql, directUrl, redisUrl, settings, log, versio
   const buckets = openBuckets(redisUrl, log);
   const gate = openGate({ callers, buckets, addressOf: (request) => addressOf(app, request) });
   const nowMs = () => memory.clock().nowMs;
-  const metering = meterCalls((calls, deadline) => consumeCalls(sql, calls, deadline), nowMs, log);
+  const consume = (calls: readonly Call[], deadline: Date) => consumeCalls(sql, calls, deadline);
+  const metering = meterCalls(metrics?.api.batches(consume) ?? consume, nowMs, log);
   const parts = { memory, gate, lastUsed, metering };
   const operations = new Map(OPERATIONS.map((operation) => [operation.path, addOperation(app, operation, parts)]));
   addUsage(app, { sql, gate, lastUsed });
   addHealth(app, { version, checks, isDraining: () => isDraining }, log);
+  if (metrics !== undefined) addMetrics(app, metrics, settings);
   addOpenApi(app, { version, site: () => site });
   addPages(app, { memory, version, site: () => site, plans: () => listPlans(sql) });
   app.use(() => {
     throw new ApiError("not_found");
   });
-  app.use(answerErrors(() => site, log));
-  const front = openFront({ app, operations, site: () => site, log });
+  app.use(answerErrors(() => site, log, metrics?.api.refused));
+  const measure = metrics && { note: metrics.api.requests.note, refused: metrics.api.refused };
+  const ops = given.ops?.({ buckets, site: () => site });
+  const front = openFront({ app, operations, ops, site: () => site, log, ...(measure && { measure }) });
 
   const listener = listen(
     directUrl,
@@ -157,7 +172,7 @@ function addUsage(app: Express, { sql, gate, lastUsed }: { sql: Sql; gate: Gate;
     const passed = await gate(request, response);
     const { json, quota } = await answerUsage(sql, passed, asked(request).query);
     lastUsed.note(passed.caller.keyId);
-    showLimits(response, passed.plan, passed.draw, quota);
+    setPairs(response, limitHeaders({ ...passed, quota }));
     sendJson(response, 200, json);
   });
 }

@@ -136,11 +136,11 @@ export async function readAccuracy(sql: Queryable, marks: readonly AccuracyMark[
   }));
 }
 
-/** A round as callers see it. Texts of equal kind of one table sort as their rounds do: `order` first, then `seq`. */
+/** A round as callers see it. Rounds of one table are in the order of `order`, then of `seq`; see RoundText. */
 export interface RoundRow {
   tableId: number;
   seq: number;
-  order: string;
+  order: bigint;
   roundId: string;
   hundredths: bigint;
   color: string;
@@ -250,14 +250,13 @@ export async function readNewestOnTime(
     ) as asked (table_id, last_seq)`;
 }
 
-/** A number of up to 18 digits with zeros before it, and a time as we print it, sort as texts. */
 function roundColumns(sql: Queryable) {
   return sql`
     r.table_id as "tableId",
     r.seq::float8 as seq,
     case t.round_ids
-      when 'consecutive' then lpad(r.round_number::text, 18, '0')
-      else utc_text(coalesce(r.occurred_at, r.received_at))
+      when 'consecutive' then r.round_number
+      else (extract(epoch from coalesce(r.occurred_at, r.received_at)) * 1000000)::bigint
     end as "order",
     r.round_id as "roundId",
     r.hundredths,

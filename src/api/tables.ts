@@ -1,5 +1,6 @@
 import { multiplierText } from "../rounds/round.ts";
 import type { PublishedForecast } from "../forecasts/published-forecast.ts";
+import { holdRounds, mergeRounds, NO_ROUNDS, type HeldRounds } from "./held-rounds.ts";
 import type { AccuracyMark, AccuracyRow, HouseRow, RoundRow, TableRow } from "./store.ts";
 
 /** A house as it is held in memory. */
@@ -13,18 +14,11 @@ export interface House {
   newestPolledMs: number | null;
 }
 
-/** A round as it is held: where it stands among the others, and its ready JSON. */
-export interface HeldRound {
-  readonly order: string;
-  readonly seq: number;
-  readonly json: string;
-}
-
-/** A round that was read and is to be held. */
-export interface ReadRound {
-  tableId: number;
-  late: boolean;
-  held: HeldRound;
+/** Rounds that were read of one table. */
+export interface BroughtRounds {
+  rounds: HeldRounds;
+  /** The newest on-time one of them; null where all are late. */
+  newestSeq: number | null;
 }
 
 /** A table as it is held in memory. */
@@ -50,8 +44,7 @@ export interface Table {
   newestSeq: number | null;
   /** In the order of feature, model and period. */
   accuracy: AccuracyRow[];
-  /** Newest first. */
-  rounds: HeldRound[];
+  rounds: HeldRounds;
   /** Grows with each change, so that what was made of it before is known to be old. */
   version: number;
 }
@@ -61,10 +54,10 @@ export interface Reading {
   /** Null where they were not read this time. */
   houses: readonly HouseRow[] | null;
   tables: readonly TableRow[];
-  /** Rounds to be added to what is held. */
-  newRounds: readonly ReadRound[];
-  /** Rounds that replace what is held of their tables. */
-  newestRounds: readonly ReadRound[];
+  /** Rounds to be added to what is held of their tables, by table. */
+  newRounds: ReadonlyMap<number, BroughtRounds>;
+  /** Rounds that replace what is held of their tables, by table. */
+  newestRounds: ReadonlyMap<number, BroughtRounds>;
   /** The tables whose rounds are replaced, and the newest on-time round of each, held or not. */
   newestOnTime: ReadonlyMap<number, number | null>;
   accuracy: readonly AccuracyRow[];
@@ -79,6 +72,8 @@ export interface Holding {
   readonly byHouse: Map<string, Table[]>;
   readonly byGame: Map<string, Table[]>;
   readonly byMarket: Map<string, Table[]>;
+  /** Another one each time the lists are made anew. */
+  listing: object;
 }
 
 /** Nothing yet. */
@@ -90,6 +85,7 @@ export function emptyHolding(): Holding {
     byHouse: new Map(),
     byGame: new Map(),
     byMarket: new Map(),
+    listing: {},
   };
 }
 
@@ -105,9 +101,8 @@ export function applyReading(holding: Holding, reading: Reading, bufferRounds: n
   if (reading.houses !== null) applyHouses(holding, reading.houses);
   let isReordered = false;
   for (const row of reading.tables) isReordered = applyTable(holding, row, reading.newestOnTime) || isReordered;
-  // oldest first, so that each finds its place at the front
-  for (const row of reading.newestRounds.toReversed()) hold(holding, row, bufferRounds);
-  for (const row of reading.newRounds) hold(holding, row, bufferRounds);
+  for (const [id, brought] of reading.newestRounds) hold(holding, id, brought, bufferRounds);
+  for (const [id, brought] of reading.newRounds) hold(holding, id, brought, bufferRounds);
   for (const row of reading.accuracy) holdAccuracy(holding, row);
   if (isReordered) index(holding);
 }
@@ -131,7 +126,7 @@ function applyTable(holding: Holding, row: TableRow, newestOnTime: Reading["newe
   const replacing = newestOnTime.get(id);
   const table = holding.byId.get(id);
   if (table === undefined) {
-    const own = { place: 0, newestSeq: replacing ?? null, accuracy: [], rounds: [], version: 0 };
+    const own = { place: 0, newestSeq: replacing ?? null, accuracy: [], rounds: NO_ROUNDS, version: 0 };
     holding.byId.set(id, { id, house, game, market, ...changing, ...own });
     return true;
   }
@@ -140,7 +135,7 @@ function applyTable(holding: Holding, row: TableRow, newestOnTime: Reading["newe
   if (isMoved || table.generatedAt !== changing.generatedAt || replacing !== undefined) {
     Object.assign(table, changing, { version: table.version + 1 });
   }
-  if (replacing !== undefined) Object.assign(table, { rounds: [], newestSeq: replacing });
+  if (replacing !== undefined) Object.assign(table, { rounds: NO_ROUNDS, newestSeq: replacing });
   return isMoved;
 }
 
@@ -148,21 +143,20 @@ function pick({ house: _house, roundIds: _roundIds, ...row }: TableRow) {
   return row;
 }
 
-/** Makes of a row what is held of it: at once, since two million rows of the database would not fit beside each other. */
-export function readRound(row: RoundRow): ReadRound {
-  return { tableId: row.tableId, late: row.late, held: { order: row.order, seq: row.seq, json: roundJson(row) } };
+/** Makes of rows what is held of them: at once, since two million rows of the database would not fit beside each other. */
+export function readRounds(rows: readonly RoundRow[]): [number, BroughtRounds][] {
+  return [...Map.groupBy(rows, ({ tableId }) => tableId)].map(([id, own]) => {
+    const rounds = holdRounds(own.map((row) => ({ order: row.order, seq: row.seq, json: roundJson(row) })));
+    const newestSeq = own.reduce((newest, { late, seq }) => (late ? newest : Math.max(newest, seq)), -Infinity);
+    return [id, { rounds, newestSeq: newestSeq === -Infinity ? null : newestSeq }];
+  });
 }
 
-function hold({ byId }: Holding, { tableId, late, held: round }: ReadRound, bufferRounds: number): void {
-  const table = byId.get(tableId);
-  if (table === undefined) throw new Error(`expected the table ${tableId} to be read before its rounds`);
-  const { rounds } = table;
-  // nearly always the newest, so the search begins there
-  let place = 0;
-  for (let held = rounds[place]; held !== undefined && isNewer(held, round); held = rounds[++place]);
-  rounds.splice(place, 0, round);
-  if (rounds.length > bufferRounds) rounds.length = bufferRounds;
-  if (!late) table.newestSeq = Math.max(table.newestSeq ?? 0, round.seq);
+function hold({ byId }: Holding, id: number, { rounds, newestSeq }: BroughtRounds, bufferRounds: number): void {
+  const table = byId.get(id);
+  if (table === undefined) throw new Error(`expected the table ${id} to be read before its rounds`);
+  table.rounds = mergeRounds(table.rounds, rounds, bufferRounds);
+  if (newestSeq !== null) table.newestSeq = Math.max(table.newestSeq ?? 0, newestSeq);
 }
 
 function holdAccuracy({ byId }: Holding, row: AccuracyRow): void {
@@ -175,11 +169,6 @@ function holdAccuracy({ byId }: Holding, row: AccuracyRow): void {
   table.version += 1;
 }
 
-function isNewer(a: HeldRound, b: HeldRound): boolean {
-  return a.order === b.order ? a.seq > b.seq : a.order > b.order;
-}
-
-/** Joined and not concatenated, which would be kept as its parts: 200 rounds take 59 KB so, and else 142. */
 function roundJson(row: RoundRow): string {
   const { roundId, hundredths, color, occurredAt, receivedAt, verified, late } = row;
   const [id, shade, occurred, received] = [roundId, color, occurredAt, receivedAt].map((text) => JSON.stringify(text));
@@ -194,7 +183,9 @@ function roundJson(row: RoundRow): string {
   ].join(",");
 }
 
-function index({ byId, tables, byHouse, byGame, byMarket }: Holding): void {
+function index(holding: Holding): void {
+  const { byId, tables, byHouse, byGame, byMarket } = holding;
+  holding.listing = {};
   const inOrder = [...byId.values()].toSorted(
     (a, b) => compare(a.house.id, b.house.id) || a.position - b.position || a.id - b.id,
   );

@@ -21,9 +21,9 @@ export interface Rotated {
 
 /**
  * Makes the key that replaces another, of the same account and name, and gives the old one an end: now with the overlap
- * "0", else after the overlap, or at the end it had if that comes sooner. `which` names the old key as revoking does.
- * One that no longer works or was replaced before is refused, since its holder would end up with another number of keys
- * than he thinks.
+ * "0", else after the overlap, or at the end it had if that comes sooner. The new key has the end that the old one had.
+ * `which` names the old key as revoking does. One that no longer works or was replaced before is refused, since its
+ * holder would end up with another number of keys than he thinks.
  */
 export async function rotateKey(sql: Sql, which: string, overlap: Overlap): Promise<Outcome<Rotated>> {
   return sql.begin(async (transaction) => {
@@ -69,6 +69,10 @@ export async function rotateKey(sql: Sql, which: string, overlap: Overlap): Prom
     const problem = problemOf(id, old);
     if (problem !== null) return { ok: false, reason: problem };
     const made = await saveKey(transaction, { account: old.account, name: old.name, days: null });
+    await transaction`
+      update keys
+      set expires_at = (select expires_at from keys where id = ${id})
+      where id = ${made.id}`;
     const [ended] = await transaction<{ last4: string; expiresAt: string }[]>`
       update keys
       set

@@ -1,7 +1,10 @@
 import { Command } from "commander";
 import { createAccount } from "../callers/store.ts";
+import { nested } from "../db/nested.ts";
 import { UsageError } from "../errors.ts";
+import { addAccountDecisions } from "./account-decide.ts";
 import { examples } from "./arguments.ts";
+import { audited } from "./audited.ts";
 import { print, printJson } from "./output.ts";
 import { withDatabase } from "./session.ts";
 
@@ -16,12 +19,20 @@ export function accountCommand(): Command {
     .addHelpText("after", examples("account create ann@example.com"))
     .action((email: string, { json }: { json: boolean }) =>
       withDatabase(async ({ sql }) => {
-        const outcome = await createAccount(sql, email);
+        const outcome = await audited(
+          sql,
+          (tx) => createAccount(nested(tx), email),
+          (made) =>
+            made.ok && made.created
+              ? { action: "account.create", target: `account ${email}`, after: { id: made.id, verified: true } }
+              : null,
+        );
         if (!outcome.ok) throw new UsageError(outcome.reason);
         const { id, created } = outcome;
         if (json) return printJson({ id, email, created });
         await print(created ? `made the account ${email}` : `the account ${email} is there already`);
       }),
     );
+  addAccountDecisions(command);
   return command;
 }

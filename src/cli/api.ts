@@ -1,15 +1,24 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
-import { startApi } from "../api/server.ts";
+import { ENDPOINTS, startApi } from "../api/server.ts";
 import { loadSettings, type Settings } from "../config.ts";
-import { connect } from "../db/client.ts";
-import { createLog } from "../log.ts";
+import { connect, type Sql } from "../db/client.ts";
+import { createLog, type Log } from "../log.ts";
+import { createMetrics } from "../metrics/metrics.ts";
 import { VERSION } from "../version.ts";
+import { jobs } from "../../jobs/index.ts";
+import { startOps } from "../ops/start.ts";
+import { openQueues, type Queues } from "../queue/queues.ts";
+import { reasonOf } from "../errors.ts";
 import { examples } from "./arguments.ts";
+import { authSecret, OPS_CONNECTIONS } from "./ops.ts";
 import { requireVariables } from "./deployment.ts";
 import { type Life, live } from "./life.ts";
 import { print, printJson } from "./output.ts";
 import { readinessChecks } from "./readiness.ts";
 import { requireDatabase } from "./session.ts";
+
+const REDIS_AGAIN_MS = 10_000;
 
 /** `roundhouse api`: answers callers; any number may run on one database. */
 export function apiCommand(): Command {
@@ -31,12 +40,65 @@ export function apiCommand(): Command {
 async function serve(life: Life, settings: Settings, databaseUrl: string, log: ReturnType<typeof createLog>) {
   const directUrl = settings.DATABASE_DIRECT_URL ?? databaseUrl;
   await requireDatabase(directUrl);
-  const sql = connect(databaseUrl, { name: "api", pooled: settings.DATABASE_DIRECT_URL !== undefined });
+  const pooled = settings.DATABASE_DIRECT_URL !== undefined;
+  const sql = connect(databaseUrl, { name: "api", pooled });
   life.onStop("the connections to the database", () => sql.end({ timeout: 2 }));
+  const opsSql = connect(databaseUrl, { name: "ops", max: OPS_CONNECTIONS, pooled });
+  life.onStop("the operators' connections", () => opsSql.end({ timeout: 2 }));
   const checks = readinessChecks({ sql, directUrl, redisUrl: settings.REDIS_URL, workers: null });
   const { REDIS_URL: redisUrl } = settings;
-  const api = await startApi({ sql, directUrl, redisUrl, settings, log, version: VERSION, checks });
+  const queues = reachQueues(life, redisUrl, log);
+  const metrics = createMetrics({ sql, queues }, { version: VERSION, endpoints: ENDPOINTS, log });
+  const ops = await openOps(life, { settings, sql: opsSql, directUrl, queues, log });
+  const api = await startApi({ sql, directUrl, redisUrl, settings, log, version: VERSION, checks, metrics, ops });
   life.ending.addEventListener("abort", () => api.draining());
   life.onStop("the API", () => api.close());
   return api.url;
+}
+
+/** The queues, for looking at them: null until Redis was there, and where there is none. */
+function reachQueues(life: Life, redisUrl: string | undefined, log: Log): () => Queues | null {
+  let queues: Queues | null = null;
+  if (redisUrl !== undefined) {
+    void keepTrying(life, log, async () => {
+      queues = await openQueues(jobs, redisUrl, log);
+    });
+  }
+  life.onStop("the queues", async () => queues?.close());
+  return () => queues;
+}
+
+/** Opens the operators' view. */
+async function openOps(
+  life: Life,
+  given: { settings: Settings; sql: Sql; directUrl: string; queues: () => Queues | null; log: Log },
+) {
+  const { settings, sql, directUrl, queues, log } = given;
+  if (settings.AUTH_SECRET === undefined) {
+    log.warn(
+      "AUTH_SECRET is not set: sign-ins and second factors hold as long as the data folder, and in this process alone",
+    );
+  }
+  const parts = {
+    sql,
+    get queues() {
+      return queues();
+    },
+    liveWindowSeconds: settings.LIVE_WINDOW_SECONDS,
+    log,
+  };
+  const ops = startOps({ parts, directUrl, secret: await authSecret(settings), settings, printLink: null });
+  life.onStop("the operators' view", () => ops.close());
+  return ops.listener;
+}
+
+async function keepTrying(life: Life, log: Log, work: () => Promise<void>): Promise<void> {
+  while (!life.ending.aborted) {
+    try {
+      return await work();
+    } catch (error) {
+      log.warn(`/ops and /metrics show no queues until Redis is there: ${reasonOf(error)}`);
+      await delay(REDIS_AGAIN_MS, undefined, { signal: life.ending }).catch(() => undefined);
+    }
+  }
 }

@@ -2,18 +2,20 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import type { Sql } from "../db/client.ts";
-import { createNotifier } from "../db/notifier.ts";
+import { nested } from "../db/nested.ts";
 import { reasonOf, UsageError } from "../errors.ts";
 import { requestManualRun, runManualCalibration, type ManualResult } from "../forecasts/manual-calibration.ts";
 import { findManualRun, findParameters, listParameterNames } from "../forecasts/manual-run-store.ts";
 import { readParameterFile, type AskedModel } from "../forecasts/parameter-file.ts";
 import { K7_1 } from "../forecasts/parameters.ts";
 import { promoteCalibration } from "../forecasts/promote.ts";
-import { createLog } from "../log.ts";
+import { announce } from "./announce.ts";
+import { audited, tellAudit } from "./audited.ts";
 import { examples, someText } from "./arguments.ts";
 import { openBacktestFile } from "./backtest-file.ts";
 import { listenForInterruption } from "./interruption.ts";
 import { operator } from "./operator.ts";
+import { promotionTold } from "../forecasts/promotion-told.ts";
 import { print, printJson, say } from "./output.ts";
 import { runProgress } from "./run-progress.ts";
 import { withDatabase, type Session } from "./session.ts";
@@ -37,8 +39,16 @@ export function calibrateCommand(): Command {
   return new Command("calibrate")
     .description("replay a range of a table through a model from nothing, and keep what it came to")
     .requiredOption("--table <house/game/market>", "the table")
-    .option("--from <round id>", "its first round; the table's first on time without it", someText)
-    .option("--to <round id>", "its last round, which belongs to it; the newest on time without it", someText)
+    .option(
+      "--from <round id>",
+      "its first round, or the time (UTC) at which it was taken in; the first on time without it",
+      someText,
+    )
+    .option(
+      "--to <round id>",
+      "its last round, which belongs to it, or a time; the newest on time without it",
+      someText,
+    )
     .option("--model <name>", `a model; ${K7_1.name} without it`, someText)
     .option("--params <file>", "a YAML file with what differs from the model: half-lives, share, priors, thresholds, …")
     .option("--out <file>", "write every forecast of the run as CSV, in the columns of `export forecasts`")
@@ -66,7 +76,10 @@ function runId(text: string): string {
 async function calibrate({ sql, settings }: Session, given: CalibrateArguments): Promise<void> {
   const table = await findTableByName(sql, given.table);
   const run = given.resume ?? (await request(sql, table, given));
-  if (given.resume !== undefined) await requireSame(sql, run, table, given);
+  if (given.resume !== undefined) {
+    await requireSame(sql, run, table, given);
+    await sql.begin((tx) => tellAudit(tx, { action: "calibration.resume", target: `run ${run} of ${table.name}` }));
+  }
   const interruption = listenForInterruption("interrupted");
   const progress = runProgress(`run ${run}`);
   try {
@@ -95,16 +108,14 @@ async function promote(
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted(); // whoever stops a run while it ends does not want its result to go live
-  const promoted = await promoteCalibration(sql, result.calibration_id, { by: operator(), reason }, { signal });
+  const promoted = await promoteCalibration(
+    sql,
+    result.calibration_id,
+    { by: operator(), reason },
+    { signal, also: (tx, done) => tellAudit(tx, promotionTold(done)) },
+  );
   say(`calibration ${promoted.calibration_id} is live on ${promoted.table}, up to seq ${promoted.to_seq}`);
   await announce(sql, level);
-}
-
-/** Tells the API processes that what callers see has changed. */
-export async function announce(sql: Sql, level: string): Promise<void> {
-  const notifier = createNotifier(sql, createLog(level, process.stderr.isTTY));
-  notifier.published();
-  await notifier.close();
 }
 
 async function request(
@@ -113,7 +124,7 @@ async function request(
   { from, to, out, model, params }: CalibrateArguments,
 ): Promise<string> {
   const { parameters, thresholds } = await askedModel(sql, model ?? K7_1.name, params);
-  return requestManualRun(sql, {
+  const asked = {
     tableId: table.id,
     table: table.name,
     from,
@@ -121,7 +132,16 @@ async function request(
     parameters,
     thresholds,
     outFile: out === undefined ? null : resolve(out),
-  });
+  };
+  return audited(
+    sql,
+    (tx) => requestManualRun(nested(tx), asked),
+    (run) => ({
+      action: "calibration.start",
+      target: `run ${run} of ${table.name}`,
+      after: { model: parameters.name, from, to, out: asked.outFile },
+    }),
+  );
 }
 
 async function askedModel(sql: Sql, name: string, file: string | undefined): Promise<AskedModel> {

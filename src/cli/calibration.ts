@@ -4,12 +4,14 @@ import { findCalibration, listCalibrations } from "../forecasts/calibration-stor
 import { compareCalibrations } from "../forecasts/compare.ts";
 import { promoteCalibration } from "../forecasts/promote.ts";
 import { examples, someText, wholeNumber } from "./arguments.ts";
-import { announce } from "./calibrate.ts";
+import { announce } from "./announce.ts";
+import { tellAudit } from "./audited.ts";
 import { showComparison, showDetail, showList } from "./calibration-text.ts";
-import { comparisonOf, detailOf, summaryOf } from "./calibration-view.ts";
+import { comparisonOf, detailOf, summaryOf } from "../forecasts/calibration-view.ts";
 import { listenForInterruption } from "./interruption.ts";
 import { operator } from "./operator.ts";
 import { print, printJson } from "./output.ts";
+import { promotionTold } from "../forecasts/promotion-told.ts";
 import { runProgress } from "./run-progress.ts";
 import { withDatabase } from "./session.ts";
 import { findTableByName } from "./table-name.ts";
@@ -103,6 +105,7 @@ async function promote(id: string, given: { reason: string; by?: string; json: b
         const promoted = await promoteCalibration(sql, id, decision, {
           signal: interruption.signal,
           progress: progress.show,
+          also: (tx, done) => tellAudit(tx, promotionTold(done)),
         });
         progress.end();
         await announce(sql, settings.LOG_LEVEL);

@@ -15,7 +15,8 @@ const LONGEST_LINE = 1_000_000;
 /**
  * The lines of a UTF-8 file (or a gzip of one, told by its first bytes), in batches of what one read brought; line ends may be \n, \r\n
  * or \r, a byte order mark is dropped. Memory is bounded by the longest line, whatever the file's size.
- * @throws Error saying what is wrong and what to do: not UTF-8, UTF-16, damaged gzip, a line past a million characters.
+ * @throws Error saying what is wrong and what to do: not UTF-8, UTF-16, an Excel workbook, damaged gzip, a line past a million
+ * characters.
  */
 export async function* readLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<Line[]> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -49,10 +50,13 @@ export async function* readLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<L
   yield lines.at(-1)?.text === "" ? lines.slice(0, -1) : lines;
 }
 
+/** First bytes of .xlsx, which is a zip archive, and of .xls. */
+const WORKBOOKS = new Set(["504b0304", "504b0506", "d0cf11e0"]);
+
 async function* unpack(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const iterator = bytes[Symbol.asyncIterator]();
   let start: Buffer = Buffer.alloc(0);
-  while (start.length < 2) {
+  while (start.length < 4) {
     const next = await iterator.next();
     if (next.done === true) break;
     start = Buffer.concat([start, next.value]);
@@ -62,6 +66,9 @@ async function* unpack(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     yield* { [Symbol.asyncIterator]: () => iterator };
   })();
   const mark = start.subarray(0, 2).toString("hex");
+  if (WORKBOOKS.has(start.toString("hex", 0, 4))) {
+    throw new Error("it is an Excel workbook (or another archive), whatever its name says: save it as CSV UTF-8");
+  }
   if (mark === "fffe" || mark === "feff") throw notUtf8(1, "it begins with the mark of UTF-16");
   if (mark !== "1f8b") return yield* whole;
   const gunzip = createGunzip();

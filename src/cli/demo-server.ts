@@ -2,7 +2,8 @@ import type { HouseEntry } from "../config.ts";
 import type { Sql } from "../db/client.ts";
 import { openLeadership } from "../db/leader.ts";
 import { reasonOf } from "../errors.ts";
-import { type DemoHouse, startDemoHouse } from "../houses/demo/server.ts";
+import type { DemoHouse } from "../houses/demo/serve.ts";
+import { startDemoHouse } from "../houses/demo/server.ts";
 import { setDemoAddress } from "../houses/store.ts";
 import type { Log } from "../log.ts";
 

@@ -1,13 +1,13 @@
-import { loadHouses, type Variables, variablesOf } from "../config.ts";
+import { expandVariables, loadHouses, type Variables, variablesOf } from "../config.ts";
 import { connect } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
 import type { HouseClient, HouseRequest } from "../houses/client.ts";
 import type { HouseItem, HouseRound } from "../houses/contract.ts";
-import { adapters } from "../houses/adapters/index.ts";
+import { adapterOf } from "../houses/adapters/index.ts";
 import { type House, houseRequest } from "../houses/house.ts";
-import { createHouseClient } from "../houses/http.ts";
-import type { TableSettings } from "../houses/settings.ts";
-import { loadHouse } from "../houses/store.ts";
+import { createHouseClient, ownName } from "../houses/http.ts";
+import { hasFeed, type TableSettings } from "../houses/settings.ts";
+import { findNewestNumber, loadHouse } from "../houses/store.ts";
 import { colorOf } from "../rounds/colors.ts";
 import { VERSION } from "../version.ts";
 import type { Found } from "./session.ts";
@@ -17,6 +17,7 @@ export interface Exchange {
   method: string;
   url: string;
   request_headers: Record<string, string>;
+  request_body: string | null;
   response_headers: Record<string, string>;
   bytes: number | null;
 }
@@ -47,8 +48,10 @@ export async function checkHouse(found: Found, id: string): Promise<TableCheck[]
   const house = await findHouse(found, id);
   const client = createHouseClient({ version: VERSION });
   try {
-    const tables = house.settings.tables.filter((table) => table.enabled);
-    return await Promise.all(tables.map((table) => checkTable(client, house, table, found)));
+    const tables = house.settings.tables.filter((table) => table.enabled && hasFeed(table));
+    if (tables.length === 0) throw new UsageError(`the house ${id} has no table that could be asked; give one a feed`);
+    const newest = await findNewest(found.databaseUrl, house, tables);
+    return await Promise.all(tables.map((table) => checkTable(client, house, table, found, newest.get(table) ?? null)));
   } finally {
     await client.close();
   }
@@ -59,9 +62,11 @@ async function checkTable(
   house: House,
   table: TableSettings,
   { settings }: Found,
+  newest: bigint | null,
 ): Promise<TableCheck> {
-  const adapter = adapters[table.adapter];
-  const request = houseRequest(house, adapter.poll(table.feed), { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES });
+  const adapter = adapterOf(table);
+  const ask = adapter.poll(table.feed, { newest });
+  const request = houseRequest(house, ask, { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES });
   const answer = await client.fetch(request, new AbortController().signal);
   const check: TableCheck = {
     table: `${house.id}/${table.game}/${table.market}`,
@@ -75,15 +80,24 @@ async function checkTable(
     refused: [],
     exchange: exchangeOf(request, house),
   };
-  if (answer.kind === "failed") return { ...check, reason: house.hide(`${answer.reason}: ${answer.detail}`) };
+  if (answer.kind === "failed") {
+    check.exchange.response_headers = answer.headers ?? {};
+    return { ...check, reason: house.hide(`${answer.reason}: ${answer.detail}`) };
+  }
+  if (answer.kind === "absent") {
+    const reason = `answered 404: the house has no round ${ask.roundId}; set feed.first_round_id to one that was played`;
+    return { ...check, reason };
+  }
   if (answer.kind === "unchanged") return { ...check, reason: "answered 304 to a request without conditions" };
   const { contentType, etag, lastModified, body } = answer;
   const given = { "content-type": contentType, etag, "last-modified": lastModified };
   check.exchange.bytes = body.length;
   check.exchange.response_headers = Object.fromEntries(
-    Object.entries(given).flatMap(([name, value]) => (value === null ? [] : [[name, house.hide(value)]])),
+    Object.entries({ ...given, ...answer.headers }).flatMap(([name, value]) =>
+      value === null ? [] : [[name, house.hide(value)]],
+    ),
   );
-  const read = adapter.read(table.feed, body, new Date().toISOString());
+  const read = adapter.read(table.feed, body, new Date().toISOString(), { path: house.hide(ask.path) });
   if (!read.ok) return { ...check, reason: house.hide(read.reason) };
   const rounds = read.items.flatMap((item) => (item.ok ? [shownRound(item.round, table)] : []));
   return {
@@ -107,8 +121,12 @@ async function findHouse({ settings, databaseUrl, running }: Found, id: string):
     const known = entries.map((entry) => entry.settings.id).join(", ");
     throw new UsageError(`there is no house ${JSON.stringify(id)}; ${settings.HOUSES_FILE} has ${known}`);
   }
+  refuseUnset(inFile.entry, variables);
   const demoUrl = settings.DEMO_HOUSE_URL ?? running?.demo_house_url ?? stored?.baseUrl ?? null;
   const baseUrl = inFile.settings.demo ? demoUrl : (inFile.settings.base_url ?? null);
+  if (baseUrl === null && !inFile.settings.demo) {
+    throw new UsageError(`the house ${id} has no base_url; there is nothing to ask`);
+  }
   if (baseUrl === null) {
     throw new Error(`the demo house ${id} is not running here; start it with \`npm start\`, or set DEMO_HOUSE_URL`);
   }
@@ -121,6 +139,27 @@ async function findHouse({ settings, databaseUrl, running }: Found, id: string):
   };
 }
 
+/** Where each round has its own page, the newest stored one is asked for again: the one after it may not be played yet. */
+async function findNewest(
+  url: string | undefined,
+  house: House,
+  tables: readonly TableSettings[],
+): Promise<Map<TableSettings, bigint | null>> {
+  const paged = tables.filter((table) => adapterOf(table).rounds === "page");
+  if (url === undefined || paged.length === 0) return new Map();
+  const sql = connect(url, { name: "command", max: 1 });
+  try {
+    const found = new Map<TableSettings, bigint | null>();
+    for (const table of paged) {
+      const newest = await findNewestNumber(sql, house.id, table);
+      found.set(table, newest === null ? null : newest - 1n);
+    }
+    return found;
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
 async function loadStored(url: string | undefined, variables: Variables, id: string): Promise<House | null> {
   if (url === undefined) return null;
   const sql = connect(url, { name: "command", max: 1 });
@@ -129,6 +168,13 @@ async function loadStored(url: string | undefined, variables: Variables, id: str
   } finally {
     await sql.end({ timeout: 5 });
   }
+}
+
+/** A disabled house may have variables that are not set yet; to be asked it needs them. */
+function refuseUnset(entry: Record<string, unknown>, variables: Variables): void {
+  const unset: string[] = [];
+  expandVariables(entry, variables, (_, message) => unset.push(message));
+  if (unset.length > 0) throw new UsageError(`the house cannot be asked: ${unset.join("; ")}`);
 }
 
 /** The variables an entry uses; values of a few letters hide nothing and would maim texts. */
@@ -147,8 +193,12 @@ function exchangeOf(request: HouseRequest, house: House): Exchange {
     method: request.method,
     url: house.hide(request.url),
     request_headers: Object.fromEntries(
-      Object.entries(request.headers).map(([name, value]) => [name, secret.has(name) ? "[redacted]" : value]),
+      Object.entries({ "user-agent": ownName(VERSION), ...request.headers }).map(([name, value]) => [
+        name,
+        secret.has(name) ? "[redacted]" : value,
+      ]),
     ),
+    request_body: request.body === undefined ? null : house.hide(request.body),
     response_headers: {},
     bytes: null,
   };

@@ -1,7 +1,10 @@
 import { Command } from "commander";
+import type { Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
-import { listHouses, pauseHouse, resumeHouse } from "../houses/store.ts";
+import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../houses/control-store.ts";
+import { listHouses } from "../houses/store.ts";
 import { examples, someText } from "./arguments.ts";
+import { tellAudit } from "./audited.ts";
 import { checkHouse, type TableCheck } from "./house-check.ts";
 import { operator } from "./operator.ts";
 import { coloredStatus, paint, print, printJson, printTable, say, shortTime } from "./output.ts";
@@ -39,10 +42,8 @@ export function houseCommand(): Command {
     .requiredOption("--reason <text>", "why, for those who wonder", someText)
     .addHelpText("after", examples('house pause bustabit --reason "they asked us to wait"'))
     .action(async (id: string, { reason }: { reason: string }) => {
-      await withDatabase(async ({ sql }) => {
-        const isKnown = await pauseHouse(sql, { house: id, by: operator(), reason });
-        if (!isKnown) await refuseUnknown(sql, id);
-      });
+      const told = { action: "house.pause", house: id, reason };
+      await change(told, (tx) => stopHouse(tx, { house: id, by: operator(), reason }));
       await print(`${id} is paused`);
     });
   command
@@ -52,13 +53,42 @@ export function houseCommand(): Command {
     .requiredOption("--reason <text>", "why, for the log", someText)
     .addHelpText("after", examples('house resume bustabit --reason "they are back"'))
     .action(async (id: string, { reason }: { reason: string }) => {
-      await withDatabase(async ({ sql }) => {
-        if (!(await resumeHouse(sql, id))) await refuseUnknown(sql, id);
-      });
+      await change({ action: "house.resume", house: id, reason }, (tx) => startHouse(tx, { house: id }));
       say(`resumed by ${operator()}: ${reason}`);
       await print(`${id} is polled again`);
     });
+  command
+    .command("probe")
+    .description("ask a house again at its next turn though its circuit is open")
+    .argument("<id>", "the house")
+    .requiredOption("--reason <text>", "why, for the log", someText)
+    .option("--close", "forget what failed too, as if nothing had been", false)
+    .addHelpText("after", examples('house probe bustabit --reason "they say they are back"'))
+    .action(async (id: string, { reason, close }: { reason: string; close: boolean }) => {
+      const told = { action: close ? "house.close-circuit" : "house.probe", house: id, reason };
+      await change(told, (tx) => askHouseNow(tx, { house: id, forget: close }));
+      await print(`${id} is asked again at its next turn`);
+    });
   return command;
+}
+
+/** Changes how a house is polled, and writes down that it was. */
+async function change<Facts>(
+  { action, house, reason }: { action: string; house: string; reason: string },
+  work: (tx: Transaction) => Promise<HouseOutcome<Facts>>,
+): Promise<void> {
+  await withDatabase(async ({ sql }) => {
+    const outcome = await sql.begin(async (tx) => {
+      const done = await work(tx);
+      if (done.kind === "done") {
+        const { before, after } = done;
+        await tellAudit(tx, { action, target: `house ${house}`, before, after, reason });
+      }
+      return done;
+    });
+    if (outcome.kind === "unknown") await refuseUnknown(sql, house);
+    if (outcome.kind === "refused") throw new UsageError(outcome.problem);
+  });
 }
 
 async function listThem(json: boolean): Promise<void> {
@@ -99,14 +129,17 @@ async function showCheck(check: TableCheck, explain: boolean): Promise<void> {
   }
 }
 
-async function showExchange({ exchange }: TableCheck): Promise<void> {
+async function showExchange({ exchange, status, elapsed_ms }: TableCheck): Promise<void> {
   const headers = (from: Record<string, string>, mark: string) =>
     Object.entries(from).map(([name, value]) => `  ${mark} ${name}: ${value}`);
+  const body = exchange.request_body === null ? [] : [`  > ${exchange.request_body}`];
   const size = exchange.bytes === null ? [] : [`  < ${exchange.bytes} bytes`];
   await print(
     [
       `  > ${exchange.method} ${exchange.url}`,
       ...headers(exchange.request_headers, ">"),
+      ...body,
+      `  < ${status} in ${elapsed_ms} ms`,
       ...headers(exchange.response_headers, "<"),
       ...size,
     ].join("\n"),

@@ -1,46 +1,66 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { readLines } from "./csv-lines.ts";
-import { type CsvItem, type CsvReader, csvReader, type CsvRow } from "./csv-rows.ts";
+import { type Line, readLines } from "./csv-lines.ts";
+import { csvReader } from "./csv-rows.ts";
+import type { FileFormat } from "./import-format.ts";
+import type { FileItem, FileReader, FileRow } from "./import-item.ts";
+import { jsonLinesReader } from "./import-jsonl.ts";
 
 /** What reading a file found beside its rows; complete when its rows have all been taken. */
 export interface FileFindings {
-  /** Names of columns that are not ours. */
+  /** Names of columns that are not used. */
   ignored: string[];
   /** Lines that are no rows. */
   refused: { line: number; reason: string }[];
+  /** Rows, and lines that should have been some. */
+  total: number;
 }
 
 /**
- * The rows of a CSV file as the staging table takes them: lines of PostgreSQL's COPY text, many at a time. What else is found goes into
- * `findings`. `progress` hears how many bytes of how many were read.
+ * The rows of a file as the staging table takes them: lines of PostgreSQL's COPY text, many at a time. Where its rows
+ * are to be numbered, their numbers stand in place of ids. What else is found goes into `findings`. `progress` hears
+ * how many bytes of how many were read.
  * @throws Error that names the file and says what is wrong: it cannot be read, is empty, has another header, is not UTF-8.
  */
 export async function* stagedText(
   file: string,
+  format: FileFormat,
   findings: FileFindings,
   progress: (done: number, of: number) => void,
 ): AsyncGenerator<string> {
+  const isNumbered = format.rowNumbers !== null;
   try {
     const { size } = await stat(file);
-    let reader: CsvReader | null = null;
+    let reader: FileReader | null = null;
     for await (const lines of readLines(countBytes(file, size, progress))) {
       let rest = lines;
       if (reader === null) {
         const at = lines.findIndex(({ text }) => text.trim() !== "");
-        const header = lines[at];
-        if (header === undefined) continue;
-        reader = csvReader(header);
+        const first = lines[at];
+        if (first === undefined) continue;
+        const isJson = isJsonLines(file, first, format);
+        reader = isJson ? jsonLinesReader(format) : csvReader(first, format);
         findings.ignored = reader.ignored;
-        rest = lines.slice(at + 1);
+        rest = lines.slice(at + (isJson || !format.header ? 0 : 1));
       }
-      yield toCopy(reader.read(rest), findings);
+      yield toCopy(reader.read(rest), findings, isNumbered);
     }
     if (reader === null) throw new Error("it is empty; expected a header such as round_id,multiplier");
-    yield toCopy(reader.end(), findings);
+    yield toCopy(reader.end(), findings, isNumbered);
   } catch (error) {
     throw new Error(`${file} cannot be imported`, { cause: error });
   }
+}
+
+/** Tells JSON lines by what was said, by the file's name, or by how it begins. */
+function isJsonLines(file: string, { line, text }: Line, { format }: FileFormat): boolean {
+  const start = text.trimStart()[0];
+  if (start === "[" && format !== "csv") {
+    throw new Error(`line ${line}: it is one list of JSON; write one object a line (\`jq -c '.[]'\` does it)`);
+  }
+  if (start === "<") throw new Error(`line ${line}: it is a web page or XML; expected CSV or one JSON object a line`);
+  if (format !== "auto") return format === "jsonl";
+  return start === "{" || /\.(?:jsonl|ndjson)(?:\.gz)?$/i.test(file);
 }
 
 async function* countBytes(
@@ -57,16 +77,17 @@ async function* countBytes(
   }
 }
 
-function toCopy(items: CsvItem[], { refused }: FileFindings): string {
+function toCopy(items: FileItem[], findings: FileFindings, isNumbered: boolean): string {
   let text = "";
   for (const item of items) {
-    if (item.ok) text += copyLine(item.row);
-    else refused.push({ line: item.line, reason: item.reason });
+    findings.total += 1;
+    if (!item.ok) findings.refused.push({ line: item.line, reason: item.reason });
+    else text += copyLine(isNumbered ? { ...item.row, roundId: String(findings.total) } : item.row);
   }
   return text;
 }
 
-function copyLine({ line, roundId, multiplier, occurredAt, hash }: CsvRow): string {
+function copyLine({ line, roundId, multiplier, occurredAt, hash }: FileRow): string {
   return `${line}\t${field(roundId)}\t${field(multiplier)}\t${field(occurredAt)}\t${field(hash)}\n`;
 }
 

@@ -1,7 +1,9 @@
 import { Command, Option } from "commander";
 import { type Overlap, OVERLAPS, rotateKey } from "../callers/rotation-store.ts";
 import { createKey, type ListedKey, listKeys, revokeKey } from "../callers/store.ts";
+import { nested } from "../db/nested.ts";
 import { examples, someText, wholeNumber } from "./arguments.ts";
+import { audited } from "./audited.ts";
 import { paint, print, printJson, printTable, say, shortTime } from "./output.ts";
 import { withDatabase } from "./session.ts";
 
@@ -20,7 +22,14 @@ export function keyCommand(): Command {
     .action((options: { account: string; plan: string; name: string; days?: number; json: boolean }) =>
       withDatabase(async ({ sql }) => {
         const { account, plan, name, days = null, json } = options;
-        const outcome = await createKey(sql, { email: account, plan, name, days });
+        const outcome = await audited(
+          sql,
+          (tx) => createKey(nested(tx), { email: account, plan, name, days }),
+          (made) =>
+            made.ok
+              ? { action: "key.create", target: `key ${made.id} of ${account}`, after: { name, plan: made.plan, days } }
+              : null,
+        );
         if (!outcome.ok) throw new Error(outcome.reason);
         const { id, key } = outcome;
         if (json) return printJson({ id, key, account, plan: outcome.plan, name });
@@ -51,7 +60,18 @@ export function keyCommand(): Command {
     .addHelpText("after", examples("key rotate 42", "key rotate x9Qz --overlap 7d"))
     .action((which: string, { overlap, json }: { overlap: Overlap; json: boolean }) =>
       withDatabase(async ({ sql }) => {
-        const outcome = await rotateKey(sql, which, overlap);
+        const outcome = await audited(
+          sql,
+          (tx) => rotateKey(nested(tx), which, overlap),
+          (made) =>
+            made.ok
+              ? {
+                  action: "key.rotate",
+                  target: `key ${made.replaced.id} of ${made.account}`,
+                  after: { replaced_by: made.id, expires_at: made.replaced.expires_at },
+                }
+              : null,
+        );
         if (!outcome.ok) throw new Error(outcome.reason);
         const { id, key, account, name, replaced } = outcome;
         if (json) return printJson({ id, key, account, name, replaced });
@@ -68,7 +88,11 @@ export function keyCommand(): Command {
     .addHelpText("after", examples("key revoke 42", "key revoke x9Qz"))
     .action((which: string, { json }: { json: boolean }) =>
       withDatabase(async ({ sql }) => {
-        const outcome = await revokeKey(sql, which);
+        const outcome = await audited(
+          sql,
+          (tx) => revokeKey(nested(tx), which),
+          (done) => (done.ok ? { action: "key.revoke", target: `key ${done.id}`, after: { last4: done.last4 } } : null),
+        );
         if (!outcome.ok) throw new Error(outcome.reason);
         const { id, last4 } = outcome;
         return json ? printJson({ id, last4, state: "revoked" }) : print(`revoked key ${id} (…${last4})`);

@@ -1,7 +1,9 @@
 import { Command, InvalidArgumentError } from "commander";
 import { listPlanSettings, type PlanChanges, type PlanSettings, setPlan } from "../callers/plan-store.ts";
+import { nested } from "../db/nested.ts";
 import { UsageError } from "../errors.ts";
 import { commaList, examples, wholeNumber } from "./arguments.ts";
+import { audited } from "./audited.ts";
 import { printJson, printTable } from "./output.ts";
 import { withDatabase } from "./session.ts";
 
@@ -47,7 +49,13 @@ export function planCommand(): Command {
         }
         const { day, month, ceiling } = changes;
         const limits = { day: limitOf(day), month: limitOf(month), ceiling: limitOf(ceiling) };
-        const outcome = await setPlan(sql, name, { ...changes, ...limits });
+        const before = (await listPlanSettings(sql)).find((one) => one.name.toLowerCase() === name.toLowerCase());
+        const outcome = await audited(
+          sql,
+          (tx) => setPlan(nested(tx), name, { ...changes, ...limits }),
+          (done) =>
+            done.ok ? { action: "plan.set", target: `plan ${done.plan.name}`, before, after: done.plan } : null,
+        );
         if (!outcome.ok) throw new Error(outcome.reason);
         return json ? printJson(outcome.plan) : showPlans([outcome.plan]);
       }),

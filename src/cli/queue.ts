@@ -1,19 +1,25 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { jobs } from "../../jobs/index.ts";
+import { UsageError } from "../errors.ts";
 import { createLog } from "../log.ts";
 import {
-  type FailedRun,
+  chooseFailed,
+  type ControlOutcome,
+  discardRuns,
   listFailed,
   listQueues,
+  pauseFacts,
   pauseQueue,
-  type QueueState,
   resumeQueue,
-  retryFailed,
+  retryRuns,
 } from "../queue/inspect.ts";
 import { openQueues, type Queues } from "../queue/queues.ts";
 import { examples, someText, wholeNumber } from "./arguments.ts";
+import { tellAudit } from "./audited.ts";
+import { momentAhead } from "./moment.ts";
 import { operator } from "./operator.ts";
-import { paint, print, printJson, printTable, say } from "./output.ts";
+import { print, printJson, say } from "./output.ts";
+import { runForPrograms, showRuns, showStates, stateForPrograms } from "./queue-text.ts";
 import { requireRedis, type Session, withDatabase } from "./session.ts";
 
 /** `roundhouse queue …`: the queues for a night without a browser. */
@@ -53,21 +59,50 @@ export function queueCommand(): Command {
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("queue retry normalize-rounds", "queue retry backfill-gap 42"))
     .action((queue: string, id: string | undefined, { json }: { json: boolean }) =>
-      withQueues(async (_, queues) => {
-        const retried = await retryFailed(queues, queue, id ?? null);
-        return json ? printJson({ queue, retried }) : print(`${retried} runs of ${queue} are tried again`);
-      }),
+      actOnFailed({ action: "queue.retry", queue, id: id ?? null, reason: null }, retryRuns, ({ done }) =>
+        json ? printJson({ queue, retried: done }) : print(`${done} runs of ${queue} are tried again`),
+      ),
+    );
+  command
+    .command("discard")
+    .description("forget failed runs of a queue; what its job finds undone is asked for again by itself")
+    .argument("<queue>", "the queue")
+    .argument("[id]", "one run; all of them without it")
+    .requiredOption("--reason <text>", "why, for the log", someText)
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples('queue discard backfill-gap 42 --reason "the gap was closed by hand"'))
+    .action((queue: string, id: string | undefined, { reason, json }: { reason: string; json: boolean }) =>
+      actOnFailed({ action: "queue.discard", queue, id: id ?? null, reason }, discardRuns, ({ done }) =>
+        json ? printJson({ queue, discarded: done }) : print(`${done} runs of ${queue} are discarded`),
+      ),
     );
   command
     .command("pause")
     .description("begin no more runs of a queue; what runs goes on, and nothing is lost")
     .argument("<queue>", "the queue")
     .requiredOption("--reason <text>", "why, for those who wonder", someText)
-    .addHelpText("after", examples('queue pause backfill-gap --reason "the house asked us to slow down"'))
-    .action((queue: string, { reason }: { reason: string }) =>
+    .addOption(
+      new Option("--for <time>", "go on by itself after so long: 30m, 2h, 1d")
+        .argParser(momentAhead)
+        .conflicts("until"),
+    )
+    .option("--until <time>", "go on by itself at this time, such as 2026-11-21T06:00 (UTC)", momentAhead)
+    .addHelpText(
+      "after",
+      examples(
+        'queue pause backfill-gap --reason "the house asked us to slow down"',
+        'queue pause calibrate-table --for 2h --reason "the machine is busy"',
+      ),
+    )
+    .action((queue: string, { reason, until, for: length }: { reason: string; until?: string; for?: string }) =>
       withQueues(async ({ sql }, queues) => {
-        await pauseQueue(sql, queues, { queue, by: operator(), reason });
-        await print(`${queue} is paused`);
+        const ends = until ?? length ?? null;
+        const pause = { queue, by: operator(), reason, until: ends };
+        const outcome = await pauseQueue(sql, queues, pause, (tx, { before, after }) => {
+          const [was, is] = [pauseFacts(before), pauseFacts(after)];
+          return tellAudit(tx, { action: "queue.pause", target: `queue ${queue}`, before: was, after: is, reason });
+        });
+        await tell(outcome, ends === null ? `${queue} is paused` : `${queue} is paused until ${ends}`);
       }),
     );
   command
@@ -78,12 +113,42 @@ export function queueCommand(): Command {
     .addHelpText("after", examples("queue resume backfill-gap"))
     .action((queue: string, { reason }: { reason?: string }) =>
       withQueues(async ({ sql }, queues) => {
-        await resumeQueue(sql, queues, queue);
+        const outcome = await resumeQueue(sql, queues, { queue }, (tx, { before, after }) => {
+          const change = { before: pauseFacts(before), after: pauseFacts(after), reason: reason ?? null };
+          return tellAudit(tx, { action: "queue.resume", target: `queue ${queue}`, ...change });
+        });
         if (reason !== undefined) say(`resumed by ${operator()}: ${reason}`);
-        await print(`${queue} goes on`);
+        await tell(outcome, `${queue} goes on`);
       }),
     );
   return command;
+}
+
+/** Does something with failed runs. What is meant to be done is written down first: Redis knows no transaction with PostgreSQL. */
+async function actOnFailed(
+  { action, queue, id, reason }: { action: string; queue: string; id: string | null; reason: string | null },
+  work: typeof retryRuns,
+  show: (outcome: { done: number; changed: number }) => Promise<void>,
+): Promise<void> {
+  await withQueues(async ({ sql }, queues) => {
+    const chosen = await chooseFailed(queues, queue, id);
+    const target = id === null ? `queue ${queue}` : `run ${id} of queue ${queue}`;
+    const after = { runs: chosen.length };
+    await sql.begin((tx) => tellAudit(tx, { action, target, after, reason }));
+    await show(
+      await work(
+        queues,
+        queue,
+        chosen.map(({ token }) => token),
+      ),
+    );
+  });
+}
+
+async function tell(outcome: ControlOutcome, done: string): Promise<void> {
+  if (outcome.kind === "refused") throw new UsageError(outcome.problem);
+  if (!outcome.isTold) say("Redis is away; it is told within seconds of its coming back");
+  await print(done);
 }
 
 async function withQueues(work: (session: Session, queues: Queues) => Promise<void>): Promise<void> {
@@ -95,46 +160,4 @@ async function withQueues(work: (session: Session, queues: Queues) => Promise<vo
       await queues.close();
     }
   });
-}
-
-function stateForPrograms({ waitingSince, paused, ...state }: QueueState): object {
-  return {
-    ...state,
-    waiting_since: waitingSince,
-    paused: paused && { at: paused.pausedAt, by: paused.pausedBy, reason: paused.reason },
-  };
-}
-
-function runForPrograms({ failedAt, ...run }: FailedRun): object {
-  return { ...run, failed_at: failedAt };
-}
-
-async function showStates(states: QueueState[]): Promise<void> {
-  await printTable(
-    ["queue", "waiting", "active", "delayed", "failed", "schedules", "paused"],
-    states.map(({ queue, waiting, active, delayed, failed, schedules, paused }) => [
-      queue,
-      waiting,
-      active,
-      delayed,
-      failed > 0 ? paint.red(`${failed}`) : failed,
-      schedules,
-      paused && paint.cyan(`by ${paused.pausedBy}: ${paused.reason}`),
-    ]),
-  );
-}
-
-async function showRuns(runs: FailedRun[]): Promise<void> {
-  if (runs.length === 0) return say("no failed runs");
-  await printTable(
-    ["queue", "id", "failed at", "attempts", "payload", "reason"],
-    runs.map(({ queue, id, failedAt, attempts, payload, reason }) => [
-      queue,
-      id,
-      failedAt?.toISOString(),
-      attempts,
-      JSON.stringify(payload),
-      reason,
-    ]),
-  );
 }

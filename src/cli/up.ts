@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
-import { type Api, startApi } from "../api/server.ts";
+import { type Api, ENDPOINTS, startApi } from "../api/server.ts";
 import type { Checks } from "../api/health.ts";
 import { type HouseEntry, loadSettings, type Settings } from "../config.ts";
 import { connect } from "../db/client.ts";
@@ -11,10 +11,15 @@ import { removeRunFile, writeRunFile } from "../embedded/run-file.ts";
 import { startServers } from "../embedded/servers.ts";
 import { reasonOf } from "../errors.ts";
 import { createLog, type Log } from "../log.ts";
+import { createMetrics } from "../metrics/metrics.ts";
+import type { Workers } from "../queue/worker.ts";
 import { VERSION } from "../version.ts";
 import { examples } from "./arguments.ts";
+import { startOps } from "../ops/start.ts";
 import { mintDemoKey } from "./demo-key.ts";
 import { type Life, live } from "./life.ts";
+import { servesThisMachineAlone } from "../this-machine.ts";
+import { authSecret, localLink, OPS_CONNECTIONS } from "./ops.ts";
 import { paint, print, printJson, say } from "./output.ts";
 import { readinessChecks } from "./readiness.ts";
 import { reaching } from "./session.ts";
@@ -37,7 +42,8 @@ export function upCommand(): Command {
       const log = createLog(settings.LOG_LEVEL, process.stderr.isTTY);
       await live(log, async (life) => {
         const started = await start(life, settings, log);
-        if (json) await printJson({ event: "ready", url: started.url, api_key: started.key });
+        const { url, key, opsLink } = started;
+        if (json) await printJson({ event: "ready", url, api_key: key, ops_url: opsLink ?? `${url}/ops` });
         else await greet(started);
       });
     });
@@ -47,6 +53,8 @@ export function upCommand(): Command {
 interface Started {
   url: string;
   key: string;
+  /** Signs the operator of this machine in, once; null where others reach us too. */
+  opsLink: string | null;
   houses: HouseEntry[];
 }
 
@@ -67,7 +75,12 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   life.onStop("the workers' connections", () => workSql.end({ timeout: 2 }));
   const apiSql = connect(databaseUrl, { name: "api", pooled });
   life.onStop("the API's connections", () => apiSql.end({ timeout: 2 }));
+  const opsSql = connect(databaseUrl, { name: "ops", max: OPS_CONNECTIONS, pooled });
+  life.onStop("the operators' connections", () => opsSql.end({ timeout: 2 }));
 
+  let working: Workers | null = null;
+  const looked = { sql: apiSql, queues: () => working?.queues ?? null };
+  const metrics = createMetrics(looked, { version: VERSION, endpoints: ENDPOINTS, log: quiet(log) });
   const { workers, demo } = await startWork(life, {
     settings,
     houses,
@@ -75,14 +88,41 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
     sql: workSql,
     directUrl,
     redisUrl,
+    metrics,
     log: quiet(log),
   });
+  working = workers;
   life.ending.throwIfAborted();
 
   const checks = readinessChecks({ sql: apiSql, directUrl, redisUrl, workers });
-  const api = await startApi({ sql: apiSql, directUrl, redisUrl, settings, log: quiet(log), version: VERSION, checks });
+  const isAlone = servesThisMachineAlone(settings);
+  let ownUrl = "";
+  const printLink = async () => {
+    const link = await localLink(apiSql, ownUrl);
+    if (link !== null) say(`sign in, once, within an hour: ${link}`);
+  };
+  const ops = startOps({
+    parts: { sql: opsSql, queues: workers.queues, liveWindowSeconds: settings.LIVE_WINDOW_SECONDS, log: quiet(log) },
+    directUrl,
+    secret: await authSecret(settings),
+    settings,
+    printLink: isAlone ? printLink : null,
+  });
+  life.onStop("the operators' view", () => ops.close());
+  const api = await startApi({
+    ops: ops.listener,
+    sql: apiSql,
+    directUrl,
+    redisUrl,
+    settings,
+    log: quiet(log),
+    version: VERSION,
+    checks,
+    metrics,
+  });
   life.ending.addEventListener("abort", () => api.draining());
   life.onStop("the API", () => api.close());
+  ownUrl = api.url;
   life.ending.throwIfAborted();
 
   const { key, revoke } = await mintDemoKey(apiSql, DATA_DIR);
@@ -101,7 +141,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   });
   life.onStop("run.json", () => removeRunFile(DATA_DIR));
   await firstRounds(api, checks, life.ending);
-  return { url: api.url, key, houses };
+  return { url: api.url, key, opsLink: isAlone ? await localLink(apiSql, api.url) : null, houses };
 }
 
 async function openServers(life: Life, settings: Settings): Promise<{ databaseUrl: string; redisUrl: string }> {
@@ -135,7 +175,7 @@ async function firstRounds(api: Api, { polling }: Checks, ending: AbortSignal): 
   }
 }
 
-async function greet({ url, key, houses }: Started): Promise<void> {
+async function greet({ url, key, opsLink, houses }: Started): Promise<void> {
   const simulated = houses.filter(({ settings }) => settings.simulated && settings.enabled);
   const demos = houses.filter(({ settings }) => settings.demo && !settings.simulated && settings.enabled);
   const names = (some: HouseEntry[]) => some.map(({ settings }) => settings.id).join(", ");
@@ -143,6 +183,9 @@ async function greet({ url, key, houses }: Started): Promise<void> {
     paint.green("Roundhouse is running."),
     "",
     `  site      ${paint.bold(url)}`,
+    opsLink === null
+      ? `  operate   ${paint.bold(`${url}/ops`)}  (\`npx roundhouse ops-user create\` makes the first admin)`
+      : `  operate   ${paint.bold(opsLink)}\n            (signs you in, once, within an hour; ${url}/ops prints another)`,
     `  demo key  ${paint.bold(key)}  (all houses; works until this stops)`,
     "",
     `  curl -H "X-API-Key: ${key}" ${url}/api/v1/games`,

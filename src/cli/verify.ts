@@ -1,10 +1,12 @@
 import { Command } from "commander";
+import { type AuditFailure, verifyAudit } from "../audit/verify.ts";
 import { verify, type Verification } from "../forecasts/verify.ts";
 import { examples } from "./arguments.ts";
 import { print, printJson } from "./output.ts";
 import { progressBar } from "./progress.ts";
 import { withDatabase } from "./session.ts";
 import { findTableByName } from "./table-name.ts";
+import { verifyRoundsCommand } from "./verify-rounds.ts";
 
 /** `roundhouse verify`: every published figure recomputed from rounds and forecasts. Exit code 1 where one is not so. */
 export function verifyCommand(): Command {
@@ -12,6 +14,8 @@ export function verifyCommand(): Command {
     .description("recompute every published figure from forecasts and rounds, and check both chains of hashes")
     .option("--table <house/game/market>", "one table instead of all")
     .option("--json", "print one JSON object", false)
+    .enablePositionalOptions() // as in main.ts
+    .addCommand(verifyRoundsCommand())
     .addHelpText("after", examples("verify", "verify --table bustabit/crash/global --json"))
     .action((given: { table?: string; json: boolean }) =>
       withDatabase(
@@ -19,7 +23,8 @@ export function verifyCommand(): Command {
           const table = given.table === undefined ? undefined : await findTableByName(sql, given.table);
           const progress = progressBar();
           try {
-            const result = await verify(sql, { tableId: table?.id, progress: (...told) => progress.show(...told) });
+            const figures = await verify(sql, { tableId: table?.id, progress: (...told) => progress.show(...told) });
+            const result = table === undefined ? withAudit(figures, await verifyAudit(sql)) : figures;
             progress.end();
             await (given.json ? printJson(result) : print(sentence(result)));
             if (!result.ok) process.exitCode = 1;
@@ -32,10 +37,26 @@ export function verifyCommand(): Command {
     );
 }
 
-function sentence({ checked, first_failure: failure }: Verification): string {
-  const { rounds, forecasts, scores, accuracy_rows } = checked;
-  const counted = `${rounds} rounds, ${forecasts} forecasts, ${scores} scores and ${accuracy_rows} accuracy rows`;
-  if (failure === null) return `all is as it should be: ${counted} are what their facts give, and both chains hold`;
+/** What was checked of the figures and, where no table was chosen, of the audit log. */
+interface Checked {
+  ok: boolean;
+  checked: Verification["checked"] & { audit_entries?: number };
+  first_failure: Verification["first_failure"] | ({ kind: "audit_log" } & AuditFailure);
+}
+
+function withAudit(figures: Verification, { entries, failure }: Awaited<ReturnType<typeof verifyAudit>>): Checked {
+  return {
+    ok: figures.ok && failure === null,
+    checked: { ...figures.checked, audit_entries: entries },
+    first_failure: figures.first_failure ?? (failure && { kind: "audit_log", ...failure }),
+  };
+}
+
+function sentence({ checked, first_failure: failure }: Checked): string {
+  const { rounds, forecasts, scores, accuracy_rows, audit_entries } = checked;
+  const log = audit_entries === undefined ? "" : `, and ${audit_entries} entries of the audit log`;
+  const counted = `${rounds} rounds, ${forecasts} forecasts, ${scores} scores and ${accuracy_rows} accuracy rows${log}`;
+  if (failure === null) return `all is as it should be: ${counted} are what their facts give, and all chains hold`;
   const { kind, id, expected, found } = failure;
   return (
     `the ${NAMES[kind]} ${id} is not what its facts give\n  expected ${expected}\n  found    ${found}\n` +
@@ -45,6 +66,7 @@ function sentence({ checked, first_failure: failure }: Verification): string {
 
 const NAMES = {
   round: "round",
+  revision: "revision of the round",
   forecast: "forecast",
   score: "score of the forecast",
   accuracy: "accuracy row",
@@ -57,5 +79,6 @@ const NAMES = {
   reading: "memory of the reading of",
   published_reading: "published reading of",
   audit: "audit row",
+  audit_log: "entry of the audit log",
   table: "table",
 } as const;

@@ -7,7 +7,9 @@ import { createHouseClient } from "../houses/http.ts";
 import { applyHouses } from "../houses/store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../houses/watch-store.ts";
 import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import { startWorkers, type Workers } from "../queue/worker.ts";
+import { sumCells } from "../rounds/cells-store.ts";
 import { expireNotices, refreshStalledNotices, syncProofAlerts } from "../rounds/notices-store.ts";
 import { VERSION } from "../version.ts";
 import { createDemoServer, type DemoServer } from "./demo-server.ts";
@@ -46,10 +48,11 @@ export async function startWork(
     sql: Sql;
     directUrl: string;
     redisUrl: string;
+    metrics: Metrics;
     log: Log;
   },
 ): Promise<Work> {
-  const { settings, houses, queues, sql, directUrl, redisUrl, log } = parts;
+  const { settings, houses, queues, sql, directUrl, redisUrl, metrics, log } = parts;
   const demo = createDemoServer({
     sql,
     directUrl,
@@ -68,7 +71,7 @@ export async function startWork(
   life.onHangup(async () => apply(readHousesFile(settings, log)));
   life.ending.throwIfAborted();
 
-  const http = createHouseClient({ version: VERSION });
+  const http = metrics.houses(createHouseClient({ version: VERSION }));
   life.onStop("the connections to houses", () => http.close());
   const notifier = createNotifier(sql, log);
   life.onStop("announcements", () => notifier.close());
@@ -83,6 +86,7 @@ export async function startWork(
     http,
     log,
     version: VERSION,
+    ran: metrics.ran,
     everyTick: upkeep(settings, log, () => notifier.published()),
     onFatal: (error) => life.fail(`this process cannot work any more: ${error.message}`),
   });
@@ -107,6 +111,9 @@ function upkeep(settings: Settings, log: Log, published: () => void): ((sql: Sql
     },
     async function offline(sql) {
       await syncAlerts(sql, log, "house_offline", await findOfflineHouses(sql, settings.LIVE_WINDOW_SECONDS));
+    },
+    async function cells(sql) {
+      await sumCells(sql);
     },
     async function unreadable(sql) {
       await syncAlerts(sql, log, "answers_unreadable", await findUnreadableTables(sql));

@@ -69,7 +69,7 @@ function beginning(taken: TakenRun): Replay {
   const isSound = live !== null && stateHash(live.state) === live.stateHash;
   // the file's edge may have changed since the table began
   const model = isSound ? modelOfState(live.state) : modelOf(bands, edge);
-  return startReplay(table, model, checkpoints[0]?.beginSeq ?? 1n);
+  return startReplay(table, model, checkpoints[0]?.beginSeq ?? 1n, checkpoints[0]);
 }
 
 async function replayToLive(

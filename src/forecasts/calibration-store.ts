@@ -140,7 +140,8 @@ export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
   // read after the live state: a promotion in between is newer than it, and the run is then no longer ours
   const checkpoints = await sql<Snapshot[]>`
     select
-      begin_seq as "beginSeq", to_seq as "toSeq", rounds, state, state_hash as "stateHash", sums, carry
+      begin_seq as "beginSeq", to_seq as "toSeq", rounds, state, state_hash as "stateHash", sums, carry,
+      revision_id as "revisionId", revised_seq as "revisedSeq"
     from calibrations
     where table_id = ${rest.tableId}
       and model = ${rest.model}
@@ -216,7 +217,7 @@ export type RecordFacts = Omit<NewCalibration, "state" | "sums" | "carry"> & {
  * in any of them shows.
  */
 export function recordHash(facts: RecordFacts): string {
-  const { tableId, version, beginSeq, fromSeq, toSeq, rounds, stateHash, ...rest } = facts;
+  const { tableId, version, beginSeq, fromSeq, toSeq, rounds, stateHash, revisionId, revisedSeq, ...rest } = facts;
   const text = canonicalize({
     table_id: tableId,
     version,
@@ -234,6 +235,8 @@ export function recordHash(facts: RecordFacts): string {
     carry: rest.carry,
     compared: rest.compared,
     promotion: rest.promotion,
+    // left out where there are none: so were they before there could be any
+    ...(revisionId === 0n ? {} : { revision_id: String(revisionId), revised_seq: String(revisedSeq) }),
   });
   return createHash("sha256")
     .update(text ?? "", "utf8")
@@ -257,7 +260,8 @@ export async function insertCalibration(
   const [row] = await tx<{ id: string; asOf: string }[]>`
     insert into calibrations (
       table_id, model, version, kind, begin_seq, from_seq, to_seq, rounds, state, state_hash, live_state_hash,
-      other_bands, weights, sums, carry, compared, promoted_from, decided_by, reason, record_hash
+      other_bands, weights, sums, carry, compared, promoted_from, decided_by, reason, record_hash, revision_id,
+      revised_seq
     )
     values (
       ${tableId}, ${model}, ${version}, ${calibration.kind}, ${calibration.beginSeq}, ${calibration.fromSeq},
@@ -265,7 +269,7 @@ export async function insertCalibration(
       ${calibration.liveStateHash}, ${calibration.otherBands}, ${tx.json(calibration.weights)},
       ${tx.json(calibration.sums)}, ${tx.json(calibration.carry)}, ${asJson(tx, calibration.compared)},
       ${promotion?.from ?? null}, ${promotion?.by ?? null}, ${promotion?.reason ?? null},
-      ${recordHash({ ...calibration, version })}
+      ${recordHash({ ...calibration, version })}, ${calibration.revisionId}, ${calibration.revisedSeq}
     )
     returning id::text as id, utc_text(created_at) as "asOf"`;
   if (row === undefined) throw new Error("expected the stored calibration, got nothing");
@@ -273,8 +277,8 @@ export async function insertCalibration(
 }
 
 /** A jsonb parameter, or null. */
-export function asJson(tx: Transaction, value: unknown) {
-  return value === null ? null : tx.json(value as Parameters<typeof tx.json>[0]);
+export function asJson(sql: Queryable, value: unknown) {
+  return value === null ? null : sql.json(value as Parameters<typeof sql.json>[0]);
 }
 
 /**
@@ -413,6 +417,8 @@ function columnsOf(sql: Queryable) {
     t.house_id || '/' || t.game || '/' || t.market as "table",
     c.model, c.version, c.kind,
     c.begin_seq as "beginSeq",
+    c.revision_id as "revisionId",
+    c.revised_seq as "revisedSeq",
     c.from_seq as "fromSeq",
     c.to_seq as "toSeq",
     (select round_id from rounds r where r.table_id = c.table_id and r.seq = c.begin_seq) as "fromRoundId",

@@ -5,7 +5,7 @@ import { figuresOf, type Figures } from "./figures.ts";
 import { addPairs, learnPacked, pairedFigures, pairRounds } from "./paired-loss.ts";
 import { readTable } from "./promotion-store.ts";
 import { startReplay, sumsOf, type Replay } from "./replay.ts";
-import { readPackedRounds } from "./replay-store.ts";
+import { listVoidSeqs, readPackedRounds } from "./replay-store.ts";
 import { encodeState, modelOfState, stateHash } from "./state.ts";
 import type { Band } from "./table-model.ts";
 
@@ -41,6 +41,16 @@ export interface Comparison {
   };
 }
 
+/** How a comparison is made. */
+export interface ComparisonWork {
+  signal?: AbortSignal;
+  progress?: (done: number, of: number) => void;
+  /** Waited for after each chunk, with how far it is, in seqs. */
+  afterChunk?: (done: number, of: number) => Promise<void>;
+  /** Less in a process that has other work. */
+  roundsPerChunk?: number;
+}
+
 /**
  * Compares two calibrations of a table.
  *
@@ -54,36 +64,50 @@ export interface Comparison {
 export async function compareCalibrations(
   sql: Queryable,
   [idA, idB]: [string, string],
-  { signal, progress }: { signal?: AbortSignal; progress?: (done: number, of: number) => void } = {},
+  { signal, progress, afterChunk, roundsPerChunk = ROUNDS_PER_CHUNK }: ComparisonWork = {},
 ): Promise<Comparison> {
   const [a, b] = [await found(sql, idA), await found(sql, idB)];
   const [fromSeq, toSeq] = commonRange(a, b);
   const { bands } = await readTable(sql, a.tableId);
   const [sideA, sideB] = [sideOf(a, bands), sideOf(b, bands)];
   const beginSeq = a.beginSeq < b.beginSeq ? a.beginSeq : b.beginSeq;
-  const tell = (seq: bigint) => progress?.(Number(seq - beginSeq + 1n), Number(toSeq - beginSeq + 1n));
+  const tell = async (seq: bigint) => {
+    const [done, of] = [Number(seq - beginSeq + 1n), Number(toSeq - beginSeq + 1n)];
+    progress?.(done, of);
+    await afterChunk?.(done, of);
+  };
+  const readChunk = chunkReader(sql, roundsPerChunk);
 
-  for (const side of [sideA, sideB]) {
-    while (side.seq < fromSeq - 1n) {
+  const learnTo = async (side: Replay, end: bigint) => {
+    while (side.seq < end) {
       signal?.throwIfAborted();
-      const { rounds, seq } = await readChunk(sql, side, fromSeq - 1n);
+      const { rounds, seq } = await readChunk(side, end);
       learnPacked({ ...side.backtest, rounds });
       side.seq = seq;
-      tell(seq);
+      await tell(seq);
     }
-  }
+  };
   let sums = { n: 0n, first: 0n, second: 0n, d: 0n, d2: 0n };
-  while (sideA.seq < toSeq) {
-    signal?.throwIfAborted();
-    const [first, second] = await Promise.all([readChunk(sql, sideA, toSeq), readChunk(sql, sideB, toSeq)]);
-    sums = addPairs(
-      sums,
-      pairRounds({ ...sideA.backtest, rounds: first.rounds }, { ...sideB.backtest, rounds: second.rounds }),
-    );
-    sideA.seq = first.seq;
-    sideB.seq = second.seq;
-    tell(first.seq);
+  const pairTo = async (end: bigint) => {
+    while (sideA.seq < end) {
+      signal?.throwIfAborted();
+      const [first, second] = await Promise.all([readChunk(sideA, end), readChunk(sideB, end)]);
+      sums = addPairs(
+        sums,
+        pairRounds({ ...sideA.backtest, rounds: first.rounds }, { ...sideB.backtest, rounds: second.rounds }),
+      );
+      sideA.seq = first.seq;
+      sideB.seq = second.seq;
+      await tell(first.seq);
+    }
+  };
+  for (const side of [sideA, sideB]) await learnTo(side, fromSeq - 1n);
+  for (const seq of await listUnshared(sql, sideA, sideB)) {
+    if (seq < fromSeq || seq > toSeq) continue;
+    await pairTo(seq - 1n);
+    for (const side of [sideA, sideB]) await learnTo(side, seq);
   }
+  await pairTo(toSeq);
   for (const [record, { backtest }] of [[a, sideA] as const, [b, sideB] as const]) {
     const replayed = stateHash(encodeState(backtest.model, backtest.state));
     if (record.toSeq === toSeq && replayed !== record.stateHash)
@@ -114,7 +138,12 @@ async function found(sql: Queryable, id: string): Promise<WholeCalibration> {
   return row;
 }
 
-function commonRange(a: WholeCalibration, b: WholeCalibration): [fromSeq: bigint, toSeq: bigint] {
+/**
+ * First and last seq that two records both cover.
+ *
+ * @throws UsageError where they cannot be compared: other tables, other bands, no common rounds
+ */
+export function commonRange(a: WholeCalibration, b: WholeCalibration): [fromSeq: bigint, toSeq: bigint] {
   if (a.tableId !== b.tableId)
     throw new UsageError(`calibration ${a.id} is of ${a.table} and ${b.id} of ${b.table}; compare two of one table`);
   const [bandsA, bandsB] = [a, b].map(({ state }) => modelOfState(state).thresholds.join("|"));
@@ -127,21 +156,31 @@ function commonRange(a: WholeCalibration, b: WholeCalibration): [fromSeq: bigint
   throw new UsageError(`calibrations ${a.id} and ${b.id} have no rounds in common: ${spans.join(", ")}`);
 }
 
-function sideOf({ tableId, otherBands, beginSeq, state }: WholeCalibration, bands: readonly Band[]): Replay {
-  return startReplay({ tableId, bands, hasOtherBands: otherBands }, modelOfState(state), beginSeq);
+function sideOf(record: WholeCalibration, bands: readonly Band[]): Replay {
+  const { tableId, otherBands, beginSeq, state } = record;
+  return startReplay({ tableId, bands, hasOtherBands: otherBands }, modelOfState(state), beginSeq, record);
 }
 
-async function readChunk(sql: Queryable, side: Replay, upToSeq: bigint): Promise<{ rounds: Uint8Array; seq: bigint }> {
-  const { tableId, colors, thresholds, seq: afterSeq } = side;
-  const { rounds, lastSeq } = await readPackedRounds(
-    sql,
-    { tableId, colors, thresholds, x0Hundredths: side.backtest.model.x0Hundredths },
-    { afterSeq, upToSeq, limit: ROUNDS_PER_CHUNK, named: false },
-  );
-  return { rounds, seq: rounds.length < ROUNDS_PER_CHUNK || lastSeq === null ? upToSeq : lastSeq };
+/** The rounds that only one of the two sees, since the other knows them as void. */
+async function listUnshared(sql: Queryable, a: Replay, b: Replay): Promise<bigint[]> {
+  const [ofA, ofB] = [await listVoidSeqs(sql, a), await listVoidSeqs(sql, b)];
+  return [...new Set(ofA).symmetricDifference(new Set(ofB))].toSorted((x, y) => (x < y ? -1 : 1));
 }
 
-function comparedOf(row: WholeCalibration): Compared {
+function chunkReader(sql: Queryable, limit: number) {
+  return async (side: Replay, upToSeq: bigint): Promise<{ rounds: Uint8Array; seq: bigint }> => {
+    const { tableId, colors, thresholds, revisions, seq: afterSeq } = side;
+    const { rounds, lastSeq } = await readPackedRounds(
+      sql,
+      { tableId, colors, thresholds, revisions, x0Hundredths: side.backtest.model.x0Hundredths },
+      { afterSeq, upToSeq, limit, named: false },
+    );
+    return { rounds, seq: rounds.length < limit || lastSeq === null ? upToSeq : lastSeq };
+  };
+}
+
+/** A record as one side of a comparison. */
+export function comparedOf(row: WholeCalibration): Compared {
   return {
     id: row.id,
     model: row.model,

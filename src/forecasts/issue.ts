@@ -32,6 +32,8 @@ export interface Issued {
   unfinished: boolean;
   /** Tables that neither learned nor issued, since their state or a round of theirs is damaged. */
   damaged: { table: string; reason: string }[];
+  /** Tables whose reading stayed as it was, since what it rests on is damaged; it is made anew from the rounds. */
+  unread: { table: string; reason: string }[];
 }
 
 /** Rounds that one transaction learns, some 50 ms of work: nothing can be taken in meanwhile. */
@@ -53,18 +55,26 @@ const FORECASTS_PER_CHUNK = 100;
 export async function issueForHouse(
   sql: Sql,
   house: string,
-  { signal, committed }: { signal: AbortSignal; committed: () => void },
+  work: {
+    signal: AbortSignal;
+    committed: () => void;
+    /** Told of the rounds after which forecasts were issued, once they are. */
+    issued?: (after: readonly IssuedAfter[]) => void;
+  },
 ): Promise<Issued> {
-  const total: Issued = { learned: 0, issued: 0, windows: 0, refused: 0, unfinished: false, damaged: [] };
+  const { signal, committed } = work;
+  const total: Issued = { learned: 0, issued: 0, windows: 0, refused: 0, unfinished: false, damaged: [], unread: [] };
   let afterTableId = 0;
   for (let turn = 0; turn < TRANSACTIONS_PER_RUN; turn++) {
     signal.throwIfAborted();
     const done = await issueForTables(sql, house, afterTableId);
+    work.issued?.(done.after);
     total.learned += done.learned;
     total.issued += done.issued;
     total.windows += done.windows;
     total.refused += done.refused;
     total.damaged.push(...done.damaged);
+    total.unread.push(...done.unread);
     total.unfinished ||= done.unfinished;
     if (done.learned > 0 || done.issued > 0) committed();
     if (done.lastTableId !== null) {
@@ -76,11 +86,19 @@ export async function issueForHouse(
     afterTableId = 0;
     total.unfinished = false;
     total.damaged = [];
+    total.unread = [];
   }
   return { ...total, unfinished: true };
 }
 
+/** A round after which something was issued. */
+interface IssuedAfter {
+  tableId: number;
+  seq: bigint;
+}
+
 interface Done extends Issued {
+  after: IssuedAfter[];
   /** Where the next transaction goes on; null where no table was left. */
   lastTableId: number | null;
 }
@@ -111,12 +129,16 @@ async function issueForTables(sql: Sql, house: string, afterTableId: number): Pr
     const forecasts = [...issued.values()].flat();
     const windows = forecasts.filter(({ feature }) => isWindow(feature)).length;
     return {
+      after: [...issued].flatMap(([tableId, [first]]) =>
+        first === undefined ? [] : [{ tableId, seq: first.cutoffSeq }],
+      ),
       learned: learned.reduce((sum, { rounds }) => sum + rounds, 0),
       issued: forecasts.length - windows,
       windows,
       refused: ready.length - issued.size,
       unfinished: readings.unfinished || learned.some(({ table, learnedSeq }) => learnedSeq < table.lastSeq),
       damaged,
+      unread: readings.damaged,
       lastTableId: tables.at(-1)?.tableId ?? null,
     };
   });
@@ -176,8 +198,9 @@ function learnTable(table: LockedTable, rounds: readonly SeqRound[], limit: numb
 }
 
 function toRead({ table, model, state, learnedSeq }: LearnedTable): TableToRead {
-  const { tableId, consecutive, bands, edge, lastSeq } = table;
-  return { tableId, consecutive, colors: bands.map(({ name }) => name), model, state, edge, learnedSeq, lastSeq };
+  const { tableId, name, consecutive, edge, lastSeq } = table;
+  const colors = table.bands.map((band) => band.name);
+  return { tableId, name, consecutive, colors, model, state, edge, learnedSeq, lastSeq };
 }
 
 /** The windows of each table that have not ended, by feature. */

@@ -12,20 +12,19 @@ import {
   claimManualRun,
   createManualRun,
   findCheckpoint,
-  findEnds,
   findLiveHash,
   findLiveRecord,
   findManualRun,
   findParameters,
-  findRound,
   finishManualRun,
   leaveManualRun,
   saveCheckpoint,
   SILENT_SECONDS,
   type ManualRun,
-  type RoundPlace,
+  type RunOrder,
   type Turn,
 } from "./manual-run-store.ts";
+import { findEnds, findRound, findRoundAt, type RoundPlace } from "./range-store.ts";
 import { createModel } from "./model.ts";
 import type { Parameters } from "./parameters.ts";
 import { replayUpTo, resumeReplay, snapshotOf, startReplay, sumsOf, type Replay } from "./replay.ts";
@@ -35,7 +34,10 @@ import { modelOf } from "./table-model.ts";
 /** Large chunks, since nothing else waits in this process; a checkpoint costs some 10 ms, and a killed run a second. */
 const STEPS: ReplaySteps = { roundsPerChunk: 20_000, roundsPerCheckpoint: 200_000 };
 
-/** What to replay; both ends are round ids and belong to it. */
+/** PostgreSQL has no year 0. */
+const FIRST_MOMENT = new Date("0001-01-01T00:00Z");
+
+/** What to replay; both ends are round ids or times of receipt, and belong to it. */
 export interface ManualRequest {
   tableId: number;
   table: string;
@@ -44,7 +46,14 @@ export interface ManualRequest {
   parameters: Parameters;
   thresholds: readonly number[] | null;
   outFile: string | null;
+  /** Given where a worker is to do it. */
+  order?: RunOrder;
+  /** What whoever asks calls the two ends, for what is said of them. */
+  words?: { from: string; to: string };
 }
+
+/** A day or a time of UTC, which no house has as the id of a round. */
+const MOMENT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?Z?$/;
 
 /**
  * Notes a run by hand and returns its id.
@@ -52,24 +61,43 @@ export interface ManualRequest {
  * @throws UsageError on a range that the table does not have
  */
 export async function requestManualRun(sql: Sql, request: ManualRequest): Promise<string> {
-  const { tableId, table, parameters, thresholds, outFile } = request;
+  const { tableId, table, parameters, thresholds, outFile, order, words = { from: "--from", to: "--to" } } = request;
   const ends = await findEnds(sql, tableId);
   if (ends === null) throw new UsageError(`${table} has no rounds to replay yet; import some, or wait for its first`);
-  const placeOf = async (option: string, roundId: string): Promise<RoundPlace> => {
+  const placeOf = async (end: "from" | "to", roundId: string): Promise<RoundPlace> => {
+    const option = words[end];
+    if (MOMENT.test(roundId)) return placeAt(sql, request, { end, option, text: roundId });
     const place = await findRound(sql, tableId, roundId);
     const whole = `its on-time rounds go from ${ends.first.roundId} to ${ends.last.roundId}`;
     if (place === null) throw new UsageError(`${option}: there is no round ${roundId} in ${table}; ${whole}`);
     if (!place.late) return place;
     throw new UsageError(`${option}: round ${roundId} of ${table} came late and is no part of any replay; ${whole}`);
   };
-  const from = request.from === undefined ? ends.first : await placeOf("--from", request.from);
-  const to = request.to === undefined ? ends.last : await placeOf("--to", request.to);
+  const from = request.from === undefined ? ends.first : await placeOf("from", request.from);
+  const to = request.to === undefined ? ends.last : await placeOf("to", request.to);
   if (from.seq > to.seq) {
     throw new UsageError(
-      `--from: round ${request.from} of ${table} was taken in after round ${request.to ?? "the last"}`,
+      `${words.from}: round ${request.from} of ${table} was taken in after round ${request.to ?? "the last"}`,
     );
   }
-  return createManualRun(sql, { tableId, parameters, thresholds, fromSeq: from.seq, toSeq: to.seq, outFile });
+  return createManualRun(sql, { tableId, parameters, thresholds, fromSeq: from.seq, toSeq: to.seq, outFile, order });
+}
+
+async function placeAt(
+  sql: Sql,
+  { tableId, table }: ManualRequest,
+  { end, option, text }: { end: "from" | "to"; option: string; text: string },
+): Promise<RoundPlace> {
+  const moment = new Date(
+    `${text.replace(" ", "T").replace(/Z$/, "")}${text.length > "2026-11-21".length + 1 ? "Z" : ""}`,
+  );
+  if (Number.isNaN(moment.getTime()) || moment < FIRST_MOMENT)
+    throw new UsageError(`${option}: ${text} is no time; such as 2026-11-21T04:00`);
+  const at = moment.toISOString();
+  const place = await findRoundAt(sql, tableId, { at, end });
+  if (place !== null) return place;
+  const where = end === "from" ? "at or after" : "at or before";
+  throw new UsageError(`${option}: ${table} has no on-time round that was taken in ${where} ${at}`);
 }
 
 /** Where the forecasts of a run are written. */
@@ -109,7 +137,7 @@ export interface ManualResult {
 
 /**
  * Does a run by hand, or what is left of it, and keeps its calibration: a replay from an empty state through a range of
- * a table's on-time rounds in seq order. The same range through the same model gives the same bits, however often it was
+ * a table's on-time rounds in seq order, as persons had revised them when the run was asked for. The same range through the same model gives the same bits, however often it was
  * stopped. Nothing is locked and nothing that callers see changes.
  *
  * An aborted run leaves a checkpoint and throws the signal's reason; a killed one goes on from its last. A run that is
@@ -125,7 +153,37 @@ export async function runManualCalibration(sql: Sql, id: string, work: ManualWor
   try {
     return await resultOf(sql, id, await replayRange(sql, run, turn, work));
   } catch (error) {
-    await leaveManualRun(sql, turn, work.signal.aborted ? "cancelled" : "failed", reasonOf(error));
+    const isStopped = work.signal.aborted || error instanceof CancelledError;
+    await leaveManualRun(sql, turn, isStopped ? "cancelled" : "failed", reasonOf(error));
+    throw error;
+  }
+}
+
+/** Somebody asked for the end of a run that another process works on. */
+class CancelledError extends Error {
+  override name = "CancelledError";
+}
+
+/** What became of a run that a worker was sent to. */
+export type WaitingOutcome = "done" | "cancelled" | "skipped";
+
+/**
+ * Does a run that waits for a worker, as {@link runManualCalibration} does. One that was cancelled meanwhile, or that
+ * another worker has, is left alone. A worker that stops leaves the run to the next one, at its last chunk.
+ */
+export async function runWaitingCalibration(sql: Sql, id: string, work: ManualWork): Promise<WaitingOutcome> {
+  const run = await findManualRun(sql, id);
+  const epoch = run === null ? null : await claimManualRun(sql, id, "worker");
+  if (run === null || epoch === null) return "skipped";
+  const turn = { run: id, epoch };
+  try {
+    await replayRange(sql, run, turn, work);
+    return "done";
+  } catch (error) {
+    const isCancelled = error instanceof CancelledError;
+    const status = isCancelled ? "cancelled" : work.signal.aborted ? "queued" : "failed";
+    await leaveManualRun(sql, turn, status, reasonOf(error));
+    if (isCancelled) return "cancelled";
     throw error;
   }
 }
@@ -142,14 +200,17 @@ async function takeUp(sql: Sql, id: string, signal: AbortSignal): Promise<number
 }
 
 async function replayRange(sql: Sql, run: ManualRun, turn: Turn, work: ManualWork): Promise<string> {
-  const { signal, steps = STEPS, progress = () => undefined } = work;
+  const { steps = STEPS, progress = () => undefined } = work;
+  const cancelled = new AbortController();
+  const signal = AbortSignal.any([work.signal, cancelled.signal]);
   const { replay, mark } = await beginning(sql, run);
+  if (await beatManualRun(sql, turn, replay.seq))
+    throw new CancelledError("cancelled before its first round of this turn");
   signal.throwIfAborted();
   const file = await openRows(run, replay, mark, work);
   try {
     const leave = async () => {
-      const { model: _, beginSeq: _begin, weights: _weights, ...snapshot } = snapshotOf(replay);
-      await saveCheckpoint(sql, turn, { ...snapshot, file: (await file?.mark()) ?? null });
+      await saveCheckpoint(sql, turn, { ...snapshotOf(replay), file: (await file?.mark()) ?? null });
     };
     let kept = replay.rounds;
     await replayUpTo(sql, replay, run.toSeq, {
@@ -162,8 +223,9 @@ async function replayRange(sql: Sql, run: ManualRun, turn: Turn, work: ManualWor
         if (replay.seq < run.toSeq && (signal.aborted || replay.rounds - kept >= BigInt(steps.roundsPerCheckpoint))) {
           await leave();
           kept = replay.rounds;
-        } else {
-          await beatManualRun(sql, turn);
+        } else if ((await beatManualRun(sql, turn, replay.seq)) && replay.seq < run.toSeq) {
+          await leave();
+          cancelled.abort(new CancelledError(`cancelled after ${replay.rounds} rounds`));
         }
       },
     });
@@ -178,9 +240,11 @@ async function replayRange(sql: Sql, run: ManualRun, turn: Turn, work: ManualWor
 
 async function beginning(sql: Sql, run: ManualRun): Promise<{ replay: Replay; mark: unknown }> {
   const table = { tableId: run.tableId, bands: run.bands, hasOtherBands: run.thresholds !== null };
+  const revisions = { revisionId: run.revisionId, revisedSeq: run.revisionId === 0n ? 0n : run.toSeq };
   const checkpoint = await findCheckpoint(sql, run.id);
   if (checkpoint !== null) {
-    return { replay: resumeReplay(table, { ...checkpoint, beginSeq: run.fromSeq }), mark: checkpoint.file };
+    const kept = { ...checkpoint, ...revisions, beginSeq: run.fromSeq };
+    return { replay: resumeReplay(table, kept), mark: checkpoint.file };
   }
   const parameters = await findParameters(sql, run.model);
   if (parameters === null) throw new Error(`expected the parameters of ${run.model}, found none; ask for a new run`);
@@ -188,7 +252,7 @@ async function beginning(sql: Sql, run: ManualRun): Promise<{ replay: Replay; ma
     run.thresholds === null
       ? modelOf(run.bands, run.edge, parameters)
       : createModel({ thresholds: run.thresholds, edge: run.edge, parameters });
-  return { replay: startReplay(table, model, run.fromSeq), mark: null };
+  return { replay: startReplay(table, model, run.fromSeq, revisions), mark: null };
 }
 
 /** The lines of a run and their file, together; null where it writes none. */

@@ -8,49 +8,6 @@ import type { Band } from "./table-model.ts";
 /** A process that works on a run says so at least once a second; after this long without a word it is gone. */
 export const SILENT_SECONDS = 5;
 
-/** A round by its id, as a range needs it. */
-export interface RoundPlace {
-  seq: bigint;
-  late: boolean;
-}
-
-/** Where a round stands; null where the table does not have it. */
-export async function findRound(sql: Queryable, tableId: number, roundId: string): Promise<RoundPlace | null> {
-  const [row] = await sql<RoundPlace[]>`
-    select seq, late
-    from rounds
-    where table_id = ${tableId}
-      and round_id = ${roundId}`;
-  return row ?? null;
-}
-
-/** The first and last on-time rounds of a table; null where it has none. */
-export async function findEnds(
-  sql: Queryable,
-  tableId: number,
-): Promise<{ first: { seq: bigint; roundId: string }; last: { seq: bigint; roundId: string } } | null> {
-  const rows = await sql<{ seq: bigint; roundId: string }[]>`
-    (
-      select seq, round_id as "roundId"
-      from rounds
-      where table_id = ${tableId}
-        and not late
-      order by seq
-      limit 1
-    )
-    union all
-    (
-      select seq, round_id
-      from rounds
-      where table_id = ${tableId}
-        and not late
-      order by seq desc
-      limit 1
-    )`;
-  const [first, last] = rows;
-  return first === undefined || last === undefined ? null : { first, last };
-}
-
 /** What a run by hand is asked to do. */
 export interface NewManualRun {
   tableId: number;
@@ -60,6 +17,16 @@ export interface NewManualRun {
   fromSeq: bigint;
   toSeq: bigint;
   outFile: string | null;
+  /** Given where a worker is to do it; without it whoever asks does. */
+  order?: RunOrder | undefined;
+}
+
+/** Who asks a worker for a run, and why. */
+export interface RunOrder {
+  by: string;
+  why: string;
+  /** The run that is asked for again. */
+  parent: string | null;
 }
 
 /** Notes a run by hand, and the parameter set under its name. Nobody works on it yet. */
@@ -73,10 +40,15 @@ export async function createManualRun(sql: Sql, run: NewManualRun): Promise<stri
     }
     const thresholds = run.thresholds === null ? null : run.thresholds.map(String);
     const [row] = await tx<{ id: string }[]>`
-      insert into calibration_runs (table_id, kind, model, thresholds, from_seq, to_seq, out_file)
+      insert into calibration_runs (
+        table_id, kind, model, thresholds, from_seq, to_seq, revision_id, out_file, runner, parent_run_id, asked_by,
+        asked_why
+      )
       values (
         ${run.tableId}, 'manual', ${run.parameters.name}, ${thresholds}::bigint[], ${run.fromSeq}, ${run.toSeq},
-        ${run.outFile}
+        (select coalesce(max(id), 0) from round_revision where table_id = ${run.tableId}), ${run.outFile},
+        ${run.order === undefined ? "cli" : "worker"}, ${run.order?.parent ?? null}, ${run.order?.by ?? null},
+        ${run.order?.why ?? null}
       )
       returning id::text as id`;
     if (row === undefined) throw new Error("expected the stored run, got nothing");
@@ -116,6 +88,8 @@ export interface ManualRun {
   thresholds: number[] | null;
   fromSeq: bigint;
   toSeq: bigint;
+  /** The newest revision it sees; 0 where there was none. */
+  revisionId: bigint;
   fromRoundId: string;
   toRoundId: string;
   outFile: string | null;
@@ -137,6 +111,7 @@ export async function findManualRun(sql: Queryable, id: string): Promise<ManualR
       r.thresholds::text[] as thresholds,
       r.from_seq as "fromSeq",
       r.to_seq as "toSeq",
+      r.revision_id as "revisionId",
       (select round_id from rounds where table_id = r.table_id and seq = r.from_seq) as "fromRoundId",
       (select round_id from rounds where table_id = r.table_id and seq = r.to_seq) as "toRoundId",
       r.out_file as "outFile",
@@ -149,24 +124,47 @@ export async function findManualRun(sql: Queryable, id: string): Promise<ManualR
   return row === undefined ? null : { ...row, thresholds: row.thresholds?.map(Number) ?? null };
 }
 
+/** Who takes a run up: the process that a person started, or a worker, which takes only what waits for one. */
+export type Runner = "cli" | "worker";
+
 /**
  * Takes a run up: its number of turns, which every write names, or null where it is done or another process still works
- * on it.
+ * on it, or, for a worker, where it does not wait for one: a run that was cancelled stays so until somebody goes on.
  */
-export async function claimManualRun(sql: Queryable, id: string): Promise<number | null> {
+export async function claimManualRun(sql: Queryable, id: string, runner: Runner = "cli"): Promise<number | null> {
   const [row] = await sql<{ epoch: number }[]>`
     update calibration_runs
     set
       status = 'running',
       reason = null,
+      finished_at = null,
       epoch = epoch + 1,
+      runner = ${runner},
+      -- a person who goes on means it; a worker must still see that it was asked to stop
+      cancel_asked_at = case when ${runner === "worker"} then cancel_asked_at end,
+      turn_started_at = null,
+      turn_from_seq = null,
       heartbeat_at = clock_timestamp()
     where id = ${id}
       and kind = 'manual'
       and status <> 'done'
       and (status <> 'running' or heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second')
+      and (${runner === "cli"} or (runner = 'worker' and status in ('queued', 'running')))
     returning epoch`;
   return row?.epoch ?? null;
+}
+
+/** Runs that wait for a worker: queued, or left by one that fell silent. */
+export async function listWaitingManualRuns(sql: Queryable): Promise<{ run: string }[]> {
+  return sql<{ run: string }[]>`
+    select id::text as run
+    from calibration_runs
+    where kind = 'manual'
+      and runner = 'worker'
+      and status in ('queued', 'running')
+      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second')
+    order by requested_at
+    limit 1000`;
 }
 
 /** Our turn at a run. */
@@ -175,20 +173,34 @@ export interface Turn {
   epoch: number;
 }
 
-/** Says that the run is worked on. @throws Error where another process has taken it up since. */
-export async function beatManualRun(sql: Queryable, { run, epoch }: Turn): Promise<void> {
-  const rows = await sql`
+/**
+ * Says that the run is worked on, and at which seq it is where one is given. Gives whether somebody asked it to stop.
+ *
+ * @throws Error where another process has taken it up since
+ */
+export async function beatManualRun(
+  sql: Queryable,
+  { run, epoch }: Turn,
+  atSeq: bigint | null = null,
+): Promise<boolean> {
+  const [row] = await sql<{ isCancelled: boolean }[]>`
     update calibration_runs
-    set heartbeat_at = clock_timestamp()
+    set
+      heartbeat_at = clock_timestamp(),
+      at_seq = coalesce(${atSeq}::bigint, at_seq),
+      -- its rate is counted from where the first sign of life of a turn finds it
+      turn_from_seq = coalesce(turn_from_seq, ${atSeq}::bigint),
+      turn_started_at = coalesce(turn_started_at, clock_timestamp())
     where id = ${run}
       and epoch = ${epoch}
       and status = 'running'
-    returning id`;
-  if (rows.length === 0) throw new Error(`run ${run} was taken up by another process; this one stops`);
+    returning cancel_asked_at is not null as "isCancelled"`;
+  if (row === undefined) throw new Error(`run ${run} was taken up by another process; this one stops`);
+  return row.isCancelled;
 }
 
 /** Where a run goes on, with what the file of its forecasts needs. */
-export interface Checkpoint extends Omit<Snapshot, "beginSeq"> {
+export interface Checkpoint extends Omit<Snapshot, "beginSeq" | "revisionId" | "revisedSeq"> {
   file: unknown;
 }
 
@@ -204,7 +216,7 @@ export async function findCheckpoint(sql: Queryable, run: string): Promise<Check
 /** Leaves a place to go on from. @throws Error where the turn is not ours any more. */
 export async function saveCheckpoint(sql: Sql, turn: Turn, checkpoint: Checkpoint): Promise<void> {
   await sql.begin(async (tx) => {
-    await beatManualRun(tx, turn);
+    await beatManualRun(tx, turn, checkpoint.toSeq);
     await tx`
       insert into backtest_checkpoints (run_id, to_seq, rounds, state, state_hash, sums, carry, file)
       values (
@@ -224,11 +236,14 @@ export async function saveCheckpoint(sql: Sql, turn: Turn, checkpoint: Checkpoin
   });
 }
 
-/** Ends our turn before the end of the run, saying why. Nothing where the turn is not ours any more. */
+/**
+ * Ends our turn before the end of the run, saying why; `queued` leaves it to the next worker. Nothing where the turn is
+ * not ours any more.
+ */
 export async function leaveManualRun(
   sql: Sql,
   { run, epoch }: Turn,
-  status: "cancelled" | "failed",
+  status: "cancelled" | "failed" | "queued",
   reason: string,
 ): Promise<void> {
   await sql`
@@ -236,7 +251,7 @@ export async function leaveManualRun(
     set
       status = ${status},
       reason = ${reason},
-      finished_at = clock_timestamp()
+      finished_at = case when ${status} <> 'queued' then clock_timestamp() end
     where id = ${run}
       and epoch = ${epoch}
       and status = 'running'`;

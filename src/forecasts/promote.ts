@@ -1,4 +1,4 @@
-import type { Sql } from "../db/client.ts";
+import type { Sql, Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
 import { findCalibration, recordHash, type NewCalibration, type WholeCalibration } from "./calibration-store.ts";
 import { lockTable, readTable, switchTo } from "./promotion-store.ts";
@@ -31,6 +31,18 @@ export interface Promoted {
   as_of: string;
 }
 
+/** What goes along with a promotion. */
+export interface PromotionSteps {
+  signal?: AbortSignal | undefined;
+  progress?: ((done: number, of: number) => void) | undefined;
+  /** Rounds that are computed at once, some 5 ms a thousand; less in a process that has other work. */
+  roundsPerChunk?: number | undefined;
+  /** Looks, under the table's lock, whether it is still wanted; what it throws ends it, and nothing is switched. */
+  check?: ((tx: Transaction) => Promise<void>) | undefined;
+  /** Done last in the transaction that switches: an entry in the audit log, so that neither is there without the other. */
+  also?: ((tx: Transaction, promoted: Promoted) => Promise<void>) | undefined;
+}
+
 /**
  * Makes a calibration the live state of its table.
  *
@@ -45,7 +57,7 @@ export async function promoteCalibration(
   sql: Sql,
   id: string,
   decision: Decision,
-  { signal, progress }: { signal?: AbortSignal; progress?: (done: number, of: number) => void } = {},
+  { signal, progress, also, check, roundsPerChunk = ROUNDS_PER_CHUNK }: PromotionSteps = {},
 ): Promise<Promoted> {
   const from = await findCalibration(sql, id);
   if (from === null) throw new UsageError(`there is no calibration ${id}; \`calibration list\` shows them`);
@@ -55,14 +67,14 @@ export async function promoteCalibration(
     const first = replay.seq;
     if (newestSeq - first >= ROUNDS_UNDER_LOCK) {
       await replayUpTo(sql, replay, newestSeq, {
-        roundsPerChunk: ROUNDS_PER_CHUNK,
+        roundsPerChunk,
         signal,
         afterChunk: () => Promise.resolve(progress?.(Number(replay.seq - first), Number(newestSeq - first))),
       });
       signal?.throwIfAborted();
       continue;
     }
-    const promoted = await switchUnderLock(sql, from, replay, decision);
+    const promoted = await switchUnderLock(sql, from, replay, { ...decision, also, check });
     if (promoted !== null) return promoted;
   }
 }
@@ -92,10 +104,11 @@ function switchUnderLock(
   sql: Sql,
   from: WholeCalibration,
   replay: Replay,
-  { by, reason }: Decision,
+  { by, reason, also, check }: Decision & Pick<PromotionSteps, "also" | "check">,
 ): Promise<Promoted | null> {
   return sql.begin(async (tx) => {
     const table = await lockTable(tx, from.tableId);
+    await check?.(tx);
     if (table.newestSeq - replay.seq >= ROUNDS_UNDER_LOCK) return null;
     await replayUpTo(tx, replay, table.newestSeq, { roundsPerChunk: ROUNDS_PER_CHUNK });
     const snapshot = snapshotOf(replay);
@@ -110,7 +123,7 @@ function switchUnderLock(
       promotion: { from: from.id, by, reason },
     };
     const { id, version, asOf } = await switchTo(tx, calibration, table.lastSeq);
-    return {
+    const promoted: Promoted = {
       calibration_id: id,
       promoted_from: from.id,
       table: from.table,
@@ -124,5 +137,7 @@ function switchUnderLock(
       reason,
       as_of: asOf,
     };
+    await also?.(tx, promoted);
+    return promoted;
   });
 }

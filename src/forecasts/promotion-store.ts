@@ -30,6 +30,29 @@ export async function readTable(sql: Queryable, tableId: number): Promise<Promot
   return row;
 }
 
+/** The promotion that made a table's live state, and who decided it. */
+export interface NewestPromotion {
+  id: string;
+  from: string;
+  by: string;
+  reason: string;
+  at: string;
+}
+
+/** The newest promotion of a table; null before the first. */
+export async function findNewestPromotion(sql: Queryable, tableId: number): Promise<NewestPromotion | null> {
+  const [row] = await sql<NewestPromotion[]>`
+    select
+      id::text as id, promoted_from::text as "from", decided_by as by, reason,
+      utc_text(created_at) as at
+    from calibrations
+    where table_id = ${tableId}
+      and kind = 'promoted'
+    order by id desc
+    limit 1`;
+  return row ?? null;
+}
+
 /** The table under its lock: nothing is taken in, learned or issued until the transaction ends. */
 export async function lockTable(tx: Transaction, tableId: number): Promise<PromotedTable> {
   await tx`

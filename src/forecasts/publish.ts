@@ -1,4 +1,6 @@
 import type { Sql, Transaction } from "../db/client.ts";
+import { reasonOf } from "../errors.ts";
+import { isOwnFault } from "../rounds/read-answer.ts";
 import {
   listDuePeriods,
   listTablesToPublish,
@@ -10,7 +12,7 @@ import {
 import { hoursOf } from "./hour-portions.ts";
 import { readHourSums, type SeriesSpan } from "./hour-sums-store.ts";
 import { emptyReferenceSums, mergeReferenceSums, referenceSumsToJson } from "./reference-sums.ts";
-import { lockAccuracy } from "./score-store.ts";
+import { lockAccuracy, nameTable } from "./score-store.ts";
 import { sumsToJson } from "./sums-json.ts";
 import { emptySums, mergeSums } from "./sums.ts";
 
@@ -26,17 +28,47 @@ interface DueSeries extends SeriesSpan {
   periods: DuePeriod[];
 }
 
+/** A table whose accuracy could not be published, since sums of it are damaged, and what was wrong. */
+export interface Unpublished {
+  table: string;
+  reason: string;
+}
+
 /**
  * Shows callers the accuracy of a house's tables where it is due, some tables at a time, so that no score waits long.
- * Gives the number of rows that were made anew.
+ * A table with damaged sums keeps no other from being shown: it stays as it was published last and is told of as
+ * `damaged`. `rows` is the number of rows that were made anew.
  */
-export async function publishHouse(sql: Sql, house: string, signal: AbortSignal): Promise<number> {
-  let rows = 0;
+export async function publishHouse(
+  sql: Sql,
+  house: string,
+  signal: AbortSignal,
+): Promise<{ rows: number; damaged: Unpublished[] }> {
+  const total = { rows: 0, damaged: [] as Unpublished[] };
   const due = await listTablesToPublish(sql, house);
   for (let at = 0; at < due.length; at += TABLES_PER_TRANSACTION) {
     const tableIds = due.slice(at, at + TABLES_PER_TRANSACTION);
-    // every feature has its turn and the run ends, however fast new scores come in meanwhile
-    const published = new Set<string>();
+    const together = await publishTogether(sql, tableIds, signal);
+    total.rows += together.rows;
+    if (together.ok) continue;
+    for (const tableId of tableIds) {
+      const alone = await publishTogether(sql, [tableId], signal);
+      total.rows += alone.rows;
+      if (!alone.ok) total.damaged.push({ table: await nameTable(sql, tableId), reason: reasonOf(alone.error) });
+    }
+  }
+  return total;
+}
+
+async function publishTogether(
+  sql: Sql,
+  tableIds: readonly number[],
+  signal: AbortSignal,
+): Promise<{ rows: number } & ({ ok: true } | { ok: false; error: unknown })> {
+  let rows = 0;
+  // every feature has its turn and the run ends, however fast new scores come in meanwhile
+  const published = new Set<string>();
+  try {
     for (let isFinished = false; !isFinished;) {
       signal.throwIfAborted();
       const done = await sql.begin((tx) => publishTables(tx, tableIds, published));
@@ -46,8 +78,12 @@ export async function publishHouse(sql: Sql, house: string, signal: AbortSignal)
       }
       isFinished = done.isFinished;
     }
+    return { ok: true, rows };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isOwnFault(error)) throw error;
+    return { ok: false, rows, error };
   }
-  return rows;
 }
 
 /** Publishes what is due of tables but for what is published already, as much as one transaction takes. */

@@ -39,6 +39,13 @@ export async function saveReadingMemories(tx: Transaction, readings: readonly St
       updated_at = clock_timestamp()`;
 }
 
+/** Forgets a memory, to be made anew from the rounds; needs the table's lock. */
+export async function deleteReadingMemory(tx: Transaction, tableId: number): Promise<void> {
+  await tx`
+    delete from reading_memories
+    where table_id = ${tableId}`;
+}
+
 /** A part of a table's rounds: after one seq, up to and with another. */
 export interface ReadSpan {
   tableId: number;

@@ -1,4 +1,6 @@
 import type { Transaction } from "../db/client.ts";
+import { isOwnFault } from "../rounds/read-answer.ts";
+import { reasonOf } from "../errors.ts";
 import { deleteAudits, saveAudits } from "./audit-store.ts";
 import type { AuditRow } from "./house-audit.ts";
 import { weights, type State } from "./k7.ts";
@@ -8,6 +10,7 @@ import { readingFromText, readingToText } from "./reading-json.ts";
 import { emptyReading, readingHash, readRounds, type ReadingMemory } from "./reading-memory.ts";
 import {
   countTables,
+  deleteReadingMemory,
   listReadingMemories,
   listRoundsToRead,
   publishReadings,
@@ -18,6 +21,7 @@ import {
 /** A table whose model has learned up to a seq, under its lock. */
 export interface TableToRead {
   tableId: number;
+  name: string;
   consecutive: boolean;
   colors: readonly string[];
   model: Model;
@@ -33,13 +37,46 @@ export interface TableToRead {
  * Takes the rounds that the model has learned into readings and audits, at most `most` of all tables together, and shows
  * the readings of tables that know all their rounds. A memory that is missing, damaged or of another version is made
  * anew from the first round. Needs the tables' locks. Gives whether there are rounds left to take in.
+ *
+ * A memory that reads well and makes no sense keeps no other table from going on: its own work is undone, it is told of
+ * as `damaged`, and it is made anew next time.
  */
 export async function learnReadings(
   tx: Transaction,
   tables: readonly TableToRead[],
   most: number,
-): Promise<{ unfinished: boolean }> {
-  if (tables.length === 0) return { unfinished: false };
+): Promise<{ unfinished: boolean; damaged: { table: string; reason: string }[] }> {
+  if (tables.length === 0) return { unfinished: false, damaged: [] };
+  const together = await tryLearning(tx, tables, most);
+  if (together.ok) return { unfinished: together.unfinished, damaged: [] };
+  const damaged: { table: string; reason: string }[] = [];
+  let unfinished = false;
+  for (const table of tables) {
+    const alone = await tryLearning(tx, [table], most);
+    if (alone.ok) {
+      unfinished ||= alone.unfinished;
+      continue;
+    }
+    damaged.push({ table: table.name, reason: reasonOf(alone.error) });
+    await deleteReadingMemory(tx, table.tableId);
+  }
+  return { unfinished, damaged };
+}
+
+async function tryLearning(
+  tx: Transaction,
+  tables: readonly TableToRead[],
+  most: number,
+): Promise<{ ok: true; unfinished: boolean } | { ok: false; error: unknown }> {
+  try {
+    return { ok: true, unfinished: await tx.savepoint((inner) => learnTogether(inner, tables, most)) };
+  } catch (error) {
+    if (!isOwnFault(error)) throw error;
+    return { ok: false, error };
+  }
+}
+
+async function learnTogether(tx: Transaction, tables: readonly TableToRead[], most: number): Promise<boolean> {
   const ids = tables.map(({ tableId }) => tableId);
   const stored = new Map((await listReadingMemories(tx, ids)).map((row) => [row.tableId, row]));
   const begun = tables.map((table) => ({ table, ...memoryOf(table, stored.get(table.tableId)) }));
@@ -77,7 +114,7 @@ export async function learnReadings(
       facts: factsOf(memory, { ...context, colors: table.colors, weights: weights(table.model, table.state) }),
     })),
   );
-  return { unfinished: read.some(({ table, seq }) => seq < table.lastSeq) };
+  return read.some(({ table, seq }) => seq < table.lastSeq);
 }
 
 /** Where a reading stands after its rounds: at the newest it took in, where more of them are left. */

@@ -9,7 +9,20 @@ export interface RoundView {
   /** Lower ends of other bands than the table's; null where a round's color is the one it was stored with. */
   thresholds: readonly number[] | null;
   x0Hundredths: number;
+  revisions: SeenRevisions;
 }
+
+/**
+ * What persons decided of rounds, as far as a replay sees it: revisions up to an id, of rounds up to a seq. A run by hand
+ * sees those that were there when it was asked for; what is learned live, and replayed as such, sees none.
+ */
+export interface SeenRevisions {
+  revisionId: bigint;
+  revisedSeq: bigint;
+}
+
+/** Rounds as they were first stored. */
+export const NO_REVISIONS: SeenRevisions = { revisionId: 0n, revisedSeq: 0n };
 
 /** A stretch of a table's on-time rounds, one byte each, oldest first. */
 export interface PackedRounds {
@@ -59,12 +72,7 @@ export async function readPackedRounds(
       max(seq) as "lastSeq"
       ${names}
     from (
-      select seq, round_id, hundredths, color, after_gap, history_hash
-      from rounds
-      where table_id = ${view.tableId}
-        and seq > ${afterSeq}
-        and seq <= ${upToSeq}
-        and not late
+      ${view.revisions.revisionId === 0n ? asStored(sql, view, { afterSeq, upToSeq }) : asRevised(sql, view, { afterSeq, upToSeq })}
       order by seq
       limit ${limit}
     ) r`;
@@ -76,6 +84,79 @@ export async function readPackedRounds(
   }
   for (let i = 0; i < rounds.length; i++) rounds[i]! -= FIRST_LETTER;
   return { rounds, lastSeq: row?.lastSeq ?? null, roundIds: row?.ids ?? [], historyHashes: row?.hashes ?? [] };
+}
+
+/** The rounds that a replay does not see, since a person declared them void. */
+export async function listVoidSeqs(
+  sql: Queryable,
+  { tableId, revisions }: Pick<RoundView, "tableId" | "revisions">,
+): Promise<bigint[]> {
+  if (revisions.revisionId === 0n) return [];
+  const rows = await sql<{ seq: bigint }[]>`
+    select v.seq
+    from (${newestRevisions(sql, { tableId, revisions })}) v
+    where v.to_hundredths is null
+    order by v.seq`;
+  return rows.map(({ seq }) => seq);
+}
+
+function newestRevisions(sql: Queryable, { tableId, revisions }: Pick<RoundView, "tableId" | "revisions">) {
+  return sql`
+    select distinct on (v.seq) v.seq, v.to_hundredths, v.to_color, true as is_revised
+    from round_revision v
+    -- a late round is in no replay, so that nothing is missing where it is void
+    join rounds r on r.table_id = v.table_id and r.seq = v.seq and not r.late
+    where v.table_id = ${tableId}
+      and v.id <= ${revisions.revisionId}
+      and v.seq <= ${revisions.revisedSeq}
+    order by v.seq, v.id desc`;
+}
+
+function asStored(
+  sql: Queryable,
+  { tableId }: RoundView,
+  { afterSeq, upToSeq }: { afterSeq: bigint; upToSeq: bigint },
+) {
+  return sql`
+    select seq, round_id, hundredths, color, after_gap, history_hash
+    from rounds
+    where table_id = ${tableId}
+      and seq > ${afterSeq}
+      and seq <= ${upToSeq}
+      and not late`;
+}
+
+/**
+ * Each round with what the newest revision made of it. One that is void is as if it had not been received: it is left
+ * out, and the round after it comes after a gap.
+ */
+function asRevised(sql: Queryable, view: RoundView, { afterSeq, upToSeq }: { afterSeq: bigint; upToSeq: bigint }) {
+  const { tableId, revisions } = view;
+  return sql`
+    select
+      r.seq, r.round_id, coalesce(v.to_hundredths, r.hundredths) as hundredths, coalesce(v.to_color, r.color) as color,
+      r.after_gap or r.seq = any(
+        array(
+          select (
+            select min(f.seq)
+            from rounds f
+            where f.table_id = ${tableId}
+              and f.seq > void.seq
+              and f.seq <= ${revisions.revisedSeq}
+              and not f.late
+          )
+          from (${newestRevisions(sql, view)}) void
+          where void.to_hundredths is null
+        )
+      ) as after_gap,
+      r.history_hash
+    from rounds r
+    left join (${newestRevisions(sql, view)}) v on v.seq = r.seq
+    where r.table_id = ${tableId}
+      and r.seq > ${afterSeq}
+      and r.seq <= ${upToSeq}
+      and not r.late
+      and (v.is_revised is null or v.to_hundredths is not null)`;
 }
 
 /** The letters from @ on are one byte in every encoding. */

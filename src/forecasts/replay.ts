@@ -7,7 +7,7 @@ import { advance, backtestSums, startBacktest, type Backtest, type Listener } fr
 import { weights } from "./k7.ts";
 import type { Model } from "./model.ts";
 import { EXPERTS } from "./parameters.ts";
-import { readPackedRounds, type PackedRounds } from "./replay-store.ts";
+import { NO_REVISIONS, readPackedRounds, type PackedRounds, type SeenRevisions } from "./replay-store.ts";
 import { decodeState, encodeState, modelOfState, stateHash } from "./state.ts";
 import { sumsFromJson, sumsToJson, type SumsJson } from "./sums-json.ts";
 import { emptySums, mergeSums, type Sums } from "./sums.ts";
@@ -19,6 +19,7 @@ export interface Replay {
   colors: readonly string[];
   /** Lower ends of the bands it sees, where they are not the table's own. */
   thresholds: readonly number[] | null;
+  revisions: SeenRevisions;
   backtest: Backtest;
   /** Sums by feature from before it was taken up. */
   before: Map<string, Sums>;
@@ -38,7 +39,7 @@ export type CarryJson = {
 };
 
 /** What is kept of a replay. */
-export interface Snapshot {
+export interface Snapshot extends SeenRevisions {
   beginSeq: bigint;
   toSeq: bigint;
   rounds: bigint;
@@ -57,12 +58,19 @@ export interface ReplayedTable {
 }
 
 /** A replay from nothing, from a seq on. */
-export function startReplay(table: ReplayedTable, model: Model, beginSeq: bigint): Replay {
+export function startReplay(
+  table: ReplayedTable,
+  model: Model,
+  beginSeq: bigint,
+  { revisionId, revisedSeq }: SeenRevisions = NO_REVISIONS,
+): Replay {
   const { tableId, hasOtherBands } = table;
   const colors = colorsOf(table, model);
   const thresholds = hasOtherBands ? model.thresholds : null;
   const backtest = startBacktest(model, colors);
-  return { tableId, colors, thresholds, backtest, before: new Map(), beginSeq, seq: beginSeq - 1n, rounds: 0n };
+  const revisions = { revisionId, revisedSeq };
+  const place = { before: new Map(), beginSeq, seq: beginSeq - 1n, rounds: 0n };
+  return { tableId, colors, thresholds, revisions, backtest, ...place };
 }
 
 /**
@@ -75,7 +83,7 @@ export function resumeReplay(table: ReplayedTable, kept: Snapshot): Replay {
   if (found !== kept.stateHash)
     throw new Error(`expected a model state with hash ${kept.stateHash}, found one with ${found}; it is damaged`);
   const model = modelOfState(kept.state);
-  const replay = startReplay(table, model, kept.beginSeq);
+  const replay = startReplay(table, model, kept.beginSeq, kept);
   const { windows, wait } = carryOf(kept.carry);
   const backtest = startBacktest(model, replay.colors, decodeState(model, kept.state));
   for (const { feature, p, base, ...rest } of windows) {
@@ -91,7 +99,7 @@ export function resumeReplay(table: ReplayedTable, kept: Snapshot): Replay {
 }
 
 /** What to keep of a replay; it may go on. */
-export function snapshotOf({ backtest, before, beginSeq, seq, rounds }: Replay) {
+export function snapshotOf({ backtest, before, beginSeq, seq, rounds, revisions }: Replay) {
   const { model } = backtest;
   const state = encodeState(model, backtest.state);
   const sums: SumsByFeature = [...backtestSums(backtest)].map(([feature, since]) => ({
@@ -111,6 +119,7 @@ export function snapshotOf({ backtest, before, beginSeq, seq, rounds }: Replay) 
   };
   return {
     model: model.name,
+    ...revisions,
     beginSeq,
     toSeq: seq,
     rounds,
@@ -153,8 +162,8 @@ export async function replayUpTo(
   },
 ): Promise<void> {
   const { roundsPerChunk: limit, signal, listener, afterChunk } = given;
-  const { tableId, colors, thresholds, backtest } = replay;
-  const view = { tableId, colors, thresholds, x0Hundredths: backtest.model.x0Hundredths };
+  const { tableId, colors, thresholds, revisions, backtest } = replay;
+  const view = { tableId, colors, thresholds, revisions, x0Hundredths: backtest.model.x0Hundredths };
   const read = (afterSeq: bigint) =>
     readPackedRounds(sql, view, { afterSeq, upToSeq, limit, named: listener !== undefined });
   let next = replay.seq < upToSeq ? read(replay.seq) : null;

@@ -9,7 +9,7 @@ const TABLES_PER_TRANSACTION = 100;
 const HORIZON_MAX = 400;
 
 /**
- * Tables of a house with rounds that score-accuracy has not come to, or with conflicts to apply; in id order, at most
+ * Tables of a house with rounds that score-accuracy has not come to, or with conflicts or revisions to apply; in id order, at most
  * 100 with ids above `afterTableId`.
  */
 export async function listTablesToScore(
@@ -25,11 +25,20 @@ export async function listTablesToScore(
       and t.first_forecast_at is not null
       and (
         coalesce(m.seq, t.first_forecast_after_seq) < t.last_seq
-        or exists (select from conflicts c where c.table_id = t.id and c.scores_voided_at is null)
+        or exists (select from disputed_rounds d where d.table_id = t.id and d.scores_voided_at is null)
       )
     order by t.id
     limit ${TABLES_PER_TRANSACTION}`;
   return rows.map(({ id }) => id);
+}
+
+/** The name of a table, `house/game/market`. */
+export async function nameTable(sql: Queryable, tableId: number): Promise<string> {
+  const [row] = await sql<{ name: string }[]>`
+    select house_id || '/' || game || '/' || market as name
+    from tables
+    where id = ${tableId}`;
+  return row?.name ?? `table ${tableId}`;
 }
 
 /**
@@ -48,7 +57,7 @@ export interface MarkedSpan {
   upToSeq: bigint;
 }
 
-/** From each table's mark to its newest round. Needs the accuracy locks. */
+/** From each table's mark to its newest round; none of a table without forecasts. Needs the accuracy locks. */
 export async function listNewSpans(tx: Transaction, tableIds: readonly number[]): Promise<MarkedSpan[]> {
   return tx<MarkedSpan[]>`
     select
@@ -58,6 +67,7 @@ export async function listNewSpans(tx: Transaction, tableIds: readonly number[])
     from tables t
     left join accuracy_marks m on m.table_id = t.id
     where t.id = any(${[...tableIds]}::integer[])
+      and t.first_forecast_after_seq is not null
     order by t.id`;
 }
 
@@ -117,9 +127,9 @@ export async function listDueNextColors(
       target.after_gap as "targetAfterGap",
       exists (
         select
-        from conflicts c
-        where c.table_id = f.table_id
-          and c.round_id = target.round_id
+        from disputed_rounds d
+        where d.table_id = f.table_id
+          and d.round_id = target.round_id
       ) as "targetConflicts"
     from open_forecasts o
     join forecasts f on f.table_id = o.table_id and f.seq = o.seq
@@ -201,18 +211,39 @@ export interface TouchedHour {
 }
 
 /**
- * Voids the scores of forecasts that a round belongs to which came with another result since: a score with the next rev,
- * for good. Returns the hour of each forecast it voided.
+ * Voids the scores of forecasts that a round belongs to which came with another result since, or which a person revised: a
+ * score with the next rev, for good. Returns the hour of each forecast it voided.
  */
-export async function voidConflicts(tx: Transaction, tableIds: readonly number[]): Promise<TouchedHour[]> {
+export async function voidDisputed(tx: Transaction, tableIds: readonly number[]): Promise<TouchedHour[]> {
   // whatever a round belongs to ended with it or within the longest horizon after it: that bounds the look-up
   return tx<TouchedHour[]>`
-    with taken as (
+    with conflicting as (
       update conflicts
+      set scores_voided_at = clock_timestamp()
+      where id in (
+        select id
+        from conflicts
+        where table_id = any(${[...tableIds]}::integer[])
+          and scores_voided_at is null
+        -- in the order in which a person who decides several of them locks them
+        order by id
+        for no key update
+      )
+      returning table_id, round_id
+    ),
+    revised as (
+      update round_revision
       set scores_voided_at = clock_timestamp()
       where table_id = any(${[...tableIds]}::integer[])
         and scores_voided_at is null
       returning table_id, round_id
+    ),
+    taken as (
+      select table_id, round_id
+      from conflicting
+      union
+      select table_id, round_id
+      from revised
     ),
     newest as (
       select distinct on (s.table_id, s.forecast_seq) s.*
@@ -245,7 +276,7 @@ export async function voidConflicts(tx: Transaction, tableIds: readonly number[]
     returning table_id as "tableId", model, feature, utc_text(issue_hour) as hour`;
 }
 
-/** Houses with rounds that score-accuracy has not come to, conflicts not applied, or published rows that are due. */
+/** Houses with rounds that score-accuracy has not come to, conflicts or revisions not applied, or published rows that are due. */
 export async function listHousesToScore(sql: Queryable): Promise<{ house: string }[]> {
   return sql<{ house: string }[]>`
     select t.house_id as house
@@ -255,9 +286,9 @@ export async function listHousesToScore(sql: Queryable): Promise<{ house: string
       and coalesce(m.seq, t.first_forecast_after_seq) < t.last_seq
     union
     select t.house_id
-    from conflicts c
-    join tables t on t.id = c.table_id
-    where c.scores_voided_at is null
+    from disputed_rounds d
+    join tables t on t.id = d.table_id
+    where d.scores_voided_at is null
       and t.first_forecast_at is not null
     union
     select t.house_id

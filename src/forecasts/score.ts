@@ -1,17 +1,20 @@
 import type { Sql, Transaction } from "../db/client.ts";
+import { reasonOf } from "../errors.ts";
+import { isOwnFault } from "../rounds/read-answer.ts";
 import { isWindow, NEXT_COLOR } from "./features.ts";
 import { listReceivedHours } from "./hour-facts-store.ts";
 import { listHoursToClose } from "./hour-sums-store.ts";
-import { judgeNextColor, judgeWindow } from "./judge.ts";
+import { judgeNextColor, judgeWindow, type ScoreStatus } from "./judge.ts";
 import { catchUpReferences } from "./reference-hours.ts";
 import {
   listDueNextColors,
   listNewSpans,
   listTablesToScore,
   lockAccuracy,
+  nameTable,
   saveMarks,
   saveScores,
-  voidConflicts,
+  voidDisputed,
   type NewScore,
   type TouchedHour,
 } from "./score-store.ts";
@@ -23,48 +26,138 @@ export interface Scored {
   /** Forecasts of the next color that were scored, and those that became void. */
   scored: number;
   voided: number;
-  /** Windows that ended, scored or void, or that a conflict voided. */
+  /** Windows that ended, scored or void, or that a conflict or a revision voided. */
   windows: number;
   /** Hours whose sums were made anew. */
   hours: number;
 }
 
+/** A table that could not be scored, since a row of it is damaged, and what was wrong. */
+export interface Unscored {
+  table: string;
+  reason: string;
+}
+
+/** A forecast that ended: scored, or void and why, and the round that ended it. */
+export interface Ended {
+  tableId: number;
+  seq: bigint;
+  settledSeq: bigint;
+  status: ScoreStatus;
+}
+
+/** `disputed` counts those that ended before, and that another result or a revision of their rounds voids now. */
+type Tell = (ended: readonly Ended[], disputed: number) => void;
+
+const NOBODY: Tell = () => undefined;
+
 const FORECASTS_PER_TRANSACTION = 500;
 
 /**
- * Judges the forecasts of a house whose rounds are there, applies conflicts, and makes the touched hours anew from the
- * facts, in transactions of at most 100 tables and 500 forecasts.
+ * Judges the forecasts of a house whose rounds are there, applies conflicts and revisions, and makes the touched hours
+ * anew from the facts, in transactions of at most 100 tables and 500 forecasts. A table with a damaged row keeps no other
+ * from being scored: its own work is undone and told of as `damaged`. `tell` hears of the forecasts that ended, once that
+ * is stored.
  */
-export async function scoreHouse(sql: Sql, house: string, signal: AbortSignal): Promise<Scored> {
-  const total = { scored: 0, voided: 0, windows: 0, hours: 0 };
+export async function scoreHouse(
+  sql: Sql,
+  house: string,
+  signal: AbortSignal,
+  tell = NOBODY,
+): Promise<Scored & { damaged: Unscored[] }> {
+  const total = { ...NOTHING, damaged: [] as Unscored[] };
   // every table has its turn and the run ends, however fast rounds come in meanwhile
   for (let afterTableId = 0; ;) {
     signal.throwIfAborted();
     const tableIds = await listTablesToScore(sql, { house, afterTableId });
     const lastTableId = tableIds.at(-1);
     if (lastTableId === undefined) return total;
-    await catchUpReferences(sql, tableIds, signal);
-    const done = await sql.begin((tx) => scoreTables(tx, tableIds));
-    total.scored += done.scored;
-    total.voided += done.voided;
-    total.windows += done.windows;
-    total.hours += done.hours;
-    if (!done.unfinished) afterTableId = lastTableId;
+    const done = await scoreTogether(sql, tableIds, signal, tell);
+    if (done.ok) {
+      add(total, done.scored);
+      if (!done.scored.unfinished) afterTableId = lastTableId;
+      continue;
+    }
+    for (const tableId of tableIds) {
+      const alone = await scoreToEnd(sql, tableId, signal, tell);
+      add(total, alone.scored);
+      if (!alone.ok) total.damaged.push({ table: await nameTable(sql, tableId), reason: reasonOf(alone.error) });
+    }
+    afterTableId = lastTableId;
   }
 }
 
-async function scoreTables(tx: Transaction, tableIds: readonly number[]): Promise<Scored & { unfinished: boolean }> {
+/**
+ * Scores what can be scored of one table now: for who decided something of its rounds and wants to see what came of it.
+ *
+ * @throws the error of its damaged row
+ */
+export async function scoreTable(sql: Sql, tableId: number, signal: AbortSignal): Promise<Scored> {
+  const done = await scoreToEnd(sql, tableId, signal);
+  if (!done.ok) throw done.error;
+  return done.scored;
+}
+
+const NOTHING: Readonly<Scored> = { scored: 0, voided: 0, windows: 0, hours: 0 };
+
+type Together = { ok: true; scored: Scored & { unfinished: boolean } } | { ok: false; error: unknown };
+
+async function scoreTogether(
+  sql: Sql,
+  tableIds: readonly number[],
+  signal: AbortSignal,
+  tell: Tell,
+): Promise<Together> {
+  try {
+    await catchUpReferences(sql, tableIds, signal);
+    const { over, disputed, ...scored } = await sql.begin((tx) => scoreTables(tx, tableIds));
+    tell(over, disputed);
+    return { ok: true, scored };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isOwnFault(error)) throw error;
+    return { ok: false, error };
+  }
+}
+
+async function scoreToEnd(
+  sql: Sql,
+  tableId: number,
+  signal: AbortSignal,
+  tell = NOBODY,
+): Promise<{ scored: Scored } & ({ ok: true } | { ok: false; error: unknown })> {
+  const scored = { ...NOTHING };
+  for (;;) {
+    signal.throwIfAborted();
+    const done = await scoreTogether(sql, [tableId], signal, tell);
+    if (!done.ok) return { ok: false, error: done.error, scored };
+    add(scored, done.scored);
+    if (!done.scored.unfinished) return { ok: true, scored };
+  }
+}
+
+function add(total: Scored, one: Scored): void {
+  total.scored += one.scored;
+  total.voided += one.voided;
+  total.windows += one.windows;
+  total.hours += one.hours;
+}
+
+async function scoreTables(
+  tx: Transaction,
+  tableIds: readonly number[],
+): Promise<Scored & { unfinished: boolean; over: Ended[]; disputed: number }> {
   await lockAccuracy(tx, tableIds);
   // before the forecasts are read: of what comes in after this look something may be scored now, but the mark leaves it out
   const spans = await listNewSpans(tx, tableIds);
   const judged = await judgeDue(tx, tableIds);
   await saveScores(tx, judged);
   const unfinished = judged.length === FORECASTS_PER_TRANSACTION;
-  // conflicts end windows too: with forecasts left over they stay to be applied, so that these tables are come back to
-  const conflicting = unfinished ? [] : await voidConflicts(tx, tableIds);
+  // they end windows too: with forecasts left over they stay to be applied, so that these tables are come back to
+  const disputed = unfinished ? [] : await voidDisputed(tx, tableIds);
   const touched: TouchedHour[] = [
     ...judged.map(({ due: { tableId, model, feature, issueHour } }) => ({ tableId, model, feature, hour: issueHour })),
-    ...conflicting,
+    ...disputed,
     ...(await listUncountedHours(tx, tableIds)),
     ...(await listHoursToClose(tx, tableIds)),
   ];
@@ -78,7 +171,7 @@ async function scoreTables(tx: Transaction, tableIds: readonly number[]): Promis
   await sumHours(tx, hours);
   const ended = [
     ...judged.map(({ due, status }) => ({ feature: due.feature, isScored: status === "scored" })),
-    ...conflicting.map(({ feature }) => ({ feature, isScored: false })),
+    ...disputed.map(({ feature }) => ({ feature, isScored: false })),
   ];
   const nextColors = ended.filter(({ feature }) => !isWindow(feature));
   const scored = nextColors.filter(({ isScored }) => isScored).length;
@@ -88,6 +181,8 @@ async function scoreTables(tx: Transaction, tableIds: readonly number[]): Promis
     windows: ended.length - nextColors.length,
     hours: hours.length,
     unfinished,
+    over: judged.map(({ due: { tableId, seq, settledSeq }, status }) => ({ tableId, seq, settledSeq, status })),
+    disputed: disputed.length,
   };
 }
 

@@ -58,7 +58,7 @@ async function checkByReplay(
   const table = { tableId, bands, hasOtherBands: false };
   const base = await findBase(tx, record);
   const replay =
-    base === null ? startReplay(table, modelOfState(record.state), record.beginSeq) : resumeReplay(table, base);
+    base === null ? startReplay(table, modelOfState(record.state), record.beginSeq, record) : resumeReplay(table, base);
   const since = base === null ? "its first round" : `calibration ${base.id}`;
   await replayUpTo(tx, replay, record.toSeq, {
     roundsPerChunk: ROUNDS_PER_CHUNK,

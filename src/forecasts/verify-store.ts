@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
-import type { Fairness } from "../houses/fairness/index.ts";
+import type { Fairness } from "../houses/fairness/settings.ts";
 import type { Period } from "./accuracy-store.ts";
 import { K7_1 } from "./parameters.ts";
 import type { SpanEnd } from "./judge.ts";
@@ -19,12 +19,14 @@ export interface VerifiedTable {
   bands: Band[];
   consecutive: boolean;
   fairness: Fairness | null;
+  adapter: string;
   feed: { scale?: number; instant?: (string | number)[] };
   /** What the table says of its chains: where they end, and where the forecasts began. */
   lastSeq: bigint;
   historyHash: string;
   forecastSeq: bigint;
   forecastHash: string;
+  revisionHash: string;
   firstForecastAfterSeq: bigint | null;
   /** Rounds up to this seq are counted in the hour rows; null before the first score. */
   summedSeq: bigint | null;
@@ -43,11 +45,13 @@ export async function listTablesToVerify(tx: Transaction, tableId: number | unde
       t.colors as bands,
       t.round_ids = 'consecutive' as consecutive,
       t.settings -> 'fairness' as fairness,
+      coalesce(t.settings ->> 'adapter', 'json') as adapter,
       coalesce(t.settings -> 'feed', '{}') as feed,
       t.last_seq as "lastSeq",
       t.history_hash as "historyHash",
       t.forecast_seq as "forecastSeq",
       t.forecast_hash as "forecastHash",
+      t.revision_hash as "revisionHash",
       t.first_forecast_after_seq as "firstForecastAfterSeq",
       m.seq as "summedSeq",
       (t.settings ->> 'house_edge')::float8 as edge,
@@ -142,7 +146,7 @@ export interface StoredForecast {
     afterGap: boolean;
     requestedAt: string | null;
     requestedAtMicros: string | null;
-    /** It came with another result, and its scores know. */
+    /** It came with another result or was revised, and its scores know. */
     conflictsApplied: boolean;
   } | null;
   /** Of a window, how its rounds alone end it, and those of them that came with another result; else null. */
@@ -158,7 +162,7 @@ export interface StoredSpan {
   conflicts: SpanConflict[];
 }
 
-/** A round of a window, up to its end, that came with another result. */
+/** A round of a window, up to its end, that came with another result or that a person revised. */
 export interface SpanConflict {
   seq: string;
   /** When that was first seen, in microseconds since the epoch. */
@@ -218,10 +222,10 @@ export async function listStoredForecasts(
           'requestedAtMicros', ((extract(epoch from r.requested_at) * 1000000)::bigint)::text,
           'conflictsApplied', exists (
             select
-            from conflicts c
-            where c.table_id = r.table_id
-              and c.round_id = r.round_id
-              and c.scores_voided_at is not null
+            from disputed_rounds d
+            where d.table_id = r.table_id
+              and d.round_id = r.round_id
+              and d.scores_voided_at is not null
           )
         )
         from rounds r
@@ -252,11 +256,11 @@ function spanOf(tx: Transaction) {
           select jsonb_agg(
             jsonb_build_object(
               'seq', r.seq::text,
-              'seenAtMicros', ((extract(epoch from c.first_seen_at) * 1000000)::bigint)::text,
-              'applied', c.scores_voided_at is not null,
+              'seenAtMicros', ((extract(epoch from d.seen_at) * 1000000)::bigint)::text,
+              'applied', d.scores_voided_at is not null,
               'requestedAt', utc_text(r.earliest)
             )
-            order by r.seq, c.first_seen_at
+            order by r.seq, d.seen_at
           )
           from (
             select seq, round_id, min(requested_at) over (order by seq) as earliest
@@ -268,7 +272,7 @@ function spanOf(tx: Transaction) {
             order by seq
             limit f.horizon
           ) r
-          join conflicts c on c.table_id = f.table_id and c.round_id = r.round_id
+          join disputed_rounds d on d.table_id = f.table_id and d.round_id = r.round_id
         ),
         '[]'
       )

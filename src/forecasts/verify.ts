@@ -13,6 +13,7 @@ import { hourKey, verifyAccuracy, type WrongRow } from "./verify-accuracy.ts";
 import { verifyAnchors } from "./verify-anchors.ts";
 import { verifyCalibrations, type WrongCalibration } from "./verify-calibrations.ts";
 import { verifyReadings, type WrongReading } from "./verify-readings.ts";
+import { verifyRevisions, type WrongRevision } from "./verify-revisions.ts";
 import {
   listPromotions,
   listStoredForecasts,
@@ -34,6 +35,7 @@ export interface Failure extends Wrong {
     | "root"
     | WrongRow["kind"]
     | WrongReading["kind"]
+    | WrongRevision["kind"]
     | WrongCalibration["kind"];
   id: string;
 }
@@ -64,7 +66,7 @@ const FORECASTS_PER_READ = 2000;
  * `tableId` is given, else of all.
  *
  * Rounds: the chain of history hashes, ids, colors, multipliers against their raw values and, where a fairness scheme
- * is declared, against their hashes. Forecasts: the chain, the cutoff each names, that it was issued while nothing
+ * is declared, against their hashes. Revisions: what each says stood before it. Forecasts: the chain, the cutoff each names, that it was issued while nothing
  * could be known, that it says what the model had learned by then, and that no two windows of a feature overlap. Scores: each judged and scored anew. Accuracy: each hour summed anew, each published period against
  * its hours. Roots: each made anew, and none missing. Calibrations: each by its hash, the newest of each table's live
  * state by replay. Stops at the first failure.
@@ -79,6 +81,7 @@ export async function verify(
       const summed = new Map<string, TouchedHour>();
       const failure =
         (await verifyRounds(tx, table, summed, checked, progress)) ??
+        (await verifyRevisions(tx, table)) ??
         // before the forecasts, whose replay begins with the bands and the edge of a calibration
         (await verifyCalibrations(tx, table, (what, count) => (checked[what] += count))) ??
         (await verifyForecasts(tx, table, summed, checked, progress)) ??
@@ -110,7 +113,7 @@ async function verifyRounds(
         const model = promotions.findLast(({ toSeq }) => toSeq < round.seq)?.model ?? K7_1.name;
         noteHour(summed, { tableId: table.id, model, feature: NEXT_COLOR, hour: round.receivedHour });
       }
-      before = roundBefore(round, before);
+      before = roundBefore(table, round, before);
       checked.rounds += 1;
     }
     progress(table.name, Number(before.seq), Number(table.lastSeq + table.forecastSeq));

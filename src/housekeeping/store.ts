@@ -99,11 +99,12 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
     const rows = await sql`
       insert into payloads_kept (
         id, house_id, table_id, kind, requested_at, received_at, previous_requested_at, path, status, content_type,
-        bytes, sha256, body, state, refused_reason
+        bytes, sha256, body, state, refused_reason, items, new_rounds, quarantined, reread_at
       )
       select
         p.id, t.house_id, p.table_id, p.kind, p.requested_at, p.received_at, p.previous_requested_at, p.path, p.status,
-        p.content_type, p.bytes, p.sha256, p.body, p.state, p.refused_reason
+        p.content_type, p.bytes, p.sha256, p.body, p.state, p.refused_reason, p.items, p.new_rounds, p.quarantined,
+        p.reread_at
       from ${sql(name)} p
       join tables t on t.id = p.table_id
       where p.id = any(${ids}::bigint[])

@@ -1,25 +1,39 @@
-import { adapters } from "./adapters/index.ts";
+import { adapterOf } from "./adapters/index.ts";
+import { askPages } from "./ask-pages.ts";
 import type { HouseClient } from "./client.ts";
+import type { Ask } from "./contract.ts";
 import { houseRequest, settingsOf, type House } from "./house.ts";
-import type { Lease, LeasedTable } from "./poll-store.ts";
+import type { Lease, LeasedTable } from "./lease-store.ts";
 import type { AskedTable } from "./poll-summary.ts";
 
 /** Requests at once to one house. */
 const PARALLEL = 8;
+
+/** On probe: a page further on, and where that was not played yet, the one that could not be read. */
+const PAGES_ON_PROBE = 2;
+
+/** How a poll asks. */
+export interface AskOptions {
+  allowPrivateHouses: boolean;
+  /** Milliseconds since the lease was taken. */
+  elapsedMs: () => number;
+  /** Takes one request from the house's budget; false where none is left now. Left out where it has no budget. */
+  mayAsk?: () => Promise<boolean>;
+}
 
 /**
  * Asks a house for each of the leased tables, longest waiting first, eight at a time.
  *
  * The whole poll ends within the house's timeout, since its lease ends soon after: requests begin in the first half, so
  * that each has at least the other half, and what was not asked goes first next time. A house that wants us to wait,
- * or fails the first eight, is asked nothing more; one that is on probe is asked once.
- * `elapsedMs` tells the milliseconds since the lease was taken.
+ * or fails the first eight, is asked nothing more; one that is on probe is asked for one table; one whose budget is
+ * spent is left alone until it has some again.
  */
 export async function askTables(
   http: HouseClient,
   house: House,
   lease: Lease,
-  options: { allowPrivateHouses: boolean; elapsedMs: () => number },
+  options: AskOptions,
   signal: AbortSignal,
 ): Promise<AskedTable[]> {
   const timeoutMs = house.settings.timeout_ms;
@@ -27,20 +41,40 @@ export async function askTables(
   const waiting = lease.circuit.state === "half_open" ? lease.tables.slice(0, 1) : [...lease.tables];
   const asked: AskedTable[] = [];
   const oneIsGood = Promise.withResolvers<void>();
+  let budget = Promise.resolve(true); // asked in turn, so that who waits longest gets the last request of it
+  const mayGoOn = () => !signal.aborted && endMs - options.elapsedMs() > timeoutMs / 2;
 
-  const ask = async (table: LeasedTable): Promise<void> => {
+  const askOnce = async (table: LeasedTable, ask: Ask): Promise<AskedTable | null> => {
+    budget = budget.then(async (isLeft) => isLeft && (await options.mayAsk?.()) !== false);
+    if (!(await budget)) return null;
     const leftMs = Math.ceil(endMs - options.elapsedMs());
-    const one = await askTable(http, house, table, { ...options, timeoutMs: leftMs }, signal);
-    if (one === null) return;
-    asked.push(one);
+    const one = await send(http, house, table, ask, { ...options, timeoutMs: leftMs }, signal);
     if (one.answer.kind !== "failed") oneIsGood.resolve();
+    return one;
+  };
+  const ask = async (table: LeasedTable): Promise<void> => {
+    const settings = settingsOf(house, table);
+    if (settings === null) return; // the file was applied between the lease and here
+    const adapter = adapterOf(settings);
+    if (adapter.rounds === "page") {
+      const most = lease.circuit.state === "half_open" ? PAGES_ON_PROBE : Infinity;
+      let pages = 0;
+      const page = async (one: Ask) => {
+        pages += 1;
+        return pages === 1 || (pages <= most && mayGoOn()) ? askOnce(table, one) : null;
+      };
+      asked.push(...(await askPages(adapter, settings.feed, table, page)));
+      return;
+    }
+    const one = await askOnce(table, adapter.poll(settings.feed, { newest: table.newest }));
+    if (one !== null) asked.push(one);
   };
   const firsts = waiting.splice(0, PARALLEL).map(ask);
   const judged = Promise.race([oneIsGood.promise, Promise.all(firsts)]);
   const goOn = async (first: Promise<void>): Promise<void> => {
     await first;
     await judged;
-    while (!signal.aborted && endMs - options.elapsedMs() > timeoutMs / 2 && isAnswering(asked)) {
+    while (mayGoOn() && isAnswering(asked)) {
       const table = waiting.shift();
       if (table === undefined) return;
       await ask(table);
@@ -58,18 +92,17 @@ function isAnswering(asked: readonly AskedTable[]): boolean {
   return !wantsUsToWait && asked.some(({ answer }) => answer.kind !== "failed");
 }
 
-async function askTable(
+async function send(
   http: HouseClient,
   house: House,
   table: LeasedTable,
+  ask: Ask,
   options: { allowPrivateHouses: boolean; elapsedMs: () => number; timeoutMs: number },
   signal: AbortSignal,
-): Promise<AskedTable | null> {
-  const settings = settingsOf(house, table);
-  if (settings === null) return null; // the file was applied between the lease and here
-  const ask = adapters[settings.adapter].poll(settings.feed);
+): Promise<AskedTable> {
   const { allowPrivateHouses, timeoutMs } = options;
-  const request = houseRequest(house, ask, { allowPrivateHouses, timeoutMs, headers: conditionOf(table) });
+  const headers = ask.roundId === undefined ? conditionOf(table) : {};
+  const request = houseRequest(house, ask, { allowPrivateHouses, timeoutMs, headers });
   const requestedMs = options.elapsedMs();
   const answer = await http.fetch(request, signal);
   return {
@@ -79,6 +112,7 @@ async function askTable(
     requestedMs,
     receivedMs: options.elapsedMs(),
     answer: answer.kind === "failed" ? { ...answer, detail: house.hide(answer.detail) } : answer,
+    ...(ask.roundId === undefined ? {} : { roundId: ask.roundId }),
   };
 }
 

@@ -4,6 +4,9 @@
  *   closed ──5 failures in a row, or half of the last 20──▶ open ──wait over──▶ half_open ──good──▶ closed
  *                                                            ▲                     │
  *                                                            └───────failed────────┘ (waits longer)
+ *
+ * An answer that is as unreadable as the one before counts as failed. A house whose format is found to have changed has its
+ * circuit opened by whoever reads its answers, and closed by the first that can be read (see format-store.ts).
  */
 type CircuitState = "closed" | "open" | "half_open";
 

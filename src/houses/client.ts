@@ -6,6 +6,8 @@ export interface HouseRequest {
   headers: Record<string, string>;
   body?: string;
   timeoutMs: number;
+  /** A 404 is an expected answer: what is asked for is not there yet. */
+  mayBeAbsent?: boolean;
   /** May the address be loopback or private (a house marked `private` with ALLOW_PRIVATE_HOUSES, or the demo's)? */
   allowPrivate: boolean;
 }
@@ -13,6 +15,9 @@ export interface HouseRequest {
 /** Why a request brought no good answer. */
 export type FailureReason =
   "timeout" | "connection" | "refused_address" | "redirect" | "status" | "too_large" | "not_decodable" | "aborted";
+
+/** Headers of an answer that tell how its house wants to be asked, for people; none that could hold a secret. */
+export type ToldHeaders = Record<string, string>;
 
 /** What came back. Expected troubles are values, not exceptions. */
 export type HouseAnswer =
@@ -25,8 +30,10 @@ export type HouseAnswer =
       /** Decompressed, at most 4 MiB. */
       body: Buffer;
       elapsedMs: number;
+      headers?: ToldHeaders;
     }
   | { kind: "unchanged"; status: 304; elapsedMs: number }
+  | { kind: "absent"; status: 404; elapsedMs: number }
   | {
       kind: "failed";
       status: number | null;
@@ -35,6 +42,7 @@ export type HouseAnswer =
       /** From Retry-After of a 429 or 503, in milliseconds, clamped to 1 s … 15 min. */
       retryAfterMs: number | null;
       elapsedMs: number;
+      headers?: ToldHeaders;
     };
 
 /** The HTTP client of all houses: one keep-alive agent per house, so that one house's trouble stays its own. */

@@ -1,4 +1,4 @@
-import type { FeedSettings } from "./settings.ts";
+import type { z } from "zod";
 
 /** One finished game as a house tells it, before anything of ours is known about it. */
 export interface HouseRound {
@@ -34,19 +34,89 @@ export type RefusalCode =
 /** A whole answer: its items, or the reason why it cannot be read at all. */
 export type ReadAnswer = { ok: true; items: HouseItem[] } | { ok: false; reason: string };
 
-/** How one kind of house is asked and read; each adapter is one file. */
-export interface Adapter {
+/** A request to a house; the path begins where its base_url ends. */
+export interface Ask {
+  method: "GET" | "POST";
+  path: string;
+  headers: Record<string, string>;
+  body?: string;
+  /** The round whose own page this is: a 404 says that it was not played yet. Left out where the answer is a list. */
+  roundId?: string;
+}
+
+/** Which end of a list is the newest; `auto` is found out from what is known. */
+export type FeedOrder = "auto" | "newest_first" | "newest_last";
+
+/** What the options of every adapter come to, besides its own. */
+export interface FeedOptions {
+  /** What one unit of the house is worth: 0.01 where it sends hundredths. */
+  scale: number;
+  /** Values that mean an instant crash: stored as 1.00. */
+  instant: (string | number)[];
+  order: FeedOrder;
+}
+
+/** What is known when a house is asked for what is new. */
+export interface Known {
+  /** The number of the newest round that is stored, where ids count up; null before the first. */
+  newest: bigint | null;
+}
+
+/** Which page of older rounds is asked for. */
+export interface HistoryAsk {
+  /** The round before which older ones are wanted. */
+  beforeId: string;
+  /** Pages that were read already, for houses that count pages from the newest. */
+  page: number;
+  limit: number;
+  /** ISO 8601. */
+  now: string;
+}
+
+/** What a reader may know beside the answer itself. */
+export interface ReadOptions {
+  /** ISO 8601: how far back a time is still believed, for pages of history. */
+  oldest?: string;
+  /** What was asked for: where each round has its own page, it names the round. */
+  path?: string;
+}
+
+/**
+ * How one kind of house is asked and read; each adapter is one file.
+ *
+ * Everything here is pure. `feed` is always what the adapter's own `options` gave for the table.
+ */
+export interface Adapter<Feed extends FeedOptions = FeedOptions> {
   name: string;
-  /** The request for what is new. */
-  poll(feed: FeedSettings): { method: "GET" | "POST"; path: string; headers: Record<string, string>; body?: string };
-  /** The request for rounds before `beforeId`, or null where the house cannot page back. */
-  history(
-    feed: FeedSettings,
-    page: { beforeId: string; limit: number },
-  ): { method: "GET" | "POST"; path: string; headers: Record<string, string>; body?: string } | null;
+  /** The options that stand under `feed:` in houses.yaml, with their defaults. */
+  options: z.ZodType<Feed>;
   /**
-   * Reads an answer's body; pure. `now` (ISO 8601) bounds believable times: a day before to a day after it. A page of
-   * history is old by nature: its reader says with `oldest` (ISO 8601) how far back a time is still believed.
+   * `list`: one request brings the newest rounds. `page`: each round has its own page; the next one is asked for, and
+   * its 404 says that it was not played yet. Page houses have consecutive ids.
    */
-  read(feed: FeedSettings, body: Buffer, now: string, options?: { oldest?: string }): ReadAnswer;
+  rounds: "list" | "page";
+  /** How older rounds are asked for: back from an id, or by pages counted from the newest. */
+  paging: "id" | "number";
+  /** Values that are an instant crash with every table of this house, as `options` has them by default. */
+  instant: (string | number)[];
+  /** Headers the house insists on, which an operator must give. */
+  needsHeaders: readonly string[];
+  /** Does an answer carry the hash that proves a round? */
+  hasHash(feed: Feed): boolean;
+  /** The request for what is new. */
+  poll(feed: Feed, known: Known): Ask;
+  /** The request for rounds before `beforeId`, or null where the house cannot page back. */
+  history(feed: Feed, ask: HistoryAsk): Ask | null;
+  /**
+   * Reads an answer's body. `now` (ISO 8601) bounds believable times: 30 days before to a day after it; `oldest`
+   * replaces the lower bound. Never throws for what a house sent.
+   */
+  read(feed: Feed, body: Buffer, now: string, options?: ReadOptions): ReadAnswer;
+}
+
+/** Fills in what most adapters have in common: lists, paging by id, no headers, no instant values, no hash. */
+export function adapter<Feed extends FeedOptions>(
+  own: Pick<Adapter<Feed>, "name" | "options" | "poll" | "history" | "read"> & Partial<Adapter<Feed>>,
+): Adapter<Feed> {
+  return { rounds: "list", paging: "id", needsHeaders: [], instant: [], hasHash: () => false, ...own };
 }

@@ -1,5 +1,5 @@
 import type { HouseRequest } from "./client.ts";
-import type { Adapter } from "./contract.ts";
+import type { Ask } from "./contract.ts";
 import type { HouseSettings, TableSettings } from "./settings.ts";
 
 /** A house as jobs use it: variables replaced and defaults filled in. */
@@ -20,17 +20,24 @@ export function settingsOf(house: House, table: { game: string; market: string }
 /** The request that asks a house what an adapter wants to know; `allowPrivateHouses` is ALLOW_PRIVATE_HOUSES. */
 export function houseRequest(
   house: House,
-  ask: ReturnType<Adapter["poll"]>,
+  ask: Ask,
   options: { allowPrivateHouses: boolean; timeoutMs?: number; headers?: Record<string, string> },
 ): HouseRequest {
-  if (house.baseUrl === null) throw new Error(`the demo house ${house.id} has no address yet; start it first`);
+  if (house.baseUrl === null)
+    throw new Error(`the house ${house.id} has no address yet; start the demo, or give it a base_url`);
   const { settings } = house;
   return {
     house: house.id,
     url: house.baseUrl.replace(/\/+$/, "") + ask.path,
     method: ask.method,
-    headers: { ...ask.headers, ...settings.headers, ...options.headers },
+    headers: {
+      ...ask.headers,
+      ...(settings.user_agent === undefined ? {} : { "user-agent": settings.user_agent }),
+      ...settings.headers,
+      ...options.headers,
+    },
     ...(ask.body === undefined ? {} : { body: ask.body }),
+    ...(ask.roundId === undefined ? {} : { mayBeAbsent: true }),
     timeoutMs: options.timeoutMs ?? settings.timeout_ms,
     allowPrivate: settings.demo || (settings.private && options.allowPrivateHouses),
   };

@@ -35,13 +35,18 @@ export function createHouseClient(options: { version: string }): HouseClient {
     return agent;
   };
   return {
-    fetch: (request, signal) => fetchOnce(agentOf(request), request, signal, `roundhouse/${options.version}`),
+    fetch: (request, signal) => fetchOnce(agentOf(request), request, signal, ownName(options.version)),
     async close() {
       const open = [...agents.values()];
       agents.clear();
       await Promise.all(open.map((agent) => agent.destroy()));
     },
   };
+}
+
+/** How we name ourselves to a house that is given no `user_agent` of its own. */
+export function ownName(version: string): string {
+  return `roundhouse/${version}`;
 }
 
 function createAgent(allowPrivate: boolean): Agent {
@@ -90,6 +95,7 @@ async function fetchOnce(
         .catch(() => undefined); // the status says it all; a body that stops or never ends changes nothing
       if (signal.aborted) return fail("aborted", "stopped before the answer was complete", status);
       if (status === 304 && isConditional(request)) return { kind: "unchanged", status, elapsedMs: elapsedMs() };
+      if (status === 404 && request.mayBeAbsent === true) return { kind: "absent", status, elapsedMs: elapsedMs() };
       return badStatus(response, elapsedMs());
     }
     const header = (name: string) => oneHeader(response, name);
@@ -103,6 +109,7 @@ async function fetchOnce(
       lastModified: settledLastModified(header("last-modified"), header("date")),
       body,
       elapsedMs: elapsedMs(),
+      headers: toldHeaders(response),
     };
   } catch (error) {
     if (signal.aborted) return fail("aborted", "stopped before the answer was complete", status);
@@ -129,9 +136,13 @@ function isConditional({ headers }: HouseRequest): boolean {
 function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseAnswer {
   const { statusCode: status } = response;
   const location = oneHeader(response, "location");
-  const failed = { kind: "failed", status, retryAfterMs: null, elapsedMs } as const;
+  const failed = { kind: "failed", status, retryAfterMs: null, elapsedMs, headers: toldHeaders(response) } as const;
   if (status >= 300 && status < 400 && location !== null) {
-    const detail = `answered ${status}, a redirect to ${placeOf(location)}; redirects are not followed: set base_url and feed.path to where the house is now`;
+    const place = placeOf(location);
+    const advice = /log-?in|sign-?in|auth|session|captcha|challenge/i.test(place)
+      ? "the house wants a session: set the headers it needs under `headers`, or base_url where it moved"
+      : "redirects are not followed: set base_url and feed.path to where the house is now";
+    const detail = `answered ${status}, a redirect to ${place}; ${advice}`;
     return { ...failed, reason: "redirect", detail };
   }
   const asksToWait = status === 429 || status === 503;
@@ -139,7 +150,11 @@ function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseA
     ? parseRetryAfter(oneHeader(response, "retry-after"), oneHeader(response, "date"), Date.now())
     : null;
   const wait = retryAfterMs === null ? "" : ` and asked to wait ${Math.round(retryAfterMs / 1000)} s`;
-  return { ...failed, reason: "status", detail: `answered ${status}${wait}; expected 200`, retryAfterMs };
+  const advice =
+    status === 401 || status === 403
+      ? ": the house turned us away; it wants a session in `headers`, or no programs"
+      : "";
+  return { ...failed, reason: "status", detail: `answered ${status}${wait}; expected 200${advice}`, retryAfterMs };
 }
 
 /** Where a redirect leads, without its query, which may repeat what we sent. */
@@ -233,6 +248,18 @@ function withoutSecrets(text: string, { headers, url }: HouseRequest): string {
   return excerpt(
     secrets.reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), text),
     200,
+  );
+}
+
+/** What an operator looks at first: caching, limits, and who stands before the house. */
+const TOLD =
+  /^(?:content-encoding|cache-control|age|retry-after|server|via|ratelimit(?:-[a-z]+)?|x-ratelimit-[a-z-]+)$/;
+
+function toldHeaders(response: Dispatcher.ResponseData): Record<string, string> {
+  return Object.fromEntries(
+    Object.keys(response.headers)
+      .filter((name) => TOLD.test(name))
+      .map((name) => [name, excerpt(oneHeader(response, name) ?? "", 200)]),
   );
 }
 

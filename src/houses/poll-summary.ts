@@ -11,6 +11,12 @@ export interface AskedTable {
   requestedMs: number;
   receivedMs: number;
   answer: HouseAnswer;
+  /** The round whose own page was asked for; left out where the answer is a list. */
+  roundId?: string;
+  /** A page that was looked for ahead of its turn: when its round was not there yet is not known. */
+  isAhead?: boolean;
+  /** A good answer of a feed whose format changed, or the repeat of one that could not be read. */
+  isUnreadable?: boolean;
 }
 
 /** One poll of a house in numbers. */
@@ -32,7 +38,10 @@ export interface PollSummary {
 /** Upper bounds of the latency histogram in the table `polls`. */
 const LATENCY_BOUNDS_MS = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000];
 
-/** Sums up the answers of one poll. One good answer makes a good poll: the house is there, whatever a table's page says. */
+/**
+ * Sums up the answers of one poll. One good answer makes a good poll: the house is there, whatever a table's page says;
+ * answers that cannot be read as before make none.
+ */
 export function summarizePoll(asked: readonly AskedTable[]): PollSummary {
   const summary: PollSummary = {
     requests: asked.length,
@@ -57,12 +66,20 @@ export function summarizePoll(asked: readonly AskedTable[]): PollSummary {
       summary.error = `${name}: ${answer.detail}`;
     } else if (summary.error === null) summary.status = status;
   }
+  if (summary.error === null && summary.outcome.kind === "failed") {
+    summary.error = `${asked[0]?.name ?? ""}: answered ${summary.status}, but its answers cannot be read as before; see its format notice`;
+  }
   return summary;
 }
 
 function outcomeOf(asked: readonly AskedTable[]): PollOutcome["kind"] {
   if (asked.some(({ answer }) => answer.status === 429)) return "throttled";
-  return asked.some(({ answer }) => answer.kind !== "failed") ? "good" : "failed";
+  return asked.some(isGood) ? "good" : "failed";
+}
+
+/** An answer that is good HTTP, and not known to be none. */
+function isGood({ answer, isUnreadable }: AskedTable): boolean {
+  return answer.kind !== "failed" && isUnreadable !== true;
 }
 
 function longestWait(asked: readonly AskedTable[]): number | null {

@@ -1,6 +1,6 @@
 import type { Queryable } from "../db/client.ts";
 
-/** Without a poll for three intervals, and for this long at least, a house counts as not asked any more. */
+/** Without a poll for three intervals, three requests of its budget, and this long, a house counts as not asked any more. */
 const PATIENCE_SECONDS = 30;
 
 /**
@@ -13,7 +13,11 @@ export async function isPolling(sql: Queryable): Promise<boolean> {
       count(*) filter (where l.next_allowed_at <= clock_timestamp())::integer as due,
       count(*) filter (
         where l.last_poll_at > clock_timestamp()
-          - greatest(3 * h.poll_every_ms * interval '1 millisecond', ${PATIENCE_SECONDS} * interval '1 second')
+          - greatest(
+            3 * h.poll_every_ms * interval '1 millisecond',
+            3 * interval '1 minute' / (h.settings ->> 'requests_per_minute')::integer,
+            ${PATIENCE_SECONDS} * interval '1 second'
+          )
       )::integer as asked
     from houses h
     join poll_leases l on l.house_id = h.id

@@ -138,7 +138,10 @@ async function forgetAnswers(sql: Transaction, tableIds: readonly number[]): Pro
       last_sha256 = null,
       last_answer_at = null,
       last_full_at = null,
-      refused_since = null
+      refused_since = null,
+      last_path = null,
+      bad_answers = 0,
+      format_since = null
     where table_id = any(${[...tableIds]}::integer[])`;
 }
 
@@ -179,6 +182,21 @@ export async function setDemoAddress(sql: Sql, url: string): Promise<void> {
   });
 }
 
+/** The number of a table's newest stored round; null where it has none, ids do not count up, or it is not known. */
+export async function findNewestNumber(
+  sql: Queryable,
+  house: string,
+  { game, market }: { game: string; market: string },
+): Promise<bigint | null> {
+  const [row] = await sql<{ newest: bigint | null }[]>`
+    select newest_number as newest
+    from tables
+    where house_id = ${house}
+      and game = ${game}
+      and market = ${market}`;
+  return row?.newest ?? null;
+}
+
 interface CachedHouse {
   updatedAt: string;
   house: House;
@@ -214,7 +232,8 @@ function readHouse(id: string, entry: Record<string, unknown>, baseUrl: string |
   };
   const unset: string[] = [];
   const expanded = expandVariables(entry, remember, (_, message) => unset.push(message));
-  if (unset.length > 0) throw new PermanentError(`the house ${id} cannot be used: ${unset.join("; ")}`);
+  if (unset.length > 0 && entry["enabled"] !== false)
+    throw new PermanentError(`the house ${id} cannot be used: ${unset.join("; ")}`);
   const parsed = houseSettings.safeParse(expanded);
   if (!parsed.success) {
     const first = parsed.error.issues[0];

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
+import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { connectForLimits } from "./redis.ts";
 import { TOKEN_BUCKET } from "./token-bucket.ts";
@@ -22,7 +23,7 @@ export interface Draw {
 /** Limits by name, shared by all processes on one Redis. */
 export interface Buckets {
   /** Takes a point out of a bucket, if there is one. Never fails and never waits longer than a fifth of a second. */
-  draw(name: string, size: Size): Promise<Draw>;
+  draw(name: string, size: Size): Promise<Draw> | Draw;
   /** Whether there is a point, without taking it. */
   look(name: string, size: Size): Promise<Draw>;
   close(): void;
@@ -30,6 +31,22 @@ export interface Buckets {
 
 /** Between two commands for one bucket; who asks for the first time in a millisecond waits for nobody. */
 const SPACING_MS = 1;
+
+/**
+ * Where calls are so many that this many go together, and the bucket is so large that they are a small part of it, some
+ * more points are taken along for those that come right after them. What nobody asked for within milliseconds is put
+ * back. A point is still taken before the call that spends it, so all processes together give out what there is.
+ */
+const LEASE = { fromCalls: 8, timesAsMany: 4, partOfLeft: 0.1, forMs: 20 };
+
+interface Lease {
+  limiter: RateLimiterRedis | RateLimiterMemory;
+  name: string;
+  points: number;
+  /** What is left in the bucket beside the lease. */
+  left: number;
+  endsAt: number;
+}
 
 interface Wave {
   limiter: RateLimiterRedis | RateLimiterMemory;
@@ -49,6 +66,7 @@ export function openBuckets(redisUrl: string | undefined, log: Log): Buckets {
   const limiters = new Map<string, RateLimiterRedis | RateLimiterMemory>(); // one a size: as many as there are plans
   const waves = new Map<string, Wave>(); // those that wait to go out, by bucket
   const underWay = new Set<string>(); // buckets with a command that is not answered yet
+  const leases = new Map<string, Lease>();
 
   function limiterOf({ points, seconds }: Size): RateLimiterRedis | RateLimiterMemory {
     const id = `${points}/${seconds}`;
@@ -80,28 +98,54 @@ export function openBuckets(redisUrl: string | undefined, log: Log): Buckets {
     underWay.add(id);
     for (let wave = waves.get(id); wave !== undefined; wave = waves.get(id)) {
       waves.delete(id);
-      await Promise.all([send(wave), delay(SPACING_MS)]);
+      await Promise.all([send(id, wave), delay(SPACING_MS)]);
     }
     underWay.delete(id);
   }
 
-  async function send({ limiter, name, waiting, refuse }: Wave): Promise<void> {
+  async function send(id: string, { limiter, name, waiting, refuse }: Wave): Promise<void> {
+    const before = leases.get(id);
+    if (before !== undefined) end(id, before);
+    const more = before === undefined || waiting.length < LEASE.fromCalls ? 0 : leasable(before.left, waiting.length);
     try {
-      const answer = await consume(limiter, name, waiting.length);
-      const granted = waiting.length - refusedOf(answer, limiter.points, waiting.length);
+      const answer = await consume(limiter, name, waiting.length + more);
+      const granted = waiting.length + more - refusedOf(answer, limiter.points, waiting.length + more);
       waiting.forEach((resolve, place) => {
         const isGranted = place < granted;
         const left = answer.remainingPoints + (isGranted ? granted - place - 1 : 0);
         resolve({ isGranted, left, waitMs: answer.msBeforeNext });
       });
+      if (waiting.length >= LEASE.fromCalls && limiter instanceof RateLimiterRedis) {
+        const points = Math.max(0, granted - waiting.length);
+        begin(id, { limiter, name, points, left: answer.remainingPoints, endsAt: performance.now() + LEASE.forMs });
+      }
     } catch (error) {
       for (const reject of refuse) reject(error);
     }
   }
 
+  function begin(id: string, lease: Lease): void {
+    leases.set(id, lease);
+    setTimeout(() => {
+      if (leases.get(id) === lease) end(id, lease);
+    }, LEASE.forMs).unref();
+  }
+
+  function end(id: string, { limiter, name, points }: Lease): void {
+    leases.delete(id);
+    // what cannot be put back comes back by itself, as all points do
+    if (points > 0)
+      limiter.reward(name, points).catch((error: unknown) => log.debug(`not put back: ${reasonOf(error)}`));
+  }
+
   return {
     draw(name, size) {
       const id = `${name} ${size.points}/${size.seconds}`;
+      const lease = leases.get(id);
+      if (lease !== undefined && lease.points > 0 && performance.now() < lease.endsAt) {
+        lease.points--;
+        return { isGranted: true, left: lease.left + lease.points, waitMs: 0 };
+      }
       return new Promise((resolve, reject) => {
         const wave = waves.get(id);
         if (wave !== undefined) {
@@ -119,6 +163,11 @@ export function openBuckets(redisUrl: string | undefined, log: Log): Buckets {
     },
     close: () => redis?.disconnect(),
   };
+}
+
+/** How many points may be taken along with those that are asked for. */
+function leasable(left: number, asked: number): number {
+  return Math.min(asked * LEASE.timesAsMany, Math.floor(left * LEASE.partOfLeft));
 }
 
 /** The library throws its answer where a limit is passed. @throws whatever else it throws. */

@@ -9,7 +9,8 @@
  *
  * Arguments as the library gives them: the tokens asked for, its whole seconds (not used), points, seconds. Gives back
  * what the library takes for the points consumed, which is above `points` by exactly the tokens that were refused, and
- * the milliseconds until the next token. Of several tokens as many are given as there are. Asking for none only looks.
+ * the milliseconds until the next token. Of several tokens as many are given as there are. Asking for none only looks,
+ * and for less than none gives tokens back.
  */
 export const TOKEN_BUCKET = `
 local asked, points, refill = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]) * 1000000
@@ -21,9 +22,13 @@ local full_at = math.min(math.max(tonumber(redis.call('get', KEYS[1]) or 0), now
 -- a millionth, since 20 tokens may come out as 19.9999999
 local left = math.floor((now + refill - full_at) / each + 0.000001)
 local granted = math.min(asked, left)
-if granted > 0 then
+if granted ~= 0 then
   full_at = full_at + granted * each
-  redis.call('set', KEYS[1], string.format('%.17g', full_at), 'px', math.ceil((full_at - now) / 1000))
+  if full_at <= now then
+    redis.call('del', KEYS[1])
+  else
+    redis.call('set', KEYS[1], string.format('%.17g', full_at), 'px', math.ceil((full_at - now) / 1000))
+  end
 end
 local wait = math.max(0, full_at + each - refill - now)
 return { points - (left - granted) + (asked - granted), math.ceil(wait / 1000) }

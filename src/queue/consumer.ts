@@ -87,8 +87,9 @@ function openWorker(job: Job<unknown>, runner: Runner, redis: Redis, log: Log): 
     for (const id of ids) worker.cancelJob(id, "its lock was lost: another worker may run it");
   });
   worker.on("failed", (queued, error) => {
-    if (!runner.isLogged(error))
-      log.error({ id: queued?.id, payload: queued?.data as unknown }, `failed for good: ${error.message}`);
+    if (runner.isLogged(error)) return;
+    runner.lost();
+    log.error({ id: queued?.id, payload: queued?.data as unknown }, `failed for good: ${error.message}`);
   });
   return worker;
 }

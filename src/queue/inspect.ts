@@ -1,7 +1,23 @@
 import type { Sql } from "../db/client.ts";
-import { UsageError } from "../errors.ts";
 import type { Queues } from "./queues.ts";
-import { deletePause, listPauses, type Pause, savePause } from "./store.ts";
+import { listPauses, type Pause } from "./store.ts";
+
+export { pauseFacts, pauseQueue, resumeQueue, type ControlOutcome } from "./controls.ts";
+export { listSchedules, readRates, type ScheduleState } from "./drift.ts";
+export {
+  allFailed,
+  chooseFailed,
+  discardRuns,
+  type FailedRun,
+  type FailureGroup,
+  groupFailures,
+  groupOf,
+  listFailed,
+  retryRuns,
+} from "./failed.ts";
+export type { Queues } from "./queues.ts";
+export { isRedisTrouble } from "./redis.ts";
+export { findHeartbeat, listPauses, listWorkers, type Pause, type ReportedWorker } from "./store.ts";
 
 /** A queue as an operator sees it. */
 export interface QueueState {
@@ -13,7 +29,9 @@ export interface QueueState {
   schedules: number;
   /** Since when the oldest waiting run waits; null where none does. */
   waitingSince: Date | null;
-  /** Who paused it, when and why; null where it goes on. */
+  /** Since when the longest active run is at work; null where none is. */
+  activeSince: Date | null;
+  /** Who paused it, when, why and until when; null where it goes on. */
   paused: Omit<Pause, "queue"> | null;
 }
 
@@ -23,90 +41,24 @@ export async function listQueues(queues: Queues, sql: Sql): Promise<QueueState[]
   return Promise.all(
     queues.jobs.map(async ({ name }) => {
       const queue = queues.get(name);
-      const counts = await queue.getJobCounts("waiting", "prioritized", "active", "delayed", "failed");
-      const [oldest] = await queue.getWaiting(0, 0);
+      const [counts, [waiting], active, schedules] = await Promise.all([
+        queue.getJobCounts("waiting", "prioritized", "active", "delayed", "failed"),
+        queue.getWaiting(0, 0),
+        queue.getActive(),
+        queue.getJobSchedulersCount(),
+      ]);
+      const begun = active.flatMap(({ processedOn }) => (processedOn === undefined ? [] : [processedOn]));
       return {
         queue: name,
         waiting: (counts["waiting"] ?? 0) + (counts["prioritized"] ?? 0),
         active: counts["active"] ?? 0,
         delayed: counts["delayed"] ?? 0,
         failed: counts["failed"] ?? 0,
-        schedules: await queue.getJobSchedulersCount(),
-        waitingSince: oldest === undefined ? null : new Date(oldest.timestamp),
+        schedules,
+        waitingSince: waiting === undefined ? null : new Date(waiting.timestamp),
+        activeSince: begun.length === 0 ? null : new Date(Math.min(...begun)),
         paused: pauses.get(name) ?? null,
       };
     }),
   );
-}
-
-/** A run that failed for good. */
-export interface FailedRun {
-  queue: string;
-  id: string;
-  payload: unknown;
-  reason: string;
-  attempts: number;
-  failedAt: Date | null;
-}
-
-/** The newest failed runs, of one queue or of all, newest first. Runs of a schedule are not kept. */
-export async function listFailed(
-  queues: Queues,
-  options: { queue?: string | undefined; limit: number },
-): Promise<FailedRun[]> {
-  const names = options.queue === undefined ? queues.jobs.map(({ name }) => name) : [options.queue];
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const runs = await queues.get(name).getFailed(0, options.limit - 1);
-      return runs.map((run): FailedRun => {
-        return {
-          queue: name,
-          id: run.id ?? "",
-          payload: run.data as unknown,
-          reason: run.failedReason,
-          attempts: run.attemptsMade,
-          failedAt: run.finishedOn === undefined ? null : new Date(run.finishedOn),
-        };
-      });
-    }),
-  );
-  return found
-    .flat()
-    .toSorted((a, b) => Number(b.failedAt) - Number(a.failedAt))
-    .slice(0, options.limit);
-}
-
-/**
- * Puts failed runs of a queue back to work with all their attempts: the one with this id, or all (null). Gives how many.
- * @throws UsageError where the queue has no failed run with this id.
- */
-export async function retryFailed(queues: Queues, queue: string, id: string | null): Promise<number> {
-  const failed = await queues.get(queue).getFailed();
-  const chosen = id === null ? failed : failed.filter((run) => run.id === id);
-  if (id !== null && chosen.length === 0) {
-    throw new UsageError(`queue ${queue} has no failed run ${id}; \`roundhouse queue failed\` lists them`);
-  }
-  for (const run of chosen) await run.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true });
-  return chosen.length;
-}
-
-/**
- * Pauses a queue everywhere: what runs goes on, nothing new begins. The row in PostgreSQL comes first: where Redis
- * cannot be told now, or forgets it, the reconciler tells it.
- */
-export async function pauseQueue(
-  sql: Sql,
-  queues: Queues,
-  pause: { queue: string; by: string; reason: string },
-): Promise<void> {
-  const queue = queues.get(pause.queue);
-  await savePause(sql, pause);
-  await queue.pause();
-}
-
-/** Lets a paused queue go on. */
-export async function resumeQueue(sql: Sql, queues: Queues, name: string): Promise<void> {
-  const queue = queues.get(name);
-  await deletePause(sql, name);
-  await queue.resume();
 }

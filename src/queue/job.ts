@@ -15,6 +15,8 @@ export interface JobContext {
   signal: AbortSignal;
   /** Nudges another job; losing the nudge is harmless, since the sweep finds the work again. */
   enqueue: <Next>(next: Job<Next>, payload: Next) => Promise<void>;
+  /** Names the answers of houses that the run is about, by payload id, for its line in the log: see {@link createTraces}. */
+  follow: (payloads: Iterable<bigint | null>) => void;
   /** Tells API processes that published rows changed: one empty NOTIFY per 50 ms at most. Call after the commit. */
   published: () => void;
 }

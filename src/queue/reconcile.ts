@@ -1,4 +1,5 @@
 import { closeAlert, openAlert, syncAlerts } from "../alerts/store.ts";
+import { appendAudit } from "../audit/store.ts";
 import type { Settings } from "../config.ts";
 import type { Sql } from "../db/client.ts";
 import type { Leadership } from "../db/leader.ts";
@@ -7,7 +8,14 @@ import type { Job, SweepContext } from "./job.ts";
 import { createParts } from "./parts.ts";
 import type { Queues } from "./queues.ts";
 import { inBatches, syncSchedulers } from "./schedulers.ts";
-import { deleteSilentWorkers, findHeartbeat, listPauses, listWrongClocks, saveHeartbeat } from "./store.ts";
+import {
+  deleteEndedPauses,
+  deleteSilentWorkers,
+  findHeartbeat,
+  listPauses,
+  listWrongClocks,
+  saveHeartbeat,
+} from "./store.ts";
 
 /** The advisory lock of the one reconciler that leads: "rh", 2. */
 export const LEADER_LOCK = 0x7268_0002;
@@ -30,8 +38,8 @@ export interface Reconciler {
  * What makes "facts live in PostgreSQL, Redis only nudges" true. It does not itself live in Redis, so it survives the
  * loss of all of it. Everything it does may be done twice, since a leader learns of its loss a tick late.
  *
- * A leader's tick: see whether Redis lost its data; put pauses and schedules back; send every job the work its sweep
- * finds undone; run `everyTick`; forget dead workers; leave a heartbeat.
+ * A leader's tick: end the pauses whose time is over; see whether Redis lost its data; put pauses and schedules back;
+ * send every job the work its sweep finds undone; run `everyTick`; forget dead workers; leave a heartbeat.
  */
 export function createReconciler(options: {
   id: string;
@@ -72,6 +80,7 @@ export function createReconciler(options: {
     const last = await findHeartbeat(sql);
     let redisMark = last?.redisMark ?? null;
     let found: string | null = null;
+    await parts.attempt("pauses that end", endPauses);
     const reached = await parts.attempt("Redis", async () => {
       if (queues.redis.status !== "ready") throw new Error("it is away, so nothing is reconciled");
       found = await queues.redis.get(MARK);
@@ -115,6 +124,20 @@ export function createReconciler(options: {
       complete &&= set;
     }
     return complete;
+  }
+
+  async function endPauses(): Promise<void> {
+    const ended = await sql.begin(async (tx) => {
+      const pauses = await deleteEndedPauses(tx);
+      for (const { queue, until, pausedBy, reason } of pauses) {
+        const by = { surface: "system", actor: "reconciler", role: null, requestId: null, address: null } as const;
+        const target = `queue ${queue}`;
+        const told = { before: { pausedBy, reason, until }, after: { paused: false }, reason: "its time was over" };
+        await appendAudit(tx, { ...by, action: "queue.resume", target, ...told });
+      }
+      return pauses;
+    });
+    for (const { queue, pausedBy } of ended) log.info({ queue }, `the pause by ${pausedBy} is over`);
   }
 
   async function syncPauses(): Promise<void> {

@@ -111,6 +111,14 @@ function unreachable(url: string, error: unknown): UsageError {
   );
 }
 
+/** What ioredis says of a command that was refused, cut off, or not answered in time; such errors have no code. */
+const NO_ANSWER = /^(?:Command timed out|Connection is closed\.|Stream isn't writeable|Reached the max retries)/;
+
+/** True where Redis is away, went away, or was silent too long: what was asked of it may have been done or not. */
+export function isRedisTrouble(error: unknown): boolean {
+  return isConnectionTrouble(error) || (error instanceof Error && NO_ANSWER.test(error.message));
+}
+
 /**
  * A listener for 'error' events of a queue or its worker. Trouble of the connection is left out: all of a process's
  * queues hear of it, and the connection they share tells it once.

@@ -5,6 +5,8 @@ import type { Log } from "../log.ts";
 import { createAttempts } from "./attempt.ts";
 import type { Counts, Job, JobContext, Retry } from "./job.ts";
 import { problemsOf } from "./queues.ts";
+import type { RunOutcome, RunReport } from "./report.ts";
+import { createTraces } from "./traces.ts";
 
 /** A run without work, to wake a queue whose delayed runs are not picked up (taskforcesh/bullmq#3516). */
 export const WAKE = "wake";
@@ -24,6 +26,8 @@ export interface Runner {
   active(): number;
   /** Has the failure with this error been logged? */
   isLogged(error: Error): boolean;
+  /** Counts a run that failed without coming here: its process died too often. */
+  lost(): void;
 }
 
 /**
@@ -40,9 +44,11 @@ export interface Runner {
  */
 export function createRunner(options: {
   job: Job<unknown>;
-  context: Omit<JobContext, "signal" | "log">;
+  context: Omit<JobContext, "signal" | "log" | "follow">;
   log: Log;
   stop: AbortSignal;
+  /** Told of each run that is over. */
+  ran?: ((report: RunReport) => void) | undefined;
 }): Runner {
   const { job, context, stop } = options;
   const attempts = createAttempts({ timeoutMs: job.timeoutMs, stop });
@@ -53,47 +59,66 @@ export function createRunner(options: {
     const attempt = queued.attemptsMade + 1;
     const isTick = queued.repeatJobKey !== undefined && job.retry.attempts === 1;
     const queueLog = options.log.child({ queue: job.name });
+    const begunAt = performance.now();
+    const report = (outcome: RunOutcome, counts: Counts | null = null) => {
+      options.ran?.({ queue: job.name, outcome, seconds: (performance.now() - begunAt) / 1_000, counts });
+    };
     if (queued.repeatJobKey !== undefined && queued.stalledCounter >= MAX_CRASHES) {
+      report("failed");
       throw finalFailure(queueLog, `its process died ${queued.stalledCounter} times while it ran`);
     }
     const parsed = job.payload.safeParse(queued.data);
-    if (!parsed.success) throw finalFailure(queueLog, `the payload is not valid: ${problemsOf(parsed.error)}`);
+    if (!parsed.success) {
+      report("failed");
+      throw finalFailure(queueLog, `the payload is not valid: ${problemsOf(parsed.error)}`);
+    }
     const key = job.key(parsed.data);
     const log = queueLog.child({ key });
     if (attempts.isBusy(key)) {
+      report("skipped");
       log.debug({ attempt }, "skipped: a run of this key is still going on");
       if (isTick) return;
       throw await putOff(queued, token, BUSY_WAIT_MS);
     }
-    const started = performance.now();
+    const { follow, lines } = createTraces();
     const outcome = await attempts.make(
       key,
-      async (signal) => job.run(parsed.data, { ...context, log, signal }),
+      async (signal) => job.run(parsed.data, { ...context, log, signal, follow }),
       log,
       cancelled,
     );
-    const facts = { attempt, ms: Math.round(performance.now() - started) };
+    const [traces, ...more] = lines();
+    const facts = { attempt, ms: Math.round(performance.now() - begunAt), ...(traces === undefined ? {} : { traces }) };
+    for (const names of more) log.info({ traces: names }, "the run that ends with the next line is also about these");
     if (outcome.kind === "done") {
+      report("done", outcome.counts);
       log[didNothing(outcome.counts) ? "debug" : "info"]({ ...facts, counts: outcome.counts }, "done");
       return;
     }
     if (outcome.kind === "stopped") {
+      report("stopped");
       log.info(facts, "stopped with its worker; another one runs it again");
       await queued.moveToWait(token);
       throw new WaitingError();
     }
     const { error } = outcome;
     const reason = reasonOf(error);
-    if (error instanceof PermanentError) throw finalFailure(log.child({ ...facts, err: error }), reason);
+    if (error instanceof PermanentError) {
+      report("failed");
+      throw finalFailure(log.child({ ...facts, err: error }), reason);
+    }
     const waitMs = waitOf(error);
     if (waitMs !== null && !isTick) {
+      report("waited");
       log.warn({ ...facts, waitMs }, `waits: ${reason}`);
       throw await putOff(queued, token, waitMs);
     }
     if (isTick && error instanceof ThrottledError) {
+      report("waited");
       log.info(facts, `leaves it to a later tick: ${reason}`);
       return;
     }
+    report(isTick || attempt < job.retry.attempts ? "retried" : "failed");
     if (isTick) log.warn({ ...facts, err: error }, `failed, and the next tick tries again: ${reason}`);
     else if (attempt < job.retry.attempts) log.warn({ ...facts, err: error }, `failed, and is tried again: ${reason}`);
     else log.error({ ...facts, err: error }, `failed, and was the last attempt: ${reason}`);
@@ -122,6 +147,7 @@ export function createRunner(options: {
     },
     active: () => active,
     isLogged: (error) => logged.has(error),
+    lost: () => options.ran?.({ queue: job.name, outcome: "failed", seconds: 0, counts: null }),
   };
 }
 

@@ -1,36 +1,69 @@
 import type { Queryable } from "../db/client.ts";
 
-/** Which queue an operator paused, when, and why. */
+const RECONCILER = "reconcile";
+
+/** Which queue an operator paused, when, why, and until when. */
 export interface Pause {
   queue: string;
   pausedAt: Date;
   pausedBy: string;
   reason: string;
+  /** When it goes on by itself; null where somebody must let it. */
+  until: Date | null;
+  /** Tells this pause from any other of the queue. */
+  version: string;
+}
+
+function columnsOf(sql: Queryable) {
+  return sql`queue, paused_at as "pausedAt", paused_by as "pausedBy", reason, until, paused_at::text as version`;
 }
 
 /** The queues that are to stand still. */
 export async function listPauses(sql: Queryable): Promise<Pause[]> {
   return sql<Pause[]>`
-    select queue, paused_at as "pausedAt", paused_by as "pausedBy", reason
+    select ${columnsOf(sql)}
     from queue_controls
     order by queue`;
 }
 
-/** Notes that a queue is to stand still; pausing again keeps the time and replaces who and why. */
-export async function savePause(sql: Queryable, pause: { queue: string; by: string; reason: string }): Promise<void> {
-  await sql`
-    insert into queue_controls (queue, paused_by, reason)
-    values (${pause.queue}, ${pause.by}, ${pause.reason})
-    on conflict (queue) do update
-    set paused_by = excluded.paused_by,
-        reason = excluded.reason`;
+/** The pause of a queue; null where it goes on. */
+export async function findPause(sql: Queryable, queue: string): Promise<Pause | null> {
+  const [row] = await sql<Pause[]>`
+    select ${columnsOf(sql)}
+    from queue_controls
+    where queue = ${queue}`;
+  return row ?? null;
 }
 
-/** Notes that a queue may go on. */
-export async function deletePause(sql: Queryable, queue: string): Promise<void> {
-  await sql`
+/** Notes that a queue is to stand still; null, with nothing changed, where it does already. `until` is a time as text. */
+export async function insertPause(
+  sql: Queryable,
+  pause: { queue: string; by: string; reason: string; until: string | null },
+): Promise<Pause | null> {
+  const [row] = await sql<Pause[]>`
+    insert into queue_controls (queue, paused_at, paused_by, reason, until)
+    values (${pause.queue}, clock_timestamp(), ${pause.by}, ${pause.reason}, ${pause.until}::text::timestamptz)
+    on conflict do nothing
+    returning ${columnsOf(sql)}`;
+  return row ?? null;
+}
+
+/** Notes that a queue may go on; null where it does already, or where `version` is given and it is another pause. */
+export async function deletePause(sql: Queryable, queue: string, version: string | null): Promise<Pause | null> {
+  const [row] = await sql<Pause[]>`
     delete from queue_controls
-    where queue = ${queue}`;
+    where queue = ${queue}
+      and (${version}::text is null or paused_at::text = ${version})
+    returning ${columnsOf(sql)}`;
+  return row ?? null;
+}
+
+/** Ends the pauses whose time is over, and gives them. */
+export async function deleteEndedPauses(sql: Queryable): Promise<Pause[]> {
+  return sql<Pause[]>`
+    delete from queue_controls
+    where until <= clock_timestamp()
+    returning ${columnsOf(sql)}`;
 }
 
 /** A process that works on queues. */
@@ -42,16 +75,46 @@ export interface WorkerProcess {
   queues: string[];
   /** Why it takes no work while its machine's clock is wrong; null where it is right. */
   clockProblem: string | null;
+  /** Memory of the process, and what of it JavaScript uses. */
+  rssBytes: number;
+  heapBytes: number;
 }
 
 /** Notes that a worker process is alive. */
 export async function saveWorker(sql: Queryable, worker: WorkerProcess): Promise<void> {
   await sql`
-    insert into workers (id, pid, host, version, queues, clock_problem)
-    values (${worker.id}, ${worker.pid}, ${worker.host}, ${worker.version}, ${worker.queues}, ${worker.clockProblem})
+    insert into workers (id, pid, host, version, queues, clock_problem, rss_bytes, heap_bytes)
+    values (
+      ${worker.id}, ${worker.pid}, ${worker.host}, ${worker.version}, ${worker.queues}, ${worker.clockProblem},
+      ${worker.rssBytes}, ${worker.heapBytes}
+    )
     on conflict (id) do update
     set seen_at = now(),
-        clock_problem = excluded.clock_problem`;
+        clock_problem = excluded.clock_problem,
+        rss_bytes = excluded.rss_bytes,
+        heap_bytes = excluded.heap_bytes`;
+}
+
+/** A worker process as it last reported. */
+export interface ReportedWorker extends Omit<WorkerProcess, "rssBytes" | "heapBytes"> {
+  startedAt: Date;
+  seenAt: Date;
+  /** Null of a process of an older version. */
+  rssBytes: number | null;
+  heapBytes: number | null;
+  isLeading: boolean;
+}
+
+/** The worker processes that are alive, and those that fell silent less than a minute ago, longest running first. */
+export async function listWorkers(sql: Queryable): Promise<ReportedWorker[]> {
+  return sql<ReportedWorker[]>`
+    select
+      w.id, w.pid, w.host, w.version, w.queues, w.clock_problem as "clockProblem", w.started_at as "startedAt",
+      w.seen_at as "seenAt", w.rss_bytes::float8 as "rssBytes", w.heap_bytes::float8 as "heapBytes",
+      coalesce(h.detail ->> 'leader' = w.id, false) as "isLeading"
+    from workers w
+    left join heartbeats h on h.name = ${RECONCILER}
+    order by w.started_at, w.id`;
 }
 
 /** Forgets a worker process that stopped. */
@@ -76,8 +139,6 @@ export async function listWrongClocks(sql: Queryable): Promise<{ subject: string
     where clock_problem is not null
     order by host, seen_at desc`;
 }
-
-const RECONCILER = "reconcile";
 
 /** What the reconciler leaves behind at each tick. */
 export interface Heartbeat {

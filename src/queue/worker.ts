@@ -17,6 +17,7 @@ import { createParts } from "./parts.ts";
 import { openQueues, type Queues } from "./queues.ts";
 import { createReconciler, LEADER_LOCK } from "./reconcile.ts";
 import { checkRedis, connectConsumer } from "./redis.ts";
+import type { RunReport } from "./report.ts";
 import { createRunner } from "./run.ts";
 import { deleteWorker, saveWorker } from "./store.ts";
 import { endsWithin, every } from "./wait.ts";
@@ -45,6 +46,8 @@ export interface WorkerOptions {
   version: string;
   /** What else the leader does at every tick; each hook fails alone. */
   everyTick?: readonly ((sql: Sql) => Promise<void>)[];
+  /** Told of each run of a job that is over. */
+  ran?: (report: RunReport) => void;
   /** Told where this process cannot work any more and must be started anew. */
   onFatal: (error: Error) => void;
   /** This machine's clock, and the pace in milliseconds; given only by tests. */
@@ -68,6 +71,8 @@ interface WorkerHealth {
 
 /** A worker process at work. */
 export interface Workers {
+  /** All queues, over the connection that hands out work: for looking at them. */
+  readonly queues: Queues;
   health(): WorkerHealth;
   /**
    * Takes no more work, waits up to `deadlineMs` for what runs, then aborts it and puts it back. Takes five seconds
@@ -94,7 +99,8 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
   const enqueue = nudge(queues, log);
   const context = { sql, http, settings, variables, enqueue, published: () => notifier.published() };
   const consumers = chosen.map((job) => {
-    return startConsumer({ job, runner: createRunner({ job, context, log, stop: stop.signal }), redis, log });
+    const runner = createRunner({ job, context, log, stop: stop.signal, ran: options.ran });
+    return startConsumer({ job, runner, redis, log });
   });
 
   const leadership = openLeadership(options.directUrl, LEADER_LOCK);
@@ -117,7 +123,8 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
   async function report(): Promise<void> {
     const problem = clock.problem();
     const text = problem === null ? null : `a worker on ${self.host} takes no work: ${problem}`;
-    await saveWorker(sql, { ...self, clockProblem: text });
+    const { rss: rssBytes, heapUsed: heapBytes } = process.memoryUsage();
+    await saveWorker(sql, { ...self, clockProblem: text, rssBytes, heapBytes });
     // the leader raises it too, but there may be none: a process with a wrong clock does not lead
     if (text !== null) await openAlert(sql, log, { kind: "clock_skew", subject: self.host, text });
   }
@@ -132,6 +139,7 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
   });
 
   return {
+    queues,
     health() {
       const states = consumers.map((consumer) => {
         return { queue: consumer.queue, active: consumer.runner.active(), taking: consumer.isTaking() };

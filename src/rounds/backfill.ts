@@ -3,13 +3,18 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Sql, Transaction } from "../db/client.ts";
 import type { HouseAnswer } from "../houses/client.ts";
-import { schemes, type Fairness } from "../houses/fairness/index.ts";
-import type { ProvenPoint, Prover } from "../houses/fairness/prove.ts";
+import { chainAt, chainsOf } from "../houses/fairness/chains.ts";
+import type { Point } from "../houses/fairness/claims.ts";
+import { hundredthsOf } from "../houses/fairness/outcome.ts";
+import type { Prover } from "../houses/fairness/prove.ts";
+import type { Fairness } from "../houses/fairness/settings.ts";
+import { walkBackSliced } from "../houses/fairness/walk.ts";
 import type { House } from "../houses/house.ts";
 import { addFound, closeGap, findHighestMissing, findProvenAbove, type Gap } from "./gaps-store.ts";
 import { publishTables, refreshNotices } from "./notices-store.ts";
 import { markPayloads, saveHistoryPage, type HistoryPage } from "./payload-store.ts";
 import { anchorFor, idsOf, listKnownOf } from "./prepare.ts";
+import { listHashOwners } from "./proof-range-store.ts";
 import { checkProofs } from "./proofs.ts";
 import { isOwnFault, ownFault, readAnswer } from "./read-answer.ts";
 import { multiplierText, numberOf, type CheckedItem, type KnownRound } from "./round.ts";
@@ -21,8 +26,8 @@ import { takeIn, type TakenIn } from "./take-in.ts";
 const ROUNDS_AT_ONCE = 5_000n;
 
 /**
- * Computes the rounds a gap misses back from the next proven one above them, and stores them as proven and late. Gives
- * how many, and whether all could be reached: none can be while no later round is proven.
+ * Computes the rounds a gap misses back from the next proven one above them in their era, and stores them as proven and
+ * late. Gives how many, and whether all could be reached: none of an era can be while no later round of it is proven.
  * @throws the signal's reason once it is aborted; what is stored by then stays.
  */
 export async function computeGap(
@@ -31,22 +36,37 @@ export async function computeGap(
   fairness: Fairness,
   signal: AbortSignal,
 ): Promise<{ rounds: number; complete: boolean }> {
-  const scheme = schemes[fairness.scheme];
+  const chains = chainsOf(fairness);
   let rounds = 0;
+  let complete = true;
   let to = gap.toNumber;
   for (;;) {
     signal.throwIfAborted();
     const highest = await findHighestMissing(sql, gap.tableId, { from: gap.fromNumber, to });
-    if (highest === null) return { rounds, complete: true };
-    const above = await findProvenAbove(sql, gap.tableId, highest);
-    if (above === null || highest <= BigInt(fairness.terminating_id)) return { rounds, complete: false };
-    const lowest = highest - ROUNDS_AT_ONCE >= gap.fromNumber ? highest - ROUNDS_AT_ONCE + 1n : gap.fromNumber;
+    if (highest === null) return { rounds, complete };
+    const chain = chainAt(chains, highest);
+    const above = chain === null ? null : await findProvenAbove(sql, gap.tableId, highest, chain.to);
+    if (chain === null || above === null || highest <= chain.end.number) {
+      complete = false;
+      const below = chains.findLast((one) => one.to !== null && one.to < highest);
+      if (below?.to === undefined || below.to === null || below.to < gap.fromNumber) return { rounds, complete };
+      to = below.to; // of an older era
+      continue;
+    }
+    const first = gap.fromNumber > chain.from ? gap.fromNumber : chain.from;
+    const inOne = highest - ROUNDS_AT_ONCE >= first ? highest - ROUNDS_AT_ONCE + 1n : first;
+    const lowest = inOne > chain.end.number ? inOne : chain.end.number + 1n;
     const items: CheckedItem[] = [];
-    await scheme.walkBack(above.hash, Number(above.number - lowest), {
+    await walkBackSliced(above.hash, Number(above.number - lowest), {
+      step: chain.step,
       signal,
       visit: (proof, step) => {
         const number = above.number - BigInt(step);
-        if (number <= highest) items.push(computedItem(number, proof, scheme.hundredths(proof, fairness.salt)));
+        if (number > highest) return;
+        const hundredths = hundredthsOf(chain, proof);
+        // one hash in 2 billion has no finite multiplier under rule B9: nobody but the house knows what it paid
+        if (Number.isFinite(hundredths)) items.push(computedItem(number, proof, hundredths));
+        else complete = false;
       },
     });
     rounds += await sql.begin((transaction) => storeComputed(transaction, gap.tableId, items.toReversed()));
@@ -131,7 +151,8 @@ export async function storeHistoryPage(
     const { fairness = null, feed } = read.settings;
     const known = await listKnownOf(sql, gap.tableId, read.items);
     const points = fairness === null ? [] : await pointsNear(sql, table, fairness, read.items);
-    const world = { table: table.name, fairness, points, known };
+    const findOwners = (hashes: readonly string[]) => listHashOwners(sql, gap.tableId, hashes);
+    const world = { table: table.name, roundIds: table.state.roundIds, fairness, points, known, findOwners };
     const { items } = await checkProofs(prover, world, read.items, signal);
     return await sql.begin((transaction) => storePage(transaction, gap, raw, items, feed.order));
   } catch (error) {
@@ -146,19 +167,30 @@ async function refusePage(sql: Sql, raw: Omit<HistoryPage, "refusedReason">, rea
   return { rounds: 0, oldestRoundId: null, reachesOurs: false, isHidden: false, refusedReason: reason };
 }
 
-/** The anchor, and the proven round right above the page: from there it is a walk of a page, not of the whole chain. */
+/**
+ * The anchor, and the proven round right above the page's rounds of each era: from there it is a walk of a page, not of
+ * the whole chain.
+ */
 async function pointsNear(
   sql: Sql,
   table: LockedTable,
   fairness: Fairness,
   items: readonly ({ ok: true; round: { roundId: string } } | { ok: false; roundId: string | null })[],
-): Promise<ProvenPoint[]> {
+): Promise<Point[]> {
+  const points: Point[] = [];
   const anchor = anchorFor(table, fairness);
-  if (anchor === null) return [];
+  if (anchor !== null) points.push(anchor);
+  if (table.state.roundIds === "opaque") return points;
   const numbers = idsOf(table.id, items).flatMap(({ roundId }) => numberOf(roundId) ?? []);
-  const highest = numbers.reduce((top, number) => (number > top ? number : top), 0n);
-  const above = await findProvenAbove(sql, table.id, highest);
-  return above === null ? [anchor] : [anchor, above];
+  const chains = chainsOf(fairness);
+  for (const chain of chains) {
+    const mine = numbers.filter((number) => chainAt(chains, number) === chain);
+    if (mine.length === 0) continue;
+    const highest = mine.reduce((top, number) => (number > top ? number : top));
+    const above = await findProvenAbove(sql, table.id, highest, chain.to);
+    if (above !== null) points.push({ ...above, of: null });
+  }
+  return points;
 }
 
 async function storePage(
@@ -229,6 +261,6 @@ async function tellAnew(sql: Transaction, tableId: number): Promise<void> {
 }
 
 /** PostgreSQL's text of a time in UTC as ISO 8601. */
-function isoOf(at: string): string {
+export function isoOf(at: string): string {
   return at.replace(" ", "T").replace(/\+00$/, "Z");
 }

@@ -77,7 +77,8 @@ export async function fillGaps(
       filled = g.filled + f.n,
       state = case when g.filled + f.n >= g.missing then 'filled' else g.state end,
       closed_at = case when g.filled + f.n >= g.missing then clock_timestamp() else g.closed_at end,
-      reason = case when g.filled + f.n >= g.missing then null else g.reason end
+      reason = case when g.filled + f.n >= g.missing then null else g.reason end,
+      closed_by = case when g.filled + f.n >= g.missing then null else g.closed_by end
     from (
       select
         open.id,
@@ -120,7 +121,8 @@ export async function closeUnknownGaps(
       filled = f.found,
       state = 'filled',
       closed_at = clock_timestamp(),
-      reason = null
+      reason = null,
+      closed_by = null
     from unnest(
       ${gaps.map(({ tableId }) => tableId)}::integer[],
       ${gaps.map(({ beforeRoundId }) => beforeRoundId)}::text[],
@@ -149,6 +151,8 @@ export interface Gap {
   beforeRoundId: string;
   attempts: number;
   cursorRoundId: string | null;
+  /** Pages read so far, where the house counts them from the newest. */
+  cursorPage: number;
 }
 
 /**
@@ -193,16 +197,17 @@ export async function takeGap(sql: Sql, id: bigint, leaseMs: number): Promise<Ga
         g.after_round_id as "afterRoundId",
         g.before_round_id as "beforeRoundId",
         g.attempts,
-        g.cursor_round_id as "cursorRoundId"`;
+        g.cursor_round_id as "cursorRoundId",
+        g.cursor_page as "cursorPage"`;
     return gap ?? null;
   });
 }
 
-/** Lets a gap go: to be gone on with after `waitMs`, from `cursor` on. `attempts` is how often all of it failed. */
+/** Lets a gap go: to be gone on with after `waitMs`, from `cursor` or `page` on. `attempts` is how often all of it failed. */
 export async function putGapBack(
   sql: Sql,
   id: bigint,
-  next: { waitMs: number; attempts: number; cursor: string | null },
+  next: { waitMs: number; attempts: number; cursor: string | null; page?: number },
 ): Promise<void> {
   await sql`
     update gaps
@@ -210,6 +215,7 @@ export async function putGapBack(
       lease_until = '-infinity',
       attempts = ${next.attempts},
       cursor_round_id = ${next.cursor},
+      cursor_page = ${next.page ?? 0},
       next_attempt_at = clock_timestamp() + ${next.waitMs} * interval '1 millisecond'
     where id = ${id}
       and state = 'open'`;
@@ -259,17 +265,19 @@ export async function findHighestMissing(
   return row?.number ?? null;
 }
 
-/** The proven round that is next above a number, or null where none is. */
+/** The proven round that is next above a number, at most `upTo` where that is given, or null where none is. */
 export async function findProvenAbove(
   sql: Queryable,
   tableId: number,
   number: bigint,
+  upTo: bigint | null = null,
 ): Promise<{ number: bigint; hash: string } | null> {
   const [row] = await sql<{ number: bigint; hash: string }[]>`
     select round_number as number, proof_hash as hash
     from rounds
     where table_id = ${tableId}
       and round_number > ${number}
+      and (${upTo}::bigint is null or round_number <= ${upTo}::bigint)
       and verified
     order by round_number
     limit 1`;
@@ -312,11 +320,17 @@ export async function findNextGap(sql: Queryable, house: string): Promise<string
   return row?.gap ?? null;
 }
 
-/** May a house be asked now? Milliseconds to wait, 0 for now; null while it is disabled or paused. */
-export async function findHouseWait(sql: Queryable, tableId: number): Promise<number | null> {
+/**
+ * May a house be asked now for the rounds of a gap? Milliseconds to wait, 0 for now; null while it is disabled or paused,
+ * or once the gap was closed.
+ */
+export async function findHouseWait(sql: Queryable, gap: { id: bigint; tableId: number }): Promise<number | null> {
   const [row] = await sql<{ open: boolean; wait_ms: number }[]>`
     select
-      h.enabled and h.paused_at is null and h.base_url is not null as open,
+      h.enabled
+        and h.paused_at is null
+        and h.base_url is not null
+        and exists (select from gaps g where g.id = ${gap.id} and g.state = 'open') as open,
       greatest(
         0,
         extract(epoch from l.next_allowed_at - clock_timestamp()) * 1000,
@@ -325,7 +339,7 @@ export async function findHouseWait(sql: Queryable, tableId: number): Promise<nu
     from tables t
     join houses h on h.id = t.house_id
     join poll_leases l on l.house_id = t.house_id and l.shard = t.shard
-    where t.id = ${tableId}`;
+    where t.id = ${gap.tableId}`;
   return row?.open === true ? Math.ceil(row.wait_ms) : null;
 }
 

@@ -70,10 +70,61 @@ export async function listStaged(
 }
 
 /** The staged rows of these lines, in the order asked for. */
-export async function listStagedLines(sql: Queryable, staging: string, lines: readonly number[]): Promise<StagedRow[]> {
+export async function listStagedLines(sql: Queryable, staging: string, lines: Iterable<number>): Promise<StagedRow[]> {
   return sql<StagedRow[]>`
     select s.line, s.round_id, s.multiplier, s.occurred_at, s.hash
     from unnest(${[...lines]}::integer[]) with ordinality as asked (line, place)
     join ${sql(staging)} s on s.line = asked.line
     order by asked.place`;
+}
+
+/** Lines of ids that more than one row has, by id and line, some thousands at a time. */
+export function listRepeats(sql: Sql, staging: string): AsyncIterable<{ line: number; round_id: string }[]> {
+  return sql<{ line: number; round_id: string }[]>`
+    select line, round_id
+    from ${sql(staging)}
+    where round_id in (
+      select round_id
+      from ${sql(staging)}
+      group by round_id
+      having count(*) > 1
+    )
+    order by round_id, line`.cursor(5_000);
+}
+
+/** Staged rows whose hash other ids of the file have too, by hash and line, some thousands at a time. */
+export function listSharedHashes(sql: Sql, staging: string): AsyncIterable<StagedRow[]> {
+  return sql<StagedRow[]>`
+    select line, round_id, multiplier, occurred_at, lower(hash) as hash
+    from ${sql(staging)}
+    where lower(hash) in (
+      select lower(hash)
+      from ${sql(staging)}
+      group by lower(hash)
+      having count(distinct round_id) > 1
+    )
+    order by lower(hash), line`.cursor(5_000);
+}
+
+/** Staged rows whose hash a stored round of the table has, with its id, some thousands at a time. */
+export function listStoredHashes(
+  sql: Sql,
+  staging: string,
+  tableId: number,
+): AsyncIterable<(StagedRow & { owner: string })[]> {
+  return sql<(StagedRow & { owner: string })[]>`
+    select s.line, s.round_id, s.multiplier, s.occurred_at, s.hash, r.round_id as owner
+    from ${sql(staging)} s
+    join rounds r on r.table_id = ${tableId} and r.proof_hash = lower(s.hash)`.cursor(5_000);
+}
+
+/** Has this table rounds that did not come from a file? */
+export async function hasHouseRounds(sql: Sql, tableId: number): Promise<boolean> {
+  const [found] = await sql`
+    select 1 as one
+    from rounds
+    where table_id = ${tableId}
+      and source <> 'import'
+    limit 1`;
+  return found !== undefined;
 }

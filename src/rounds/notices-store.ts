@@ -3,6 +3,7 @@ import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import {
   conflictSentence,
+  revisionSentence,
   gapSentence,
   NOTICE_HOURS,
   NOTICE_ORDER,
@@ -13,6 +14,7 @@ import {
   type GapFacts,
   type NoticeKind,
   type RefusedFacts,
+  type RevisionFacts,
 } from "./notices.ts";
 
 /** A notice to open or to keep up to date (`text`), or to close (null). */
@@ -24,6 +26,8 @@ export interface NoticeChange {
   since?: string;
 }
 
+/** Why a gap was given up that a person closed, as callers are told. */
+const CLOSED_BY_HAND = "we stopped asking for them";
 /** Tables whose notices are looked after in one transaction. */
 const MOST_TABLES = 100;
 
@@ -87,6 +91,7 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
       id: number;
       gap: (Omit<GapFacts, "missing" | "from" | "to"> & Record<"missing" | "from" | "to", string | null>) | null;
       conflict: (Omit<ConflictFacts, "kept" | "other"> & { kept: string; other: string }) | null;
+      revision: (Omit<RevisionFacts, "from" | "to"> & Record<"from" | "to", string | null>) | null;
       proof: RefusedFacts | null;
       quarantine: RefusedFacts | null;
     }[]
@@ -102,7 +107,12 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
           'unknown', count(*) - count(g.missing),
           'since', utc_text(min(g.opened_at)),
           'isTrying', bool_or(g.state = 'open'),
-          'reason', (array_agg(g.reason order by g.closed_at desc nulls last))[1]
+          -- what an operator wrote down is for operators
+          'reason', (
+            array_agg(
+              case when g.closed_by is null then g.reason else ${CLOSED_BY_HAND} end order by g.closed_at desc nulls last
+            )
+          )[1]
         )
         from gaps g
         where g.table_id = t.id
@@ -126,6 +136,20 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
           and c.last_seen_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.conflict})
         having count(*) > 0
       ) as conflict,
+      (
+        select jsonb_build_object(
+          'rounds', count(distinct v.round_id),
+          'roundId', (array_agg(v.round_id order by v.id desc))[1],
+          'from', (array_agg(v.from_hundredths order by v.id desc))[1]::text,
+          'to', (array_agg(v.to_hundredths order by v.id desc))[1]::text,
+          'since', utc_text(min(v.decided_at))
+        )
+        from round_revision v
+        where v.table_id = t.id
+          and v.from_hundredths is distinct from v.to_hundredths
+          and v.decided_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.conflict})
+        having count(*) > 0
+      ) as revision,
       (
         select ${refusedFacts(sql)}
         from quarantine q
@@ -153,20 +177,34 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
       ) as quarantine
     from tables t
     where t.id = any(${[...tableIds]}::integer[])`;
-  const changes = rows.flatMap(({ id, gap, conflict, proof, quarantine }): NoticeChange[] => [
+  const changes = rows.flatMap(({ id, gap, conflict, revision, proof, quarantine }): NoticeChange[] => [
     { tableId: id, kind: "gap", text: gap === null ? null : gapSentence(asGapFacts(gap)) },
     {
       tableId: id,
       kind: "conflict",
-      text:
+      text: disputeText(
         conflict === null
           ? null
           : conflictSentence({ ...conflict, kept: BigInt(conflict.kept), other: BigInt(conflict.other) }),
+        revision === null
+          ? null
+          : revisionSentence({ ...revision, from: bigintOf(revision.from), to: bigintOf(revision.to) }),
+      ),
     },
     { tableId: id, kind: "proof", text: proof === null ? null : proofSentence(proof) },
     { tableId: id, kind: "quarantine", text: quarantine === null ? null : quarantineSentence(quarantine) },
   ]);
   await saveNotices(sql, changes);
+}
+
+/** What came twice and what was corrected are told as one notice; null where there is neither. */
+function disputeText(conflict: string | null, revision: string | null): string | null {
+  const sentences = [conflict, revision].filter((sentence) => sentence !== null);
+  return sentences.length === 0 ? null : sentences.join(". ");
+}
+
+function bigintOf(text: string | null): bigint | null {
+  return text === null ? null : BigInt(text);
 }
 
 function refusedFacts(sql: Transaction) {

@@ -84,6 +84,32 @@ export function conflictSentence({ rounds, roundId, kept, other, since }: Confli
     : `${rounds} rounds came twice with different results since ${minuteText(since)}; kept the first of each`;
 }
 
+/** Rounds that a person corrected, newest last; null: declared void. */
+export interface RevisionFacts {
+  rounds: number;
+  roundId: string;
+  from: bigint | null;
+  to: bigint | null;
+  since: string;
+}
+
+/**
+ * Says which round a person corrected, and that rounds are still listed as they came first.
+ *
+ * @example
+ * revisionSentence({ rounds: 1, roundId: "812", from: 187n, to: 204n, since: "2026-11-21T04:00:12.1Z" }) // => "round 812 was corrected from 1.87 to 2.04 at 2026-11-21 04:00 UTC; it is listed as it came first, and no forecast on it counts"
+ */
+export function revisionSentence({ rounds, roundId, from, to, since }: RevisionFacts): string {
+  if (rounds > 1) {
+    return `${rounds} rounds were corrected since ${minuteText(since)}; they are listed as they came first, and no forecast on them counts`;
+  }
+  const what =
+    to === null
+      ? "was declared void"
+      : `was corrected from ${from === null ? "void" : multiplierText(from)} to ${multiplierText(to)}`;
+  return `round ${roundId} ${what} at ${minuteText(since)}; it is listed as it came first, and no forecast on it counts`;
+}
+
 /** Items that are kept apart, newest last. */
 export interface RefusedFacts {
   items: number;
@@ -122,20 +148,30 @@ export function stalledSentence(since: string): string {
   return `no new round came since ${minuteText(since)}`;
 }
 
-/** Says that answers could not be read at all; why is for operators, beside each refused answer. */
-export function unreadableSentence(since: string): string {
-  return `the house's answers cannot be read since ${minuteText(since)}`;
+/**
+ * Says that answers could not be read at all; why is for operators, beside each refused answer. `isChanged` where that
+ * was so for many in a row, which maintenance and a new format both come to.
+ */
+export function unreadableSentence(since: string, isChanged = false): string {
+  const why = isChanged ? ": it shows error pages or changed its format" : "";
+  return `the house's answers cannot be read since ${minuteText(since)}${why}`;
 }
 
 /**
  * What an answer says about the house's format: a sentence where most of its items were refused, null where most were
- * good, undefined where there are too few to tell.
+ * good, undefined where there are too few to tell. `isChanged` where answers in a row say so.
  */
-export function formatSentence(items: number, refused: number, since: string): string | null | undefined {
+export function formatSentence(
+  items: number,
+  refused: number,
+  since: string,
+  isChanged = false,
+): string | null | undefined {
   if (items === 0) return undefined;
   if (refused < items * REFUSED_PART) return null;
   if (items < REFUSED_FROM) return undefined;
-  return `the house seems to have changed its format since ${minuteText(since)}: ${refused} of the ${items} items of its newest answer cannot be read`;
+  const what = isChanged ? "changed" : "seems to have changed";
+  return `the house ${what} its format since ${minuteText(since)}: ${refused} of the ${items} items of its newest answer cannot be read`;
 }
 
 /** An ISO 8601 UTC time to the minute, as sentences tell it. */

@@ -1,4 +1,4 @@
-import type { FeedSettings } from "../houses/settings.ts";
+import type { FeedOrder } from "../houses/contract.ts";
 import { numberOf, type KnownRound } from "./round.ts";
 
 /** What the order of an item is told by. */
@@ -15,7 +15,7 @@ export interface Placeable {
  */
 export function inPlayingOrder<Item extends Placeable>(
   items: readonly Item[],
-  table: { roundIds: "consecutive" | "opaque"; feedOrder: FeedSettings["order"] },
+  table: { roundIds: "consecutive" | "opaque"; feedOrder: FeedOrder },
   known: ReadonlyMap<string, KnownRound>,
   options: { newIsNewer: boolean } = { newIsNewer: true },
 ): Item[] {

@@ -9,6 +9,8 @@ export interface UnreadPayload {
   /** ISO 8601: what the adapter compares the house's times with. */
   now: string;
   previousRequestedAt: string | null;
+  /** What was asked for. */
+  path: string;
   /** The stored answer right before it told nothing: it was refused, or had no items. Null where there is none. */
   followsUseless: boolean | null;
   /** Of the decompressed body. */
@@ -44,6 +46,7 @@ export async function listUnread(sql: Queryable, house: string): Promise<UnreadP
       p.received_at::text as "receivedAt",
       utc_text(p.received_at) as now,
       p.previous_requested_at::text as "previousRequestedAt",
+      p.path,
       before.useless as "followsUseless",
       p.sha256,
       p.body

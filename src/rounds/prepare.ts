@@ -1,10 +1,13 @@
-import { hash } from "node:crypto";
+import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Queryable, Sql } from "../db/client.ts";
-import type { Fairness } from "../houses/fairness/index.ts";
-import type { ProvenPoint, Prover } from "../houses/fairness/prove.ts";
+import { adapterOf } from "../houses/adapters/index.ts";
+import type { FeedOrder } from "../houses/contract.ts";
+import { chainsOf } from "../houses/fairness/chains.ts";
+import type { Prover } from "../houses/fairness/prove.ts";
+import type { Fairness } from "../houses/fairness/settings.ts";
 import type { House } from "../houses/house.ts";
-import type { FeedSettings } from "../houses/settings.ts";
 import type { UnreadPayload } from "./payload-store.ts";
+import { listHashOwners } from "./proof-range-store.ts";
 import { checkProofs } from "./proofs.ts";
 import { ownFault, readAnswer } from "./read-answer.ts";
 import type { CheckedItem, KnownRound } from "./round.ts";
@@ -12,7 +15,7 @@ import { listKnown, listTableStates, type LockedTable, type StoredAnchor } from 
 
 /** An answer that was read and proven, ready to be taken in; or the reason why it is refused. */
 export type Prepared = { payload: UnreadPayload } & (
-  | { ok: true; items: CheckedItem[]; refusedByAdapter: number; feedOrder: FeedSettings["order"] }
+  | { ok: true; items: CheckedItem[]; refusedByAdapter: number; feedOrder: FeedOrder; isPage: boolean }
   | { ok: false; reason: string }
 );
 
@@ -31,7 +34,7 @@ export async function prepareBatch(
   sql: Sql,
   house: House,
   prover: Prover,
-  payloads: readonly UnreadPayload[],
+  payloads: readonly (UnreadPayload & { kind?: "poll" | "history" })[],
   signal: AbortSignal,
 ): Promise<PreparedBatch> {
   const tables = new Map(
@@ -43,11 +46,15 @@ export async function prepareBatch(
     ).map((table) => [table.id, table]),
   );
   const anchors = new Map<number, StoredAnchor>();
+  /** Whose hashes the answers before brought, which are not stored yet. */
+  const owners = new Map<number, Map<string, string>>();
   const answers: Prepared[] = [];
   for (const payload of payloads) {
+    // an answer of megabytes takes a while to parse; a hundred of them in a row would stop this process for seconds
+    await othersTurn(undefined, { signal });
     const table = tables.get(payload.tableId);
     if (table === undefined) throw new Error(`the answer ${payload.id} is of a table that does not exist`);
-    const read = readAnswer(house, table, { ...payload, kind: "poll" });
+    const read = readAnswer(house, table, { ...payload, kind: payload.kind ?? "poll" });
     if (!read.ok) {
       answers.push({ payload, ok: false, reason: read.reason });
       continue;
@@ -55,12 +62,23 @@ export async function prepareBatch(
     const { fairness = null, feed } = read.settings;
     const before = anchors.get(table.id) ?? anchorFor(table, fairness);
     const known = fairness === null ? NOTHING : await listKnownOf(sql, table.id, read.items);
-    const world = { table: table.name, fairness, known, points: before === null ? [] : [before] };
+    const { roundIds } = table.state;
+    const earlier = owners.get(table.id) ?? new Map<string, string>();
+    owners.set(table.id, earlier);
+    const findOwners = async (hashes: readonly string[]) =>
+      new Map([...earlier, ...(await listHashOwners(sql, table.id, hashes))]);
+    const points = before === null ? [] : [before];
+    const world = { table: table.name, roundIds, fairness, known, points, findOwners };
     try {
       const { items, anchor } = await checkProofs(prover, world, read.items, signal);
-      if (fairness !== null && anchor !== null) anchors.set(table.id, storedAnchor(anchor, fairness));
+      if (anchor !== null) anchors.set(table.id, anchor);
+      for (const item of items) {
+        if (item.ok && item.verified === true && item.round.hash !== null)
+          earlier.set(item.round.hash, item.round.roundId);
+      }
       const refusedByAdapter = read.items.filter(({ ok }) => !ok).length;
-      answers.push({ payload, ok: true, items, refusedByAdapter, feedOrder: feed.order });
+      const isPage = adapterOf(read.settings).rounds === "page";
+      answers.push({ payload, ok: true, items, refusedByAdapter, feedOrder: feed.order, isPage });
     } catch (error) {
       signal.throwIfAborted();
       answers.push({ payload, ok: false, reason: ownFault(error) });
@@ -69,19 +87,11 @@ export async function prepareBatch(
   return { answers, anchors };
 }
 
-/** The proven round that a table begins with: the stored one, if it was proven with the same settings. */
+/** The proven round that a table begins with: the stored one, if it was proven in a chain that is still declared. */
 export function anchorFor(table: LockedTable, fairness: Fairness | null): StoredAnchor | null {
   if (fairness === null || table.anchor === null) return null;
-  return table.anchor.of === nameOfChain(fairness) ? table.anchor : null;
-}
-
-/** A proven round with the name of the settings it was proven with. */
-export function storedAnchor({ number, hash: proven }: ProvenPoint, fairness: Fairness): StoredAnchor {
-  return { number, hash: proven, of: nameOfChain(fairness) };
-}
-
-function nameOfChain({ scheme, salt, terminating_hash, terminating_id }: Fairness): string {
-  return hash("sha256", JSON.stringify([scheme, salt, terminating_hash, terminating_id]));
+  const { of } = table.anchor;
+  return chainsOf(fairness).some(({ id }) => id === of) ? table.anchor : null;
 }
 
 const NOTHING: ReadonlyMap<string, KnownRound> = new Map();

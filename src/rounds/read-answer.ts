@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { isConnectionTrouble } from "../db/trouble.ts";
 import { codeOf, reasonOf } from "../errors.ts";
-import { adapters } from "../houses/adapters/index.ts";
+import { adapterOf } from "../houses/adapters/index.ts";
 import type { HouseItem } from "../houses/contract.ts";
 import { excerpt } from "../houses/excerpt.ts";
 import { settingsOf, type House } from "../houses/house.ts";
@@ -22,7 +22,7 @@ const OLDEST = "2010-01-01T00:00:00Z";
 export function readAnswer(
   house: House,
   table: { name: string; game: string; market: string },
-  answer: { body: Buffer; sha256: string; now: string; kind: "poll" | "history" },
+  answer: { body: Buffer; sha256: string; now: string; path: string; kind: "poll" | "history" },
 ): ReadAnswer {
   const settings = settingsOf(house, table);
   if (settings === null) {
@@ -32,8 +32,8 @@ export function readAnswer(
   try {
     const body = gunzipSync(answer.body);
     if (hash("sha256", body) !== answer.sha256) return { ok: false, reason: "the stored answer is not what arrived" };
-    const options = answer.kind === "history" ? { oldest: OLDEST } : {};
-    const read = adapters[settings.adapter].read(settings.feed, body, answer.now, options);
+    const options = { path: answer.path, ...(answer.kind === "history" ? { oldest: OLDEST } : {}) };
+    const read = adapterOf(settings).read(settings.feed, body, answer.now, options);
     return read.ok ? { ...read, settings } : { ok: false, reason: house.hide(read.reason) };
   } catch (error) {
     return { ok: false, reason: ownFault(error) };

@@ -1,8 +1,7 @@
-import type { HouseItem, HouseRound, RefusalCode } from "../houses/contract.ts";
-import type { FeedSettings } from "../houses/settings.ts";
+import type { FeedOrder, HouseItem, HouseRound, RefusalCode } from "../houses/contract.ts";
 import type { Color } from "./colors.ts";
 
-/** How a round came to us: polled, asked for afterwards, computed from a later hash, or imported. */
+/** How a round came to us: polled, asked for or read once more afterwards, computed from a later hash, or imported. */
 export type RoundSource = "poll" | "history" | "computed" | "import";
 
 /** An item of an answer after its proof was checked; `verified` is null where there is nothing to prove it with. */
@@ -12,7 +11,7 @@ export type CheckedItem =
 /** What a table must remember between two answers to place new rounds; changed only under the table's lock. */
 export interface TableState {
   readonly roundIds: "consecutive" | "opaque";
-  readonly feedOrder: FeedSettings["order"];
+  readonly feedOrder: FeedOrder;
   readonly colors: readonly Color[];
   lastSeq: bigint;
   historyHash: string;
@@ -44,9 +43,10 @@ export interface Answer {
   absentAt: string | null;
   /**
    * `poll`: each round is on time or late by its place. `history`: only rounds older than the newest are taken, all
-   * late. `late`: all late. `first`: none is late; for filling an empty table in the order given.
+   * late. `late`: all late. `first`: none is late; for filling an empty table in the order given. `reread`: an answer of
+   * a house that is read once more, all late.
    */
-  manner: "poll" | "history" | "late" | "first";
+  manner: "poll" | "history" | "late" | "first" | "reread";
 }
 
 /** A round as it is stored, with the place and the hash it was given. */

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
-import type { ProvenPoint } from "../houses/fairness/prove.ts";
+import type { Anchor } from "../houses/fairness/prove.ts";
 import type { Color } from "./colors.ts";
 import type { Conflict, KnownRound, RefusedItem, RoundSource, TableState, TakenRound } from "./round.ts";
 import { statusOf, type Status } from "../houses/status.ts";
@@ -17,10 +17,8 @@ export interface LockedTable {
   anchor: StoredAnchor | null;
 }
 
-/** A proven round, and the hash of the fairness settings it was proven with. */
-export interface StoredAnchor extends ProvenPoint {
-  of: string;
-}
+/** The newest proven round of a table, with the id of the chain that it was proven in. */
+export type StoredAnchor = Anchor;
 
 interface TableRow {
   id: number;

@@ -156,7 +156,7 @@ function latenessOf(
   { manner }: Answer,
   slots: readonly Slot[],
 ): (slot: NewSlot, place: number, now: TableState) => boolean {
-  if (manner === "late") return () => true;
+  if (manner === "late" || manner === "reread") return () => true;
   if (manner === "first" || before.newestRoundId === null) return () => false;
   if (before.roundIds === "consecutive") {
     return ({ round }, _, now) => (numberOf(round.roundId) ?? 0n) < (now.newestNumber ?? 0n);
@@ -203,7 +203,7 @@ function isStuck(
   { heldBack }: Stored,
 ): boolean {
   const held = heldBack.get(round.roundId);
-  if (verified === true || held?.released === true || (manner !== "poll" && manner !== "history")) return false;
+  if (verified === true || held?.released === true || manner === "late" || manner === "first") return false;
   if (late) return run.length >= STUCK_FROM || held?.stuck === true;
   return state.sameHundredths === round.hundredths && state.sameCount >= STUCK_FROM - 1;
 }

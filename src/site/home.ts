@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { newestRounds } from "../api/held-rounds.ts";
 import type { Memory } from "../api/memory.ts";
 import type { Table } from "../api/tables.ts";
 import { html, type Html } from "./html.ts";
@@ -72,18 +73,18 @@ function tableRow(table: Table, memory: Memory): Html {
   return html`<tr>
     <th scope="row">${nameOf(table)}</th>
     <td><span class="status ${status}">${status}</span></td>
-    <td>${newestRounds(table)}</td>
+    <td>${shownRounds(table)}</td>
     <td data-name="Last round">
       ${table.lastRoundAt === null ? "none yet" : html`<time datetime="${table.lastRoundAt}">${shortTime(table.lastRoundAt)}</time>`}
     </td>
   </tr> `;
 }
 
-function newestRounds({ rounds }: Table): Html {
-  const items = rounds.slice(0, ROUNDS_SHOWN).map(({ json }) => {
-    const { multiplier, color } = shownRound.parse(JSON.parse(json));
-    return html`<li>${multiplier.toFixed(2)} <small>${color}</small></li>`;
-  });
+function shownRounds({ rounds }: Table): Html {
+  const items = z
+    .array(shownRound)
+    .parse(JSON.parse(`[${newestRounds(rounds, ROUNDS_SHOWN)}]`))
+    .map(({ multiplier, color }) => html`<li>${multiplier.toFixed(2)} <small>${color}</small></li>`);
   return items.length === 0
     ? html`none yet`
     : html`<ol class="rounds">

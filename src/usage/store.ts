@@ -147,6 +147,14 @@ export async function listQuotaDifferences(
     limit 100`;
 }
 
+/** Whether the facts of a UTC day are still stored, or can still come: housekeep drops whole days. */
+export async function hasFactsOf(sql: Sql, day: string): Promise<boolean> {
+  const rows = await sql`
+    select
+    where to_regclass('usage_facts_' || to_char(${day}::date, 'YYYYMMDD')) is not null`;
+  return rows.length > 0;
+}
+
 /** Today and the days before by the database clock, as `2026-11-21`: today first. */
 export async function listDays(sql: Sql, count: number): Promise<string[]> {
   const rows = await sql<{ day: string }[]>`

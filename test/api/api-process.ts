@@ -1,13 +1,16 @@
 // A process that answers callers: node api-process.ts DATABASE_URL REDIS_URL; sends its URL once it does, and ends
 // with whoever started it.
 import pino from "pino";
-import { startApi } from "../../src/api/server.ts";
+import { ENDPOINTS, startApi } from "../../src/api/server.ts";
 import { connect } from "../../src/db/client.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 
 const [databaseUrl = "", redisUrl = ""] = process.argv.slice(2);
 const good = { isGood: () => Promise.resolve(true), required: true };
+const sql = connect(databaseUrl, { name: "api", max: 3 });
+const log = pino({ level: "silent" });
 const api = await startApi({
-  sql: connect(databaseUrl, { name: "api", max: 3 }),
+  sql,
   directUrl: databaseUrl,
   redisUrl: redisUrl === "" ? undefined : redisUrl,
   settings: {
@@ -18,9 +21,10 @@ const api = await startApi({
     BUFFER_ROUNDS: 200,
     TRUSTED_PROXIES: [],
   },
-  log: pino({ level: "silent" }),
+  log,
   version: "1.2.3",
   checks: { postgres: good, redis: good, migrations: good, polling: good },
+  metrics: createMetrics({ sql, queues: () => null }, { version: "1.2.3", endpoints: ENDPOINTS, log }),
 });
 process.once("disconnect", () => process.exit());
 process.send?.(api.url);

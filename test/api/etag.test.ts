@@ -28,17 +28,30 @@ async function etagOf(path: string): Promise<string> {
 describe("an ETag", () => {
   it("spares what the caller has: 304 without a body, also for fetch, which adds no-cache", async () => {
     const etag = await etagOf("/api/v1/rounds");
-    expect(etag).toMatch(/^"[\w-]{20,}"$/);
-    for (const given of [etag, `W/${etag}`, `"other", ${etag}`, `"a","b",W/${etag}`, "*"]) {
+    expect(etag).toMatch(/^"[\w-]{20,}-(?:br|gzip)"$/);
+    const plain = etag.replace(/-(?:br|gzip)"$/, '"');
+    for (const given of [etag, `W/${etag}`, `"other", ${etag}`, `"a","b",W/${etag}`, plain, "*"]) {
       const response = await world.get("/api/v1/rounds", { headers: { "If-None-Match": given } });
       expect([given, response.status, await response.text()]).toEqual([given, 304, ""]);
-      expect(response.headers.get("etag")).toBe(etag);
+      expect(response.headers.get("etag")).toBe(given === plain || given === "*" ? plain : etag);
       expect(response.headers.get("cache-control")).toBe("private, no-cache");
       expect(response.headers.get("vary")).toBe("X-Api-Key, Accept-Encoding");
     }
     for (const given of ['"other"', etag.slice(1, -1), "", "W/*"]) {
       const { status } = await world.get("/api/v1/rounds", { headers: { "If-None-Match": given } });
       expect([given, status]).toEqual([given, 200]);
+    }
+  });
+
+  it("is another for each way of writing the same contents, and each of them spares them", async () => {
+    const ask = (headers: Record<string, string>) => world.get("/api/v1/rounds", { headers });
+    const encodings = ["identity", "gzip", "br"];
+    const tags: string[] = [];
+    for (const encoding of encodings) tags.push((await ask({ "Accept-Encoding": encoding })).headers.get("etag") ?? "");
+    expect(new Set(tags).size).toBe(3);
+    for (const etag of tags) {
+      const again = await ask({ "Accept-Encoding": "br", "If-None-Match": etag });
+      expect([again.status, again.headers.get("etag")]).toEqual([304, etag]);
     }
   });
 

@@ -35,20 +35,23 @@ function world(startAt: string, outcome: string) {
     () => state.nowMs,
     pino({ level: "silent" }),
   );
+  const isRefusedAtOnce = (plan: Allowance) => metering.exhausted(plan)?.refusal?.code ?? null;
   const count = async (plan: Allowance) => {
     const { refusal, quota } = await metering.count({ caller: CALLER, plan, begunAt: performance.now() }, "games");
     return { code: refusal?.code ?? "ok", retryAfter: refusal?.headers["Retry-After"], atMs: quota?.atMs };
   };
-  return { state, count };
+  return { state, count, isRefusedAtOnce };
 }
 
 describe("an account whose quota is gone", () => {
   it("is refused without asking, and told how long it still is", async () => {
-    const { state, count } = world("2026-11-21T23:00:00Z", "day_quota_exceeded");
+    const { state, count, isRefusedAtOnce } = world("2026-11-21T23:00:00Z", "day_quota_exceeded");
     const plan = planOf();
+    expect(isRefusedAtOnce(plan)).toBe(null);
     expect(await count(plan)).toMatchObject({ code: "day_quota_exceeded", retryAfter: "3600" });
     state.nowMs += 600_000;
     expect(await count(plan)).toEqual({ code: "day_quota_exceeded", retryAfter: "3000", atMs: state.nowMs });
+    expect(isRefusedAtOnce(plan)).toBe("day_quota_exceeded");
     expect(state.asked).toBe(1);
   });
 

@@ -74,6 +74,9 @@ describe("what cannot be read as a request", () => {
     expect(error).toMatchObject({ code, message: expect.any(String) });
     expect(head).toContain(`X-Request-Id: ${request_id}`);
     expect(head).not.toContain("chunked");
+    const everywhere =
+      /^(?:cache-control|vary|strict-transport-security|x-content-type-options|content-security-policy): /gim;
+    expect(head.match(everywhere)).toHaveLength(5);
   });
 
   it("is no reason to stop: what comes next is answered", async () => {

@@ -12,11 +12,12 @@ import { print, printJson, printTable, say } from "../../src/cli/output.ts";
 import type { Bench, Measured } from "./measured.ts";
 import api from "./api.ts";
 import calibrate from "./calibrate.ts";
+import fairness from "./fairness.ts";
 import model from "./model.ts";
 import regret from "./regret.ts";
 import windows from "./windows.ts";
 
-const BENCHES: readonly Bench[] = [api, model, calibrate, regret, windows];
+const BENCHES: readonly Bench[] = [api, model, calibrate, regret, windows, fairness];
 
 const program = new Command("npm run bench --")
   .description("measure what is claimed, each against a baseline")

@@ -67,10 +67,21 @@ it("without an overlap the old key ends at once", async () => {
   expect(await statesOf()).toEqual(["expired", "active"]);
 });
 
-it("an end that comes sooner than the overlap stays", async () => {
-  const old = await newKey("short", 1);
-  const before = (await listKeys(sql))[0]?.expires_at;
-  expect((await rotated(old.key, "7d")).replaced.expires_at).toBe(before);
+it("an end that comes sooner than the overlap stays, and the new key has the end that the old one had", async () => {
+  const short = await newKey("short", 1);
+  const [before] = await listKeys(sql);
+  expect((await rotated(short.key, "7d")).replaced.expires_at).toBe(before?.expires_at);
+  const long = await newKey("long", 30);
+  const { id } = await rotated(long.key, "0");
+  const keys = await listKeys(sql);
+  expect(keys.find(({ name, replaced_by }) => name === "short" && replaced_by === null)?.expires_at).toBe(
+    before?.expires_at,
+  );
+  const [given] = await sql<{ days: number }[]>`
+    select round(extract(epoch from expires_at - created_at) / 86400)::integer as days
+    from keys
+    where id = ${id}`;
+  expect(given?.days).toBe(30);
 });
 
 it("a key made for some days is expiring, then expired", async () => {

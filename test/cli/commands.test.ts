@@ -66,10 +66,15 @@ describe("houses and tables", () => {
 describe("queues", () => {
   it("are listed, paused with a reason and resumed", async () => {
     const reason = "a night without polls";
-    expect(await run("queue", "pause", "poll-house", "--reason", reason)).toMatchObject({ code: 0 });
-    const states = (await json("queue", "list")) as { queue: string; paused: { reason: string } | null }[];
+    expect(await run("queue", "pause", "poll-house", "--reason", reason, "--for", "2h")).toMatchObject({ code: 0 });
+    const states = (await json("queue", "list")) as {
+      queue: string;
+      paused: { reason: string; until: string } | null;
+    }[];
     expect(states.map(({ queue }) => queue).slice(0, 3)).toEqual(["poll-house", "normalize-rounds", "backfill-gap"]);
-    expect(states.filter(({ paused }) => paused?.reason === reason)).toHaveLength(1);
+    const paused = states.filter((state) => state.paused?.reason === reason);
+    expect(paused).toHaveLength(1);
+    expect(Date.parse(paused[0]?.paused?.until ?? "") - Date.now()).toBeGreaterThan(3_600_000);
     expect(await run("queue", "resume", "poll-house")).toMatchObject({ code: 0 });
     expect((await run("queue", "list")).stdout).not.toContain(reason);
   });
@@ -165,7 +170,7 @@ describe("finding the servers", () => {
     const empty = await createDatabase();
     const owner = connect(empty.url, { name: "test", max: 1 });
     try {
-      await owner`drop schema public cascade; create schema public`.simple();
+      await owner`drop schema public, auth cascade; create schema public`.simple();
       const place = { env: { DATABASE_URL: empty.url } };
       const { code, stderr } = await roundhouse(["table", "list"], place);
       expect(code).toBe(2);

@@ -1,7 +1,10 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { readLines, type Line } from "../../src/cli/csv-lines.ts";
-import { csvReader, type CsvItem } from "../../src/cli/csv-rows.ts";
+import { csvReader } from "../../src/cli/csv-rows.ts";
+import { PLAIN_FORMAT, type FileFormat } from "../../src/cli/import-format.ts";
+import type { FileItem } from "../../src/cli/import-item.ts";
+import { jsonLinesReader } from "../../src/cli/import-jsonl.ts";
 
 async function* chunksOf(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
@@ -14,13 +17,16 @@ async function linesOf(content: string | Buffer, size = 65_536): Promise<Line[]>
 }
 
 /** What the reader makes of a file: rows as `line round multiplier`, refused lines as `line!`. */
-async function readAll(content: string): Promise<string[]> {
-  const [header, ...lines] = await linesOf(content);
-  const reader = csvReader(header!);
-  return [...reader.read(lines), ...reader.end()].map(shown);
+async function readAll(content: string, format: Partial<FileFormat> = {}): Promise<string[]> {
+  const lines = await linesOf(content);
+  const whole = { ...PLAIN_FORMAT, ...format };
+  const reader = csvReader(lines[0]!, whole);
+  return [...reader.read(lines.slice(whole.header ? 1 : 0)), ...reader.end()].map(shown);
 }
 
-function shown(item: CsvItem): string {
+const columns = (named: Partial<FileFormat["columns"]>) => ({ columns: { ...PLAIN_FORMAT.columns, ...named } });
+
+function shown(item: FileItem): string {
   return item.ok ? `${item.row.line} ${item.row.roundId} ${item.row.multiplier}` : `${item.line}!`;
 }
 
@@ -46,6 +52,8 @@ describe("lines of a file", () => {
     ["UTF-16 without one", Buffer.from("round_id,multiplier\n", "utf16le"), "NUL"],
     ["Latin-1", Buffer.from("round_id,multiplier\n1,1.5\n2,é\n", "latin1"), "is not UTF-8"],
     ["a character cut at the end", Buffer.from("round_id,multiplier\n1,€").subarray(0, -1), "line 2 is not UTF-8"],
+    ["a workbook", Buffer.from("PK\u{3}\u{4}\u{14}\u{0}\u{6}\u{0}"), "it is an Excel workbook"],
+    ["an old workbook", Buffer.from("d0cf11e0a1b11ae1", "hex"), "save it as CSV UTF-8"],
     ["half a gzip", gzipSync("round_id,multiplier\n1,2\n".repeat(1000)).subarray(0, 60), "damaged gzip"],
     ["no line end in a million characters", Buffer.from("1".repeat(1_000_001)), "line 1 is longer"],
   ])("are refused, with what to do: %s", async (_, content, expected) => {
@@ -88,12 +96,87 @@ describe("rows of a file", () => {
   });
 
   it.each([
+    ["semicolons", "round_id;multiplier;note\n1;1,87;a, b\n2;2;\n"],
+    ["tabs", "round_id\tmultiplier\n1\t1,87\n2\t2\n"],
+    ["semicolons and quotes", 'note;"round_id";"multiplier"\n"a; b";1;"1,87"\n;2;2\n'],
+  ])("may have %s between their fields, told by the header", async (_, content) => {
+    expect(await readAll(content)).toEqual(["2 1 1,87", "3 2 2"]);
+  });
+
+  it("are found under the names or at the places that are given, a name before a place", async () => {
+    const format = columns({ round_id: "#", multiplier: "Crash", occurred_at: ["Date", "time"] });
+    const [header, ...lines] = await linesOf("#,date,Time,crash\n7,2024-04-11,13:21:03,1.5\n8,2024-04-11,,2\n");
+    const items = csvReader(header!, { ...PLAIN_FORMAT, ...format }).read(lines);
+    expect(items).toMatchObject([
+      { row: { roundId: "7", multiplier: "1.5", occurredAt: "2024-04-11 13:21:03" } },
+      { row: { roundId: "8", multiplier: "2", occurredAt: "2024-04-11" } },
+    ]);
+    const placed = { header: false, ...columns({ round_id: 3, multiplier: "1" }) };
+    expect(await readAll("1.5;x;7\n2,25;x;8\n", placed)).toEqual(["1 7 1.5", "2 8 2,25"]);
+    expect(await readAll("2,1\n7,1.5\n", columns({ round_id: "2", multiplier: "1" }))).toEqual(["2 7 1.5"]);
+  });
+
+  it("are read past a leading column without a name of ours, and without ids where rows are numbered", async () => {
+    const [header] = await linesOf("#,round_id,multiplier\n");
+    expect(csvReader(header!).ignored).toEqual(["#"]);
+    expect(await readAll("#,round_id,multiplier\n0,7,1.5\n")).toEqual(["2 7 1.5"]);
+    expect(await readAll("value,multiplier\na,1.5\n", { rowNumbers: "" })).toEqual(["2 null 1.5"]);
+  });
+
+  it("keep two values that U+2028 glues together in one field", async () => {
+    expect(await readAll("round_id,multiplier\n1,2.29\u{2028}1.29\n")).toEqual(["2 1 2.29\u{2028}1.29"]);
+  });
+
+  it("need the columns that were named", () => {
+    const format = { ...PLAIN_FORMAT, ...columns({ multiplier: "crash" }) };
+    const named = () => csvReader({ line: 1, text: "round_id,multiplier" }, format);
+    expect(named).toThrow(
+      'line 1: expected a column "crash" for multiplier, came "round_id,multiplier": crash is missing',
+    );
+    const placed = { ...PLAIN_FORMAT, header: false, ...columns({ round_id: 1, multiplier: 5 }) };
+    expect(() => csvReader({ line: 1, text: "1,2.5" }, placed)).toThrow("which has fewer");
+  });
+
+  it.each([
     ["id,multiplier", "round_id is missing"],
-    ["round_id;multiplier", "with commas between"],
+    ["round_id|multiplier", "with commas, semicolons or tabs between"],
     ["round_id,multiplier,round_id", "round_id is there twice"],
     ["12345,1.87", "expected a header such as round_id,multiplier"],
     ["", "round_id is missing"],
   ])("need a header that names them: not %j", (text, expected) => {
     expect(() => csvReader({ line: 1, text })).toThrow(expected);
+  });
+});
+
+describe("JSON lines", () => {
+  const read = (text: string, format: Partial<FileFormat> = {}) =>
+    jsonLinesReader({ ...PLAIN_FORMAT, ...format }).read([{ line: 1, text }])[0];
+
+  it("give texts and numbers with all their digits, whatever stands beside them", () => {
+    expect(read('{"x":[1],"multiplier":1.10,"round_id":9007199254740993,"occurred_at":null,"hash":" ab "}')).toEqual({
+      ok: true,
+      row: { line: 1, roundId: "9007199254740993", multiplier: "1.10", occurredAt: null, hash: "ab" },
+    });
+  });
+
+  it("may have their fields inside of others", () => {
+    const format = columns({ round_id: "data.id", multiplier: "a.b", occurred_at: ["day", "data.time"] });
+    expect(read('{"a.b":"1.87x","data":{"id":"V1","time":"12:00"},"day":"2024-04-11"}', format)).toMatchObject({
+      row: { roundId: "V1", multiplier: "1.87x", occurredAt: "2024-04-11 12:00" },
+    });
+  });
+
+  it.each([
+    ["[1,2]", "expected a JSON object, came a list of 2"],
+    ['{"round_id":1,', "expected a JSON object, came JSON that breaks off"],
+    ["1,1.87", "expected a JSON object, came a text that is not JSON"],
+    ['{"round_id":{},"multiplier":2}', "expected a text or a number as round_id, came an object"],
+    ['{"round_id":1,"multiplier":true}', "expected a text or a number as multiplier, came true"],
+  ])("are refused one by one: %s", (text, reason) => {
+    expect(read(text)).toEqual({ ok: false, line: 1, reason });
+  });
+
+  it("that are empty are no rows", () => {
+    expect(jsonLinesReader(PLAIN_FORMAT).read([{ line: 1, text: "  " }])).toEqual([]);
   });
 });

@@ -44,6 +44,32 @@ it("plays at the speed and with the seed it was given, and tells its URL as JSON
   expect(front).toContain("0.05 s");
 });
 
+const FIXTURE = path.join(import.meta.dirname, "../fixtures/replay/blaze.csv");
+
+it("tells recorded rounds in a house's own format, and what the file lacks", async () => {
+  const { child, ended, firstLine } = await run("--port", "0", "--replay", FIXTURE, "--as", "blaze", "--speed", "1000");
+  const url = await firstLine();
+  const rounds = z.array(z.object({ id: z.string(), status: z.string() }));
+  expect(rounds.parse(await (await fetch(`${url}/api/crash_games/recent`)).json())[0]).toMatchObject({
+    status: "complete",
+  });
+  child.kill("SIGTERM");
+  expect(await ended).toEqual({ code: 0, errors: "" });
+});
+
+it.each([
+  [["--as", "blaze"], "expected --replay with a file beside --as, --from and --number-rows"],
+  [["--replay", FIXTURE, "--as", "rollbit"], "Allowed choices are json, bustabit"],
+  [["--replay", FIXTURE, "--seed", "7"], "cannot be used with option '--seed <number>'"],
+  [["--replay", FIXTURE, "--from", "nobody"], 'got "nobody"'],
+  [["--replay", `${FIXTURE}.gz`], "blaze.csv.gz cannot be replayed"],
+])("refuses %j, saying what is expected", async (given, expected) => {
+  const { ended } = await run("--port", "0", ...given);
+  const { code, errors } = await ended;
+  expect(code).not.toBe(0);
+  expect(errors).toContain(expected);
+});
+
 it.each([
   ["--port", "http", "whole number from 0 to 65535"],
   ["--port", "70000", "whole number from 0 to 65535"],

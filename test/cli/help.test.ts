@@ -12,7 +12,14 @@ import { exportCommand } from "../../src/cli/export.ts";
 import { houseCommand } from "../../src/cli/house.ts";
 import { importCommand } from "../../src/cli/import.ts";
 import { keyCommand } from "../../src/cli/key.ts";
+import { conflictCommand } from "../../src/cli/conflict.ts";
+import { gapCommand } from "../../src/cli/gap.ts";
+import { noticeCommand } from "../../src/cli/notice.ts";
+import { payloadCommand } from "../../src/cli/payload.ts";
+import { quarantineCommand } from "../../src/cli/quarantine.ts";
+import { roundCommand } from "../../src/cli/round.ts";
 import { migrateCommand } from "../../src/cli/migrate.ts";
+import { opsUserCommand } from "../../src/cli/ops-user.ts";
 import { planCommand } from "../../src/cli/plan.ts";
 import { queueCommand } from "../../src/cli/queue.ts";
 import { tableCommand } from "../../src/cli/table.ts";
@@ -31,6 +38,12 @@ const commands = [
   houseCommand(),
   tableCommand(),
   queueCommand(),
+  payloadCommand(),
+  quarantineCommand(),
+  conflictCommand(),
+  roundCommand(),
+  gapCommand(),
+  noticeCommand(),
   calibrateCommand(),
   calibrationCommand(),
   accuracyCommand(),
@@ -38,6 +51,7 @@ const commands = [
   verifyCommand(),
   importCommand(),
   exportCommand(),
+  opsUserCommand(),
   accountCommand(),
   keyCommand(),
   planCommand(),

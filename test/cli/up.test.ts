@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { connect } from "../../src/db/client.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
@@ -33,6 +34,20 @@ async function roundsOf(dataDir: string): Promise<{ table: string; status: strin
   return first;
 }
 
+/** Whose connections there are: callers never wait for one that an operator's page holds. */
+async function poolsOf(runFile: string): Promise<string[]> {
+  const { database_url: url } = JSON.parse(await readFile(runFile, "utf8")) as { database_url: string };
+  const sql = connect(url, { name: "test", max: 1 });
+  try {
+    const rows = await sql<{ name: string }[]>`
+      select distinct application_name as name
+      from pg_stat_activity`;
+    return rows.map(({ name }) => name);
+  } finally {
+    await sql.end();
+  }
+}
+
 describe("a start with nothing given", () => {
   it("brings its own servers, goes on after kill -9 where it stopped, and leaves nothing behind", async () => {
     const folder = await makeFolder();
@@ -41,7 +56,21 @@ describe("a start with nothing given", () => {
 
     const first = startRoundhouse(["up", "--json"], place);
     const ready = await untilReady(first);
-    expect(ready).toEqual({ event: "ready", url: expect.any(String), api_key: expect.stringMatching(/^rh_live_/) });
+    expect(ready).toEqual({
+      event: "ready",
+      url: expect.any(String),
+      api_key: expect.stringMatching(/^rh_live_/),
+      ops_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/ops\/link\?token=[\w-]{43}$/),
+    });
+    const link = await fetch(ready.ops_url, { redirect: "manual" });
+    expect([link.status, link.headers.get("location")]).toEqual([303, "/ops"]);
+    const cookie = link.headers
+      .getSetCookie()
+      .map((line) => line.split(";")[0])
+      .join("; ");
+    expect((await fetch(`${ready.url}/ops/people`, { headers: { cookie } })).status).toBe(200);
+    expect((await fetch(`${ready.url}/ops`, { headers: { cookie } })).status).toBe(200);
+    expect((await fetch(ready.ops_url, { redirect: "manual" })).status).toBe(401);
     const runFile = join(dataDir, "run.json");
     expect((await stat(runFile)).mode & 0o777).toBe(0o600);
     expect(JSON.parse(await readFile(runFile, "utf8"))).toMatchObject({
@@ -54,6 +83,7 @@ describe("a start with nothing given", () => {
       demo_house_url: expect.stringMatching(/^http:/),
       api_key: ready.api_key,
     });
+    expect(await poolsOf(runFile)).toEqual(expect.arrayContaining(["roundhouse api", "roundhouse ops"]));
     const live = await eventually(async () => {
       const { body } = await ask(ready, "/api/v1/games?house=bustabit");
       const games = body["games"] as { status: string; buffered_rounds: number }[];

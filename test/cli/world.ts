@@ -66,6 +66,7 @@ export interface Ready {
   event: string;
   url: string;
   api_key: string;
+  ops_url: string;
 }
 
 /** Waits until a command that goes on prints its one line; throws with what it said where it ended instead. */

@@ -1878,8 +1878,8 @@ export interface components {
          */
         Vary: string;
         /**
-         * @description Names these contents: send it back in `If-None-Match`, and a 304, which is free, says that they are still so.
-         * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk"
+         * @description Names these contents, and how they are compressed: send it back in `If-None-Match`, and a 304, which is free, says that they are still so.
+         * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk-br"
          */
         ETag: string;
         /**

@@ -1,4 +1,5 @@
-import { crashHundredths, previousHash } from "../../src/houses/fairness/bustabit.ts";
+import { crashHundredths } from "../../src/houses/fairness/bustabit.ts";
+import { previousHash } from "../../src/houses/fairness/walk.ts";
 import { generatedRounds } from "./streams.ts";
 import { createWorld, saveConflict, type World, type WorldOptions } from "./world.ts";
 

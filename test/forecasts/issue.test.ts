@@ -187,6 +187,7 @@ describe("issuing forecasts", () => {
       refused: 0,
       unfinished: false,
       damaged: [],
+      unread: [],
     });
     const both = await Promise.all([world.issue(), world.issue(), world.issue()]);
     expect(both.map(({ issued }) => issued)).toEqual([0, 0, 0]);
@@ -340,7 +341,15 @@ describe("learning", () => {
       signal: new AbortController().signal,
       committed: () => (commits += 1),
     });
-    expect(done).toEqual({ learned: 12_000, issued: 0, windows: 0, refused: 0, unfinished: false, damaged: [] });
+    expect(done).toEqual({
+      learned: 12_000,
+      issued: 0,
+      windows: 0,
+      refused: 0,
+      unfinished: false,
+      damaged: [],
+      unread: [],
+    });
     expect(commits).toBe(3);
     await world.play([{ hundredths: 150, absentAgo: 1 }]);
     expect(await world.issue()).toMatchObject({ learned: 1, issued: 1 });

@@ -164,7 +164,7 @@ describe("judging", () => {
     await Promise.all([world.score(), world.score(), world.score()]);
     const [scores, hours] = [await scoresOf(world), await hoursOf(world, world.tableId)];
     expect(scores.map(({ rev }) => rev)).toEqual([1, 1, 1, 1]);
-    expect(await world.score()).toEqual({ scored: 0, voided: 0, windows: 0, hours: 0 });
+    expect(await world.score()).toEqual({ scored: 0, voided: 0, windows: 0, hours: 0, damaged: [] });
     expect([await scoresOf(world), await hoursOf(world, world.tableId)]).toEqual([scores, hours]);
   });
 
@@ -231,7 +231,7 @@ describe("a round that turns out to have two results", () => {
     await passTime(world, 11);
     await world.publish();
     expect(await totalOf(world)).toMatchObject({ forecasts: 4, n: 2, voidQuarantine: 1, pending: 1 });
-    expect(await world.score()).toEqual({ scored: 0, voided: 0, windows: 0, hours: 0 });
+    expect(await world.score()).toEqual({ scored: 0, voided: 0, windows: 0, hours: 0, damaged: [] });
     expect(await scoresOf(world)).toHaveLength(4);
   });
 

@@ -1,5 +1,6 @@
 import { ANCHORS, SALT } from "../../src/houses/demo/bustabit-v2.ts";
-import { crashHundredths, walkBack } from "../../src/houses/fairness/bustabit.ts";
+import { crashHundredths } from "../../src/houses/fairness/bustabit.ts";
+import { walkBack } from "../../src/houses/fairness/walk.ts";
 
 /** The true bustabit-v2 games up to and with an anchor, oldest first, in hundredths. */
 export function trueGames(count: number, anchor: number): number[] {

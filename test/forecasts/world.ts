@@ -102,7 +102,7 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
     play: (rounds, tableId = first.id) => sql.begin((tx) => addRounds(tx, tableId, rounds)).then(() => undefined),
     issue: () => issueForHouse(sql, house, run),
     score: () => scoreHouse(sql, house, run.signal),
-    publish: () => publishHouse(sql, house, run.signal),
+    publish: async () => (await publishHouse(sql, house, run.signal)).rows,
     async turn(hundredths, tableId) {
       await world.play([hundredths], tableId);
       await world.score();

@@ -5,7 +5,7 @@ import { NEW_CIRCUIT } from "../../src/houses/circuit.ts";
 import type { HouseClient } from "../../src/houses/client.ts";
 import type { House } from "../../src/houses/house.ts";
 import { createHouseClient } from "../../src/houses/http.ts";
-import type { Lease } from "../../src/houses/poll-store.ts";
+import type { Lease } from "../../src/houses/lease-store.ts";
 import { page, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { eventually } from "../support/eventually.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
@@ -40,8 +40,14 @@ function world(tables: number): { house: House; lease: Lease; open: ServerRespon
       etag: null,
       lastModified: null,
       lastSha256: null,
+      lastPath: null,
       refused: false,
+      badAnswers: 0,
+      formatChanged: false,
       fullIsDue: true,
+      newest: null,
+      silentMs: null,
+      hasUnread: false,
     };
   });
   return {

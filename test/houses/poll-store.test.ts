@@ -3,7 +3,9 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
 import type { HouseAnswer } from "../../src/houses/client.ts";
-import { noteRefusedAnswer, releaseLease, saveAnswers, takeLease, type Lease } from "../../src/houses/poll-store.ts";
+import { noteRefusedAnswer } from "../../src/houses/feed-store.ts";
+import { releaseLease, takeLease, type Lease } from "../../src/houses/lease-store.ts";
+import { saveAnswers } from "../../src/houses/poll-store.ts";
 import type { AskedTable } from "../../src/houses/poll-summary.ts";
 import { applyHouses, pauseHouse } from "../../src/houses/store.ts";
 import { createDatabase } from "../support/database.ts";
@@ -134,8 +136,14 @@ describe("a lease", () => {
         etag: null,
         lastModified: null,
         lastSha256: null,
+        lastPath: null,
         refused: false,
+        badAnswers: 0,
+        formatChanged: false,
         fullIsDue: true,
+        newest: null,
+        silentMs: null,
+        hasUnread: false,
       },
       {
         tableId: 1,
@@ -144,8 +152,14 @@ describe("a lease", () => {
         etag: '"e1"',
         lastModified: null,
         lastSha256: hash("sha256", "1"),
+        lastPath: "/rounds",
         refused: false,
+        badAnswers: 0,
+        formatChanged: false,
         fullIsDue: false,
+        newest: null,
+        silentMs: null,
+        hasUnread: false,
       },
     ]);
   });

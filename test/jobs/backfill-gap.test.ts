@@ -8,6 +8,7 @@ import { SALT, TERMINATING_HASH } from "../../src/houses/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/houses/demo/true-chain.ts";
 import { createHouseClient } from "../../src/houses/http.ts";
 import { pauseHouse } from "../../src/houses/store.ts";
+import { giveUpGap, openGapAgain } from "../../src/rounds/close-gap.ts";
 import { expireNotices } from "../../src/rounds/notices-store.ts";
 import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext, type TestContext } from "../support/context.ts";
@@ -197,6 +198,32 @@ describe("a gap of proven rounds", () => {
 });
 
 describe("a gap that the house is asked for", () => {
+  it("is asked for no further once a person gave it up, until it is opened again, and then from its end", async () => {
+    const table = await counted();
+    await take(table, items(2, 1), items(252, 250));
+    const giveUp = (by: string) => sql.begin((tx) => giveUpGap(tx, 1n, { by, reason: "their archive is wrong" }));
+    let closed: Promise<unknown> = Promise.resolve();
+    house.on("/history?before=250&limit=100", (request, response) => {
+      closed = giveUp("ann").then(() => says(JSON.stringify({ rounds: items(249, 150) }))(request, response));
+    });
+    expect(await backfill()).toMatchObject({ pages: 1, rounds: 100 });
+    await closed;
+    expect(asked()).toHaveLength(1);
+    const [gap] = await sql`select state, closed_by, filled::integer, lease_until from gaps`;
+    expect(gap).toMatchObject({ state: "given_up", closed_by: "ann", filled: 100 });
+    expect(await backfill()).toEqual({ skipped: 1 });
+    expect(await giveUp("bob")).toMatchObject({ ok: false, problem: expect.stringContaining("by ann") });
+
+    await sql`update gaps set cursor_page = 7`;
+    expect(await sql.begin((tx) => openGapAgain(tx, 1n))).toMatchObject({ ok: true, after: { state: "open" } });
+    const [again] = await sql`select cursor_round_id, cursor_page, attempts from gaps`;
+    expect(again).toEqual({ cursor_round_id: null, cursor_page: 0, attempts: 0 });
+    history(150, items(149, 50));
+    history(50, items(49, 1));
+    expect(await backfill()).toEqual({ pages: 2, rounds: 147, filled: 1 });
+    expect(await gapRow()).toMatchObject({ state: "filled", filled: 247, reason: null });
+  });
+
   it("is filled page by page, each kept raw, and asked for no faster than the house is polled", async () => {
     const table = await counted();
     await take(table, items(2, 1), items(252, 250));

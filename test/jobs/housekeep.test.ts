@@ -235,6 +235,20 @@ describe("retention", () => {
     expect(left).toEqual({ rows: 10_000, oldest: 10_000 });
   });
 
+  test("forgets sign-ins that ended a day ago, and second steps that nobody took", async () => {
+    await sql.unsafe(`
+      insert into auth.users (id, name, email) values ('u', 'u', 'ann@example.com');
+      insert into auth.sessions (id, token, expires_at, updated_at, user_id, surface, ip_address)
+      select s, s, now() - s::interval, now(), 'u', 'ops', '203.0.113.9' from unnest(array['25 h', '23 h', '-1 h']) s;
+      insert into auth.verifications (id, identifier, value, expires_at)
+      select s, '2fa-' || s, 'u', now() - s::interval from unnest(array['25 h', '-1 h']) s`);
+    expect((await run("retention")).counts).toMatchObject({ pruned: 2 });
+    expect(await sql`select id from auth.sessions order by id`).toEqual([{ id: "-1 h" }, { id: "23 h" }]);
+    expect(await sql`select id from auth.verifications`).toEqual([{ id: "-1 h" }]);
+    await sql`delete from auth.verifications`;
+    await sql`delete from auth.users`;
+  });
+
   test("forgets what has been settled for 90 days, and nothing that is open", async () => {
     const old = "now() - interval '91 days'";
     await sql.unsafe(`

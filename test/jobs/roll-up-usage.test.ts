@@ -195,12 +195,39 @@ describe("roll-up-usage", () => {
     await rollUpUsage.run({ day: "2026-01-02" }, context); // another day has nothing to say about this one
     expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 1 });
     const text = `account ${account} used 1 calls on ${day} by its quota and 3 by the facts of the meter`;
-    expect(await openAlerts()).toEqual([{ subject: `account ${account}`, text }]);
+    expect(await openAlerts()).toEqual([{ subject: `${day} account ${account}`, text }]);
     expect(lines.filter(({ msg }) => msg === text)).toHaveLength(1);
     await setUsed(3);
     expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 0 });
     expect(await openAlerts()).toEqual([]);
     expect(lines.filter(({ msg }) => msg === `recovered: ${text}`)).toHaveLength(1);
+  });
+
+  it("looks at a day in doubt until it is right again or its facts are dropped, however long ago it was", async () => {
+    const day = "2026-02-27";
+    const [{ account, keys }, other] = [await makeAccount(), await makeAccount()];
+    const { context } = testContext(sql);
+    const isLookedAt = async () => {
+      const schedules = (await rollUpUsage.schedule?.(context)) ?? [];
+      return schedules.filter(({ payload }) => payload.day === day).length === 1;
+    };
+    for (const one of [
+      { account, key: keys[0] },
+      { account: other.account, key: other.keys[0] },
+    ]) {
+      await addCalls(one, `${day}T12:00:00Z`, { endpoint: "games", n: 2 });
+    }
+    expect(await isLookedAt()).toBe(false);
+    await sql`update quotas set used = 9 where period = ${day}`;
+    expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 2 });
+    expect(await isLookedAt()).toBe(true);
+    await sql`update quotas set used = 2 where period = ${day} and account_id = ${account}`;
+    await rollUpUsage.run({ day }, context);
+    expect((await openAlerts()).map(({ subject }) => subject)).toEqual([`${day} account ${other.account}`]);
+    await sql`drop table usage_facts_20260227`;
+    expect(await rollUpUsage.run({ day }, context)).toEqual({ rows: 0, differences: 0 });
+    expect(await openAlerts()).toEqual([]);
+    expect(await isLookedAt()).toBe(false);
   });
 
   it("raises one as well where a quota or all facts are gone", async () => {

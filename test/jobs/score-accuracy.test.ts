@@ -18,6 +18,20 @@ describe("score-accuracy", () => {
     expect(announced).toBe(1);
   });
 
+  test("counts what became void by its reason", async () => {
+    const world = await createWorld();
+    const { context } = testContext(world.sql);
+    await world.play([150]);
+    await world.play([230]);
+    await world.issue();
+    await world.play([{ hundredths: 150, afterGap: true }]);
+    const counts = await scoreAccuracy.run({ house: world.house }, context);
+    expect(counts).toMatchObject({ scored: 0, voided: 1 });
+    const { void_gap: gaps = 0 } = counts;
+    expect(gaps).toBe((counts["voided"] ?? 0) + (counts["windows"] ?? 0));
+    expect(counts).not.toHaveProperty("void_late");
+  });
+
   test("twice is once, and nothing to do is fine", async () => {
     const world = await createWorld();
     const { context } = testContext(world.sql);

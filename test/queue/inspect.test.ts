@@ -1,6 +1,21 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { listFailed, listQueues, pauseQueue, resumeQueue, retryFailed } from "../../src/queue/inspect.ts";
+import * as drift from "../../src/queue/drift.ts";
+import * as failures from "../../src/queue/failed.ts";
+import {
+  chooseFailed,
+  discardRuns,
+  groupFailures,
+  listFailed,
+  listQueues,
+  listSchedules,
+  pauseQueue,
+  type Queues,
+  readRates,
+  resumeQueue,
+  retryRuns,
+} from "../../src/queue/inspect.ts";
 import { eventually } from "../support/eventually.ts";
+import { listExamples, runExample } from "../support/examples.ts";
 import { createWorld, makeJob, type World } from "./world.ts";
 
 let world: World;
@@ -19,6 +34,12 @@ const fragile = makeJob({
     return { done: 1 };
   },
 });
+
+async function retry(queues: Queues, id: string | null): Promise<number> {
+  const chosen = await chooseFailed(queues, "fragile", id);
+  const tokens = chosen.map(({ token }) => token);
+  return (await retryRuns(queues, "fragile", tokens)).done;
+}
 
 describe("an operator", () => {
   it("sees what every queue holds", async () => {
@@ -40,17 +61,40 @@ describe("an operator", () => {
     expect(other).toMatchObject({ queue: "fragile", waiting: 0, waitingSince: null });
   });
 
-  it("pauses a queue with name and reason, and lets it go on", async () => {
+  it("pauses a queue with name and reason, is told where somebody did before, and lets go on only the pause that was seen", async () => {
     const queues = await world.open([plain]);
-    await pauseQueue(world.sql, queues, { queue: "plain", by: "ann", reason: "too loud" });
-    await pauseQueue(world.sql, queues, { queue: "plain", by: "bob", reason: "still too loud" });
+    const pause = { queue: "plain", by: "ann", reason: "too loud" };
+    expect(await pauseQueue(world.sql, queues, pause)).toEqual({ kind: "done", isTold: true });
+    expect(await pauseQueue(world.sql, queues, { ...pause, by: "bob", reason: "still too loud" })).toEqual({
+      kind: "refused",
+      problem: expect.stringMatching(/^plain is paused already: by ann since .*Z, until somebody .*: too loud$/),
+    });
     expect(await queues.get("plain").isPaused()).toBe(true);
-    expect(await listQueues(queues, world.sql)).toMatchObject([
-      { paused: { pausedBy: "bob", reason: "still too loud", pausedAt: expect.any(Date) } },
-    ]);
-    await resumeQueue(world.sql, queues, "plain");
+    const [state] = await listQueues(queues, world.sql);
+    expect(state).toMatchObject({ paused: { pausedBy: "ann", reason: "too loud", until: null } });
+    expect(await resumeQueue(world.sql, queues, { queue: "plain", version: "2020-01-01 00:00:00+00" })).toMatchObject({
+      kind: "refused",
+      problem: expect.stringContaining("not the one that you saw: by ann"),
+    });
+    const version = state?.paused?.version ?? "";
+    expect(await resumeQueue(world.sql, queues, { queue: "plain", version })).toEqual({ kind: "done", isTold: true });
     expect(await queues.get("plain").isPaused()).toBe(false);
-    expect(await listQueues(queues, world.sql)).toMatchObject([{ paused: null }]);
+    expect(await resumeQueue(world.sql, queues, { queue: "plain" })).toMatchObject({
+      kind: "refused",
+      problem: expect.stringContaining("plain is not paused"),
+    });
+  });
+
+  it("whose pauses meet sees one of them refused, with the name of the other", async () => {
+    const queues = await world.open([plain]);
+    const outcomes = await Promise.all(
+      ["ann", "bob"].map((by) => pauseQueue(world.sql, queues, { queue: "plain", by, reason: "too loud" })),
+    );
+    expect(outcomes.map(({ kind }) => kind).toSorted()).toEqual(["done", "refused"]);
+    const [state] = await listQueues(queues, world.sql);
+    expect(outcomes.find(({ kind }) => kind === "refused")).toMatchObject({
+      problem: expect.stringContaining(`by ${state?.paused?.pausedBy}`),
+    });
   });
 
   it("retries failed runs, one or all, with all their attempts", async () => {
@@ -69,19 +113,57 @@ describe("an operator", () => {
     });
     expect(await listFailed(queues, { limit: 2 })).toHaveLength(2);
     isBroken = false;
-    expect(await retryFailed(queues, "fragile", failed[0]?.id ?? "")).toBe(1);
+    expect(await retry(queues, failed[0]?.id ?? "")).toBe(1);
     await eventually(() => world.lines.filter(({ msg }) => msg === "done").length === 1);
     expect(world.lines.find(({ msg }) => msg === "done")).toMatchObject({ attempt: 1 });
-    expect(await retryFailed(queues, "fragile", null)).toBe(2);
+    expect(await retry(queues, null)).toBe(2);
     await eventually(() => world.lines.filter(({ msg }) => msg === "done").length === 3);
     expect(await listFailed(queues, { limit: 10 })).toEqual([]);
   });
 
+  it("discards exactly the failed runs that were seen, counts reasons, and leaves what failed again since", async () => {
+    isBroken = true;
+    const queues = await world.open([fragile]);
+    await world.start([fragile]);
+    for (const house of ["alpha", "beta"]) await queues.enqueue(fragile, { house });
+    const seen = await eventually(async () => {
+      const found = await listFailed(queues, { queue: "fragile", limit: 10 });
+      return found.length === 2 && found;
+    });
+    expect(groupFailures(seen)).toMatchObject([{ reason: "the house is on fire", runs: 2 }]);
+    await retry(queues, seen[0]?.id ?? "");
+    await eventually(async () => {
+      const now = await listFailed(queues, { queue: "fragile", limit: 10 });
+      return now.length === 2 && !now.some(({ token }) => token === seen[0]?.token);
+    });
+    const tokens = seen.map(({ token }) => token);
+    expect(await discardRuns(queues, "fragile", tokens)).toEqual({ done: 1, changed: 1 });
+    expect(await listFailed(queues, { queue: "fragile", limit: 10 })).toMatchObject([{ id: seen[0]?.id }]);
+    const { failed } = await readRates(queues, "fragile", 5, Date.now() + 60_000);
+    expect(failed.reduce((sum, n) => sum + n, 0)).toBe(3); // two, and one of them again
+  });
+
+  it("sees how late each start is", async () => {
+    const queues = await world.open([{ ...plain, schedule: async () => [] }]);
+    await queues.get("plain").upsertJobScheduler("gamma", { every: 3_600_000, offset: 1 }, { name: "plain" });
+    const [ahead] = await listSchedules(queues, Date.now());
+    expect(ahead).toMatchObject({ queue: "plain", key: "gamma", everyMs: 3_600_000, lateMs: 0 });
+    const [late] = await listSchedules(queues, Number(ahead?.next) + 7_000);
+    expect(late?.lateMs).toBe(7_000);
+  });
+
   it("is told which queues there are, and that a run is not there", async () => {
     const queues = await world.open([plain, fragile]);
-    await expect(retryFailed(queues, "palin", null)).rejects.toThrow(
+    await expect(chooseFailed(queues, "palin", null)).rejects.toThrow(
       'there is no queue "palin"; there are plain, fragile',
     );
-    await expect(retryFailed(queues, "plain", "77")).rejects.toThrow("queue plain has no failed run 77");
+    await expect(chooseFailed(queues, "plain", "77")).rejects.toThrow("queue plain has no failed run 77");
   });
+});
+
+it("figures hold as their examples say", () => {
+  const examples = ["src/queue/drift.ts", "src/queue/failed.ts"].flatMap(listExamples);
+  const claims = examples.flatMap((example) => runExample(example, { ...drift, ...failures }));
+  expect(claims.length).toBeGreaterThan(2);
+  for (const { line, actual, expected } of claims) expect(actual, line).toEqual(expected);
 });

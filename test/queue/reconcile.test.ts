@@ -72,8 +72,33 @@ describe("after Redis lost everything", () => {
     await queues.enqueue(job, { house: "alpha" });
     await eventually(() => world.lines.some(({ msg }) => msg === "paused, as PostgreSQL says"));
     expect(world.lines.filter(({ msg }) => msg === "done")).toEqual([]);
-    await resumeQueue(world.sql, queues, "resting");
+    await resumeQueue(world.sql, queues, { queue: "resting" });
     await eventually(() => world.lines.some(({ msg }) => msg === "done"));
+  });
+
+  it("a pause with an end is over by itself, and the audit log says so", async () => {
+    const job = makeJob({ name: "napping", run: async () => ({ done: 1 }) });
+    const queues = await world.open([job]);
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    await pauseQueue(world.sql, queues, { queue: "napping", by: "ann", reason: "an hour of quiet", until });
+    const one = await reconciler([job]);
+    await one.tick(true);
+    expect(await queues.get("napping").isPaused()).toBe(true);
+    await world.sql`
+      update queue_controls
+      set paused_at = now() - interval '2 hours', until = now() - interval '1 second'`;
+    await one.tick(true);
+    expect(await queues.get("napping").isPaused()).toBe(false);
+    const entries = await world.sql`select surface, actor, action, target, before ->> 'reason' as was from audit_log`;
+    expect([...entries]).toEqual([
+      {
+        surface: "system",
+        actor: "reconciler",
+        action: "queue.resume",
+        target: "queue napping",
+        was: "an hour of quiet",
+      },
+    ]);
   });
 
   it("events stay bounded", async () => {

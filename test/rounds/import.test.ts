@@ -9,6 +9,7 @@ import { createProver } from "../../src/houses/fairness/prove.ts";
 import { settingsOf } from "../../src/houses/house.ts";
 import { loadHouse } from "../../src/houses/store.ts";
 import { copyToStaging, createStaging, dropStaging } from "../../src/rounds/import-store.ts";
+import { multiplierShape } from "../../src/cli/import-values.ts";
 import { importRounds, type Imported, type ImportOptions } from "../../src/rounds/import.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
@@ -94,7 +95,7 @@ describe("an import into an empty table", () => {
   it("takes the rounds by number, whatever their order in the file, and none is late", async () => {
     const table = await makeTable(sql);
     const imported = await importRows(table, rowsOf(3, 1, 2));
-    expect(imported).toEqual({ read: 3, inserted: 3, skipped: 0, conflicts: 0, refused: [] });
+    expect(imported).toMatchObject({ read: 3, inserted: 3, skipped: 0, conflicts: 0, refused: [] });
     expect(await storedRounds(sql, table)).toEqual(
       [1, 2, 3].map((id) => ({
         id: String(id),
@@ -198,6 +199,26 @@ describe("an import into a table with rounds", () => {
     expect(await followChain(sql, table)).toBe(12_000);
   });
 
+  it("that ends in the middle has told what it stored by then, and goes on where it ended", async () => {
+    const table = await makeTable(sql);
+    await poll(table, 0, 1);
+    await poll(table, 1, 6_002);
+    const rows = rowsOf(...Array.from({ length: 6_000 }, (_, n) => n + 2));
+    const stop = new AbortController();
+    const progress = () => stop.abort(new Error("interrupted"));
+    await expect(importRows(table, rows, { signal: stop.signal, progress })).rejects.toThrow("interrupted");
+    const [told] = await sql`
+      select p.last_seq = t.last_seq as seq, p.continuity_text as notice
+      from tables t
+      join published_now p on p.table_id = t.id`;
+    expect(told).toMatchObject({
+      seq: true,
+      notice: expect.stringMatching(/^1000 of the rounds 2 to 6001 are missing/),
+    });
+    expect(await importRows(table, rows)).toMatchObject({ inserted: 1_000, skipped: 5_000 });
+    expect(await openNotices(sql, table)).toEqual({});
+  });
+
   it("while the house is polled at the same time, each round is stored once", async () => {
     const table = await makeTable(sql);
     await poll(table, 0, 1);
@@ -251,7 +272,7 @@ describe("a line of an import", () => {
       ["1", "1.5x"],
       ["1", "2.00"],
     ]);
-    expect(imported).toEqual({ read: 3, inserted: 1, skipped: 1, conflicts: 1, refused: [] });
+    expect(imported).toMatchObject({ read: 3, inserted: 1, skipped: 1, conflicts: 1, refused: [] });
     expect(await storedRounds(sql, table)).toMatchObject([{ id: "1", x: 1.5 }]);
     expect(await openNotices(sql, table)).toHaveProperty("conflict");
   });
@@ -265,7 +286,147 @@ describe("a line of an import", () => {
   });
 });
 
+describe("a file that lists the newest first", () => {
+  it("is read from its end; of two results for a round the one listed first is kept", async () => {
+    const at = (second: number) => `2026-11-21T04:00:0${second}Z`;
+    const other = await makeTable(sql, { round_ids: "opaque" });
+    const rows: Row[] = [
+      ["f", "bad", at(6)],
+      ["e", "1.50", at(5)],
+      ["d", "1.40", at(4)],
+      ["c", "1.30"],
+      ["b", "1.20", at(2)],
+      ["a", "1.10", at(1)],
+      ["e", "1.55", at(0)],
+    ];
+    const reversed = await importRows(other, rows);
+    expect(reversed.survey).toMatchObject({
+      ids: { from: "a", missing: null },
+      times: { from: at(0), to: at(5) },
+      withoutTime: 1,
+      order: { listed: "newest_first", takenBy: "file", isReversed: true },
+    });
+    expect(reversed.survey.conflicts.examples).toEqual([{ line: 8, round_id: "e", kept: 150, came: 155 }]);
+    expect((await storedRounds(sql, other)).map(({ id, x }) => [id, x])).toEqual([
+      ["a", 1.1],
+      ["b", 1.2],
+      ["c", 1.3],
+      ["d", 1.4],
+      ["e", 1.5],
+    ]);
+    expect(await importRows(other, rows)).toMatchObject({ inserted: 0, skipped: 5, conflicts: 1 });
+  });
+});
+
+describe("a file without ids", () => {
+  const row = (n: number): Row => [String(n), value(n)];
+
+  it.each([
+    ["opaque", "row-", 1n, ["row-1", "row-2", "row-3"]],
+    ["consecutive", "", 7n, ["7", "8", "9"]],
+  ] as const)("gets the numbers of its rows, in a table of %s ids", async (roundIds, prefix, first, ids) => {
+    const table = await makeTable(sql, { round_ids: roundIds });
+    const rows = [row(1), row(2), row(3)];
+    const rowNumbers = { prefix, first, total: 3 };
+    expect(await importRows(table, rows, { rowNumbers })).toMatchObject({ inserted: 3 });
+    expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(ids);
+    const longer = await importRows(table, [...rows, row(4)], { rowNumbers: { ...rowNumbers, total: 4 } });
+    expect(longer).toMatchObject({ inserted: 1, skipped: 3 });
+  });
+
+  it("is numbered from its end where that is the oldest, so that it may grow at its head; a bad row has its number too", async () => {
+    const table = await makeTable(sql, { round_ids: "opaque" });
+    const rowNumbers = { prefix: "r", first: 1n, total: 3 };
+    const order = "newest_first";
+    const rows: Row[] = [
+      ["1", "1.30"],
+      ["2", "bad"],
+      ["3", "1.10"],
+    ];
+    await importRows(table, rows, { rowNumbers, order });
+    const stored = (await storedRounds(sql, table)).map(({ id, x }) => [id, x]);
+    expect(stored).toEqual([
+      ["r1", 1.1],
+      ["r3", 1.3],
+    ]);
+    const grown: Row[] = [
+      ["1", "1.40"],
+      ["2", "1.30"],
+      ["3", "1.20"],
+      ["4", "1.10"],
+    ];
+    const again = await importRows(table, grown, { rowNumbers: { ...rowNumbers, total: 4 }, order });
+    expect(again).toMatchObject({ inserted: 2, skipped: 2, conflicts: 0 });
+  });
+
+  it("keeps a block that was entered twice, since nothing tells it from new rounds", async () => {
+    const table = await makeTable(sql, { round_ids: "opaque" });
+    const block = Array.from({ length: 10 }, (_, n) => value(n));
+    const rows = [...block, ...block].map((x, n): Row => [String(n + 1), x]);
+    const rowNumbers = { prefix: "row-", first: 1n, total: 20 };
+    expect(await importRows(table, rows, { rowNumbers })).toMatchObject({ inserted: 20, skipped: 0 });
+  });
+});
+
+describe("a multiplier with three digits after a mark", () => {
+  const rows: Row[] = [
+    ["1", "1,234"],
+    ["2", "2,5"],
+    ["3", "1.234"],
+    ["4", "2.25"],
+  ];
+
+  it("is refused where the file has decimal commas too and nobody said which mark is decimal", async () => {
+    const table = await makeTable(sql);
+    const imported = await importRows(table, rows, { multiplierShape });
+    expect(imported).toMatchObject({ read: 4, inserted: 2 });
+    expect(imported.refused).toMatchObject([
+      { line: 2, reason: expect.stringContaining('came "1,234": line 3 has a decimal comma') },
+      { line: 4, reason: expect.stringContaining("say which mark is decimal") },
+    ]);
+  });
+
+  it("is read as thousands after a comma in any other file, and counted", async () => {
+    const table = await makeTable(sql);
+    const imported = await importRows(table, [rows[0]!, rows[3]!], { multiplierShape });
+    expect(imported).toMatchObject({ inserted: 2, survey: { thousands: { count: 1, line: 2 } } });
+    expect(await storedRounds(sql, table)).toMatchObject([{ x: 1234 }, { x: 2.25 }]);
+  });
+});
+
 describe("a dry run", () => {
+  it("tells repeats and conflicts that stand far apart in the file", async () => {
+    const table = await makeTable(sql, { round_ids: "opaque" });
+    await importRows(table, [
+      ["stored", "1.50"],
+      ["other", "1.50"],
+    ]);
+    const many = Array.from({ length: 6_000 }, (_, n): Row => [`id-${n}`, "2.00"]);
+    const rows: Row[] = [["stored", "1.50"], ...many, ["id-0", "2.00"], ["id-1", "2.50"], ["other", "1.60"]];
+    const counts = { read: 6_004, inserted: 6_000, skipped: 2, conflicts: 2 };
+    const survey = {
+      repeats: { inFile: 1, stored: 1 },
+      conflicts: {
+        inFile: 1,
+        stored: 1,
+        examples: [
+          { line: 6004, round_id: "id-1", kept: 200, came: 250 },
+          { line: 6005, round_id: "other", kept: 150, came: 160 },
+        ],
+      },
+    };
+    expect(await importRows(table, rows, { dryRun: true })).toMatchObject({ ...counts, survey });
+    expect(await importRows(table, rows)).toMatchObject({ ...counts, survey });
+  });
+
+  it("waits for nobody who adds rounds to the table, and holds nobody up", async () => {
+    const table = await makeTable(sql);
+    await sql.begin(async (transaction) => {
+      await transaction`select 1 from tables where id = ${table.id} for no key update`;
+      expect(await importRows(table, rowsOf(1, 2, 3), { dryRun: true })).toMatchObject({ inserted: 3 });
+    });
+  });
+
   it.each([
     ["into an empty table", false],
     ["into a table with rounds", true],

@@ -15,7 +15,7 @@ export interface BadHouse {
   close(): Promise<void>;
 }
 
-export async function startBadHouse(): Promise<BadHouse> {
+export async function startBadHouse(port = 0): Promise<BadHouse> {
   const listeners = new Map<string, RequestListener>();
   const requests: BadHouse["requests"] = [];
   const sockets = new Set<Socket>();
@@ -33,7 +33,7 @@ export async function startBadHouse(): Promise<BadHouse> {
     socket.on("close", () => sockets.delete(socket));
     socket.on("error", () => undefined); // a client that hangs up early is what half of these tests are about
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(port, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the bad house has no port");

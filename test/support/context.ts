@@ -14,6 +14,8 @@ export interface TestContext {
   lines: z.infer<typeof logLine>[];
   /** Jobs it asked for, as "name payload". */
   enqueued: string[];
+  /** Payload ids it named for the log. */
+  followed: (bigint | null)[];
 }
 
 const NO_HOUSES: HouseClient = {
@@ -28,10 +30,12 @@ export function testContext(
 ): TestContext {
   const lines: TestContext["lines"] = [];
   const enqueued: string[] = [];
+  const followed: TestContext["followed"] = [];
   const log = pino({ level: "trace" }, { write: (line) => void lines.push(logLine.parse(JSON.parse(line))) });
   return {
     lines,
     enqueued,
+    followed,
     context: {
       sql,
       log,
@@ -43,6 +47,7 @@ export function testContext(
         enqueued.push(`${job.name} ${JSON.stringify(payload)}`);
         return Promise.resolve();
       },
+      follow: (payloads) => void followed.push(...payloads),
       published: () => undefined,
     },
   };

@@ -175,6 +175,30 @@ describe("one batch of the meter", () => {
     expect(verdicts.map(({ dayUsed }) => dayUsed)).toEqual([1n, 2n, 3n]);
   });
 
+  it("judges a batch of one run as it judges the same run among others, whatever is wrong or used up", async () => {
+    const limits = [{ day: 3 }, { day: 9, month: 3 }, { ceiling: 3 }, { day: 3, month: 3 }, { day: 100 }, {}];
+    const states = [
+      sql`select`,
+      sql`update plans set day_limit = 1 where name like 'plan-%' and day_limit = 3`,
+      sql`update keys set revoked_at = now() where name = 'test'`,
+    ];
+    const callers = [];
+    for (const limit of limits) callers.push([await makeCaller(limit), await makeCaller(limit)] as const);
+    const shown = (verdicts: Awaited<ReturnType<typeof consumeCalls>>) =>
+      verdicts.map((verdict) => ({ ...verdict, judgedAtMs: 0 }));
+    for (const change of states) {
+      await change;
+      for (const size of [2, 4]) {
+        for (const [alone, among] of callers) {
+          const single = await consumeCalls(sql, times(size, { keyId: alone.keyId, endpoint: "games" }));
+          const other = { keyId: 999_999n, endpoint: "games" };
+          const together = await consumeCalls(sql, [other, ...times(size, { keyId: among.keyId, endpoint: "games" })]);
+          expect(shown(single)).toEqual(shown(together.slice(1)));
+        }
+      }
+    }
+  });
+
   it("keeps the facts by key, endpoint and minute", async () => {
     const { keyId, accountId } = await makeCaller();
     await consumeCalls(sql, [...times(3, { keyId, endpoint: "rounds" }), ...times(2, { keyId, endpoint: "games" })]);
@@ -209,7 +233,7 @@ describe("the meter of a process", () => {
     expect(batches).toEqual([100]);
   });
 
-  it("refuses with a batch that fails those who wait behind it, and counts whoever comes then", async () => {
+  it("refuses the calls of a batch that fails, and counts those who wait behind it", async () => {
     const { keyId } = await makeCaller();
     const call = { keyId, endpoint: "games" };
     const failures = [new Error("first"), null];
@@ -224,8 +248,35 @@ describe("the meter of a process", () => {
     await new Promise((next) => setImmediate(() => setImmediate(next))); // it is on its way
     const behind = meter.consume(call);
     gate.resolve();
-    expect((await Promise.allSettled([first, behind])).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-    expect(await meter.consume(call)).toMatchObject({ outcome: "ok", dayUsed: 1n });
+    await expect(first).rejects.toThrow("first");
+    expect(await behind).toMatchObject({ outcome: "ok", dayUsed: 1n });
+  });
+
+  it("refuses a call that waits too long behind a batch while that is still on its way, and never sends it", async () => {
+    const { keyId } = await makeCaller();
+    const call = { keyId, endpoint: "games" };
+    const gate = Promise.withResolvers<void>();
+    const sent: { calls: number; oldestAt: number }[] = [];
+    const now = 1_000_000;
+    const meter = new Meter(
+      async (calls, oldestAt) => {
+        sent.push({ calls: calls.length, oldestAt });
+        await gate.promise;
+        return consumeCalls(sql, calls);
+      },
+      { ms: 60_000, nowMs: () => now },
+    );
+    const first = [now - 1_000, now - 2_000, now].map((begunAt) => meter.consume(call, begunAt));
+    await new Promise((next) => setImmediate(() => setImmediate(next))); // they are on their way
+    const [young, old] = [meter.consume(call, now), meter.consume(call, now - 60_001)];
+    await expect(old).rejects.toThrow("waited for its turn to be counted for 60000 ms");
+    gate.resolve();
+    const verdicts = await Promise.all([...first, young]);
+    expect(verdicts.map(({ dayUsed }) => dayUsed)).toEqual([1n, 2n, 3n, 4n]);
+    expect(sent).toEqual([
+      { calls: 3, oldestAt: now - 2_000 },
+      { calls: 1, oldestAt: now },
+    ]);
   });
 
   it("refuses the calls of a batch the database does not answer, and goes on afterwards", async () => {

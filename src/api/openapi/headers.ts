@@ -19,8 +19,8 @@ const HEADERS = {
   Vary: { description: "What else the answer depends on.", example: "X-Api-Key, Accept-Encoding" },
   ETag: {
     description:
-      "Names these contents: send it back in `If-None-Match`, and a 304, which is free, says that they are still so.",
-    example: '"2jmj7l5rSw0yVb_vlWAYkK_YBwk"',
+      "Names these contents, and how they are compressed: send it back in `If-None-Match`, and a 304, which is free, says that they are still so.",
+    example: '"2jmj7l5rSw0yVb_vlWAYkK_YBwk-br"',
     required: true,
   },
   "X-Data-Age": { description: "Seconds since what is published was last read.", example: 0, required: true },

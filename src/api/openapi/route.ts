@@ -15,7 +15,7 @@ export function addOpenApi(app: Express, { site, version }: { site: () => string
     response.setHeader("ETag", etag);
     response.setHeader("Access-Control-Allow-Origin", "*");
     response.setHeader("Cross-Origin-Resource-Policy", "cross-origin");
-    if (isNamed(request.get("if-none-match"), etag)) response.status(304).end();
+    if (isNamed(request.get("if-none-match"), etag.slice(2))) response.status(304).end();
     else sendJson(response, 200, json);
   });
 }
@@ -26,7 +26,7 @@ function keepText(site: () => string, version: string): () => { json: string; et
   return () => {
     if (kept?.site !== site()) {
       const json = JSON.stringify(openApiDocument({ site: site(), version }));
-      kept = { site: site(), json, etag: etagOf([json]) };
+      kept = { site: site(), json, etag: `W/${etagOf([json])}` }; // weak, since the middleware compresses below it
     }
     return kept;
   };

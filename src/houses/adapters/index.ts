@@ -1,6 +1,36 @@
 import type { Adapter } from "../contract.ts";
-import type { TableSettings } from "../settings.ts";
+import bcgame from "./bcgame.ts";
+import blaze from "./blaze.ts";
+import bustabit from "./bustabit.ts";
+import ethcrashIo from "./ethcrash-io.ts";
+import ethercrash from "./ethercrash.ts";
 import json from "./json.ts";
+import luckyJet from "./lucky-jet.ts";
+import roobet from "./roobet.ts";
+import stake from "./stake.ts";
 
-/** All adapters by the name houses.yaml gives them. */
-export const adapters: Readonly<Record<TableSettings["adapter"], Adapter>> = { json };
+/** All adapters by the name houses.yaml gives them; a new one is its file and a line here. */
+export const adapters = {
+  json,
+  bcgame,
+  blaze,
+  bustabit,
+  "ethcrash-io": ethcrashIo,
+  ethercrash,
+  "lucky-jet": luckyJet,
+  roobet,
+  stake,
+} as const;
+
+/** The name of an adapter. */
+export type AdapterName = keyof typeof adapters;
+
+/** The values that an adapter by itself takes for an instant crash; none where it is not known. */
+export function instantsOf(name: string): (string | number)[] {
+  return Object.values(adapters).find((one) => one.name === name)?.instant ?? [];
+}
+
+/** The adapter of a table, for the options that its own schema gave. */
+export function adapterOf({ adapter }: { adapter: AdapterName }): Adapter {
+  return adapters[adapter]; // settings.ts parses a table's feed with the schema of the adapter it names
+}

@@ -15,12 +15,13 @@ export function json(value: unknown, status = 200, headers: Record<string, strin
 }
 
 /**
- * Sends an answer to a GET or HEAD: a 200 with a strong ETag, or 304 without a body where If-None-Match names it.
+ * Sends an answer. To a GET or HEAD a 200 carries a strong ETag, and is a 304 without a body where If-None-Match names
+ * it; what a POST asked for is in its body, so that its answers carry none.
  */
 export function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
   for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
   response.setHeader("cache-control", "no-cache");
-  if (answer.status === 200) {
+  if (answer.status === 200 && request.method !== "POST") {
     const etag = `"${createHash("sha256").update(answer.body).digest("base64url")}"`;
     response.setHeader("etag", etag);
     if (names(request.headers["if-none-match"], etag)) {

@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { reasonOf } from "../../errors.ts";
-import { json, send, type Answer } from "./answer.ts";
+import { json, type Answer } from "./answer.ts";
 import { answerBustabitRounds, newestGame } from "./bustabit-rounds.ts";
 import { LAST_GAME } from "./bustabit-v2.ts";
 import { describeDemoHouse } from "./describe.ts";
+import { serve, type DemoHouse } from "./serve.ts";
 import { createSimulatedFeed } from "./simulated-feed.ts";
 import { answerSimulatedRounds, SIMULATED_PATHS } from "./simulated-rounds.ts";
 import { openTimeline } from "./timeline-file.ts";
@@ -11,12 +12,6 @@ import { speedAt } from "./timeline.ts";
 import { createTrueChain } from "./true-chain.ts";
 
 const BUSTABIT_PATH = "/bustabit/rounds";
-const MOST_CONNECTIONS = 256;
-const REQUEST_TIMEOUT_MS = 10_000;
-/** Longer than any poll interval that is likely, so that a poller keeps its connection. */
-const KEEP_ALIVE_MS = 65_000;
-/** Answers in flight when it is closed get this long. */
-const CLOSING_MS = 1_000;
 
 /** How a demo house is started. */
 interface DemoHouseOptions {
@@ -33,13 +28,6 @@ interface DemoHouseOptions {
   now?: () => number;
   /** Lines for people. */
   say?: (line: string) => void;
-}
-
-/** A demo house that listens. */
-export interface DemoHouse {
-  url: string;
-  port: number;
-  close(): Promise<void>;
 }
 
 /**
@@ -79,33 +67,20 @@ export async function startDemoHouse(options: DemoHouseOptions): Promise<DemoHou
     return json({ ...mark, error: `nothing is served there; expected one of ${paths.join(", ")}` }, 404);
   };
 
-  const server = createServer((request, response) => {
-    answer(request).then(
-      (good) => send(request, response, good),
-      (error: unknown) => {
-        if (!stopped.signal.aborted) say(`the demo house failed on ${request.url}: ${reasonOf(error)}`);
-        send(
-          request,
-          response,
-          json({ ...markOf(request.url ?? ""), error: "the demo house failed; its own output says why" }, 500),
-        );
-      },
-    );
+  const house = await serve({
+    host,
+    port,
+    answer,
+    onError: (request, error) => {
+      if (!stopped.signal.aborted) say(`the demo house failed on ${request.url}: ${reasonOf(error)}`);
+      return json({ ...markOf(request.url ?? ""), error: "the demo house failed; its own output says why" }, 500);
+    },
+    say,
   });
-  server.maxConnections = MOST_CONNECTIONS;
-  server.requestTimeout = REQUEST_TIMEOUT_MS;
-  server.headersTimeout = REQUEST_TIMEOUT_MS;
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  const listening = await listen(server, port, host);
-  server.on("error", (error) => say(`the demo house's server failed: ${reasonOf(error)}`));
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${listening}`,
-    port: listening,
+    ...house,
     async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      const deadline = setTimeout(() => server.closeAllConnections(), CLOSING_MS);
-      await closed;
-      clearTimeout(deadline);
+      await house.close();
       stopped.abort(new Error("the demo house was closed"));
     },
   };
@@ -114,26 +89,4 @@ export async function startDemoHouse(options: DemoHouseOptions): Promise<DemoHou
 /** What every answer below /simulated/ carries, also a bad one. */
 function markOf(pathname: string): { simulated?: true } {
   return pathname.startsWith("/simulated/") ? { simulated: true } : {};
-}
-
-function listen(server: Server, port: number, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const refused = (error: Error): void => {
-      const code = "code" in error ? error.code : undefined;
-      const why =
-        code === "EADDRINUSE"
-          ? "the port is taken; stop what listens there, or choose another port (0 takes any free one)"
-          : code === "EACCES"
-            ? "this user may not listen there; choose a port above 1023"
-            : reasonOf(error);
-      reject(new Error(`the demo house cannot listen on ${host}:${port}: ${why}`, { cause: error }));
-    };
-    server.once("error", refused);
-    server.listen(port, host, () => {
-      server.off("error", refused);
-      const address = server.address();
-      if (address === null || typeof address === "string") reject(new Error("expected a TCP address"));
-      else resolve(address.port);
-    });
-  });
 }

@@ -1,4 +1,5 @@
-import { crashHundredths, walkBack, walkBackSliced } from "../fairness/bustabit.ts";
+import { crashHundredths } from "../fairness/bustabit.ts";
+import { walkBack, walkBackSliced } from "../fairness/walk.ts";
 import { ANCHORS, LAST_GAME, SALT } from "./bustabit-v2.ts";
 import { rememberRecent } from "./recent.ts";
 

@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import json from "../../../src/houses/adapters/json.ts";
+import json, { type JsonFeed } from "../../../src/houses/adapters/json.ts";
 import type { HouseItem } from "../../../src/houses/contract.ts";
-import type { FeedSettings } from "../../../src/houses/settings.ts";
 
 const NOW = "2026-11-21T04:00:00Z";
 const HASH = "c1cfa8e28fc38999eaa888487e443bad50a65e0b710f649affa6718cfbfada4d";
-const feed: FeedSettings = {
+const feed: JsonFeed = {
   path: "/rounds?limit=50",
   items: "rounds",
   round_id: "id",
@@ -19,17 +18,17 @@ const feed: FeedSettings = {
   order: "auto",
 };
 
-function read(body: string | Buffer, changed: Partial<FeedSettings> = {}) {
+function read(body: string | Buffer, changed: Partial<JsonFeed> = {}) {
   return json.read({ ...feed, ...changed }, Buffer.from(body), NOW);
 }
 
-function readItems(items: unknown, changed: Partial<FeedSettings> = {}): HouseItem[] {
+function readItems(items: unknown, changed: Partial<JsonFeed> = {}): HouseItem[] {
   const answer = read(typeof items === "string" ? `{"rounds":${items}}` : JSON.stringify({ rounds: items }), changed);
   if (!answer.ok) throw new Error(answer.reason);
   return answer.items;
 }
 
-function readItem(item: unknown, changed: Partial<FeedSettings> = {}): HouseItem {
+function readItem(item: unknown, changed: Partial<JsonFeed> = {}): HouseItem {
   const [only] = readItems(typeof item === "string" ? `[${item}]` : [item], changed);
   if (only === undefined) throw new Error("the item is lost");
   return only;
@@ -246,18 +245,18 @@ describe("an item", () => {
 
 describe("a request", () => {
   test("asks for what is new by the feed's path", () => {
-    expect(json.poll(feed)).toMatchObject({ method: "GET", path: "/rounds?limit=50" });
+    expect(json.poll(feed, { newest: null })).toMatchObject({ method: "GET", path: "/rounds?limit=50" });
   });
 
   test("for history names the id, whatever it is made of", () => {
-    expect(json.history(feed, { beforeId: "a b&c/é", limit: 50 })).toMatchObject({
+    expect(json.history(feed, { beforeId: "a b&c/é", limit: 50, page: 0, now: NOW })).toMatchObject({
       path: "/rounds?before=a%20b%26c%2F%C3%A9&limit=50",
     });
   });
 
   test("for history is null where the house cannot page back", () => {
     const { history: _, ...rest } = feed;
-    expect(json.history(rest, { beforeId: "1", limit: 50 })).toBeNull();
+    expect(json.history(rest, { beforeId: "1", limit: 50, page: 0, now: NOW })).toBeNull();
   });
 });
 

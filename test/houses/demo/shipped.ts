@@ -1,7 +1,8 @@
 import path from "node:path";
 import { z } from "zod";
 import { loadHouses } from "../../../src/config.ts";
-import { adapters } from "../../../src/houses/adapters/index.ts";
+import { adapterOf } from "../../../src/houses/adapters/index.ts";
+import json, { type JsonFeed } from "../../../src/houses/adapters/json.ts";
 import type { TableSettings } from "../../../src/houses/settings.ts";
 import type { makeDemoHouse } from "./world.ts";
 
@@ -20,6 +21,11 @@ export function simulatedTable(game: string): TableSettings {
   return table;
 }
 
+/** The options of a table's feed, which all demos read with the generic adapter. */
+export function jsonFeed({ feed }: TableSettings): JsonFeed {
+  return json.options.parse(feed);
+}
+
 /** A round as the adapter reads it: null hundredths where it is refused. */
 export interface Seen {
   id: string;
@@ -34,15 +40,15 @@ const marked = z.looseObject({ simulated: z.literal(true) });
 /** The rounds at a path of a simulated game as the shipped file and its adapter read them; null from a busy feed. */
 export async function readSimulated(
   house: Awaited<ReturnType<typeof makeDemoHouse>>,
-  { feed, adapter }: TableSettings,
-  pathname = feed.path,
+  table: TableSettings,
+  pathname = jsonFeed(table).path,
 ): Promise<Seen[] | null> {
   const response = await house.get(pathname);
   const body = Buffer.from(await response.arrayBuffer());
   marked.parse(JSON.parse(body.toString()));
   if (response.status === 503) return null;
   if (response.status !== 200) throw new Error(`expected 200, came ${response.status}: ${body.toString()}`);
-  const read = adapters[adapter].read(feed, body, new Date(house.clock.nowMs).toISOString(), {
+  const read = adapterOf(table).read(table.feed, body, new Date(house.clock.nowMs).toISOString(), {
     oldest: new Date(0).toISOString(),
   });
   if (!read.ok) throw new Error(read.reason);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { SIMULATED_GAMES } from "../../../src/houses/demo/simulated-games.ts";
 import { playShift } from "../../../src/houses/demo/simulated-play.ts";
-import { readSimulated, simulatedTable, SIMULATED_TABLES, type Seen } from "./shipped.ts";
+import { jsonFeed, readSimulated, simulatedTable, SIMULATED_TABLES, type Seen } from "./shipped.ts";
 import { makeDemoHouse, START_MS, type Clock } from "./world.ts";
 
 type House = Awaited<ReturnType<typeof makeDemoHouse>>;
@@ -10,7 +10,7 @@ const BALLOON = simulatedTable("balloon");
 const ROCKET = simulatedTable("rocket");
 
 async function bodiesOf(house: House): Promise<string[]> {
-  return Promise.all(SIMULATED_TABLES.map(async ({ feed }) => (await house.get(feed.path)).text()));
+  return Promise.all(SIMULATED_TABLES.map(async (table) => (await house.get(jsonFeed(table).path)).text()));
 }
 
 /** Polls every feed once a second for some minutes, as a poller would, and notes what it meets and when. */
@@ -135,7 +135,9 @@ describe("the simulated demo house", () => {
     expect(long).toHaveLength(200);
     const paged = long.slice(-10);
     while (paged.length < long.length) {
-      const older = BALLOON.feed.history?.replace("{id}", paged[0]?.id ?? "").replace("{limit}", "19");
+      const older = jsonFeed(BALLOON)
+        .history?.replace("{id}", paged[0]?.id ?? "")
+        .replace("{limit}", "19");
       const page = (await readSimulated(house, BALLOON, older)) ?? [];
       expect(page).toHaveLength(19);
       paged.unshift(...page);

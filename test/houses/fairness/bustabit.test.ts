@@ -1,7 +1,8 @@
 import { createHash, createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ANCHORS, LAST_GAME, SALT, TERMINATING_HASH } from "../../../src/houses/demo/bustabit-v2.ts";
-import { crashHundredths, previousHash, walkBack, walkBackSliced } from "../../../src/houses/fairness/bustabit.ts";
+import { crashHundredths } from "../../../src/houses/fairness/bustabit.ts";
+import { previousHash, walkBack, walkBackSliced } from "../../../src/houses/fairness/walk.ts";
 
 /** Games of the chain with their published or independently computed multipliers; the last is the highest of all. */
 const VECTORS: [id: number, hash: string, multiplier: number][] = [

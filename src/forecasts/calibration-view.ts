@@ -1,11 +1,11 @@
 import { z } from "zod";
-import type { CalibrationRow } from "../forecasts/calibration-store.ts";
-import type { Comparison } from "../forecasts/compare.ts";
-import { figuresOf, type Figures } from "../forecasts/figures.ts";
-import { EXPERTS } from "../forecasts/parameters.ts";
-import { pitHeights } from "../forecasts/pit.ts";
-import { carryOf, sumsOf } from "../forecasts/replay.ts";
-import { emptySums } from "../forecasts/sums.ts";
+import type { CalibrationRow } from "./calibration-store.ts";
+import type { Comparison } from "./compare.ts";
+import { figuresOf, type Figures } from "./figures.ts";
+import { EXPERTS } from "./parameters.ts";
+import { pitHeights } from "./pit.ts";
+import { carryOf, sumsOf } from "./replay.ts";
+import { emptySums } from "./sums.ts";
 
 export type Summary = ReturnType<typeof summaryOf>;
 

@@ -1,0 +1,17 @@
+import type { Sql } from "../db/client.ts";
+
+/** Longer than an authenticator's code is taken: half a minute, and the one before and after it. */
+const REMEMBERED_SECONDS = 300;
+
+/** Takes a code of somebody's authenticator for the only time there is; false where it was given before (RFC 6238, 5.2). */
+export async function takeCode(sql: Sql, userId: string, code: string): Promise<boolean> {
+  await sql`
+    delete from auth.used_codes
+    where used_at < clock_timestamp() - make_interval(secs => ${REMEMBERED_SECONDS})`;
+  const taken = await sql`
+    insert into auth.used_codes (user_id, code)
+    values (${userId}, ${code})
+    on conflict do nothing
+    returning code`;
+  return taken.length > 0;
+}

@@ -1,0 +1,40 @@
+import { appendAudit } from "../audit/store.ts";
+import type { Sql } from "../db/client.ts";
+import { insertLink, withdrawLinks } from "./link-store.ts";
+import { findOperator, insertOperator } from "./operator-store.ts";
+
+/** Whoever sits at the machine on which everything was started; the name ends in what never leaves it (RFC 6761). */
+export const LOCAL_OPERATOR = "operator@roundhouse.localhost";
+
+/**
+ * Makes a one-time link for the local operator, an admin, and gives its token; those printed before no longer work.
+ * @throws Error where an admin has disabled the local operator.
+ */
+export async function makeLocalLink(sql: Sql, lastsSeconds: number): Promise<string> {
+  return sql.begin(async (tx) => {
+    const by = "the start on this machine";
+    const made = await insertOperator(tx, { email: LOCAL_OPERATOR, role: "admin", passwordHash: null, by });
+    const operator = await findOperator(tx, { email: LOCAL_OPERATOR });
+    if (operator === null) throw new Error("the local operator is neither new nor there");
+    if (operator.disabledAt !== null) {
+      throw new Error(
+        `${LOCAL_OPERATOR} is disabled, so no link is printed; \`roundhouse ops-user enable\` lets it in`,
+      );
+    }
+    await withdrawLinks(tx, operator.id);
+    const token = await insertLink(tx, operator.id, lastsSeconds);
+    await appendAudit(tx, {
+      surface: "system",
+      actor: by,
+      role: null,
+      action: "session.link",
+      target: `operator ${LOCAL_OPERATOR}`,
+      before: null,
+      after: { is_new_operator: made !== null, works_seconds: lastsSeconds },
+      reason: null,
+      requestId: null,
+      address: null,
+    });
+    return token;
+  });
+}

@@ -1,0 +1,119 @@
+import { randomBytes } from "node:crypto";
+import type { Transaction } from "../db/client.ts";
+import {
+  countAdmins,
+  deleteTwoFactor,
+  findOperator,
+  insertOperator,
+  type Operator,
+  saveDisabled,
+  savePassword,
+  saveRole,
+} from "./operator-store.ts";
+import { withdrawLinks } from "./link-store.ts";
+import { hashPassword } from "./password.ts";
+import type { OperatorRole } from "./roles.ts";
+import { endSessions } from "./session-store.ts";
+
+/** What changed, for the audit log and for whoever asked; or why nothing did. */
+export type Change =
+  { ok: true; email: string; before: object | null; after: object | null } | { ok: false; reason: string };
+
+type Who = { email: string } | { id: string };
+
+/** A password for somebody to begin with: 120 random bits in groups that can be read out. */
+function makePassword(): string {
+  const letters = randomBytes(15).toString("hex");
+  return (letters.match(/.{5}/g) ?? []).join("-");
+}
+
+/** Makes an operator. Somebody who signs in as a caller already keeps their password, and `keptPassword` says so. */
+export async function createOperator(
+  tx: Transaction,
+  given: { email: string; role: OperatorRole; passwordHash: string; by: string },
+): Promise<Change & { keptPassword?: boolean }> {
+  const made = await insertOperator(tx, given);
+  const email = given.email.toLowerCase();
+  if (made === null) return { ok: false, reason: `${email} is an operator already` };
+  return { ok: true, email, before: null, after: { role: given.role }, keptPassword: !made.isNewUser };
+}
+
+/** Gives an operator another role; `was` is what whoever asks has seen. There is always an admin left. */
+export async function changeRole(tx: Transaction, who: Who, role: OperatorRole, was: string | null): Promise<Change> {
+  const admins = await countAdmins(tx);
+  const operator = await findOperator(tx, who);
+  if (operator === null) return unknown(who);
+  if (was !== null && was !== operator.role) {
+    return { ok: false, reason: `${operator.email} was made ${operator.role} meanwhile; look again` };
+  }
+  if (role === operator.role) return { ok: false, reason: `${operator.email} is ${role} already` };
+  if (isLastAdmin(operator, admins)) return lastAdmin(operator);
+  await saveRole(tx, operator.id, role);
+  return { ok: true, email: operator.email, before: { role: operator.role }, after: { role } };
+}
+
+/** Lets somebody sign in no longer, and ends their sign-ins; or lets them in again. There is always an admin left. */
+export async function changeDisabled(tx: Transaction, who: Who, isDisabled: boolean): Promise<Change> {
+  const admins = await countAdmins(tx);
+  const operator = await findOperator(tx, who);
+  if (operator === null) return unknown(who);
+  if ((operator.disabledAt !== null) === isDisabled) {
+    return { ok: false, reason: `${operator.email} is ${isDisabled ? "disabled" : "active"} already` };
+  }
+  if (isDisabled && isLastAdmin(operator, admins)) return lastAdmin(operator);
+  await saveDisabled(tx, operator.id, isDisabled);
+  const ended = isDisabled ? await signOut(tx, operator.id) : 0;
+  const before = { disabled: !isDisabled };
+  return { ok: true, email: operator.email, before, after: { disabled: isDisabled, sessions_ended: ended } };
+}
+
+/** Ends all sign-ins of somebody. */
+export async function endAllSessions(tx: Transaction, who: Who): Promise<Change> {
+  const operator = await findOperator(tx, who);
+  if (operator === null) return unknown(who);
+  const ended = await signOut(tx, operator.id);
+  return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
+}
+
+/** Gives somebody a new password and ends their sign-ins. */
+export async function resetPassword(tx: Transaction, who: Who, passwordHash: string): Promise<Change> {
+  const operator = await findOperator(tx, who);
+  if (operator === null) return unknown(who);
+  await savePassword(tx, operator.id, passwordHash);
+  const ended = await signOut(tx, operator.id);
+  return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
+}
+
+/** Takes off the second factor of somebody who lost it, and ends their sign-ins. */
+export async function resetTwoFactor(tx: Transaction, who: Who): Promise<Change> {
+  const operator = await findOperator(tx, who);
+  if (operator === null) return unknown(who);
+  if (!(await deleteTwoFactor(tx, operator.id))) return { ok: false, reason: `${operator.email} has no second factor` };
+  const ended = await signOut(tx, operator.id);
+  const after = { two_factor: false, sessions_ended: ended };
+  return { ok: true, email: operator.email, before: { two_factor: true }, after };
+}
+
+/** A password made for somebody, with what is kept of it. */
+export async function makeHashedPassword(): Promise<{ password: string; passwordHash: string }> {
+  const password = makePassword();
+  return { password, passwordHash: await hashPassword(password) };
+}
+
+/** Ends every way in that is open to somebody now; gives how many sign-ins there were. */
+async function signOut(tx: Transaction, userId: string): Promise<number> {
+  await withdrawLinks(tx, userId);
+  return endSessions(tx, userId);
+}
+
+function isLastAdmin(operator: Operator, admins: number): boolean {
+  return operator.role === "admin" && operator.disabledAt === null && admins === 1;
+}
+
+function lastAdmin({ email }: Operator): Change {
+  return { ok: false, reason: `${email} is the last admin; make another first` };
+}
+
+function unknown(who: Who): Change {
+  return { ok: false, reason: "email" in who ? `there is no operator ${who.email}` : "there is no such operator" };
+}

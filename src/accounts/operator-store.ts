@@ -1,0 +1,150 @@
+import { randomUUID } from "node:crypto";
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import type { OperatorRole } from "./roles.ts";
+
+/** Somebody who may sign in at `/ops`, or might once. */
+export interface Operator {
+  id: string;
+  email: string;
+  role: OperatorRole;
+  createdAt: Date;
+  createdBy: string;
+  disabledAt: Date | null;
+  hasPassword: boolean;
+  hasTwoFactor: boolean;
+  /** Sign-ins that have not ended. */
+  sessions: number;
+  seenAt: Date | null;
+}
+
+/** Everybody, by address. */
+export async function listOperators(sql: Queryable): Promise<Operator[]> {
+  return sql<Operator[]>`
+    select ${columns(sql)}
+    from operators o
+    join auth.users u on u.id = o.user_id
+    order by u.email`;
+}
+
+/** Somebody by address or id; null where nobody is known by it. Within a transaction their row stays locked. */
+export async function findOperator(sql: Queryable, by: { email: string } | { id: string }): Promise<Operator | null> {
+  const [found] = await sql<Operator[]>`
+    select ${columns(sql)}
+    from operators o
+    join auth.users u on u.id = o.user_id
+    where ${"id" in by ? sql`u.id = ${by.id}` : sql`u.email = lower(${by.email})`}
+    for update of o`;
+  return found ?? null;
+}
+
+function columns(sql: Queryable) {
+  return sql`
+    u.id,
+    u.email,
+    o.role,
+    o.created_at as "createdAt",
+    o.created_by as "createdBy",
+    o.disabled_at as "disabledAt",
+    exists (select from auth.accounts a where a.user_id = u.id and a.password is not null) as "hasPassword",
+    coalesce(u.two_factor_enabled, false) as "hasTwoFactor",
+    (
+      select count(*)::integer
+      from auth.sessions s
+      where s.user_id = u.id and s.surface = 'ops' and s.expires_at > clock_timestamp()
+    ) as sessions,
+    (select max(s.seen_at) from auth.sessions s where s.user_id = u.id and s.surface = 'ops') as "seenAt"`;
+}
+
+/** How many admins may sign in; while one of them is changed, nobody else may change one. */
+export async function countAdmins(tx: Transaction): Promise<number> {
+  const rows = await tx`
+    select user_id
+    from operators
+    where role = 'admin' and disabled_at is null
+    order by user_id
+    for update`;
+  return rows.length;
+}
+
+/**
+ * Makes an operator of an address; somebody who has it already as a caller keeps their password and gets a role beside it.
+ * Null where they are an operator already.
+ */
+export async function insertOperator(
+  tx: Transaction,
+  given: { email: string; role: OperatorRole; passwordHash: string | null; by: string },
+): Promise<{ id: string; isNewUser: boolean } | null> {
+  const email = given.email.toLowerCase();
+  const [made] = await tx<{ id: string }[]>`
+    insert into auth.users (id, name, email, email_verified)
+    values (${randomUUID()}, ${email}, ${email}, true)
+    on conflict (email) do nothing
+    returning id`;
+  const [user] =
+    made === undefined ? await tx<{ id: string }[]>`select id from auth.users where email = ${email}` : [made];
+  if (user === undefined) throw new Error(`the user ${email} is neither new nor there`);
+  const added = await tx`
+    insert into operators (user_id, role, created_by)
+    values (${user.id}, ${given.role}, ${given.by})
+    on conflict do nothing
+    returning user_id`;
+  if (added.length === 0) return null;
+  if (made !== undefined && given.passwordHash !== null) await savePassword(tx, user.id, given.passwordHash);
+  return { id: user.id, isNewUser: made !== undefined };
+}
+
+/** Notes what an operator's password is from now on. */
+export async function savePassword(tx: Transaction, userId: string, passwordHash: string): Promise<void> {
+  await tx`
+    insert into auth.accounts (id, account_id, provider_id, user_id, password)
+    values (${randomUUID()}, ${userId}, 'credential', ${userId}, ${passwordHash})
+    on conflict (provider_id, account_id) do update
+    set password = excluded.password, updated_at = clock_timestamp()`;
+}
+
+/** What is kept of somebody's password; null where they have none. */
+export async function findPasswordHash(sql: Queryable, userId: string): Promise<string | null> {
+  const [found] = await sql<{ password: string | null }[]>`
+    select password
+    from auth.accounts
+    where user_id = ${userId} and provider_id = 'credential'`;
+  return found?.password ?? null;
+}
+
+/** Gives an operator another role. */
+export async function saveRole(tx: Transaction, userId: string, role: OperatorRole): Promise<void> {
+  await tx`
+    update operators
+    set role = ${role}
+    where user_id = ${userId}`;
+}
+
+/** Lets an operator sign in no longer, or again. */
+export async function saveDisabled(tx: Transaction, userId: string, isDisabled: boolean): Promise<void> {
+  await tx`
+    update operators
+    set disabled_at = ${isDisabled ? tx`clock_timestamp()` : null}
+    where user_id = ${userId}`;
+}
+
+/** Takes the second factor off, for somebody who lost theirs. False where there was none. */
+export async function deleteTwoFactor(tx: Transaction, userId: string): Promise<boolean> {
+  const gone = await tx`
+    with switched as (
+      update auth.users
+      set two_factor_enabled = false, updated_at = clock_timestamp()
+      where id = ${userId} and two_factor_enabled
+    )
+    delete from auth.two_factors
+    where user_id = ${userId}
+    returning id`;
+  return gone.length > 0;
+}
+
+/** Whether somebody may sign in at `/ops`. */
+export async function isOperator(sql: Sql, userId: string): Promise<boolean> {
+  const rows = await sql`
+    select from operators
+    where user_id = ${userId} and disabled_at is null`;
+  return rows.length > 0;
+}

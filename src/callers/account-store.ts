@@ -1,0 +1,204 @@
+import type { Queryable, Transaction } from "../db/client.ts";
+import { announce, type Outcome } from "./store.ts";
+
+/** An account as operators see it. */
+export interface Account {
+  id: bigint;
+  email: string;
+  createdAt: string;
+  verifiedAt: string | null;
+  suspendedAt: string | null;
+  suspendReason: string | null;
+  suspendedBy: string | null;
+  /** The plan that holds now, and its end; null where there is none, or no end. */
+  plan: string | null;
+  planEndsAt: string | null;
+  /** Keys that work. */
+  keys: number;
+  lastUsedAt: string | null;
+}
+
+/** What accounts are searched by, and how the list is ordered. */
+export interface AccountSearch {
+  /** A part of an e-mail address, an id, or the last four characters of a key. */
+  text: string;
+  isSuspended: boolean | null;
+  sort: "email" | "created" | "used";
+  isDown: boolean;
+}
+
+/** Accounts that match, and how many there are. */
+export async function listAccounts(
+  sql: Queryable,
+  search: AccountSearch,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<{ rows: Account[]; total: number }> {
+  const order = { email: sql`lower(email)`, created: sql`created_at`, used: sql`last_used_at` }[search.sort];
+  const rows = await sql<(Account & { total: number })[]>`
+    with found as (
+      select
+        a.*,
+        (select max(last_used_at) from keys where account_id = a.id) as last_used_at,
+        count(*) over ()::integer as total
+      from accounts a
+      where ${matching(sql, search.text)}
+        ${
+          search.isSuspended === null
+            ? sql``
+            : search.isSuspended
+              ? sql`and a.suspended_at is not null`
+              : sql`and a.suspended_at is null`
+        }
+      order by ${order} ${search.isDown ? sql`desc nulls last` : sql`asc nulls last`}, a.id
+      limit ${limit}
+      offset ${offset}
+    )
+    select ${columnsOf(sql)}, a.total
+    from found a
+    ${currentPlan(sql)}
+    order by ${order} ${search.isDown ? sql`desc nulls last` : sql`asc nulls last`}, a.id`;
+  const shown = rows.map((found) => {
+    const { total: _, ...row } = found;
+    return row;
+  });
+  return { rows: shown, total: rows[0]?.total ?? 0 };
+}
+
+/** One account by its id or its whole address; null where there is none. */
+export async function findAccount(sql: Queryable, by: { id: bigint } | { email: string }): Promise<Account | null> {
+  const [row] = await sql<Account[]>`
+    select ${columnsOf(sql)}
+    from (
+      select a.*, (select max(last_used_at) from keys where account_id = a.id) as last_used_at
+      from accounts a
+      where ${"id" in by ? sql`a.id = ${by.id}` : sql`lower(a.email) = lower(${by.email})`}
+    ) a
+    ${currentPlan(sql)}`;
+  return row ?? null;
+}
+
+/** A plan that an account had, has, or will have. */
+export interface HeldPlan {
+  plan: string;
+  startsAt: string;
+  endsAt: string | null;
+  state: "past" | "current" | "future";
+}
+
+/** The plans of an account, newest first. */
+export async function listHeldPlans(sql: Queryable, accountId: bigint): Promise<HeldPlan[]> {
+  return sql<HeldPlan[]>`
+    select
+      plan,
+      utc_text(starts_at) as "startsAt",
+      utc_text(ends_at) as "endsAt",
+      case when starts_at > now() then 'future' when ends_at <= now() then 'past' else 'current' end as state
+    from entitlements
+    where account_id = ${accountId}
+    order by starts_at desc, id desc
+    limit 100`;
+}
+
+/** An account before and after a decision. */
+export interface Decided {
+  email: string;
+  before: { suspended: boolean; reason: string | null };
+  after: { suspended: boolean; reason: string | null };
+}
+
+/**
+ * Suspends an account: none of its keys gets an answer, from the next call that is counted on, in every process. Refused
+ * where it is suspended already, naming by whom, so that of two who decide at once the second knows.
+ */
+export async function suspendAccount(
+  tx: Transaction,
+  id: bigint,
+  { by, reason }: { by: string; reason: string },
+): Promise<Outcome<Decided>> {
+  const account = await lockAccount(tx, id);
+  if (account === null) return { ok: false, reason: `there is no account ${id}` };
+  const { email, suspendedAt, suspendedBy, suspendReason } = account;
+  if (suspendedAt !== null) {
+    const who = suspendedBy === null ? "" : ` by ${suspendedBy}`;
+    return { ok: false, reason: `${email} was suspended${who} at ${suspendedAt} already: ${suspendReason}` };
+  }
+  await tx`
+    update accounts
+    set
+      suspended_at = now(),
+      suspended_by = ${by},
+      suspend_reason = ${reason}
+    where id = ${id}`;
+  await announce(tx);
+  return { ok: true, email, before: { suspended: false, reason: null }, after: { suspended: true, reason } };
+}
+
+/** Lets an account's keys call again, from the next call on. Refused where it is not suspended. */
+export async function restoreAccount(tx: Transaction, id: bigint): Promise<Outcome<Decided>> {
+  const account = await lockAccount(tx, id);
+  if (account === null) return { ok: false, reason: `there is no account ${id}` };
+  const { email, suspendedAt, suspendReason } = account;
+  if (suspendedAt === null) return { ok: false, reason: `${email} is not suspended` };
+  await tx`
+    update accounts
+    set
+      suspended_at = null,
+      suspended_by = null,
+      suspend_reason = null
+    where id = ${id}`;
+  await announce(tx);
+  const before = { suspended: true, reason: suspendReason };
+  return { ok: true, email, before, after: { suspended: false, reason: null } };
+}
+
+async function lockAccount(tx: Transaction, id: bigint): Promise<Account | null> {
+  await tx`
+    select
+    from accounts
+    where id = ${id}
+    for no key update`;
+  return findAccount(tx, { id }); // a second statement sees what the last holder of the lock committed
+}
+
+function matching(sql: Queryable, text: string) {
+  if (text === "") return sql`true`;
+  return sql`(
+    strpos(lower(a.email), lower(${text})) > 0
+    or a.id = ${/^\d{1,18}$/.test(text) ? text : null}
+    or exists (select from keys where account_id = a.id and last4 = ${text.replace(/^…/, "")})
+  )`;
+}
+
+function columnsOf(sql: Queryable) {
+  return sql`
+    a.id,
+    a.email,
+    utc_text(a.created_at) as "createdAt",
+    utc_text(a.verified_at) as "verifiedAt",
+    utc_text(a.suspended_at) as "suspendedAt",
+    a.suspend_reason as "suspendReason",
+    a.suspended_by as "suspendedBy",
+    current.plan,
+    utc_text(current.ends_at) as "planEndsAt",
+    (
+      select count(*)::integer
+      from keys
+      where account_id = a.id
+        and revoked_at is null
+        and (expires_at is null or expires_at > now())
+    ) as keys,
+    utc_text(a.last_used_at) as "lastUsedAt"`;
+}
+
+function currentPlan(sql: Queryable) {
+  return sql`
+    left join lateral (
+      select plan, ends_at
+      from entitlements
+      where account_id = a.id
+        and starts_at <= now()
+        and (ends_at is null or ends_at > now())
+      order by starts_at desc
+      limit 1
+    ) current on true`;
+}

@@ -1,0 +1,104 @@
+import type { Plot } from "./draw.ts";
+import { FIRST, SECOND, SIZE, SOFT } from "./theme.ts";
+
+/** A rate in an hour or a day, with its 95 % interval, beside what was stated and the long-run share. */
+export interface RatePoint {
+  at: string;
+  rate: number;
+  low: number;
+  high: number;
+  stated: number;
+  baseline: number;
+  n: number;
+}
+
+const percent = { format: ".0%", tickCount: 6 };
+
+/** A hit rate over time: the line is what came, the band its 95 % interval, dashed what was stated, dotted the baseline. */
+export function ratePlot(title: string, points: readonly RatePoint[], by: "hour" | "day"): Plot {
+  const lines = points.flatMap(({ at, rate, stated, baseline }) => [
+    { at, of: "came", value: rate },
+    { at, of: "stated", value: stated },
+    { at, of: "baseline", value: baseline },
+  ]);
+  const x = {
+    field: "at",
+    type: "temporal" as const,
+    scale: { type: "utc" as const },
+    axis: { format: by === "hour" ? "%H:%M" : "%-d %b", tickCount: 6 },
+    title: by === "hour" ? "hour of issue, UTC" : "day of issue, UTC",
+  };
+  const series = { field: "of", type: "nominal" as const, legend: { title: null } };
+  const domain = ["came", "stated", "baseline"];
+  const y = { type: "quantitative" as const, scale: { zero: false }, axis: percent };
+  return {
+    title,
+    description: `The share of forecasts that came true by ${by} of issue, at ${points.length} points, with its 95 % interval as a band, what was stated (dashed) and the baseline (dotted).`,
+    spec: {
+      ...SIZE,
+      layer: [
+        {
+          data: { values: points.map((point) => ({ ...point })) },
+          mark: { type: "area", color: FIRST, fillOpacity: 0.18 },
+          encoding: { x, y: { field: "low", ...y, title: "share that came true" }, y2: { field: "high" } },
+        },
+        {
+          // a band of one point has no width
+          data: { values: points.map((point) => ({ ...point })) },
+          mark: { type: "rule", color: FIRST, strokeOpacity: 0.5 },
+          encoding: { x, y: { field: "low", ...y }, y2: { field: "high" } },
+        },
+        {
+          data: { values: lines },
+          mark: { type: "line", strokeWidth: 2 },
+          encoding: {
+            x,
+            y: { field: "value", ...y },
+            color: { ...series, scale: { domain, range: [FIRST, SECOND, SOFT] } },
+            strokeDash: {
+              ...series,
+              scale: {
+                domain,
+                range: [
+                  [1, 0],
+                  [6, 4],
+                  [2, 3],
+                ],
+              },
+            },
+          },
+        },
+        {
+          data: { values: points.map((point) => ({ ...point })) },
+          mark: { type: "point", filled: true, size: 25, color: FIRST, opacity: 1 },
+          encoding: { x, y: { field: "rate", ...y } },
+        },
+      ],
+    },
+  };
+}
+
+/** Calls by UTC day, a bar each. */
+export function callsPlot(title: string, days: readonly { date: string; requests: number }[]): Plot {
+  const total = days.reduce((sum, { requests }) => sum + requests, 0);
+  const scale = total === 0 ? { domain: [0, 1] } : {}; // an axis without an extent has no numbers
+  return {
+    title,
+    description: `Calls on each of ${days.length} UTC days, ${total} in all.`,
+    spec: {
+      ...SIZE,
+      height: 240,
+      data: { values: days.map((day) => ({ ...day })) },
+      mark: { type: "bar", color: FIRST },
+      encoding: {
+        x: {
+          field: "date",
+          type: "ordinal",
+          title: "UTC day",
+          axis: { labelAngle: 0, labelExpr: "slice(datum.label, 5)" },
+        },
+        y: { field: "requests", type: "quantitative", title: "calls", scale, axis: { tickMinStep: 1, format: "~s" } },
+      },
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import type { Plot } from "./draw.ts";
+import { FIRST, SECOND, SIZE, SOFT } from "./theme.ts";
+
+/** What was stated and what came, in a bin. */
+export interface ReliabilityPoint {
+  /** Whose: only where several are beside each other. */
+  of: string;
+  said: number;
+  came: number;
+  low: number;
+  high: number;
+  n: number;
+}
+
+/** One step of a CORP curve, from one stated probability to another. */
+export interface CorpPoint {
+  of: string;
+  from: number;
+  to: number;
+  rate: number;
+}
+
+const share = { type: "quantitative" as const, scale: { domain: [0, 1] }, axis: { format: ".0%", tickCount: 5 } };
+const diagonal = {
+  data: { values: [{ p: 0 }, { p: 1 }] },
+  mark: { type: "line" as const, color: SOFT, strokeDash: [4, 4] },
+  encoding: { x: { field: "p", ...share }, y: { field: "p", ...share } },
+};
+
+/** Who is who: by color and by shape, for those who tell colors apart badly. */
+function whose(names: readonly string[]) {
+  if (names.length < 2) return { color: { value: FIRST } };
+  const domain = [...names];
+  return {
+    color: {
+      field: "of",
+      type: "nominal" as const,
+      scale: { domain, range: colorsOf(domain) },
+      legend: { title: null },
+    },
+  };
+}
+
+/** Five that differ in light and dark. */
+const COLORS = [FIRST, SECOND, "var(--good, currentColor)", "var(--bad, currentColor)", SOFT];
+
+function colorsOf(names: readonly string[]): string[] {
+  return names.map((_, i) => COLORS[i % COLORS.length] ?? FIRST);
+}
+
+/** What was stated against what came: a point for each bin with its 95 % interval; on the dashed line both are equal. */
+export function reliabilityPlot(title: string, points: readonly ReliabilityPoint[]): Plot {
+  const names = [...new Set(points.map(({ of }) => of))];
+  const n = points.reduce((sum, one) => sum + one.n, 0);
+  const shape =
+    names.length < 2
+      ? {}
+      : { shape: { field: "of", type: "nominal" as const, scale: { domain: names }, legend: { title: null } } };
+  return {
+    title,
+    description: `Stated probability against the share that came true, in ${points.length} bins of ${n} statements, each with its 95 % interval. On the dashed line both are equal.`,
+    spec: {
+      ...SIZE,
+      layer: [
+        diagonal,
+        {
+          data: { values: points.map((point) => ({ ...point })) },
+          mark: { type: "rule" },
+          encoding: {
+            x: { field: "said", ...share, title: "stated" },
+            y: { field: "low", ...share, title: "came true" },
+            y2: { field: "high" },
+            ...whose(names),
+          },
+        },
+        {
+          data: { values: points.map((point) => ({ ...point })) },
+          mark: { type: "point", filled: true, size: 60, opacity: 1 },
+          encoding: { x: { field: "said", ...share }, y: { field: "came", ...share }, ...whose(names), ...shape },
+        },
+      ],
+    },
+  };
+}
+
+/** The CORP curve: the rates that, rising with what was stated, fit best what came. */
+export function corpPlot(title: string, steps: readonly CorpPoint[]): Plot {
+  const names = [...new Set(steps.map(({ of }) => of))];
+  const points = steps.flatMap(({ of, from, to, rate }) => [
+    { of, p: from, rate },
+    { of, p: to, rate },
+  ]);
+  return {
+    title,
+    description: `For each stated probability the rate that fits best what came, rising with it, in ${steps.length} steps. On the dashed line both are equal.`,
+    spec: {
+      ...SIZE,
+      layer: [
+        diagonal,
+        {
+          data: { values: points },
+          mark: { type: "line", strokeWidth: 2, point: { filled: true, size: 30 } },
+          encoding: {
+            x: { field: "p", ...share, title: "stated" },
+            y: { field: "rate", ...share, title: "came true, recalibrated" },
+            ...whose(names),
+          },
+        },
+      ],
+    },
+  };
+}

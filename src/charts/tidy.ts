@@ -1,0 +1,19 @@
+const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const escaped = (text: string) => text.replaceAll(/[&<>"]/g, (character) => ESCAPES[character] ?? character);
+
+/**
+ * A drawing of vega as an image that stands inside of a page: one picture with a name and a description, instead of
+ * hundreds of marks that each want to be read out, and without what a strict content policy refuses.
+ *
+ * @example
+ * const said = { title: "a <b>", description: "c" };
+ * tidySvg('<svg class="m" width="9"><g style="cursor:grab"/></svg>', said); // => '<svg role="img" aria-label="a &lt;b&gt;" width="9"><title>a &lt;b&gt;</title><desc>c</desc><g/></svg>'
+ */
+export function tidySvg(svg: string, { title, description }: { title: string; description: string }): string {
+  const bare = svg.replaceAll(/ (?:role|aria-[a-z]+|style|class)="[^"]*"/g, "");
+  return bare.replace(
+    /^<svg([^>]*)>/,
+    (_, attributes: string) =>
+      `<svg role="img" aria-label="${escaped(title)}"${attributes}><title>${escaped(title)}</title><desc>${escaped(description)}</desc>`,
+  );
+}

@@ -1,0 +1,109 @@
+import type { Command } from "commander";
+import {
+  type Account,
+  type Decided,
+  findAccount,
+  listHeldPlans,
+  restoreAccount,
+  suspendAccount,
+} from "../callers/account-store.ts";
+import { listKeys, type Outcome } from "../callers/store.ts";
+import type { Sql, Transaction } from "../db/client.ts";
+import { UsageError } from "../errors.ts";
+import { readUsage } from "../usage/store.ts";
+import { examples, someText } from "./arguments.ts";
+import { audited } from "./audited.ts";
+import { operator } from "./operator.ts";
+import { paint, print, printJson, printTable, shortTime } from "./output.ts";
+import { withDatabase } from "./session.ts";
+
+/** `roundhouse account show | suspend | restore`: one account, and what is decided on it. */
+export function addAccountDecisions(command: Command): void {
+  command
+    .command("show")
+    .description("an account: its plan, what it used, its keys without their secret")
+    .argument("<email>", "its address, or its id")
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples("account show ann@example.com", "account show 12 --json"))
+    .action((which: string, { json }: { json: boolean }) => withDatabase(({ sql }) => show(sql, which, json)));
+  command
+    .command("suspend")
+    .description("refuse all keys of an account with account_suspended (403), from the next call on")
+    .argument("<email>", "its address, or its id")
+    .requiredOption("--reason <text>", "why; the account's holder may ask", someText)
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples('account suspend ann@example.com --reason "keys were shared in public"'))
+    .action((which: string, given: { reason: string; json: boolean }) =>
+      decide(which, { ...given, action: "account.suspend" }, (tx, id) =>
+        suspendAccount(tx, id, { by: operator(), reason: given.reason }),
+      ),
+    );
+  command
+    .command("restore")
+    .description("answer the keys of a suspended account again, from the next call on")
+    .argument("<email>", "its address, or its id")
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples('account restore ann@example.com --reason "the keys were replaced"'))
+    .action((which: string, given: { reason: string; json: boolean }) =>
+      decide(which, { ...given, action: "account.restore" }, restoreAccount),
+    );
+}
+
+async function required(sql: Sql, which: string): Promise<Account> {
+  const found = await findAccount(sql, /^\d{1,18}$/.test(which) ? { id: BigInt(which) } : { email: which });
+  if (found === null)
+    throw new UsageError(`there is no account ${which}; \`roundhouse key list\` names those with keys`);
+  return found;
+}
+
+function decide(
+  which: string,
+  { action, reason, json }: { action: string; reason: string; json: boolean },
+  work: (tx: Transaction, id: bigint) => Promise<Outcome<Decided>>,
+): Promise<void> {
+  return withDatabase(async ({ sql }) => {
+    const account = await required(sql, which);
+    const outcome = await audited(
+      sql,
+      (tx) => work(tx, account.id),
+      (done) =>
+        done.ok ? { action, target: `account ${done.email}`, before: done.before, after: done.after, reason } : null,
+    );
+    if (!outcome.ok) throw new Error(outcome.reason);
+    const { email, after } = outcome;
+    if (json) return printJson({ id: account.id, email, ...after });
+    await print(after.suspended ? `${email} is suspended` : `${email} is restored`);
+  });
+}
+
+async function show(sql: Sql, which: string, json: boolean): Promise<void> {
+  const account = await required(sql, which);
+  const [plans, keys, usage] = await Promise.all([
+    listHeldPlans(sql, account.id),
+    listKeys(sql, account.email),
+    readUsage(sql, account.id, 7),
+  ]);
+  if (json) return printJson({ ...account, plans, keys, usage });
+  const state = account.suspendedAt === null ? paint.green("active") : paint.red("suspended");
+  await print(`account ${account.id}: ${account.email}, ${state}, since ${shortTime(account.createdAt)}`);
+  if (account.suspendedAt !== null) {
+    const by = account.suspendedBy === null ? "" : ` by ${account.suspendedBy}`;
+    await print(`suspended at ${shortTime(account.suspendedAt)}${by}: ${account.suspendReason}`);
+  }
+  const end = account.planEndsAt === null ? "without end" : `until ${shortTime(account.planEndsAt)}`;
+  await print(account.plan === null ? "no plan" : `plan ${account.plan}, ${end}`);
+  await print(`calls: ${usage.dayUsed} today, ${usage.monthUsed} this month`);
+  await printTable(
+    ["key", "", "name", "state", "made at", "last used at", "expires at"],
+    keys.map((key) => [
+      key.id,
+      `…${key.last4}`,
+      key.name,
+      key.state,
+      shortTime(key.created_at),
+      shortTime(key.last_used_at),
+      shortTime(key.expires_at),
+    ]),
+  );
+}

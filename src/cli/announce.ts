@@ -1,0 +1,10 @@
+import type { Sql } from "../db/client.ts";
+import { createNotifier } from "../db/notifier.ts";
+import { createLog } from "../log.ts";
+
+/** Tells the API processes that what callers see has changed. */
+export async function announce(sql: Sql, level: string): Promise<void> {
+  const notifier = createNotifier(sql, createLog(level, process.stderr.isTTY));
+  notifier.published();
+  await notifier.close();
+}

@@ -1,0 +1,13 @@
+import type { Promoted } from "./promote.ts";
+
+/** A promotion as the audit log tells it. */
+export function promotionTold(done: Promoted) {
+  const { calibration_id, promoted_from, table, model, previous_model, version, to_seq, by, reason } = done;
+  return {
+    action: "calibration.promote",
+    target: `calibration ${promoted_from} of ${table}`,
+    before: { model: previous_model },
+    after: { calibration: calibration_id, model, version, to_seq, by },
+    reason,
+  };
+}

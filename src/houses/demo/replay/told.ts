@@ -1,0 +1,35 @@
+import type { RecordedRound } from "./rounds-file.ts";
+import type { Schedule } from "./schedule.ts";
+import type { Told, ToldRound } from "./wire.ts";
+
+/** Gives what has been told by a wall time. Any page of it costs as much as it is long, however long the file is. */
+export function tellRounds(rounds: readonly RecordedRound[], schedule: Schedule): (nowMs: number) => Told {
+  const places = new Map(rounds.map(({ id }, place) => [id, place]));
+  const tell = (place: number): ToldRound => {
+    const round = rounds[place];
+    if (round === undefined) throw new RangeError(`expected a place below ${rounds.length}, got ${place}`);
+    return { ...round, at: new Date(schedule.timeOf(place)) };
+  };
+  const below = (end: number, limit: number): ToldRound[] =>
+    Array.from({ length: Math.max(Math.min(limit, end), 0) }, (_, step) => tell(end - 1 - step));
+
+  return (nowMs) => {
+    const count = schedule.told(nowMs);
+    const toldPlace = (id: string): number | null => {
+      const place = places.get(id);
+      return place === undefined || place >= count ? null : place;
+    };
+    return {
+      count,
+      newest: (limit, skipped = 0) => below(count - skipped, limit),
+      find(id) {
+        const place = toldPlace(id);
+        return place === null ? null : tell(place);
+      },
+      before(id, limit) {
+        const place = toldPlace(id);
+        return place === null ? null : below(place, limit);
+      },
+    };
+  };
+}

@@ -1,0 +1,169 @@
+import type { Chain, ProvenPoint } from "./chains.ts";
+import { multiplierRefusal, type Claim, type Refusal, type Verdict } from "./claims.ts";
+import type { FalseStarts } from "./false-starts.ts";
+import type { walkBackSliced } from "./walk.ts";
+
+/** A claim whose number tells its place in the chain. */
+export type NumberedClaim = Claim & { number: bigint };
+
+/** What claims of one chain are proven with. */
+export interface NumberedWork {
+  table: string;
+  chain: Chain;
+  /** Proven rounds of the chain. */
+  points: readonly ProvenPoint[];
+  claims: readonly NumberedClaim[];
+  falseStarts: FalseStarts;
+  walkBack: typeof walkBackSliced;
+  signal: AbortSignal | undefined;
+}
+
+/** A walk of this many rounds takes 15 s; no chain that is in use is as long. */
+const LONGEST_WALK = 50_000_000n;
+/** Steps that one answer may cost in vain: a house could invent as many hashes as it likes, each with a walk of its own. */
+const STEPS_IN_VAIN = 30_000_000;
+
+/**
+ * Proves claims whose numbers tell how many steps lie between them: each hash must lead back to a proven round or, as
+ * long as there is none, to the published end of the chain; or a proven later round must lead back to it. A third of a
+ * microsecond for each round walked.
+ * @throws the signal's reason once it is aborted.
+ */
+export async function proveByNumber(work: NumberedWork): Promise<Verdict[]> {
+  const { table, chain, points, claims, falseStarts, walkBack, signal } = work;
+  const { end } = chain;
+  const proven = [...points, end].toSorted((a, b) => compare(b.number, a.number));
+  const newest = proven[0] ?? end;
+  const verdicts: (Verdict | undefined)[] = claims.map((claim) => ownVerdict(claim, chain));
+  const open = claims
+    .map((claim, index) => ({ ...claim, index }))
+    .filter(({ index }) => verdicts[index] === undefined)
+    .toSorted((a, b) => compare(b.number, a.number));
+
+  // newer than all that is proven: the newest claim must lead there, and vouches for those it meets on the way
+  const memory = `${table} ${chain.id}`;
+  const towards = `${newest.number} ${newest.hash}`;
+  let above = open.filter(({ number }) => number > newest.number);
+  let walked = 0;
+  let inVain = 0;
+  while (above[0] !== undefined && inVain < STEPS_IN_VAIN) {
+    const before = walked;
+    const met = await walk(above[0], above, newest);
+    const vouched = above.filter(({ number, hash }) => met.get(number) === hash);
+    const reaches = met.get(newest.number) === newest.hash;
+    for (const claim of vouched) verdicts[claim.index] = reaches ? provenAt(claim, chain) : astray(claim, newest, end);
+    if (reaches) for (const claim of above) verdicts[claim.index] ??= notMet(claim, met.get(claim.number));
+    else {
+      falseStarts.addNumbered(memory, towards, vouched.at(-1) ?? above[0]);
+      inVain += walked - before;
+    }
+    above = above.filter(({ index }) => verdicts[index] === undefined);
+  }
+  for (const claim of above) verdicts[claim.index] = leftAside(claim, newest);
+
+  // older than something that is proven: the next newer proven round must lead to it
+  const below = open.filter(({ number }) => number <= newest.number);
+  for (const [at, point] of proven.entries()) {
+    const next = proven[at + 1];
+    const mine = below.filter(({ number }) => number <= point.number && (next === undefined || number > next.number));
+    if (mine.length === 0) continue;
+    const met = await walk(point, mine, null);
+    for (const claim of mine) {
+      const expected = met.get(claim.number);
+      verdicts[claim.index] = expected === claim.hash ? provenAt(claim, chain) : notMet(claim, expected);
+    }
+  }
+  return verdicts.map((verdict, index) => verdict ?? notMet(claims[index], undefined));
+
+  /** The hashes `from` leads to at the numbers of `among` and of `last`, which is left out after a false start. */
+  async function walk(
+    from: ProvenPoint,
+    among: readonly ProvenPoint[],
+    last: ProvenPoint | null,
+  ): Promise<Map<bigint, string>> {
+    const lowest = among.reduce((low, { number }) => (number < low ? number : low), from.number);
+    const dead = last === null ? [] : falseStarts.numbered(memory, towards);
+    const met = new Map([[from.number, from.hash]]);
+    const wanted = new Set([...among, ...dead].map(({ number }) => Number(from.number - number)));
+    const visit = (hash: string, step: number) => {
+      if (wanted.has(step)) met.set(from.number - BigInt(step), hash);
+    };
+    const hash = await walkBack(from.hash, Number(from.number - lowest), { step: chain.step, signal, visit });
+    walked += Number(from.number - lowest);
+    let here = { number: lowest, hash };
+    const stops = last === null ? [] : [...dead, last].filter(({ number }) => number < lowest);
+    for (const { number } of stops.toSorted((a, b) => compare(b.number, a.number))) {
+      if (number === here.number) continue;
+      if (dead.some((point) => met.get(point.number) === point.hash)) break;
+      walked += Number(here.number - number);
+      here = {
+        number,
+        hash: await walkBack(here.hash, Number(here.number - number), { step: chain.step, signal }),
+      };
+      met.set(number, here.hash);
+    }
+    return met;
+  }
+}
+
+/** What a claim says against itself, or the end for it, before any walk; undefined where nothing does. */
+function ownVerdict(claim: NumberedClaim, chain: Chain): Verdict | undefined {
+  const wrong = multiplierRefusal([chain], claim);
+  if (wrong !== null) return wrong;
+  const { end, length, from } = chain;
+  const { number, hash } = claim;
+  // a chain without a published end stands on its oldest known round
+  if (number === end.number && from === end.number && from > 0n) {
+    return hash === end.hash ? provenAt(claim, chain) : notMet(claim, end.hash);
+  }
+  if (number <= end.number) {
+    const reason = `the published chain ends at ${end.number}, before this round`;
+    return { ok: false, what: "end", reason, expected: `a round after ${end.number}`, found: String(number) };
+  }
+  const longest = length ?? LONGEST_WALK;
+  if (number - end.number > longest) {
+    const reason = `the round is more than ${longest} after the published end of the chain`;
+    return { ok: false, what: "end", reason, expected: `a round up to ${end.number + longest}`, found: String(number) };
+  }
+  return undefined;
+}
+
+function provenAt({ number, hash }: ProvenPoint, { id }: Chain): Verdict {
+  return { ok: true, point: { number, hash, of: id } };
+}
+
+function notMet(claim: { hash: string } | undefined, expected: string | undefined): Refusal {
+  return {
+    ok: false,
+    what: "link",
+    reason: "the hash is not the one that the later, proven rounds lead back to",
+    expected: expected ?? "the hash that the later, proven rounds lead back to",
+    found: claim?.hash ?? "none",
+  };
+}
+
+function astray({ hash }: ProvenPoint, newest: ProvenPoint, end: ProvenPoint): Refusal {
+  const where =
+    newest.number === end.number ? "the published end of the chain" : `the proven hash of round ${newest.number}`;
+  return {
+    ok: false,
+    what: newest.number === end.number ? "end" : "link",
+    reason: `the hash does not lead back to ${where}`,
+    expected: `a hash that leads back to ${newest.hash}, ${where}`,
+    found: hash,
+  };
+}
+
+function leftAside({ hash }: ProvenPoint, newest: ProvenPoint): Refusal {
+  return {
+    ok: false,
+    what: "link",
+    reason: "so many hashes of the answer lead nowhere that this one was not looked at",
+    expected: `a hash that leads back to ${newest.hash}, in an answer of such`,
+    found: hash,
+  };
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,151 @@
+import { nextTurn, STEPS_PER_SLICE, type ChainStep, type walkUntil } from "./walk.ts";
+
+/** A walk costs as much as so many steps before its first one. */
+const STEPS_TO_BEGIN = 4;
+
+/** The place of a hash in its chain, as far as it is known: `number` counts from the chain's end. */
+export interface Place {
+  number: bigint | null;
+  of: string | null;
+}
+
+/** A hash that is walked back from, until it meets another one. */
+interface Node {
+  /** Not null: it is proven. */
+  place: Place | null;
+  /** Where its walk has come to. */
+  tip: { hash: string; steps: number };
+  /** The hash that it met, so many rounds earlier. */
+  next: { hash: string; steps: number } | null;
+  /** It leads to a hash that is known to lead nowhere. */
+  dead: boolean;
+}
+
+/**
+ * Hashes of one chain step in an unknown order, linked by walking back from each until it meets another. What leads to
+ * a proven one is proven, since nobody can find a hash that leads to a given one; and so is what a proven one leads to.
+ */
+export interface Lines {
+  /** Walks back from each of these hashes that met nothing yet, until so many steps are done in all. */
+  advance(hashes: Iterable<string>, most: number, signal: AbortSignal | undefined): Promise<void>;
+  /** The place of a proven hash; null of any other one. */
+  placeOf(hash: string): Place | null;
+  /** Does it lead to a hash that is known to lead nowhere? */
+  isDead(hash: string): boolean;
+  /** Steps walked from a hash that met nothing. */
+  stepsOf(hash: string): number;
+  /** The last hash known on the way back from this one. */
+  rootOf(hash: string): string;
+}
+
+/** Begins with hashes that are proven, such as a chain's end, with others that are to be linked, and with dead ones. */
+export function createLines(
+  step: ChainStep,
+  proven: Iterable<readonly [hash: string, place: Place]>,
+  claimed: Iterable<string>,
+  dead: ReadonlySet<string>,
+  walk: typeof walkUntil,
+): Lines {
+  const nodes = new Map<string, Node>();
+  const metBy = new Map<string, { hash: string; steps: number }[]>();
+  const add = (hash: string, place: Place | null) =>
+    nodes.set(hash, { place, tip: { hash, steps: 0 }, next: null, dead: dead.has(hash) });
+  for (const [hash, place] of proven) if ((nodes.get(hash)?.place?.number ?? null) === null) add(hash, place);
+  for (const hash of claimed) if (!nodes.has(hash)) add(hash, null);
+  const stops = filtered([nodes, dead]);
+
+  return {
+    async advance(hashes, most, signal) {
+      let walked = 0;
+      for (const hash of hashes) {
+        const node = nodes.get(hash);
+        if (node === undefined || node.next !== null || node.dead || node.tip.steps >= most) continue;
+        const came = await walk(node.tip.hash, most - node.tip.steps, stops, { step, signal });
+        // walks of fewer steps than a slice have no pause of their own
+        walked += came.steps + STEPS_TO_BEGIN;
+        if (walked >= STEPS_PER_SLICE) {
+          walked = 0;
+          await nextTurn();
+        }
+        const steps = node.tip.steps + came.steps;
+        node.tip = { hash: came.hash, steps };
+        if (!came.met) continue;
+        if (!nodes.has(came.hash)) add(came.hash, null); // a dead one
+        node.next = node.tip;
+        const others = metBy.get(came.hash) ?? [];
+        metBy.set(came.hash, others);
+        others.push({ hash, steps });
+      }
+      spread();
+    },
+    placeOf: (hash) => nodes.get(hash)?.place ?? null,
+    isDead: (hash) => nodes.get(hash)?.dead ?? dead.has(hash),
+    stepsOf: (hash) => nodes.get(hash)?.tip.steps ?? 0,
+    rootOf(hash) {
+      let root = hash;
+      for (let next = nodes.get(root)?.next; next; next = nodes.get(root)?.next) root = next.hash;
+      return root;
+    },
+  };
+
+  /** Gives a place to all that hangs together with a proven hash, the best known first, and death to what leads to death. */
+  function spread(): void {
+    for (const worth of [3, 2, 1]) {
+      follow([...nodes].filter(([, { place }]) => worthOf(place) === worth).map(([hash]) => hash));
+    }
+    const dying = [...nodes].filter(([, node]) => node.dead).map(([hash]) => hash);
+    for (const hash of dying) {
+      for (const other of metBy.get(hash) ?? []) {
+        const node = nodes.get(other.hash);
+        if (node === undefined || node.dead) continue;
+        node.dead = true;
+        dying.push(other.hash);
+      }
+    }
+  }
+
+  function follow(queue: string[]): void {
+    for (const hash of queue) {
+      const node = nodes.get(hash);
+      if (node?.place === undefined || node.place === null) continue;
+      const { number, of } = node.place;
+      const near = (metBy.get(hash) ?? []).map((other) => ({ hash: other.hash, offset: other.steps }));
+      if (node.next !== null) near.push({ hash: node.next.hash, offset: -node.next.steps });
+      for (const { hash: otherHash, offset } of near) {
+        const other = nodes.get(otherHash);
+        if (other === undefined || worthOf(other.place) >= worthOf(node.place)) continue;
+        other.place = { number: number === null ? null : number + BigInt(offset), of: of ?? other.place?.of ?? null };
+        queue.push(otherHash);
+      }
+    }
+  }
+}
+
+/** How much is known of a place: its number, at least its chain, or only that it has one. */
+function worthOf(place: Place | null): 0 | 1 | 2 | 3 {
+  if (place === null) return 0;
+  if (place.number !== null) return 3;
+  return place.of === null ? 1 : 2;
+}
+
+/**
+ * Is a hash in one of these? A walk of millions asks for every hash it passes, nearly always in vain: a bit for its first
+ * 16 bits says so without hashing the text. What is added to them later must be in one of them already.
+ */
+function filtered(sets: readonly { keys(): Iterable<string>; has(hash: string): boolean }[]): {
+  has(hash: string): boolean;
+} {
+  const beginnings = new Uint8Array(2 ** 16);
+  for (const set of sets) for (const hash of set.keys()) beginnings[beginningOf(hash)] = 1;
+  return { has: (hash) => beginnings[beginningOf(hash)] === 1 && sets.some((set) => set.has(hash)) };
+}
+
+function beginningOf(hash: string): number {
+  return (digitAt(hash, 0) << 12) | (digitAt(hash, 1) << 8) | (digitAt(hash, 2) << 4) | digitAt(hash, 3);
+}
+
+/** The value of a hexadecimal digit: 0 to 9 are 0x30 on, a to f are 0x61 on. */
+function digitAt(hash: string, at: number): number {
+  const code = hash.charCodeAt(at);
+  return (code & 15) + (code >> 6) * 9;
+}

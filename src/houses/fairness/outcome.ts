@@ -1,0 +1,126 @@
+import { createHmac } from "node:crypto";
+import { assertHash } from "./walk.ts";
+
+/** How a hash becomes a multiplier; the letters are those of `houses.yaml`, see {@link hundredthsOf}. */
+export type OutcomeRule = "A" | "B" | "B9" | "S";
+
+/** All that is needed to compute a multiplier from a hash. */
+export interface Outcome {
+  rule: OutcomeRule;
+  /** Of rule A: one round in so many ends at once. */
+  divisor: number | null;
+  /** Salt or client seed, used as text. */
+  salt: string;
+}
+
+const TWO_TO_52 = 2n ** 52n;
+/** 2^32 · 99, below 2^53: as a double it is exact. */
+const HUNDREDTHS_TIMES_2_TO_32 = 99 * 2 ** 32;
+
+/**
+ * The multiplier that a hash stands for, in integer hundredths (187 is 1.87); at least 100. An instant crash, which
+ * houses show as 0 or 1.00, is 100.
+ *
+ * With d the HMAC-SHA256, h its first 52 bits and i its first 32:
+ * A: d under the hash's text over the salt's; 1.00 if the whole of d is divisible by the divisor, else
+ * floor((100·2^52 - h) / (2^52 - h)) / 100. B: d under the salt's text over the 32 hash bytes; floor(99 / (1 - h/2^52)) / 100.
+ * B9: as B, with h/2^52 first rounded to nine significant digits. S: d as in A; 2^32 / (i + 1) · 0.99, here floored.
+ * All in integers, so that no rounding of a double moves a cent. Results above 2^53, one round in 10^14, are rounded to
+ * a double; rule B9 has no finite result for one hash in 2·10^9: Infinity.
+ * @throws RangeError for anything that is not a hash: half a hash would give a believable wrong number.
+ */
+export function hundredthsOf(outcome: Outcome, hash: string): number {
+  assertHash(hash);
+  const { rule, divisor, salt } = outcome;
+  switch (rule) {
+    case "A":
+      return hundredthsOfA(macUnderHash(hash, salt), divisor ?? 0);
+    case "B":
+      return hundredthsOfB(macUnderSalt(hash, salt).readBigUInt64BE() >> 12n);
+    case "B9":
+      return hundredthsOfB9(macUnderSalt(hash, salt).readBigUInt64BE() >> 12n);
+    case "S":
+      return hundredthsOfS(macUnderHash(hash, salt).readUInt32BE());
+  }
+}
+
+/**
+ * Is this the multiplier of the hash, as the house of its rule sends it? That of rules A and B is sent as it is.
+ *
+ * B9 was announced in doubles, which come out a cent below where the exact quotient is whole, one round in ten million:
+ * both are believed. S is not truncated, and Stake sends the shortest decimal of the nearest single-precision number (as
+ * all of 4,223 recorded values are): each of the two steps is up to a relative 2^-24 away, and together they move one
+ * round in 18,000 over a cent. Within that a house could lie about one round in 3,600, by one cent below 83,886x.
+ * @throws RangeError for anything that is not a hash.
+ */
+export function isOutcome(outcome: Outcome, hash: string, hundredths: number): boolean {
+  if (hundredths === hundredthsOf(outcome, hash)) return true;
+  const { rule, salt } = outcome;
+  if (rule === "B9") return hundredths === doubleOfB9(Number(macUnderSalt(hash, salt).readBigUInt64BE() >> 12n));
+  if (rule !== "S" || !Number.isSafeInteger(hundredths)) return false;
+  const [low, high] = sentHundredthsOfS(macUnderHash(hash, salt).readUInt32BE());
+  return low <= hundredths && hundredths <= high;
+}
+
+/** Rule A from the whole HMAC. */
+export function hundredthsOfA(mac: Buffer, divisor: number): number {
+  if (isDivisible(mac, divisor)) return 100;
+  const h = mac.readBigUInt64BE() >> 12n;
+  return Number((100n * TWO_TO_52 - h) / (TWO_TO_52 - h));
+}
+
+/** Rule B from the first 52 bits of the HMAC. */
+export function hundredthsOfB(r: bigint): number {
+  return atLeastOne((99n * TWO_TO_52) / (TWO_TO_52 - r));
+}
+
+/** Rule B9 from the first 52 bits of the HMAC; a half is rounded up, as `Number.prototype.toPrecision` does. */
+export function hundredthsOfB9(r: bigint): number {
+  if (r === 0n) return 100;
+  // digits · 10^-places is r / 2^52 to nine significant digits
+  let scale = 10n ** 9n;
+  while (r * scale < 10n ** 8n * TWO_TO_52) scale *= 10n;
+  const digits = (2n * r * scale + TWO_TO_52) / (2n * TWO_TO_52);
+  if (digits >= scale) return Infinity;
+  return atLeastOne((99n * scale) / (scale - digits));
+}
+
+/** Rule B9 as it was announced, in doubles. */
+function doubleOfB9(r: number): number {
+  return Math.max(100, Math.floor(99 / (1 - Number((r / 2 ** 52).toPrecision(9)))));
+}
+
+/** Rule S from the first 32 bits of the HMAC. A quotient of whole numbers this small never rounds up to the next one. */
+export function hundredthsOfS(i: number): number {
+  return Math.max(100, Math.floor(HUNDREDTHS_TIMES_2_TO_32 / (i + 1)));
+}
+
+/** What rule S may come to after the house made a single-precision number of it, and a short decimal of that. */
+function sentHundredthsOfS(i: number): [low: number, high: number] {
+  const exact = BigInt(HUNDREDTHS_TIMES_2_TO_32);
+  const unit = 2n ** 23n;
+  const below = BigInt(i + 1) * unit;
+  return [atLeastOne((exact * (unit - 1n)) / below), atLeastOne((exact * (unit + 1n)) / below)];
+}
+
+function atLeastOne(hundredths: bigint): number {
+  return hundredths < 100n ? 100 : Number(hundredths);
+}
+
+/** Word by word: a remainder below 2^20 times 2^32 is exact in a double. */
+function isDivisible(mac: Buffer, divisor: number): boolean {
+  if (!Number.isInteger(divisor) || divisor < 2 || divisor > 2 ** 20) {
+    throw new RangeError(`expected a divisor from 2 to 1048576, got ${divisor}`);
+  }
+  let rest = 0;
+  for (let at = 0; at < mac.length; at += 4) rest = (rest * 2 ** 32 + mac.readUInt32BE(at)) % divisor;
+  return rest === 0;
+}
+
+function macUnderHash(hash: string, salt: string): Buffer {
+  return createHmac("sha256", hash).update(salt).digest();
+}
+
+function macUnderSalt(hash: string, salt: string): Buffer {
+  return createHmac("sha256", salt).update(hash, "hex").digest();
+}

@@ -1,0 +1,31 @@
+import { excerpt } from "./excerpt.ts";
+import { parseWireJson } from "./wire-json.ts";
+
+/** A body as text or as JSON, or the reason why it is none. */
+export type Parsed<Value> = { ok: true; value: Value } | { ok: false; reason: string };
+
+/** Decodes a body as UTF-8, without its byte order mark; `expected` names in the reason what should have come. */
+export function decodeText(body: Buffer, expected: { what: string; advice: string }): Parsed<string> {
+  try {
+    return { ok: true, value: new TextDecoder("utf-8", { fatal: true }).decode(body) };
+  } catch {
+    // the decoder throws on the first byte that is not UTF-8
+    return { ok: false, reason: cameInstead(expected, "bytes that are not UTF-8", body.toString("latin1")) };
+  }
+}
+
+/** Reads a body as JSON with every digit kept; HTML and empty answers are told apart, since their causes differ. */
+export function decodeJson(body: Buffer, expected: { what: string; advice: string }): Parsed<unknown> {
+  const text = decodeText(body, expected);
+  if (!text.ok) return text;
+  if (text.value.trim() === "") return { ok: false, reason: cameInstead(expected, "an empty answer", "") };
+  if (/^\s*</.test(text.value)) return { ok: false, reason: cameInstead(expected, "HTML or XML", text.value) };
+  const parsed = parseWireJson(text.value);
+  return parsed.ok ? parsed : { ok: false, reason: cameInstead(expected, parsed.reason, text.value) };
+}
+
+/** The sentence for an answer that is not what was expected, with its beginning and what to do. */
+export function cameInstead({ what, advice }: { what: string; advice: string }, came: string, text: string): string {
+  const shown = excerpt(text);
+  return `expected ${what}, came ${came}${shown === "" ? "" : `, beginning with: ${shown}`}; ${advice}`;
+}

@@ -1,0 +1,171 @@
+import type { Family, Sample } from "./exposition.ts";
+import type { Count, DatabaseFacts, HouseFacts } from "./facts-store.ts";
+
+/**
+ * What PostgreSQL knows, as metrics; none of their samples where it is away (null). Every process tells the same, so
+ * rules take the `max` over instances.
+ */
+export function factFamilies(facts: DatabaseFacts | null): Family[] {
+  const polled = facts?.houses.filter(({ enabled }) => enabled) ?? [];
+  const server = facts?.server;
+  return [
+    gauge(
+      "roundhouse_house_lag_seconds",
+      "Seconds since the newest polled round of a house, or since it was added where there is none.",
+      of(polled, ({ lag }) => lag),
+    ),
+    gauge(
+      "roundhouse_house_longest_table_lag_seconds",
+      "The same of the table of a house that has waited longest.",
+      of(polled, ({ longestLag }) => longestLag),
+    ),
+    gauge(
+      "roundhouse_house_paused",
+      "1 where an operator paused the house.",
+      of(polled, ({ paused }) => Number(paused)),
+    ),
+    gauge(
+      "roundhouse_house_tables",
+      "Tables of a house that are polled.",
+      of(polled, ({ tables }) => tables),
+    ),
+    gauge(
+      "roundhouse_house_circuit",
+      "Shards of a house by the state of their circuit: closed, open, half_open.",
+      by(facts?.circuits, "house", "state"),
+    ),
+    counter(
+      "roundhouse_rounds_total",
+      "Rounds stored of a house, however they came.",
+      of(facts?.houses ?? [], ({ rounds }) => rounds),
+    ),
+    counter(
+      "roundhouse_forecasts_issued_total",
+      "Forecasts issued for a house: next colors and windows.",
+      of(facts?.houses ?? [], ({ forecasts }) => forecasts),
+    ),
+    gauge(
+      "roundhouse_rounds_unlearned",
+      "Rounds of a house that the model has not learned yet.",
+      of(polled, ({ unlearned }) => unlearned),
+    ),
+    gauge(
+      "roundhouse_rounds_unscored",
+      "Rounds of a house whose forecasts are not scored yet.",
+      of(polled, ({ unscored }) => unscored),
+    ),
+    gauge(
+      "roundhouse_readings",
+      "Tables of a house that have a reading.",
+      of(polled, ({ readings }) => readings),
+    ),
+    gauge(
+      "roundhouse_calibration_newest_age_seconds",
+      "Age of the newest calibration of a house that met the live state.",
+      of(polled, ({ newestCalibration }) => newestCalibration),
+    ),
+    gauge(
+      "roundhouse_calibration_oldest_age_seconds",
+      "Age of the calibration of the table whose newest one is oldest.",
+      of(polled, ({ oldestCalibration }) => oldestCalibration),
+    ),
+    gauge(
+      "roundhouse_calibration_runs",
+      "Calibration runs: queued and running now; done, failed and cancelled in the last day.",
+      only(facts?.calibrationRuns, "state"),
+    ),
+    gauge("roundhouse_gaps_open", "Open gaps of a house.", troubles(facts, "gaps")),
+    gauge(
+      "roundhouse_gap_rounds_missing",
+      "Rounds known to be missing in the open gaps of a house.",
+      troubles(facts, "missing"),
+    ),
+    gauge(
+      "roundhouse_quarantine_open",
+      "Quarantined items of a house that nobody decided on.",
+      troubles(facts, "quarantine"),
+    ),
+    gauge(
+      "roundhouse_conflicts_open",
+      "Rounds of a house with two results that nobody decided on.",
+      troubles(facts, "conflicts"),
+    ),
+    gauge(
+      "roundhouse_notices_open",
+      "Open continuity notices of a house by kind.",
+      by(facts?.notices, "house", "kind"),
+    ),
+    gauge("roundhouse_alerts_open", "Open alerts by kind.", only(facts?.alerts, "kind")),
+    gauge(
+      "roundhouse_payloads_unread",
+      "Answers of houses that normalize-rounds has not read.",
+      one(server?.unreadPayloads),
+    ),
+    gauge(
+      "roundhouse_payloads_oldest_unread_seconds",
+      "Age of the oldest of them; 0 where there is none.",
+      one(server?.oldestUnread),
+    ),
+    gauge("roundhouse_forecasts_open", "Forecasts that wait for their rounds.", one(server?.openForecasts)),
+    gauge("roundhouse_workers", "Worker processes that reported in the last minute.", one(server?.workers)),
+    gauge(
+      "roundhouse_workers_wrong_clock",
+      "Worker processes that take no work since their clock is wrong.",
+      one(server?.wrongClocks),
+    ),
+    gauge(
+      "roundhouse_reconciled_age_seconds",
+      "Seconds since the leading worker last brought the queues in line.",
+      one(server?.reconciled),
+    ),
+    gauge("roundhouse_queue_paused", "1 for each queue that an operator paused.", only(facts?.pauses, "queue")),
+    gauge(
+      "roundhouse_partitions_ahead_seconds",
+      "Time beyond today for which partitions exist, in whole days; below 0 nothing can be stored.",
+      one(server?.partitionsAhead),
+    ),
+    gauge(
+      "roundhouse_database_connections",
+      "Connections of all processes to PostgreSQL by pool and state.",
+      by(facts?.connections, "pool", "state"),
+    ),
+    gauge(
+      "roundhouse_database_connections_max",
+      "Connections that PostgreSQL allows in all.",
+      one(server?.mostConnections),
+    ),
+  ];
+}
+
+function gauge(name: string, help: string, samples: Sample[]): Family {
+  return { name, help, type: "gauge", samples };
+}
+
+function counter(name: string, help: string, samples: Sample[]): Family {
+  return { name, help, type: "counter", samples };
+}
+
+function of(houses: readonly HouseFacts[], valueOf: (facts: HouseFacts) => number | null): Sample[] {
+  return houses.flatMap((facts) => {
+    const value = valueOf(facts);
+    return value === null ? [] : [{ labels: { house: facts.house }, value }];
+  });
+}
+
+/** Zero for a house without any, so that a rate or a sum over houses misses none. */
+function troubles(facts: DatabaseFacts | null, kind: string): Sample[] {
+  const found = new Map(facts?.troubles.filter((trouble) => trouble.kind === kind).map(({ house, n }) => [house, n]));
+  return of(facts?.houses ?? [], ({ house }) => found.get(house) ?? 0);
+}
+
+function by(counts: readonly Count[] = [], first: string, second: string): Sample[] {
+  return counts.map(({ house, kind, n }) => ({ labels: { [first]: house, [second]: kind }, value: n }));
+}
+
+function only(counts: readonly Count[] = [], label: string): Sample[] {
+  return counts.map(({ kind, n }) => ({ labels: { [label]: kind }, value: n }));
+}
+
+function one(value: number | null | undefined): Sample[] {
+  return value === null || value === undefined ? [] : [{ labels: {}, value }];
+}

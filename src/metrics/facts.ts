@@ -1,0 +1,76 @@
+import type { Sql } from "../db/client.ts";
+import { isAnswering } from "../db/facts.ts";
+import { reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { type Depth, readDepths } from "../queue/depths.ts";
+import type { Queues } from "../queue/inspect.ts";
+import type { Family } from "./exposition.ts";
+import { factFamilies } from "./fact-families.ts";
+import { readDatabaseFacts } from "./facts-store.ts";
+import { lookSometimes } from "./look.ts";
+
+/** Where facts are read. */
+export interface FactSources {
+  sql: Sql;
+  /** Null where this process was given no Redis. */
+  queues: () => Queues | null;
+}
+
+/**
+ * What the servers know, as metrics. They are asked at most every five seconds however often somebody scrapes, and
+ * waited for 0.8 s: where one is away, `roundhouse_up` says so and its facts are left out, since old ones would lie.
+ */
+export function readFacts({ sql, queues }: FactSources, log: Log): () => Promise<Family[]> {
+  const failed = (part: string) => (error: unknown) =>
+    log.debug(`metrics have no facts of ${part}: ${reasonOf(error)}`);
+  const postgres = lookSometimes("PostgreSQL", () => isAnswering(sql), failed("PostgreSQL"));
+  const database = lookSometimes("PostgreSQL", () => readDatabaseFacts(sql), failed("PostgreSQL"));
+  const redis = lookSometimes("Redis", readQueues, failed("Redis"));
+
+  function readQueues(): Promise<Depth[]> {
+    const opened = queues();
+    return opened === null ? Promise.resolve([]) : readDepths(opened);
+  }
+
+  return async () => {
+    const [answers, facts, depths] = await Promise.all([postgres(), database(), redis()]);
+    const parts = {
+      postgres: answers === true,
+      facts: facts !== null,
+      ...(queues() === null ? {} : { redis: depths !== null }),
+    };
+    return [
+      {
+        name: "roundhouse_up",
+        help: "1 where the part answered this process within 0.8 s, else 0, and what it knows is left out; facts are those of PostgreSQL.",
+        type: "gauge",
+        samples: Object.entries(parts).map(([part, found]) => ({ labels: { part }, value: Number(found) })),
+      },
+      ...factFamilies(facts),
+      ...queueFamilies(depths ?? []),
+    ];
+  };
+}
+
+function queueFamilies(depths: readonly Depth[]): Family[] {
+  const now = Date.now();
+  return [
+    {
+      name: "roundhouse_queue_runs",
+      help: "Runs in a queue by state: waiting, active, delayed, failed (kept for a week).",
+      type: "gauge",
+      samples: depths.map(({ queue, state, runs }) => ({ labels: { queue, state }, value: runs })),
+    },
+    {
+      name: "roundhouse_queue_oldest_age_seconds",
+      help: "How long the oldest run of a queue has been waiting or active; 0 where there is none.",
+      type: "gauge",
+      samples: depths
+        .filter(({ state }) => state === "waiting" || state === "active")
+        .map(({ queue, state, oldestAtMs }) => ({
+          labels: { queue, state },
+          value: oldestAtMs === null ? 0 : Math.max(0, now - oldestAtMs) / 1_000,
+        })),
+    },
+  ];
+}

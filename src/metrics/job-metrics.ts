@@ -1,0 +1,42 @@
+import { Counter, Histogram, type Registry } from "prom-client";
+import type { RunReport } from "../queue/report.ts";
+
+const VOID = /^void_/;
+
+/** Counts the runs of jobs in this process: how they ended, how long they took, and what they say they did. */
+export function measureJobs(registry: Registry): (report: RunReport) => void {
+  const registers = [registry];
+  const runs = new Counter({
+    name: "roundhouse_job_runs_total",
+    help: "Runs of jobs by how they ended: done, retried, failed, waited, stopped, skipped.",
+    labelNames: ["queue", "outcome"],
+    registers,
+  });
+  const durations = new Histogram({
+    name: "roundhouse_job_duration_seconds",
+    help: "Time that a run of a job took.",
+    labelNames: ["queue"],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+    registers,
+  });
+  const results = new Counter({
+    name: "roundhouse_job_results_total",
+    help: "What runs did, by the words of their log lines: rounds, late, quarantined, conflicts, issued, scored, …",
+    labelNames: ["queue", "result"],
+    registers,
+  });
+  const voids = new Counter({
+    name: "roundhouse_forecasts_void_total",
+    help: "Forecasts that cannot be judged, by reason.",
+    labelNames: ["reason"],
+    registers,
+  });
+  return ({ queue, outcome, seconds, counts }) => {
+    runs.inc({ queue, outcome });
+    if (outcome !== "skipped") durations.observe({ queue }, seconds);
+    for (const [result, count] of Object.entries(counts ?? {})) {
+      if (VOID.test(result)) voids.inc({ reason: result.replace(VOID, "") }, count);
+      else results.inc({ queue, result }, count);
+    }
+  };
+}

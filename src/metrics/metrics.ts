@@ -1,0 +1,54 @@
+import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import type { HouseClient } from "../houses/client.ts";
+import type { Log } from "../log.ts";
+import type { RunReport } from "../queue/report.ts";
+import { type ApiMetrics, measureApi } from "./api-metrics.ts";
+import { exposition } from "./exposition.ts";
+import { type FactSources, readFacts } from "./facts.ts";
+import { measureHouses } from "./house-metrics.ts";
+import { measureJobs } from "./job-metrics.ts";
+
+/** What a process measures, and the way to read it. */
+export interface Metrics {
+  api: ApiMetrics;
+  /** Measures what a client asks houses. */
+  houses: (client: HouseClient) => HouseClient;
+  /** Counts a run of a job that is over. */
+  ran: (report: RunReport) => void;
+  /** All metrics as text: within a second, also while PostgreSQL or Redis are away. */
+  scrape: () => Promise<string>;
+}
+
+/** How `scrape` is to be sent. */
+export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/**
+ * Makes the metrics of a process. Labels are houses, queues, states and codes, never tables or callers: with 10,000
+ * tables a scrape stays a few thousand lines.
+ * @param options.endpoints paths of the API that are counted by themselves
+ */
+export function createMetrics(
+  sources: FactSources,
+  options: { version: string; endpoints: readonly string[]; log: Log },
+): Metrics {
+  const { version, endpoints, log } = options;
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: "roundhouse_info",
+    help: "Always 1; the label says which version runs.",
+    labelNames: ["version"],
+    registers: [registry],
+  }).set({ version }, 1);
+  const api = measureApi(registry, endpoints);
+  const facts = readFacts(sources, log);
+  return {
+    api,
+    houses: measureHouses(registry),
+    ran: measureJobs(registry),
+    async scrape() {
+      const [measured, found] = await Promise.all([registry.metrics(), facts()]);
+      return measured + exposition([...api.requests.families(), ...found]);
+    },
+  };
+}

@@ -1,0 +1,168 @@
+import { ratePlot } from "../../charts/over-time.ts";
+import { corpPlot, reliabilityPlot } from "../../charts/reliability.ts";
+import { waitsPlot } from "../../charts/waits.ts";
+import type { RateSums } from "../../forecasts/hit-rates-store.ts";
+import { wilsonInterval } from "../../forecasts/intervals.ts";
+import type { Measured } from "../../forecasts/measure.ts";
+import { BIN_COLUMNS, between, binRow, digits, evidence, pointOf, share } from "./words.ts";
+
+/** A table of texts, as the page and the file show it. */
+interface Section {
+  title: string;
+  columns: readonly string[];
+  rows: readonly (readonly string[])[];
+}
+
+/** What rates over a period are summed by. */
+export function byOf({ period }: Pick<Measured, "period">): "hour" | "day" {
+  return period === "24h" ? "hour" : "day";
+}
+
+/** What was measured, as tables of texts: the page and the file show the same. */
+export function sectionsOf(row: Measured | null): Section[] {
+  if (row === null) return [];
+  const voids = Object.entries(row.voids).map(([kind, n]) => [kind, String(n)]);
+  const total = Object.values(row.voids).reduce((sum, n) => sum + n, 0);
+  return [
+    {
+      title: "Figures",
+      columns: ["figure", "value"],
+      rows: [
+        ["verdict", row.verdict],
+        ["judged forecasts (n)", String(row.sample_size)],
+        ["hits", String(row.hits)],
+        ["hit rate", share(row.hit_rate)],
+        ["95 % interval", between(row.interval_95)],
+        ["stated", share(row.expected_rate)],
+        ["baseline", share(row.baseline_rate)],
+        ["z", digits(row.z, 2)],
+        ["e-value", evidence(row.e_value)],
+        ["log loss, nats", digits(row.log_loss)],
+        ["log loss of the baseline", digits(row.baseline_log_loss)],
+        ["Brier", digits(row.brier)],
+        ["Brier of the baseline", digits(row.baseline_brier)],
+        ["RPS", digits(row.rps)],
+        ["skill", share(row.skill, 3)],
+        ["skill, 95 % interval", between(row.skill_interval_95, 3)],
+        ["calibration error", digits(row.calibration_error)],
+        ["its floor, by luck alone", digits(row.calibration_error_floor)],
+        ["coverage", share(row.coverage, 1)],
+        ["rounds without a forecast", row.not_issued === null ? "–" : String(row.not_issued)],
+        ["pending", String(row.pending)],
+      ],
+    },
+    {
+      title: "Voids by reason",
+      columns: ["reason", "forecasts"],
+      rows: [...voids, ["all", String(total)], ["hit rate, had all missed or hit", between(row.rate_bounds)]],
+    },
+    {
+      title: `Beside us, on the same ${row.sample_size} forecasts`,
+      columns: ["", "stated", "hit rate", "z", "log loss", "Brier", "skill", "skill, 95 % interval"],
+      rows: [{ ...row, name: "ours" }, ...row.references].map((one) => [
+        one.name,
+        share(one.expected_rate),
+        share(one.hit_rate),
+        digits(one.z, 2),
+        digits(one.log_loss),
+        digits(one.brier),
+        share(one.skill, 3),
+        between(one.skill_interval_95, 3),
+      ]),
+    },
+    {
+      title: "CORP: Brier = MCB − DSC + UNC",
+      columns: ["color", "MCB", "DSC", "UNC"],
+      rows: row.corp.map(({ color, mcb, dsc, unc }, i) => [
+        color ?? `color ${i + 1}`,
+        digits(mcb, 6),
+        digits(dsc, 6),
+        digits(unc, 6),
+      ]),
+    },
+  ];
+}
+
+/** The plots of a feature, each with the numbers in it. */
+export function figuresOf(row: Measured, rates: readonly RateSums[]) {
+  const by = byOf(row);
+  const points = rates.flatMap((one) => pointsOf(one));
+  const steps = row.corp.flatMap(({ color, curve }, i) =>
+    curve.map(({ p_from, p_to, rate, n }) => ({ of: color ?? `color ${i + 1}`, from: p_from, to: p_to, rate, n })),
+  );
+  return [
+    {
+      plot: ratePlot(`Hit rate by ${by}`, points, by),
+      columns: [
+        `${by} of issue, UTC`,
+        "n",
+        "hits",
+        "hit rate",
+        "95 % interval",
+        "stated",
+        "baseline",
+        "voids",
+        "pending",
+      ],
+      rows: rates.map((one) => rateRow(one, by)),
+    },
+    {
+      plot: reliabilityPlot(
+        "Reliability",
+        row.reliability.map((bin) => pointOf("ours", bin)),
+      ),
+      columns: BIN_COLUMNS,
+      rows: row.reliability.map(binRow),
+    },
+    {
+      plot: corpPlot("CORP reliability curve", steps),
+      columns: ["stated", "color", "times", "came true, recalibrated"],
+      rows: steps.map(({ of, from, to, rate, n }) => [
+        `${digits(from, 3)} to ${digits(to, 3)}`,
+        of,
+        String(n),
+        digits(rate, 4),
+      ]),
+    },
+    ...(row.pit === null
+      ? []
+      : [
+          {
+            plot: waitsPlot(
+              "PIT of waits for the top color (a backtest of the newest calibration)",
+              row.pit.waits,
+              row.pit.heights,
+            ),
+            columns: ["said to be", "height"],
+            rows: row.pit.heights.map((height, i) => [
+              `${(i / 10).toFixed(1)} to ${((i + 1) / 10).toFixed(1)}`,
+              digits(height, 3),
+            ]),
+          },
+        ]),
+  ];
+}
+
+function pointsOf({ at, n, hits, sumP, sumPBase }: RateSums) {
+  const interval = wilsonInterval(Number(hits), Number(n));
+  if (interval === null) return [];
+  const one = (sum: bigint) => Number(sum) / (Number(n) * 1e6);
+  const [low, high] = interval;
+  return [{ at, rate: Number(hits) / Number(n), low, high, stated: one(sumP), baseline: one(sumPBase), n: Number(n) }];
+}
+
+function rateRow(sums: RateSums, by: "hour" | "day"): string[] {
+  const [point] = pointsOf(sums);
+  const { at, n, hits, voids, pending } = sums;
+  return [
+    by === "day" ? at.slice(0, 10) : at.slice(0, 16).replace("T", " "),
+    String(n),
+    String(hits),
+    share(point?.rate ?? null),
+    between(point === undefined ? null : [point.low, point.high]),
+    share(point?.stated ?? null),
+    share(point?.baseline ?? null),
+    String(voids),
+    String(pending),
+  ];
+}

@@ -1,0 +1,116 @@
+import { z } from "zod";
+import { STATUSES } from "../../houses/status.ts";
+import type { OpsPage, OpsParts } from "../contract.ts";
+import { readBoard } from "./facts.ts";
+import { heatRow, heatStart } from "./heat.ts";
+import { listCells, listGapMarks } from "./heat-store.ts";
+import { latencyText } from "./latency.ts";
+import { listStatuses, sumPolls } from "./polls-store.ts";
+import { findProblems } from "./problems.ts";
+import { boardRows, type BoardRow, evidenceText, filterRows, SORTS, sortRows, withHits, withPolls } from "./rows.ts";
+import { CLASS_TEXT, codeText, statusStrip } from "./strip.ts";
+import { readHits } from "./table-facts-store.ts";
+
+const PER_PAGE = 50;
+const PROBLEMS_SHOWN = 8;
+const STRIP = { hours: 1, cellMinutes: 5, count: 12 } as const;
+
+const sorts = SORTS.flatMap((sort) => [sort, `-${sort}` as const]);
+const query = z.object({
+  q: z.string().trim().max(100).default(""),
+  status: z.enum(["", ...STATUSES]).default(""),
+  wrong: z.enum(["", "1"]).default(""),
+  sort: z.enum(sorts).default("worst"),
+  page: z.coerce.number().int().min(1).max(100_000).default(1),
+  problems: z.enum(["", "all"]).default(""),
+});
+
+/** Every house and table at a glance: what is wrong first, then all tables, then how fresh they were in the last day. */
+export const boardPage: OpsPage<z.infer<typeof query>> = {
+  path: "/",
+  nav: { label: "Board", order: 10 },
+  query,
+  async show(parts, { query: asked }) {
+    const facts = await readBoard(parts);
+    const problems = findProblems(facts);
+    const all = boardRows(facts, problems, parts.liveWindowSeconds);
+    const rows = filterRows(all, { q: asked.q, status: asked.status, wrong: asked.wrong === "1" });
+    const { shown, strips } = await pageOfRows(parts, rows, asked);
+    const heat = await heatOf(parts, shown);
+    const isAll = asked.problems === "all";
+    const data = {
+      problems: isAll ? problems : problems.slice(0, PROBLEMS_SHOWN),
+      more: isAll ? 0 : Math.max(0, problems.length - PROBLEMS_SHOWN),
+      bad: problems.filter(({ tone }) => tone === "bad").length,
+      warned: problems.filter(({ tone }) => tone === "warn").length,
+      counts: countStatuses(all),
+      houses: facts.houses.length,
+      rows: shown,
+      total: rows.length,
+      tables: all.length,
+      perPage: PER_PAGE,
+      statuses: STATUSES,
+      asked,
+      strips,
+      heat,
+      words: { latencyText, evidenceText, codeText, CLASS_TEXT },
+    };
+    return { template: "board/board", title: "Board", data, refreshSeconds: 5 };
+  },
+};
+
+/** The rows of the page that was asked for, with how their houses' polls went. */
+async function pageOfRows(
+  { sql }: OpsParts,
+  rows: readonly BoardRow[],
+  { sort, page }: { sort: string; page: number },
+) {
+  const cut = (sorted: readonly BoardRow[]) => sorted.slice((page - 1) * PER_PAGE, page * PER_PAGE);
+  const needsPolls = sort === "p95" || sort === "-p95";
+  const needsHits = sort === "hit" || sort === "-hit";
+  const polled = needsPolls ? withPolls(rows, await sumPolls(sql, null)) : rows;
+  const first = needsHits ? withHits(polled, await readHits(sql, null)) : polled;
+  const chosen = cut(sortRows(first, sort));
+  const houses = [...new Set(chosen.map(({ house }) => house.id))];
+  const [sums, statuses, hits] = await Promise.all([
+    sumPolls(sql, houses),
+    listStatuses(sql, houses, STRIP),
+    readHits(
+      sql,
+      chosen.map(({ table }) => table.id),
+    ),
+  ]);
+  const cellMs = STRIP.cellMinutes * 60_000;
+  const startMs = (Math.floor(Date.now() / cellMs) + 1 - STRIP.count) * cellMs;
+  const byHouse = Map.groupBy(statuses, ({ house }) => house);
+  const strips = new Map(
+    houses.map((house) => [house, statusStrip(byHouse.get(house) ?? [], { startMs, cellMs, count: STRIP.count })]),
+  );
+  return { shown: withHits(withPolls(chosen, sums), hits), strips };
+}
+
+async function heatOf({ sql }: OpsParts, rows: readonly BoardRow[]) {
+  const ids = rows.map(({ table }) => table.id);
+  const [cells, marks] = await Promise.all([listCells(sql, ids), listGapMarks(sql, ids)]);
+  const cellsOf = Map.groupBy(cells, ({ tableId }) => tableId);
+  const marksOf = Map.groupBy(marks, ({ tableId }) => tableId);
+  const start = heatStart(new Date());
+  return {
+    start,
+    rows: rows.map(({ table, name, href, usual }) => ({
+      name,
+      href,
+      ...heatRow(
+        { start, perMinute: usual?.perMinute ?? 0, createdAt: table.createdAt },
+        cellsOf.get(table.id) ?? [],
+        marksOf.get(table.id) ?? [],
+      ),
+    })),
+  };
+}
+
+function countStatuses(rows: readonly BoardRow[]): Record<string, number> {
+  const counts = Object.fromEntries(STATUSES.map((status) => [status, 0]));
+  for (const { status } of rows) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}

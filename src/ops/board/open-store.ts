@@ -1,0 +1,130 @@
+import type { Queryable } from "../../db/client.ts";
+
+/** What is open of a table. */
+export interface OpenFacts {
+  tableId: number;
+  gaps: number;
+  missing: number;
+  gapSince: Date | null;
+  attempts: number;
+  nextAttemptAt: Date | null;
+  quarantine: number;
+  conflicts: number;
+}
+
+/** A notice that callers see now. */
+export interface OpenNotice {
+  tableId: number;
+  kind: string;
+  text: string;
+  openedAt: Date;
+}
+
+/** A critical notice. */
+export interface OpenAlert {
+  kind: string;
+  subject: string;
+  text: string;
+  openedAt: Date;
+}
+
+/** What a table usually brings in a minute. */
+export interface Usual {
+  tableId: number;
+  perMinute: number;
+  /** Past days whose same hour it is the mean of; 0: it is the mean of the last day. */
+  days: number;
+}
+
+/** What is open, of the tables that have anything open. */
+export async function readOpen(sql: Queryable, tableId: number | null = null): Promise<OpenFacts[]> {
+  return sql<OpenFacts[]>`
+    with found as (
+      select
+        table_id, count(*) as gaps, coalesce(sum(missing - filled), 0) as missing, min(opened_at) as gap_since,
+        max(attempts) as attempts, min(next_attempt_at) as next_attempt_at, 0 as quarantine, 0 as conflicts
+      from gaps
+      where state = 'open'
+        and (${tableId}::integer is null or table_id = ${tableId})
+      group by table_id
+      union all
+      select table_id, 0, 0, null, 0, null, count(*), 0
+      from quarantine
+      where state = 'open'
+        and (${tableId}::integer is null or table_id = ${tableId})
+      group by table_id
+      union all
+      select table_id, 0, 0, null, 0, null, 0, count(*)
+      from conflicts
+      where decided_at is null
+        and (${tableId}::integer is null or table_id = ${tableId})
+      group by table_id
+    )
+    select
+      table_id as "tableId",
+      sum(gaps)::float8 as gaps,
+      sum(missing)::float8 as missing,
+      max(gap_since) as "gapSince",
+      max(attempts)::integer as attempts,
+      max(next_attempt_at) as "nextAttemptAt",
+      sum(quarantine)::float8 as quarantine,
+      sum(conflicts)::float8 as conflicts
+    from found
+    group by table_id`;
+}
+
+/** Notices that are open, of tables that are polled. */
+export async function readNotices(sql: Queryable): Promise<OpenNotice[]> {
+  return sql<OpenNotice[]>`
+    select n.table_id as "tableId", n.kind, n.text, n.opened_at as "openedAt"
+    from notices n
+    join tables t on t.id = n.table_id
+    join houses h on h.id = t.house_id
+    where n.closed_at is null
+      and t.enabled
+      and h.enabled
+    order by n.opened_at`;
+}
+
+/** Critical notices that are open. */
+export async function readAlerts(sql: Queryable): Promise<OpenAlert[]> {
+  return sql<OpenAlert[]>`
+    select kind, subject, text, opened_at as "openedAt"
+    from alerts
+    where closed_at is null
+    order by opened_at`;
+}
+
+/**
+ * What tables usually bring in a minute: the mean of this hour of the day over the past seven days or, where a table has
+ * no such hour, of the last day.
+ */
+export async function readUsual(sql: Queryable): Promise<Usual[]> {
+  return sql<Usual[]>`
+    with sums as (
+      select
+        c.table_id,
+        c.hour < date_trunc('hour', now(), 'UTC') - interval '23 hours' and
+          extract(epoch from date_trunc('hour', now(), 'UTC') - c.hour)::bigint % 86400 = 0 as is_same_hour,
+        c.hour >= date_trunc('hour', now(), 'UTC') - interval '24 hours' as is_of_day,
+        s.rounds,
+        s.cells
+      from round_cells c
+      cross join lateral (select sum(n) as rounds, count(*) as cells from unnest(c.rounds) as cell (n)) s
+      where c.hour = any(array(
+        select date_trunc('hour', now(), 'UTC') - n * interval '24 hours' from generate_series(1, 7) n
+        union
+        select date_trunc('hour', now(), 'UTC') - n * interval '1 hour' from generate_series(0, 24) n
+      ))
+    )
+    select
+      table_id as "tableId",
+      coalesce(
+        sum(rounds) filter (where is_same_hour) / (5 * sum(cells) filter (where is_same_hour)),
+        sum(rounds) filter (where is_of_day) / (5 * sum(cells) filter (where is_of_day)),
+        0
+      )::float8 as "perMinute",
+      count(*) filter (where is_same_hour)::integer as days
+    from sums
+    group by table_id`;
+}

@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { listDeskRecords, LOOKED_AT, type RecordSort } from "../../forecasts/calibration-desk-store.ts";
+import { countDeskRuns, listDeskRuns } from "../../forecasts/run-desk-store.ts";
+import type { OpsPage } from "../contract.ts";
+import { choose, PER_PAGE } from "../payloads/listing.ts";
+import { LIST, shownRun } from "./words.ts";
+
+const page = z.coerce.number().int().min(1).max(100_000).default(1);
+const of = z.string().trim().max(200).default("");
+
+const records = z.object({
+  of,
+  kind: z.enum(["hand", "manual", "promoted", "rolling", "all"]).default("hand"),
+  model: z.string().trim().max(80).default(""),
+  sort: z
+    .enum(["id", "-id", "table", "-table", "rounds", "-rounds", "log_loss", "-log_loss", "brier", "-brier"])
+    .default("-id"),
+  page,
+});
+
+/** Runs that are open, and records: what replays came to. */
+export const calibrationsPage: OpsPage<z.infer<typeof records>> = {
+  path: "/calibrations",
+  nav: { label: "Calibrations", order: 40 },
+  query: records,
+  async show({ sql }, { query }) {
+    const { tableIds, problem } = await choose(sql, query.of);
+    const [{ rows, total }, running, queued] = await Promise.all([
+      listDeskRecords(
+        sql,
+        {
+          tableIds,
+          kind: query.kind === "all" ? null : query.kind,
+          model: query.model === "" ? null : query.model,
+        },
+        {
+          sort: query.sort.replace(/^-/, "") as RecordSort,
+          isDown: query.sort.startsWith("-"),
+          limit: PER_PAGE,
+          offset: (query.page - 1) * PER_PAGE,
+        },
+      ),
+      listDeskRuns(sql, { tableIds, status: "running" }, { limit: 20, offset: 0 }),
+      listDeskRuns(sql, { tableIds, status: "queued" }, { limit: 20, offset: 0 }),
+    ]);
+    const open = [...running, ...queued].map(shownRun);
+    const data = { rows, total, open, query, problem, perPage: PER_PAGE, lookedAt: LOOKED_AT };
+    const refresh = open.length === 0 ? {} : { refreshSeconds: 3 };
+    return { template: "calibrations/list", title: "Calibrations", data, ...refresh };
+  },
+};
+
+const runs = z.object({
+  of,
+  status: z.enum(["", "queued", "running", "done", "failed", "cancelled"]).default(""),
+  page,
+});
+
+/** Runs by hand, whoever asked for them and however they ended. */
+export const runsPage: OpsPage<z.infer<typeof runs>> = {
+  path: "/calibrations/runs",
+  query: runs,
+  async show({ sql }, { query }) {
+    const { tableIds, problem } = await choose(sql, query.of);
+    const filter = { tableIds, status: query.status === "" ? null : query.status };
+    const [found, total] = await Promise.all([
+      listDeskRuns(sql, filter, { limit: PER_PAGE, offset: (query.page - 1) * PER_PAGE }),
+      countDeskRuns(sql, filter),
+    ]);
+    const data = { rows: found.map(shownRun), total, query, problem, perPage: PER_PAGE };
+    const crumbs = [{ label: "Calibrations", href: LIST }];
+    return { template: "calibrations/runs", title: "Runs by hand", data, crumbs, refreshSeconds: 5 };
+  },
+};

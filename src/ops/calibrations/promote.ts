@@ -1,0 +1,120 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { UsageError } from "../../errors.ts";
+import { findCalibration } from "../../forecasts/calibration-store.ts";
+import { summaryOf } from "../../forecasts/calibration-view.ts";
+import { findLiveRecord } from "../../forecasts/manual-run-store.ts";
+import { promoteCalibration } from "../../forecasts/promote.ts";
+import { findNewestPromotion, readTable, type NewestPromotion } from "../../forecasts/promotion-store.ts";
+import { promotionTold } from "../../forecasts/promotion-told.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage } from "../contract.ts";
+import { OpsError } from "../errors.ts";
+import { idOf, reason, tellReaders } from "../payloads/listing.ts";
+import { LIST } from "./words.ts";
+
+/** Rounds that may be rolled forward while somebody waits for the answer: some seconds. */
+const MOST_ROUNDS = 300_000n;
+/** Some 10 ms of computing at once: this process has callers to answer. */
+const ROUNDS_PER_CHUNK = 2000;
+
+const nothing = z.object({});
+
+/** What a promotion would change, before anybody says why. */
+export const promotePage: OpsPage<z.infer<typeof nothing>> = {
+  path: "/calibrations/:id/promote",
+  query: nothing,
+  async show({ sql }, { params }) {
+    const id = idOf(params["id"]);
+    const row = id === null ? null : await findCalibration(sql, String(id));
+    if (row === null) return null;
+    const [table, live, newest] = await Promise.all([
+      readTable(sql, row.tableId),
+      findLiveRecord(sql, row.tableId),
+      findNewestPromotion(sql, row.tableId),
+    ]);
+    const { state: _, ...record } = row;
+    const data = {
+      record,
+      summary: summaryOf(row),
+      table,
+      live,
+      newest,
+      expected: newest?.id ?? "0",
+      behind: table.newestSeq - row.toSeq,
+      problem: problemOf(row.otherBands, table.newestSeq - row.toSeq),
+    };
+    const crumbs = [
+      { label: "Calibrations", href: LIST },
+      { label: `Calibration ${row.id}`, href: `${LIST}/${row.id}` },
+    ];
+    return { template: "calibrations/promote", title: `Promote calibration ${row.id}`, data, crumbs };
+  },
+};
+
+function problemOf(otherBands: boolean, behind: bigint): string | null {
+  if (otherBands)
+    return "it saw the rounds in other bands than the table's, so its forecasts would speak of other colors: it can be compared, never promoted";
+  if (behind > MOST_ROUNDS)
+    return `it ends ${behind} rounds before the newest; more than ${MOST_ROUNDS} are too many to roll forward while you wait: run it again up to now and promote that one, or use \`roundhouse calibration promote\``;
+  return null;
+}
+
+const form = z.object({
+  reason,
+  expected: z.string().regex(/^\d{1,18}$/, "expected what the form holds; load it again"),
+});
+
+/** Somebody promoted another record since the form was loaded. */
+class PromotedMeanwhile extends Error {
+  override name = "PromotedMeanwhile";
+}
+
+/** Makes a calibration the live state of its table. */
+export const promoteAction: OpsAction<z.infer<typeof form>> = {
+  name: "calibration.promote",
+  path: "/calibrations/:id/promote",
+  roles: ["data"],
+  isDangerous: true,
+  form,
+  async run(parts, { visitor, params, form: given }) {
+    const { sql } = parts;
+    const id = idOf(params["id"]);
+    const row = id === null ? null : await findCalibration(sql, String(id));
+    if (row === null) throw new OpsError(404, "there is no such calibration");
+    const { newestSeq } = await readTable(sql, row.tableId);
+    const problem = problemOf(row.otherBands, newestSeq - row.toSeq);
+    if (problem !== null) return { ok: false, problem: `calibration ${row.id}: ${problem}` };
+    try {
+      const promoted = await promoteCalibration(
+        sql,
+        row.id,
+        { by: visitor.email, reason: given.reason },
+        {
+          roundsPerChunk: ROUNDS_PER_CHUNK,
+          async check(tx) {
+            const newest = await findNewestPromotion(tx, row.tableId);
+            if ((newest?.id ?? "0") !== given.expected) throw new PromotedMeanwhile(meanwhile(row.table, newest));
+          },
+          also: async (tx, done) => {
+            await appendAudit(tx, auditEntry(visitor, promotionTold(done)));
+          },
+        },
+      );
+      await tellReaders(parts);
+      const { calibration_id, table, model, version } = promoted;
+      const message = `calibration ${row.id} is live on ${table} as calibration ${calibration_id}, ${model} version ${version}`;
+      return { ok: true, message, location: `${LIST}/${calibration_id}` };
+    } catch (error) {
+      if (error instanceof PromotedMeanwhile || error instanceof UsageError)
+        return { ok: false, problem: error.message };
+      throw error;
+    }
+  },
+};
+
+function meanwhile(table: string, newest: NewestPromotion | null): string {
+  if (newest === null) return `the promotions of ${table} are not what this form was made from; load it again`;
+  const { by, at, from, reason: why } = newest;
+  return `${by} promoted calibration ${from} of ${table} at ${at} meanwhile (${why}); nothing was changed: look again, and promote yours if it still should be`;
+}

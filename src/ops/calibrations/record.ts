@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { reliabilityPlot } from "../../charts/reliability.ts";
+import { waitsPlot } from "../../charts/waits.ts";
+import { findCalibration } from "../../forecasts/calibration-store.ts";
+import { detailOf } from "../../forecasts/calibration-view.ts";
+import { findLiveRecord } from "../../forecasts/manual-run-store.ts";
+import { findRunOf } from "../../forecasts/run-desk-store.ts";
+import { BIN_COLUMNS, binRow, digits, pointOf } from "../accuracy/words.ts";
+import type { OpsPage } from "../contract.ts";
+import { figureOf } from "../figure.ts";
+import { idOf } from "../payloads/listing.ts";
+import { windowRows, WINDOW_COLUMNS } from "./windows.ts";
+import { LIST } from "./words.ts";
+
+const nothing = z.object({});
+
+/** One calibration: its state, how well it fits, and who wanted it. */
+export const recordPage: OpsPage<z.infer<typeof nothing>> = {
+  path: "/calibrations/:id",
+  query: nothing,
+  async show({ sql, log }, { params }) {
+    const id = idOf(params["id"]);
+    const row = id === null ? null : await findCalibration(sql, String(id));
+    if (row === null) return null;
+    const [run, live] = await Promise.all([findRunOf(sql, row.id), findLiveRecord(sql, row.tableId)]);
+    const detail = detailOf(row);
+    const figures = [
+      await figureOf(
+        log,
+        reliabilityPlot(
+          "Reliability of the backtest",
+          detail.reliability.map((bin) => pointOf("all colors", bin)),
+        ),
+        {
+          columns: BIN_COLUMNS,
+          rows: detail.reliability.map(binRow),
+        },
+      ),
+    ];
+    if (detail.waits !== null) {
+      const { waits, heights } = detail.waits;
+      const rows = heights.map((height, i) => [
+        `${(i / 10).toFixed(1)} to ${((i + 1) / 10).toFixed(1)}`,
+        digits(height, 3),
+      ]);
+      figures.push(
+        await figureOf(log, waitsPlot("PIT of waits for the top color", waits, heights), {
+          columns: ["said to be", "height"],
+          rows,
+        }),
+      );
+    }
+    const data = {
+      detail,
+      run,
+      figures,
+      recordHash: row.recordHash,
+      otherBands: row.otherBands,
+      live,
+      isLive: live?.id === row.id,
+      windows: { columns: WINDOW_COLUMNS, rows: windowRows(detail.windows) },
+    };
+    const crumbs = [{ label: "Calibrations", href: LIST }];
+    return { template: "calibrations/record", title: `Calibration ${row.id}`, data, crumbs };
+  },
+};

@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import type { Transaction } from "../../db/client.ts";
+import {
+  cancelRun,
+  type DeskRun,
+  findDeskRun,
+  listChildRuns,
+  resumeRun,
+  type RunChange,
+} from "../../forecasts/run-desk-store.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { Done, OpsAction, OpsPage, OpsParts, Sent } from "../contract.ts";
+import { OpsError } from "../errors.ts";
+import { idOf, reason } from "../payloads/listing.ts";
+import { LIST, shownRun } from "./words.ts";
+
+const nothing = z.object({});
+
+/** One run by hand: how far, how fast, who asked and why, what came before it and after. */
+export const runPage: OpsPage<z.infer<typeof nothing>> = {
+  path: "/calibrations/runs/:run",
+  query: nothing,
+  async show({ sql }, { params }) {
+    const id = idOf(params["run"]);
+    const run = id === null ? null : await findDeskRun(sql, String(id));
+    if (run === null) return null;
+    const children = await listChildRuns(sql, run.id);
+    const crumbs = [
+      { label: "Calibrations", href: LIST },
+      { label: "Runs by hand", href: `${LIST}/runs` },
+    ];
+    const isOpen = run.status === "queued" || run.status === "running";
+    const data = { run: shownRun(run), children, isOpen };
+    const refresh = isOpen ? { refreshSeconds: 2 } : {};
+    return { template: "calibrations/run", title: `Run ${run.id}`, data, crumbs, ...refresh };
+  },
+};
+
+const form = z.object({ reason });
+type Form = z.infer<typeof form>;
+
+/** Asks a run to stop where it is. */
+export const cancelAction: OpsAction<Form> = {
+  name: "calibration.cancel",
+  path: "/calibrations/runs/:run/cancel",
+  roles: ["data"],
+  isDangerous: false,
+  form,
+  run: (parts, sent) =>
+    change(parts, sent, {
+      name: "calibration.cancel",
+      work: cancelRun,
+      said: ({ id, isStopping }) => (isStopping ? `run ${id} stops at its next chunk` : `run ${id} is cancelled`),
+    }),
+};
+
+/** Leaves a run that was stopped to a worker again. */
+export const resumeAction: OpsAction<Form> = {
+  name: "calibration.resume",
+  path: "/calibrations/runs/:run/resume",
+  roles: ["data"],
+  isDangerous: false,
+  form,
+  run: (parts, sent) =>
+    change(parts, sent, {
+      name: "calibration.resume",
+      work: resumeRun,
+      said: ({ id }) => `run ${id} waits for a worker and goes on where it was`,
+    }),
+};
+
+async function change(
+  { sql }: OpsParts,
+  { visitor, params, form: given }: Sent<Form>,
+  act: {
+    name: string;
+    work(tx: Transaction, id: string): Promise<RunChange | null>;
+    said(run: DeskRun): string;
+  },
+): Promise<Done> {
+  const id = idOf(params["run"]);
+  if (id === null) throw new OpsError(404, "there is no such run");
+  const outcome = await sql.begin(async (tx) => {
+    const done = await act.work(tx, String(id));
+    if (done?.ok !== true) return done;
+    const told = {
+      action: act.name,
+      target: `run ${id} of ${done.after.table}`,
+      before: factsOf(done.before),
+      after: factsOf(done.after),
+      reason: given.reason,
+    };
+    await appendAudit(tx, auditEntry(visitor, told));
+    return done;
+  });
+  if (outcome === null) throw new OpsError(404, `there is no run ${id} by hand`);
+  if (!outcome.ok) return { ok: false, problem: outcome.reason };
+  return { ok: true, message: act.said(outcome.after), location: `${LIST}/runs/${id}` };
+}
+
+function factsOf({ status, isStopping, atSeq }: DeskRun) {
+  return { status: isStopping ? "stopping" : status, at_seq: atSeq === null ? null : String(atSeq) };
+}

@@ -1,0 +1,118 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { nested } from "../../db/nested.ts";
+import { UsageError } from "../../errors.ts";
+import { requestManualRun } from "../../forecasts/manual-calibration.ts";
+import { findParameters, listParameterNames } from "../../forecasts/manual-run-store.ts";
+import { type AskedModel, readParameterFile } from "../../forecasts/parameter-file.ts";
+import { K7_1 } from "../../forecasts/parameters.ts";
+import { findDeskRun } from "../../forecasts/run-desk-store.ts";
+import { listTableNames } from "../../rounds/export-store.ts";
+import type { Sql } from "../../db/client.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage } from "../contract.ts";
+import { reason } from "../payloads/listing.ts";
+import { LIST } from "./words.ts";
+
+const newQuery = z.object({
+  table: z.string().trim().max(200).default(""),
+  parent: z
+    .string()
+    .regex(/^\d{0,18}$/, "expected the number of a run")
+    .default(""),
+});
+
+/** The form that asks for a run; from an earlier run it begins with what that one was asked. */
+export const newRunPage: OpsPage<z.infer<typeof newQuery>> = {
+  path: "/calibrations/new",
+  query: newQuery,
+  async show({ sql }, { query }) {
+    const parent = query.parent === "" ? null : await findDeskRun(sql, query.parent);
+    if (query.parent !== "" && parent === null) return null;
+    const [tables, names] = await Promise.all([listTableNames(sql), listParameterNames(sql)]);
+    const thresholds = parent?.thresholds?.map((hundredths) => hundredths / 100) ?? null;
+    const data = {
+      parent,
+      tables: tables.map(({ name }) => name),
+      models: [K7_1.name, ...names],
+      table: parent?.table ?? query.table,
+      params: thresholds === null ? "" : `thresholds: [${thresholds.join(", ")}]\n`,
+    };
+    const crumbs = [{ label: "Calibrations", href: LIST }];
+    const title = parent === null ? "Start a run" : `Run ${parent.id} again`;
+    return { template: "calibrations/new", title, data, crumbs };
+  },
+};
+
+const end = z
+  .string()
+  .trim()
+  .max(128)
+  .default("")
+  .transform((text) => (text === "" ? undefined : text));
+
+const form = z.object({
+  table: z.string().trim().min(1, "expected house/game/market").max(200),
+  from: end,
+  to: end,
+  model: z.string().trim().min(1, "expected the name of a model").max(80),
+  params: z.string().max(20_000, "expected at most 20,000 characters of YAML").default(""),
+  parent: z
+    .string()
+    .regex(/^\d{0,18}$/)
+    .default(""),
+  reason,
+});
+type Form = z.infer<typeof form>;
+
+/** Asks for a run. It is a row, which a worker finds within seconds. */
+export const startAction: OpsAction<Form> = {
+  name: "calibration.start",
+  path: "/calibrations/new",
+  roles: ["data"],
+  isDangerous: false,
+  form,
+  async run({ sql }, { visitor, form: given }) {
+    try {
+      const tables = await listTableNames(sql);
+      const table = tables.find(({ name }) => name === given.table);
+      if (table === undefined) return { ok: false, problem: `table: there is no table ${given.table}` };
+      if (given.parent !== "" && (await findDeskRun(sql, given.parent)) === null)
+        return { ok: false, problem: `parent: there is no run ${given.parent}` };
+      const { parameters, thresholds } = await askedModel(sql, given);
+      const parent = given.parent === "" ? null : given.parent;
+      const order = { by: visitor.email, why: given.reason, parent };
+      const { from, to } = given;
+      const run = await sql.begin(async (tx) => {
+        const id = await requestManualRun(nested(tx), {
+          tableId: table.id,
+          table: table.name,
+          from,
+          to,
+          parameters,
+          thresholds,
+          outFile: null,
+          order,
+          words: { from: "from", to: "to" },
+        });
+        const after = { model: parameters.name, from, to, thresholds, parent };
+        const told = { action: "calibration.start", target: `run ${id} of ${table.name}`, after, reason: given.reason };
+        await appendAudit(tx, auditEntry(visitor, told));
+        return id;
+      });
+      return { ok: true, message: `run ${run} waits for a worker`, location: `${LIST}/runs/${run}` };
+    } catch (error) {
+      if (error instanceof UsageError) return { ok: false, problem: error.message };
+      throw error;
+    }
+  },
+};
+
+async function askedModel(sql: Sql, { model, params }: Pick<Form, "model" | "params">): Promise<AskedModel> {
+  const parameters = await findParameters(sql, model);
+  if (parameters === null) {
+    const known = [K7_1.name, ...(await listParameterNames(sql))];
+    throw new UsageError(`model: there is no model ${model}; known are ${known.join(", ")}`);
+  }
+  return params.trim() === "" ? { parameters, thresholds: null } : readParameterFile(params, parameters);
+}

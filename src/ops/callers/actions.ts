@@ -1,0 +1,101 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { type Decided, findAccount, restoreAccount, suspendAccount } from "../../callers/account-store.ts";
+import { listKeys, type Outcome, revokeKey } from "../../callers/store.ts";
+import type { Transaction } from "../../db/client.ts";
+import { nested } from "../../db/nested.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
+import { OpsError } from "../errors.ts";
+import { idOf, reason } from "../payloads/listing.ts";
+
+const form = z.object({ reason });
+type Form = z.infer<typeof form>;
+
+const roles = ["operator"] as const;
+
+/** Takes an account's access away, until it is restored. */
+export const suspendAction: OpsAction<Form> = {
+  name: "account.suspend",
+  path: "/callers/:id/suspend",
+  roles,
+  isDangerous: true,
+  form,
+  run: (parts, sent) =>
+    decide(parts, sent, {
+      name: "account.suspend",
+      said: "is suspended: none of its keys is answered from now on",
+      work: (tx, id) => suspendAccount(tx, id, { by: sent.visitor.email, reason: sent.form.reason }),
+    }),
+};
+
+/** Gives it back. */
+export const restoreAction: OpsAction<Form> = {
+  name: "account.restore",
+  path: "/callers/:id/restore",
+  roles,
+  isDangerous: true,
+  form,
+  run: (parts, sent) =>
+    decide(parts, sent, {
+      name: "account.restore",
+      said: "is restored: its keys are answered again",
+      work: restoreAccount,
+    }),
+};
+
+/** Ends one key of an account for good. */
+export const revokeAction: OpsAction<Form> = {
+  name: "key.revoke",
+  path: "/callers/:id/keys/:key/revoke",
+  roles,
+  isDangerous: true,
+  form,
+  async run({ sql }, { visitor, params, form: given }) {
+    const id = idOf(params["id"]);
+    const account = id === null ? null : await findAccount(sql, { id });
+    const key = idOf(params["key"]);
+    if (account === null || key === null) throw new OpsError(404, "there is no such key");
+    const outcome = await sql.begin(async (tx): Promise<Outcome<{ last4: string }>> => {
+      const before = (await listKeys(tx, account.email)).find((one) => one.id === key);
+      if (before === undefined) return { ok: false, reason: `${account.email} has no key ${key}` };
+      if (before.state === "revoked") return { ok: false, reason: `key ${key} was revoked already` };
+      // four digits may be the last four characters of another key; eighteen are an id and nothing else
+      const done = await revokeKey(nested(tx), String(key).padStart(18, "0"));
+      if (!done.ok) return done;
+      const after = (await listKeys(tx, account.email)).find((one) => one.id === key);
+      const told = {
+        action: "key.revoke",
+        target: `key ${key} of ${account.email}`,
+        before: { state: before.state, last4: before.last4 },
+        after: { state: after?.state, last4: before.last4 },
+        reason: given.reason,
+      };
+      await appendAudit(tx, auditEntry(visitor, told));
+      return done;
+    });
+    if (!outcome.ok) return { ok: false, problem: outcome.reason };
+    const message = `key ${key} (…${outcome.last4}) is revoked, from the next call on`;
+    return { ok: true, message, location: `/ops/callers/${account.id}` };
+  },
+};
+
+async function decide(
+  { sql }: OpsParts,
+  { visitor, params, form: given }: Sent<Form>,
+  act: { name: string; said: string; work(tx: Transaction, id: bigint): Promise<Outcome<Decided>> },
+): Promise<Done> {
+  const id = idOf(params["id"]);
+  const account = id === null ? null : await findAccount(sql, { id });
+  if (id === null || account === null) throw new OpsError(404, "there is no such account");
+  const outcome = await sql.begin(async (tx) => {
+    const done = await act.work(tx, id);
+    if (!done.ok) return done;
+    const { email, before, after } = done;
+    const told = { action: act.name, target: `account ${email}`, before, after, reason: given.reason };
+    await appendAudit(tx, auditEntry(visitor, told));
+    return done;
+  });
+  if (!outcome.ok) return { ok: false, problem: outcome.reason };
+  return { ok: true, message: `${outcome.email} ${act.said}`, location: `/ops/callers/${id}` };
+}

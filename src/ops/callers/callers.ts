@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { findAccount, listAccounts, listHeldPlans } from "../../callers/account-store.ts";
+import { listPlanSettings } from "../../callers/plan-store.ts";
+import { listKeys } from "../../callers/store.ts";
+import { callsPlot } from "../../charts/over-time.ts";
+import { listEndpointDays } from "../../usage/daily-store.ts";
+import { readUsage } from "../../usage/store.ts";
+import type { OpsPage } from "../contract.ts";
+import { figureOf } from "../figure.ts";
+import { number } from "../format.ts";
+import { idOf, PER_PAGE } from "../payloads/listing.ts";
+
+const query = z.object({
+  q: z.string().trim().max(254).default(""),
+  state: z.enum(["", "suspended", "active"]).default(""),
+  sort: z.enum(["email", "-email", "created", "-created", "used", "-used"]).default("email"),
+  page: z.coerce.number().int().min(1).max(100_000).default(1),
+});
+
+/** Accounts by address, id or the last four of a key. A whole key is not looked up, since it would be in the URL. */
+export const callersPage: OpsPage<z.infer<typeof query>> = {
+  path: "/callers",
+  nav: { label: "Callers", order: 60 },
+  query,
+  async show({ sql }, { query: asked }) {
+    const { state, sort, page } = asked;
+    const isKey = asked.q.startsWith("rh_live_");
+    const q = isKey ? asked.q.slice(-4) : asked.q;
+    const { rows, total } = await listAccounts(
+      sql,
+      {
+        text: q,
+        isSuspended: state === "" ? null : state === "suspended",
+        sort: sort.replace(/^-/, "") as "email" | "created" | "used",
+        isDown: sort.startsWith("-"),
+      },
+      { limit: PER_PAGE, offset: (page - 1) * PER_PAGE },
+    );
+    const data = { rows, total, query: { ...asked, q }, isKey, perPage: PER_PAGE };
+    return { template: "callers/callers", title: "Callers", data };
+  },
+};
+
+const days = z.object({ days: z.coerce.number().int().min(1).max(92).default(31) });
+
+/** One account: its plan, what it calls, its keys without their secret. */
+export const callerPage: OpsPage<z.infer<typeof days>> = {
+  path: "/callers/:id",
+  query: days,
+  async show({ sql, log }, { params, query: asked }) {
+    const id = idOf(params["id"]);
+    const account = id === null ? null : await findAccount(sql, { id });
+    if (id === null || account === null) return null;
+    const [plans, settings, keys, usage, endpointDays] = await Promise.all([
+      listHeldPlans(sql, id),
+      listPlanSettings(sql),
+      listKeys(sql, account.email),
+      readUsage(sql, id, asked.days),
+      listEndpointDays(sql, id, asked.days),
+    ]);
+    const plotted = usage.days.toReversed().map(({ date, requests }) => ({ date, requests: Number(requests) }));
+    const figure = await figureOf(log, callsPlot(`Calls of ${account.email} by day`, plotted), {
+      columns: ["UTC day", "calls"],
+      rows: usage.days.map(({ date, requests }) => [date, number(requests)]),
+    });
+    const data = {
+      account,
+      plans,
+      plan: settings.find(({ name }) => name === account.plan) ?? null,
+      keys,
+      usage,
+      endpointDays,
+      figure,
+      days: asked.days,
+    };
+    const crumbs = [{ label: "Callers", href: "/ops/callers" }];
+    return { template: "callers/caller", title: account.email, data, crumbs };
+  },
+};

@@ -1,0 +1,124 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { applyRevision } from "../../forecasts/apply-revision.ts";
+import { countTouched, findListedConflict, listConflicts } from "../../rounds/conflict-desk-store.ts";
+import { decideConflict, standingText, type Revised } from "../../rounds/revision.ts";
+import { findStanding, listRevisions } from "../../rounds/revision-store.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage, OpsParts } from "../contract.ts";
+import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";
+
+const MOST_REVISIONS = 50;
+/** What a decision touches is applied while somebody waits; what is left is applied by the next score-accuracy. */
+const APPLY_MS = 15_000;
+
+const listQuery = z.object({
+  ...listing,
+  state: z.enum(["", "open", "decided"]).default("open"),
+  sort: z.enum(["newest", "oldest"]).default("newest"),
+});
+
+/** Rounds that came with two results. */
+export const conflictsPage: OpsPage<z.infer<typeof listQuery>> = {
+  path: "/conflicts",
+  nav: { label: "Conflicts", order: 32 },
+  query: listQuery,
+  async show({ sql }, { query }) {
+    const { tableIds, problem } = await choose(sql, query.of);
+    const isDecided = query.state === "" ? null : query.state === "decided";
+    const found = await listConflicts(
+      sql,
+      { tableIds, isDecided },
+      { after: idOf(query.after), oldestFirst: query.sort === "oldest", limit: PER_PAGE + 1 },
+    );
+    const { rows, next } = pageOf(found, (row) => String(row.id));
+    const data = { rows, next, perPage: PER_PAGE, query, problem, standingText };
+    return { template: "conflicts/conflicts", title: "Conflicts", data };
+  },
+};
+
+const nothing = z.object({});
+
+/** Both results of a round, the answers that brought them, and what a decision would touch. */
+export const conflictPage: OpsPage<z.infer<typeof nothing>> = {
+  path: "/conflicts/:id",
+  query: nothing,
+  async show({ sql }, { params }) {
+    const id = idOf(params["id"]);
+    const conflict = id === null ? null : await findListedConflict(sql, id);
+    if (conflict === null) return null;
+    const { tableId, roundId, seq } = conflict;
+    const [standing, revisions, touched] = await Promise.all([
+      findStanding(sql, tableId, roundId),
+      listRevisions(sql, { tableId, roundId, limit: MOST_REVISIONS }),
+      seq === null ? null : countTouched(sql, { tableId, seq }),
+    ]);
+    const crumbs = [{ label: "Conflicts", href: "/ops/conflicts" }];
+    const data = { conflict, standing, revisions, touched, standingText };
+    return { template: "conflicts/conflict", title: `Conflict ${conflict.id}`, data, crumbs };
+  },
+};
+
+const form = z.object({ take: z.enum(["kept", "other"]), reason });
+
+/** Decides which result of a round is right. */
+export const decideConflictAction: OpsAction<z.infer<typeof form>> = {
+  name: "conflict.decide",
+  path: "/conflicts/:id/decide",
+  roles: ["operator"],
+  isDangerous: false,
+  form,
+  async run(parts, { visitor, params, form: given }) {
+    const id = idOf(params["id"]);
+    if (id === null) return { ok: false, problem: "expected the id of a conflict" };
+    const outcome = await parts.sql.begin(async (tx) => {
+      const done = await decideConflict(tx, id, { take: given.take, by: visitor.email, reason: given.reason });
+      if (!done.ok) return done;
+      const { roundId, table, from, to } = done.revised;
+      await appendAudit(
+        tx,
+        auditEntry(visitor, {
+          action: "conflict.decide",
+          target: `conflict ${id}: round ${roundId} of ${table}`,
+          before: standingText(from),
+          after: standingText(to),
+          reason: given.reason,
+        }),
+      );
+      return done;
+    });
+    if (!outcome.ok) return outcome;
+    return { ok: true, message: await settle(parts, [outcome.revised]), location: `/ops/conflicts/${id}` };
+  },
+};
+
+/** Voids what decisions touch now, and says what came of it. They stand, whatever becomes of this. */
+export async function settle(parts: OpsParts, decided: readonly Revised[]): Promise<string> {
+  const signal = AbortSignal.timeout(APPLY_MS);
+  let touched: string;
+  try {
+    const total = { voided: 0, windows: 0 };
+    // of several rounds of a table the first one's turn voids for all of them
+    for (const revised of new Map(decided.map((one) => [one.tableId, one])).values()) {
+      const { voided, windows } = await applyRevision(parts.sql, revised, signal);
+      total.voided += voided;
+      total.windows += windows;
+    }
+    touched = `forecasts that became void now: ${total.voided}, windows that ended: ${total.windows}`;
+  } catch (error) {
+    const tables = [...new Set(decided.map(({ table }) => table))];
+    parts.log.warn({ err: error, tables }, "a revision was stored and is applied by the next score-accuracy");
+    touched = "forecasts on it become void with the next score-accuracy";
+  }
+  await tellReaders(parts);
+  const [only] = decided;
+  return decided.length === 1 && only !== undefined ? `${decisionText(only)}; ${touched}` : touched;
+}
+
+function decisionText({ roundId, table, from, to }: Revised): string {
+  const what =
+    from === to
+      ? `stays ${standingText(to)}`
+      : `is ${standingText(to)} now, not ${standingText(from)}, in runs by hand`;
+  return `round ${roundId} of ${table} ${what}`;
+}

@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { parseMultiplier } from "../../houses/multiplier.ts";
+import { reviseRound, standingText } from "../../rounds/revision.ts";
+import { findStanding, listRevisions } from "../../rounds/revision-store.ts";
+import { findTablesOf } from "../../rounds/table-filter-store.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage } from "../contract.ts";
+import { reason } from "../payloads/listing.ts";
+import { settle } from "./conflicts.ts";
+
+const MOST_REVISIONS = 100;
+
+const table = z.string().trim().max(200);
+const round = z.string().trim().max(128);
+const query = z.object({ table: table.default(""), round: round.default("") });
+
+/** One round as it stands, to be corrected by hand, and what was decided before. */
+export const revisePage: OpsPage<z.infer<typeof query>> = {
+  path: "/conflicts/revise",
+  query,
+  async show({ sql }, { query: given }) {
+    const crumbs = [{ label: "Conflicts", href: "/ops/conflicts" }];
+    const tableId = await findOne(sql, given.table);
+    const [standing, revisions] = await Promise.all([
+      tableId === null || given.round === "" ? null : findStanding(sql, tableId, given.round),
+      listRevisions(sql, { tableId, roundId: given.round === "" ? null : given.round, limit: MOST_REVISIONS }),
+    ]);
+    const problem =
+      given.table !== "" && tableId === null
+        ? `there is no table ${given.table}; expected house/game/market`
+        : given.round !== "" && standing === null
+          ? `there is no round ${given.round} there`
+          : null;
+    const data = { query: given, standing, revisions, problem, standingText };
+    return { template: "conflicts/revise", title: "Correct a round", data, crumbs };
+  },
+};
+
+const form = z.object({
+  table,
+  round,
+  /** What stood when the form was made: a decision of somebody else meanwhile must be seen first. */
+  seen: z.string().max(40),
+  to: z
+    .string()
+    .trim()
+    .max(40)
+    .transform((text, context): bigint | null => {
+      if (text === "void") return null;
+      const read = parseMultiplier(text, { scale: 1, instant: [] });
+      if (read.ok) return BigInt(read.hundredths);
+      context.addIssue(read.reason);
+      return z.NEVER;
+    }),
+  reason,
+});
+
+/** Says what a round was, or that it is void. */
+export const reviseAction: OpsAction<z.infer<typeof form>> = {
+  name: "round.revise",
+  path: "/conflicts/revise",
+  roles: ["operator"],
+  isDangerous: true,
+  form,
+  async run(parts, { visitor, form: given }) {
+    const tableId = await findOne(parts.sql, given.table);
+    if (tableId === null) return { ok: false, problem: `there is no table ${given.table}` };
+    const outcome = await parts.sql.begin(async (tx) => {
+      const done = await reviseRound(
+        tx,
+        { tableId, roundId: given.round },
+        { to: given.to, by: visitor.email, reason: given.reason, seen: given.seen },
+      );
+      if (!done.ok) return done;
+      const { roundId, table: name, from, to } = done.revised;
+      await appendAudit(
+        tx,
+        auditEntry(visitor, {
+          action: "round.revise",
+          target: `round ${roundId} of ${name}`,
+          before: standingText(from),
+          after: standingText(to),
+          reason: given.reason,
+        }),
+      );
+      return done;
+    });
+    if (!outcome.ok) return outcome;
+    const message = await settle(parts, [outcome.revised]);
+    const place = new URLSearchParams({ table: given.table, round: given.round });
+    return { ok: true, message, location: `/ops/conflicts/revise?${place.toString()}` };
+  },
+};
+
+async function findOne(sql: Parameters<typeof findTablesOf>[0], name: string): Promise<number | null> {
+  if (name.split("/").length !== 3) return null;
+  return (await findTablesOf(sql, name))?.ids[0] ?? null;
+}

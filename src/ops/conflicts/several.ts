@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { listConflicts, listConflictsById } from "../../rounds/conflict-desk-store.ts";
+import { decideConflicts, MOST_CONFLICTS, standingText } from "../../rounds/revision.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage } from "../contract.ts";
+import { choose, idsOf, reason } from "../payloads/listing.ts";
+import { settle } from "./conflicts.ts";
+
+const ids = idsOf(MOST_CONFLICTS, "choose at least one conflict");
+const query = z.object({
+  ids: ids.optional(),
+  /** All open ones of a house or a table instead, the oldest first. */
+  of: z.string().trim().max(200).default(""),
+});
+
+/** Conflicts that were chosen, both results of each and how many they are, before they are decided in the same way. */
+export const severalPage: OpsPage<z.infer<typeof query>> = {
+  path: "/conflicts/decide",
+  query,
+  async show({ sql }, { query: given }) {
+    const crumbs = [{ label: "Conflicts", href: "/ops/conflicts" }];
+    const page = (data: object) => ({ template: "conflicts/several", title: "Decide several conflicts", crumbs, data });
+    const nothing = { open: [], decided: 0, isMore: false, standingText };
+    if (given.ids === undefined && given.of === "") {
+      return page({ ...nothing, problem: "choose at least one conflict in the list" });
+    }
+    const { tableIds, problem } = await choose(sql, given.of);
+    if (problem !== null) return page({ ...nothing, problem });
+    const found =
+      given.ids === undefined
+        ? await listConflicts(
+            sql,
+            { tableIds, isDecided: false },
+            { after: null, oldestFirst: true, limit: MOST_CONFLICTS + 1 },
+          )
+        : await listConflictsById(sql, given.ids);
+    const open = found.filter(({ decidedAt }) => decidedAt === null);
+    return page({
+      open: open.slice(0, MOST_CONFLICTS),
+      decided: found.length - open.length,
+      isMore: open.length > MOST_CONFLICTS,
+      problem: open.length === 0 ? "none of them is open" : null,
+      standingText,
+    });
+  },
+};
+
+const form = z.object({ ids, take: z.enum(["kept", "other"]), reason });
+
+/** Decides several conflicts in the same way, all of them or none. */
+export const decideSeveralAction: OpsAction<z.infer<typeof form>> = {
+  name: "conflict.decide",
+  path: "/conflicts/decide",
+  roles: ["operator"],
+  isDangerous: false,
+  form,
+  async run(parts, { visitor, form: given }) {
+    const outcome = await parts.sql.begin(async (tx) => {
+      const done = await decideConflicts(tx, given.ids, { take: given.take, by: visitor.email, reason: given.reason });
+      if (!done.ok) return done;
+      const tables = [...new Set(done.revised.map(({ table }) => table))];
+      const told = done.revised.map(({ conflictId, table, roundId, from, to }) => ({
+        conflict: String(conflictId),
+        table,
+        round: roundId,
+        before: standingText(from),
+        after: standingText(to),
+      }));
+      await appendAudit(
+        tx,
+        auditEntry(visitor, {
+          action: "conflict.decide",
+          target: `conflicts (${done.revised.length}) of ${tables.join(", ")}`,
+          before: told.map(({ conflict, table, round, before }) => ({ conflict, table, round, stood: before })),
+          after: told.map(({ conflict, after }) => ({ conflict, stands: after })),
+          reason: given.reason,
+        }),
+      );
+      return done;
+    });
+    if (!outcome.ok) return outcome;
+    const [count, touched] = [outcome.revised.length, await settle(parts, outcome.revised)];
+    const message = `${count === 1 ? "1 conflict is" : `${count} conflicts are`} decided; ${touched}`;
+    return { ok: true, message, location: "/ops/conflicts?state=decided" };
+  },
+};

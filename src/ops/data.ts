@@ -1,0 +1,40 @@
+import { accuracyDetailFile, accuracyDetailPage } from "./accuracy/detail.ts";
+import { accuracyFile, accuracyPage } from "./accuracy/list.ts";
+import { compareAction, comparePage } from "./calibrations/compare.ts";
+import { calibrationsPage, runsPage } from "./calibrations/list.ts";
+import { promoteAction, promotePage } from "./calibrations/promote.ts";
+import { recordPage } from "./calibrations/record.ts";
+import { cancelAction, resumeAction, runPage } from "./calibrations/run.ts";
+import { newRunPage, startAction } from "./calibrations/start.ts";
+import { restoreAction, revokeAction, suspendAction } from "./callers/actions.ts";
+import { callerPage, callersPage } from "./callers/callers.ts";
+import type { OpsAction, OpsPage } from "./contract.ts";
+
+/** Calibrations, accuracy and callers. */
+export const dataPages = [
+  calibrationsPage,
+  runsPage,
+  runPage,
+  newRunPage,
+  comparePage,
+  recordPage,
+  promotePage,
+  accuracyPage,
+  accuracyFile,
+  accuracyDetailPage,
+  accuracyDetailFile,
+  callersPage,
+  callerPage,
+] as readonly OpsPage[];
+
+/** What is done with them. */
+export const dataActions = [
+  startAction,
+  cancelAction,
+  resumeAction,
+  compareAction,
+  promoteAction,
+  suspendAction,
+  restoreAction,
+  revokeAction,
+] as readonly OpsAction[];

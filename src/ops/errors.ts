@@ -1,0 +1,12 @@
+/** Why a request at `/ops` is answered with an error page: its status, and what to say. */
+export class OpsError extends Error {
+  override name = "OpsError";
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * What templates write facts with, so that a time, a share or a sort link looks the same on every page.
+ *
+ * Those that give HTML escape what they are given, and are written with `<%~ %>`; the others with `<%= %>`.
+ */
+
+const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+const NUMBERS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 3 });
+const BYTE_UNITS = ["B", "kB", "MB", "GB", "TB"];
+
+/** What somebody should think of a fact at a glance; the word beside it says the same without color. */
+export type Tone = "good" | "warn" | "bad" | "info" | "quiet";
+
+/** A change of the URL's parameters: null takes one away. */
+export type Changes = Readonly<Record<string, string | number | boolean | null>>;
+
+/** Which part of a list is shown; pages are counted from 1. */
+export interface Paging {
+  page: number;
+  perPage: number;
+  total: number | bigint;
+}
+
+/** The helpers of one answer. */
+export type Helpers = ReturnType<typeof helpersFor>;
+
+/** A text that HTML shows as it is. */
+export function escape(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
+}
+
+/**
+ * A length of time in its two largest units.
+ *
+ * @example
+ * duration(0.2); // => "0 s"
+ * duration(59); // => "59 s"
+ * duration(90); // => "1 min 30 s"
+ * duration(3_600); // => "1 h"
+ * duration(200_000); // => "2 d 7 h"
+ */
+export function duration(seconds: number): string {
+  let left = Math.max(0, Math.floor(seconds));
+  if (left < 60) return `${left} s`;
+  const parts: string[] = [];
+  for (const [unit, size] of [
+    ["d", 86_400],
+    ["h", 3_600],
+    ["min", 60],
+    ["s", 1],
+  ] as const) {
+    const count = Math.floor(left / size);
+    left -= count * size;
+    if (count > 0) parts.push(`${count} ${unit}`);
+    else if (parts.length > 0) break;
+    if (parts.length === 2) break;
+  }
+  return parts.join(" ");
+}
+
+/**
+ * Parts per million as a percentage.
+ *
+ * @example
+ * percent(517_000); // => "51.7 %"
+ * percent(811_376, 3); // => "81.138 %"
+ */
+export function percent(ppm: number | bigint, digits = 1): string {
+  return `${(Number(ppm) / 10_000).toFixed(digits)} %`;
+}
+
+/**
+ * An amount of bytes, in thousands.
+ *
+ * @example
+ * bytes(999); // => "999 B"
+ * bytes(1_234_567); // => "1.2 MB"
+ */
+export function bytes(count: number | bigint): string {
+  let size = Number(count);
+  let unit = 0;
+  while (size >= 1_000 && unit < BYTE_UNITS.length - 1) {
+    size /= 1_000;
+    unit += 1;
+  }
+  return `${unit === 0 ? size : size.toFixed(1)} ${BYTE_UNITS[unit] ?? ""}`;
+}
+
+/** A number with its thousands apart. */
+export function number(value: number | bigint): string {
+  return NUMBERS.format(value);
+}
+
+/** A time as text: `2026-11-21 04:00:12Z`. */
+export function timeText(at: Date): string {
+  return `${at.toISOString().slice(0, 19).replace("T", " ")}Z`;
+}
+
+/** The helpers of one answer: `now` is what ages are counted to, `url` what links of a list keep, as `/ops/audit?page=2`. */
+export function helpersFor({ now, url }: { now: Date; url: string }) {
+  const dash = '<span class="quiet">–</span>';
+  const asDate = (at: Date | string) => (typeof at === "string" ? new Date(at) : at);
+  const element = (at: Date, text: string) =>
+    `<time datetime="${at.toISOString()}" title="${timeText(at)}">${escape(text)}</time>`;
+  const [path = "", search = ""] = url.split("?");
+
+  /** The URL of this page with some parameters changed; a change that is not of the page itself begins at page 1. */
+  function link(changes: Changes): string {
+    const query = new URLSearchParams(search);
+    if (!("page" in changes)) query.delete("page");
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === null || value === "") query.delete(name);
+      else query.set(name, String(value));
+    }
+    const text = query.toString();
+    return text === "" ? path : `${path}?${text}`;
+  }
+
+  return {
+    escape,
+    duration,
+    percent,
+    bytes,
+    number,
+    timeText,
+    link,
+    /** The value of a parameter of this page; empty where it is not given. */
+    param: (name: string) => new URLSearchParams(search).get(name) ?? "",
+    /** HTML: a time in UTC; a dash for null. */
+    time(at: Date | string | null | undefined): string {
+      if (at === null || at === undefined) return dash;
+      return element(asDate(at), timeText(asDate(at)));
+    },
+    /** HTML: how long ago (or ahead) a time is; a dash for null. */
+    age(at: Date | string | null | undefined): string {
+      if (at === null || at === undefined) return dash;
+      const date = asDate(at);
+      const seconds = (now.getTime() - date.getTime()) / 1_000;
+      return element(date, seconds <= -1 ? `in ${duration(-seconds)}` : `${duration(seconds)} ago`);
+    },
+    /** HTML: a word with a color beside it. */
+    badge(text: string, tone: Tone = "quiet"): string {
+      return `<span class="badge ${escape(tone)}">${escape(text)}</span>`;
+    },
+    /** HTML: a text, or a dash where there is none. */
+    orDash(text: string | number | bigint | null | undefined): string {
+      return text === null || text === undefined || text === "" ? dash : escape(String(text));
+    },
+    /** HTML: a column's head that sorts by it (`sort=name`, then `sort=-name`). `first` is the order of the first click. */
+    sortHead(name: string, label: string, { sort, first = "up", numeric = false }: SortHead): string {
+      const isUp = sort === name;
+      const isDown = sort === `-${name}`;
+      const next = isUp ? `-${name}` : isDown ? name : first === "up" ? name : `-${name}`;
+      const state = isUp ? ' aria-sort="ascending"' : isDown ? ' aria-sort="descending"' : "";
+      const mark = isUp ? " ▲" : isDown ? " ▼" : "";
+      return `<th scope="col"${numeric ? ' class="num"' : ""}${state}><a href="${escape(link({ sort: next }))}">${escape(label)}</a><span aria-hidden="true">${mark}</span></th>`;
+    },
+    /** HTML: links to the other pages of a list, and how many there are. */
+    pager({ page, perPage, total }: Paging): string {
+      const pages = Math.max(1, Math.ceil(Number(total) / perPage));
+      const from = Math.min(Number(total), (page - 1) * perPage + 1);
+      const to = Math.min(Number(total), page * perPage);
+      const step = (at: number, label: string, rel: string) =>
+        at < 1 || at > pages
+          ? `<span class="quiet">${label}</span>`
+          : `<a rel="${rel}" href="${escape(link({ page: at === 1 ? null : at }))}">${label}</a>`;
+      const range = Number(total) === 0 ? "none" : `${number(from)}–${number(to)} of ${number(total)}`;
+      return `<nav class="pager" aria-label="pages">${step(page - 1, "previous", "prev")} <span>${range}</span> ${step(page + 1, "next", "next")}</nav>`;
+    },
+  };
+}
+
+interface SortHead {
+  /** What the list is sorted by now. */
+  sort: string;
+  first?: "up" | "down";
+  numeric?: boolean;
+}

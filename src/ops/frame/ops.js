@@ -1,0 +1,47 @@
+// Loads the main part of a page again every few seconds. Without it every page works: "Load again" is a link.
+"use strict";
+(() => {
+  const seconds = () => Number(document.getElementById("main")?.dataset.refresh ?? 0);
+  if (seconds() === 0) return;
+  let isAsking = false;
+
+  /** Nobody's typing, choosing or reading aloud of a place is taken away. */
+  function isBusy() {
+    const main = document.getElementById("main");
+    const at = document.activeElement;
+    const isInForm = at !== null && main.contains(at) && at.closest("form, details, dialog, summary") !== null;
+    const isOpen = main.querySelector("details[open], dialog[open]") !== null;
+    const isSelecting = String(document.getSelection() ?? "") !== "";
+    return document.hidden || isInForm || isOpen || isSelecting;
+  }
+
+  function note(text) {
+    const place = document.querySelector("[data-refresh-note]");
+    if (place !== null) place.textContent = text;
+  }
+
+  async function refresh() {
+    if (isAsking || isBusy()) return;
+    isAsking = true;
+    try {
+      const answer = await fetch(location.href, { headers: { "X-Refresh": "1" }, redirect: "manual" });
+      if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 403) return location.reload();
+      if (!answer.ok) return note(` (not answered: ${answer.status}; asked again in ${seconds()} s)`);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const [old, fresh] = [document.getElementById("main"), page.getElementById("main")];
+      if (fresh === null || isBusy()) return;
+      const focused = document.activeElement?.id ?? "";
+      const kept = [...old.querySelectorAll(".wide")].map((place) => place.scrollLeft);
+      old.replaceChildren(...document.adoptNode(fresh).childNodes);
+      old.querySelectorAll(".wide").forEach((place, at) => (place.scrollLeft = kept[at] ?? 0));
+      if (focused !== "" && focused !== "main") document.getElementById(focused)?.focus({ preventScroll: true });
+    } catch {
+      note(` (not reached; asked again in ${seconds()} s)`);
+    } finally {
+      isAsking = false;
+    }
+  }
+
+  setInterval(() => void refresh(), seconds() * 1000);
+  document.addEventListener("visibilitychange", () => void refresh());
+})();

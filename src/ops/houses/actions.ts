@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import type { Transaction } from "../../db/client.ts";
+import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../../houses/control-store.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
+import { OpsError } from "../errors.ts";
+import { reason, tellReaders } from "../payloads/listing.ts";
+
+const roles = ["operator"] as const;
+const form = z.object({ reason });
+const resumeForm = z.object({ reason, version: z.string().max(60).default("") });
+type Form = z.infer<typeof form>;
+
+/** Stops polling a house. */
+export const pauseHouseAction: OpsAction<Form> = {
+  name: "house.pause",
+  path: "/houses/:house/pause",
+  roles,
+  isDangerous: false,
+  form,
+  run: (parts, sent) =>
+    act(parts, sent, {
+      action: "house.pause",
+      message: "is paused",
+      work: (tx, house) => stopHouse(tx, { house, by: sent.visitor.email, reason: sent.form.reason }),
+    }),
+};
+
+/** Polls a paused house again. */
+export const resumeHouseAction: OpsAction<z.infer<typeof resumeForm>> = {
+  name: "house.resume",
+  path: "/houses/:house/resume",
+  roles,
+  isDangerous: false,
+  form: resumeForm,
+  run: (parts, sent) =>
+    act(parts, sent, {
+      action: "house.resume",
+      message: "is polled again",
+      work: (tx, house) => startHouse(tx, { house, version: sent.form.version || null }),
+    }),
+};
+
+/** Has an open circuit probed at the next turn. */
+export const probeHouseAction: OpsAction<Form> = {
+  name: "house.probe",
+  path: "/houses/:house/probe",
+  roles,
+  isDangerous: false,
+  form,
+  run: (parts, sent) =>
+    act(parts, sent, {
+      action: "house.probe",
+      message: "is asked again at its next turn",
+      work: (tx, house) => askHouseNow(tx, { house, forget: false }),
+    }),
+};
+
+/** Closes an open circuit. */
+export const closeCircuitAction: OpsAction<Form> = {
+  name: "house.close-circuit",
+  path: "/houses/:house/close",
+  roles,
+  isDangerous: false,
+  form,
+  run: (parts, sent) =>
+    act(parts, sent, {
+      action: "house.close-circuit",
+      message: "is polled as if nothing had failed",
+      work: (tx, house) => askHouseNow(tx, { house, forget: true }),
+    }),
+};
+
+async function act<Facts>(
+  parts: OpsParts,
+  { visitor, params, form: given }: Sent<Form>,
+  how: {
+    action: string;
+    message: string;
+    work: (tx: Transaction, house: string) => Promise<HouseOutcome<Facts>>;
+  },
+): Promise<Done> {
+  const house = params["house"] ?? "";
+  const outcome = await parts.sql.begin(async (tx) => {
+    const done = await how.work(tx, house);
+    if (done.kind === "done") {
+      const { before, after } = done;
+      const told = { action: how.action, target: `house ${house}`, before, after, reason: given.reason };
+      await appendAudit(tx, auditEntry(visitor, told));
+    }
+    return done;
+  });
+  if (outcome.kind === "unknown") throw new OpsError(404, `there is no house ${house}`);
+  if (outcome.kind === "refused") return { ok: false, problem: outcome.problem };
+  await tellReaders(parts);
+  return { ok: true, message: `${house} ${how.message}`, location: `/ops/houses/${house}` };
+}

@@ -1,0 +1,121 @@
+import { z } from "zod";
+import { readBoard } from "../board/facts.ts";
+import { readHouses } from "../board/house-facts-store.ts";
+import { houseProblem, paceText } from "../board/house-problem.ts";
+import { latencyQuantile, latencyText } from "../board/latency.ts";
+import { readAlerts } from "../board/open-store.ts";
+import { listStatuses } from "../board/polls-store.ts";
+import { findProblems } from "../board/problems.ts";
+import { boardRows, evidenceText } from "../board/rows.ts";
+import { CLASS_TEXT, codeText, statusStrip } from "../board/strip.ts";
+import type { OpsPage } from "../contract.ts";
+import {
+  findHouseDetail,
+  listCircuitChanges,
+  listFailures,
+  listPollMinutes,
+  listShards,
+  type PollMinute,
+} from "./house-store.ts";
+
+const query = z.object({});
+const STRIP = { hours: 24, cellMinutes: 15, count: 96 } as const;
+const MINUTES_SHOWN = 60;
+
+/** One house: how it is polled, what it answered, what failed, and its tables. */
+export const housePage: OpsPage<z.infer<typeof query>> = {
+  path: "/houses/:house",
+  query,
+  async show(parts, { params }) {
+    const { sql } = parts;
+    const id = params["house"] ?? "";
+    const detail = await findHouseDetail(sql, id);
+    if (detail === null) return null;
+    const [facts, shards, changes, failures, minutes, cells] = await Promise.all([
+      readBoard(parts),
+      listShards(sql, id),
+      listCircuitChanges(sql, id),
+      listFailures(sql, id),
+      listPollMinutes(sql, id),
+      listStatuses(sql, [id], STRIP),
+    ]);
+    const house = facts.houses.find((one) => one.id === id);
+    if (house === undefined) return null; // gone between two reads
+    const problems = findProblems(facts).filter(({ subject }) => subject === id || subject.startsWith(`${id}/`));
+    const cellMs = STRIP.cellMinutes * 60_000;
+    const startMs = (Math.floor(facts.now.getTime() / cellMs) + 1 - STRIP.count) * cellMs;
+    const data = {
+      house,
+      detail,
+      problems,
+      shards,
+      changes,
+      failures,
+      minutes: minutes.slice(0, MINUTES_SHOWN).map(withQuantiles),
+      strip: statusStrip(cells, { startMs, cellMs, count: STRIP.count }),
+      rows: boardRows(facts, problems, parts.liveWindowSeconds).filter((row) => row.house.id === id),
+      settings: JSON.stringify(detail.settings, null, 2),
+      perMinute: numberOf(detail.settings["requests_per_minute"]),
+      words: { latencyText, evidenceText, codeText, paceText, CLASS_TEXT },
+    };
+    return {
+      template: "houses/house",
+      title: house.name === id ? id : `${house.name} (${id})`,
+      data,
+      refreshSeconds: 5,
+      crumbs: [{ label: "Board", href: "/ops" }],
+    };
+  },
+};
+
+const confirmQuery = z.object({ do: z.enum(["pause", "resume", "probe", "close"]) });
+
+/** Asks for the reason of an action on a house, and says what it will do to the house as it is now. */
+export const houseActPage: OpsPage<z.infer<typeof confirmQuery>> = {
+  path: "/houses/:house/act",
+  query: confirmQuery,
+  async show({ sql, liveWindowSeconds }, { params, query: asked }) {
+    const id = params["house"] ?? "";
+    const [detail, [house], alerts] = await Promise.all([
+      findHouseDetail(sql, id),
+      readHouses(sql, id),
+      readAlerts(sql),
+    ]);
+    if (detail === null || house === undefined) return null;
+    const problem = houseProblem(house, { alerts, liveWindowSeconds, now: new Date() });
+    return {
+      template: "houses/act",
+      title: `${TITLES[asked.do]} ${id}`,
+      data: {
+        house,
+        detail,
+        problem,
+        act: asked.do,
+        text: TEXTS[asked.do],
+        verb: TITLES[asked.do],
+        words: { paceText },
+      },
+      crumbs: [
+        { label: "Board", href: "/ops" },
+        { label: id, href: `/ops/houses/${id}` },
+      ],
+    };
+  },
+};
+
+const TITLES = { pause: "Pause", resume: "Resume", probe: "Ask again now", close: "Close the circuit of" } as const;
+const TEXTS = {
+  pause: "It is not polled until somebody resumes it; its tables are shown as paused to every caller.",
+  resume: "It is polled again at its next turn.",
+  probe: "It is asked at its next turn, as the probe of its circuit. Where that fails, the waits go on growing.",
+  close: "What failed is forgotten and it is polled as if nothing had been. Five failures in a row open it again.",
+} as const;
+
+function withQuantiles(minute: PollMinute) {
+  const { latency } = minute;
+  return { ...minute, p50: latencyQuantile(latency, 0.5), p95: latencyQuantile(latency, 0.95) };
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === "number" ? value : null;
+}

@@ -1,0 +1,132 @@
+import type { Queryable } from "../../db/client.ts";
+
+/** A round as it is listed. */
+export interface ListedRound {
+  seq: string;
+  roundId: string;
+  hundredths: string;
+  color: string;
+  source: string;
+  receivedAt: Date;
+  occurredAt: Date | null;
+  late: boolean;
+  afterGap: boolean;
+  verified: boolean | null;
+  payloadId: string | null;
+}
+
+/** A forecast and what became of it. */
+export interface ListedForecast {
+  seq: string;
+  feature: string;
+  model: string;
+  issuedAt: Date;
+  cutoffRoundId: string;
+  targetRoundId: string | null;
+  horizon: number;
+  stated: number[];
+  /** Null while it waits for its round. */
+  status: string | null;
+  hit: boolean | null;
+}
+
+/** What a table's rounds proved of its house by the end of an hour. */
+export interface AuditHour {
+  hour: Date;
+  rounds: number;
+  tested: number;
+  edgePpm: number | null;
+  lnE: number;
+  lnEMax: number;
+  rejectedSeq: string | null;
+  proven: number;
+  missing: number | null;
+  gaps: number;
+  proofsFailed: number;
+  conflicts: number;
+}
+
+/** The newest rounds in the order in which they came in, newest first. */
+export async function listNewestRounds(sql: Queryable, tableId: number, limit: number): Promise<ListedRound[]> {
+  return sql<ListedRound[]>`
+    select
+      seq::text as seq,
+      round_id as "roundId",
+      hundredths::text as hundredths,
+      color,
+      source,
+      received_at as "receivedAt",
+      occurred_at as "occurredAt",
+      late,
+      after_gap as "afterGap",
+      verified,
+      payload_id::text as "payloadId"
+    from rounds
+    where table_id = ${tableId}
+    order by rounds.seq desc
+    limit ${limit}`;
+}
+
+/** The newest forecasts, newest first. */
+export async function listNewestForecasts(sql: Queryable, tableId: number, limit: number): Promise<ListedForecast[]> {
+  return sql<ListedForecast[]>`
+    select
+      f.seq::text as seq,
+      f.feature,
+      f.model,
+      f.issued_at as "issuedAt",
+      f.cutoff_round_id as "cutoffRoundId",
+      f.target_round_id as "targetRoundId",
+      f.horizon,
+      f.p_ppm as stated,
+      s.status,
+      s.hit
+    from forecasts f
+    left join lateral (
+      select status, hit
+      from scores
+      where table_id = f.table_id
+        and forecast_seq = f.seq
+      order by rev desc
+      limit 1
+    ) s on true
+    where f.table_id = ${tableId}
+    order by f.seq desc
+    limit ${limit}`;
+}
+
+/** The newest hours of a table's audit, newest first. */
+export async function listAuditHours(sql: Queryable, tableId: number, limit: number): Promise<AuditHour[]> {
+  return sql<AuditHour[]>`
+    select
+      hour,
+      rounds::float8 as rounds,
+      tested::float8 as tested,
+      edge_ppm as "edgePpm",
+      ln_e::float8 as "lnE",
+      ln_e_max::float8 as "lnEMax",
+      rejected_seq::text as "rejectedSeq",
+      proven::float8 as proven,
+      missing::float8 as missing,
+      gaps::float8 as gaps,
+      proofs_failed::float8 as "proofsFailed",
+      conflicts::float8 as conflicts
+    from house_audits
+    where table_id = ${tableId}
+    order by house_audits.hour desc
+    limit ${limit}`;
+}
+
+/** What a table's rounds are colored by, and the model that forecasts it. */
+export async function findTableSettings(
+  sql: Queryable,
+  tableId: number,
+): Promise<{ colors: { name: string; below?: number }[]; model: string; roundIds: string; pauseMs: number } | null> {
+  const [row] = await sql<
+    { colors: { name: string; below?: number }[]; model: string; roundIds: string; pauseMs: number }[]
+  >`
+    select colors, model, round_ids as "roundIds", pause_ms as "pauseMs"
+    from tables
+    where id = ${tableId}`;
+  return row ?? null;
+}

@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { multiplierText } from "../../rounds/round.ts";
+import { readBoard } from "../board/facts.ts";
+import { heatRow, heatStart } from "../board/heat.ts";
+import { listCells, listGapMarks } from "../board/heat-store.ts";
+import { findProblems } from "../board/problems.ts";
+import { boardRows, evidenceText, tableName, withHits } from "../board/rows.ts";
+import { readHits, readTable } from "../board/table-facts-store.ts";
+import type { OpsPage } from "../contract.ts";
+import { findTableSettings, listAuditHours, listNewestForecasts, listNewestRounds } from "./table-store.ts";
+
+const query = z.object({ rounds: z.coerce.number().int().min(10).max(500).default(25) });
+const FORECASTS = 20;
+const AUDIT_HOURS = 24;
+
+/** One table: its newest rounds and forecasts, what is open, and what its rounds prove of the house. */
+export const tablePage: OpsPage<z.infer<typeof query>> = {
+  path: "/tables/:house/:game/:market",
+  query,
+  async show(parts, { params, query: asked }) {
+    const { sql } = parts;
+    const { house = "", game = "", market = "" } = params;
+    const table = await readTable(sql, { house, game, market });
+    if (table === null) return null;
+    const { id } = table;
+    const [facts, settings, rounds, forecasts, audits, cells, marks, hits] = await Promise.all([
+      readBoard(parts),
+      findTableSettings(sql, id),
+      listNewestRounds(sql, id, asked.rounds),
+      listNewestForecasts(sql, id, FORECASTS),
+      listAuditHours(sql, id, AUDIT_HOURS),
+      listCells(sql, [id]),
+      listGapMarks(sql, [id]),
+      readHits(sql, [id]),
+    ]);
+    const name = tableName(table);
+    const problems = findProblems(facts).filter(({ subject }) => subject === name || subject === house);
+    const rows = boardRows(facts, problems, parts.liveWindowSeconds).filter((one) => one.table.id === id);
+    const [row] = withHits(rows, hits);
+    if (row === undefined || settings === null) return null; // gone between two reads
+    const start = heatStart(facts.now);
+    const heat = heatRow({ start, perMinute: row.usual?.perMinute ?? 0, createdAt: table.createdAt }, cells, marks);
+    const data = {
+      row,
+      problems,
+      settings,
+      rounds,
+      forecasts,
+      audits,
+      notices: facts.notices.filter(({ tableId }) => tableId === id),
+      heat: { start, rows: [{ name, href: row.href, ...heat }] },
+      asked,
+      words: { evidenceText, multiplierText: (hundredths: string) => multiplierText(Number(hundredths)) },
+    };
+    return {
+      template: "houses/table",
+      title: name,
+      data,
+      refreshSeconds: 5,
+      crumbs: [
+        { label: "Board", href: "/ops" },
+        { label: house, href: `/ops/houses/${house}` },
+      ],
+    };
+  },
+};

@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { NOTICE_ORDER } from "../../rounds/notices.ts";
+import { endNotice, LONGEST_NOTICE, writeNotice } from "../../rounds/operator-notice.ts";
+import { listNotices } from "../../rounds/operator-notice-store.ts";
+import { findTablesOf } from "../../rounds/table-filter-store.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage } from "../contract.ts";
+import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";
+
+const listQuery = z.object({
+  ...listing,
+  state: z.enum(["", "open", "ended"]).default("open"),
+  kind: z.enum(["", ...NOTICE_ORDER]).default(""),
+  sort: z.enum(["newest", "oldest"]).default("newest"),
+});
+
+/** What callers are told of tables. */
+export const noticesPage: OpsPage<z.infer<typeof listQuery>> = {
+  path: "/notices",
+  nav: { label: "Notices", order: 34 },
+  query: listQuery,
+  async show({ sql }, { query }) {
+    const { tableIds, problem } = await choose(sql, query.of);
+    const isOpen = query.state === "" ? null : query.state === "open";
+    const found = await listNotices(
+      sql,
+      { tableIds, kind: query.kind === "" ? null : query.kind, isOpen },
+      { after: idOf(query.after), oldestFirst: query.sort === "oldest", limit: PER_PAGE + 1 },
+    );
+    const { rows, next } = pageOf(found, (row) => String(row.id));
+    const data = { rows, next, perPage: PER_PAGE, query, problem, kinds: NOTICE_ORDER, longest: LONGEST_NOTICE };
+    return { template: "notices/notices", title: "Notices", data };
+  },
+};
+
+const of = z.string().trim().min(1, "expected a house, or house/game/market").max(200);
+const writing = z.object({ of, text: z.string().trim().min(1).max(LONGEST_NOTICE), reason });
+
+/** Tells callers something of a table, or of all tables of a house. */
+export const writeNoticeAction: OpsAction<z.infer<typeof writing>> = {
+  name: "notice.write",
+  path: "/notices/write",
+  roles: ["operator"],
+  isDangerous: false,
+  form: writing,
+  async run(parts, { visitor, form: given }) {
+    const choice = await findTablesOf(parts.sql, given.of);
+    if (choice === null) return { ok: false, problem: `there is no house or table ${given.of}` };
+    const outcome = await parts.sql.begin(async (tx) => {
+      const done = await writeNotice(tx, choice.ids, { text: given.text, by: visitor.email });
+      if (!done.ok) return done;
+      const told = { action: "notice.write", target: done.tables.join(", "), before: done.before, after: given.text };
+      await appendAudit(tx, auditEntry(visitor, { ...told, reason: given.reason }));
+      return done;
+    });
+    if (!outcome.ok) return outcome;
+    await tellReaders(parts);
+    const { tables } = outcome;
+    const message = `callers read it with ${tables.length === 1 ? tables[0] : `${tables.length} tables of ${choice.house}`}`;
+    return { ok: true, message, location: "/ops/notices?kind=operator" };
+  },
+};
+
+const ending = z.object({ of, reason });
+
+/** Ends an operator's notice of a table. */
+export const endNoticeAction: OpsAction<z.infer<typeof ending>> = {
+  name: "notice.end",
+  path: "/notices/end",
+  roles: ["operator"],
+  isDangerous: false,
+  form: ending,
+  async run(parts, { visitor, form: given }) {
+    const choice = given.of.includes("/") ? await findTablesOf(parts.sql, given.of) : null;
+    const tableId = choice?.ids[0];
+    if (tableId === undefined) return { ok: false, problem: `there is no table ${given.of}` };
+    const outcome = await parts.sql.begin(async (tx) => {
+      const done = await endNotice(tx, tableId, { by: visitor.email });
+      if (!done.ok) return done;
+      const told = { action: "notice.end", target: given.of, before: done.before[0], reason: given.reason };
+      await appendAudit(tx, auditEntry(visitor, told));
+      return done;
+    });
+    if (!outcome.ok) return outcome;
+    await tellReaders(parts);
+    return { ok: true, message: `the notice of ${given.of} has ended`, location: "/ops/notices" };
+  },
+};

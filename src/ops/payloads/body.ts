@@ -1,0 +1,83 @@
+import { gunzipSync } from "node:zlib";
+import { reasonOf } from "../../errors.ts";
+
+/** An answer as a person can look at it. */
+export interface ShownBody {
+  /** The beginning of it, or why there is none. */
+  text: string;
+  isText: boolean;
+  isWhole: boolean;
+  /** Characters that are not shown. */
+  hidden: number;
+}
+
+/** As much as a page shows; the whole of it is downloaded. */
+const SHOWN_CHARACTERS = 32_768;
+/** No house's answer is larger: it would not have been stored. */
+const LARGEST_BODY = 256 * 1024 * 1024;
+const BYTES_IN_HEX = 1_024;
+
+/** The beginning of a stored answer, JSON indented; bytes that are no text in hexadecimal. Never throws. */
+export function showBody(compressed: Buffer): ShownBody {
+  const read = unpack(compressed);
+  if ("problem" in read) return { text: read.problem, isText: false, isWhole: false, hidden: 0 };
+  const text = textOf(read.body);
+  const whole = text === null ? hexOf(read.body.subarray(0, BYTES_IN_HEX)) : indentedJson(text);
+  const shown = whole.slice(0, SHOWN_CHARACTERS).toWellFormed();
+  const isWhole = shown.length === whole.length && (text !== null || read.body.length <= BYTES_IN_HEX);
+  return { text: shown, isText: text !== null, isWhole, hidden: whole.length - shown.length };
+}
+
+/** A stored answer to be kept as a file: as it came where it is text, else as base64. */
+export function bodyFile(compressed: Buffer, id: bigint): { file: string; type: string; text: string } | null {
+  const read = unpack(compressed);
+  if ("problem" in read) return null;
+  const text = textOf(read.body);
+  // never as HTML: what a house sends must not run here
+  return text === null
+    ? { file: `payload-${id}.base64`, type: "text/plain", text: read.body.toString("base64") }
+    : { file: `payload-${id}.txt`, type: "text/plain", text };
+}
+
+function unpack(compressed: Buffer): { body: Buffer } | { problem: string } {
+  try {
+    return { body: gunzipSync(compressed, { maxOutputLength: LARGEST_BODY }) };
+  } catch (error) {
+    return { problem: `the stored answer cannot be unpacked: ${reasonOf(error)}` };
+  }
+}
+
+function textOf(body: Buffer): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch {
+    return null;
+  }
+}
+
+/** Larger ones take too long to be read and written anew for a look. */
+const LARGEST_INDENTED = 1_000_000;
+
+function indentedJson(text: string): string {
+  if (text.length > LARGEST_INDENTED) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+function hexOf(bytes: Buffer): string {
+  const lines: string[] = [];
+  for (let at = 0; at < bytes.length; at += 16) {
+    lines.push(
+      (
+        bytes
+          .subarray(at, at + 16)
+          .toString("hex")
+          .match(/../g) ?? []
+      ).join(" "),
+    );
+  }
+  return lines.join("\n");
+}

@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { listConflictsOf } from "../../rounds/conflict-desk-store.ts";
+import { findPayload, listBroughtRounds, listPayloads } from "../../rounds/payload-desk-store.ts";
+import { listItemsOf } from "../../rounds/quarantine-desk-store.ts";
+import type { OpsPage } from "../contract.ts";
+import { bodyFile, showBody } from "./body.ts";
+import { choose, cursorText, idOf, listing, pageOf, PER_PAGE, readCursor, time } from "./listing.ts";
+
+const MOST_SHOWN = 200;
+
+const listQuery = z.object({
+  ...listing,
+  state: z.enum(["", "unread", "read", "refused"]).default(""),
+  from: time,
+  to: time,
+  sort: z.enum(["newest", "oldest"]).default("newest"),
+});
+
+/** Stored answers, those kept beyond their day among them. */
+export const payloadsPage: OpsPage<z.infer<typeof listQuery>> = {
+  path: "/payloads",
+  nav: { label: "Payloads", order: 30 },
+  query: listQuery,
+  async show({ sql }, { query }) {
+    const { tableIds, problem } = await choose(sql, query.of);
+    const cursor = readCursor(query.after);
+    const filter = { tableIds, state: query.state === "" ? null : query.state, from: query.from, to: query.to };
+    const found = await listPayloads(sql, filter, {
+      after: cursor === null ? null : { receivedAt: cursor.at, id: cursor.id },
+      oldestFirst: query.sort === "oldest",
+      limit: PER_PAGE + 1,
+    });
+    const { rows, next } = pageOf(found, ({ receivedAt, id }) => cursorText(receivedAt, id));
+    const data = { rows, next, perPage: PER_PAGE, query, problem };
+    return { template: "payloads/payloads", title: "Payloads", data };
+  },
+};
+
+const nothing = z.object({});
+const crumbs = [{ label: "Payloads", href: "/ops/payloads" }];
+
+/** One answer: what was asked, what came, and what was made of it. */
+export const payloadPage: OpsPage<z.infer<typeof nothing>> = {
+  path: "/payloads/:id",
+  query: nothing,
+  async show({ sql }, { params }) {
+    const id = idOf(params["id"]);
+    const payload = id === null ? null : await findPayload(sql, id);
+    if (payload === null) return null;
+    const { body, ...facts } = payload;
+    const [rounds, items, conflicts] = await Promise.all([
+      listBroughtRounds(sql, payload, MOST_SHOWN + 1),
+      listItemsOf(sql, payload.id, MOST_SHOWN + 1),
+      listConflictsOf(sql, payload.id, MOST_SHOWN + 1),
+    ]);
+    const around = aroundOf(payload.requestedAt);
+    const data = { payload: facts, body: showBody(body), rounds, items, conflicts, most: MOST_SHOWN, around };
+    return { template: "payloads/payload", title: `Payload ${payload.id}`, data, crumbs };
+  },
+};
+
+/** The minute of an answer and the one after, to read it again with its neighbours. */
+function aroundOf(requestedAt: string): { from: string; to: string } {
+  const at = new Date(requestedAt).getTime();
+  const minute = at - (at % 60_000);
+  return { from: new Date(minute).toISOString(), to: new Date(minute + 60_000).toISOString() };
+}
+
+/** The whole of an answer, to be kept. */
+export const payloadFile: OpsPage<z.infer<typeof nothing>> = {
+  path: "/payloads/:id/body",
+  query: nothing,
+  async show({ sql }, { params }) {
+    const id = idOf(params["id"]);
+    const payload = id === null ? null : await findPayload(sql, id);
+    return payload === null ? null : bodyFile(payload.body, payload.id);
+  },
+};

@@ -1,0 +1,147 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { variablesOf } from "../../config.ts";
+import { createProver } from "../../houses/fairness/prove.ts";
+import type { House } from "../../houses/house.ts";
+import { withPlaceholders } from "../../houses/placeholders.ts";
+import { loadHouse } from "../../houses/store.ts";
+import { rereadRange } from "../../rounds/reread.ts";
+import { placeText, readPlace, type Reread } from "../../rounds/reread-report.ts";
+import { countToReread, type RereadRange } from "../../rounds/reread-store.ts";
+import { findTablesOf } from "../../rounds/table-filter-store.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage, OpsParts } from "../contract.ts";
+import { listing, reason, tellReaders, time } from "./listing.ts";
+
+/** One for the process: it remembers walks along a chain that led nowhere. */
+const prover = createProver();
+
+/** A look must not keep a process busy for long, and doing it must end while somebody waits; the rest is gone on with. */
+const LOOK = { most: 400, ms: 8_000 };
+const DO = { most: 2_000, ms: 20_000 };
+const COUNTED = 100_000;
+
+const asked = {
+  of: listing.of,
+  from: time,
+  to: time,
+  state: z.enum(["", "read", "refused"]).default(""),
+  after: listing.after,
+};
+const query = z.object(asked);
+const form = z.object({ ...asked, reason });
+
+type Asked = z.infer<typeof query>;
+
+/** What reading a range of answers again would change, before it is done. */
+export const rereadPage: OpsPage<Asked> = {
+  path: "/payloads/reread",
+  query,
+  async show(parts, { query: given }) {
+    const crumbs = [{ label: "Payloads", href: "/ops/payloads" }];
+    const page = (data: object) => ({ template: "payloads/reread", title: "Read answers again", crumbs, data });
+    if (given.of === "") return page({ query: given, problem: null, preview: null });
+    const found = await rangeOf(parts, given);
+    if ("problem" in found) return page({ query: given, problem: found.problem, preview: null });
+    const [count, report] = [
+      await countToReread(parts.sql, found.range, COUNTED),
+      await work(parts, found, given.after, { dryRun: true, by: "nobody", ...LOOK }),
+    ];
+    const preview = {
+      ...report,
+      next: report.next === null ? null : placeText(report.next),
+      count,
+      isMore: count > COUNTED,
+      most: DO.most,
+    };
+    return page({ query: { ...given, ...found.range }, problem: null, preview });
+  },
+};
+
+/** Reads a range of answers again, as much as can be waited for. */
+export const rereadAction: OpsAction<z.infer<typeof form>> = {
+  name: "payload.reread",
+  path: "/payloads/reread",
+  roles: ["operator"],
+  isDangerous: false,
+  form,
+  async run(parts, { visitor, form: given }) {
+    const found = await rangeOf(parts, given);
+    if ("problem" in found) return { ok: false, problem: found.problem };
+    const tell = (after: object) =>
+      parts.sql.begin((tx) =>
+        appendAudit(
+          tx,
+          auditEntry(visitor, {
+            action: "payload.reread",
+            target: `answers of ${given.of}`,
+            before: { ...found.range, after: given.after },
+            after,
+            reason: given.reason,
+          }),
+        ),
+      );
+    // the batches have transactions of their own, so that the log must know of it whatever becomes of this process
+    await tell({ state: "began" });
+    const report = await work(parts, found, given.after, { dryRun: false, by: visitor.email, ...DO });
+    const { next, ...counts } = report;
+    await tell({ state: next === null ? "done" : "done in part", ...counts });
+    await tellReaders(parts);
+    if (next === null) return { ok: true, message: sentence(report), location: "/ops/payloads" };
+    const place = new URLSearchParams({
+      of: given.of,
+      from: found.range.from,
+      to: found.range.to,
+      state: given.state,
+      after: placeText(next),
+    });
+    return {
+      ok: true,
+      message: `${sentence(report)}; there are more`,
+      location: `/ops/payloads/reread?${place.toString()}`,
+    };
+  },
+};
+
+interface Found {
+  house: House;
+  range: RereadRange;
+}
+
+async function rangeOf({ sql }: OpsParts, { of, from, to, state }: Asked): Promise<Found | { problem: string }> {
+  const choice = await findTablesOf(sql, of);
+  const house = choice === null ? null : await loadHouse(sql, withPlaceholders(variablesOf()), choice.house);
+  if (choice === null || house === null) return { problem: `there is no house or table ${of || "without a name"}` };
+  if (from === null) return { problem: "from: expected a time since which answers are read again" };
+  const end = to ?? new Date().toISOString();
+  if (from >= end) return { problem: `expected a time before ${end} as the beginning, came ${from}` };
+  const tableId = of.includes("/") ? (choice.ids[0] ?? null) : null;
+  return { house, range: { house: choice.house, tableId, from, to: end, state: state === "" ? null : state } };
+}
+
+function work(
+  { sql }: OpsParts,
+  { house, range }: Found,
+  after: string,
+  { dryRun, by, most, ms }: { dryRun: boolean; by: string; most: number; ms: number },
+): Promise<Reread> {
+  const until = AbortSignal.timeout(ms);
+  // what one batch needs at most beside it: the first walk to the end of a chain takes seconds
+  const signal = AbortSignal.timeout(ms + 40_000);
+  return rereadRange(sql, house, prover, range, {
+    dryRun,
+    by,
+    most,
+    after: readPlace(after),
+    until,
+    signal,
+  });
+}
+
+function sentence({ payloads, readable, rounds, conflicts, quarantined, released, refused }: Reread): string {
+  const broken = refused.reduce((sum, one) => sum + one.payloads, 0);
+  return (
+    `${payloads} answers read again: ${readable} that were refused can be read, ${rounds} new rounds, ` +
+    `${conflicts} new conflicts, ${quarantined} items kept apart, ${released} released, ${broken} still refused`
+  );
+}

@@ -1,0 +1,156 @@
+import { z } from "zod";
+import {
+  type Change,
+  changeDisabled,
+  changeRole,
+  createOperator,
+  endAllSessions,
+  makeHashedPassword,
+  resetPassword,
+  resetTwoFactor,
+} from "../../accounts/manage.ts";
+import { findOperator, listOperators } from "../../accounts/operator-store.ts";
+import { OPERATOR_ROLES } from "../../accounts/roles.ts";
+import { appendAudit } from "../../audit/store.ts";
+import type { Transaction } from "../../db/client.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { Done, OpsAction, OpsPage, Sent, Visitor } from "../contract.ts";
+import { OpsError } from "../errors.ts";
+
+const LIST = "/ops/people";
+const nothing = z.strictObject({});
+const reason = z.string().trim().min(3, "expected a reason of at least 3 characters").max(500);
+const withReason = z.strictObject({ reason });
+
+const peoplePage: OpsPage = {
+  path: "/people",
+  nav: { label: "People", order: 90 },
+  query: nothing,
+  async show({ sql }) {
+    const data = { operators: await listOperators(sql), roles: OPERATOR_ROLES };
+    return { template: "people/people", title: "People", data };
+  },
+};
+
+const personPage: OpsPage = {
+  path: "/people/:id",
+  query: nothing,
+  async show({ sql }, { params }) {
+    const operator = await findOperator(sql, { id: params["id"] ?? "" });
+    if (operator === null) return null;
+    const crumbs = [{ label: "People", href: LIST }];
+    return { template: "people/person", title: operator.email, data: { operator, roles: OPERATOR_ROLES }, crumbs };
+  },
+};
+
+const create: OpsAction<{ email: string; role: (typeof OPERATOR_ROLES)[number] }> = {
+  name: "operator.create",
+  path: "/people",
+  roles: [],
+  isDangerous: true,
+  form: z.strictObject({ email: z.email().max(254), role: z.enum(OPERATOR_ROLES) }),
+  async run({ sql }, { visitor, form }) {
+    const { password, passwordHash } = await makeHashedPassword();
+    const made = await sql.begin(async (tx) => {
+      const change = await createOperator(tx, { ...form, passwordHash, by: visitor.email });
+      await note(tx, visitor, create.name, change, null);
+      return change;
+    });
+    if (!made.ok) return { ok: false, problem: made.reason };
+    const message = `${made.email} is ${form.role} now`;
+    if (made.keptPassword === true) return { ok: true, message: `${message} and signs in as before`, location: LIST };
+    return { ok: true, message, location: LIST, once: shownOnce(made.email, password) };
+  },
+};
+
+const role: OpsAction<{ role: (typeof OPERATOR_ROLES)[number]; was: string; reason: string }> = {
+  name: "operator.role",
+  path: "/people/:id/role",
+  roles: [],
+  isDangerous: true,
+  form: z.strictObject({ role: z.enum(OPERATOR_ROLES), was: z.string().max(20), reason }),
+  run: (parts, sent) =>
+    changing(parts, sent, {
+      name: role.name,
+      said: `is ${sent.form.role} now`,
+      change: (tx, who) => changeRole(tx, who, sent.form.role, sent.form.was),
+    }),
+};
+
+const disable = simple("operator.disable", "disable", "can sign in no longer", (tx, who) =>
+  changeDisabled(tx, who, true),
+);
+const enable = simple("operator.enable", "enable", "can sign in again", (tx, who) => changeDisabled(tx, who, false));
+const endThem = simple("operator.end-sessions", "end-sessions", "is signed out everywhere", endAllSessions);
+const dropFactor = simple("operator.reset-two-factor", "reset-two-factor", "has no second factor now", resetTwoFactor);
+
+const newPassword: OpsAction<{ reason: string }> = {
+  name: "operator.reset-password",
+  path: "/people/:id/reset-password",
+  roles: [],
+  isDangerous: true,
+  form: withReason,
+  async run(parts, sent) {
+    const { password, passwordHash } = await makeHashedPassword();
+    let email = "";
+    const done = await changing(parts, sent, {
+      name: newPassword.name,
+      said: "has a new password",
+      async change(tx, who) {
+        const change = await resetPassword(tx, who, passwordHash);
+        if (change.ok) email = change.email;
+        return change;
+      },
+    });
+    return done.ok ? { ...done, once: shownOnce(email, password) } : done;
+  },
+};
+
+/** Pages about operators. */
+export const peoplePages: readonly OpsPage[] = [peoplePage, personPage];
+/** What an admin does to operators; each is dangerous, since it decides who may do the rest. */
+export const peopleActions: readonly OpsAction[] = [create, role, disable, enable, endThem, dropFactor, newPassword];
+
+function shownOnce(email: string, password: string) {
+  return { template: "people/password-once", title: "A new password", data: { email, password } };
+}
+
+function simple(
+  name: string,
+  path: string,
+  said: string,
+  change: (tx: Transaction, who: { id: string }) => Promise<Change>,
+): OpsAction<{ reason: string }> {
+  return {
+    name,
+    path: `/people/:id/${path}`,
+    roles: [],
+    isDangerous: true,
+    form: withReason,
+    run: (parts, sent) => changing(parts, sent, { name, said, change }),
+  };
+}
+
+/** Changes the operator that the path names and writes it down, both or neither. */
+async function changing(
+  { sql }: { sql: Parameters<OpsAction["run"]>[0]["sql"] },
+  { visitor, params, form }: Sent<{ reason: string }>,
+  act: { name: string; said: string; change(tx: Transaction, who: { id: string }): Promise<Change> },
+): Promise<Done> {
+  const id = params["id"] ?? "";
+  const change = await sql.begin(async (tx) => {
+    const outcome = await act.change(tx, { id });
+    await note(tx, visitor, act.name, outcome, form.reason);
+    return outcome;
+  });
+  if (change.ok)
+    return { ok: true, message: `${change.email} ${act.said}`, location: `${LIST}/${encodeURIComponent(id)}` };
+  if (change.reason === "there is no such operator") throw new OpsError(404, change.reason);
+  return { ok: false, problem: change.reason };
+}
+
+async function note(tx: Transaction, visitor: Visitor, action: string, change: Change, why: string | null) {
+  if (!change.ok) return;
+  const { email, before, after } = change;
+  await appendAudit(tx, auditEntry(visitor, { action, target: `operator ${email}`, before, after, reason: why }));
+}

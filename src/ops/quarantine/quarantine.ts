@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { decideOnItems, MOST_ITEMS } from "../../rounds/quarantine-desk.ts";
+import { countItems, findItem, listItems } from "../../rounds/quarantine-desk-store.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage } from "../contract.ts";
+import {
+  choose,
+  cursorText,
+  excerptOf,
+  idOf,
+  idsOf,
+  indented,
+  listing,
+  pageOf,
+  PER_PAGE,
+  readCursor,
+  reason,
+  tellReaders,
+} from "../payloads/listing.ts";
+
+const listQuery = z.object({
+  ...listing,
+  state: z.enum(["", "open", "released", "discarded"]).default("open"),
+  code: z.string().trim().max(60).default(""),
+  sort: z.enum(["newest", "oldest"]).default("newest"),
+});
+
+/** Items that were kept apart, each beside its reason. */
+export const quarantinePage: OpsPage<z.infer<typeof listQuery>> = {
+  path: "/quarantine",
+  nav: { label: "Quarantine", order: 31 },
+  query: listQuery,
+  async show({ sql }, { query }) {
+    const { tableIds, problem } = await choose(sql, query.of);
+    const cursor = readCursor(query.after);
+    const filter = {
+      tableIds,
+      state: query.state === "" ? null : query.state,
+      code: query.code === "" ? null : query.code,
+    };
+    const [found, counts] = await Promise.all([
+      listItems(sql, filter, {
+        after: cursor === null ? null : { lastSeenAt: cursor.at, id: cursor.id },
+        oldestFirst: query.sort === "oldest",
+        limit: PER_PAGE + 1,
+      }),
+      countItems(sql, tableIds),
+    ]);
+    const { rows, next } = pageOf(found, ({ lastSeenAt, id }) => cursorText(lastSeenAt, id));
+    const shown = rows.map((row) => ({ ...row, item: excerptOf(row.item) }));
+    const data = { rows: shown, counts, next, perPage: PER_PAGE, query, problem };
+    return { template: "quarantine/quarantine", title: "Quarantine", data };
+  },
+};
+
+const nothing = z.object({});
+
+/** One item as it came, and why it is kept apart. */
+export const itemPage: OpsPage<z.infer<typeof nothing>> = {
+  path: "/quarantine/:id",
+  query: nothing,
+  async show({ sql }, { params }) {
+    const id = idOf(params["id"]);
+    const item = id === null ? null : await findItem(sql, id);
+    if (item === null) return null;
+    const crumbs = [{ label: "Quarantine", href: "/ops/quarantine" }];
+    const data = { item: { ...item, item: indented(item.item) } };
+    return { template: "quarantine/item", title: `Item ${item.id}`, data, crumbs };
+  },
+};
+
+const ids = idsOf(MOST_ITEMS, "choose at least one item");
+const form = z.object({ ids, state: z.enum(["released", "discarded"]), reason });
+
+/** Discards items, or lets repeats of one result in. */
+export const decideItemsAction: OpsAction<z.infer<typeof form>> = {
+  name: "quarantine.decide",
+  path: "/quarantine/decide",
+  roles: ["operator"],
+  isDangerous: false,
+  form,
+  async run(parts, { visitor, form: given }) {
+    const outcome = await parts.sql.begin(async (tx) => {
+      const done = await decideOnItems(tx, given.ids, { state: given.state, by: visitor.email, reason: given.reason });
+      if (!done.ok) return done;
+      const told = {
+        action: given.state === "released" ? "quarantine.release" : "quarantine.discard",
+        target: `items ${given.ids.join(", ")} of ${done.tables.join(", ")}`,
+        before: "open",
+        after: given.state,
+        reason: given.reason,
+      };
+      await appendAudit(tx, auditEntry(visitor, told));
+      return done;
+    });
+    if (!outcome.ok) return outcome;
+    await tellReaders(parts);
+    const count = outcome.ids.length;
+    const message = `${count === 1 ? "1 item is" : `${count} items are`} ${given.state}`;
+    return { ok: true, message, location: "/ops/quarantine" };
+  },
+};

@@ -1,0 +1,213 @@
+import type { Express, Request } from "express";
+import { z } from "zod";
+import { LOCAL_OPERATOR } from "../../accounts/local-operator.ts";
+import { findOperator } from "../../accounts/operator-store.ts";
+import { takeTry } from "../../accounts/tries.ts";
+import { audited } from "../../audit/store.ts";
+import { withoutSession } from "../../accounts/identity.ts";
+import { reasonOf } from "../../errors.ts";
+import { localPath } from "../answer.ts";
+import { readForm, typed } from "../body.ts";
+import { OpsError } from "../errors.ts";
+import { problemOf, type RouteParts } from "../routes.ts";
+import type { OpsReply } from "../who.ts";
+import { addressOf, askCode, askerOf, type DoorParts, tooMany, wantsCode, WRONG_CODE } from "./doorkeeper.ts";
+
+const TITLE = "Sign in to operate";
+const WRONG = "the e-mail or the password is not right";
+
+const signInForm = z.object({
+  email: z.string().trim().max(254).default(""),
+  password: z.string().max(1_000).default(""),
+  to: z.string().max(2_000).default(""),
+});
+const codeForm = z.object({ code: z.string().max(100).default(""), to: z.string().max(2_000).default("") });
+const linkQuery = z.object({ token: z.string().max(200).default("") });
+
+/** Prints a new one-time link where the service runs; null where it is not for this machine alone. */
+export type PrintLink = (() => Promise<void>) | null;
+
+/** Adds what is answered to people who are not signed in. Who may sign in is never told to those who may not. */
+export function addDoors(
+  app: Express,
+  { answers, parts, doorkeeper }: RouteParts,
+  doors: DoorParts & { printLink: PrintLink },
+): void {
+  const { sql, identity, buckets, printLink } = doors;
+  const { log } = parts;
+
+  function showSignIn(
+    request: Request,
+    reply: OpsReply,
+    shown: { problem?: string; email?: string; to: string },
+    status = 200,
+  ) {
+    const data = { problem: "", email: "", printsLinks: printLink !== null, ...shown };
+    answers.show(request, reply, { template: "sign-in/sign-in", title: TITLE, data }, status);
+  }
+
+  function showCode(request: Request, reply: OpsReply, shown: { problem: string; to: string }, status = 200) {
+    answers.show(request, reply, { template: "sign-in/code", title: "The second step", data: shown }, status);
+  }
+
+  /** Writes down that a sign-in of an operator began, or was refused; of others nothing is known to write down. */
+  async function note(
+    who: { email: string } | { id: string },
+    request: Request,
+    reply: OpsReply,
+    action: string,
+    reason: string | null,
+  ) {
+    await audited(sql, async (tx) => {
+      const operator = await findOperator(tx, who);
+      const entry = operator && {
+        surface: "ops" as const,
+        actor: operator.email,
+        role: operator.role,
+        action,
+        target: `operator ${operator.email}`,
+        before: null,
+        after: null,
+        reason,
+        requestId: reply.locals.requestId,
+        address: addressOf(request),
+      };
+      return { result: null, entry };
+    });
+  }
+
+  async function noteLater(noted: Promise<void>) {
+    await noted.catch((error: unknown) => log.error(`a refused sign-in is not in the audit log: ${reasonOf(error)}`));
+  }
+
+  const route = app.route("/ops/sign-in");
+  route.get((request, response) => {
+    const { to } = queryOf(request);
+    showSignIn(request, response as OpsReply, { to });
+  });
+  route.post(async (request, response) => {
+    const reply = response as OpsReply;
+    const { email, password, to } = parse(signInForm, await readForm(request));
+    const wait = await takeTry(buckets, "ops", addressOf(request), email);
+    if (wait > 0) {
+      reply.setHeader("Retry-After", wait);
+      return showSignIn(request, reply, { problem: tooMany(wait), email, to }, 429);
+    }
+    const answer = await identity.ask("/sign-in/email", { email, password }, askerOf(request));
+    if (answer.status >= 500) throw new Error(`better-auth answered a sign-in with ${answer.status}`);
+    if (answer.status !== 200) {
+      log.warn({ request_id: reply.locals.requestId }, "a sign-in at /ops was refused");
+      showSignIn(request, reply, { problem: WRONG, email, to }, 401);
+      // after the answer: only what is known of somebody is written down, and the time it takes would tell that it is
+      return noteLater(note({ email }, request, reply, "session.refused", "wrong password, or disabled"));
+    }
+    passCookies(reply, answer.cookies);
+    if (wantsCode(answer)) {
+      reply.setHeader("Location", `/ops/sign-in/code${to === "" ? "" : `?to=${encodeURIComponent(to)}`}`);
+      return void reply.status(303).end();
+    }
+    await note({ email }, request, reply, "session.begin", null);
+    answers.goOn(reply, localPath(to), "");
+  });
+  route.all(onlyGetAndPost);
+
+  const code = app.route("/ops/sign-in/code");
+  code.get((request, response) => {
+    const { to } = queryOf(request);
+    showCode(request, response as OpsReply, { problem: "", to });
+  });
+  code.post(async (request, response) => {
+    const reply = response as OpsReply;
+    const { code: given, to } = parse(codeForm, await readForm(request));
+    const asker = askerOf(request);
+    const challenged = { ...asker, cookie: withoutSession(asker.cookie) };
+    const id = await identity.findChallenged(challenged.cookie);
+    const wait = await takeTry(buckets, "ops-code", asker.address, id ?? asker.address);
+    if (wait > 0) {
+      reply.setHeader("Retry-After", wait);
+      return showCode(request, reply, { problem: tooMany(wait), to }, 429);
+    }
+    if (id === null) return showCode(request, reply, { problem: "nothing waits for a code; begin again", to }, 401);
+    const answer = await askCode(doors, challenged, id, given);
+    if (answer.status >= 500) throw new Error(`better-auth answered a code with ${answer.status}`);
+    passCookies(reply, answer.cookies);
+    if (answer.status !== 200) {
+      log.warn({ request_id: reply.locals.requestId }, "a code at /ops was refused");
+      await note({ id }, request, reply, "session.refused", WRONG_CODE);
+      const problem = `${WRONG_CODE}; wait for the next one, or begin again`;
+      return showCode(request, reply, { problem, to }, 401);
+    }
+    await note({ id }, request, reply, "session.begin", "with a second factor");
+    answers.goOn(reply, localPath(to), "");
+  });
+  code.all(onlyGetAndPost);
+
+  const link = app.route("/ops/link");
+  // whatever looks ahead with HEAD must not use the link up
+  link.head(() => {
+    throw new OpsError(405, "this path takes GET", { Allow: "GET" });
+  });
+  link.get(async (request, response) => {
+    const reply = response as OpsReply;
+    const { token } = parse(linkQuery, typed(new URL(request.originalUrl, "http://here").searchParams));
+    const answer = await identity.ask("/sign-in/link", { token }, askerOf(request));
+    if (answer.status >= 500) throw new Error(`better-auth answered a link with ${answer.status}`);
+    if (answer.status !== 200) {
+      const problem = "this link was used already, or its time is over";
+      return showSignIn(request, reply, { problem, to: "" }, 401);
+    }
+    passCookies(reply, answer.cookies);
+    await note(
+      { email: LOCAL_OPERATOR },
+      request,
+      reply,
+      "session.begin",
+      "with the link that was printed at the start",
+    );
+    answers.goOn(reply, "/ops", "");
+  });
+  link.all(() => {
+    throw new OpsError(405, "this path takes GET", { Allow: "GET" });
+  });
+
+  app.post("/ops/link/new", async (request, response) => {
+    const reply = response as OpsReply;
+    if (printLink === null)
+      throw new OpsError(403, "links are printed only where Roundhouse serves this machine alone");
+    const wait = await takeTry(buckets, "ops", addressOf(request), LOCAL_OPERATOR);
+    if (wait > 0) throw new OpsError(429, tooMany(wait), { "Retry-After": String(wait) });
+    await printLink();
+    const text = "A new link was printed in the terminal where Roundhouse runs. It works once, for an hour.";
+    answers.show(request, reply, { template: "sign-in/said", title: "Look at the terminal", data: { text } });
+  });
+
+  app.post("/ops/sign-out", async (request, response) => {
+    const reply = response as OpsReply;
+    const who = await doorkeeper.whoIs(request, reply.locals.requestId);
+    const answer = await identity.ask("/sign-out", {}, askerOf(request));
+    passCookies(reply, answer.cookies);
+    if (who !== null) await note({ id: who.visitor.operatorId }, request, reply, "session.end", "signed out");
+    reply.setHeader("Location", "/ops/sign-in");
+    reply.status(303).end();
+  });
+}
+
+/** Reads a form or query of ours. @throws OpsError where it is none of our own pages that sent it. */
+function parse<Form>(schema: z.ZodType<Form>, given: unknown): Form {
+  const form = schema.safeParse(given);
+  if (!form.success) throw new OpsError(400, problemOf(form.error));
+  return form.data;
+}
+
+function queryOf(request: Request): { to: string } {
+  const { to } = typed(new URL(request.originalUrl, "http://here").searchParams);
+  return { to: typeof to === "string" ? to.slice(0, 2_000) : "" };
+}
+
+function passCookies(reply: OpsReply, cookies: readonly string[]): void {
+  for (const cookie of cookies) reply.append("Set-Cookie", cookie);
+}
+
+function onlyGetAndPost(): never {
+  throw new OpsError(405, "this path takes GET, HEAD, POST", { Allow: "GET, HEAD, POST" });
+}

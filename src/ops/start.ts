@@ -1,0 +1,74 @@
+import type { RequestListener } from "node:http";
+import { type Identity, openIdentity } from "../accounts/identity.ts";
+import { redeemLink } from "../accounts/link-store.ts";
+import { isOperator } from "../accounts/operator-store.ts";
+import type { Settings } from "../config.ts";
+import type { Buckets } from "../limits/buckets.ts";
+import { openOps } from "./app.ts";
+import { auditPages } from "./audit/pages.ts";
+import type { OpsAction, OpsMount, OpsPage, OpsParts } from "./contract.ts";
+import { actions, mounts, pages } from "./index.ts";
+import { addOwn } from "./me/own.ts";
+import { peopleActions, peoplePages } from "./people/people.ts";
+import { addDoors, type PrintLink } from "./sign-in/doors.ts";
+import { openDoorkeeper } from "./sign-in/doorkeeper.ts";
+import { SESSION_SECONDS } from "./sign-in/limits.ts";
+
+/** What `/ops` is opened with. */
+export interface StartOps {
+  parts: OpsParts;
+  /** Past a transaction pooler. */
+  directUrl: string;
+  /** Signs cookies; the same in every process. */
+  secret: string;
+  settings: Pick<Settings, "PUBLIC_URL" | "TRUSTED_PROXIES" | "OPS_REQUIRE_TWO_FACTOR">;
+  printLink: PrintLink;
+  /** What is there to look at and to do; all of it where not given. */
+  lists?: { pages: readonly OpsPage[]; actions: readonly OpsAction[]; mounts: readonly OpsMount[] };
+}
+
+/** The operators' view, before it is served. */
+export interface Ops {
+  /** Answers requests, given what the server it is part of has. */
+  listener: (shared: { buckets: Buckets; site: () => string }) => RequestListener;
+  close: () => Promise<void>;
+}
+
+/** Every action there is; also for tests that try each of them. */
+export const allActions: readonly OpsAction[] = [...actions, ...peopleActions];
+/** Every page there is. */
+export const allPages: readonly OpsPage[] = [...pages, ...peoplePages, ...auditPages];
+
+const ALL = { pages: allPages, actions: allActions, mounts };
+
+/** Opens `/ops`: whoever serves it gives the rest with `listener`. */
+export function startOps({ parts, directUrl, secret, settings, printLink, lists = ALL }: StartOps): Ops {
+  const { sql, log } = parts;
+  const isSecure = settings.PUBLIC_URL?.startsWith("https:") === true;
+  const identity: Identity = openIdentity({
+    databaseUrl: directUrl,
+    secret,
+    surface: "ops",
+    isSecure,
+    lastsSeconds: SESSION_SECONDS,
+    mayBegin: (userId) => isOperator(sql, userId),
+    redeemLink: (token) => redeemLink(sql, token),
+    log,
+  });
+  return {
+    listener({ buckets, site }) {
+      const doors = { sql, identity, buckets, log };
+      return openOps({
+        parts,
+        doorkeeper: openDoorkeeper(doors),
+        ...lists,
+        addDoors: (app, made) => addDoors(app, made, { ...doors, printLink }),
+        addOwn: (app, made) => addOwn(app, made, { ...doors, mustHaveTwoFactor: settings.OPS_REQUIRE_TWO_FACTOR }),
+        trustedProxies: settings.TRUSTED_PROXIES,
+        isSecure,
+        site,
+      });
+    },
+    close: () => identity.close(),
+  };
+}

@@ -1,0 +1,111 @@
+import type { NextFunction, Request } from "express";
+import { isAnswering } from "../db/facts.ts";
+import { isConnectionTrouble } from "../db/trouble.ts";
+import type { Sql } from "../db/client.ts";
+import type { Log } from "../log.ts";
+import type { Answers } from "./answer.ts";
+import { escape } from "./format.ts";
+import type { Typed } from "./body.ts";
+import { OpsError } from "./errors.ts";
+import type { OpsReply } from "./who.ts";
+
+const TITLES: Record<number, string> = {
+  400: "This cannot be read",
+  401: "Sign in first",
+  403: "This is not for your role",
+  404: "There is no such page",
+  405: "This is not done so",
+  409: "This could not be done",
+  422: "This could not be done",
+  429: "Too many tries",
+  500: "A fault of ours",
+  503: "The database is out of reach",
+  504: "This took too long",
+};
+const AWAY =
+  "PostgreSQL does not answer, so nothing can be looked up or done here now. Callers still get answers from memory. Look at /readyz and at the log of PostgreSQL; this page works again by itself.";
+
+const TOO_MUCH =
+  "PostgreSQL was not done with this in time, so it was given up. Ask for less (one table, a shorter time), or try again when the machine has less to do.";
+
+/** Fields whose values are never shown again. */
+const SECRET_NAME = /password|secret|code|token/i;
+
+/** What was typed, to be shown beside what is wrong with it. */
+export interface Attempt {
+  method: "get" | "post";
+  action: string;
+  typed: Typed;
+}
+
+/** Shows what is wrong with what was typed, and what was typed, so that nothing has to be typed again. */
+export function showProblem(
+  answers: Answers,
+  request: Request,
+  response: OpsReply,
+  { status, message, attempt }: { status: number; message: string; attempt: Attempt | null },
+): void {
+  const data = {
+    message,
+    method: attempt?.method ?? "get",
+    action: attempt?.action ?? "",
+    fields: attempt === null ? [] : fieldsOf(attempt.typed),
+    back: backOf(request),
+    requestId: response.locals.requestId,
+  };
+  answers.show(request, response, { template: "frame/trouble", title: TITLES[status] ?? "Trouble", data }, status);
+}
+
+/** Answers whatever was thrown: an OpsError with its page, a database that is away with 503, anything else with 500. */
+export function answerTrouble(answers: Answers, sql: Sql, log: Log) {
+  // four arguments, since it is by their number that Express knows who takes what was thrown
+  return async (thrown: unknown, request: Request, response: OpsReply, next: NextFunction) => {
+    const { requestId } = response.locals;
+    const error = await asOpsError(thrown, sql);
+    if (error.status === 500) {
+      const stack = thrown instanceof Error ? thrown.stack : String(thrown);
+      log.error({ request_id: requestId, stack }, "a request at /ops failed by a fault of ours");
+    }
+    if (error.status === 504) log.warn({ request_id: requestId }, "PostgreSQL gave up a statement of a request at /ops");
+    if (response.headersSent) return next(thrown);
+    for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
+    try {
+      showProblem(answers, request, response, { status: error.status, message: error.message, attempt: null });
+    } catch (fault) {
+      log.error({ request_id: requestId, stack: String(fault) }, "the error page itself failed");
+      response
+        .status(500)
+        .type("html")
+        .end(`<!doctype html><title>Trouble</title><p>${escape(error.message)}</p>`);
+    }
+  };
+}
+
+async function asOpsError(thrown: unknown, sql: Sql): Promise<OpsError> {
+  if (thrown instanceof OpsError) return thrown;
+  if (thrown instanceof URIError) return new OpsError(400, "the address holds a part that is not UTF-8");
+  if (thrown instanceof Error && "code" in thrown && thrown.code === "57014") return new OpsError(504, TOO_MUCH);
+  const isAway = isConnectionTrouble(thrown) || !(await isAnswering(sql).catch(() => false));
+  if (isAway) return new OpsError(503, AWAY, { "Retry-After": "5" });
+  return new OpsError(
+    500,
+    "Something failed that should not. It is in the log of the service under this request's id.",
+  );
+}
+
+/** Form fields of what was typed. */
+export function fieldsOf(typed: Typed): { name: string; value: string; isSecret: boolean }[] {
+  return Object.entries(typed)
+    .filter(([name]) => !name.startsWith("_"))
+    .flatMap(([name, values]) =>
+      (Array.isArray(values) ? values : [values]).map((value) => ({ name, value, isSecret: SECRET_NAME.test(name) })),
+    );
+}
+
+/** The page of ours from which a request came, for a link back. */
+export function backOf(request: Request): string {
+  const referer = request.headers.referer ?? "";
+  if (!URL.canParse(referer)) return "/ops";
+  const { pathname, search, host } = new URL(referer);
+  return host === request.headers.host && pathname.startsWith("/ops") ? pathname + search : "/ops";
+}

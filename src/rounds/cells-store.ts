@@ -1,0 +1,90 @@
+import type { Queryable } from "../db/client.ts";
+
+/** Minutes of a cell. */
+const CELL_MINUTES = 5;
+/** "Like at this hour of the past days" needs a week, and the day that goes on. */
+const KEPT_DAYS = 8;
+/** Answers that came at the end of a cell are read a moment later. */
+const SETTLE_SECONDS = 30;
+const MARK = "round-cells";
+
+/**
+ * Sums the rounds that polls brought on time in cells of five minutes, and gives the rows written; 0, after one short look,
+ * where every cell that is over is summed. One call sums an hour at most, beginning a day back where nothing was summed
+ * yet: whoever calls it every few seconds catches up in minutes, and no call takes long. The newest cell that was summed
+ * is summed once more, for what was read of it late.
+ */
+export async function sumCells(sql: Queryable): Promise<number> {
+  const [span] = await sql<{ from: string; to: string; isNewHour: boolean }[]>`
+    select
+      span."from"::text as "from",
+      least(span.over, span."from" + interval '1 hour')::text as "to",
+      date_trunc('hour', span."from", 'UTC') <> date_trunc('hour', span.over, 'UTC') as "isNewHour"
+    from (
+      select
+        greatest(done.at - ${CELL_MINUTES} * interval '1 minute', cell.over - interval '24 hours') as "from",
+        cell.over
+      from (
+        select date_bin(
+          ${CELL_MINUTES} * interval '1 minute', clock_timestamp() - ${SETTLE_SECONDS} * interval '1 second', 'epoch'
+        ) as over
+      ) cell
+      left join (select at from heartbeats where name = ${MARK}) done on true
+      where done.at is null
+        or done.at < cell.over
+    ) span`;
+  if (span === undefined) return 0;
+  const written = await sql`
+    with hours as (
+      select
+        hour,
+        greatest(hour, span."from") as begins,
+        least(hour + interval '1 hour', span."to") as ends,
+        extract(epoch from greatest(hour, span."from") - hour)::integer / ${CELL_MINUTES * 60} as skipped
+      from (select ${span.from}::text::timestamptz as "from", ${span.to}::text::timestamptz as "to") span
+      cross join generate_series(
+        date_trunc('hour', span."from", 'UTC'), span."to" - interval '1 minute', interval '1 hour'
+      ) as hour
+    )
+    insert into round_cells (hour, table_id, rounds)
+    select hours.hour, t.id, array_fill(0, array[hours.skipped]) || counted.rounds
+    from hours
+    cross join tables t
+    cross join lateral (
+      select array_agg(coalesce(found.rounds, 0) order by cell.n) as rounds
+      from generate_series(0, extract(epoch from hours.ends - hours.begins)::integer / ${CELL_MINUTES * 60} - 1) as cell (n)
+      left join (
+        select
+          floor(extract(epoch from r.received_at - hours.begins) / ${CELL_MINUTES * 60})::integer as n,
+          count(*)::integer as rounds
+        from rounds r
+        where r.table_id = t.id
+          and r.received_at >= hours.begins
+          and r.received_at < hours.ends
+          and not r.late
+          and r.source = 'poll'
+        group by 1
+      ) found on found.n = cell.n
+    ) counted
+    where t.enabled
+    on conflict (hour, table_id) do update
+    set rounds = (
+      select
+        round_cells.rounds[1:h.skipped]
+          || array_fill(0, array[greatest(0, h.skipped - cardinality(round_cells.rounds))])
+          || excluded.rounds[h.skipped + 1:]
+      from hours h
+      where h.hour = excluded.hour
+    )`;
+  if (span.isNewHour) {
+    await sql`
+      delete from round_cells
+      where hour < now() - ${KEPT_DAYS} * interval '1 day'`;
+  }
+  await sql`
+    insert into heartbeats (name, at)
+    values (${MARK}, ${span.to}::text::timestamptz)
+    on conflict (name) do update
+    set at = excluded.at`;
+  return written.count;
+}

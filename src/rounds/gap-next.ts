@@ -1,0 +1,51 @@
+import type { PageOutcome } from "./backfill.ts";
+import type { Gap } from "./gaps-store.ts";
+
+/** Pages that are counted from the newest: a house that sends the same one for every number must not be asked for ever. */
+const MOST_NUMBERED = 500;
+
+/** Where a gap is gone on with after a page of history: from an id on, nowhere since it is filled, or nowhere and why. */
+export type Next = { kind: "more"; before: string } | { kind: "filled" } | { kind: "ended"; reason: string };
+
+/** Where ids count up: below the lowest number of the page, since everything above it was listed or will not be. */
+export function nextByNumber({ oldestRoundId }: PageOutcome, before: string): Next {
+  const lowest = oldestRoundId === null ? null : BigInt(oldestRoundId);
+  if (lowest === null || lowest >= BigInt(before)) {
+    return { kind: "ended", reason: `the house's history ends at ${before}` };
+  }
+  return { kind: "more", before: String(lowest) };
+}
+
+/** Where ids tell nothing: on from the oldest round of the page, until it joins on to our rounds. */
+export function nextByPlace({ oldestRoundId, reachesOurs, isHidden }: PageOutcome, before: string): Next {
+  if (isHidden) return { kind: "ended", reason: "the house lists an item there that cannot be read" };
+  if (reachesOurs) return { kind: "filled" };
+  if (oldestRoundId === null || oldestRoundId === before) {
+    return { kind: "ended", reason: `the house's history ends at ${before}, before it reaches our rounds` };
+  }
+  return { kind: "more", before: oldestRoundId };
+}
+
+/** Where the house counts pages from the newest: on until a page reaches past the gap, or is empty. */
+export function nextByPage(
+  gap: Gap,
+  outcome: PageOutcome,
+  { beforeId: before, page }: { beforeId: string; page: number },
+): Next {
+  const { oldestRoundId, reachesOurs, isHidden } = outcome;
+  if (page >= MOST_NUMBERED)
+    return { kind: "ended", reason: `${MOST_NUMBERED} pages of the house's history do not reach it` };
+  if (oldestRoundId === null) return { kind: "ended", reason: "the house's history ends before it reaches our rounds" };
+  if (!hasRange(gap)) {
+    if (isHidden) return { kind: "ended", reason: "the house lists an item there that cannot be read" };
+    return reachesOurs ? { kind: "filled" } : { kind: "more", before };
+  }
+  const isPast = BigInt(oldestRoundId) <= gap.fromNumber;
+  // past the gap's beginning, what is still missing was not listed
+  return { kind: "more", before: isPast ? String(gap.fromNumber) : before };
+}
+
+/** Is it known which numbers a gap may miss? */
+export function hasRange(gap: Gap): gap is Gap & { fromNumber: bigint; toNumber: bigint } {
+  return gap.fromNumber !== null && gap.toNumber !== null;
+}

@@ -1,0 +1,149 @@
+/**
+ * The order in which the rows of a file were played, from as little as can be kept of each: its line, its number and
+ * its time, 20 bytes a row.
+ */
+
+/** Which end of a file is the newest. */
+export type FileOrder = "newest_first" | "newest_last";
+
+/** How the rows of a file are put in playing order. */
+export interface RowOrder {
+  /** Lines of the file, the oldest round first. */
+  lines: Int32Array;
+  /** How the file lists its rounds; `mixed` where steps go both ways, `unknown` where too few tell. */
+  listed: FileOrder | "mixed" | "unknown";
+  toldBy: "option" | "ids" | "times" | "nothing";
+  /** What the order was taken from. */
+  takenBy: "number" | "time" | "file";
+  /** The file was read from its end: of equal times, or altogether. */
+  isReversed: boolean;
+  /** Numbers between the lowest and the highest that no row has; null where ids tell nothing. */
+  missing: bigint | null;
+}
+
+/** What the order is told by. */
+export interface OrderOptions {
+  roundIds: "consecutive" | "opaque";
+  /** What a person said of the file; `auto` looks. */
+  order: FileOrder | "auto";
+  /** Times may order the rows: false where ids are row numbers, or where a local clock showed some times twice. */
+  byTime: boolean;
+}
+
+/** Keys of rows, added in the order of the file. */
+export interface RowKeys {
+  add(line: number, number: bigint | null, ms: number | null): void;
+  order(options: OrderOptions): RowOrder;
+}
+
+/** Fewer steps come in one direction by chance. */
+const FEWEST_STEPS = 3;
+/** A clock or a feed may step back now and then. */
+const CLEAR_SHARE = 0.9;
+const NO_NUMBER = -1n;
+
+/** Begins to collect the keys of a file's rows. */
+export function createRowKeys(): RowKeys {
+  let count = 0;
+  let lines = new Int32Array(1024);
+  let numbers = new BigInt64Array(1024);
+  let times = new Float64Array(1024);
+  const byNumber = createSteps();
+  const byTime = createSteps();
+  let withTime = 0;
+  return {
+    add(line, number, ms) {
+      if (count === lines.length) {
+        lines = grown(lines, new Int32Array(count * 2));
+        numbers = grown(numbers, new BigInt64Array(count * 2));
+        times = grown(times, new Float64Array(count * 2));
+      }
+      lines[count] = line;
+      numbers[count] = number ?? NO_NUMBER;
+      times[count] = ms ?? NaN;
+      if (number !== null) byNumber.add(number);
+      if (ms !== null) byTime.add(ms);
+      withTime += ms === null ? 0 : 1;
+      count += 1;
+    },
+    order({ roundIds, order, byTime: mayUseTime }) {
+      const evidence: [RowOrder["toldBy"], RowOrder["listed"]][] = [
+        ["ids", byNumber.direction()],
+        ["times", byTime.direction()],
+      ];
+      if (roundIds === "opaque") evidence.reverse();
+      const [foundBy, found] = evidence.find(([, direction]) => direction !== "unknown") ?? ["nothing", "unknown"];
+      const [toldBy, listed] = order === "auto" ? [foundBy, found] : ["option" as const, order];
+      const inFile = lines.subarray(0, count);
+      if (roundIds === "consecutive") {
+        const places = sorted(count, (a, b) => compare(numbers[a] ?? 0n, numbers[b] ?? 0n) || a - b);
+        const missing = missingOf(places, numbers);
+        return { lines: linesAt(places, inFile), listed, toldBy, takenBy: "number", isReversed: false, missing };
+      }
+      const isReversed = listed === "newest_first";
+      if (order === "auto" && mayUseTime && withTime === count) {
+        const places = sorted(count, (a, b) => (times[a] ?? 0) - (times[b] ?? 0) || (isReversed ? b - a : a - b));
+        return { lines: linesAt(places, inFile), listed, toldBy, takenBy: "time", isReversed, missing: null };
+      }
+      const asListed = isReversed ? inFile.toReversed() : inFile.slice();
+      return { lines: asListed, listed, toldBy, takenBy: "file", isReversed, missing: null };
+    },
+  };
+}
+
+/** Counts which way the neighbours of a file step. */
+function createSteps() {
+  let first: bigint | number | null = null;
+  let before: bigint | number | null = null;
+  let rises = 0;
+  let falls = 0;
+  return {
+    add(value: bigint | number) {
+      if (before !== null && value > before) rises += 1;
+      if (before !== null && value < before) falls += 1;
+      first ??= value;
+      before = value;
+    },
+    /** A file of pages, each the newest first, the pages the oldest first, falls nearly always, and still ends newer than it begins. */
+    direction(): RowOrder["listed"] {
+      const told = rises + falls;
+      if (told < FEWEST_STEPS || first === null || before === null) return "unknown";
+      if (falls >= CLEAR_SHARE * told && before < first) return "newest_first";
+      if (rises >= CLEAR_SHARE * told && before > first) return "newest_last";
+      return "mixed";
+    },
+  };
+}
+
+function grown<Keys extends Int32Array | BigInt64Array | Float64Array>(from: Keys, to: Keys): Keys {
+  if (from instanceof BigInt64Array && to instanceof BigInt64Array) to.set(from);
+  else if (!(from instanceof BigInt64Array) && !(to instanceof BigInt64Array)) to.set(from);
+  return to;
+}
+
+/** Places 0 to count − 1 in order; files are nearly always in order already, one way or the other. */
+function sorted(count: number, compareAt: (a: number, b: number) => number): Uint32Array {
+  const places = new Uint32Array(count).map((_, place) => place);
+  const isInOrder = () => places.every((place, at) => at === 0 || compareAt(places[at - 1] ?? 0, place) <= 0);
+  if (isInOrder()) return places;
+  places.reverse();
+  return isInOrder() ? places : places.toSorted(compareAt);
+}
+
+function linesAt(places: Uint32Array, lines: Int32Array): Int32Array {
+  return new Int32Array(places.length).map((_, at) => lines[places[at] ?? 0] ?? 0);
+}
+
+function missingOf(places: Uint32Array, numbers: BigInt64Array): bigint | null {
+  let missing = 0n;
+  places.forEach((place, at) => {
+    const before = at === 0 ? undefined : numbers[places[at - 1] ?? 0];
+    const step = before === undefined ? 1n : (numbers[place] ?? 0n) - before;
+    if (step > 1n) missing += step - 1n;
+  });
+  return missing;
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,154 @@
+import type { Transaction } from "../db/client.ts";
+import { noteRefusedAnswer } from "../houses/feed-store.ts";
+import { listFormats, saveFormats } from "../houses/format-store.ts";
+import { tellAnswer, tellUnreadable } from "./answer-notices.ts";
+import { followFormats, type FormatChange } from "./format-desk.ts";
+import { verdictOf } from "./format-watch.ts";
+import { gapsShownWhole } from "./gaps.ts";
+import { listUnknownGaps } from "./gaps-store.ts";
+import { NoticeDesk } from "./notice-desk.ts";
+import { listOpenNotices, publishTables, refreshNotices, saveNotices } from "./notices-store.ts";
+import { listStillUnread, markPayloads, type ReadPayload, type UnreadPayload } from "./payload-store.ts";
+import { idsOf, type PreparedBatch } from "./prepare.ts";
+import { isNewerAnchor } from "./proofs.ts";
+import type { KnownRound } from "./round.ts";
+import { saveAdditions, type Addition } from "./save.ts";
+import { listHeldBack, listKnown, lockTables } from "./store.ts";
+import { takeIn, type HeldBack, type TakenIn } from "./take-in.ts";
+
+/** What one batch of answers came to. */
+export interface NormalizedBatch {
+  /** Ids of the answers that were read or refused. */
+  payloadIds: bigint[];
+  payloads: number;
+  refused: number;
+  rounds: number;
+  late: number;
+  quarantined: number;
+  conflicts: number;
+  /** Gaps that were opened and are worth filling. */
+  gaps: bigint[];
+  published: number;
+  /** Some item failed its proof. */
+  proofFailed: boolean;
+  /** What changed of what is known of the feeds' formats. */
+  formats: FormatChange[];
+}
+
+/** Stores a batch; `useless` tells of each table whether the answer before told nothing, and is kept up to date. */
+export async function storeBatch(
+  sql: Transaction,
+  { answers, anchors }: PreparedBatch,
+  useless: Map<number, boolean>,
+): Promise<NormalizedBatch> {
+  const locked = await lockTables(sql, [...new Set(answers.map(({ payload }) => payload.tableId))]);
+  const unread = await listStillUnread(
+    sql,
+    answers.map(({ payload }) => payload),
+  );
+  const open = answers.filter(({ payload }) => unread.has(payload.id));
+  const tables = new Map(locked.map((table) => [table.id, table]));
+  const ids = open.flatMap((answer) => (answer.ok ? idsOf(answer.payload.tableId, answer.items) : []));
+  const known = await listKnown(sql, ids);
+  const heldBack = await listHeldBack(sql, ids);
+  const unknownGaps = await listUnknownGaps(
+    sql,
+    locked.flatMap(({ id, state }) => (state.roundIds === "opaque" ? [id] : [])),
+  );
+  const notices = new NoticeDesk(await listOpenNotices(sql, [...tables.keys()]));
+  const formats = followFormats(await listFormats(sql, [...tables.keys()]));
+  const additions: Addition[] = [];
+  const mended: number[] = [];
+  const marks: ReadPayload[] = [];
+  for (const answer of open) {
+    const { payload } = answer;
+    const table = tables.get(payload.tableId);
+    if (table === undefined) throw new Error(`the table ${payload.tableId} was not locked`);
+    const followsUseless = useless.get(table.id) ?? payload.followsUseless === true;
+    useless.set(table.id, !answer.ok || answer.items.length === 0);
+    if (!answer.ok) {
+      await noteRefusedAnswer(sql, { tableId: table.id, payloadId: payload.id, sha256: payload.sha256 });
+      tellUnreadable(notices, table.id, answer, formats.follow(table.id, "unreadable", payload.now));
+      marks.push(markOf(payload, { refusedReason: answer.reason }));
+      continue;
+    }
+    const ofTable = { known: childOf(known, table.id), heldBack: childOf(heldBack, table.id) };
+    const taken = takeIn(
+      { ...table.state, feedOrder: answer.feedOrder },
+      { items: answer.items, absentAt: followsUseless ? null : payload.previousRequestedAt, manner: "poll" },
+      ofTable,
+    );
+    if (taken.rounds.some(({ roundId }) => ofTable.heldBack.has(roundId))) mended.push(table.id);
+    remember(taken, payload, ofTable);
+    table.state = taken.state;
+    const gaps = unknownGaps.filter(({ tableId }) => tableId === table.id);
+    unknownGaps.push(...taken.gaps.flatMap((gap) => (gap.range === null ? [{ ...gap, tableId: table.id }] : [])));
+    additions.push({ table, source: "poll", from: payload, taken, shown: gapsShownWhole(taken.sequence, gaps) });
+    marks.push(
+      markOf(payload, {
+        items: answer.items.length,
+        newRounds: taken.rounds.length,
+        quarantined: taken.refused.length,
+      }),
+    );
+    const { items, refusedByAdapter: refused, isPage } = answer;
+    const verdict = verdictOf({ items: items.length, refused, kept: taken.refused.length, isPage });
+    const isChanged = formats.follow(table.id, verdict, payload.now);
+    tellAnswer(notices, table.id, answer, taken, isChanged);
+  }
+  for (const [id, anchor] of anchors) {
+    const table = tables.get(id);
+    if (table !== undefined && isNewerAnchor(anchor, table.anchor)) table.anchor = anchor;
+  }
+  const { gaps, troubled } = await saveAdditions(sql, locked, additions);
+  await markPayloads(sql, marks);
+  await saveNotices(sql, notices.changes());
+  const changed = formats.changes();
+  await saveFormats(
+    sql,
+    changed.map(({ tableId, to }) => ({ tableId, ...to })),
+  );
+  await refreshNotices(sql, [...new Set([...troubled, ...mended])]);
+  const published = await publishTables(sql, [...tables.keys()]);
+  const sum = (count: (taken: TakenIn) => number) => additions.reduce((total, { taken }) => total + count(taken), 0);
+  return {
+    payloadIds: open.map(({ payload }) => payload.id),
+    payloads: open.length,
+    refused: open.filter(({ ok }) => !ok).length,
+    rounds: sum(({ rounds }) => rounds.length),
+    late: sum(({ rounds }) => rounds.filter(({ late }) => late).length),
+    quarantined: sum(({ refused }) => refused.length),
+    conflicts: sum(({ conflicts }) => conflicts.length),
+    gaps: gaps.map(({ id }) => id),
+    published,
+    formats: changed,
+    proofFailed: additions.some(({ taken }) => taken.refused.some(({ code }) => code === "proof_mismatch")),
+  };
+}
+
+function markOf(payload: UnreadPayload, result: Partial<ReadPayload>): ReadPayload {
+  const { id, receivedAt } = payload;
+  return { id, receivedAt, refusedReason: null, items: null, newRounds: null, quarantined: null, ...result };
+}
+
+function childOf<Value>(all: Map<number, Map<string, Value>>, tableId: number): Map<string, Value> {
+  const own = all.get(tableId) ?? new Map<string, Value>();
+  all.set(tableId, own);
+  return own;
+}
+
+/** What an answer brought is known to those after it in the same batch. */
+function remember(
+  taken: TakenIn,
+  payload: UnreadPayload,
+  { known, heldBack }: { known: Map<string, KnownRound>; heldBack: Map<string, HeldBack> },
+): void {
+  for (const { roundId, seq, hundredths, late, verified, proofHash } of taken.rounds) {
+    known.set(roundId, { seq, hundredths, late, verified, proofHash, payloadId: String(payload.id) });
+  }
+  for (const { roundId, code } of taken.refused) {
+    if (roundId === null) continue;
+    const held = heldBack.get(roundId) ?? { stuck: false, released: false };
+    heldBack.set(roundId, { ...held, stuck: held.stuck || code === "stuck_feed" });
+  }
+}

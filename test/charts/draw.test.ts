@@ -1,0 +1,63 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { createDrawer } from "../../src/charts/draw.ts";
+import { callsPlot, ratePlot } from "../../src/charts/over-time.ts";
+import { corpPlot, reliabilityPlot } from "../../src/charts/reliability.ts";
+import * as tidy from "../../src/charts/tidy.ts";
+import { waitsPlot } from "../../src/charts/waits.ts";
+import { listExamples, runExample } from "../support/examples.ts";
+
+const drawer = createDrawer();
+afterAll(() => drawer.close());
+
+const point = { of: "a", said: 0.2, came: 0.3, low: 0.1, high: 0.5, n: 20 };
+const rate = { at: "2026-11-21T04:00:00Z", rate: 0.8, low: 0.7, high: 0.9, stated: 0.81, baseline: 0.79, n: 40 };
+
+describe("a plot", () => {
+  it.each([
+    ["reliability", reliabilityPlot("what <was> said", [point, { ...point, of: "b", said: 0.7 }])],
+    ["CORP", corpPlot("steps", [{ of: "pink", from: 0.05, to: 0.12, rate: 0.1 }])],
+    ["rates", ratePlot("rates", [rate, { ...rate, at: "2026-11-21T05:00:00Z" }], "hour")],
+    ["calls", callsPlot("calls", [{ date: "2026-11-21", requests: 3 }])],
+    ["no calls", callsPlot("no calls", [{ date: "2026-11-21", requests: 0 }])],
+    ["one rate", ratePlot("one rate", [rate], "day")],
+    ["waits", waitsPlot("waits", 12, [1.2, 0.8])],
+    ["nothing", reliabilityPlot("nothing", [])],
+  ])("is one picture with a name, in the colors of its page, that a strict policy lets stand: %s", async (_, plot) => {
+    const svg = await drawer.draw(plot);
+    expect(svg).toMatch(/^<svg role="img" aria-label="[^"<]+"/);
+    expect(svg).toContain("<desc>");
+    expect(svg).not.toMatch(/ style=|<style|<script|NaN|undefined|<was>/);
+    expect(svg.match(/ (?:role|aria-[a-z]+)=/g)).toHaveLength(2);
+    expect(svg).toContain("currentColor");
+    for (const [color = ""] of svg.matchAll(/(?:fill|stroke)="[^"]+"/g))
+      expect(color).toMatch(/"(none|transparent|currentColor|var\(--[a-z]+, currentColor\))"$/);
+  });
+
+  it("that nobody can draw is an error, and the next one is drawn", async () => {
+    const broken = { title: "x", description: "y", spec: { mark: "no such mark" } as never };
+    await expect(drawer.draw(broken)).rejects.toThrow("expected a plot, got");
+    expect(await drawer.draw(callsPlot("again", []))).toContain("<svg");
+  });
+
+  it("is drawn once, and again by a new thread when its own has ended", async () => {
+    const own = createDrawer();
+    const plot = callsPlot("kept", [{ date: "2026-11-21", requests: 3 }]);
+    const first = await own.draw(plot);
+    await own.close();
+    expect(await own.draw(plot)).toBe(first);
+    expect(await own.draw(callsPlot("another", []))).toContain("another");
+    const ended = own.draw(callsPlot("asked of the thread that ends", []));
+    const closing = own.close();
+    const next = own.draw(callsPlot("asked of the next", []));
+    await expect(ended).rejects.toThrow("has ended");
+    expect(await next).toContain("asked of the next");
+    await closing;
+    await own.close();
+  });
+});
+
+it("is tidied as its example says", () => {
+  const claims = listExamples("src/charts/tidy.ts").flatMap((example) => runExample(example, tidy));
+  expect(claims).toHaveLength(1);
+  for (const { line, actual, expected } of claims) expect(actual, line).toBe(expected);
+});

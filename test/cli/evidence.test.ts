@@ -1,0 +1,55 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { feedEntry } from "../support/houses.ts";
+import { atSecond, makeItem, makePayload, makeTable } from "../support/make.ts";
+import { roundhouse } from "./world.ts";
+
+let env: Record<string, string>;
+let sql: Sql;
+
+beforeAll(async () => {
+  const database = await createDatabase();
+  env = { DATABASE_URL: database.url };
+  sql = connect(database.url, { name: "test", max: 1 });
+  const table = await makeTable(sql);
+  await makePayload(sql, table, { second: 0, items: [makeItem(2, 1.5), makeItem(1, 1.2)] });
+  await makePayload(sql, table, { second: 1, items: [makeItem(3, 2.5), makeItem(2, 1.75)] });
+  await makePayload(sql, table, { second: 2, body: JSON.stringify({ games: [makeItem(4, 1.3)] }) });
+  await normalizeRounds.run({ house: "alpha" }, testContext(sql).context);
+  await makeTable(sql, { feed: feedEntry({ items: "games || rounds" }) });
+  return async () => {
+    await sql.end();
+    await database.drop();
+  };
+});
+
+async function json(...args: string[]): Promise<unknown> {
+  const { code, stdout, stderr } = await roundhouse([...args, "--json"], { env });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return JSON.parse(stdout);
+}
+
+describe("at night without a browser", () => {
+  it("answers are read again, conflicts decided and rounds corrected, and the log has all of it", async () => {
+    const range = ["payload", "reread", "--house", "alpha", "--from", atSecond(-60)];
+    expect(await json(...range, "--dry-run")).toMatchObject({ payloads: 3, readable: 1, rounds: 1, next: null });
+    expect(await json(...range, "--reason", "new format")).toMatchObject({ readable: 1, rounds: 1 });
+    const decision = ["conflict", "decide", "1", "--take", "other", "--reason", "they said so"];
+    expect(await json(...decision)).toMatchObject([{ conflict_id: 1, round_id: "2", from: 1.5, to: 1.75 }]);
+    const again = await roundhouse(decision, { env });
+    expect(again.code).toBe(1);
+    expect(again.stderr).toContain("conflict 1 was decided already");
+    const revise = ["round", "revise", "--table", "alpha/crash/global", "--round", "3", "--reason", "a test round"];
+    expect(await json(...revise, "--to", "void")).toMatchObject({ round_id: "3", from: 2.5, to: null });
+    const entries = await sql`select surface, action from audit_log order by seq`;
+    expect(entries).toEqual(
+      ["payload.reread", "payload.reread", "conflict.decide", "round.revise"].map((action) => ({
+        surface: "cli",
+        action,
+      })),
+    );
+  });
+});

@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { adapterOf, type AdapterName } from "../../../src/houses/adapters/index.ts";
+import type { HouseItem, ReadAnswer, ReadOptions } from "../../../src/houses/contract.ts";
+
+/** When the fixtures' answers arrived. */
+export const NOW = "2026-11-21T04:00:00Z";
+
+/** A document of our own making in the form of a house, as its text. */
+export function fixture(name: string): string {
+  return readFileSync(path.join(import.meta.dirname, "../../fixtures", name), "utf8");
+}
+
+/** An adapter with the options that its own schema makes of these. */
+export function withOptions(name: AdapterName, options: Record<string, unknown> = {}) {
+  const adapter = adapterOf({ adapter: name });
+  const feed = adapter.options.parse(options);
+  return {
+    adapter,
+    feed,
+    poll: (newest: bigint | null = null) => adapter.poll(feed, { newest }),
+    read: (body: string, readOptions?: ReadOptions): ReadAnswer =>
+      adapter.read(feed, Buffer.from(body), NOW, readOptions),
+  };
+}
+
+/** An item in few words: a round as id, hundredths and time, a refusal as its code and the round it names. */
+export function inShort(item: HouseItem): string {
+  if (!item.ok) return `${item.code} ${item.roundId ?? "-"}`;
+  const { roundId, hundredths, occurredAt } = item.round;
+  return `${roundId} ${hundredths}${occurredAt === null ? "" : ` ${occurredAt}`}`;
+}
+
+/** The items of an answer in few words; its reason where it cannot be read. */
+export function itemsOf(answer: ReadAnswer): string[] {
+  return answer.ok ? answer.items.map(inShort) : [answer.reason];
+}

@@ -1,0 +1,521 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import backfillGap from "../../../jobs/backfill-gap.ts";
+import normalizeRounds from "../../../jobs/normalize-rounds.ts";
+import pollHouse from "../../../jobs/poll-house.ts";
+import { connect, type Sql } from "../../../src/db/client.ts";
+import { takeRequest } from "../../../src/houses/budget-store.ts";
+import type { HouseClient } from "../../../src/houses/client.ts";
+import { verify } from "../../../src/forecasts/verify.ts";
+import { createHouseClient } from "../../../src/houses/http.ts";
+import { isPolling } from "../../../src/houses/polling-store.ts";
+import { listHouses } from "../../../src/houses/store.ts";
+import { says, startBadHouse, type BadHouse } from "../../support/bad-house.ts";
+import { testContext } from "../../support/context.ts";
+import { createDatabase } from "../../support/database.ts";
+import { forgetHouses, tableEntry } from "../../support/houses.ts";
+import { followChain, makeHouse, openNotices, storedRounds, type MadeTable } from "../../support/make.ts";
+import { fixture } from "./fixtures.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+let server: BadHouse;
+let http: HouseClient;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+});
+beforeEach(async () => {
+  await sql`delete from gaps`;
+  await sql`delete from conflicts`;
+  await forgetHouses(sql);
+  server = await startBadHouse();
+  http = createHouseClient({ version: "0.0.0" });
+});
+afterEach(async () => {
+  await http.close();
+  await server.close();
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+const context = () => testContext(sql, { http, env: { ALLOW_PRIVATE_HOUSES: "1" } }).context;
+/** One turn of the house: it is asked, and what it answered is read. */
+async function turn(): Promise<Record<string, number>> {
+  await sql`update poll_leases set next_allowed_at = '-infinity'`;
+  const counts = await pollHouse.run({ house: "alpha", shard: 0 }, context());
+  await normalizeRounds.run({ house: "alpha" }, context());
+  return counts;
+}
+async function fillGaps(): Promise<void> {
+  for (const { id } of await sql<{ id: string }[]>`select id::text from gaps where state = 'open'`) {
+    await backfillGap.run({ gap: id }, context());
+  }
+}
+
+/** A house with one table for each of these adapters. */
+async function houseOf(
+  tables: { adapter: string; feed?: object; round_ids?: string }[],
+  changed: Record<string, unknown> = {},
+): Promise<MadeTable[]> {
+  return makeHouse(sql, {
+    base_url: server.url,
+    tables: tables.map(({ adapter, feed = {}, round_ids = "consecutive" }, place) =>
+      tableEntry({ game: `g${place}`, adapter, feed, round_ids }),
+    ),
+    ...changed,
+  });
+}
+async function oneTable(adapter: string, feed: object, changed: Record<string, unknown> = {}): Promise<MadeTable> {
+  const opaque = ["blaze", "stake", "roobet", "lucky-jet"].includes(adapter);
+  const [table] = await houseOf([{ adapter, feed, round_ids: opaque ? "opaque" : "consecutive" }], changed);
+  if (table === undefined) throw new Error("the house has no table");
+  return table;
+}
+const values = async (table: MadeTable) => (await storedRounds(sql, table)).map(({ id, x }) => `${id} ${x}`);
+const circuit = async () => (await sql<{ circuit: string }[]>`select circuit from poll_leases`)[0]?.circuit;
+const paths = () => server.requests.splice(0).map(({ path }) => path);
+
+/** A fixture's times moved to now, since a house tells of what was played just now. */
+function fresh(name: string): string {
+  const at = new Date();
+  return fixture(name)
+    .replaceAll(/2026-11-21T03:5\d:\d\d\.\d{3}Z/g, at.toISOString())
+    .replaceAll(/Sat, 21 Nov 2026 03:5\d:\d\d GMT/g, at.toUTCString())
+    .replaceAll(/1795233\d{6}/g, String(at.getTime()))
+    .replace(/Fri Nov 20 2026 23:56:01 GMT\+0200 \([^)]*\)/, String(at));
+}
+
+/** When a round was last known to be absent, by round. */
+async function absences(): Promise<[id: string, at: string | null][]> {
+  const rounds = await sql<{ id: string; at: string | null }[]>`
+    select round_id as id, absent_at::text as at
+    from rounds
+    where not late
+    order by seq`;
+  return rounds.map(({ id, at }) => [id, at]);
+}
+async function lastAnswerAt(): Promise<string | null | undefined> {
+  return (await sql<{ at: string | null }[]>`select last_answer_at::text as at from feeds`)[0]?.at;
+}
+
+describe("houses with a list", () => {
+  it("are asked in their own way, with our name, and their rounds are stored each in its table", async () => {
+    const bodies: string[] = [];
+    const listens =
+      (name: string): Parameters<BadHouse["on"]>[1] =>
+      (request, response) => {
+        request.on("data", (part: Buffer) => bodies.push(part.toString()));
+        request.on("end", () => response.end(fresh(name)));
+      };
+    server.on("/crash_games/recent", says(fresh("blaze/recent.json")));
+    server.on("/_api/graphql", listens("stake/list.json"));
+    server.on("/api/game/bet/multi/history", listens("bcgame/history.json"));
+    server.on("/crash/recentNumbers", says(fresh("roobet/recent.json")));
+    server.on("/history", says(fresh("lucky-jet/history.json")));
+    const opaque = { round_ids: "opaque" };
+    const tables = await houseOf(
+      [
+        { adapter: "blaze", ...opaque },
+        { adapter: "stake", ...opaque },
+        { adapter: "bcgame" },
+        { adapter: "roobet", ...opaque },
+        { adapter: "lucky-jet", ...opaque },
+      ],
+      { headers: { "customer-id": "c", "Session-Id": "s" }, user_agent: "Roundhouse test (ann@example.org)" },
+    );
+    expect(await turn()).toEqual({ requests: 5, payloads: 5, unchanged: 0, failed: 0 });
+    expect(await Promise.all(tables.map(values))).toEqual([
+      ["hU2zL5rMwe 12", "b7Tq91XcVd 1.85", "2l4GnB7vkn 1", "V1eKqWyelo 2.01"],
+      expect.arrayContaining(["7d0f3a51-1111-4c2b-9a00-000000000003 6.64"]),
+      ["9313903 1", "9313904 20310.6", "9313905 4.16"],
+      ["5f6c3d00 1234", "1922627 1", "5f6c3d2e 8.45"],
+      ["c0ffee00cc 1", "c0ffee00bb 2", "c0ffee00aa 1.87"],
+    ]);
+    const colors = await sql`select raw_value, color from rounds where round_id = '2l4GnB7vkn'`;
+    expect([...colors]).toEqual([{ raw_value: "0", color: "blue" }]);
+    expect(bodies.map((body) => Object.keys(JSON.parse(body) as object))).toEqual([
+      ["operationName", "query", "variables"],
+      ["gameUrl", "page", "pageSize"],
+    ]);
+    expect(new Set(server.requests.map(({ headers }) => headers["user-agent"]))).toEqual(
+      new Set(["Roundhouse test (ann@example.org)"]),
+    );
+    for (const table of tables) await followChain(sql, table);
+    expect((await verify(sql)).first_failure).toBeNull();
+  });
+
+  it("that count pages from the newest are paged until a page joins on to our rounds", async () => {
+    const item = (n: number) => ({
+      id: `r${n}`,
+      crash_point: String(1.5 + n),
+      created_at: new Date(Date.now() - 3_600_000 + n * 1000),
+    });
+    const list = (from: number, to: number) => Array.from({ length: from - to + 1 }, (_, n) => item(from - n));
+    const table = await oneTable("blaze", {}, { poll_every_ms: 100 });
+    server.on("/crash_games/recent", says(JSON.stringify(list(3, 1))));
+    await turn();
+    server.on("/crash_games/recent", says(JSON.stringify(list(9, 8))));
+    await turn();
+    server.on("/crash_games/recent/history?page=1", says(JSON.stringify({ records: list(9, 6) })));
+    server.on("/crash_games/recent/history?page=2", says(JSON.stringify({ records: list(5, 2) })));
+    paths();
+    await fillGaps();
+    expect(paths()).toEqual(["/crash_games/recent/history?page=1", "/crash_games/recent/history?page=2"]);
+    expect((await storedRounds(sql, table)).map(({ id, late }) => `${id}${late ? " late" : ""}`).toSorted()).toEqual([
+      "r1",
+      "r2",
+      "r3",
+      "r4 late",
+      "r5 late",
+      "r6 late",
+      "r7 late",
+      "r8",
+      "r9",
+    ]);
+    expect([...(await sql`select state, filled from gaps`)]).toEqual([{ state: "filled", filled: 4n }]);
+  });
+});
+
+describe("houses with a page for each round", () => {
+  const page = (n: number, result: string) =>
+    says(`<h3>Game ${n}</h3><b>${result}</b>`, { "content-type": "text/html" });
+
+  it("are asked for the next round until one was not played yet, a few at a time, and from there on", async () => {
+    const table = await oneTable("bustabit", { first_round_id: 101 });
+    for (let n = 101; n <= 107; n += 1) server.on(`/game/${n}`, page(n, `${n}x`));
+    expect(await turn()).toMatchObject({ requests: 5, payloads: 5 });
+    expect(await turn()).toMatchObject({ requests: 3, payloads: 2, unchanged: 1, failed: 0 });
+    expect(await turn()).toMatchObject({ requests: 1, payloads: 0, unchanged: 1 });
+    expect(paths()).toEqual([101, 102, 103, 104, 105, 106, 107, 108, 108].map((n) => `/game/${n}`));
+    expect(await values(table)).toEqual([101, 102, 103, 104, 105, 106, 107].map((n) => `${n} ${n}`));
+    expect(await sql`select last_ok_at is not null as ok, last_error from poll_leases`).toMatchObject([
+      { ok: true, last_error: null },
+    ]);
+  });
+
+  it("tell only by the 404 of its own page that a round was not there, so the second of one poll is not known to be new", async () => {
+    await oneTable("bustabit", { first_round_id: 101 });
+    server.on("/game/101", page(101, "2.00x"));
+    await turn(); // 101, and a 404 for 102
+    const first = await lastAnswerAt();
+    for (const n of [102, 103]) server.on(`/game/${n}`, page(n, "2.00x"));
+    await turn(); // both, and a 404 for 104
+    const second = await lastAnswerAt();
+    for (let n = 104; n <= 109; n += 1) server.on(`/game/${n}`, page(n, `${n}x`));
+    await turn(); // five pages, and no 404
+    await turn(); // 109, and a 404 for 110
+    expect(await absences()).toEqual([
+      ["101", null],
+      ["102", first],
+      ["103", null],
+      ["104", second],
+      ["105", null],
+      ["106", null],
+      ["107", null],
+      ["108", null],
+      ["109", null],
+    ]);
+    expect(await sql`select from rounds where absent_at >= requested_at or late`).toHaveLength(0);
+  });
+
+  it("that repeat one result on page after page are looked at beyond them, and each page is kept once", async () => {
+    const table = await oneTable("bustabit", { first_round_id: 101 });
+    for (let n = 101; n <= 110; n += 1) server.on(`/game/${n}`, says("Busted at: 1x"));
+    server.on("/game/111", page(111, "111x"));
+    for (let polls = 0; polls < 3; polls += 1) await turn();
+    expect((await values(table)).slice(4)).toEqual(["105 1", "111 111"]);
+    expect(await circuit()).toBe("closed");
+    expect(Object.keys(await openNotices(sql, table))).not.toContain("format");
+    expect(await sql`select from payloads where path = '/game/106'`).toHaveLength(1);
+  });
+
+  it("may have equal pages for two rounds, and neither is lost", async () => {
+    const table = await oneTable("ethcrash-io", { first_round_id: 5 });
+    for (const n of [5, 6, 7]) server.on(`/game/${n}.json`, says('{"game_crash":0}'));
+    await turn();
+    server.on("/game/8.json", says('{"game_crash":0}'));
+    await turn();
+    expect(await values(table)).toEqual(["5 1", "6 1", "7 1", "8 1"]);
+  });
+
+  it("with a page that cannot be read are asked for the next one too, and for the missing one again later", async () => {
+    const table = await oneTable("bustabit", { first_round_id: 101 }, { poll_every_ms: 100 });
+    server.on("/game/101", page(101, "2.00x"));
+    server.on("/game/102", says("<h1>Something went wrong</h1>"));
+    await turn();
+    expect(await openNotices(sql, table)).toMatchObject({ format: expect.stringContaining("cannot be read") });
+    await turn();
+    server.on("/game/103", page(103, "3.00x"));
+    await turn();
+    expect(paths()).toEqual(["101", "102", "103", "103", "102", "103"].map((n) => `/game/${n}`));
+    expect(await openNotices(sql, table)).toEqual({ gap: expect.stringContaining("1 round (102) is missing") });
+    server.on("/game/102", page(102, "1.00x"));
+    await fillGaps();
+    expect(await storedRounds(sql, table)).toMatchObject([
+      { id: "101", late: false },
+      { id: "103", late: false, gap: true },
+      { id: "102", x: 1, late: true, source: "history" },
+    ]);
+    expect(await openNotices(sql, table)).toEqual({});
+    await turn();
+    expect(paths().at(-1)).toBe("/game/104");
+  });
+
+  it("have a gap filled page by page, one that does not exist left out", async () => {
+    const table = await oneTable("ethcrash-io", { first_round_id: 5 }, { poll_every_ms: 100 });
+    for (const n of [5, 7, 8]) server.on(`/game/${n}.json`, says(`{"game_crash":${n * 100}}`));
+    await turn();
+    await makeHouse(sql, {
+      base_url: server.url,
+      poll_every_ms: 100,
+      tables: [tableEntry({ game: "g0", adapter: "ethcrash-io", feed: { first_round_id: 8 } })],
+    });
+    await turn();
+    await fillGaps();
+    expect((await values(table)).toSorted()).toEqual(["5 5", "7 7", "8 8"]);
+    expect([...(await sql`select state, missing, filled, attempts from gaps`)]).toEqual([
+      { state: "open", missing: 2n, filled: 1n, attempts: 1 },
+    ]);
+  });
+
+  it("lose nothing to a limit and an error page in between, and make no round of them", async () => {
+    const table = await oneTable("bustabit", { first_round_id: 101 });
+    server.on("/game/101", page(101, "2.00x"));
+    await turn(); // and a 404 for 102
+    const known = await lastAnswerAt();
+    server.on("/game/102", says("Busted at: 9x", { "retry-after": "1" }, 429));
+    expect(await turn()).toMatchObject({ requests: 1, failed: 1 });
+    expect(await lastAnswerAt()).toBe(known);
+    server.on("/game/102", says("<title>Bad gateway</title><p>Ray 102, retry in 2x 5 s</p>".replace("102", "7f3a")));
+    await turn();
+    for (const n of [102, 103]) server.on(`/game/${n}`, page(n, `${n}x`));
+    await turn(); // 103 first, since 102 could not be read
+    await turn();
+    expect(await values(table)).toEqual(["101 2", "103 103"]);
+    await fillGaps();
+    expect((await values(table)).toSorted()).toEqual(["101 2", "102 102", "103 103"]);
+    expect(await absences()).toEqual([
+      ["101", null],
+      ["103", null],
+    ]);
+  });
+
+  it("that leave a number out are asked for those after it, once nothing came for long", async () => {
+    const table = await oneTable("bustabit", { first_round_id: 101 });
+    server.on("/game/101", page(101, "2.00x"));
+    server.on("/game/103", page(103, "3.00x"));
+    await turn();
+    await turn();
+    expect(await values(table)).toEqual(["101 2"]);
+    await sql`update tables set last_polled_round_at = clock_timestamp() - interval '157.1 seconds'`;
+    await turn();
+    expect(await values(table)).toEqual(["101 2", "103 3"]);
+    expect(await openNotices(sql, table)).toMatchObject({ gap: expect.stringContaining("1 round (102) is missing") });
+    // that 102 was not there told nothing of what follows it: 103 and 104 may have been played a minute ago
+    for (const n of [104, 105]) server.on(`/game/${n}`, page(n, `${n}x`));
+    await turn();
+    expect(await absences()).toEqual([
+      ["101", null],
+      ["103", null],
+      ["104", null],
+      ["105", null],
+    ]);
+    const known = await lastAnswerAt();
+    server.on("/game/106", page(106, "6.00x"));
+    await turn();
+    expect((await absences()).at(-1)).toEqual(["106", known]);
+  });
+
+  it("begin at the games that their listing shows, where it is named no first one", async () => {
+    const table = await oneTable("ethercrash", {});
+    server.on("/play", says(fixture("ethercrash/play.html")));
+    server.on("/game/7217786", says("<h4>Game 7217786 | Crashed @1,002.5x</h4>"));
+    await turn();
+    await turn();
+    expect(paths()).toEqual(["/play", "/game/7217786", "/game/7217787"]);
+    expect(await values(table)).toEqual(["7217783 1234", "7217784 1", "7217785 67.25", "7217786 1002.5"]);
+  });
+
+  it("have rounds of their own: the same number at two tables is two rounds", async () => {
+    const tables = await houseOf([
+      { adapter: "bustabit", feed: { first_round_id: 101 } },
+      { adapter: "ethcrash-io", feed: { first_round_id: 101 } },
+    ]);
+    server.on("/game/101", page(101, "2.00x"));
+    server.on("/game/101.json", says('{"game_crash":300}'));
+    await turn();
+    expect(await Promise.all(tables.map(values))).toEqual([["101 2"], ["101 3"]]);
+    expect(await sql`select from conflicts`).toHaveLength(0);
+  });
+});
+
+describe("a house that changed its format", () => {
+  const good = (n: number) => Array.from({ length: 6 }, (_, at) => ({ id: `a${n - at}`, crashPoint: 2 }));
+  const renamed = (n: number) => good(n).map(({ id, crashPoint }) => ({ id, crash: crashPoint + n }));
+
+  it("is recognized by two answers in a row, left alone, told of, and taken in again when it can be read", async () => {
+    const table = await oneTable("roobet", {});
+    const answers = (items: object[]) => server.on("/crash/recentNumbers", says(JSON.stringify(items)));
+    answers(good(6).map((one, at) => ({ ...one, crashPoint: 1.5 + at })));
+    await turn();
+    answers(renamed(12));
+    await turn();
+    expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
+      "closed",
+      expect.stringContaining("the house seems to have changed its format"),
+    ]);
+    answers(renamed(18));
+    await turn();
+    expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
+      "open",
+      expect.stringMatching(
+        /^the house changed its format since .*: 6 of the 6 items of its newest answer cannot be read$/,
+      ),
+    ]);
+    expect([...(await sql`select state, quarantined from payloads order by id`)]).toEqual([
+      { state: "read", quarantined: 0 },
+      { state: "read", quarantined: 6 },
+      { state: "read", quarantined: 6 },
+    ]);
+    await pollHouse.run({ house: "alpha", shard: 0 }, context());
+    expect(server.requests).toHaveLength(3); // it is left alone until the probe
+    await turn();
+    expect(await sql`select circuit, opened_times from poll_leases`).toMatchObject([
+      { circuit: "open", opened_times: 2 },
+    ]);
+    expect(await listHouses(sql, 300)).toMatchObject([
+      { circuit: "open", last_error: expect.stringContaining("cannot be read") },
+    ]);
+    answers(good(24).map((one, at) => ({ ...one, crashPoint: 1.5 + at })));
+    await turn();
+    expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual(["closed", undefined]);
+    expect(await sql`select bad_answers, format_since from feeds`).toMatchObject([
+      { bad_answers: 0, format_since: null },
+    ]);
+    expect((await values(table)).length).toBe(12);
+  });
+
+  it("is not one whose maintenance page comes with status 200: it is asked again, and left alone while it repeats", async () => {
+    const table = await oneTable("roobet", {});
+    server.on("/crash/recentNumbers", says("<title>Back soon</title>"));
+    for (let polls = 0; polls < 6; polls += 1) await turn();
+    expect(await circuit()).toBe("open");
+    expect((await openNotices(sql, table))["format"]).toMatch(/^the house's answers cannot be read since/);
+    server.on("/crash/recentNumbers", says(JSON.stringify(good(5).map((one, at) => ({ ...one, crashPoint: 2 + at })))));
+    await turn();
+    expect([await circuit(), await openNotices(sql, table)]).toEqual(["closed", {}]);
+  });
+
+  it("is left alone where each round has its own page too: that the next one was not played yet tells no format", async () => {
+    const table = await oneTable("bustabit", { first_round_id: 101 });
+    server.on("/game/101", says("<h1>Game 101</h1><canvas></canvas>"));
+    await sql`update feeds set bad_answers = 4`; // as after so many pages
+    server.on("/game/105", says("<h1>Game 105</h1><canvas></canvas>"));
+    await turn();
+    expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
+      "open",
+      expect.stringContaining("changed its format"),
+    ]);
+    await turn();
+    expect(await circuit()).toBe("open");
+    for (let n = 101; n <= 120; n += 1) server.on(`/game/${n}`, says(`Game ${n} <i>Busted at:</i> <b>${n}x</b>`));
+    await turn();
+    expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual(["closed", undefined]);
+  });
+
+  it("is told apart from maintenance: an error page that is another one each time is only said to be unreadable", async () => {
+    const table = await oneTable("roobet", {});
+    await sql`update feeds set bad_answers = 4`; // as after so many of them
+    server.on("/crash/recentNumbers", says("<title>Back soon</title><p>Request 5</p>"));
+    await turn();
+    expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
+      "open",
+      expect.stringMatching(
+        /^the house's answers cannot be read since .*: it shows error pages or changed its format$/,
+      ),
+    ]);
+  });
+
+  it("keeps its other tables polled", async () => {
+    await houseOf([
+      { adapter: "roobet", round_ids: "opaque" },
+      { adapter: "blaze", round_ids: "opaque" },
+    ]);
+    server.on("/crash_games/recent", says(fresh("blaze/recent.json")));
+    for (const n of [6, 12, 18]) {
+      server.on("/crash/recentNumbers", says(JSON.stringify(renamed(n))));
+      await turn();
+    }
+    expect(await circuit()).toBe("closed");
+    expect(await sql`select from feeds where format_since is not null`).toHaveLength(1);
+  });
+
+  it("that sends to its sign-in page is a failed poll that says what to do", async () => {
+    await oneTable("roobet", {});
+    server.on("/crash/recentNumbers", says("", { location: "/login?next=/crash" }, 302));
+    expect(await turn()).toMatchObject({ failed: 1 });
+    expect(await sql`select reason, detail from poll_failures`).toMatchObject([
+      { reason: "redirect", detail: expect.stringContaining("the house wants a session: set the headers it needs") },
+    ]);
+  });
+});
+
+describe("a budget of requests", () => {
+  it("is kept over all processes, and what was not asked goes first next time", async () => {
+    const opaque = { round_ids: "opaque" };
+    await houseOf(
+      [
+        { adapter: "roobet", ...opaque },
+        { adapter: "blaze", ...opaque },
+      ],
+      { requests_per_minute: 6 },
+    );
+    server.on("/crash_games/recent", says("[]"));
+    server.on("/crash/recentNumbers", says("[]"));
+    expect(await turn()).toMatchObject({ requests: 1 });
+    expect(await turn()).toMatchObject({ requests: 0 });
+    await sql`update request_budgets set spent_until = clock_timestamp()`;
+    expect(await turn()).toMatchObject({ requests: 1 });
+    expect(new Set(paths())).toEqual(new Set(["/crash/recentNumbers", "/crash_games/recent"]));
+  });
+
+  it("makes the house no neglected one: asked once a minute, it counts as polled", async () => {
+    await houseOf([{ adapter: "roobet", round_ids: "opaque" }], { requests_per_minute: 1 });
+    await sql`update poll_leases set last_poll_at = clock_timestamp() - interval '100 seconds'`;
+    expect(await isPolling(sql)).toBe(true);
+    await houseOf([{ adapter: "roobet", round_ids: "opaque" }]);
+    expect(await isPolling(sql)).toBe(false);
+  });
+
+  it("lets through what ten seconds of it hold at once, and then says how long to wait", async () => {
+    await houseOf([{ adapter: "roobet", round_ids: "opaque" }]);
+    const other = connect(database.url, { name: "test" });
+    try {
+      const taken = await Promise.all(
+        Array.from({ length: 40 }, (_, n) => takeRequest(n % 2 === 0 ? sql : other, "alpha", 60)),
+      );
+      expect(taken.filter((waitMs) => waitMs === 0)).toHaveLength(10);
+      expect(Math.max(...taken)).toBeLessThanOrEqual(1_000);
+    } finally {
+      await other.end();
+    }
+  });
+
+  it("holds for the pages of a gap as well, which costs it no attempt", async () => {
+    const table = await oneTable("ethcrash-io", { first_round_id: 5 }, { requests_per_minute: 60, poll_every_ms: 100 });
+    for (const n of [5, 9]) server.on(`/game/${n}.json`, says('{"game_crash":200}'));
+    await turn();
+    await sql`update feeds set bad_answers = 3`; // as after pages that could not be read
+    await turn();
+    expect(await values(table)).toEqual(["5 2", "9 2"]);
+    await sql`update request_budgets set spent_until = clock_timestamp() + interval '1 minute'`;
+    paths();
+    await fillGaps();
+    expect(paths()).toEqual([]);
+    expect([...(await sql`select state, attempts, next_attempt_at > clock_timestamp() as waits from gaps`)]).toEqual([
+      { state: "open", attempts: 0, waits: true },
+    ]);
+  });
+});

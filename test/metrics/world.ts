@@ -1,0 +1,68 @@
+import { jobs } from "../../jobs/index.ts";
+import { ENDPOINTS, startApi } from "../../src/api/server.ts";
+import { loadSettings } from "../../src/config.ts";
+import { createHouseClient } from "../../src/houses/http.ts";
+import { applyHouses } from "../../src/houses/store.ts";
+import { createMetrics, type Metrics } from "../../src/metrics/metrics.ts";
+import { CHECKS, makeKey } from "../api/world.ts";
+import { createWorld, type World } from "../queue/world.ts";
+import { page, says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { eventually } from "../support/eventually.ts";
+import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
+
+/** Everything at work in this process: one house, all jobs, the API, and the metrics of all of it. */
+export interface WorkingWorld extends World {
+  house: BadHouse;
+  metrics: Metrics;
+  apiUrl: string;
+  key: string;
+  /** The house plays its next round; gives the id of the answer that brought it, once it is normalized. */
+  play(): Promise<bigint>;
+}
+
+/** A house whose first three rounds are stored; its pause is long, so that every further one is forecast after. */
+export async function createWorkingWorld(): Promise<WorkingWorld> {
+  const world = await createWorld();
+  const { sql, databaseUrl: directUrl, redisUrl, log } = world;
+  const house = await startBadHouse();
+  let newest = 100;
+  house.on("/rounds", says(page(newest)));
+  await applyHouses(sql, [
+    houseEntry({
+      base_url: house.url,
+      poll_every_ms: 100,
+      tables: [tableEntry({ feed: feedEntry(), pause_ms: 20_000 })],
+    }),
+  ]);
+  const settings = loadSettings({ ALLOW_PRIVATE_HOUSES: "1", PORT: "0" });
+  const metrics = createMetrics({ sql, queues: () => workers.queues }, { version: "1.2.3", endpoints: ENDPOINTS, log });
+  const http = metrics.houses(createHouseClient({ version: "1.2.3" }));
+  const workers = await world.start(jobs, { settings, http, ran: metrics.ran });
+  const api = await startApi({ sql, directUrl, redisUrl, settings, log, version: "1.2.3", checks: CHECKS, metrics });
+  const payloadOf = (roundId: number) =>
+    eventually(async () => {
+      const [row] = await sql<{ id: bigint }[]>`
+        select payload_id as id
+        from rounds
+        where round_id = ${String(roundId)}`;
+      return row?.id;
+    });
+  await payloadOf(newest);
+  return {
+    ...world,
+    house,
+    metrics,
+    apiUrl: api.url,
+    key: await makeKey(sql, "ann@example.com", "Pro"),
+    play() {
+      house.on("/rounds", says(page(++newest)));
+      return payloadOf(newest);
+    },
+    async end() {
+      await api.close();
+      await world.end();
+      await http.close();
+      await house.close();
+    },
+  };
+}

@@ -1,0 +1,227 @@
+import { mkdirSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import { loadSettings } from "../../src/config.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { applyHouses } from "../../src/houses/store.ts";
+import { openQueues, type Queues } from "../../src/queue/queues.ts";
+import { startWorkers, type Workers } from "../../src/queue/worker.ts";
+import { sumCells } from "../../src/rounds/cells-store.ts";
+import { makeJob, readableLog } from "../queue/world.ts";
+import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { testContext } from "../support/context.ts";
+import { createRedis } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { houseEntry, tableEntry } from "../support/houses.ts";
+import { makeItem, makePayload } from "../support/make.ts";
+import { openOpsWorld, type OpsWorld, PASSWORD } from "./world.ts";
+
+/** A folder for screenshots, to be looked at; none are made without it. */
+const { SHOTS } = process.env;
+
+const { log } = readableLog();
+let world: OpsWorld;
+let browser: Browser;
+let queues: Queues;
+let own: Sql;
+let workers: Workers;
+
+const fragile = makeJob({
+  name: "backfill-gap",
+  retry: { attempts: 1, firstMs: 1, maxMs: 1 },
+  run: ({ house }) => Promise.reject(new Error(`the history of ${house} answered 503, expected 200`)),
+});
+const ticking = makeJob({
+  name: "poll-house",
+  schedule: async () => [{ payload: { house: "alpha/0" }, everyMs: 3_600_000, offsetMs: 5 }],
+});
+
+beforeAll(async () => {
+  const redis = await createRedis();
+  const jobs = [ticking, fragile];
+  queues = await openQueues(jobs, redis.url, log);
+  [world, browser] = await Promise.all([openOpsWorld({ queues }), openBrowser()]);
+  const { sql, databaseUrl } = world;
+  own = connect(databaseUrl, { name: "worker", max: 4 });
+  workers = await startWorkers({
+    jobs,
+    sql: own,
+    directUrl: databaseUrl,
+    redisUrl: redis.url,
+    settings: loadSettings({}),
+    variables: () => undefined,
+    http: { fetch: () => Promise.reject(new Error("no house is asked here")), close: () => Promise.resolve() },
+    log,
+    version: "1.2.3",
+    onFatal: (error) => log.fatal(error),
+    tickMs: 500,
+  });
+  await applyHouses(sql, [
+    houseEntry(),
+    houseEntry({ id: "beta", name: "Beta" }),
+    houseEntry({ id: "gamma", name: "Gamma", tables: [tableEntry({ market: "one" }), tableEntry({ market: "two" })] }),
+  ]);
+  const [table] = await sql<{ id: number }[]>`select id from tables where house_id = 'alpha'`;
+  const first = { id: table?.id ?? 0 };
+  await makePayload(sql, first, { second: 0, items: [makeItem(3, 1.5), makeItem(2, 0), makeItem(1, 1.2)] });
+  await makePayload(sql, first, { second: 1, items: [makeItem(4, 2.5), makeItem(3, 1.75)] });
+  await makePayload(sql, first, { second: 2, items: [makeItem(9, 3.25)] });
+  await normalizeRounds.run({ house: "alpha" }, testContext(sql).context);
+  await sql`
+    update poll_leases
+    set last_poll_at = clock_timestamp() + interval '1 hour', last_ok_at = clock_timestamp(), last_status = 200, recent = repeat('1', 20)`;
+  await sql`update tables set last_polled_round_at = clock_timestamp(), created_at = created_at - interval '2 days'`;
+  await sql`
+    update poll_leases
+    set
+      circuit = 'open', failures_in_row = 7, opened_times = 3, opened_at = clock_timestamp() - interval '10 minutes',
+      next_allowed_at = clock_timestamp() + interval '4 minutes', last_error = 'crash/global: answered 503, expected 200',
+      last_error_at = clock_timestamp(), last_status = 503
+    where house_id = 'beta'`;
+  await sql`
+    insert into polls (house_id, shard, minute, requests, statuses, bytes, latency_ms)
+    select
+      h.id, 0, date_trunc('minute', now()) - n * interval '1 minute', 30,
+      case when h.id = 'beta' and n < 20 then '{"503": 20, "0": 10}' else '{"200": 18, "304": 12}' end::jsonb,
+      25000, '{0,4,12,10,3,1,0,0,0,0}'
+    from houses h, generate_series(0, 59) n`;
+  await sql`
+    insert into poll_failures (house_id, status, reason, detail)
+    select 'beta', 503, 'status', 'answered 503, expected 200' from generate_series(1, 6)`;
+  for (let looks = 0; looks < 60 && (await sumCells(sql)) > 0; looks++); // an hour each
+  await sql`
+    update round_cells c
+    set rounds = (select array_agg(25 + ((n + extract(hour from c.hour)::integer) % 3)) from generate_series(1, cardinality(c.rounds)) n)
+    from tables t
+    where t.id = c.table_id and t.house_id <> 'beta'`;
+  await sql`
+    update round_cells set rounds[1:3] = '{0,0,4}' where hour = date_trunc('hour', now() - interval '8 hours', 'UTC')`;
+  for (const house of ["alpha", "beta", "gamma"]) await queues.enqueue(fragile, { house });
+  await eventually(async () => (await queues.get("backfill-gap").getFailedCount()) === 3);
+  await eventually(async () => (await queues.get("poll-house").getJobSchedulersCount()) === 1);
+  if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
+});
+afterAll(async () => {
+  await browser.close();
+  await workers.stop(0);
+  await own.end({ timeout: 1 });
+  await world.close();
+  await queues.close();
+});
+
+/** Looks at a page in both themes and at the narrowest width: no fault for a screen reader, nothing to scroll sideways. */
+async function look(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect(await accessibilityFaults(page), `${name}, ${colorScheme}`).toEqual([]);
+    if (SHOTS !== undefined)
+      await page.screenshot({ path: `${SHOTS}/board-${name}-${colorScheme}.png`, fullPage: true });
+  }
+  await page.setViewportSize({ width: 320, height: 800 });
+  expect(await overflow(page), `${name} at 320 px`).toBe(0);
+  if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/board-${name}-320.png`, fullPage: true });
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+async function openAs(email: string, options: { javaScriptEnabled?: boolean } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  const said: string[] = [];
+  page.on("console", (message) => message.type() === "error" && said.push(message.text()));
+  page.on("pageerror", (error) => said.push(String(error)));
+  await page.goto(`${world.url}/ops`);
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { level: 1, name: "Board" }).waitFor();
+  return { page, said };
+}
+
+describe("an operator in a browser", () => {
+  it("sees what is wrong, follows it, acts on house and queues, and finds it in the audit log", async () => {
+    await world.makeOperator("ann@example.com", "operator");
+    const { page, said } = await openAs("ann@example.com");
+    await look(page, "board");
+    const first = page.getByRole("list", { name: "what is wrong now" }).getByRole("listitem").first();
+    expect(await first.textContent()).toMatch(
+      /beta[\s\S]*circuit open[\s\S]*answered 503[\s\S]*circuit probes in 3 min/,
+    );
+    await first.getByRole("link", { name: "beta" }).click();
+    await look(page, "house");
+    await page.getByRole("link", { name: "Ask again now" }).click();
+    await look(page, "act");
+    await page.getByLabel("Reason").fill("they say they are back");
+    await page.getByRole("button", { name: "Ask again now beta" }).click();
+    expect(await page.getByRole("status").textContent()).toBe("beta is asked again at its next turn");
+    await page.goto(`${world.url}/ops/tables/alpha/crash/global`);
+    await look(page, "table");
+
+    await page.getByRole("link", { name: "Queues", exact: true }).click();
+    await look(page, "queues");
+    await page.getByRole("link", { name: "Pause backfill-gap" }).click();
+    await look(page, "pause");
+    await page.getByLabel("Reason").fill("the house asked for quiet");
+    await page.getByLabel("It lasts").selectOption("1h");
+    await page.getByRole("button", { name: "Pause backfill-gap" }).click();
+    expect(await page.getByRole("status").textContent()).toContain("backfill-gap is paused until");
+    await look(page, "paused");
+    await page.getByRole("link", { name: "3 failed runs of backfill-gap" }).click();
+    await look(page, "failed");
+    await page.getByRole("checkbox").nth(0).check();
+    await page.getByRole("checkbox").nth(1).check();
+    await page.getByRole("button", { name: "Retry those chosen" }).click();
+    expect(await page.locator("main").textContent()).toContain("2 failed runs of backfill-gap");
+    await look(page, "bulk");
+    await page.getByLabel("Reason").fill("the house is back");
+    await page.getByRole("button", { name: "Retry exactly these 2" }).click();
+    expect(await page.getByRole("status").textContent()).toBe("2 runs of backfill-gap are tried again");
+    await page.getByRole("link", { name: "discard them" }).click();
+    await page.getByLabel("Reason").fill("closed by hand");
+    await page.getByRole("button", { name: "Discard exactly these 1" }).click();
+    expect(await page.getByRole("status").textContent()).toBe("1 runs of backfill-gap are discarded");
+    await page.goto(`${world.url}/ops/queues`);
+    await page.getByRole("link", { name: "Let backfill-gap go on" }).click();
+    await page.getByLabel("Reason").fill("quiet enough");
+    await page.getByRole("button", { name: "Let go on backfill-gap" }).click();
+    await page.getByRole("link", { name: "1 schedules of poll-house" }).click();
+    await look(page, "schedules");
+    await page.getByRole("link", { name: "Workers", exact: true }).click();
+    await look(page, "workers");
+    expect(said).toEqual([]);
+
+    const [audit] = await world.sql<{ actions: string[] }[]>`
+      select array_agg(action order by seq) as actions from audit_log where actor = 'ann@example.com' and action !~ '^session'`;
+    expect(audit?.actions).toEqual(["house.probe", "queue.pause", "queue.retry", "queue.discard", "queue.resume"]);
+    await page.goto(`${world.url}/ops/queues/board`);
+    await page.getByText("backfill-gap").first().waitFor();
+    await page.getByText("Loading...").waitFor({ state: "detached" });
+    // its page asks for a font elsewhere, which is refused; nothing else is
+    expect(said.filter((line) => !line.includes("fonts.googleapis.com"))).toEqual([]);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/board-bull.png` });
+    await page.context().close();
+  });
+});
+
+describe("without JavaScript", () => {
+  it("a viewer sees the board and everything it links to, and is offered nothing to do", async () => {
+    await world.makeOperator("kim@example.com", "viewer");
+    const { page } = await openAs("kim@example.com", { javaScriptEnabled: false });
+    await page.getByLabel("Name").fill("gamma");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/q=gamma/);
+    const links = await page.locator("main a").evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
+    const paths = new Set(links.map((href) => href.split("#")[0] ?? ""));
+    const shown = [...paths].filter((href) => /^\/ops(\?|$|\/(houses|tables|gaps|quarantine|conflicts))/.test(href));
+    expect(shown.length).toBeGreaterThan(10);
+    for (const href of shown) {
+      const answer = await page.request.get(world.url + href, { maxRedirects: 0 });
+      expect([href, answer.status()]).toEqual([href, 200]);
+    }
+    await page.goto(`${world.url}/ops/houses/beta`);
+    expect(await page.getByRole("link", { name: "Pause" }).count()).toBe(0);
+    await page.goto(`${world.url}/ops/queues`);
+    expect(await page.getByRole("link", { name: /Pause|Retry/ }).count()).toBe(0);
+    await page.context().close();
+  });
+});

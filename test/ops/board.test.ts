@@ -1,0 +1,339 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import pollHouse from "../../jobs/poll-house.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { sumsToJson } from "../../src/forecasts/sums-json.ts";
+import { emptySums } from "../../src/forecasts/sums.ts";
+import { createHouseClient } from "../../src/houses/http.ts";
+import { applyHouses } from "../../src/houses/store.ts";
+import { loadSettings } from "../../src/config.ts";
+import * as houseProblem from "../../src/ops/board/house-problem.ts";
+import * as latency from "../../src/ops/board/latency.ts";
+import * as rows from "../../src/ops/board/rows.ts";
+import * as strip from "../../src/ops/board/strip.ts";
+import { startWorkers } from "../../src/queue/worker.ts";
+import { sumCells } from "../../src/rounds/cells-store.ts";
+import { readableLog } from "../queue/world.ts";
+import { page as rounds, says, startBadHouse } from "../support/bad-house.ts";
+import { testContext } from "../support/context.ts";
+import { createRedis } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { listExamples, runExample } from "../support/examples.ts";
+import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
+import { makeItem, makePayload } from "../support/make.ts";
+import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
+
+let world: OpsWorld;
+let sql: Sql;
+let operator: Somebody;
+let viewer: Somebody;
+const secret = "s3cret-of-a-house";
+
+beforeAll(async () => {
+  world = await openOpsWorld();
+  ({ sql } = world);
+  operator = await world.as("operator");
+  viewer = await world.as("viewer");
+  await applyHouses(sql, [
+    houseEntry(),
+    houseEntry({ id: "beta", name: "Beta & <Sons>", requests_per_minute: 30, headers: { "x-key": "${BETA_KEY}" } }),
+    houseEntry({ id: "gamma", name: "Gamma", tables: [tableEntry({ market: "one" }), tableEntry({ market: "two" })] }),
+  ]);
+  const table = { id: await tableId("alpha/crash/global") };
+  await makePayload(sql, table, { second: 0, items: [makeItem(3, 1.5), makeItem(2, 0), makeItem(1, 1.2)] });
+  await makePayload(sql, table, { second: 1, items: [makeItem(4, 2.5), makeItem(3, 1.75)] });
+  await makePayload(sql, table, { second: 2, items: [makeItem(9, 3.25)] });
+  await normalizeRounds.run({ house: "alpha" }, testContext(sql).context);
+  await sql`
+    insert into workers (id, pid, host, version, queues, rss_bytes, heap_bytes)
+    values ('w', 7, 'host-of-w', '1.2.3', '{poll-house}', 150000000, 50000000)`;
+  await sql`insert into heartbeats (name, at, detail) values ('reconcile', now(), '{"leader":"w","redisMark":null,"troubles":{}}')`;
+  await sql`
+    update poll_leases
+    set last_poll_at = clock_timestamp(), last_ok_at = clock_timestamp(), last_status = 200, recent = '11'`;
+  await sql`update tables set last_polled_round_at = clock_timestamp() where house_id = 'gamma'`;
+  await sql`
+    insert into polls (house_id, shard, minute, requests, statuses, bytes, latency_ms)
+    select h.id, 0, date_trunc('minute', now()) - n * interval '1 minute', 20, '{"200": 15, "503": 5}', 1000, '{0,0,10,5,0,0,0,0,0,0}'
+    from houses h, generate_series(0, 9) n
+    where h.id <> 'gamma'`;
+});
+afterAll(() => world.close());
+
+async function tableId(name: string): Promise<number> {
+  const [row] = await sql<{ id: number }[]>`
+    select id from tables where house_id || '/' || game || '/' || market = ${name}`;
+  if (row === undefined) throw new Error(`there is no table ${name}`);
+  return row.id;
+}
+
+async function page(path: string, who = viewer): Promise<string> {
+  const response = await who.get(path);
+  const trouble = response.status === 500 ? (world.lines.at(-1) ?? "") : "";
+  expect(`${path} ${response.status} ${trouble}`).toBe(`${path} 200 `);
+  return (await response.text()).replaceAll(/\s+/g, " ");
+}
+
+/** The problems of a page as text, worst first. */
+const problemsOf = (html: string) =>
+  [...html.matchAll(/<li class="(bad|warn|info)">(.*?)<\/li>/g)].map(
+    ([, tone, text = ""]) =>
+      `${tone} ${text
+        .replaceAll(/<[^>]+>/g, "")
+        .replaceAll(/\s+/g, " ")
+        .trim()}`,
+  );
+const namesOf = (html: string) =>
+  [...html.matchAll(/<th scope="row"><a href="\/ops\/tables\/([^"]+)">[^<]*<\/a><br>/g)].map(([, n]) => n);
+
+describe("the board", () => {
+  it("says first what is wrong, since when, why, and what is being done about it", async () => {
+    await sql`
+      update poll_leases
+      set
+        circuit = 'open', failures_in_row = 7, opened_times = 3, opened_at = clock_timestamp() - interval '10 minutes',
+        next_allowed_at = clock_timestamp() + interval '90 seconds', last_status = 503, last_error_at = clock_timestamp(),
+        last_error = 'crash/global: answered 503, expected 200'
+      where house_id = 'beta'`;
+    await sql`insert into alerts (kind, subject, text) values ('house_offline', 'beta', 'beta is offline')`;
+    const problems = problemsOf(await page("/ops"));
+    expect(problems[0]).toMatch(
+      /^bad wrong beta does not answer, circuit open since .*\(10 min.* ago\) crash\/global: answered 503, expected 200 Being done: circuit probes in 1 min 2\d s, at .*, probe 3; alert open since/,
+    );
+    expect(problems.join("\n")).toMatch(
+      /warn look alpha\/crash\/global 2 gaps since .* 5 rounds are missing Being done: backfill attempt 1 of 8/,
+    );
+    expect(problems.join("\n")).toMatch(/a round came with two results/);
+    expect(problems.filter((text) => text.includes("house_offline"))).toEqual([]);
+    expect(problems.filter((text) => text.includes("gamma"))).toEqual([]);
+  });
+
+  it("shows of every table what is known, and links each number to its evidence", async () => {
+    const id = await tableId("alpha/crash/global");
+    const sums = sumsToJson({ ...emptySums(), forecasts: 1000n, n: 1000n, hits: 600n, sumP: 500_000_000n });
+    await sql`
+      insert into published_accuracy (table_id, model, feature, period, period_start, period_end, sums)
+      values (${id}, 'k7@1', 'next_color', '24h', now(), now(), ${sql.json(sums)})`;
+    await sql`
+      insert into house_audits (table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, proven, missing, gaps)
+      values (${id}, date_trunc('hour', now(), 'UTC'), 4, 4, 4, 10000, 2995733, 2995733, 2, 4, 1)`;
+    await sql`
+      update published_now set calibration = '{"version":12,"rounds":4,"as_of":"2026-11-21T00:00:00Z"}' where table_id = ${id}`;
+    const html = await page("/ops?q=alpha");
+    expect(html).toMatch(/href="\/ops\/gaps\?of=alpha%2Fcrash%2Fglobal&amp;state=open">2</);
+    expect(html).toMatch(/href="\/ops\/quarantine\?of=alpha%2Fcrash%2Fglobal&amp;state=open">1</);
+    expect(html).toMatch(/href="\/ops\/conflicts\?of=alpha%2Fcrash%2Fglobal&amp;state=open">1</);
+    expect(html).toContain("≤ 50 ms, ≤ 100 ms");
+    expect(html).toContain('aria-label="answers of alpha, for alpha/crash/global: 200: 150, 503: 50"');
+    expect(html).toContain("10.0 kB");
+    expect(html).toContain("50.0 % proven");
+    expect(html).toContain(">20.0</span>");
+    expect(html).toContain(">v12<");
+    expect(html).toMatch(/<span class="warn">60\.0 %<\/span> \(50\.0 %\)/);
+    expect(html).toContain("95 %: 56.9 % to 63.0 %, n 1,000");
+    const hrefs = new Set(
+      [...html.matchAll(/href="(\/ops\/[^"#]+)"/g)].map(([, href = ""]) => href.replaceAll("&amp;", "&")),
+    );
+    for (const href of hrefs) expect([href, (await viewer.get(href)).status]).toEqual([href, 200]);
+  });
+
+  it("filters, sorts and pages by its URL, worst first where nothing else is asked for", async () => {
+    expect(namesOf(await page("/ops"))[0]).toBe("beta/crash/global");
+    expect(namesOf(await page("/ops?q=gam"))).toEqual(["gamma/crash/one", "gamma/crash/two"]);
+    expect(namesOf(await page("/ops?sort=-table"))[0]).toBe("gamma/crash/two");
+    expect(namesOf(await page("/ops?wrong=1"))).toEqual(["beta/crash/global", "alpha/crash/global"]);
+    expect(namesOf(await page("/ops?status=live"))).toEqual(["gamma/crash/one", "gamma/crash/two"]);
+    expect(namesOf(await page("/ops?page=2"))).toEqual([]);
+    for (const sort of rows.SORTS) expect(namesOf(await page(`/ops?sort=-${sort}`))).toHaveLength(4);
+    expect((await viewer.get("/ops?sort=height")).status).toBe(400);
+    expect(await page("/ops?q=%3Cscript%3E")).not.toContain("<script>");
+  });
+
+  it("shows how fresh tables were, and links cells with gaps to them", async () => {
+    for (let looks = 0; looks < 60 && (await sumCells(sql)) > 0; looks++); // an hour each, less the cell that is looked at again
+    expect(await sumCells(sql)).toBe(0);
+    const lengths = await sql<{ hours: number; cells: number }[]>`
+      select count(*)::integer as hours, sum(cardinality(rounds))::integer as cells
+      from round_cells where table_id = ${await tableId("alpha/crash/global")}`;
+    expect(lengths[0]?.hours).toBeGreaterThanOrEqual(24);
+    expect(lengths[0]?.cells).toBeGreaterThanOrEqual(288);
+    const summed = await sql<{ n: number }[]>`
+      select sum(n)::integer as n from round_cells, unnest(rounds) as cell (n) where table_id = ${await tableId("alpha/crash/global")}`;
+    expect(summed[0]?.n).toBe(4); // the fifth item was refused
+    await sql`update tables set created_at = created_at - interval '2 days'`;
+    const html = await page("/ops?q=alpha");
+    expect(html).toMatch(/without a round, .*2 gaps/);
+    expect(html).toMatch(
+      /<a href="\/ops\/gaps\?of=alpha%2Fcrash%2Fglobal&amp;state=open" aria-label="alpha\/crash\/global: 2 gaps found at \d\d:\d\d, 5 rounds, 2 open">/,
+    );
+  });
+
+  it("says of the queues, where there is no Redis, what PostgreSQL knows", async () => {
+    await sql`insert into queue_controls (queue, paused_by, reason) values ('poll-house', 'ann', 'a quiet night')`;
+    const html = await page("/ops/queues");
+    expect(html).toContain("was given no Redis (REDIS_URL)");
+    expect(html).toContain("a quiet night");
+    expect(problemsOf(await page("/ops")).join()).toContain("queue paused by ann");
+    const refused = await operator.post("/ops/queues/poll-house/resume", { reason: "once more" });
+    expect(refused.status).toBe(503);
+    expect((await viewer.get("/ops/queues/board")).status).toBe(503);
+    await sql`delete from queue_controls`;
+  });
+
+  it("says where nobody works", async () => {
+    await sql`update workers set seen_at = now() - interval '30 seconds'`;
+    expect(problemsOf(await page("/ops"))[0]).toMatch(/no worker is alive/);
+    await sql`update workers set seen_at = now() + interval '1 hour', clock_problem = 'the clock is 900 ms ahead'`;
+    expect(problemsOf(await page("/ops")).join()).toMatch(/a clock is wrong/);
+    await sql`update workers set clock_problem = null`;
+  });
+});
+
+describe("a house", () => {
+  it("is shown with its polls, failures, budget and settings, and no secret", async () => {
+    process.env["BETA_KEY"] = secret;
+    await sql`
+      insert into poll_failures (house_id, status, reason, detail)
+      values ('beta', 503, 'status', '<i>answered 503</i>')`;
+    const html = await page("/ops/houses/beta");
+    expect(html).toContain("Beta &amp; &lt;Sons&gt; (beta)");
+    expect(html).toContain("30 requests a minute");
+    expect(html).toContain("&lt;i&gt;answered 503&lt;/i&gt;");
+    expect(html).toContain("${BETA_KEY}");
+    expect(html).not.toContain(secret);
+    expect(html).toMatch(/<td>200: 15, 503: 5<\/td>/);
+    expect(html).not.toContain("/act?do=");
+    for (const [, href = ""] of html.matchAll(/href="(\/ops\/[^"#]+)"/g)) {
+      expect([href, (await viewer.get(href.replaceAll("&amp;", "&"))).status]).toEqual([href, 200]);
+    }
+    expect((await viewer.get("/ops/houses/nobody")).status).toBe(404);
+  });
+
+  it("with an open circuit is asked again at its next turn, and what opened and closed it is kept", async () => {
+    expect(await page("/ops/houses/beta", operator)).toContain("act?do=probe");
+    const probed = await operator.post("/ops/houses/beta/probe", { reason: "they say they are back" });
+    expect(probed.status).toBe(303);
+    expect(
+      await sql`select circuit, next_allowed_at::text as at from poll_leases where house_id = 'beta'`,
+    ).toMatchObject([{ circuit: "open", at: "-infinity" }]);
+    expect((await operator.post("/ops/houses/beta/close", { reason: "begin anew" })).status).toBe(303);
+    const none = await operator.post("/ops/houses/beta/probe", { reason: "once more" });
+    expect(none.status).toBe(422);
+    expect(await none.text()).toContain("its circuit is closed");
+    expect((await operator.post("/ops/houses/nobody/probe", { reason: "once more" })).status).toBe(404);
+    expect([...(await sql`select state, reason from circuit_changes order by id`)]).toEqual([
+      { state: "open", reason: "crash/global: answered 503, expected 200" },
+      { state: "closed", reason: null },
+    ]);
+    expect(await page("/ops/houses/beta")).toMatch(/10 min[^<]* open/);
+  });
+
+  it("is paused once, and resumed only where its pause is the one that was looked at", async () => {
+    const admin = await world.as("admin");
+    const sent = await Promise.all([
+      operator.post("/ops/houses/gamma/pause", { reason: "they asked us to wait" }),
+      admin.post("/ops/houses/gamma/pause", { reason: "maintenance" }),
+    ]);
+    expect(sent.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([303, 422]);
+    const refused = sent.find(({ status }) => status === 422);
+    expect(await refused?.text()).toMatch(/gamma is paused already: by (operator|admin)@example\.com since/);
+    expect(problemsOf(await page("/ops")).join()).toMatch(/info note gamma paused by/);
+    const form = await page("/ops/houses/gamma/act?do=resume", operator);
+    const version = (/name="version" value="([^"]+)"/.exec(form)?.[1] ?? "").replaceAll("&#43;", "+");
+    const stale = await operator.post("/ops/houses/gamma/resume", { reason: "over", version: "2020-01-01" });
+    expect(stale.status).toBe(422);
+    expect((await operator.post("/ops/houses/gamma/resume", { reason: "they are back", version })).status).toBe(303);
+    const entries = await sql<{ action: string }[]>`
+      select action, target, reason, before ->> 'pausedBy' as "pausedBy" from audit_log where target = 'house gamma' order by seq`;
+    expect([...entries]).toMatchObject([
+      { action: "house.pause", pausedBy: null },
+      { action: "house.resume", reason: "they are back", pausedBy: expect.stringContaining("@example.com") },
+    ]);
+  });
+});
+
+describe("a table", () => {
+  it("is shown with its rounds, forecasts, notices, gaps and proof", async () => {
+    const html = await page("/ops/tables/alpha/crash/global");
+    expect(html).toMatch(/<td>9<\/td><td class="num">3\.25<\/td><td>purple<\/td>/);
+    expect(html).toContain("after a gap");
+    expect(html).toContain(`href="/ops/payloads/3"`);
+    expect(html).toContain("No forecast yet.");
+    expect(html).toContain("No round is linked to a published chain.");
+    expect(html).toMatch(/<strong>conflict<\/strong> since/);
+    expect((await viewer.get("/ops/tables/alpha/crash/nowhere")).status).toBe(404);
+  });
+});
+
+it("figures hold as their examples say", () => {
+  const examples = ["latency", "rows", "strip", "house-problem"].flatMap((name) =>
+    listExamples(`src/ops/board/${name}.ts`),
+  );
+  const claims = examples.flatMap((example) => runExample(example, { ...latency, ...rows, ...strip, ...houseProblem }));
+  expect(claims.length).toBeGreaterThan(10);
+  for (const { line, actual, expected } of claims) expect(actual, line).toEqual(expected);
+});
+
+describe("a house that is killed", () => {
+  it("appears red with its reason, and is well again by itself when it is back", async () => {
+    const { log } = readableLog();
+    let house = await startBadHouse();
+    let newest = 100;
+    const answer = () => house.on("/rounds", (request, response) => says(rounds((newest += 1)))(request, response));
+    answer();
+    const entry = {
+      id: "demo",
+      name: "Demo",
+      base_url: house.url,
+      poll_every_ms: 200,
+      tables: [tableEntry({ feed: feedEntry() })],
+    };
+    await applyHouses(sql, [houseEntry(entry)]);
+    const redis = await createRedis();
+    const own = connect(world.databaseUrl, { name: "worker", max: 6 });
+    const http = createHouseClient({ version: "0.0.0" });
+    const workers = await startWorkers({
+      jobs: [pollHouse, normalizeRounds],
+      sql: own,
+      directUrl: world.databaseUrl,
+      redisUrl: redis.url,
+      settings: loadSettings({ ALLOW_PRIVATE_HOUSES: "1" }),
+      variables: () => undefined,
+      http,
+      log,
+      version: "1.2.3",
+      onFatal: (error) => log.fatal(error),
+      tickMs: 500,
+    });
+    const problem = async () => problemsOf(await page("/ops")).find((text) => text.includes(" demo "));
+    try {
+      const live = () => page("/ops?status=live");
+      await eventually(
+        async () => namesOf(await live()).includes("demo/crash/global") && (await problem()) === undefined,
+      );
+
+      const { port } = new URL(house.url);
+      await house.close();
+      const red = await eventually(problem, { timeoutMs: 15_000 });
+      expect(red).toMatch(
+        /^bad wrong demo .*(in a row failed|does not answer).*since .*ECONNREFUSED.*Being done: (asked again|circuit)/,
+      );
+      const open = await eventually(async () => {
+        const text = await problem();
+        return text?.includes("circuit open since") === true && text;
+      });
+      expect(open).toMatch(/Being done: circuit probes (now|in \d+ s)/);
+
+      house = await startBadHouse(Number(port));
+      answer();
+      expect((await operator.post("/ops/houses/demo/probe", { reason: "it is back" })).status).toBe(303);
+      await eventually(async () => (await problem()) === undefined);
+      expect(namesOf(await live())).toContain("demo/crash/global");
+    } finally {
+      await workers.stop(0);
+      await http.close();
+      await own.end({ timeout: 1 });
+      await house.close();
+    }
+  });
+});

@@ -1,0 +1,54 @@
+import { issueForHouse } from "../../src/forecasts/issue.ts";
+import { publishHouse } from "../../src/forecasts/publish.ts";
+import { scoreHouse } from "../../src/forecasts/score.ts";
+import { runRollingCalibration } from "../../src/forecasts/calibrate.ts";
+import compareCalibrations from "../../jobs/compare-calibrations.ts";
+import replayRange from "../../jobs/replay-range.ts";
+import type { Sql } from "../../src/db/client.ts";
+import { addRounds, PAUSE_MS } from "../forecasts/world.ts";
+import { generatedRounds } from "../forecasts/streams.ts";
+import { testContext } from "../support/context.ts";
+import { makeTable, type MadeTable } from "../support/make.ts";
+
+/** The id of the first round of the table. */
+export const FIRST_ID = 10_000;
+const signal = new AbortController().signal;
+
+/** A table whose live model has learned so many rounds, with a record that proves it. */
+export async function makeLearnedTable(sql: Sql, count: number): Promise<MadeTable> {
+  const table = await makeTable(sql, { house_edge: 0.01, pause_ms: PAUSE_MS });
+  const rounds = generatedRounds(count).map(({ hundredths }, i) => ({ hundredths, roundId: String(FIRST_ID + i) }));
+  await sql.begin((tx) => addRounds(tx, table.id, rounds));
+  await issueForHouse(sql, table.house, { signal, committed: () => undefined });
+  await calibrateRolling(sql, table.id);
+  return table;
+}
+
+/** The rolling record up to the live state; gives its id. */
+export async function calibrateRolling(sql: Sql, tableId: number): Promise<string> {
+  const [asked] = await sql<{ run: string }[]>`
+    insert into calibration_runs (table_id, kind, model)
+    select id, 'rolling', model from tables where id = ${tableId}
+    returning id::text as run`;
+  await runRollingCalibration(sql, asked?.run ?? "", signal);
+  const [made] = await sql<{ id: string }[]>`
+    select max(id)::text as id from calibrations where table_id = ${tableId}`;
+  return made?.id ?? "";
+}
+
+/** Rounds one after another, each with forecasts that are issued before it and judged after it; then all is published. */
+export async function playTurns(sql: Sql, { id, house }: MadeTable, multipliers: readonly number[]): Promise<void> {
+  for (const hundredths of multipliers) {
+    await sql.begin((tx) => addRounds(tx, id, [hundredths]));
+    await scoreHouse(sql, house, signal);
+    await issueForHouse(sql, house, { signal, committed: () => undefined });
+  }
+  await publishHouse(sql, house, signal);
+}
+
+/** What a worker does of what persons have asked for, until nothing waits. */
+export async function work(sql: Sql): Promise<void> {
+  const { context } = testContext(sql);
+  for (const run of (await replayRange.sweep?.(context)) ?? []) await replayRange.run(run, context);
+  for (const pair of (await compareCalibrations.sweep?.(context)) ?? []) await compareCalibrations.run(pair, context);
+}

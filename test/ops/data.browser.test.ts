@@ -1,0 +1,169 @@
+import { mkdirSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createAccount, createKey } from "../../src/callers/store.ts";
+import { runWaitingCalibration } from "../../src/forecasts/manual-calibration.ts";
+import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import type { MadeTable } from "../support/make.ts";
+import { makeLearnedTable, playTurns, work } from "./data-world.ts";
+import { openOpsWorld, type OpsWorld, PASSWORD } from "./world.ts";
+
+/** A folder for screenshots, to be looked at; none are made without it. */
+const { SHOTS } = process.env;
+const COUNT = 1500;
+let people = 0;
+
+let world: OpsWorld;
+let browser: Browser;
+let table: MadeTable;
+
+beforeAll(async () => {
+  [world, browser] = await Promise.all([openOpsWorld(), openBrowser()]);
+  table = await makeLearnedTable(world.sql, COUNT);
+  await playTurns(world.sql, table, [150, 320, 1200, 101, 250]);
+  await createAccount(world.sql, "ann@callers.example");
+  await createKey(world.sql, { email: "ann@callers.example", plan: "Pro" });
+  if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
+}, 90_000);
+afterAll(async () => {
+  await browser.close();
+  await world.close();
+});
+
+/** Looks at a page in both themes and at the narrowest width: no fault for a screen reader, nothing to scroll sideways. */
+async function look(page: Page, name: string): Promise<void> {
+  const wide = page.viewportSize() ?? { width: 1280, height: 800 };
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect(await accessibilityFaults(page), `${name}, ${colorScheme}`).toEqual([]);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-${colorScheme}.png`, fullPage: true });
+  }
+  await page.setViewportSize({ width: 320, height: 800 });
+  expect(await overflow(page), `${name} at 320 px`).toBe(0);
+  if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-320.png`, fullPage: true });
+  await page.setViewportSize(wide);
+}
+
+/** Somebody who has signed in, in a window whose console must stay silent. */
+async function enter(role: "data" | "operator", path: string, options: { javaScriptEnabled: boolean }) {
+  people += 1;
+  const email = `${role}-${people}@example.com`;
+  await world.makeOperator(email, role);
+  const address = `203.0.113.${people}`;
+  const context = await browser.newContext({ ...options, extraHTTPHeaders: { "x-forwarded-for": address } });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  const said: string[] = [];
+  page.on("console", (message) => message.type() === "error" && said.push(message.text()));
+  page.on("pageerror", (error) => said.push(String(error)));
+  await page.goto(`${world.url}${path}`);
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("button", { name: "Sign out" }).waitFor();
+  return { page, said, email };
+}
+
+const numberIn = (text: string, before: string) => new RegExp(`${before}(\\d+)`).exec(text)?.[1] ?? "";
+
+describe("data staff in a browser", () => {
+  it("start, cancel, resume, compare and promote a run, and the audit log tells the story", async () => {
+    const { page, said, email } = await enter("data", "/ops/calibrations", { javaScriptEnabled: true });
+    await page.getByRole("link", { name: "Start a run" }).click();
+    await look(page, "run-new");
+    await page.getByLabel("Table").fill(table.name);
+    await page.getByLabel("What differs from it, as YAML").fill("share: 0.0001");
+    await page.getByLabel("Reason").fill("last week's, with a larger share");
+    await page.getByRole("button", { name: "Start the run" }).click();
+    await page.getByRole("heading", { name: /^Run \d+$/ }).waitFor();
+    const run = numberIn(page.url(), "runs/");
+    await look(page, "run-queued");
+
+    // so slow that somebody can stop it, as with millions of rounds
+    const signal = new AbortController().signal;
+    const steps = { roundsPerChunk: 1, roundsPerCheckpoint: 500 };
+    const working = runWaitingCalibration(world.sql, run, { signal, steps });
+    await page.getByText("running", { exact: true }).waitFor(); // the page looks again by itself
+    await page.getByLabel("Reason to cancel").fill("the wrong range?");
+    await page.getByRole("button", { name: "Cancel the run" }).click();
+    await page.getByRole("status").waitFor();
+    expect(await working).toBe("cancelled");
+    await page.reload();
+    await look(page, "run-cancelled");
+    await page.getByLabel("Reason to go on").fill("no, the right one");
+    await page.getByRole("button", { name: "Resume the run" }).click();
+    await page.getByRole("status").waitFor();
+    await work(world.sql);
+    await page.reload();
+    await page.getByRole("link", { name: /^calibration \d+$/ }).click();
+    await look(page, "calibration");
+    const id = numberIn(page.url(), "calibrations/");
+
+    await page.getByRole("link", { name: /^Compare with the live one/ }).click();
+    await page.getByRole("button", { name: "Judge both on the same rounds" }).click();
+    await page.getByRole("status").waitFor();
+    await work(world.sql);
+    await page.reload();
+    await page.getByText("Difference, 1e-5 nats a round").waitFor();
+    await look(page, "compare");
+    await page.getByRole("link", { name: `Promote calibration ${id}` }).click();
+    await look(page, "promote");
+    await world.sql`update auth.sessions set created_at = created_at - interval '11 minutes'`;
+    await page.getByLabel("Reason").fill("it fits the changed table");
+    await page.getByRole("button", { name: `Make calibration ${id} live on ${table.name}` }).click();
+    await page.getByLabel(`Password of ${email}`).fill(PASSWORD);
+    await page.getByRole("button", { name: "Go on" }).click();
+    expect(await page.getByRole("status").textContent()).toContain(`calibration ${id} is live on ${table.name}`);
+    await page.goto(`${world.url}/ops/calibrations`);
+    await look(page, "calibrations");
+
+    await page.goto(`${world.url}/ops/audit?actor=${encodeURIComponent(email)}`);
+    const told = (await page.locator("main").textContent()) ?? "";
+    for (const action of ["start", "cancel", "resume", "compare", "promote"])
+      expect(told).toContain(`calibration.${action}`);
+    for (const reason of ["last week's, with a larger share", "the wrong range?", "no, the right one"])
+      expect(told).toContain(reason);
+    expect(told).toContain("it fits the changed table");
+    expect(said.filter((line) => !line.includes("403"))).toEqual([]);
+    await page.context().close();
+  }, 180_000);
+
+  it("read the accuracy of a feature, and keep its numbers", async () => {
+    const { page, said } = await enter("data", "/ops/accuracy?period=24h", { javaScriptEnabled: true });
+    await look(page, "accuracy");
+    await page.getByRole("link", { name: new RegExp(`^${table.name}`) }).click();
+    await page.getByRole("img", { name: "Reliability", exact: true }).waitFor();
+    await look(page, "accuracy-detail");
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Download these numbers as CSV" }).click(),
+    ]);
+    expect(file.suggestedFilename()).toMatch(/^accuracy-.*\.csv$/);
+    await page.goto(`${world.url}/ops/callers`);
+    await look(page, "callers");
+    await page.getByRole("link", { name: "ann@callers.example" }).click();
+    await look(page, "caller");
+    expect(said).toEqual([]);
+    await page.context().close();
+  }, 120_000);
+});
+
+describe("an operator without JavaScript", () => {
+  it("finds a caller, suspends and restores it", async () => {
+    const { page, said } = await enter("operator", "/ops/callers", { javaScriptEnabled: false });
+    await page.getByLabel(/^E-mail, id/).fill("ann@");
+    await page.getByRole("button", { name: "Look" }).click();
+    await page.getByRole("link", { name: "ann@callers.example" }).click();
+    await page.getByLabel("Reason", { exact: true }).fill("its key is on a public page");
+    await page.getByRole("button", { name: "Suspend the account" }).click();
+    expect(await page.getByRole("status").textContent()).toContain("is suspended");
+    await page.setViewportSize({ width: 320, height: 800 });
+    expect(await overflow(page)).toBe(0);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/caller-suspended-320.png`, fullPage: true });
+    await page.getByLabel("Reason", { exact: true }).fill("the key was replaced");
+    await page.getByRole("button", { name: "Restore the account" }).click();
+    expect(await page.getByRole("status").textContent()).toContain("is restored");
+    expect(said).toEqual([]);
+    await page.context().close();
+  }, 120_000);
+});

@@ -1,0 +1,408 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import compareCalibrations from "../../jobs/compare-calibrations.ts";
+import replayRange from "../../jobs/replay-range.ts";
+import { createAccount, createKey } from "../../src/callers/store.ts";
+import { runWaitingCalibration } from "../../src/forecasts/manual-calibration.ts";
+import { csvText } from "../../src/ops/csv.ts";
+import { roundhouse } from "../cli/world.ts";
+import { testContext } from "../support/context.ts";
+import type { MadeTable } from "../support/make.ts";
+import { calibrateRolling, FIRST_ID, makeLearnedTable, playTurns, work } from "./data-world.ts";
+import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
+
+const COUNT = 1200;
+const never = new AbortController().signal;
+
+let world: OpsWorld;
+let table: MadeTable;
+let data: Somebody;
+let operator: Somebody;
+let viewer: Somebody;
+
+beforeAll(async () => {
+  world = await openOpsWorld();
+  table = await makeLearnedTable(world.sql, COUNT);
+  [data, operator, viewer] = [await world.as("data"), await world.as("operator"), await world.as("viewer")];
+}, 60_000);
+afterAll(() => world.close());
+
+const text = async (response: Response) => (await response.text()).replaceAll(/\s+/g, " ");
+const page = async (path: string, as: Somebody = viewer) => {
+  const response = await as.get(path);
+  const body = await text(response);
+  expect([path, response.status]).toEqual([path, 200]);
+  return body;
+};
+const going = (response: Response) => [response.status, response.headers.get("location")];
+
+/** What the audit log says of an action, newest last. */
+const audited = (action: string) =>
+  world.sql<{ actor: string; target: string; before: unknown; after: unknown; reason: string | null }[]>`
+    select actor, target, before, after, reason
+    from audit_log
+    where action = ${action}
+    order by seq`;
+
+/** Starts a run over the ids from..to; gives its number. */
+async function start(fields: Record<string, string> = {}): Promise<string> {
+  const asked = { table: table.name, model: "k7@1", reason: "last week's, once more", ...fields };
+  const response = await data.post("/ops/calibrations/new", asked);
+  expect([response.status, await text(response)]).toEqual([303, ""]);
+  return /runs\/(\d+)$/.exec(response.headers.get("location") ?? "")?.[1] ?? "";
+}
+
+async function calibrationOf(run: string): Promise<string> {
+  await work(world.sql);
+  const [row] = await world.sql<{ id: string | null; status: string; reason: string | null }[]>`
+    select calibration_id::text as id, status, reason from calibration_runs where id = ${run}`;
+  expect(row).toMatchObject({ status: "done", reason: null });
+  return row?.id ?? "";
+}
+
+describe("a run that is asked for in a browser", () => {
+  it("is a row that a worker finds, comes to the live state, and says who wanted it and why", async () => {
+    const run = await start();
+    expect(await page(`/ops/calibrations/runs/${run}`)).toContain("queued");
+    const record = await calibrationOf(run);
+    const shown = await page(`/ops/calibrations/runs/${run}`);
+    expect(shown).toContain("100.0 %: 1,200 of 1,200");
+    expect(shown).toContain(`/ops/calibrations/${record}`);
+    const detail = await page(`/ops/calibrations/${record}`);
+    expect(detail).toContain("last week&#39;s, once more");
+    expect(detail).toContain('<svg role="img" aria-label="Reliability of the backtest"');
+    expect(detail).not.toMatch(/<svg[^>]*style=|undefined|NaN/);
+    expect(await page("/ops/calibrations?kind=manual&sort=log_loss")).toContain(`/ops/calibrations/${record}`);
+    expect(await audited("calibration.start")).toMatchObject([
+      { actor: "data@example.com", target: `run ${run} of ${table.name}`, reason: "last week's, once more" },
+    ]);
+  });
+
+  it.each([
+    ["a table that is not there", { table: "no/such/one" }, "there is no table no/such/one"],
+    ["a round that is not there", { from: "77" }, "from: there is no round 77"],
+    [
+      "a range that ends before it begins",
+      { from: `${FIRST_ID + 9}`, to: `${FIRST_ID + 3}` },
+      "was taken in after round",
+    ],
+    ["a time before all rounds", { to: "2020-01-01" }, "no on-time round that was taken in at or before"],
+    ["a time before all times", { from: "0000-01-01" }, "from: 0000-01-01 is no time"],
+    ["a model that is not there", { model: "k8" }, "there is no model k8; known are k7@1"],
+    ["a parameter that is not there", { params: "half_life: 3" }, "half_life: there is no such parameter; there are"],
+    ["a number that no model can have", { params: "share: 2" }, "share: "],
+    ["no reason", { reason: " " }, "reason: expected a reason"],
+  ])("is refused with what was typed and what to do: %s", async (_, fields, problem) => {
+    const before = await world.sql`select id from calibration_runs`;
+    const asked = { table: table.name, model: "k7@1", reason: "a try", ...fields };
+    const response = await data.post("/ops/calibrations/new", asked);
+    expect([400, 422]).toContain(response.status);
+    const body = await text(response);
+    expect(body.replaceAll("&#39;", "'")).toContain(problem);
+    expect(await world.sql`select id from calibration_runs`).toHaveLength(before.length);
+  });
+
+  it("takes times for its ends, and parameters that differ, under another name", async () => {
+    const run = await start({ from: "2020-01-01T00:00", params: "share: 0.0001\nx0: 1.5" });
+    const [row] = await world.sql<{ model: string; from: string; to: string }[]>`
+      select model, from_seq::text as "from", to_seq::text as "to" from calibration_runs where id = ${run}`;
+    expect(row).toEqual({ model: expect.stringMatching(/^k7@1\+[0-9a-f]{12}$/), from: "1", to: String(COUNT) });
+    await calibrationOf(run);
+  });
+
+  it("is cancelled while it runs, keeps its place, goes on there, and comes to the same state", async () => {
+    const run = await start();
+    let cancelled: Promise<Response> | undefined;
+    const outcome = await runWaitingCalibration(world.sql, run, {
+      signal: never,
+      steps: { roundsPerChunk: 1, roundsPerCheckpoint: 100 },
+      progress() {
+        cancelled ??= data.post(`/ops/calibrations/runs/${run}/cancel`, { reason: "the wrong table" });
+      },
+    });
+    expect(outcome).toBe("cancelled");
+    expect(going((await cancelled) ?? new Response())).toEqual([303, `/ops/calibrations/runs/${run}`]);
+    const [place] = await world.sql<{ at: string; kept: string }[]>`
+      select r.at_seq::text as at, c.to_seq::text as kept
+      from calibration_runs r join backtest_checkpoints c on c.run_id = r.id where r.id = ${run}`;
+    expect(Number(place?.at)).toBeLessThan(COUNT);
+    expect(place?.kept).toBe(place?.at);
+    await work(world.sql);
+    expect(await page(`/ops/calibrations/runs/${run}`)).toContain("cancelled after");
+
+    const resumed = await data.post(`/ops/calibrations/runs/${run}/resume`, { reason: "it was the right one" });
+    expect(resumed.status).toBe(303);
+    const again = await data.post(`/ops/calibrations/runs/${run}/resume`, { reason: "me too" });
+    expect([again.status, await text(again)]).toEqual([422, expect.stringContaining(`run ${run} is queued; only one`)]);
+    const record = await calibrationOf(run);
+    const hashes = await world.sql`
+      select distinct state_hash from calibrations where table_id = ${table.id} and to_seq = ${COUNT} and model = 'k7@1'`;
+    expect(hashes).toHaveLength(1);
+    expect(await page(`/ops/calibrations/runs/${run}`)).toContain("went on 1 times");
+    expect((await audited("calibration.cancel"))[0]).toMatchObject({
+      reason: "the wrong table",
+      after: { status: "stopping" },
+    });
+    expect((await audited("calibration.resume"))[0]).toMatchObject({
+      before: { status: "cancelled" },
+      after: { status: "queued" },
+    });
+    expect(record).not.toBe("");
+  });
+
+  it("is cancelled at once where nobody works on it, and never taken up by a worker that was sent before", async () => {
+    const run = await start();
+    expect((await data.post(`/ops/calibrations/runs/${run}/cancel`, { reason: "not needed" })).status).toBe(303);
+    expect(await runWaitingCalibration(world.sql, run, { signal: never })).toBe("skipped");
+    expect(await page(`/ops/calibrations/runs?status=cancelled`)).toContain(`run ${run}`);
+  });
+
+  it("goes to the next worker where its own stops", async () => {
+    const run = await start();
+    const stop = new AbortController();
+    const ended = runWaitingCalibration(world.sql, run, {
+      signal: stop.signal,
+      steps: { roundsPerChunk: 50, roundsPerCheckpoint: 100 },
+      progress: () => stop.abort(new Error("the worker stops")),
+    });
+    await expect(ended).rejects.toThrow("the worker stops");
+    const [row] = await world.sql`select status, at_seq::text as at from calibration_runs where id = ${run}`;
+    expect(row).toEqual({ status: "queued", at: "50" });
+    await calibrationOf(run);
+  });
+
+  it("and a comparison are done once, however often a worker is sent", async () => {
+    const { context } = testContext(world.sql);
+    const run = await start({ to: String(FIRST_ID + 49) });
+    expect(await replayRange.run({ run }, context)).toEqual({ done: 1 });
+    expect(await replayRange.run({ run }, context)).toEqual({ skipped: 1 });
+    const [{ id: a } = { id: "" }, { id: b } = { id: "" }] = await world.sql<{ id: string }[]>`
+      select id::text as id
+      from calibrations
+      where table_id = ${table.id}
+      order by calibrations.id
+      limit 2`;
+    expect(await compareCalibrations.run({ a, b }, context)).toEqual({ skipped: 1 });
+    await data.post("/ops/calibrations/compare", { a, b });
+    expect(await compareCalibrations.run({ a, b }, context)).toEqual({ compared: 1 });
+    expect(await compareCalibrations.run({ a, b }, context)).toEqual({ skipped: 1 });
+    expect(await replayRange.sweep?.(context)).toEqual([]);
+    expect(await compareCalibrations.sweep?.(context)).toEqual([]);
+  });
+
+  it("is asked for again from the one before, which both pages say", async () => {
+    const first = await start({ to: String(FIRST_ID + 99) });
+    const form = await page(`/ops/calibrations/new?parent=${first}`, data);
+    expect(form).toContain(`name="parent" value="${first}"`);
+    expect(form).toContain(`value="${FIRST_ID + 99}"`);
+    const second = await start({ parent: first, to: String(FIRST_ID + 199) });
+    expect(await page(`/ops/calibrations/runs/${second}`)).toContain(`run ${first}</a>`);
+    expect(await page(`/ops/calibrations/runs/${first}`)).toContain(`run ${second}</a> (queued)`);
+    await calibrationOf(second);
+  });
+});
+
+describe("two calibrations", () => {
+  it("are put beside each other at once, and on the same rounds by a worker, whose result stays", async () => {
+    const [a, b] = [await calibrationOf(await start()), await calibrationOf(await start({ params: "share: 0.001" }))];
+    const path = `/ops/calibrations/compare?a=${b}&b=${a}`;
+    expect(await page(path, data)).toContain("Judge both on the same rounds");
+    expect(await page(path)).toContain(`Windows of calibration ${a}`);
+    expect(going(await data.post("/ops/calibrations/compare", { a: b, b: a }))).toEqual([
+      303,
+      `/ops/calibrations/compare?a=${a}&b=${b}`,
+    ]);
+    expect(await page(path)).toContain("queued");
+    await work(world.sql);
+    const made = /Rounds<\/dt><dd>1,200.*Difference, 1e-5 nats a round<\/dt><dd>-?\d/;
+    expect(await page(path)).toMatch(made);
+    await data.post("/ops/calibrations/compare", { a, b });
+    expect(await page(path)).toMatch(made);
+
+    await world.sql`update calibration_comparisons set paired = paired - 'rounds' where a_id = ${a} and b_id = ${b}`;
+    expect(await page(path, data)).toMatch(/compare anew.*Judge both on the same rounds/);
+    await data.post("/ops/calibrations/compare", { a, b });
+    expect(await page(path)).toContain("queued");
+    await work(world.sql);
+    expect(await page(path)).toMatch(made);
+  });
+
+  it("that cannot be compared say why", async () => {
+    const whole = await calibrationOf(await start());
+    const bands = await calibrationOf(await start({ params: "thresholds: [1.5, 3, 20]" }));
+    expect(await page(`/ops/calibrations/compare?a=${whole}&b=${bands}`)).toContain("see other colors");
+    const response = await data.post("/ops/calibrations/compare", { a: whole, b: bands });
+    expect(response.status).toBe(422);
+    expect(await page(`/ops/calibrations/${bands}/promote`, data)).toContain("never promoted");
+    const promoted = await data.post(`/ops/calibrations/${bands}/promote`, { reason: "all the same", expected: "0" });
+    expect(promoted.status).toBe(422);
+  });
+});
+
+describe("a promotion", () => {
+  it("names what will change, is made by one of two who try at once, and tells the other who was first", async () => {
+    const [a, b] = [await calibrationOf(await start({ params: "share: 0.0002" })), await calibrationOf(await start())];
+    const form = await page(`/ops/calibrations/${a}/promote`, data);
+    expect(form).toContain(`The live state of <strong>${table.name}</strong>`);
+    expect(form).toContain("changes from k7@1 to k7@1+");
+    expect(form).toContain('name="expected" value="0"');
+    const admin = await world.as("admin");
+    const answers = await Promise.all([
+      data.post(`/ops/calibrations/${a}/promote`, { reason: "it fits better", expected: "0" }),
+      admin.post(`/ops/calibrations/${b}/promote`, { reason: "as it was", expected: "0" }),
+    ]);
+    expect(answers.map(({ status }) => status).toSorted((x, y) => x - y)).toEqual([303, 422]);
+    const told = await Promise.all(answers.filter(({ status }) => status === 422).map(text));
+    expect(told[0]).toMatch(/(data|admin)@example\.com promoted calibration \d+ of .* meanwhile/);
+    const entries = await audited("calibration.promote");
+    expect(entries).toHaveLength(1);
+    const [row] = await world.sql<{ by: string }[]>`
+      select decided_by as by from calibrations where kind = 'promoted' and table_id = ${table.id}`;
+    expect(row?.by).toBe(entries[0]?.actor);
+    const to = answers.find(({ status }) => status === 303)?.headers.get("location") ?? "";
+    expect(await page(to)).toContain("live");
+    // back to what it was, with what the newest form holds
+    const [newest] = await world.sql<
+      { id: string }[]
+    >`select max(id)::text as id from calibrations where kind = 'promoted'`;
+    const back = await data.post(`/ops/calibrations/${b}/promote`, {
+      reason: "back again",
+      expected: newest?.id ?? "",
+    });
+    expect(back.status).toBe(303);
+    await calibrateRolling(world.sql, table.id);
+  });
+});
+
+describe("accuracy", () => {
+  beforeAll(() => playTurns(world.sql, table, [150, 320, 1200, 101, 250, 180, 999, 1500, 210, 130, 400, 120]), 60_000);
+
+  it("is listed with its sample, and every number of the list is in its file", async () => {
+    const list = await page(`/ops/accuracy?of=${table.house}&period=24h&sort=-n`);
+    expect(list).toMatch(new RegExp(`${table.name}.*on target`));
+    const csv = await (await viewer.get(`/ops/accuracy/list.csv?of=${table.house}&period=24h`)).text();
+    const [head, line] = csv.split("\r\n");
+    expect(head).toMatch(/^table,feature,model,n,hit rate,/);
+    for (const value of (line ?? "").split(",").slice(0, 5)) expect(list).toContain(value);
+    const windows = await page("/ops/accuracy?feature=window:*&period=24h");
+    const total = Number(/<span>1–\d+ of (\d+)<\/span>/.exec(windows)?.[1]);
+    const whole = await viewer.get("/ops/accuracy/list.csv?feature=window:*&period=24h&page=2");
+    expect([total > 1, (await whole.text()).trim().split("\r\n").length]).toEqual([true, total + 1]);
+    expect(await page("/ops/accuracy?of=nowhere")).toContain("there is no house or table nowhere");
+    expect((await viewer.get("/ops/accuracy?period=3d")).status).toBe(400);
+  });
+
+  it("of one feature shows reliability, CORP, rates, waits and the references, and gives exactly them as a file", async () => {
+    for (const of of [table.name, table.house]) {
+      const path = `of=${encodeURIComponent(of)}&feature=next_color&period=24h`;
+      const shown = await page(`/ops/accuracy/detail?${path}`);
+      for (const label of ["Hit rate by hour", "Reliability", "CORP reliability curve"])
+        expect(shown).toContain(`<svg role="img" aria-label="${label}"`);
+      for (const name of ["ours", "last_20", "last_100", "due"])
+        expect(shown).toContain(`<th scope="row">${name}</th>`);
+      const csv = await (await viewer.get(`/ops/accuracy/detail.csv?${path}`)).text();
+      const lines = csv.trim().split("\r\n").slice(1);
+      expect(lines.length).toBeGreaterThan(60);
+      for (const line of lines) {
+        const value = /,("(?:[^"]|"")*"|[^,]*)$/.exec(line)?.[1]?.replaceAll('"', "") ?? "";
+        expect(shown, line).toContain(`>${value.replaceAll("'", "&#39;")}<`);
+      }
+    }
+    expect((await viewer.get("/ops/accuracy/detail?of=no/such/table&feature=next_color")).status).toBe(404);
+    expect(await page(`/ops/accuracy/detail?of=${table.name}&feature=window:pink:99`)).toContain(
+      "Nothing was measured",
+    );
+  });
+
+  it("cells of a file that a table program would take for a formula are texts", () => {
+    expect(csvText([['=a"b', "-1.5 %", "-x"]])).toBe(`"'=a""b",-1.5 %,'-x\r\n`);
+  });
+});
+
+describe("a caller", () => {
+  const call = async (key: string) => {
+    const response = await fetch(`${world.url}/api/v1/games`, { headers: { "x-api-key": key } });
+    const body = (await response.json()) as { error?: { code: string } };
+    return [response.status, body.error?.code];
+  };
+
+  async function makeCaller(email: string): Promise<{ id: string; key: string; keyId: string }> {
+    const account = await createAccount(world.sql, email);
+    const key = await createKey(world.sql, { email, plan: "Pro" });
+    if (!account.ok || !key.ok) throw new Error("expected an account with a key");
+    return { id: String(account.id), key: key.key, keyId: String(key.id) };
+  }
+
+  it("is found by address, id or a key, and shown without the secret", async () => {
+    const { id, key } = await makeCaller("ann@callers.example");
+    await makeCaller("bob@callers.example");
+    for (const q of ["ann@call", id, key.slice(-4), key]) {
+      const list = await page(`/ops/callers?q=${encodeURIComponent(q)}`);
+      expect(list).toContain("ann@callers.example");
+      if (q !== id) expect(list).not.toContain("bob@callers.example");
+    }
+    const warned = await page(`/ops/callers?q=${key}`);
+    expect(warned).toContain("A whole key was sent in the URL");
+    expect(warned.split("<main")[1]).not.toContain(key.slice(0, -4));
+    expect(await call(key)).toEqual([200, undefined]);
+    const shown = await page(`/ops/callers/${id}`);
+    expect(shown).toContain(`…${key.slice(-4)}`);
+    expect(shown).not.toContain(key.slice(0, -4));
+    expect(shown).toContain("Calls today</dt><dd>1 of 100,000");
+    expect(shown).toContain('<svg role="img" aria-label="Calls of ann@callers.example by day"');
+    expect((await viewer.get("/ops/callers/999")).status).toBe(404);
+  });
+
+  it("is refused from the next call on when suspended, and answered again when restored", async () => {
+    const { id, key } = await makeCaller("cid@callers.example");
+    expect(await call(key)).toEqual([200, undefined]);
+    const suspended = await operator.post(`/ops/callers/${id}/suspend`, { reason: "its key is on a public page" });
+    expect(going(suspended)).toEqual([303, `/ops/callers/${id}`]);
+    expect(await call(key)).toEqual([403, "account_suspended"]);
+    const twice = await (await world.as("admin")).post(`/ops/callers/${id}/suspend`, { reason: "me too" });
+    expect([twice.status, await text(twice)]).toEqual([
+      422,
+      expect.stringContaining("was suspended by operator@example.com at"),
+    ]);
+    expect(await page(`/ops/callers?state=suspended`)).toContain("cid@callers.example");
+    for (const act of ["suspend", "restore"])
+      expect((await operator.post(`/ops/callers/999/${act}`, { reason: "nobody" })).status).toBe(404);
+    expect((await operator.post(`/ops/callers/${id}/restore`, { reason: "it was replaced" })).status).toBe(303);
+    expect(await call(key)).toEqual([200, undefined]);
+    expect((await audited("account.suspend"))[0]).toMatchObject({
+      actor: "operator@example.com",
+      target: "account cid@callers.example",
+      before: { suspended: false },
+      after: { suspended: true, reason: "its key is on a public page" },
+    });
+    expect((await audited("account.restore"))[0]).toMatchObject({ before: { suspended: true } });
+  });
+
+  it("is suspended at the command line by the same rule, with its own words in the log", async () => {
+    const { key } = await makeCaller("fay@callers.example");
+    const place = { env: { DATABASE_URL: world.databaseUrl } };
+    const suspend = ["account", "suspend", "fay@callers.example", "--reason", "it asked for it"];
+    expect(await roundhouse(suspend, place)).toMatchObject({ code: 0, stdout: "fay@callers.example is suspended\n" });
+    expect(await call(key)).toEqual([403, "account_suspended"]);
+    const { code, stdout } = await roundhouse(["account", "show", "FAY@callers.example", "--json"], place);
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      0,
+      { suspendReason: "it asked for it", plan: "Pro", keys: [{}] },
+    ]);
+    expect(stdout).not.toContain(key.slice(0, -4));
+    const entries = await audited("account.suspend");
+    expect(entries.at(-1)).toMatchObject({ target: "account fay@callers.example", reason: "it asked for it" });
+  });
+
+  it("loses one key for good, and only by the account that has it", async () => {
+    const { id, key, keyId } = await makeCaller("dan@callers.example");
+    const other = await makeCaller("eve@callers.example");
+    const wrong = await operator.post(`/ops/callers/${other.id}/keys/${keyId}/revoke`, { reason: "a mistake" });
+    expect([wrong.status, await call(key)]).toEqual([422, [200, undefined]]);
+    expect((await operator.post(`/ops/callers/${id}/keys/${keyId}/revoke`, { reason: "leaked" })).status).toBe(303);
+    expect(await call(key)).toEqual([401, "revoked_api_key"]);
+    expect(await call(other.key)).toEqual([200, undefined]);
+    expect(await audited("key.revoke")).toMatchObject([
+      { target: `key ${keyId} of dan@callers.example`, reason: "leaked" },
+    ]);
+  });
+});

@@ -1,0 +1,90 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import { openGaps } from "../../src/rounds/gaps-store.ts";
+import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { testContext } from "../support/context.ts";
+import { makeItem, makePayload, makeTable } from "../support/make.ts";
+import { openOpsWorld, type OpsWorld, PASSWORD } from "./world.ts";
+
+/** A folder for screenshots, to be looked at; none are made without it. */
+const { SHOTS } = process.env;
+
+let world: OpsWorld;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  [world, browser] = await Promise.all([openOpsWorld(), openBrowser()]);
+  const table = await makeTable(world.sql);
+  // more than one page of answers, with everything that an operator has to look at
+  for (let second = 0; second < 55; second++) {
+    await makePayload(world.sql, table, { second, items: [makeItem(2 + second, 1.5 + second / 100)] });
+  }
+  await makePayload(world.sql, table, { second: 60, items: [makeItem(56, 9.5), makeItem(55, 9.25), makeItem(54, 9)] });
+  await makePayload(world.sql, table, { second: 61, items: [makeItem(58, 0), makeItem(57, 1.75), makeItem(53, 8)] });
+  await makePayload(world.sql, table, { second: 62, body: `{"rounds":${JSON.stringify("x".repeat(300))}}` });
+  await normalizeRounds.run({ house: "alpha" }, testContext(world.sql).context);
+  const range = { from: 70n, to: 74n };
+  await world.sql.begin((tx) => openGaps(tx, [{ tableId: table.id, range, afterRoundId: "69", beforeRoundId: "75" }]));
+  await world.makeOperator("ann@example.com", "operator");
+  page = await (await browser.newContext()).newPage();
+  await page.goto(`${world.url}/ops/payloads`);
+  await page.getByLabel("E-mail").fill("ann@example.com");
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+});
+afterAll(async () => {
+  await browser.close();
+  await world.close();
+});
+
+/** In both themes no fault for a screen reader, and at the narrowest width nothing to scroll sideways. */
+async function look(name: string): Promise<void> {
+  await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect(await accessibilityFaults(page), `${name}, ${colorScheme}`).toEqual([]);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-${colorScheme}.png` });
+  }
+  await page.setViewportSize({ width: 320, height: 800 });
+  expect(await overflow(page), `${name} at 320 px`).toBe(0);
+  if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-320.png`, fullPage: true });
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+describe("the pages of evidence", () => {
+  it("are without a fault for a screen reader and fit a narrow screen", async () => {
+    const pages = {
+      payloads: "payloads",
+      payload: "payloads/57",
+      reread: "payloads/reread?of=alpha&from=2026-01-01",
+      quarantine: "quarantine",
+      item: "quarantine/1",
+      conflicts: "conflicts",
+      conflict: "conflicts/1",
+      revise: "conflicts/revise?table=alpha%2Fcrash%2Fglobal&round=56",
+      gaps: "gaps",
+      notices: "notices",
+    };
+    for (const [name, path] of Object.entries(pages)) {
+      const response = await page.goto(`${world.url}/ops/${path}`);
+      expect(`${name} ${response?.status()}`).toBe(`${name} 200`);
+      await look(name);
+    }
+  });
+
+  it("let several conflicts be chosen, shown with their number, and decided", async () => {
+    await page.goto(`${world.url}/ops/conflicts?of=alpha%2Fcrash%2Fglobal`);
+    await page.getByLabel("conflict 2").check();
+    await page.getByLabel("conflict 3").check();
+    await page.getByRole("button", { name: "Decide the chosen ones" }).click();
+    expect(await page.locator("main").textContent()).toContain("2 conflicts of alpha/crash/global will be decided");
+    await look("several");
+    await page.getByLabel("what stands is kept, in each of them").check();
+    await page.getByLabel("Reason").fill("a second feed was mixed in");
+    await page.getByRole("button", { name: "Decide 2 conflicts" }).click();
+    expect(await page.getByRole("status").textContent()).toContain("2 conflicts are decided");
+    await look("decided");
+  });
+});

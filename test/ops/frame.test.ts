@@ -1,0 +1,442 @@
+import { readFileSync, globSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { z } from "zod";
+import type { OperatorRole } from "../../src/accounts/roles.ts";
+import { appendAudit } from "../../src/audit/store.ts";
+import { connect } from "../../src/db/client.ts";
+import { auditEntry } from "../../src/ops/audit-entry.ts";
+import { auditFile } from "../../src/ops/audit/pages.ts";
+import type { OpsAction, OpsMount, OpsPage, OpsParts } from "../../src/ops/contract.ts";
+import { duration, helpersFor } from "../../src/ops/format.ts";
+import * as format from "../../src/ops/format.ts";
+import { mayDo } from "../../src/ops/routes.ts";
+import { allActions, allPages } from "../../src/ops/start.ts";
+import { eventually } from "../support/eventually.ts";
+import { listExamples, runExample } from "../support/examples.ts";
+import { openOpsWorld, type OpsWorld, PASSWORD, type Somebody } from "./world.ts";
+
+const ROLES: readonly OperatorRole[] = ["viewer", "operator", "data", "admin"];
+
+let world: OpsWorld;
+beforeAll(async () => {
+  world = await openOpsWorld();
+});
+afterAll(() => world.close());
+
+/** A path with something in the place of each parameter. */
+const filled = (path: string) => `/ops${path.replaceAll(/:\w+/g, "1")}`.replace(/\/$/, "");
+const auditEntries = async () => (await world.sql<[{ n: bigint }]>`select seq as n from audit_head`)[0].n;
+
+describe("every action", () => {
+  it("has a path of its own, and the name that the audit log has for it", () => {
+    expect(new Set(allActions.map(({ path }) => path)).size).toBe(allActions.length);
+    for (const { name } of allActions) expect(name).toMatch(/^[a-z]+(\.[a-z]+(-[a-z]+)*)+$/);
+  });
+
+  it.each(allActions.map((action) => [action.name, action] as const))(
+    "is refused to whoever is not signed in, and to every role that may not: %s",
+    async (_, action) => {
+      expect((await world.stranger().post(filled(action.path))).status).toBe(401);
+      for (const role of ROLES.filter((one) => !mayDo(action, one))) {
+        const somebody = await world.as(role);
+        const before = await auditEntries();
+        const { status } = await somebody.post(filled(action.path), { reason: "because it is a test" });
+        expect([role, status]).toEqual([role, 403]);
+        expect(await auditEntries()).toBe(before);
+      }
+      expect(mayDo(action, "viewer")).toBe(false);
+    },
+  );
+
+  it.each(allActions.map((action) => [action.name, action] as const))(
+    "is not sent by a page of another site, nor asked for with GET: %s",
+    async (_, { path }) => {
+      const admin = await world.as("admin");
+      const headers = { "sec-fetch-site": "cross-site", origin: "https://evil.example" };
+      expect((await admin.post(filled(path), {}, headers)).status).toBe(403);
+      if (allPages.some((page) => page.path === path)) return;
+      const { status } = await admin.get(filled(path));
+      expect([404, 405]).toContain(status);
+    },
+  );
+});
+
+describe("every page", () => {
+  it.each(allPages.filter(({ path }) => !path.includes(":")).map((page) => [page.path, page] as const))(
+    "is shown to a viewer, with headers that let nothing else in: %s",
+    async (path, { query }) => {
+      const viewer = await world.as("viewer");
+      const response = await viewer.get(filled(path));
+      expect(response.status).toBe(query.safeParse({}).success ? 200 : 400); // some want to know about what
+      const policy = response.headers.get("content-security-policy") ?? "";
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("script-src 'self'");
+      expect(policy).not.toContain("unsafe");
+      expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+      expect(response.headers.get("cache-control")).toBe("no-store");
+      expect(response.headers.get("referrer-policy")).toBe("same-origin");
+      expect(response.headers.get("x-request-id")).toMatch(/^req_/);
+      const text = await response.text();
+      if (response.headers.get("content-type")?.startsWith("text/html") !== true) return;
+      expect(text).toContain("no outcome is guaranteed. 18+.");
+      expect(text).not.toMatch(/ style="| on[a-z]+="|<style|<script(?! src="\/ops\.js)/);
+    },
+  );
+
+  it.each(allPages.filter(({ path }) => path.includes(":")).map(({ path }) => path))(
+    "about something that is not there is not found: %s",
+    async (path) => {
+      const response = await (await world.as("viewer")).get(filled(path));
+      // a server without Redis knows nothing of queues, and says so
+      if (response.status === 200) expect(await response.text()).toContain("Redis");
+      else expect([404, 400]).toContain(response.status);
+    },
+  );
+
+  it("is answered to everybody who may see it, and to nobody else: no path writes on GET", async () => {
+    const before = await auditEntries();
+    const viewer = await world.as("viewer");
+    for (const { path } of allPages) await viewer.get(filled(path));
+    expect(await auditEntries()).toBe(before);
+  });
+});
+
+describe("a template", () => {
+  /** Calls without what they are given: `h.badge("a", it.tone)` is `h.badge‹›`. */
+  function collapsed(code: string): string {
+    const less = code.replaceAll(/\([^()]*\)/g, "‹›");
+    return less === code ? code : collapsed(less);
+  }
+  // other templates, and helpers that escape; `head` is a template's short word for one of them
+  const CALL = /^(include|head|(it\.)?h\.(time|age|badge|orDash|sortHead|pager))‹›$/;
+  /** Texts of the template itself, with nothing but such calls in them. */
+  const isText = (code: string) =>
+    /^("[^"]*"|'[^']*'|` data-refresh="\$\{it\.frame\.refreshSeconds\}"`)$/.test(code) ||
+    (/^`[^`]*`$/.test(code) && [...code.matchAll(/\$\{([^}]*)\}/g)].every(([, inner]) => CALL.test(inner!)));
+  // the page inside the layout, and our own drawing
+  const isSafe = (code: string) => ["it.content", "it.figure.svg"].includes(code) || CALL.test(code) || isText(code);
+  /** What of a choice is written: neither its condition nor what is not chosen. */
+  const written = (code: string) =>
+    collapsed(code)
+      .split(" : ")
+      .map((part) => part.split(" ? ").at(-1)!);
+
+  it.each(globSync("src/ops/**/*.eta"))("writes without escaping only what helpers made: %s", (file) => {
+    const raw = [...readFileSync(file, "utf8").matchAll(/<%~\s*([\s\S]*?)%>/g)].map(([, code]) => code!.trim());
+    expect(raw.flatMap(written).filter((code) => !isSafe(code))).toEqual([]);
+  });
+
+  it("shows a query that it cannot use with what was typed, escaped", async () => {
+    const viewer = await world.as("viewer");
+    const response = await viewer.get(`/ops/audit?from=${encodeURIComponent('"><script>alert(1)</script>')}`);
+    const text = await response.text();
+    expect(response.status).toBe(400);
+    expect(text).toContain("expected a time such as 2026-11-21");
+    expect(text).toContain("&quot;&gt;&lt;script&gt;");
+    expect(text).not.toContain("<script>alert");
+  });
+});
+
+describe("the audit log as a file", () => {
+  const asked = { actor: "", action: "test.csv", target: "", text: "", from: null, to: null };
+
+  it("holds no formulas, and is refused where it would not hold all", async () => {
+    const admin = await world.as("admin");
+    const visitor = {
+      operatorId: "",
+      email: "=ann@example.com",
+      role: "admin",
+      address: "::1",
+      requestId: "r",
+    } as const;
+    for (const reason of ["=1+1", "-1", "@x", 'a "quoted", one\r\n', "+SUM(A1)"]) {
+      const entry = auditEntry(visitor, { action: "test.csv", target: "\tnothing", reason });
+      await world.sql.begin((tx) => appendAudit(tx, entry));
+    }
+    const text = await (await admin.get("/ops/audit/audit.csv?action=test.csv")).text();
+    for (const cell of [
+      "'=ann@example.com",
+      "'=1+1",
+      "'-1",
+      "'@x",
+      '"a ""quoted"", one\r\n"',
+      "'+SUM(A1)",
+      "'\tnothing",
+    ]) {
+      expect(text).toContain(`,${cell},`);
+    }
+    const parts = { sql: world.sql } as OpsParts;
+    await expect(auditFile(4).show(parts, { visitor, params: {}, query: asked })).rejects.toThrow(
+      "expected at most 4 entries in a file, found 5",
+    );
+  });
+
+  it("is asked for by times that there are", async () => {
+    const viewer = await world.as("viewer");
+    for (const from of ["0000-01-01", "%2B200000-01-01", "-000001-01-01", "9999-12-31T23:59"]) {
+      expect([from, (await viewer.get(`/ops/audit?from=${from}`)).status]).toEqual([from, 400]);
+    }
+    expect((await viewer.get("/ops/audit?from=2026-11-21T04:00&to=2026-11-22")).status).toBe(200);
+  });
+});
+
+describe("a request", () => {
+  let admin: Somebody;
+  beforeAll(async () => {
+    admin = await world.as("admin");
+  });
+
+  it("for nothing is 404, with another method 405 and says which there are", async () => {
+    expect((await admin.get("/ops/nothing/here")).status).toBe(404);
+    expect((await admin.get("/ops/people/%zz")).status).toBe(400);
+    for (const path of ["houses/%00", "tables/a/b/%00", "houses/a%00b/act?do=pause"]) {
+      expect([path, (await admin.get(`/ops/${path}`)).status]).toEqual([path, 404]);
+    }
+    expect((await admin.post("/ops/houses/%00/pause", { reason: "a try" })).status).toBe(404);
+    const wrong = await admin.post("/ops/audit");
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+    const twice = await fetch(`${world.url}/ops/people`, {
+      method: "DELETE",
+      headers: { cookie: [...admin.cookies].map(([name, value]) => `${name}=${value}`).join("; ") },
+    });
+    expect([twice.status, twice.headers.get("allow")]).toEqual([405, "GET, HEAD, POST"]);
+  });
+
+  it("with a form that is too large, no form, or holds what no text does is refused", async () => {
+    const headers = { cookie: [...admin.cookies].map(([name, value]) => `${name}=${value}`).join("; ") };
+    const send = async (body: string, type = "application/x-www-form-urlencoded") => {
+      const response = await fetch(`${world.url}/ops/people`, {
+        method: "POST",
+        body,
+        headers: { ...headers, "content-type": type, "sec-fetch-site": "same-origin" },
+        redirect: "manual",
+      });
+      return response.status;
+    };
+    expect(await send(`email=${"a".repeat(70_000)}`)).toBe(413);
+    expect(await send("a=1&".repeat(1_500))).toBe(413);
+    expect(await send('{"email":"ann@example.com"}', "application/json")).toBe(415);
+    expect(await send("email=a%00b&role=admin")).toBe(400);
+    expect(await send("email=nobody&role=admin")).toBe(400);
+    expect(await send("email=ann@example.com&role=god")).toBe(400);
+    expect(await send("email=ann@example.com&role=admin&more=1")).toBe(400);
+  });
+
+  it("shows what was typed again where it was wrong, but no password", async () => {
+    const text = await (
+      await admin.post("/ops/people", { email: "not <an> address", role: "viewer", token: "hide me" })
+    ).text();
+    expect(text).toContain('value="not &lt;an&gt; address"');
+    expect(text).not.toContain("hide me");
+  });
+
+  it("leaves its message for the next page that somebody looks at, once", async () => {
+    await world.makeOperator("flash@example.com", "viewer");
+    const list = await (await admin.get("/ops/people")).text();
+    const id = /\/ops\/people\/([\w-]+)">Change<span class="hidden"> flash@/.exec(list)![1]!;
+    const done = await admin.post(`/ops/people/${id}/disable`, { reason: "left the team" });
+    expect([done.status, done.headers.get("location")]).toEqual([303, `/ops/people/${id}`]);
+    expect(await (await admin.get("/ops/people", { "x-refresh": "1" })).text()).not.toContain("can sign in no longer");
+    expect(await (await admin.get("/ops/people")).text()).toContain("flash@example.com can sign in no longer");
+    expect(await (await admin.get("/ops/people")).text()).not.toContain("can sign in no longer");
+  });
+
+  it("is answered with the stylesheet and the script, which a browser keeps", async () => {
+    const text = await (await admin.get("/ops/people")).text();
+    for (const [, path] of text.matchAll(/(?:href|src)="(\/ops\.(?:css|js)\?v=\w+)"/g)) {
+      const response = await world.stranger().get(path!);
+      expect([response.status, response.headers.get("cache-control")]).toEqual([
+        200,
+        "public, max-age=31536000, immutable",
+      ]);
+    }
+  });
+});
+
+describe("people", () => {
+  const idOf = async (email: string) =>
+    (await world.sql<[{ id: string }]>`select id from auth.users where email = ${email}`)[0].id;
+
+  it("are made with a password that is shown once and written down nowhere", async () => {
+    const admin = await world.as("admin");
+    const response = await admin.post("/ops/people", { email: "New@example.com", role: "operator" });
+    const text = await response.text();
+    const password = /<pre[^>]*>([0-9a-f-]{35})<\/pre>/.exec(text)![1]!;
+    expect(response.status).toBe(200);
+    expect((await world.signIn("new@example.com", password)).response.status).toBe(303);
+    const [kept] = await world.sql<[{ n: number }]>`
+      select count(*)::integer as n from audit_log where concat(before, after, reason, target) like ${`%${password}%`}`;
+    expect(kept.n).toBe(0);
+    expect(world.lines.filter((line) => line.includes(password))).toEqual([]);
+    expect((await admin.post("/ops/people", { email: "new@EXAMPLE.com", role: "viewer" })).status).toBe(422);
+  });
+
+  it("change their role only where it is what the admin saw, and never the last admin's", async () => {
+    const admin = await world.as("admin");
+    const id = await idOf("new@example.com");
+    const change = (who: string, fields: Record<string, string>) =>
+      admin.post(`/ops/people/${who}/role`, { reason: "test", ...fields });
+    expect((await change(id, { role: "data", was: "operator" })).status).toBe(303);
+    const stale = await change(id, { role: "viewer", was: "operator" });
+    expect([stale.status, await stale.text()]).toEqual([422, expect.stringContaining("was made data meanwhile")]);
+    const last = await change(await idOf("admin@example.com"), { role: "viewer", was: "admin" });
+    expect([last.status, await last.text()]).toEqual([422, expect.stringContaining("the last admin")]);
+    expect(
+      (await admin.post(`/ops/people/${await idOf("admin@example.com")}/disable`, { reason: "test" })).status,
+    ).toBe(422);
+    expect((await change("nobody", { role: "viewer", was: "admin" })).status).toBe(404);
+    const [entry] = await world.sql<
+      [{ before: unknown; after: unknown; actor: string; role: string; address: string }]
+    >`
+      select before, after, actor, role, address from audit_log where action = 'operator.role' order by seq desc limit 1`;
+    expect(entry).toMatchObject({
+      before: { role: "operator" },
+      after: { role: "data" },
+      actor: "admin@example.com",
+      role: "admin",
+    });
+    expect(entry.address).toMatch(/^198\.51\.100\./);
+  });
+
+  it("are never without an admin, also where two admins take each other's role at once", async () => {
+    const [a, b] = [await world.as("admin"), "second@example.com"];
+    await world.makeOperator(b, "admin");
+    const { somebody: second } = await world.signIn(b);
+    const demote = (by: Somebody, id: string) =>
+      by.post(`/ops/people/${id}/role`, { role: "viewer", was: "admin", reason: "test" });
+    const [adminId, secondId] = [await idOf("admin@example.com"), await idOf(b)];
+    await Promise.all([demote(a, secondId), demote(second, adminId)]);
+    const admins = await world.sql`select user_id from operators where role = 'admin' and disabled_at is null`;
+    expect(admins).toHaveLength(1);
+    await world.sql`update operators set role = 'admin' where user_id in (${adminId}, ${secondId})`;
+  });
+
+  it("lose their sign-ins with a new password, and their second factor where it is taken off", async () => {
+    const admin = await world.as("admin");
+    await world.makeOperator("lost@example.com", "viewer");
+    const id = await idOf("lost@example.com");
+    const { somebody: lost } = await world.signIn("lost@example.com");
+    expect((await lost.get("/ops/me")).status).toBe(200);
+    const text = await (await admin.post(`/ops/people/${id}/reset-password`, { reason: "forgot it" })).text();
+    const password = /<pre[^>]*>([0-9a-f-]{35})<\/pre>/.exec(text)![1]!;
+    expect((await lost.get("/ops/me")).status).toBe(302);
+    expect((await world.signIn("lost@example.com")).response.status).toBe(401);
+    const { somebody: back } = await world.signIn("lost@example.com", password);
+    expect((await admin.post(`/ops/people/${id}/end-sessions`, { reason: "laptop stolen" })).status).toBe(303);
+    expect((await back.get("/ops/me")).status).toBe(302);
+    const none = await admin.post(`/ops/people/${id}/reset-two-factor`, { reason: "lost phone" });
+    expect([none.status, await none.text()]).toEqual([422, expect.stringContaining("has no second factor")]);
+  });
+});
+
+describe("what is dangerous", () => {
+  it("wants the password again ten minutes after signing in, and then goes on with what was sent", async () => {
+    await world.makeOperator("slow@example.com", "admin");
+    await world.makeOperator("target@example.com", "viewer");
+    const { somebody: slow } = await world.signIn("slow@example.com");
+    const [{ id, user }] = await world.sql<[{ id: string; user: string }]>`
+      update auth.sessions set created_at = clock_timestamp() - interval '11 minutes'
+      where user_id = (select id from auth.users where email = 'slow@example.com')
+      returning id, (select id from auth.users where email = 'target@example.com') as user`;
+    const path = `/ops/people/${user}/disable`;
+    const asked = await slow.post(path, { reason: "left <the> team" });
+    const text = await asked.text();
+    expect(asked.status).toBe(403);
+    expect(text).toContain("Is it still you?");
+    expect(text).toContain('<input type="hidden" name="reason" value="left &lt;the&gt; team">');
+    expect((await slow.post(path, { reason: "left", _password: "not it at all" })).status).toBe(403);
+    const [{ disabled }] = await world.sql<[{ disabled: boolean }]>`
+      select disabled_at is not null as disabled from operators where user_id = ${user}`;
+    expect(disabled).toBe(false);
+    expect((await slow.post(path, { reason: "left <the> team", _password: PASSWORD })).status).toBe(303);
+    expect((await slow.post(`/ops/people/${user}/enable`, { reason: "is back" })).status).toBe(303); // still fresh
+    await world.sql`update auth.sessions set confirmed_at = clock_timestamp() - interval '11 minutes' where id = ${id}`;
+    expect((await slow.post(path, { reason: "gone again" })).status).toBe(403);
+  });
+});
+
+describe("the frame", () => {
+  it("answers 500 where an action was done and wrote nothing down, goes on where it did, and lets nobody write to a mount", async () => {
+    const act = (name: string, isNoted: boolean): OpsAction => ({
+      name,
+      path: `/${name}`,
+      roles: ["operator"],
+      isDangerous: false,
+      form: z.object({}),
+      async run({ sql }, { visitor }) {
+        const entry = auditEntry(visitor, { action: name, target: "nothing" });
+        if (isNoted) await sql.begin((tx) => appendAudit(tx, entry));
+        return { ok: true, message: "done", location: "https://evil.example" };
+      },
+    });
+    const page: OpsPage = {
+      path: "/trouble",
+      query: z.object({}),
+      show: () => Promise.reject(new Error("a fault with secrets in it")),
+    };
+    const slow: OpsPage = {
+      path: "/slow",
+      query: z.object({}),
+      show: ({ sql }) =>
+        sql.begin(async (tx) => {
+          await tx`set local statement_timeout = 20`;
+          await tx`select pg_sleep(20)`;
+          return null;
+        }),
+    };
+    const mount: OpsMount = { path: "/mounted", open: () => (_, response) => void response.end("mounted") };
+    const other = await openOpsWorld({
+      lists: { pages: [page, slow], actions: [act("test.silent", false), act("test.noted", true)], mounts: [mount] },
+    });
+    try {
+      const operator = await other.as("operator");
+      expect((await operator.post("/ops/test.silent")).status).toBe(500);
+      expect(other.lines.join("")).toContain("left nothing in the audit log");
+      const noted = await operator.post("/ops/test.noted");
+      expect([noted.status, noted.headers.get("location")]).toEqual([303, "/ops"]);
+      const trouble = await operator.get("/ops/trouble");
+      expect([trouble.status, await trouble.text()]).toEqual([500, expect.not.stringContaining("secrets")]);
+      const tooMuch = await operator.get("/ops/slow");
+      expect([tooMuch.status, await tooMuch.text()]).toEqual([504, expect.stringContaining("Ask for less")]);
+      expect(await (await operator.get("/ops/mounted/below")).text()).toBe("mounted");
+      expect((await operator.post("/ops/mounted/below")).status).toBe(405);
+      expect((await other.stranger().get("/ops/mounted/below")).status).toBe(302);
+
+      const name = new URL(other.databaseUrl).pathname.slice(1);
+      const admin = connect(inject("databaseUrl"), { name: "test", max: 1 });
+      await admin`alter database ${admin(name)} with allow_connections false`;
+      await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+      const away = await operator.get("/ops/mounted");
+      expect([away.status, away.headers.get("retry-after")]).toEqual([503, "5"]);
+      expect(await away.text()).toContain("PostgreSQL does not answer");
+      await admin`alter database ${admin(name)} with allow_connections true`;
+      await admin.end();
+      await eventually(async () => (await operator.get("/ops/mounted")).status === 200);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe("helpers", () => {
+  it("have examples that hold", () => {
+    const claims = listExamples("src/ops/format.ts").flatMap((example) => runExample(example, { ...format }));
+    expect(claims.length).toBeGreaterThan(5);
+    for (const { line, actual, expected } of claims) expect(actual, line).toEqual(expected);
+    expect(duration(61)).toBe("1 min 1 s");
+  });
+
+  it("keep the rest of the URL in links, begin at page 1 after a change, and escape what they write", () => {
+    const h = helpersFor({ now: new Date("2026-11-21T04:00:00Z"), url: "/ops/x?sort=a&page=3&q=%3Cb%3E" });
+    expect(h.link({ sort: "-a" })).toBe("/ops/x?sort=-a&q=%3Cb%3E");
+    expect(h.link({ page: 4 })).toBe("/ops/x?sort=a&page=4&q=%3Cb%3E");
+    expect(h.link({ sort: null, q: null })).toBe("/ops/x");
+    expect(h.badge("<b>", "bad")).toBe('<span class="badge bad">&lt;b&gt;</span>');
+    expect(h.age(new Date("2026-11-21T03:58:30Z"))).toContain(">1 min 30 s ago</time>");
+    expect(h.age(new Date("2026-11-21T04:00:30Z"))).toContain(">in 30 s</time>");
+    expect(h.sortHead("a", "A & B", { sort: "a" })).toContain(
+      'aria-sort="ascending"><a href="/ops/x?sort=-a&amp;q=%3Cb%3E">A &amp; B</a>',
+    );
+    expect(h.pager({ page: 3, perPage: 10, total: 25n })).toContain("21–25 of 25");
+  });
+});

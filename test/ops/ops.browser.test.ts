@@ -1,0 +1,201 @@
+import { mkdirSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { OpsPage } from "../../src/ops/contract.ts";
+import { allActions, allPages } from "../../src/ops/start.ts";
+import { eventually } from "../support/eventually.ts";
+import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { totp } from "./totp.ts";
+import { openOpsWorld, type OpsWorld, PASSWORD } from "./world.ts";
+
+/** A folder for screenshots, to be looked at; none are made without it. */
+const { SHOTS } = process.env;
+
+let world: OpsWorld;
+let browser: Browser;
+
+/** A page that says how often it was asked for, and asks for itself every second. */
+let shown = 0;
+const livePage: OpsPage = {
+  path: "/counter",
+  query: z.object({}),
+  show() {
+    shown += 1;
+    return Promise.resolve({
+      template: "sign-in/said",
+      title: "Counter",
+      data: { text: `shown ${shown} times` },
+      refreshSeconds: 1,
+    });
+  },
+};
+
+beforeAll(async () => {
+  const lists = { pages: [...allPages, livePage], actions: allActions, mounts: [] };
+  [world, browser] = await Promise.all([openOpsWorld({ lists }), openBrowser()]);
+  if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
+});
+afterAll(async () => {
+  await browser.close();
+  await world.close();
+});
+
+/** Looks at a page in both themes and at the narrowest width: no fault for a screen reader, nothing to scroll sideways. */
+async function look(page: Page, name: string): Promise<void> {
+  const wide = page.viewportSize() ?? { width: 1280, height: 800 };
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect(await accessibilityFaults(page), `${name}, ${colorScheme}`).toEqual([]);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-${colorScheme}.png` });
+  }
+  await page.setViewportSize({ width: 320, height: 800 });
+  expect(await overflow(page), `${name} at 320 px`).toBe(0);
+  if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-320.png`, fullPage: true });
+  await page.setViewportSize(wide);
+}
+
+/** A new window whose console must stay silent: what the content policy refuses is said there. */
+async function openPage(options: {
+  javaScriptEnabled?: boolean;
+  address: string;
+}): Promise<{ page: Page; said: string[] }> {
+  const context = await browser.newContext({ ...options, extraHTTPHeaders: { "x-forwarded-for": options.address } });
+  const page = await context.newPage();
+  const said: string[] = [];
+  page.on("console", (message) => message.type() === "error" && said.push(message.text()));
+  page.on("pageerror", (error) => said.push(String(error)));
+  return { page, said };
+}
+
+async function signIn(page: Page, email: string): Promise<void> {
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+describe("an admin in a browser", () => {
+  it("signs in, makes and changes an operator, is asked again, and finds all of it in the audit log", async () => {
+    await world.makeOperator("ann@example.com", "admin");
+    const { page, said } = await openPage({ address: "203.0.113.1" });
+    await page.goto(`${world.url}/ops/people`);
+    await look(page, "sign-in");
+    await signIn(page, "ann@example.com");
+    expect(page.url()).toBe(`${world.url}/ops/people`);
+    expect(said).toEqual([]);
+
+    await page.getByLabel("E-mail").fill("bob@example.com");
+    await page.getByLabel("Role").selectOption("operator");
+    await page.getByRole("button", { name: "Make" }).click();
+    expect(await page.locator("pre").textContent()).toMatch(/^[0-9a-f-]{35}$/);
+    await look(page, "password-once");
+    await page.getByRole("link", { name: "To the operators" }).click();
+    await look(page, "people");
+
+    await page.getByRole("link", { name: "Change bob@example.com" }).click();
+    await look(page, "person");
+    await world.sql`update auth.sessions set created_at = created_at - interval '11 minutes'`;
+    await page.getByLabel("New role").selectOption("data");
+    await page.getByLabel("Reason", { exact: true }).first().fill("moves to the data staff");
+    await page.getByRole("button", { name: "Change the role" }).click();
+    await page.getByRole("heading", { name: "Is it still you?" }).waitFor();
+    await look(page, "confirm");
+    await page.getByLabel("Password of ann@example.com").fill("not it at all");
+    await page.getByRole("button", { name: "Go on" }).click();
+    expect(await page.getByRole("alert").textContent()).toBe("the password is not right");
+    await page.getByLabel("Password of ann@example.com").fill(PASSWORD);
+    await page.getByRole("button", { name: "Go on" }).click();
+    expect(await page.getByRole("status").textContent()).toBe("bob@example.com is data now");
+
+    await page.getByRole("link", { name: "Audit log" }).click();
+    await page.getByLabel("Did what").selectOption("operator.role");
+    await page.getByRole("button", { name: "Look" }).click();
+    const row = page.getByRole("row", { name: /operator\.role/ });
+    expect(await row.textContent()).toContain('{"role":"operator"} → {"role":"data"}');
+    expect(await row.textContent()).toContain("moves to the data staff");
+    await look(page, "audit");
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Download as CSV" }).click(),
+    ]);
+    expect(file.suggestedFilename()).toBe("audit.csv");
+
+    await page.goto(`${world.url}/ops/audit?from=yesterday`);
+    expect(await page.getByRole("alert").textContent()).toContain("expected a time");
+    await look(page, "trouble");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    expect(page.url()).toBe(`${world.url}/ops/sign-in`);
+    await page.goBack();
+    await page.reload();
+    expect(page.url()).toContain("/ops/sign-in");
+    expect(said.filter((line) => !/40[013]|422/.test(line))).toEqual([]);
+    await page.context().close();
+  });
+});
+
+describe("a page that is live", () => {
+  it("shows what is new by itself, waits while something is opened or selected, and signs out with the sign-in", async () => {
+    await world.makeOperator("eva@example.com", "viewer");
+    const { page, said } = await openPage({ address: "203.0.113.4" });
+    await page.goto(`${world.url}/ops/counter`);
+    await signIn(page, "eva@example.com");
+    const first = await page.locator("main p").first().textContent();
+    const isNew = async () => (await page.locator("main p").first().textContent()) !== first;
+    await eventually(isNew);
+    await page.evaluate("document.getSelection().selectAllChildren(document.querySelector('main h1'))");
+    await page.evaluate("new Promise((resolve) => setTimeout(resolve, 50))"); // one that was under way is over
+    const asked = shown;
+    await page.evaluate("new Promise((resolve) => setTimeout(resolve, 1500))");
+    expect(shown - asked).toBeLessThanOrEqual(1);
+    await page.evaluate("document.getSelection().removeAllRanges()");
+    await eventually(() => shown > asked + 1);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await world.sql`delete from auth.sessions where user_id = (select id from auth.users where email = 'eva@example.com')`;
+    await page.waitForURL(/sign-in\?to=%2Fops%2Fcounter/);
+    expect(said.filter((line) => !line.includes("401"))).toEqual([]);
+    await page.context().close();
+  });
+});
+
+describe("without JavaScript", () => {
+  it("a second factor is turned on and asked for, by keyboard alone", async () => {
+    await world.makeOperator("kim@example.com", "viewer");
+    const { page } = await openPage({ javaScriptEnabled: false, address: "203.0.113.2" });
+    await page.goto(`${world.url}/ops/me`);
+    await page.keyboard.press("Tab");
+    expect(await page.locator(":focus").textContent()).toBe("Skip to the content");
+    await signIn(page, "kim@example.com");
+    expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Your sign-in");
+    await page.setViewportSize({ width: 320, height: 800 });
+    expect(await overflow(page)).toBe(0);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/me.png` });
+    await page.locator("#enable-password").fill(PASSWORD);
+    await page.keyboard.press("Enter");
+    const secret = (await page.locator("ol code").first().textContent()) ?? "";
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/enroll.png`, fullPage: true });
+    await page.getByLabel("Code that the app shows now").fill(totp(secret, -1));
+    await page.keyboard.press("Enter");
+    expect(await page.getByRole("status").textContent()).toContain("the second factor is on");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await signIn(page, "kim@example.com");
+    await page.getByLabel("Code of your authenticator").fill(totp(secret));
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    await page.context().close();
+  });
+
+  it("the pages of one's own are without a fault for a screen reader", async () => {
+    await world.makeOperator("lee@example.com", "viewer");
+    const { page, said } = await openPage({ address: "203.0.113.3" });
+    await page.goto(`${world.url}/ops/me`);
+    await signIn(page, "lee@example.com");
+    await look(page, "me");
+    await page.locator("#enable-password").fill(PASSWORD);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Turn a second factor on" }).waitFor();
+    await look(page, "enroll");
+    expect(said).toEqual([]);
+    await page.context().close();
+  });
+});

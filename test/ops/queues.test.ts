@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { loadSettings } from "../../src/config.ts";
+import { openQueues, type Queues } from "../../src/queue/queues.ts";
+import { startWorkers, type Workers } from "../../src/queue/worker.ts";
+import { makeJob, readableLog } from "../queue/world.ts";
+import { createRedis } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
+
+const { log } = readableLog();
+let world: OpsWorld;
+let queues: Queues;
+let workers: Workers;
+let operator: Somebody;
+let viewer: Somebody;
+
+const fragile = makeJob({
+  name: "fragile",
+  retry: { attempts: 1, firstMs: 1, maxMs: 1 },
+  run: async ({ house, note }) => {
+    if (note === "slow") throw new Error(`took longer than ${house.length}00 ms`);
+    throw new Error("<b>the house</b> is on fire");
+  },
+});
+const quiet = makeJob({ name: "quiet" });
+const ticking = makeJob({
+  name: "ticking",
+  schedule: async () => [{ payload: { house: "alpha" }, everyMs: 3_600_000, offsetMs: 5 }],
+});
+
+beforeAll(async () => {
+  const redis = await createRedis();
+  const jobs = [fragile, quiet, ticking];
+  queues = await openQueues(jobs, redis.url, log);
+  world = await openOpsWorld({ queues });
+  workers = await startWorkers({
+    jobs,
+    sql: connectTo(world),
+    directUrl: world.databaseUrl,
+    redisUrl: redis.url,
+    settings: loadSettings({}),
+    variables: () => undefined,
+    http: { fetch: () => Promise.reject(new Error("no house is asked here")), close: () => Promise.resolve() },
+    log,
+    version: "9.9.9",
+    onFatal: (error) => log.fatal(error),
+    tickMs: 100,
+  });
+  operator = await world.as("operator");
+  viewer = await world.as("viewer");
+  for (const house of ["a", "b", "c"]) await queues.enqueue(fragile, { house });
+  for (const house of ["d", "ee"]) await queues.enqueue(fragile, { house, note: "slow" });
+  await eventually(async () => (await queues.get("fragile").getFailedCount()) === 5);
+  await eventually(async () => (await queues.get("ticking").getJobSchedulersCount()) === 1);
+});
+afterAll(async () => {
+  await workers.stop(0);
+  await workersSql.end({ timeout: 1 });
+  await world.close();
+  await queues.close();
+});
+
+let workersSql: Sql;
+function connectTo({ databaseUrl }: OpsWorld): Sql {
+  workersSql = connect(databaseUrl, { name: "worker", max: 4 });
+  return workersSql;
+}
+
+async function page(path: string, who = viewer): Promise<string> {
+  const response = await who.get(path);
+  const trouble = response.status === 500 ? (world.lines.at(-1) ?? "") : "";
+  expect(`${path} ${response.status} ${trouble}`).toBe(`${path} 200 `);
+  return (await response.text()).replaceAll(/\s+/g, " ");
+}
+
+const entries = (action: string) => world.sql<{ actor: string; target: string; after: unknown; reason: string }[]>`
+  select actor, target, after, reason
+  from audit_log
+  where action = ${action}
+  order by seq`;
+
+const tokensOf = (html: string) =>
+  [...html.matchAll(/type="hidden" name="token" value="([^"]+)"/g)].map(([, t = ""]) => t);
+
+describe("the queues", () => {
+  it("are shown with what they hold, why runs failed, and whether starts come in time", async () => {
+    const html = await page("/ops/queues");
+    for (const name of ["fragile", "quiet", "ticking"]) expect(html).toContain(`/ops/queues/board/queue/${name}`);
+    expect(html).toMatch(/3<span class="hidden"> runs of fragile: &lt;b&gt;the house&lt;\/b&gt; is on fire/);
+    expect(html).toMatch(/2<span class="hidden"> runs of fragile: took longer than # ms/);
+    expect(html).toContain("1 schedules</a> start within 5 s of their time");
+    expect(html).not.toContain("control?do=pause");
+    expect(await page("/ops/queues", operator)).toContain("/ops/queues/quiet/control?do=pause");
+    expect(await page("/ops/queues/schedules?q=ticking")).toMatch(/alpha<\/td><td>every 1 h/);
+    const few = await page("/ops/queues/fragile/failed?group=took%20longer%20than%20%23%20ms");
+    expect(few).toContain("took longer than 200 ms");
+    expect(few).not.toContain("on fire</td>");
+    expect((await viewer.get("/ops/queues/nobody/failed")).status).toBe(404);
+  });
+
+  it("show their workers with memory, version and who leads", async () => {
+    const html = await eventually(async () => {
+      const text = await page("/ops/workers");
+      return text.includes(">leads<") && text;
+    });
+    expect(html).toContain("9.9.9");
+    expect(html).toMatch(/<td class="num">\d+\.\d MB<\/td><td class="num">\d+\.\d MB<\/td>/);
+  });
+
+  it("are looked at deeper in bull-board, which changes nothing, whoever asks", async () => {
+    const entry = await viewer.get("/ops/queues/board");
+    expect(entry.status).toBe(200);
+    expect(entry.headers.get("content-security-policy")).toContain("script-src 'self';");
+    const html = await entry.text();
+    const script = /src="(static\/js\/main[^"]+)"/.exec(html)?.[1] ?? "";
+    expect((await viewer.get(`/ops/queues/board/${script}`)).headers.get("content-type")).toContain("javascript");
+    const api = await viewer.get(
+      "/ops/queues/board/api/queues?activeQueue=fragile&status=failed&page=1&jobsPerPage=10",
+    );
+    expect(await api.json()).toMatchObject({ queues: [{ name: "fragile", readOnlyMode: true }, {}, {}] });
+    const admin = await world.as("admin");
+    expect((await admin.post("/ops/queues/board/api/queues/fragile/pause")).status).toBe(405);
+    expect((await world.stranger().get("/ops/queues/board/api/queues")).status).toBe(302);
+    expect((await viewer.get("/ops")).headers.get("content-security-policy")).not.toContain("unsafe");
+  });
+});
+
+describe("failed runs", () => {
+  it("are retried as many as were announced, singly or by reason, and the log says so before", async () => {
+    const group = encodeURIComponent("took longer than # ms");
+    const asked = await page(`/ops/queues/fragile/bulk?do=retry&all=1&group=${group}`, operator);
+    expect(asked).toContain("<strong>2 failed runs of fragile</strong>");
+    expect(asked).toContain("Retry exactly these 2");
+    const tokens = tokensOf(asked);
+    expect(tokens).toHaveLength(2);
+    // so that they are seen waiting
+    expect((await operator.post("/ops/queues/fragile/pause", { reason: "one moment" })).status).toBe(303);
+    const done = await operator.post("/ops/queues/fragile/retry", { token: tokens, reason: "the machine was busy" });
+    expect(done.status).toBe(303);
+    expect(await queues.get("fragile").getFailedCount()).toBe(3);
+    const again = await operator.post("/ops/queues/fragile/retry", { token: tokens, reason: "a stale form" });
+    expect(again.status).toBe(303);
+    expect(await page("/ops/queues/fragile/failed", operator)).toContain(
+      "0 runs of fragile are tried again; 2 had changed meanwhile",
+    );
+    const most = Array.from({ length: 1_000 }, (_, run) => `${run}@1763745600000`);
+    const fields = { token: most, reason: "all that a queue keeps", _password: "not needed" };
+    expect((await operator.post("/ops/queues/fragile/retry", fields)).status).toBe(303);
+    expect((await operator.post("/ops/queues/fragile/resume", { reason: "go on" })).status).toBe(303);
+    await eventually(async () => (await queues.get("fragile").getFailedCount()) === 5);
+    expect(await entries("queue.retry")).toMatchObject([
+      { actor: "operator@example.com", target: "queue fragile", after: { runs: 2 }, reason: "the machine was busy" },
+      { after: { runs: 2 }, reason: "a stale form" },
+      { after: { runs: 1_000 }, reason: "all that a queue keeps" },
+    ]);
+  });
+
+  it("are discarded as they were seen: one that failed again since stays", async () => {
+    const seen = tokensOf(await page("/ops/queues/fragile/bulk?do=discard&all=1", operator));
+    expect(seen).toHaveLength(5);
+    const one = seen[0] ?? "";
+    const chosen = await page(`/ops/queues/fragile/bulk?do=retry&token=${encodeURIComponent(one)}`, operator);
+    expect(chosen).toContain("<strong>1 failed run of fragile</strong>");
+    await operator.post("/ops/queues/fragile/retry", { token: one, reason: "one more time" });
+    await eventually(async () => (await queues.get("fragile").getFailedCount()) === 5);
+    const done = await operator.post("/ops/queues/fragile/discard", { token: seen, reason: "the gap is closed" });
+    expect(done.status).toBe(303);
+    const left = await queues.get("fragile").getFailed();
+    expect(left.map(({ id }) => id)).toEqual([one.split("@")[0]]);
+    expect(await entries("queue.discard")).toMatchObject([{ after: { runs: 5 }, reason: "the gap is closed" }]);
+    expect((await operator.post("/ops/queues/fragile/discard", { reason: "nothing chosen" })).status).toBe(400);
+    expect((await operator.post("/ops/queues/nobody/discard", { token: "1@2", reason: "no queue" })).status).toBe(404);
+  });
+});
+
+describe("a queue", () => {
+  const pause = (fields: Record<string, string>) => operator.post("/ops/queues/quiet/pause", fields);
+
+  it("is paused with name, reason and end, once; who comes second is told by whom", async () => {
+    expect((await pause({ reason: "x", lasts: "1h" })).status).toBe(400);
+    expect(await (await pause({ reason: "too late", until: "2020-01-01" })).text()).toContain("a time ahead");
+    expect(await (await pause({ reason: "both of them", until: "2099-01-01", lasts: "1h" })).text()).toContain(
+      "got both",
+    );
+    for (const until of ["+200000-01-01", "0000-01-01"]) {
+      expect([until, (await pause({ reason: "for ever", until })).status]).toEqual([until, 400]);
+    }
+    expect((await pause({ reason: "the house asked for quiet", lasts: "1h" })).status).toBe(303);
+    await eventually(() => queues.get("quiet").isPaused());
+    const html = await page("/ops/queues");
+    expect(html).toMatch(/by operator@example\.com since .* goes on by itself <time[^>]*>in (59 min|1 h)/);
+    expect(html).toContain("the house asked for quiet");
+    const admin = await world.as("admin");
+    const second = await admin.post("/ops/queues/quiet/pause", { reason: "me too" });
+    expect(second.status).toBe(422);
+    expect(await second.text()).toContain("paused already: by operator@example.com");
+    expect(await page("/ops/queues/quiet/control?do=pause", admin)).toContain("It is paused already");
+  });
+
+  it("goes on only where its pause is the one that was looked at", async () => {
+    const form = await page("/ops/queues/quiet/control?do=resume", operator);
+    const version = /name="version" value="([^"]+)"/.exec(form)?.[1]?.replaceAll("&#43;", "+") ?? "";
+    const stale = await operator.post("/ops/queues/quiet/resume", { reason: "it is over", version: "2020-01-01" });
+    expect(stale.status).toBe(422);
+    expect(await stale.text()).toContain("not the one that you saw: by operator@example.com");
+    expect((await operator.post("/ops/queues/quiet/resume", { reason: "it is over", version })).status).toBe(303);
+    await eventually(async () => !(await queues.get("quiet").isPaused()));
+    expect((await entries("queue.resume")).at(-1)).toMatchObject({ target: "queue quiet", after: { paused: false } });
+    const gone = await operator.post("/ops/queues/quiet/resume", { reason: "once more", version });
+    expect(await gone.text()).toContain("quiet is not paused");
+  });
+
+  it("is paused though Redis is silent, and what asks Redis says so instead of waiting for it", async () => {
+    const [failed] = await queues.get("fragile").getFailed();
+    const token = `${failed?.id}@${failed?.finishedOn}`;
+    await queues.redis.client("PAUSE", 5_500);
+    const [paused, retried, ...looks] = await Promise.all([
+      pause({ reason: "a silent night" }),
+      operator.post("/ops/queues/fragile/retry", { token, reason: "nobody hears it" }),
+      ...["", "/schedules", "/fragile/failed", "/fragile/bulk?do=retry&all=1"].map((path) =>
+        operator.get(`/ops/queues${path}`),
+      ),
+    ]);
+    expect(paused.status).toBe(303);
+    expect([retried.status, await retried.text()]).toEqual([
+      503,
+      expect.stringContaining("done, in part or not at all"),
+    ]);
+    for (const look of looks) expect([look.status, await look.text()]).toEqual([503, expect.stringContaining("Redis")]);
+    await eventually(() => queues.get("quiet").isPaused());
+    const version = /name="version" value="([^"]+)"/.exec(await page("/ops/queues/quiet/control?do=resume", operator));
+    const fields = { reason: "it is day", version: version?.[1]?.replaceAll("&#43;", "+") ?? "" };
+    expect((await operator.post("/ops/queues/quiet/resume", fields)).status).toBe(303);
+  });
+
+  it("that is paused stays so when Redis loses everything", async () => {
+    expect((await pause({ reason: "a long night" })).status).toBe(303);
+    await queues.redis.flushdb();
+    await eventually(() => queues.get("quiet").isPaused());
+    expect(await page("/ops")).toContain("queue paused by operator@example.com");
+  });
+});

@@ -1,0 +1,448 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeLocalLink } from "../../src/accounts/local-operator.ts";
+import { changeDisabled, endAllSessions, resetPassword } from "../../src/accounts/manage.ts";
+import { hashPassword } from "../../src/accounts/password.ts";
+import { eventually } from "../support/eventually.ts";
+import { totp } from "./totp.ts";
+import { openOpsWorld, type OpsWorld, PASSWORD, type Somebody } from "./world.ts";
+
+const SESSION_COOKIE = "rh_ops.session_token";
+
+let world: OpsWorld;
+beforeAll(async () => {
+  world = await openOpsWorld();
+});
+afterAll(() => world.close());
+
+async function audited(action: string, target: string): Promise<number> {
+  const [row] = await world.sql<{ n: number }[]>`
+    select count(*)::integer as n from audit_log where action = ${action} and target = ${`operator ${target}`}`;
+  return row!.n;
+}
+
+const isIn = async (somebody: Somebody) => (await somebody.get("/ops/me")).status === 200;
+
+describe("without signing in", () => {
+  it.each([
+    "/ops",
+    "/ops/",
+    "/ops/people",
+    "/ops/audit?page=2",
+    "/ops/nothing/here",
+    "/ops/ops.css",
+    "/ops/%zz",
+    "/ops/.env",
+  ])("%s leads to the sign-in page", async (path) => {
+    const { status, headers } = await world.stranger().get(path);
+    expect(status).toBe(302);
+    expect(headers.get("location")).toMatch(/^\/ops\/sign-in/);
+  });
+
+  it("nothing is done", async () => {
+    for (const path of ["/ops/people", "/ops/me/password", "/ops/nothing"]) {
+      expect((await world.stranger().post(path, { email: "eve@example.com", role: "admin" })).status).toBe(401);
+    }
+  });
+});
+
+describe("signing in", () => {
+  it("goes to where somebody wanted to go, below /ops and nowhere else", async () => {
+    await world.makeOperator("ann@example.com", "viewer");
+    for (const [to, location] of [
+      ["/ops/people?x=1", "/ops/people?x=1"],
+      ["https://evil.example/ops", "/ops"],
+      ["//evil.example", "/ops"],
+      ["/ops\\evil", "/ops"],
+      ["/opsevil", "/ops"],
+      ["/ops/houses/\u20AC?q=\u00E9", "/ops/houses/%E2%82%AC?q=%C3%A9"],
+    ] as const) {
+      const ann = world.stranger();
+      const { status, headers } = await ann.post("/ops/sign-in", { email: " Ann@Example.com", password: PASSWORD, to });
+      expect([status, headers.get("location")]).toEqual([303, location]);
+      expect(await isIn(ann)).toBe(true);
+    }
+    expect(await audited("session.begin", "ann@example.com")).toBe(6);
+  });
+
+  it("gives a cookie that scripts do not see and other sites do not send", async () => {
+    const { response } = await world.signIn("ann@example.com");
+    const [cookie = ""] = response.headers.getSetCookie();
+    expect(cookie).toMatch(/^rh_ops\.session_token=/);
+    for (const part of ["HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=43200"]) expect(cookie).toContain(part);
+  });
+
+  it("does not tell who may sign in: unknown, wrong, disabled and a caller alone get the same answer", async () => {
+    await world.makeOperator("gone@example.com", "viewer");
+    await world.sql.begin((tx) => changeDisabled(tx, { email: "gone@example.com" }, true));
+    await world.makeOperator("caller@example.com", "viewer");
+    await world.sql`delete from operators where user_id = (select id from auth.users where email = 'caller@example.com')`;
+    const answers = await Promise.all(
+      [
+        ["nobody@example.com", PASSWORD],
+        ["ann@example.com", "not the password"],
+        ["gone@example.com", PASSWORD],
+        ["caller@example.com", PASSWORD],
+        ["not an address", PASSWORD],
+        ["ann@example.com", "x".repeat(900)],
+        ["", ""],
+      ].map(async ([email = "", password = ""]) => {
+        const { response, somebody } = await world.signIn(email, password);
+        const text = (await response.text()).replace(/value="[^"]*"/g, "").replace(/req_\w+/, "");
+        return { status: response.status, text, cookies: somebody.cookies.size };
+      }),
+    );
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+    expect(answers[0]).toMatchObject({ status: 401, cookies: 0 });
+    expect(answers[0]!.text).toContain("the e-mail or the password is not right");
+    await eventually(async () => (await audited("session.refused", "ann@example.com")) > 0);
+    await eventually(async () => (await audited("session.refused", "gone@example.com")) === 1);
+  });
+
+  it("takes no longer where somebody is known, since what is written down of them is written after the answer", async () => {
+    const { sql } = world;
+    const holding = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const busy = sql.begin(async (tx) => {
+      await tx`select 1 from audit_head for update`;
+      held.resolve();
+      await holding.promise;
+    });
+    await held.promise;
+    const before = await audited("session.refused", "gone@example.com");
+    const { response } = await world.signIn("gone@example.com");
+    expect(response.status).toBe(401); // nobody waits for the log
+    holding.resolve();
+    await busy;
+    await eventually(async () => (await audited("session.refused", "gone@example.com")) === before + 1);
+  });
+
+  it("from one address does not use up the tries that its holder has elsewhere", async () => {
+    await world.makeOperator("locked@example.com", "viewer");
+    const machine = world.stranger();
+    const fields = { email: "locked@example.com", password: "wrong every time" };
+    await Promise.all(Array.from({ length: 70 }, () => machine.post("/ops/sign-in", fields)));
+    expect((await world.signIn("locked@example.com")).response.status).toBe(303);
+  });
+
+  it("is refused for a while after a few wrong tries, also with the right password", async () => {
+    await world.makeOperator("forced@example.com", "viewer");
+    const forced = world.stranger();
+    const statuses: number[] = [];
+    for (let n = 0; n < 8; n += 1) {
+      statuses.push(
+        (await forced.post("/ops/sign-in", { email: "forced@example.com", password: `wrong try ${n}` })).status,
+      );
+    }
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429, 429]);
+    const late = await forced.post("/ops/sign-in", { email: "FORCED@example.com", password: PASSWORD });
+    expect(late.status).toBe(429);
+    expect(Number(late.headers.get("retry-after"))).toBeGreaterThan(0);
+    const { response } = await world.signIn("forced@example.com"); // from elsewhere its holder is not locked out
+    expect(response.status).toBe(303);
+  });
+
+  it("of a list of accounts from one address is refused after thirty", async () => {
+    const machine = world.stranger();
+    const statuses = await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        machine
+          .post("/ops/sign-in", { email: `user${n}@example.com`, password: PASSWORD })
+          .then(({ status }) => status),
+      ),
+    );
+    expect(statuses.filter((status) => status === 429)).toHaveLength(10);
+  });
+
+  it("is not done by a page of another site", async () => {
+    const form = { email: "ann@example.com", password: PASSWORD };
+    const evil = "https://evil.example";
+    for (const headers of [
+      { "sec-fetch-site": "cross-site" },
+      { "sec-fetch-site": "same-site" },
+      { origin: evil, "sec-fetch-site": "cross-site" },
+    ]) {
+      expect((await world.stranger().post("/ops/sign-in", form, headers)).status).toBe(403);
+    }
+    for (const origin of [evil, "null", "http://127.0.0.1:1"]) {
+      const response = await fetch(`${world.url}/ops/sign-in`, {
+        method: "POST",
+        body: new URLSearchParams(form),
+        headers: { origin },
+        redirect: "manual",
+      });
+      expect([origin, response.status]).toEqual([origin, 403]);
+    }
+    // an older browser, or one that comes by plain http, says no more than this
+    const { status } = await fetch(`${world.url}/ops/sign-in`, {
+      method: "POST",
+      body: new URLSearchParams(form),
+      headers: { origin: world.url },
+      redirect: "manual",
+    });
+    expect(status).toBe(303);
+  });
+});
+
+describe("a sign-in", () => {
+  async function session(email: string) {
+    const { somebody } = await world.signIn(email);
+    const [row] = await world.sql<{ id: string }[]>`
+      select s.id from auth.sessions s join auth.users u on u.id = s.user_id
+      where u.email = ${email} order by s.created_at desc limit 1`;
+    return { somebody, id: row!.id };
+  }
+
+  it("ends after twelve hours, after an idle one, and when its holder is disabled", async () => {
+    await world.makeOperator("shift@example.com", "viewer");
+    const [long, idle, gone] = [
+      await session("shift@example.com"),
+      await session("shift@example.com"),
+      await session("shift@example.com"),
+    ];
+    const [{ hours }] = await world.sql<[{ hours: number }]>`
+      select extract(epoch from expires_at - created_at)::integer as hours from auth.sessions where id = ${long.id}`;
+    expect(hours).toBe(12 * 3_600);
+    await world.sql`update auth.sessions set expires_at = clock_timestamp() - interval '1 second' where id = ${long.id}`;
+    await world.sql`update auth.sessions set seen_at = clock_timestamp() - interval '61 minutes' where id = ${idle.id}`;
+    expect([await isIn(long.somebody), await isIn(idle.somebody), await isIn(gone.somebody)]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    await world.sql.begin((tx) => changeDisabled(tx, { email: "shift@example.com" }, true));
+    expect(await isIn(gone.somebody)).toBe(false);
+  });
+
+  it("goes on while it is used, and use is noted", async () => {
+    const { somebody, id } = await session("ann@example.com");
+    await world.sql`update auth.sessions set seen_at = clock_timestamp() - interval '59 minutes' where id = ${id}`;
+    expect(await isIn(somebody)).toBe(true);
+    const [row] = await world.sql<[{ fresh: boolean }]>`
+      select seen_at > clock_timestamp() - interval '1 minute' as fresh from auth.sessions where id = ${id}`;
+    expect(row.fresh).toBe(true);
+  });
+
+  it("is of /ops alone: one of the console, or one whose cookie was made up, opens nothing", async () => {
+    const { somebody, id } = await session("ann@example.com");
+    await world.sql`update auth.sessions set surface = 'console' where id = ${id}`;
+    expect(await isIn(somebody)).toBe(false);
+    const { somebody: other } = await session("ann@example.com");
+    const cookie = other.cookies.get(SESSION_COOKIE) ?? "";
+    const [token = ""] = decodeURIComponent(cookie).split(".");
+    other.cookies.set(SESSION_COOKIE, encodeURIComponent(`${token}.${Buffer.alloc(32).toString("base64")}`));
+    expect(await isIn(other)).toBe(false);
+    other.cookies.set(SESSION_COOKIE, cookie);
+    expect(await isIn(other)).toBe(true);
+  });
+
+  it("ends with signing out, one by one, and all others at once", async () => {
+    await world.makeOperator("many@example.com", "viewer");
+    const [one, two, three] = [
+      await session("many@example.com"),
+      await session("many@example.com"),
+      await session("many@example.com"),
+    ];
+    const out = await one.somebody.post("/ops/sign-out");
+    expect([out.status, out.headers.get("location")]).toEqual([303, "/ops/sign-in"]);
+    expect(await isIn(one.somebody)).toBe(false);
+    expect(await audited("session.end", "many@example.com")).toBe(1);
+    const { id: others } = await session("ann@example.com");
+    expect((await two.somebody.post("/ops/me/sessions/end", { id: others })).status).toBe(422);
+    expect((await two.somebody.post("/ops/me/sessions/end", { id: three.id })).status).toBe(303);
+    expect([await isIn(two.somebody), await isIn(three.somebody)]).toEqual([true, false]);
+    const { somebody: four } = await session("many@example.com");
+    expect((await four.post("/ops/me/sessions/end-others")).status).toBe(303);
+    expect([await isIn(two.somebody), await isIn(four)]).toEqual([false, true]);
+    expect(await audited("own.end-session", "many@example.com")).toBe(2);
+  });
+});
+
+describe("one's own password", () => {
+  it("is changed with the one of now, not to a common one, and ends all other sign-ins", async () => {
+    await world.makeOperator("pat@example.com", "viewer");
+    const { somebody: pat } = await world.signIn("pat@example.com");
+    const { somebody: elsewhere } = await world.signIn("pat@example.com");
+    const next = "six odd blue kettles";
+    const change = (fields: object) =>
+      pat.post("/ops/me/password", { current: PASSWORD, next, again: next, ...fields });
+    expect((await change({ current: "not it at all" })).status).toBe(422);
+    expect((await change({ again: "another one here" })).status).toBe(422);
+    const common = await change({ next: "password2026", again: "password2026" });
+    expect([common.status, await common.text()]).toEqual([422, expect.stringContaining("everybody tries")]);
+    expect((await change({})).status).toBe(303);
+    expect([await isIn(pat), await isIn(elsewhere)]).toEqual([true, false]);
+    expect((await world.signIn("pat@example.com")).response.status).toBe(401);
+    expect((await world.signIn("pat@example.com", next)).response.status).toBe(303);
+    expect(await audited("own.password", "pat@example.com")).toBe(1);
+  });
+});
+
+describe("a second factor", () => {
+  it("is turned on with a code, asked for at each sign-in, replaced by a backup code once, and turned off", async () => {
+    await world.makeOperator("two@example.com", "admin");
+    const { somebody: two } = await world.signIn("two@example.com");
+    expect((await two.post("/ops/me/two-factor/enable", { password: "not it at all" })).status).toBe(422);
+    const page = await (await two.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    expect(page).toMatch(/<img src="data:image\/svg\+xml;base64,/);
+    const secret = /secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!;
+    const backup = [...page.matchAll(/<li><code>(\w{5}-\w{5})<\/code>/g)].map(([, code]) => code!);
+    expect(backup).toHaveLength(10);
+    expect((await two.post("/ops/me/two-factor/verify", { code: "000000" })).status).toBe(422);
+    expect((await two.post("/ops/me/two-factor/verify", { code: backup[0]! })).status).toBe(400);
+    expect((await two.post("/ops/me/two-factor/verify", { code: totp(secret, -1) })).status).toBe(303);
+    expect(await isIn(two)).toBe(true);
+
+    const { somebody: again, response } = await world.signIn("two@example.com");
+    expect(response.headers.get("location")).toBe("/ops/sign-in/code");
+    expect(await isIn(again)).toBe(false);
+    expect((await again.post("/ops/sign-in/code", { code: "123123" })).status).toBe(401);
+    const code = totp(secret);
+    expect((await again.post("/ops/sign-in/code", { code, to: "/ops/people" })).headers.get("location")).toBe(
+      "/ops/people",
+    );
+    expect(await isIn(again)).toBe(true);
+    const { somebody: watcher } = await world.signIn("two@example.com");
+    expect((await watcher.post("/ops/sign-in/code", { code })).status).toBe(401); // seen over a shoulder
+    expect(await isIn(watcher)).toBe(false);
+    expect((await again.post("/ops/me/two-factor/enable", { password: PASSWORD })).status).toBe(422);
+
+    const { somebody: lost } = await world.signIn("two@example.com");
+    expect((await lost.post("/ops/sign-in/code", { code: backup[0]! })).status).toBe(303);
+    const { somebody: thief } = await world.signIn("two@example.com");
+    expect((await thief.post("/ops/sign-in/code", { code: backup[0]! })).status).toBe(401);
+
+    const off = (fields: Record<string, string>) =>
+      again.post("/ops/me/two-factor/disable", { password: PASSWORD, ...fields });
+    expect((await off({ code: "000000" })).status).toBe(422);
+    expect((await off({ code })).status).toBe(422);
+    expect((await off({ code: totp(secret, 1) })).status).toBe(303);
+    expect((await world.signIn("two@example.com")).response.headers.get("location")).toBe("/ops");
+    expect(await audited("own.two-factor", "two@example.com")).toBe(2);
+    // the password once, and the code once while turning on, three times at the second step, twice while turning off
+    expect(await audited("session.refused", "two@example.com")).toBe(7);
+  });
+
+  it("codes are not guessed: after a few wrong ones the address waits, and elsewhere the account does", async () => {
+    await world.makeOperator("guess@example.com", "viewer");
+    const { somebody } = await world.signIn("guess@example.com");
+    const page = await (await somebody.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    const secret = /secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!;
+    await somebody.post("/ops/me/two-factor/verify", { code: totp(secret, -1) });
+    const statuses: number[] = [];
+    const { somebody: guesser } = await world.signIn("guess@example.com");
+    const guess = (one: Somebody, n: number) => one.post("/ops/sign-in/code", { code: String(n).padStart(6, "0") });
+    for (let n = 0; n < 6; n += 1) statuses.push((await guess(guesser, n)).status);
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429]);
+    const { somebody: other } = await world.signIn("guess@example.com");
+    for (let n = 10; n < 15; n += 1) await guess(other, n);
+    const { somebody: third } = await world.signIn("guess@example.com");
+    expect((await third.post("/ops/sign-in/code", { code: totp(secret) })).status).toBe(401);
+    expect(await audited("session.refused", "guess@example.com")).toBe(11);
+  });
+
+  it("code is asked of whoever gave the password, not of somebody else who is signed in there already", async () => {
+    await world.makeOperator("mal@example.com", "viewer");
+    await world.makeOperator("vic@example.com", "admin");
+    const secrets: string[] = [];
+    for (const email of ["mal@example.com", "vic@example.com"]) {
+      const { somebody } = await world.signIn(email);
+      const page = await (await somebody.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+      secrets.push(/secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!);
+      await somebody.post("/ops/me/two-factor/verify", { code: totp(secrets.at(-1)!, -1) });
+    }
+    const { somebody: mal } = await world.signIn("mal@example.com");
+    await mal.post("/ops/sign-in/code", { code: totp(secrets[0]!) });
+    const own = mal.cookies.get(SESSION_COOKIE)!;
+    await mal.post("/ops/sign-in", { email: "vic@example.com", password: PASSWORD });
+    mal.cookies.set(SESSION_COOKIE, own);
+    expect((await mal.post("/ops/sign-in/code", { code: totp(secrets[0]!, 1) })).status).toBe(401);
+    expect(await audited("session.refused", "vic@example.com")).toBe(1);
+  });
+
+  it("is waited for no longer once the password was reset or the sign-ins were ended", async () => {
+    const id = await world.makeOperator("reset@example.com", "viewer");
+    const { somebody } = await world.signIn("reset@example.com");
+    const page = await (await somebody.post("/ops/me/two-factor/enable", { password: PASSWORD })).text();
+    const secret = /secret: <code>([A-Z2-7]+)<\/code>/.exec(page)![1]!;
+    await somebody.post("/ops/me/two-factor/verify", { code: totp(secret, -1) });
+    const { somebody: thief } = await world.signIn("reset@example.com");
+    const passwordHash = await hashPassword("seven new grey kettles");
+    await world.sql.begin((tx) => resetPassword(tx, { id }, passwordHash));
+    expect((await thief.post("/ops/sign-in/code", { code: totp(secret) })).status).toBe(401);
+    expect(await isIn(thief)).toBe(false);
+  });
+});
+
+describe("the one-time link", () => {
+  const open = async (token: string) => {
+    const somebody = world.stranger();
+    return { somebody, response: await somebody.get(`/ops/link?token=${token}`) };
+  };
+
+  it("signs the local operator in as admin, once, and HEAD does not use it up", async () => {
+    const token = await makeLocalLink(world.sql, 60);
+    expect(Buffer.from(token, "base64url")).toHaveLength(32);
+    const head = await fetch(`${world.url}/ops/link?token=${token}`, { method: "HEAD" });
+    expect(head.status).toBe(405);
+    const { somebody, response } = await open(token);
+    expect([response.status, response.headers.get("location")]).toEqual([303, "/ops"]);
+    expect(await (await somebody.get("/ops/me")).text()).toContain("operator@roundhouse.localhost");
+    const { somebody: second, response: refused } = await open(token);
+    expect([refused.status, await isIn(second)]).toEqual([401, false]);
+    const [kept] = await world.sql<[{ n: number }]>`
+      select count(*)::integer as n from sign_in_links where position(${token} in encode(sha256, 'escape')) > 0`;
+    expect(kept.n).toBe(0);
+    expect(world.lines.filter((line) => line.includes(token))).toEqual([]);
+  });
+
+  it("no longer works after its time, after a newer one, or with another token", async () => {
+    const late = await makeLocalLink(world.sql, 0);
+    expect((await open(late)).response.status).toBe(401);
+    const [older, newer] = [await makeLocalLink(world.sql, 60), await makeLocalLink(world.sql, 60)];
+    expect((await open(older)).response.status).toBe(401);
+    expect((await open(newer)).response.status).toBe(303);
+    expect((await open("")).response.status).toBe(401);
+    const printed = await makeLocalLink(world.sql, 60);
+    await world.sql.begin((tx) => endAllSessions(tx, { email: "operator@roundhouse.localhost" }));
+    expect((await open(printed)).response.status).toBe(401);
+    expect((await open("x".repeat(300))).response.status).toBe(400);
+  });
+
+  it("is printed anew on request, a few times, and used by two at once only one gets in", async () => {
+    const before = world.links;
+    const asking = world.stranger();
+    const statuses = [];
+    for (let n = 0; n < 6; n += 1) statuses.push((await asking.post("/ops/link/new")).status);
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+    expect(world.links - before).toBe(5);
+    const token = await makeLocalLink(world.sql, 60);
+    const both = await Promise.all([open(token), open(token), open(token)]);
+    expect(both.map(({ response }) => response.status).toSorted((a, b) => a - b)).toEqual([303, 401, 401]);
+  });
+});
+
+describe("behind https, with a second factor for everybody", () => {
+  it("cookies are of this very host and for https, and only one's own page opens before a factor is on", async () => {
+    const strict = await openOpsWorld({ settings: { PUBLIC_URL: "https://ops.example" }, requireTwoFactor: true });
+    try {
+      await strict.makeOperator("ann@example.com", "admin");
+      const { somebody: ann, response } = await strict.signIn("ann@example.com");
+      const [cookie = ""] = response.headers.getSetCookie();
+      expect(cookie).toMatch(/^__Host-rh_ops\.session_token=.*; Secure/);
+      expect((await ann.get("/ops/people")).headers.get("location")).toBe("/ops/me");
+      expect((await ann.post("/ops/people", { email: "eve@example.com", role: "admin" })).status).toBe(403);
+      expect((await ann.get("/ops/me")).status).toBe(200);
+      const post = (headers: Record<string, string>) =>
+        fetch(`${strict.url}/ops/sign-in`, {
+          method: "POST",
+          redirect: "manual",
+          body: new URLSearchParams(),
+          headers,
+        });
+      expect((await post({ origin: "https://ops.example" })).status).toBe(401);
+      expect((await post({ origin: "https://ops.example.evil" })).status).toBe(403);
+    } finally {
+      await strict.close();
+    }
+  });
+});

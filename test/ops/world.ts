@@ -1,0 +1,178 @@
+import pino from "pino";
+import { insertOperator } from "../../src/accounts/operator-store.ts";
+import { hashPassword } from "../../src/accounts/password.ts";
+import type { OperatorRole } from "../../src/accounts/roles.ts";
+import { startApi, type Api, type ApiParts } from "../../src/api/server.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import type { OpsParts } from "../../src/ops/contract.ts";
+import { startOps, type StartOps } from "../../src/ops/start.ts";
+import { CHECKS } from "../api/world.ts";
+import { createDatabase } from "../support/database.ts";
+
+const SECRET = "a secret of a test, 32 characters at least";
+/** The password of every operator of a world. */
+export const PASSWORD = "five rare green kettles";
+
+/** What a test says to `/ops` as somebody, cookies kept. */
+export interface Somebody {
+  email: string;
+  cookies: Map<string, string>;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+  post(path: string, fields?: Record<string, string | string[]>, headers?: Record<string, string>): Promise<Response>;
+}
+
+/** A server with `/ops`, over a database of its own. */
+export interface OpsWorld {
+  sql: Sql;
+  databaseUrl: string;
+  api: Api;
+  url: string;
+  /** Log lines. */
+  lines: string[];
+  /** Times that a new one-time link was asked for. */
+  links: number;
+  /** Somebody who is not signed in. */
+  stranger(): Somebody;
+  /** An operator with a role, made where there is none yet, signed in by password: `ROLE@example.com`. */
+  as(role: OperatorRole): Promise<Somebody>;
+  /** Makes an operator who signs in with {@link PASSWORD}; gives the id. */
+  makeOperator(email: string, role: OperatorRole): Promise<string>;
+  /** Signs somebody in. */
+  signIn(email: string, password?: string): Promise<{ somebody: Somebody; response: Response }>;
+  close(): Promise<void>;
+}
+
+interface Options {
+  settings?: Partial<ApiParts["settings"]>;
+  requireTwoFactor?: boolean;
+  queues?: OpsParts["queues"];
+  /** Other pages and actions than those there are. */
+  lists?: StartOps["lists"];
+  through?: (databaseUrl: string) => Promise<string>;
+}
+
+let hashed: Promise<string> | undefined;
+
+export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
+  const database = await createDatabase();
+  const sql = connect(database.url, { name: "test", max: 3 });
+  const url = (await options.through?.(database.url)) ?? database.url;
+  const apiSql = connect(url, { name: "api", max: 4 });
+  const lines: string[] = [];
+  const log = pino({ level: "debug" }, { write: (line) => void lines.push(line) });
+  const settings = {
+    HOST: "127.0.0.1",
+    PORT: 0,
+    PUBLIC_URL: undefined,
+    LIVE_WINDOW_SECONDS: 300,
+    BUFFER_ROUNDS: 200,
+    TRUSTED_PROXIES: ["127.0.0.1"], // so that a test chooses the address it comes from
+    METRICS_TOKEN: undefined,
+    OPS_REQUIRE_TWO_FACTOR: options.requireTwoFactor === true,
+    ...options.settings,
+  };
+  const world = { links: 0 };
+  const parts = { sql: apiSql, queues: options.queues ?? null, liveWindowSeconds: 300, log };
+  const printLink = () => {
+    world.links += 1;
+    return Promise.resolve();
+  };
+  const ops = startOps({
+    parts,
+    directUrl: url,
+    secret: SECRET,
+    settings,
+    printLink,
+    ...(options.lists && { lists: options.lists }),
+  });
+  const api = await startApi({
+    sql: apiSql,
+    directUrl: url,
+    redisUrl: undefined,
+    settings,
+    log,
+    version: "1.2.3",
+    checks: CHECKS,
+    ops: ops.listener,
+  });
+  let strangers = 0;
+  const stranger = () => {
+    strangers += 1;
+    return openSomebody(api.url, `198.51.100.${strangers % 250}`);
+  };
+  const signedIn = new Map<string, Somebody>();
+
+  async function makeOperator(email: string, role: OperatorRole): Promise<string> {
+    hashed ??= hashPassword(PASSWORD);
+    const passwordHash = await hashed;
+    const made = await sql.begin((tx) => insertOperator(tx, { email, role, passwordHash, by: "test" }));
+    if (made === null) throw new Error(`${email} is an operator already`);
+    return made.id;
+  }
+  async function signIn(email: string, password = PASSWORD) {
+    const somebody = stranger();
+    somebody.email = email;
+    const response = await somebody.post("/ops/sign-in", { email, password });
+    return { somebody, response };
+  }
+  return Object.assign(world, {
+    sql,
+    databaseUrl: database.url,
+    api,
+    url: api.url,
+    lines,
+    stranger,
+    makeOperator,
+    signIn,
+    async as(role: OperatorRole) {
+      const known = signedIn.get(role);
+      if (known !== undefined) return known;
+      const email = `${role}@example.com`;
+      await makeOperator(email, role);
+      const { somebody, response } = await signIn(email);
+      if (response.status !== 303) throw new Error(`signing in ${email} was answered ${response.status}`);
+      signedIn.set(role, somebody);
+      return somebody;
+    },
+    async close() {
+      await api.close();
+      await ops.close();
+      await apiSql.end({ timeout: 1 });
+      await sql.end();
+      await database.drop();
+    },
+  });
+}
+
+/** A browser without the rest of it: keeps cookies, follows nothing. */
+function openSomebody(url: string, address: string): Somebody {
+  const cookies = new Map<string, string>();
+  async function ask(path: string, init: RequestInit): Promise<Response> {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const headers = { cookie, "x-forwarded-for": address, ...(init.headers as Record<string, string>) };
+    const response = await fetch(url + path, { redirect: "manual", ...init, headers });
+    for (const line of response.headers.getSetCookie()) {
+      const [pair = ""] = line.split(";");
+      const [name = "", ...value] = pair.split("=");
+      if (/max-age=0/i.test(line)) cookies.delete(name);
+      else cookies.set(name, value.join("="));
+    }
+    return response;
+  }
+  return {
+    email: "",
+    cookies,
+    get: (path, headers = {}) => ask(path, { headers }),
+    post: (path, fields = {}, headers = {}) => {
+      const body = new URLSearchParams();
+      for (const [name, values] of Object.entries(fields)) {
+        for (const value of [values].flat()) body.append(name, value);
+      }
+      return ask(path, {
+        method: "POST",
+        body,
+        headers: { origin: url, "sec-fetch-site": "same-origin", ...headers },
+      });
+    },
+  };
+}

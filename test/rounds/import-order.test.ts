@@ -1,0 +1,143 @@
+import { describe, expect, it } from "vitest";
+import { createRowKeys, type OrderOptions } from "../../src/rounds/import-order.ts";
+import { countRepeats, countTime, emptySurvey } from "../../src/rounds/import-survey.ts";
+import type { KnownRound } from "../../src/rounds/round.ts";
+
+/** Orders rows of lines 2, 3 …, given as [number, ms]. */
+function order(rows: readonly (readonly [number | null, number | null])[], options: Partial<OrderOptions> = {}) {
+  const keys = createRowKeys();
+  rows.forEach(([number, ms], place) => keys.add(place + 2, number === null ? null : BigInt(number), ms));
+  const found = keys.order({ roundIds: "opaque", order: "auto", byTime: true, ...options });
+  return { ...found, lines: [...found.lines] };
+}
+
+const numbers = (...ids: number[]) => ids.map((id) => [id, null] as const);
+const times = (...ms: (number | null)[]) => ms.map((one) => [null, one] as const);
+
+describe("the order of a file", () => {
+  it("is that of its numbers where ids count up, the first line of a number first", () => {
+    expect(order(numbers(9, 8, 8, 6, 5), { roundIds: "consecutive" })).toEqual({
+      lines: [6, 5, 3, 4, 2],
+      listed: "newest_first",
+      toldBy: "ids",
+      takenBy: "number",
+      isReversed: false,
+      missing: 1n,
+    });
+    expect(order(numbers(1, 2, 3, 4, 9), { roundIds: "consecutive" })).toMatchObject({
+      lines: [2, 3, 4, 5, 6],
+      listed: "newest_last",
+      missing: 4n,
+    });
+  });
+
+  it("is that of its times where ids tell nothing, equal ones as the file lists them", () => {
+    expect(order(times(5, 4, 4, 3, 2))).toMatchObject({
+      lines: [6, 5, 4, 3, 2],
+      listed: "newest_first",
+      takenBy: "time",
+    });
+    expect(order(times(2, 4, 4, 3, 5))).toMatchObject({ lines: [2, 5, 3, 4, 6], listed: "mixed", takenBy: "time" });
+  });
+
+  it("is read from its end where times or ids fall, though some are missing", () => {
+    expect(order(times(5, null, 4, 3, 2))).toMatchObject({
+      lines: [6, 5, 4, 3, 2],
+      listed: "newest_first",
+      toldBy: "times",
+      takenBy: "file",
+      isReversed: true,
+    });
+    expect(order(numbers(9, 8, 7, 6))).toMatchObject({ lines: [5, 4, 3, 2], toldBy: "ids", takenBy: "file" });
+  });
+
+  it("is as listed where too little tells", () => {
+    expect(order(times(5, null, 4))).toMatchObject({ lines: [2, 3, 4], listed: "unknown", isReversed: false });
+    expect(order(times(null, null))).toMatchObject({ lines: [2, 3], toldBy: "nothing" });
+    expect(order([])).toMatchObject({ lines: [], listed: "unknown" });
+  });
+
+  it("is not turned round where pages list the newest first and follow each other the oldest first", () => {
+    const pages = Array.from({ length: 10 }, (_, page) => Array.from({ length: 20 }, (__, n) => page * 20 + 20 - n));
+    expect(order([...times(...pages.flat()), [null, null]])).toMatchObject({ listed: "mixed", isReversed: false });
+  });
+
+  it("is what was said, whatever times tell", () => {
+    expect(order(times(1, 2, 3, 4), { order: "newest_first" })).toMatchObject({
+      lines: [5, 4, 3, 2],
+      toldBy: "option",
+      takenBy: "file",
+    });
+    expect(order(times(4, 3, 2, 1), { order: "newest_last" })).toMatchObject({
+      lines: [2, 3, 4, 5],
+      isReversed: false,
+    });
+  });
+
+  it("is that of the file where a clock showed some times twice", () => {
+    expect(order(times(1, 2, 3, 2, 3, 4, 5, 6, 7, 8, 9, 10), { byTime: false })).toMatchObject({
+      lines: Array.from({ length: 12 }, (_, n) => n + 2),
+      takenBy: "file",
+    });
+  });
+
+  it("holds for more rows than it first makes room for", () => {
+    const ids = Array.from({ length: 5000 }, (_, n) => 5000 - n);
+    const { lines, missing } = order(numbers(...ids), { roundIds: "consecutive" });
+    expect(lines).toEqual(ids.map((id) => id + 1));
+    expect(missing).toBe(0n);
+  });
+});
+
+describe("the survey of a file", () => {
+  const known = (seq: bigint, hundredths: number, payloadId: string | null = null): KnownRound => ({
+    seq,
+    hundredths,
+    late: false,
+    verified: null,
+    proofHash: null,
+    payloadId,
+  });
+
+  it("tells repeats and conflicts of other lines from those of stored rounds", () => {
+    const survey = emptySurvey();
+    const rows = [
+      ["a", 150],
+      ["a", 150],
+      ["a", 160],
+      ["stored", 200],
+      ["stored", 210],
+      ["earlier", 300],
+      ["polled", 400],
+    ].map(([roundId, hundredths], place) => ({
+      line: place + 2,
+      roundId: String(roundId),
+      hundredths: Number(hundredths),
+    }));
+    const there = new Map([
+      ["stored", known(5n, 200)],
+      ["earlier", known(6n, 310)],
+      ["polled", known(7n, 400, "12")],
+    ]);
+    countRepeats(survey, rows, there, 5n);
+    expect(survey.repeats).toEqual({ inFile: 1, stored: 2 });
+    expect(survey.conflicts).toEqual({
+      inFile: 2,
+      stored: 1,
+      examples: [
+        { line: 4, round_id: "a", kept: 150, came: 160 },
+        { line: 6, round_id: "stored", kept: 200, came: 210 },
+        { line: 7, round_id: "earlier", kept: 310, came: 300 },
+      ],
+    });
+  });
+
+  it("spans its times and counts rows without one", () => {
+    const survey = emptySurvey();
+    for (const iso of ["2026-11-21T04:00:02Z", null, "2026-11-21T04:00:01Z"]) countTime(survey, iso);
+    expect(survey).toMatchObject({
+      times: { from: "2026-11-21T04:00:01Z", to: "2026-11-21T04:00:02Z" },
+      withoutTime: 1,
+    });
+  });
+});

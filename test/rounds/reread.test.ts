@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { createProver } from "../../src/houses/fairness/prove.ts";
+import { loadHouse } from "../../src/houses/store.ts";
+import { decideOnItems } from "../../src/rounds/quarantine-desk.ts";
+import { rereadRange, type RereadWork } from "../../src/rounds/reread.ts";
+import { placeText, readPlace, type Reread } from "../../src/rounds/reread-report.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { feedEntry, forgetHouses } from "../support/houses.ts";
+import {
+  atSecond,
+  followChain,
+  makeItem,
+  makePayload,
+  makeTable,
+  storedRounds,
+  type MadeTable,
+} from "../support/make.ts";
+
+const never = new AbortController().signal;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+});
+beforeEach(async () => {
+  await sql`delete from gaps`;
+  await sql`delete from conflicts`;
+  await forgetHouses(sql);
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+const normalize = () => normalizeRounds.run({ house: "alpha" }, testContext(sql).context);
+
+/** Reads everything of the house again, as it is set up now. */
+async function reread(work: Partial<RereadWork> = {}, state: "read" | "refused" | null = null): Promise<Reread> {
+  const house = await loadHouse(sql, () => undefined, "alpha");
+  if (house === null) throw new Error("there is no house");
+  const range = { house: "alpha", tableId: null, from: atSecond(-60), to: atSecond(3000), state };
+  const options = { dryRun: false, by: "ann", most: 1000, signal: never, ...work };
+  return rereadRange(sql, house, createProver(), range, options);
+}
+
+const items = (newest: number, oldest: number, field = "multiplier") =>
+  Array.from({ length: newest - oldest + 1 }, (_, n) => newest - n).map((id) => ({ id, [field]: 1 + (id % 90) / 100 }));
+
+async function everything(table: MadeTable): Promise<unknown> {
+  return {
+    rounds: await storedRounds(sql, table),
+    conflicts: await sql`select round_id, other_hundredths, times from conflicts order by id`,
+    quarantine: await sql`select round_id, code, state, times from quarantine order by id`,
+    payloads: await sql`select id, state, refused_reason, items, new_rounds from payloads order by id`,
+  };
+}
+
+describe("answers that could not be read", () => {
+  it("are read when the adapter is mended: late, shown, and filling what was missing, and the preview says so before", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: items(103, 101) });
+    await makePayload(sql, table, { second: 1, body: JSON.stringify({ games: items(106, 102) }) });
+    await makePayload(sql, table, { second: 2, body: JSON.stringify({ games: items(107, 103) }) });
+    await makePayload(sql, table, { second: 3, items: items(110, 108) });
+    await normalize();
+    await makeTable(sql, { feed: feedEntry({ items: "games || rounds" }) });
+
+    const before = await everything(table);
+    const preview = await reread({ dryRun: true });
+    expect(preview).toMatchObject({ payloads: 4, readable: 2, rounds: 4, conflicts: 0, refused: [], next: null });
+    expect(await everything(table)).toEqual(before);
+
+    const done = await reread();
+    expect(done).toEqual(preview);
+    const late = (await storedRounds(sql, table)).filter((round) => round.late);
+    expect(late.map(({ id, source }) => `${id} ${source}`)).toEqual(
+      ["104", "105", "106", "107"].map((id) => `${id} history`),
+    );
+    expect(await followChain(sql, table)).toBe(10);
+    const [gap] = await sql`select state, filled::integer from gaps`;
+    expect(gap).toEqual({ state: "filled", filled: 4 });
+    const states = await sql`select distinct state, refused_reason from payloads`;
+    expect(states).toEqual([{ state: "read", refused_reason: null }]);
+
+    const after = await everything(table);
+    const again = await reread();
+    expect(again).toMatchObject({ payloads: 4, readable: 0, rounds: 0, conflicts: 0, quarantined: 0, released: 0 });
+    expect(await everything(table)).toEqual(after);
+  });
+
+  it("stay refused with the reason of now, counted by it, also where they were kept beyond their day", async () => {
+    const table = await makeTable(sql);
+    for (const second of [0, 1]) await makePayload(sql, table, { second, body: `not even JSON` + " ".repeat(second) });
+    await normalize();
+    await sql`
+      insert into payloads_kept (
+        id, house_id, table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, refused_reason
+      )
+      select id, 'alpha', table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, refused_reason
+      from payloads`;
+    await sql`delete from payloads where id = 1`;
+    const { refused, payloads } = await reread();
+    expect({ payloads, refused }).toEqual({ payloads: 2, refused: [{ reason: expect.any(String), payloads: 2 }] });
+    const [kept] = await sql`select state, reread_at is not null as again from payloads_kept where id = 1`;
+    expect(kept).toEqual({ state: "refused", again: true });
+  });
+});
+
+describe("answers that were read", () => {
+  it("give conflicts where the mended adapter reads other results, each counted once however often", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: [makeItem(2, 150), makeItem(1, 250)] });
+    await makePayload(sql, table, { second: 1, items: [makeItem(3, 350), makeItem(2, 150)] });
+    await normalize();
+    await makeTable(sql, { feed: feedEntry({ scale: 0.01 }) });
+    expect(await reread({ dryRun: true })).toMatchObject({ conflicts: 3, rounds: 0 });
+    expect(await reread()).toMatchObject({ conflicts: 3, rounds: 0 });
+    expect(await reread()).toMatchObject({ conflicts: 0 });
+    const conflicts =
+      await sql`select round_id, other_hundredths::integer as other, times from conflicts order by round_id`;
+    expect(conflicts).toEqual([250, 150, 350].map((other, n) => ({ round_id: String(n + 1), other, times: 1 })));
+    expect((await storedRounds(sql, table)).map(({ x }) => x)).toEqual([250, 150, 350]);
+  });
+
+  it("let items out of quarantine that can be read now, and keep an instant crash out no longer", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: [makeItem(3, 1.5), makeItem(2, 0), makeItem(1, 1.2)] });
+    await normalize();
+    await makeTable(sql, { feed: feedEntry({ instant: [0] }) });
+    expect(await reread({ dryRun: true })).toMatchObject({ rounds: 1, released: 1 });
+    expect(await reread()).toMatchObject({ rounds: 1, released: 1, known: 2 });
+    const [item] = await sql`select state, decided_by, round_id from quarantine`;
+    expect(item).toEqual({ state: "released", decided_by: "ann", round_id: "2" });
+    expect((await storedRounds(sql, table)).map(({ id, x, late }) => [id, x, late])).toEqual([
+      ["1", 1.2, false],
+      ["3", 1.5, false],
+      ["2", 1, true],
+    ]);
+  });
+});
+
+describe("repeats of one result that a person released", () => {
+  it("come in when their answers are read again, and those that nobody released stay apart", async () => {
+    const table = await makeTable(sql);
+    const same = (newest: number) => Array.from({ length: newest }, (_, n) => makeItem(newest - n, 1));
+    await makePayload(sql, table, { second: 0, items: same(5) });
+    await makePayload(sql, table, { second: 1, items: same(8) });
+    await normalize();
+    await makePayload(sql, table, { second: 2, items: [makeItem(9, 2.5), ...same(8)] });
+    await normalize();
+    const open = await sql<{ id: bigint; round: string }[]>`
+      select id, round_id as round from quarantine where code = 'stuck_feed' and state = 'open' order by round_id`;
+    expect(open.map(({ round }) => round)).toEqual(["6", "7", "8"]);
+    expect(await reread()).toMatchObject({ rounds: 0, released: 0 });
+    const released = open.slice(0, 2).map(({ id }) => id);
+    const decision = { state: "released", by: "ann", reason: "the house confirmed them" } as const;
+    expect(await sql.begin((tx) => decideOnItems(tx, released, decision))).toMatchObject({ ok: true });
+    expect(await reread({ dryRun: true })).toMatchObject({ rounds: 2, quarantined: 0 });
+    expect(await reread()).toMatchObject({ rounds: 2, quarantined: 0 });
+    const late = (await storedRounds(sql, table)).filter((round) => round.late);
+    expect(late.map(({ id, x }) => [id, x])).toEqual([
+      ["6", 1],
+      ["7", 1],
+    ]);
+    const [gap] = await sql`select state, missing::integer, filled::integer from gaps`;
+    expect(gap).toEqual({ state: "open", missing: 3, filled: 2 });
+    const left = await sql`select round_id, state, decided_by from quarantine where state = 'open'`;
+    expect(left).toEqual([{ round_id: "8", state: "open", decided_by: null }]);
+  });
+});
+
+describe("a long range", () => {
+  it("is read in parts that join on to each other, and a place in it survives a URL", async () => {
+    const table = await makeTable(sql);
+    for (let second = 0; second < 5; second++) {
+      await makePayload(sql, table, { second, body: JSON.stringify({ games: items(second + 3, second + 1) }) });
+    }
+    await normalize();
+    await makeTable(sql, { feed: feedEntry({ items: "games" }) });
+    const first = await reread({ most: 2 });
+    expect(first).toMatchObject({ payloads: 2, rounds: 4 });
+    const next = readPlace(placeText(first.next ?? { requestedAt: "", id: 0n }));
+    expect(next).not.toBeNull();
+    expect(await reread({ after: next })).toMatchObject({ payloads: 3, rounds: 3, next: null });
+    const stopped = new AbortController();
+    stopped.abort();
+    expect(await reread({ until: stopped.signal })).toMatchObject({ payloads: 0 });
+    expect(readPlace("yesterday")).toBeNull();
+  });
+
+  it("is read by two at once with the result of one", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, body: JSON.stringify({ games: items(20, 1) }) });
+    await normalize();
+    await makeTable(sql, { feed: feedEntry({ items: "games" }) });
+    const both = await Promise.all([reread(), reread()]);
+    expect(both.map(({ rounds }) => rounds).toSorted((a, b) => a - b)).toEqual([0, 20]);
+    expect(await followChain(sql, table)).toBe(20);
+    expect((await storedRounds(sql, table)).every(({ late }) => late)).toBe(true);
+    // what they come before is on time all the same, and misses nothing
+    await makePayload(sql, table, { second: 1, body: JSON.stringify({ games: items(23, 21) }) });
+    await makePayload(sql, table, { second: 2, body: JSON.stringify({ rounds: items(26, 24) }) });
+    await makePayload(sql, table, { second: 3, body: JSON.stringify({ games: items(28, 27) }) });
+    await normalize();
+    await makeTable(sql, { feed: feedEntry({ items: "games || rounds" }) });
+    await reread();
+    const [gap] = await sql`select from_number::integer as "from", to_number::integer as "to", state from gaps`;
+    expect(gap).toEqual({ from: 24, to: 26, state: "filled" });
+    const onTime = (await storedRounds(sql, table)).filter(({ late }) => !late);
+    expect(onTime.map(({ id }) => id)).toEqual(["21", "22", "23", "27", "28"]);
+  });
+});

@@ -1,0 +1,70 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import axe from "axe-core";
+import { type Browser, chromium as driver, type Page } from "playwright-core";
+import { z } from "zod";
+
+/** What axe-core found wrong with a page. */
+const violations = z.array(
+  z.object({
+    id: z.string(),
+    help: z.string(),
+    nodes: z.array(z.object({ html: z.string(), failureSummary: z.string() })),
+  }),
+);
+const packageFile = z.object({ version: z.string() });
+const here = createRequire(import.meta.url);
+
+/**
+ * A real Chromium, out of its npm package: no system package is needed, not even a font. Close it when done. Of the
+ * flags that the package proposes none is taken: some switch off the very rules that pages rely on.
+ */
+export async function openBrowser(): Promise<Browser> {
+  const folder = await unpack();
+  return driver.launch({
+    executablePath: join(folder, "chromium"),
+    args: ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"],
+    env: { ...process.env, FONTCONFIG_PATH: join(folder, "fonts") },
+  });
+}
+
+/** What is wrong with a page for those who do not see it, or use a keyboard: one line for each element, by axe-core. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  // evaluated by the driver, which the page's content policy does not stand against, unlike a script tag
+  await page.evaluate(axe.source);
+  const found: unknown = await page.evaluate("axe.run().then(({ violations }) => violations)");
+  return violations
+    .parse(found)
+    .flatMap(({ id, help, nodes }) => nodes.map((node) => `${id} (${help}): ${node.html}: ${node.failureSummary}`));
+}
+
+/** By how many pixels a page is wider than its window: 0 where nobody has to scroll sideways. */
+export async function overflow(page: Page): Promise<number> {
+  const width = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+  return z.number().parse(await page.evaluate(width));
+}
+
+/**
+ * The folder with the browser and its fonts, unpacked once on a machine (1.3 s) and in one piece: test files run at the
+ * same time, and the package itself takes whatever file is there for a whole one.
+ */
+async function unpack(): Promise<string> {
+  const text = await readFile(join(here.resolve("@sparticuz/chromium"), "../../package.json"), "utf8");
+  const folder = join(tmpdir(), `roundhouse-chromium-${packageFile.parse(JSON.parse(text)).version}`);
+  if (existsSync(folder)) return folder;
+  const draft = await mkdtemp(`${folder}-`);
+  const before = process.env["TMPDIR"];
+  process.env["TMPDIR"] = draft; // where the package unpacks
+  try {
+    const { default: chromium } = await import("@sparticuz/chromium");
+    await chromium.executablePath();
+  } finally {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+  }
+  await rename(draft, folder).catch(() => rm(draft, { recursive: true })); // another was faster
+  return folder;
+}
