@@ -81,7 +81,9 @@ const entries = (action: string) => world.sql<{ actor: string; target: string; a
   order by seq`;
 
 const tokensOf = (html: string) =>
-  [...html.matchAll(/type="hidden" name="token" value="([^"]+)"/g)].map(([, t = ""]) => t);
+  [...html.matchAll(/type="hidden" name="run" value="([^"]+)"/g)].map(([, t = ""]) => t);
+
+const tokensShown = (html: string) => [...html.matchAll(/name="run" value="([^"]+)"/g)].map(([, t = ""]) => t);
 
 describe("the queues", () => {
   it("are shown with what they hold, why runs failed, and whether starts come in time", async () => {
@@ -134,18 +136,20 @@ describe("failed runs", () => {
     expect(asked).toContain("Retry exactly these 2");
     const tokens = tokensOf(asked);
     expect(tokens).toHaveLength(2);
+    const short = await operator.post("/ops/queues/fragile/retry", { run: tokens, reason: "x" });
+    expect(tokensShown(await short.text())).toEqual(tokens); // nothing has to be chosen again
     // so that they are seen waiting
     expect((await operator.post("/ops/queues/fragile/pause", { reason: "one moment" })).status).toBe(303);
-    const done = await operator.post("/ops/queues/fragile/retry", { token: tokens, reason: "the machine was busy" });
+    const done = await operator.post("/ops/queues/fragile/retry", { run: tokens, reason: "the machine was busy" });
     expect(done.status).toBe(303);
     expect(await queues.get("fragile").getFailedCount()).toBe(3);
-    const again = await operator.post("/ops/queues/fragile/retry", { token: tokens, reason: "a stale form" });
+    const again = await operator.post("/ops/queues/fragile/retry", { run: tokens, reason: "a stale form" });
     expect(again.status).toBe(303);
     expect(await page("/ops/queues/fragile/failed", operator)).toContain(
       "0 runs of fragile are tried again; 2 had changed meanwhile",
     );
     const most = Array.from({ length: 1_000 }, (_, run) => `${run}@1763745600000`);
-    const fields = { token: most, reason: "all that a queue keeps", _password: "not needed" };
+    const fields = { run: most, reason: "all that a queue keeps", _password: "not needed" };
     expect((await operator.post("/ops/queues/fragile/retry", fields)).status).toBe(303);
     expect((await operator.post("/ops/queues/fragile/resume", { reason: "go on" })).status).toBe(303);
     await eventually(async () => (await queues.get("fragile").getFailedCount()) === 5);
@@ -160,17 +164,17 @@ describe("failed runs", () => {
     const seen = tokensOf(await page("/ops/queues/fragile/bulk?do=discard&all=1", operator));
     expect(seen).toHaveLength(5);
     const one = seen[0] ?? "";
-    const chosen = await page(`/ops/queues/fragile/bulk?do=retry&token=${encodeURIComponent(one)}`, operator);
+    const chosen = await page(`/ops/queues/fragile/bulk?do=retry&run=${encodeURIComponent(one)}`, operator);
     expect(chosen).toContain("<strong>1 failed run of fragile</strong>");
-    await operator.post("/ops/queues/fragile/retry", { token: one, reason: "one more time" });
+    await operator.post("/ops/queues/fragile/retry", { run: one, reason: "one more time" });
     await eventually(async () => (await queues.get("fragile").getFailedCount()) === 5);
-    const done = await operator.post("/ops/queues/fragile/discard", { token: seen, reason: "the gap is closed" });
+    const done = await operator.post("/ops/queues/fragile/discard", { run: seen, reason: "the gap is closed" });
     expect(done.status).toBe(303);
     const left = await queues.get("fragile").getFailed();
     expect(left.map(({ id }) => id)).toEqual([one.split("@")[0]]);
     expect(await entries("queue.discard")).toMatchObject([{ after: { runs: 5 }, reason: "the gap is closed" }]);
     expect((await operator.post("/ops/queues/fragile/discard", { reason: "nothing chosen" })).status).toBe(400);
-    expect((await operator.post("/ops/queues/nobody/discard", { token: "1@2", reason: "no queue" })).status).toBe(404);
+    expect((await operator.post("/ops/queues/nobody/discard", { run: "1@2", reason: "no queue" })).status).toBe(404);
   });
 });
 
@@ -217,7 +221,7 @@ describe("a queue", () => {
     await queues.redis.client("PAUSE", 5_500);
     const [paused, retried, ...looks] = await Promise.all([
       pause({ reason: "a silent night" }),
-      operator.post("/ops/queues/fragile/retry", { token, reason: "nobody hears it" }),
+      operator.post("/ops/queues/fragile/retry", { run: token, reason: "nobody hears it" }),
       ...["", "/schedules", "/fragile/failed", "/fragile/bulk?do=retry&all=1"].map((path) =>
         operator.get(`/ops/queues${path}`),
       ),

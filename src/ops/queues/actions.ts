@@ -93,7 +93,7 @@ export const resumeAction: OpsAction<z.infer<typeof resumeForm>> = {
 
 const runsForm = z.object({
   reason,
-  token: z
+  run: z
     .union([z.string(), z.array(z.string())])
     .default([])
     .transform((given) => [given].flat())
@@ -129,13 +129,13 @@ async function actOnRuns(
   const queue = params["queue"] ?? "";
   const queues = requireQueues(parts);
   if (!hasQueue(queues, queue)) throw new OpsError(404, `there is no queue ${queue}`);
-  const ids = form.token.map((token) => token.split("@")[0] ?? "");
+  const ids = form.run.map((token) => token.split("@")[0] ?? "");
   const after = { runs: ids.length, ids: ids.slice(0, IDS_NOTED) };
   // first what is meant to be done, since Redis knows no transaction with PostgreSQL
   await parts.sql.begin((tx) =>
     appendAudit(tx, auditEntry(visitor, { action: how.action, target: `queue ${queue}`, after, reason: form.reason })),
   );
-  const { done, changed } = await askRedis(how.work(queues, queue, form.token));
+  const { done, changed } = await askRedis(how.work(queues, queue, form.run));
   const left = changed === 0 ? "" : `; ${changed} had changed meanwhile and were left as they are`;
   const message = `${done} runs of ${queue} ${how.said}${left}`;
   return { ok: true, message, location: `/ops/queues/${queue}/failed` };

@@ -52,7 +52,7 @@ const many = z
 const bulkQuery = z.object({
   do: z.enum(["retry", "discard"]),
   group: z.string().max(300).default(""),
-  token: many,
+  run: many,
   all: z.enum(["", "1"]).default(""),
 });
 
@@ -64,7 +64,7 @@ export const bulkPage: OpsPage<z.infer<typeof bulkQuery>> = {
     const queue = params["queue"] ?? "";
     const queues = requireQueues(parts);
     if (!hasQueue(queues, queue)) return null;
-    const tokens = new Set(asked.token);
+    const tokens = new Set(asked.run);
     const chosen = (await askRedis(allFailed(queues, queue))).filter((run) => {
       if (asked.all !== "1") return tokens.has(run.token);
       return asked.group === "" || groupOf(run.reason) === asked.group;
