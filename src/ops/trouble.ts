@@ -66,7 +66,8 @@ export function answerTrouble(answers: Answers, sql: Sql, log: Log) {
       const stack = thrown instanceof Error ? thrown.stack : String(thrown);
       log.error({ request_id: requestId, stack }, "a request at /ops failed by a fault of ours");
     }
-    if (error.status === 504) log.warn({ request_id: requestId }, "PostgreSQL gave up a statement of a request at /ops");
+    if (error.status === 504)
+      log.warn({ request_id: requestId }, "PostgreSQL gave up a statement of a request at /ops");
     if (response.headersSent) return next(thrown);
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
     try {
