@@ -160,8 +160,11 @@ describe("the board", () => {
     const summed = await sql<{ n: number }[]>`
       select sum(n)::integer as n from round_cells, unnest(rounds) as cell (n) where table_id = ${await tableId("alpha/crash/global")}`;
     expect(summed[0]?.n).toBe(4); // the fifth item was refused
+    // hours before there was the table say nothing of what it usually brings
+    expect(await page("/ops?q=alpha")).toContain("usual not known");
     await sql`update tables set created_at = created_at - interval '2 days'`;
     const html = await page("/ops?q=alpha");
+    expect(html).not.toContain("usual not known");
     expect(html).toMatch(/without a round, .*2 gaps/);
     expect(html).toMatch(
       /<a href="\/ops\/gaps\?of=alpha%2Fcrash%2Fglobal&amp;state=open" aria-label="alpha\/crash\/global: 2 gaps found at \d\d:\d\d, 5 rounds, 2 open">/,

@@ -97,7 +97,7 @@ export async function readAlerts(sql: Queryable): Promise<OpenAlert[]> {
 
 /**
  * What tables usually bring in a minute: the mean of this hour of the day over the past seven days or, where a table has
- * no such hour, of the last day.
+ * no such hour, of the last day. A table that has not been there for a whole hour has no usual.
  */
 export async function readUsual(sql: Queryable): Promise<Usual[]> {
   return sql<Usual[]>`
@@ -110,6 +110,8 @@ export async function readUsual(sql: Queryable): Promise<Usual[]> {
         s.rounds,
         s.cells
       from round_cells c
+      -- cells are summed a day back also for a table that was not there yet: those say nothing of it
+      join tables t on t.id = c.table_id and t.created_at <= c.hour
       cross join lateral (select sum(n) as rounds, count(*) as cells from unnest(c.rounds) as cell (n)) s
       where c.hour = any(array(
         select date_trunc('hour', now(), 'UTC') - n * interval '24 hours' from generate_series(1, 7) n
