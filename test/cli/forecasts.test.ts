@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runRollingCalibration } from "../../src/forecasts/calibrate.ts";
 import { fullWorld } from "../forecasts/full-world.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
@@ -8,13 +8,24 @@ import { roundhouse } from "./world.ts";
 const run = (world: World, ...args: string[]) =>
   roundhouse(args, { env: { DATABASE_URL: world.url, REDIS_URL: "redis://127.0.0.1:9/0" } });
 
+/** Read by most tests here and changed by none but the last, which adds a calibration. */
+let untouched: Promise<World>;
+const whenAllIsDone: (() => Promise<void>)[] = [];
+beforeAll(async () => {
+  untouched = fullWorld({ whenDone: (cleanUp) => whenAllIsDone.push(cleanUp) });
+  await untouched;
+});
+afterAll(async () => {
+  for (const cleanUp of whenAllIsDone) await cleanUp();
+});
+
 const HEADER =
   "seq,forecast_id,table,model,feature,issued_at,cutoff_round_id,history_hash,target_round_id,horizon,p_ppm,base_ppm," +
   "status,outcome,scored_at,prev_hash,hash";
 
 describe("export forecasts", () => {
   it("lets anyone recompute the chain from the text alone", async () => {
-    const world = await fullWorld();
+    const world = await untouched;
     const { code, stdout, stderr } = await run(world, "export", "forecasts", "--table", world.tableName);
     expect(code).toBe(0);
     const [header, ...lines] = stdout.trimEnd().split("\n");
@@ -38,7 +49,7 @@ describe("export forecasts", () => {
   });
 
   it("says what became of each: open, scored with its color or whether it hit, or void", async () => {
-    const world = await fullWorld();
+    const world = await untouched;
     const { stdout } = await run(world, "export", "forecasts", "--table", world.tableName, "--format", "csv");
     const rows = stdout
       .trimEnd()
@@ -87,7 +98,7 @@ describe("export forecasts", () => {
 
 describe("verify", () => {
   it("says what it checked and exits 0", async () => {
-    const world = await fullWorld();
+    const world = await untouched;
     const { code, stdout, stderr } = await run(world, "verify", "--json");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const [rows] = await world.sql`
@@ -136,7 +147,7 @@ describe("verify", () => {
 
 describe("calibration", () => {
   it("lists replays and shows one with weights, losses and reliability", async () => {
-    const world = await fullWorld();
+    const world = await untouched;
     expect(JSON.parse((await run(world, "calibration", "list", "--json")).stdout)).toEqual([]);
     const [asked] = await world.sql<{ run: string }[]>`
       insert into calibration_runs (table_id, kind, model)
