@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAccount, createKey } from "../../src/callers/store.ts";
+import { connect } from "../../src/db/client.ts";
 import { runWaitingCalibration } from "../../src/forecasts/manual-calibration.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import type { MadeTable } from "../support/make.ts";
@@ -64,6 +65,24 @@ async function enter(role: "data" | "operator", path: string, options: { javaScr
   return { page, said, email };
 }
 
+/** Lets runs give twenty signs of life and holds them at the next, until they are let go. */
+async function holdRuns({ sql, databaseUrl }: OpsWorld): Promise<() => Promise<void>> {
+  await sql.unsafe(`
+    create sequence signs_of_life;
+    create function hold_run() returns trigger language plpgsql as $$
+    begin
+      if nextval('signs_of_life') > 20 then
+        perform pg_advisory_xact_lock_shared(42);
+      end if;
+      return null;
+    end $$;
+    create trigger run_is_held before update of at_seq on calibration_runs
+      for each statement execute function hold_run()`);
+  const holder = connect(databaseUrl, { name: "holder", max: 1 });
+  await holder`select pg_advisory_lock(42)`;
+  return () => holder.end();
+}
+
 const numberIn = (text: string, before: string) => new RegExp(`${before}(\\d+)`).exec(text)?.[1] ?? "";
 
 describe("data staff in a browser", () => {
@@ -79,7 +98,8 @@ describe("data staff in a browser", () => {
     const run = numberIn(page.url(), "runs/");
     await look(page, "run-queued");
 
-    // so slow that somebody can stop it, as with millions of rounds
+    // it goes on until somebody stops it, as with millions of rounds
+    const letGo = await holdRuns(world);
     const signal = new AbortController().signal;
     const steps = { roundsPerChunk: 1, roundsPerCheckpoint: 500 };
     const working = runWaitingCalibration(world.sql, run, { signal, steps });
@@ -87,6 +107,7 @@ describe("data staff in a browser", () => {
     await page.getByLabel("Reason to cancel").fill("the wrong range?");
     await page.getByRole("button", { name: "Cancel the run" }).click();
     await page.getByRole("status").waitFor();
+    await letGo();
     expect(await working).toBe("cancelled");
     await page.reload();
     await look(page, "run-cancelled");
