@@ -27,7 +27,7 @@ export async function openBrowser(): Promise<Browser> {
   return driver.launch({
     executablePath: join(folder, "chromium"),
     args: ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"],
-    env: { ...process.env, FONTCONFIG_PATH: join(folder, "fonts") },
+    env: { ...process.env, FONTCONFIG_PATH: join(folder, "fonts"), LD_LIBRARY_PATH: join(folder, "al2023/lib") },
   });
 }
 
@@ -52,15 +52,18 @@ export async function overflow(page: Page): Promise<number> {
  * same time, and the package itself takes whatever file is there for a whole one.
  */
 async function unpack(): Promise<string> {
-  const text = await readFile(join(here.resolve("@sparticuz/chromium"), "../../package.json"), "utf8");
-  const folder = join(tmpdir(), `roundhouse-chromium-${packageFile.parse(JSON.parse(text)).version}`);
+  const packageFolder = join(here.resolve("@sparticuz/chromium"), "../..");
+  const text = await readFile(join(packageFolder, "package.json"), "utf8");
+  const folder = join(tmpdir(), `roundhouse-browser-${packageFile.parse(JSON.parse(text)).version}`);
   if (existsSync(folder)) return folder;
   const draft = await mkdtemp(`${folder}-`);
   const before = process.env["TMPDIR"];
   process.env["TMPDIR"] = draft; // where the package unpacks
   try {
-    const { default: chromium } = await import("@sparticuz/chromium");
+    const { default: chromium, inflate } = await import("@sparticuz/chromium");
     await chromium.executablePath();
+    // the libraries that it needs beside those of every system (NSS, expat), which it unpacks by itself only at Amazon's
+    await inflate(join(packageFolder, "bin/al2023.tar.br"));
   } finally {
     if (before === undefined) delete process.env["TMPDIR"];
     else process.env["TMPDIR"] = before;
