@@ -76,13 +76,24 @@ const MOST_DAYS = 3_660;
 
 /**
  * Changes a plan, for new and for current holders, from their next call on. All or nothing: an impossible value or an
- * unknown house changes nothing. Plans are named in any case.
+ * unknown house changes nothing. Plans are named in any case. What it was before is what this call has changed, also
+ * where two change it at once.
  */
-export async function setPlan(sql: Sql, name: string, changes: PlanChanges): Promise<Outcome<{ plan: PlanSettings }>> {
+export async function setPlan(
+  sql: Sql,
+  name: string,
+  changes: PlanChanges,
+): Promise<Outcome<{ before: PlanSettings; plan: PlanSettings }>> {
   const problem = problemOf(changes);
   if (problem !== null) return { ok: false, reason: problem };
   return sql.begin(async (transaction) => {
-    const plans = await listPlans(transaction);
+    await transaction`
+      select
+      from plans
+      where lower(name) = lower(${name})
+      for no key update`;
+    // a second statement sees what the last holder of the lock committed
+    const plans = await listPlanSettings(transaction);
     const plan = plans.find((known) => known.name.toLowerCase() === name.toLowerCase());
     if (plan === undefined) {
       const known = plans.map((one) => one.name).join(", ");
@@ -100,7 +111,7 @@ export async function setPlan(sql: Sql, name: string, changes: PlanChanges): Pro
     await transaction`select pg_notify(${CALLERS_CHANNEL}, '')`;
     const changed = (await listPlanSettings(transaction)).find((known) => known.name === plan.name);
     if (changed === undefined) throw new Error(`the plan ${plan.name} was there and is gone`);
-    return { ok: true, plan: changed };
+    return { ok: true, before: plan, plan: changed };
   });
 }
 

@@ -98,6 +98,7 @@ async function keepTrying(life: Life, log: Log, work: () => Promise<void>): Prom
       return await work();
     } catch (error) {
       log.warn(`/ops and /metrics show no queues until Redis is there: ${reasonOf(error)}`);
+      // the one thing that it rejects with is the end of this process
       await delay(REDIS_AGAIN_MS, undefined, { signal: life.ending }).catch(() => undefined);
     }
   }

@@ -49,12 +49,13 @@ export function planCommand(): Command {
         }
         const { day, month, ceiling } = changes;
         const limits = { day: limitOf(day), month: limitOf(month), ceiling: limitOf(ceiling) };
-        const before = (await listPlanSettings(sql)).find((one) => one.name.toLowerCase() === name.toLowerCase());
         const outcome = await audited(
           sql,
           (tx) => setPlan(nested(tx), name, { ...changes, ...limits }),
           (done) =>
-            done.ok ? { action: "plan.set", target: `plan ${done.plan.name}`, before, after: done.plan } : null,
+            done.ok
+              ? { action: "plan.set", target: `plan ${done.plan.name}`, before: done.before, after: done.plan }
+              : null,
         );
         if (!outcome.ok) throw new Error(outcome.reason);
         return json ? printJson(outcome.plan) : showPlans([outcome.plan]);

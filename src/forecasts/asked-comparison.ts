@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Sql } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { compareCalibrations, type Comparison } from "./compare.ts";
+import { giveUpLostComparison } from "./lost-turns-store.ts";
 import { beatComparison, finishComparison, leaveComparison, takeComparison, type Pair } from "./comparison-store.ts";
 
 /** A chunk is some 10 ms of computing for each of the two, in a process that has other work. */
@@ -14,9 +15,11 @@ export function pairOf(one: string, other: string): Pair {
 
 /**
  * Makes a comparison that waits, and keeps its paired difference. False where it does not wait. Two records that cannot
- * be compared end it with the reason; a worker that stops leaves it to the next one.
+ * be compared end it with the reason, and so does the loss of too many workers; one that stops leaves it to the next.
  */
 export async function runComparison(sql: Sql, pair: Pair, signal: AbortSignal): Promise<boolean> {
+  const lost = await giveUpLostComparison(sql, pair);
+  if (lost !== null) throw new Error(lost);
   if (!(await takeComparison(sql, pair))) return false;
   try {
     const { paired } = await compareCalibrations(sql, [...pair], {

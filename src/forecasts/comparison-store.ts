@@ -3,7 +3,7 @@ import { asJson } from "./calibration-store.ts";
 import type { Comparison } from "./compare.ts";
 
 /** A worker that was silent for longer is gone. */
-const SILENT_SECONDS = 30;
+export const COMPARISON_SILENT_SECONDS = 30;
 
 /** Two records by id, the older first. */
 export type Pair = readonly [a: string, b: string];
@@ -56,6 +56,7 @@ export async function askComparison(
       finished_at = null,
       done = 0,
       of = 0,
+      lost_turns = 0,
       reason = null,
       paired = null
     where calibration_comparisons.status = 'failed'
@@ -70,7 +71,7 @@ export async function listWaitingComparisons(sql: Queryable): Promise<{ a: strin
     select a_id::text as a, b_id::text as b
     from calibration_comparisons
     where status in ('queued', 'running')
-      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second')
+      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${COMPARISON_SILENT_SECONDS} * interval '1 second')
     order by requested_at
     limit 100`;
 }
@@ -80,12 +81,13 @@ export async function takeComparison(sql: Queryable, [a, b]: Pair): Promise<bool
   const rows = await sql`
     update calibration_comparisons
     set
+      lost_turns = lost_turns + case status when 'running' then 1 else 0 end,
       status = 'running',
       heartbeat_at = clock_timestamp()
     where a_id = ${a}
       and b_id = ${b}
       and status in ('queued', 'running')
-      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second')
+      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${COMPARISON_SILENT_SECONDS} * interval '1 second')
     returning a_id`;
   return rows.length > 0;
 }

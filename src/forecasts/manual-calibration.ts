@@ -7,6 +7,7 @@ import type { ReplaySteps } from "./calibrate.ts";
 import { findCalibration, type NewCalibration } from "./calibration-store.ts";
 import type { ExportedForecast } from "./export-store.ts";
 import { figuresOf } from "./figures.ts";
+import { giveUpLostRun } from "./lost-turns-store.ts";
 import {
   beatManualRun,
   claimManualRun,
@@ -170,9 +171,13 @@ export type WaitingOutcome = "done" | "cancelled" | "skipped";
 /**
  * Does a run that waits for a worker, as {@link runManualCalibration} does. One that was cancelled meanwhile, or that
  * another worker has, is left alone. A worker that stops leaves the run to the next one, at its last chunk.
+ *
+ * @throws Error where the run fails, now or for having lost too many workers; it keeps the reason
  */
 export async function runWaitingCalibration(sql: Sql, id: string, work: ManualWork): Promise<WaitingOutcome> {
   const run = await findManualRun(sql, id);
+  const lost = run === null ? null : await giveUpLostRun(sql, id);
+  if (lost !== null) throw new Error(lost);
   const epoch = run === null ? null : await claimManualRun(sql, id, "worker");
   if (run === null || epoch === null) return "skipped";
   const turn = { run: id, epoch };

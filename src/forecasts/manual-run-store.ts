@@ -139,6 +139,7 @@ export async function claimManualRun(sql: Queryable, id: string, runner: Runner 
       reason = null,
       finished_at = null,
       epoch = epoch + 1,
+      lost_turns = case when ${runner === "cli"} then 0 when status = 'running' then lost_turns + 1 else lost_turns end,
       runner = ${runner},
       -- a person who goes on means it; a worker must still see that it was asked to stop
       cancel_asked_at = case when ${runner === "worker"} then cancel_asked_at end,
@@ -217,6 +218,7 @@ export async function findCheckpoint(sql: Queryable, run: string): Promise<Check
 export async function saveCheckpoint(sql: Sql, turn: Turn, checkpoint: Checkpoint): Promise<void> {
   await sql.begin(async (tx) => {
     await beatManualRun(tx, turn, checkpoint.toSeq);
+    await tx`update calibration_runs set lost_turns = 0 where id = ${turn.run}`;
     await tx`
       insert into backtest_checkpoints (run_id, to_seq, rounds, state, state_hash, sums, carry, file)
       values (

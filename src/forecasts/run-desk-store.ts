@@ -151,6 +151,7 @@ export async function resumeRun(tx: Transaction, id: string): Promise<RunChange 
     set
       status = 'queued',
       runner = 'worker',
+      lost_turns = 0,
       reason = null,
       cancel_asked_at = null,
       finished_at = null

@@ -73,13 +73,27 @@ it("a plan is changed in what is given, and keeps the rest", async () => {
     days: 30,
     day_ceiling: null,
   };
-  expect(outcome).toEqual({ ok: true, plan: changed });
+  expect(outcome).toMatchObject({ ok: true, before: { day_limit: 20_000n, houses: null }, plan: changed });
   expect(await setPlan(sql, "Starter", { rps: 3, burst: 3, days: 10 })).toEqual({
     ok: true,
+    before: changed,
     plan: { ...changed, burst_per_second: 3, burst: 3, days: 10 },
   });
   await setPlan(sql, "Starter", { houses: "all", day: null });
   expect(await planOf("Starter")).toMatchObject({ houses: null, day_limit: null });
+});
+
+it("of changes that are made at once each tells what it has changed, so that they make a chain", async () => {
+  const first = await planOf("Max");
+  const outcomes = await Promise.all([101, 102].map((day) => setPlan(sql, "max", { day })));
+  const steps = outcomes.map((outcome) => (outcome.ok ? [outcome.before.day_limit, outcome.plan.day_limit] : []));
+  const last = (await planOf("Max"))?.day_limit ?? null;
+  const middle = last === 101n ? 102n : 101n;
+  expect(steps.toSorted((a) => (a[1] === middle ? -1 : 1))).toEqual([
+    [first?.day_limit, middle],
+    [middle, last],
+  ]);
+  await setPlan(sql, "Max", { day: null });
 });
 
 it("the ceiling of a plan is its operator's: no list that callers see has it", async () => {

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import compareCalibrations from "../../jobs/compare-calibrations.ts";
 import replayRange from "../../jobs/replay-range.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
+import { takeComparison } from "../../src/forecasts/comparison-store.ts";
+import { giveUpLostRun } from "../../src/forecasts/lost-turns-store.ts";
 import { runWaitingCalibration } from "../../src/forecasts/manual-calibration.ts";
+import { claimManualRun } from "../../src/forecasts/manual-run-store.ts";
 import { csvText } from "../../src/ops/csv.ts";
 import { roundhouse } from "../cli/world.ts";
 import { testContext } from "../support/context.ts";
@@ -167,6 +170,61 @@ describe("a run that is asked for in a browser", () => {
     await expect(ended).rejects.toThrow("the worker stops");
     const [row] = await world.sql`select status, at_seq::text as at from calibration_runs where id = ${run}`;
     expect(row).toEqual({ status: "queued", at: "50" });
+    await calibrationOf(run);
+  });
+
+  it("and a comparison that take down every worker fail, saying so, and go on once somebody asks again", async () => {
+    const { sql } = world;
+    const { context } = testContext(sql);
+    const run = await start();
+    const [{ a, b } = { a: "", b: "" }] = await sql<{ a: string; b: string }[]>`
+      select min(id)::text as a, max(id)::text as b
+      from calibrations
+      where table_id = ${table.id}`;
+    await data.post("/ops/calibrations/compare", { a, b });
+    for (let turn = 1; turn <= 4; turn++) {
+      expect(await claimManualRun(sql, run, "worker")).not.toBeNull();
+      // nothing of the last 1 h is known of its worker, as after a kill
+      await sql`update calibration_runs set heartbeat_at = heartbeat_at - interval '1 hour' where id = ${run}`;
+      expect(await takeComparison(sql, [a, b])).toBe(true);
+      await sql`update calibration_comparisons set heartbeat_at = heartbeat_at - interval '1 hour' where a_id = ${a}`;
+    }
+    expect(await giveUpLostRun(sql, run)).toBeNull();
+    expect(await claimManualRun(sql, run, "worker")).not.toBeNull();
+    expect(await takeComparison(sql, [a, b])).toBe(true);
+    await expect(replayRange.run({ run }, context)).resolves.toEqual({ skipped: 1 }); // its worker may live yet
+    await sql`update calibration_runs set heartbeat_at = heartbeat_at - interval '1 hour' where id = ${run}`;
+    await sql`update calibration_comparisons set heartbeat_at = heartbeat_at - interval '1 hour' where a_id = ${a}`;
+    const lost = "5 workers in a row ended without a word";
+    await expect(replayRange.run({ run }, context)).rejects.toThrow(lost);
+    await expect(compareCalibrations.run({ a, b }, context)).rejects.toThrow(lost);
+    expect(await page(`/ops/calibrations/runs/${run}`)).toMatch(new RegExp(`failed</span> ${lost}`));
+    expect(await page(`/ops/calibrations/compare?a=${a}&b=${b}`, data)).toContain(`It failed: ${lost}`);
+    expect([await replayRange.sweep?.(context), await compareCalibrations.sweep?.(context)]).toEqual([[], []]);
+
+    await data.post(`/ops/calibrations/runs/${run}/resume`, { reason: "more memory" });
+    await data.post("/ops/calibrations/compare", { a, b });
+    await calibrationOf(run);
+    expect(await page(`/ops/calibrations/compare?a=${a}&b=${b}`)).not.toContain("It failed");
+  });
+
+  it("that gets on before each of its workers is lost is not given up", async () => {
+    const run = await start();
+    for (let turn = 1; turn <= 6; turn++) {
+      expect(await giveUpLostRun(world.sql, run)).toBeNull();
+      const stopped = new AbortController();
+      const ended = runWaitingCalibration(world.sql, run, {
+        signal: stopped.signal,
+        steps: { roundsPerChunk: 50, roundsPerCheckpoint: 50 },
+        progress: (done) => done > 50 * turn && stopped.abort(new Error("killed")),
+      });
+      await expect(ended).rejects.toThrow("killed");
+      // as if it had been killed rather than stopped
+      await world.sql`
+        update calibration_runs
+        set status = 'running', heartbeat_at = heartbeat_at - interval '1 hour'
+        where id = ${run}`;
+    }
     await calibrationOf(run);
   });
 
