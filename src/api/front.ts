@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { Express } from "express";
 import type { Log } from "../log.ts";
-import { isOpsPath } from "../ops/paths.ts";
+import { isBelow } from "../frame/paths.ts";
 import type { Answering } from "./operations.ts";
 import { answerErrors, asked, beginAnswer, refuseUnfit, watchRequest, type Note, type Reply } from "./request.ts";
 
@@ -11,8 +11,8 @@ interface FrontParts {
   app: Express;
   /** What answers a GET or HEAD of each path of an operation. */
   operations: ReadonlyMap<string, Answering>;
-  /** Answers what is below `/ops`. */
-  ops?: RequestListener | undefined;
+  /** What answers everything at and below a path such as `/ops`. */
+  surfaces: readonly { base: string; listener: RequestListener }[];
   site: () => string;
   log: Log;
   /** Is told of each request that is over, and of each error by its code. */
@@ -25,7 +25,7 @@ interface FrontParts {
  * Whoever reads an operation is answered here, past the app, by the same function that the app has for the path: its
  * router and middleware took 13 % of the processor time of a counted call before anything of ours began.
  */
-export function openFront({ app, operations, ops, site, log, measure }: FrontParts): RequestListener {
+export function openFront({ app, operations, surfaces, site, log, measure }: FrontParts): RequestListener {
   const watch = watchRequest(log, measure?.note);
   const refuse = answerErrors(site, log, measure?.refused);
   return (request, response) => {
@@ -35,8 +35,9 @@ export function openFront({ app, operations, ops, site, log, measure }: FrontPar
       request.method === "GET" || request.method === "HEAD" ? operations.get(asked(request).path) : undefined;
     if (answer === undefined) {
       beginAnswer(reply);
-      if (ops !== undefined && isOpsPath(asked(request).path)) ops(request, response);
-      else app(request, response);
+      const { path } = asked(request);
+      const surface = surfaces.find(({ base }) => isBelow(base, path));
+      (surface?.listener ?? app)(request, response);
       return;
     }
     void answerRead(answer, request, reply).catch((thrown: unknown) => {

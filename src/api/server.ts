@@ -51,8 +51,15 @@ export interface ApiParts {
   checks: Checks;
   /** Where requests are counted, and what `/metrics` shows; there is no such path where none is given. */
   metrics?: Metrics;
-  /** Answers whatever is below `/ops`, given what this process has; there is no such place where none is given. */
-  ops?: (shared: { buckets: Buckets; site: () => string }) => RequestListener;
+  /** What answers whatever is below a path such as `/ops`, given what this process has. */
+  surfaces?: readonly { base: string; listener: (shared: SharedParts) => RequestListener }[];
+}
+
+/** What the surfaces of a process share with its API. */
+export interface SharedParts {
+  buckets: Buckets;
+  /** The public address. */
+  site: () => string;
 }
 
 /** Paths of the API that metrics tell apart. */
@@ -105,8 +112,9 @@ export async function startApi(given: ApiParts): Promise<Api> {
   });
   app.use(answerErrors(() => site, log, metrics?.api.refused));
   const measure = metrics && { note: metrics.api.requests.note, refused: metrics.api.refused };
-  const ops = given.ops?.({ buckets, site: () => site });
-  const front = openFront({ app, operations, ops, site: () => site, log, ...(measure && { measure }) });
+  const shared = { buckets, site: () => site };
+  const surfaces = (given.surfaces ?? []).map(({ base, listener }) => ({ base, listener: listener(shared) }));
+  const front = openFront({ app, operations, surfaces, site: () => site, log, ...(measure && { measure }) });
 
   const listener = listen(
     directUrl,

@@ -110,7 +110,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   });
   life.onStop("the operators' view", () => ops.close());
   const api = await startApi({
-    ops: ops.listener,
+    surfaces: [ops],
     sql: apiSql,
     directUrl,
     redisUrl,

@@ -1,14 +1,14 @@
 import type { RequestListener } from "node:http";
 import compression from "compression";
 import express, { type Express, type RequestHandler } from "express";
-import { type NavEntry, writeAnswers } from "./answer.ts";
-import { type Asset, SCRIPT, STYLE } from "./assets.ts";
+import { type NavEntry, writeAnswers } from "../frame/answer.ts";
 import type { OpsAction, OpsMount, OpsPage, OpsParts } from "./contract.ts";
-import { isFromHere } from "./cross-origin.ts";
-import { OpsError } from "./errors.ts";
+import { isFromHere } from "../frame/cross-origin.ts";
+import { PageError } from "../frame/errors.ts";
 import { addRoutes, type RouteParts } from "./routes.ts";
-import { answerTrouble } from "./trouble.ts";
-import { type Doorkeeper, type OpsReply, remember } from "./who.ts";
+import { answerTrouble } from "../frame/trouble.ts";
+import type { PageReply, Surface } from "../frame/shown.ts";
+import { type Doorkeeper, remember, whoAsks } from "./who.ts";
 
 /** Everything is ours: no inline script or style, nothing from elsewhere, in nobody's frame. `data:` is for QR codes. */
 const CONTENT_POLICY = [
@@ -21,6 +21,12 @@ const CONTENT_POLICY = [
   "base-uri 'none'",
   "frame-ancestors 'none'",
 ].join("; ");
+
+const SURFACE: Surface = {
+  base: "/ops",
+  folder: "ops",
+  away: "PostgreSQL does not answer, so nothing can be looked up or done here now. Callers still get answers from memory. Look at /readyz and at the log of PostgreSQL; this page works again by itself.",
+};
 
 /** What `/ops` is made of. */
 export interface OpsOptions {
@@ -47,7 +53,12 @@ export interface OpsOptions {
 export function openOps(options: OpsOptions): RequestListener {
   const { parts, doorkeeper, pages, actions, mounts, isSecure } = options;
   const app = createApp(options.trustedProxies);
-  const answers = writeAnswers({ nav: navOf([...pages, ...mounts]), isSecure });
+  const answers = writeAnswers({
+    surface: SURFACE,
+    nav: navOf([...pages, ...mounts]),
+    isSecure,
+    visitorOf: (response) => whoAsks(response)?.visitor ?? null,
+  });
   const made = { parts, answers, doorkeeper };
 
   app.use((request, response, next) => {
@@ -57,22 +68,21 @@ export function openOps(options: OpsOptions): RequestListener {
     // with none at all a browser says "Origin: null" with our own forms, and by plain http it says nothing else
     response.setHeader("Referrer-Policy", "same-origin");
     if (!isFromHere(request, options.site())) {
-      throw new OpsError(403, "this was sent from another site; open the page here and send its form");
+      throw new PageError(403, "this was sent from another site; open the page here and send its form");
     }
     next();
   });
-  for (const asset of [STYLE, SCRIPT]) addAsset(app, asset);
   options.addDoors(app, made);
 
   app.use(async (request, response, next) => {
-    const { requestId } = (response as OpsReply).locals;
+    const { requestId } = (response as PageReply).locals;
     const who = await doorkeeper.whoIs(request, requestId);
     if (who !== null) {
       remember(response, who);
       return next();
     }
     const isLooking = request.method === "GET" || request.method === "HEAD";
-    if (!isLooking) throw new OpsError(401, "you are not signed in, or no longer; sign in and do this again");
+    if (!isLooking) throw new PageError(401, "you are not signed in, or no longer; sign in and do this again");
     const to = request.originalUrl === "/ops" ? "" : `?to=${encodeURIComponent(request.originalUrl)}`;
     response.setHeader("Location", `/ops/sign-in${to}`);
     response.status(302).end();
@@ -82,7 +92,7 @@ export function openOps(options: OpsOptions): RequestListener {
   for (const mount of mounts) app.use(`/ops${mount.path}`, onlyLooking, mount.open(parts));
   if (!pages.some(({ path }) => path === "/")) app.get("/ops", (_, response) => response.redirect(302, "/ops/me"));
   app.use(() => {
-    throw new OpsError(404, "there is nothing under this address");
+    throw new PageError(404, "there is nothing under this address");
   });
   app.use(answerTrouble(answers, parts.sql, parts.log));
   return app;
@@ -91,7 +101,7 @@ export function openOps(options: OpsOptions): RequestListener {
 /** What others made is looked at alone: whatever changes something is an action of ours. */
 const onlyLooking: RequestHandler = (request, _, next) => {
   if (request.method !== "GET" && request.method !== "HEAD") {
-    throw new OpsError(405, "this is for looking alone", { Allow: "GET, HEAD" });
+    throw new PageError(405, "this is for looking alone", { Allow: "GET, HEAD" });
   }
   next();
 };
@@ -105,15 +115,6 @@ function createApp(trustedProxies: readonly string[]): Express {
   app.enable("case sensitive routing");
   app.use(compression({ threshold: 1_024 }));
   return app;
-}
-
-function addAsset(app: Express, { path, type, text }: Asset): void {
-  app.get(path, (request, response) => {
-    const isNamed = request.originalUrl.includes("?v=");
-    response.setHeader("Cache-Control", `public, max-age=${isNamed ? "31536000, immutable" : "60"}`);
-    response.setHeader("Content-Type", type);
-    response.end(text);
-  });
 }
 
 function navOf(places: readonly (OpsPage | OpsMount)[]): NavEntry[] {

@@ -1,6 +1,7 @@
 import type { RequestHandler } from "express";
 import type { z } from "zod";
 import type { Sql } from "../db/client.ts";
+import type { Shown } from "../frame/shown.ts";
 import type { Log } from "../log.ts";
 import type { Queues } from "../queue/inspect.ts";
 
@@ -46,17 +47,6 @@ export interface Asked<Query> {
   params: Readonly<Record<string, string>>;
   query: Query;
 }
-
-/** A page above another, for the line of links that says where one is. */
-export interface Crumb {
-  label: string;
-  href: string;
-}
-
-/** What a page shows: a template below `src/ops` (`board/board`) with its data, or a file to keep. Null is "not found". */
-export type Shown =
-  | { template: string; title: string; data: object; refreshSeconds?: number; crumbs?: readonly Crumb[] }
-  | { file: string; type: string; text: string };
 
 /** Something that is done by sending a form. It is refused to every role that is not listed, and written to the audit log. */
 export interface OpsAction<Form = unknown> {

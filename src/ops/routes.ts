@@ -1,12 +1,13 @@
 import type { Express, Request, RequestHandler } from "express";
 import type { z } from "zod";
 import { hasAudit } from "../audit/store.ts";
-import type { Answers } from "./answer.ts";
-import { readForm, typed, type Typed } from "./body.ts";
+import type { Answers } from "../frame/answer.ts";
+import { readForm, typed, type Typed } from "../frame/body.ts";
 import type { OpsAction, OpsPage, OpsParts, Role } from "./contract.ts";
-import { OpsError } from "./errors.ts";
-import { backOf, fieldsOf, showProblem } from "./trouble.ts";
-import { type Doorkeeper, type OpsReply, signedIn, type SignedIn } from "./who.ts";
+import { PageError } from "../frame/errors.ts";
+import { backOf, fieldsOf, showProblem } from "../frame/trouble.ts";
+import type { PageReply } from "../frame/shown.ts";
+import { type Doorkeeper, signedIn, type SignedIn } from "./who.ts";
 
 /** What routes are made of. */
 export interface RouteParts {
@@ -32,14 +33,14 @@ export function addRoutes(
     if (page !== undefined) route.get(showing(page, made));
     if (action !== undefined) route.post(acting(action, made));
     route.all(() => {
-      throw new OpsError(405, `this path takes ${allow}`, { Allow: allow });
+      throw new PageError(405, `this path takes ${allow}`, { Allow: allow });
     });
   }
 }
 
 function showing<Query>(page: OpsPage<Query>, { parts, answers }: RouteParts): RequestHandler {
   return async (request, response) => {
-    const reply = response as OpsReply;
+    const reply = response as PageReply;
     const asked = typed(new URL(request.originalUrl, "http://here").searchParams);
     const query = page.query.safeParse(asked);
     if (!query.success) {
@@ -48,7 +49,7 @@ function showing<Query>(page: OpsPage<Query>, { parts, answers }: RouteParts): R
     }
     const { visitor } = signedIn(response);
     const shown = await page.show(parts, { visitor, params: paramsOf(request), query: query.data });
-    if (shown === null) throw new OpsError(404, "what this page was about is not here, or no longer");
+    if (shown === null) throw new PageError(404, "what this page was about is not here, or no longer");
     answers.show(request, reply, shown);
   };
 }
@@ -56,12 +57,12 @@ function showing<Query>(page: OpsPage<Query>, { parts, answers }: RouteParts): R
 function acting<Form>(action: OpsAction<Form>, made: RouteParts): RequestHandler {
   const { parts, answers, doorkeeper } = made;
   return async (request, response) => {
-    const reply = response as OpsReply;
+    const reply = response as PageReply;
     const who = signedIn(response);
     const { visitor } = who;
     if (!mayDo(action, visitor.role)) {
       parts.log.warn({ request_id: visitor.requestId, actor: visitor.email, action: action.name }, "refused a role");
-      throw new OpsError(403, `${action.name} is for ${rolesOf(action).join(", ")}; you are ${visitor.role}`);
+      throw new PageError(403, `${action.name} is for ${rolesOf(action).join(", ")}; you are ${visitor.role}`);
     }
     const { _password, _code, ...fields } = await readForm(request);
     const attempt = { method: "post", action: request.originalUrl, typed: fields } as const;
@@ -99,7 +100,7 @@ function acting<Form>(action: OpsAction<Form>, made: RouteParts): RequestHandler
 export function askAgain(
   answers: Answers,
   request: Request,
-  reply: OpsReply,
+  reply: PageReply,
   asked: { who: SignedIn; name: string; fields: Typed; problem: string | null },
 ): void {
   const { who, name, fields, problem } = asked;
@@ -110,7 +111,7 @@ export function askAgain(
     fields: fieldsOf(fields),
     hasPassword: who.hasPassword,
     hasTwoFactor: who.hasTwoFactor,
-    back: backOf(request),
+    back: backOf("/ops", request),
   };
   answers.show(request, reply, { template: "frame/confirm", title: "Is it still you?", data }, 403);
 }
@@ -141,10 +142,10 @@ function byCertainty(a: string, b: string): number {
   return unknowns(a) - unknowns(b) || a.localeCompare(b);
 }
 
-/** @throws OpsError where one holds a zero byte, which nothing here has in its name. */
+/** @throws PageError where one holds a zero byte, which nothing here has in its name. */
 function paramsOf(request: Request): Record<string, string> {
   const params = Object.entries(request.params).map(([name, value]) => [name, String(value)] as const);
-  if (params.some(([, value]) => value.includes("\0"))) throw new OpsError(404, "there is nothing under this address");
+  if (params.some(([, value]) => value.includes("\0"))) throw new PageError(404, "there is nothing under this address");
   return Object.fromEntries(params);
 }
 

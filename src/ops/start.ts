@@ -1,9 +1,9 @@
 import type { RequestListener } from "node:http";
 import { type Identity, openIdentity } from "../accounts/identity.ts";
 import { redeemLink } from "../accounts/link-store.ts";
+import type { SharedParts } from "../api/server.ts";
 import { isOperator } from "../accounts/operator-store.ts";
 import type { Settings } from "../config.ts";
-import type { Buckets } from "../limits/buckets.ts";
 import { openOps } from "./app.ts";
 import { auditPages } from "./audit/pages.ts";
 import type { OpsAction, OpsMount, OpsPage, OpsParts } from "./contract.ts";
@@ -29,8 +29,9 @@ export interface StartOps {
 
 /** The operators' view, before it is served. */
 export interface Ops {
+  base: "/ops";
   /** Answers requests, given what the server it is part of has. */
-  listener: (shared: { buckets: Buckets; site: () => string }) => RequestListener;
+  listener: (shared: SharedParts) => RequestListener;
   close: () => Promise<void>;
 }
 
@@ -56,6 +57,7 @@ export function startOps({ parts, directUrl, secret, settings, printLink, lists 
     log,
   });
   return {
+    base: "/ops",
     listener({ buckets, site }) {
       const doors = { sql, identity, buckets, log };
       return openOps({

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Request, Response } from "express";
-import type { Reply } from "../api/request.ts";
 import type { Visitor } from "./contract.ts";
-import { OpsError } from "./errors.ts";
+import { PageError } from "../frame/errors.ts";
 
 /** Somebody who is signed in, and how. */
 export interface SignedIn {
@@ -25,9 +24,6 @@ export interface Doorkeeper {
   confirm(who: SignedIn, given: { password: string; code: string; request: IncomingMessage }): Promise<string | null>;
 }
 
-/** An answer of `/ops`; `locals` hold its request id and, once that is known, who asks. */
-export type OpsReply = Response & Reply;
-
 const known = new WeakMap<Response, SignedIn>();
 
 /** Notes who asks. */
@@ -43,6 +39,6 @@ export function whoAsks(response: Response): SignedIn | null {
 /** Who asks, behind the door. */
 export function signedIn(response: Response): SignedIn {
   const who = whoAsks(response);
-  if (who === null) throw new OpsError(401, "sign in first");
+  if (who === null) throw new PageError(401, "sign in first");
   return who;
 }

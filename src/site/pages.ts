@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import type { Express, Response } from "express";
 import type { Memory } from "../api/memory.ts";
+import { asked } from "../api/request.ts";
 import { resource } from "../api/resource.ts";
 import type { ListedPlan } from "../callers/plan-store.ts";
+import { SCRIPT, STYLE } from "../frame/assets.ts";
 import { docsPage } from "./docs-page.ts";
 import { knowPlans } from "./docs-plans.ts";
 import { errorsPage } from "./errors-page.ts";
@@ -27,6 +29,14 @@ export function addPages(
     send(response, "text/html", docs(await knownPlans()));
   });
   resource(app, "/docs/errors", (_, response) => send(response, "text/html", errors));
+  for (const { path, type, text } of [STYLE, SCRIPT]) {
+    resource(app, path, (request, response) => {
+      const isNamed = asked(request).query.has("v");
+      response.setHeader("Cache-Control", `public, max-age=${isNamed ? "31536000, immutable" : "60"}`);
+      response.setHeader("Content-Type", type);
+      response.end(text);
+    });
+  }
   addAsset(app, "site.css", "text/css");
   addAsset(app, "icon.svg", "image/svg+xml");
 }

@@ -41,7 +41,7 @@ it("an operation that is going away says so with every answer of its path, and n
     ["/new", addOperation(app, { ...operation, path: "/new" }, parts)],
   ]);
   app.use(answerErrors(() => "", log));
-  const front = openFront({ app, operations, site: () => "", log });
+  const front = openFront({ app, operations, surfaces: [], site: () => "", log });
   const server = await openServer(front, { host: "127.0.0.1", port: 0, variable: "PORT" }, () => "", log);
   try {
     for (const method of ["GET", "HEAD", "OPTIONS", "POST"]) {

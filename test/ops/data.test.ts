@@ -6,7 +6,7 @@ import { takeComparison } from "../../src/forecasts/comparison-store.ts";
 import { giveUpLostRun } from "../../src/forecasts/lost-turns-store.ts";
 import { runWaitingCalibration } from "../../src/forecasts/manual-calibration.ts";
 import { claimManualRun } from "../../src/forecasts/manual-run-store.ts";
-import { csvText } from "../../src/ops/csv.ts";
+import { csvText } from "../../src/frame/csv.ts";
 import { roundhouse } from "../cli/world.ts";
 import { testContext } from "../support/context.ts";
 import type { MadeTable } from "../support/make.ts";

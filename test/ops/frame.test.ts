@@ -7,8 +7,8 @@ import { connect } from "../../src/db/client.ts";
 import { auditEntry } from "../../src/ops/audit-entry.ts";
 import { auditFile } from "../../src/ops/audit/pages.ts";
 import type { OpsAction, OpsMount, OpsPage, OpsParts } from "../../src/ops/contract.ts";
-import { duration, helpersFor } from "../../src/ops/format.ts";
-import * as format from "../../src/ops/format.ts";
+import { duration, helpersFor } from "../../src/frame/format.ts";
+import * as format from "../../src/frame/format.ts";
 import { mayDo } from "../../src/ops/routes.ts";
 import { allActions, allPages } from "../../src/ops/start.ts";
 import { eventually } from "../support/eventually.ts";
@@ -79,7 +79,7 @@ describe("every page", () => {
       const text = await response.text();
       if (response.headers.get("content-type")?.startsWith("text/html") !== true) return;
       expect(text).toContain("no outcome is guaranteed. 18+.");
-      expect(text).not.toMatch(/ style="| on[a-z]+="|<style|<script(?! src="\/ops\.js)/);
+      expect(text).not.toMatch(/ style="| on[a-z]+="|<style|<script(?! src="\/frame\.js)/);
     },
   );
 
@@ -420,7 +420,7 @@ describe("the frame", () => {
 
 describe("helpers", () => {
   it("have examples that hold", () => {
-    const claims = listExamples("src/ops/format.ts").flatMap((example) => runExample(example, { ...format }));
+    const claims = listExamples("src/frame/format.ts").flatMap((example) => runExample(example, { ...format }));
     expect(claims.length).toBeGreaterThan(5);
     for (const { line, actual, expected } of claims) expect(actual, line).toEqual(expected);
     expect(duration(61)).toBe("1 min 1 s");

@@ -93,7 +93,7 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
     log,
     version: "1.2.3",
     checks: CHECKS,
-    ops: ops.listener,
+    surfaces: [ops],
   });
   let strangers = 0;
   const stranger = () => {

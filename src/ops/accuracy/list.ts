@@ -5,8 +5,8 @@ import { listMeasuredPage, type MeasuredSort } from "../../forecasts/measured-de
 import type { MeasuredRow } from "../../forecasts/measured-store.ts";
 import { verdictOf } from "../../forecasts/verdict.ts";
 import type { OpsPage, OpsParts } from "../contract.ts";
-import { csvText } from "../csv.ts";
-import { OpsError } from "../errors.ts";
+import { csvText } from "../../frame/csv.ts";
+import { PageError } from "../../frame/errors.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
 import { between, digits, evidence, nameOf, share, TONES, voidsText } from "./words.ts";
 
@@ -50,7 +50,7 @@ export const accuracyFile: OpsPage<Query> = {
   async show(parts, { query: asked }) {
     const { lines, total } = await read(parts, asked, { limit: AT_ONCE, offset: 0 });
     if (total > MOST_LINES) {
-      throw new OpsError(422, `expected at most ${MOST_LINES} lines in a file, found ${total}; ask for one feature`);
+      throw new PageError(422, `expected at most ${MOST_LINES} lines in a file, found ${total}; ask for one feature`);
     }
     // a few at a time: this process has callers to answer between them
     for (let offset = AT_ONCE; offset < total; offset += AT_ONCE) {

@@ -1,7 +1,7 @@
 import { wilsonInterval } from "../../forecasts/intervals.ts";
 import type { Measured } from "../../forecasts/measure.ts";
 import type { ReliabilityBin } from "../../forecasts/reliability.ts";
-import type { Tone } from "../format.ts";
+import type { Tone } from "../../frame/format.ts";
 
 /** Figures as pages say them: what is not known is a dash, a rate is a percentage, a loss is in nats. */
 const NONE = "–";

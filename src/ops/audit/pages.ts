@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type AuditSearch, type KeptEntry, listAuditActions, searchAudit } from "../../audit/store.ts";
 import type { OpsPage } from "../contract.ts";
-import { OpsError } from "../errors.ts";
+import { PageError } from "../../frame/errors.ts";
 
 const PER_PAGE = 50;
 /** One file holds at most so many entries: more are asked for by time. */
@@ -52,7 +52,7 @@ export const auditFile = (mostEntries: number): OpsPage<SearchQuery> => ({
   async show({ sql }, { query }) {
     const { entries, total } = await searchAudit(sql, query, { page: 1, perPage: mostEntries });
     if (total > entries.length) {
-      throw new OpsError(
+      throw new PageError(
         422,
         `expected at most ${mostEntries} entries in a file, found ${total}; choose a shorter time`,
       );

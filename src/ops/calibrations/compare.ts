@@ -12,7 +12,7 @@ import { findLiveRecord } from "../../forecasts/manual-run-store.ts";
 import { BIN_COLUMNS, binRow, pointOf } from "../accuracy/words.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
-import { figureOf } from "../figure.ts";
+import { figureOf } from "../../frame/figure.ts";
 import { windowRows, WINDOW_COLUMNS } from "./windows.ts";
 import { LIST } from "./words.ts";
 

@@ -9,7 +9,7 @@ import { findNewestPromotion, readTable, type NewestPromotion } from "../../fore
 import { promotionTold } from "../../forecasts/promotion-told.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
-import { OpsError } from "../errors.ts";
+import { PageError } from "../../frame/errors.ts";
 import { idOf, reason, tellReaders } from "../payloads/listing.ts";
 import { LIST } from "./words.ts";
 
@@ -81,7 +81,7 @@ export const promoteAction: OpsAction<z.infer<typeof form>> = {
     const { sql } = parts;
     const id = idOf(params["id"]);
     const row = id === null ? null : await findCalibration(sql, String(id));
-    if (row === null) throw new OpsError(404, "there is no such calibration");
+    if (row === null) throw new PageError(404, "there is no such calibration");
     const { newestSeq } = await readTable(sql, row.tableId);
     const problem = problemOf(row.otherBands, newestSeq - row.toSeq);
     if (problem !== null) return { ok: false, problem: `calibration ${row.id}: ${problem}` };

@@ -7,7 +7,7 @@ import { findLiveRecord } from "../../forecasts/manual-run-store.ts";
 import { findRunOf } from "../../forecasts/run-desk-store.ts";
 import { BIN_COLUMNS, binRow, digits, pointOf } from "../accuracy/words.ts";
 import type { OpsPage } from "../contract.ts";
-import { figureOf } from "../figure.ts";
+import { figureOf } from "../../frame/figure.ts";
 import { idOf } from "../payloads/listing.ts";
 import { windowRows, WINDOW_COLUMNS } from "./windows.ts";
 import { LIST } from "./words.ts";

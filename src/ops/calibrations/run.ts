@@ -11,7 +11,7 @@ import {
 } from "../../forecasts/run-desk-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsPage, OpsParts, Sent } from "../contract.ts";
-import { OpsError } from "../errors.ts";
+import { PageError } from "../../frame/errors.ts";
 import { idOf, reason } from "../payloads/listing.ts";
 import { LIST, shownRun } from "./words.ts";
 
@@ -80,7 +80,7 @@ async function change(
   },
 ): Promise<Done> {
   const id = idOf(params["run"]);
-  if (id === null) throw new OpsError(404, "there is no such run");
+  if (id === null) throw new PageError(404, "there is no such run");
   const outcome = await sql.begin(async (tx) => {
     const done = await act.work(tx, String(id));
     if (done?.ok !== true) return done;
@@ -94,7 +94,7 @@ async function change(
     await appendAudit(tx, auditEntry(visitor, told));
     return done;
   });
-  if (outcome === null) throw new OpsError(404, `there is no run ${id} by hand`);
+  if (outcome === null) throw new PageError(404, `there is no run ${id} by hand`);
   if (!outcome.ok) return { ok: false, problem: outcome.reason };
   return { ok: true, message: act.said(outcome.after), location: `${LIST}/runs/${id}` };
 }

@@ -1,5 +1,5 @@
 import type { DeskRun } from "../../forecasts/run-desk-store.ts";
-import type { Tone } from "../format.ts";
+import type { Tone } from "../../frame/format.ts";
 
 /** Where calibrations begin. */
 export const LIST = "/ops/calibrations";

@@ -6,7 +6,7 @@ import type { Transaction } from "../../db/client.ts";
 import { nested } from "../../db/nested.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
-import { OpsError } from "../errors.ts";
+import { PageError } from "../../frame/errors.ts";
 import { idOf, reason } from "../payloads/listing.ts";
 
 const form = z.object({ reason });
@@ -55,7 +55,7 @@ export const revokeAction: OpsAction<Form> = {
     const id = idOf(params["id"]);
     const account = id === null ? null : await findAccount(sql, { id });
     const key = idOf(params["key"]);
-    if (account === null || key === null) throw new OpsError(404, "there is no such key");
+    if (account === null || key === null) throw new PageError(404, "there is no such key");
     const outcome = await sql.begin(async (tx): Promise<Outcome<{ last4: string }>> => {
       const before = (await listKeys(tx, account.email)).find((one) => one.id === key);
       if (before === undefined) return { ok: false, reason: `${account.email} has no key ${key}` };
@@ -87,7 +87,7 @@ async function decide(
 ): Promise<Done> {
   const id = idOf(params["id"]);
   const account = id === null ? null : await findAccount(sql, { id });
-  if (id === null || account === null) throw new OpsError(404, "there is no such account");
+  if (id === null || account === null) throw new PageError(404, "there is no such account");
   const outcome = await sql.begin(async (tx) => {
     const done = await act.work(tx, id);
     if (!done.ok) return done;

@@ -6,8 +6,8 @@ import { callsPlot } from "../../charts/over-time.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
 import { readUsage } from "../../usage/store.ts";
 import type { OpsPage } from "../contract.ts";
-import { figureOf } from "../figure.ts";
-import { number } from "../format.ts";
+import { figureOf } from "../../frame/figure.ts";
+import { number } from "../../frame/format.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
 
 const query = z.object({

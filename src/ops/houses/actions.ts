@@ -4,7 +4,7 @@ import type { Transaction } from "../../db/client.ts";
 import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../../houses/control-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
-import { OpsError } from "../errors.ts";
+import { PageError } from "../../frame/errors.ts";
 import { reason, tellReaders } from "../payloads/listing.ts";
 
 const roles = ["operator"] as const;
@@ -91,7 +91,7 @@ async function act<Facts>(
     }
     return done;
   });
-  if (outcome.kind === "unknown") throw new OpsError(404, `there is no house ${house}`);
+  if (outcome.kind === "unknown") throw new PageError(404, `there is no house ${house}`);
   if (outcome.kind === "refused") return { ok: false, problem: outcome.problem };
   await tellReaders(parts);
   return { ok: true, message: `${house} ${how.message}`, location: `/ops/houses/${house}` };

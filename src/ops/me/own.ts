@@ -6,13 +6,14 @@ import { endSession, endSessions, listSessions } from "../../accounts/session-st
 import { takeTry } from "../../accounts/tries.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { auditEntry } from "../audit-entry.ts";
-import { readForm } from "../body.ts";
-import { OpsError } from "../errors.ts";
+import { readForm } from "../../frame/body.ts";
+import { PageError } from "../../frame/errors.ts";
 import { askAgain, problemOf, type RouteParts } from "../routes.ts";
 import { type DoorParts, noteRefusal, tooMany } from "../sign-in/doorkeeper.ts";
 import { IDLE_SECONDS } from "../sign-in/limits.ts";
-import { showProblem } from "../trouble.ts";
-import { type OpsReply, signedIn, type SignedIn } from "../who.ts";
+import { showProblem } from "../../frame/trouble.ts";
+import type { PageReply } from "../../frame/shown.ts";
+import { signedIn, type SignedIn } from "../who.ts";
 import { addTwoFactor } from "./two-factor.ts";
 
 const ME = "/ops/me";
@@ -31,7 +32,7 @@ export interface OwnParts extends DoorParts {
 /** A form that somebody sent about themselves: what it holds, and ways to answer. */
 export interface OwnForm<Form> {
   request: Request;
-  reply: OpsReply;
+  reply: PageReply;
   who: SignedIn;
   form: Form;
   /** Shows what is wrong. */
@@ -57,12 +58,12 @@ export function addOwn(app: Express, { answers }: RouteParts, own: OwnParts): vo
     const { visitor, sessionId, hasPassword, hasTwoFactor } = signedIn(response);
     const sessions = await listSessions(sql, visitor.operatorId, { idleSeconds: IDLE_SECONDS });
     const data = { sessions, sessionId, hasPassword, hasTwoFactor, mustHaveTwoFactor };
-    answers.show(request, response as OpsReply, { template: "me/me", title: "Your sign-in", data });
+    answers.show(request, response as PageReply, { template: "me/me", title: "Your sign-in", data });
   });
 
   const addForm: AddOwnForm = (path, schema, run) => {
     app.post(`${ME}${path}`, async (request: Request, response: Response) => {
-      const reply = response as OpsReply;
+      const reply = response as PageReply;
       const who = signedIn(response);
       const fields = await readForm(request);
       const attempt = { method: "post", action: request.originalUrl, typed: fields } as const;
@@ -138,7 +139,7 @@ export function addOwn(app: Express, { answers }: RouteParts, own: OwnParts): vo
     const { hasTwoFactor } = signedIn(response);
     if (!mustHaveTwoFactor || hasTwoFactor) return next();
     if (request.method !== "GET")
-      throw new OpsError(403, "everybody needs a second factor here; turn yours on at /ops/me");
-    answers.goOn(response as OpsReply, ME, "everybody needs a second factor here; turn yours on");
+      throw new PageError(403, "everybody needs a second factor here; turn yours on at /ops/me");
+    answers.goOn(response as PageReply, ME, "everybody needs a second factor here; turn yours on");
   });
 }

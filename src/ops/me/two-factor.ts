@@ -3,11 +3,11 @@ import { z } from "zod";
 import { findPasswordHash } from "../../accounts/operator-store.ts";
 import { isPassword } from "../../accounts/password.ts";
 import { audited } from "../../audit/store.ts";
-import type { Answers } from "../answer.ts";
+import type { Answers } from "../../frame/answer.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Visitor } from "../contract.ts";
 import { askCode, askerOf, WRONG_CODE, WRONG_PASSWORD } from "../sign-in/doorkeeper.ts";
-import type { OpsReply } from "../who.ts";
+import type { PageReply } from "../../frame/shown.ts";
 import type { AddOwnForm, OwnForm, OwnParts } from "./own.ts";
 
 const ME = "/ops/me";
@@ -102,6 +102,6 @@ export function addTwoFactor(addForm: AddOwnForm, own: OwnParts & { answers: Ans
   });
 }
 
-function passOn(reply: OpsReply, cookies: readonly string[]): void {
+function passOn(reply: PageReply, cookies: readonly string[]): void {
   for (const cookie of cookies) reply.append("Set-Cookie", cookie);
 }

@@ -15,7 +15,7 @@ import { appendAudit } from "../../audit/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsPage, Sent, Visitor } from "../contract.ts";
-import { OpsError } from "../errors.ts";
+import { PageError } from "../../frame/errors.ts";
 
 const LIST = "/ops/people";
 const nothing = z.strictObject({});
@@ -145,7 +145,7 @@ async function changing(
   });
   if (change.ok)
     return { ok: true, message: `${change.email} ${act.said}`, location: `${LIST}/${encodeURIComponent(id)}` };
-  if (change.reason === "there is no such operator") throw new OpsError(404, change.reason);
+  if (change.reason === "there is no such operator") throw new PageError(404, change.reason);
   return { ok: false, problem: change.reason };
 }
 

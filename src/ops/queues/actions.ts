@@ -11,7 +11,7 @@ import {
 } from "../../queue/inspect.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsPage, OpsParts, Sent } from "../contract.ts";
-import { OpsError } from "../errors.ts";
+import { PageError } from "../../frame/errors.ts";
 import { reason, time } from "../payloads/listing.ts";
 import { findQueuePause } from "./pause.ts";
 import { hasQueue, requireQueues } from "./failed.ts";
@@ -128,7 +128,7 @@ async function actOnRuns(
 ): Promise<Done> {
   const queue = params["queue"] ?? "";
   const queues = requireQueues(parts);
-  if (!hasQueue(queues, queue)) throw new OpsError(404, `there is no queue ${queue}`);
+  if (!hasQueue(queues, queue)) throw new PageError(404, `there is no queue ${queue}`);
   const ids = form.run.map((token) => token.split("@")[0] ?? "");
   const after = { runs: ids.length, ids: ids.slice(0, IDS_NOTED) };
   // first what is meant to be done, since Redis knows no transaction with PostgreSQL
@@ -143,8 +143,8 @@ async function actOnRuns(
 
 function queueOf({ queues }: OpsParts, params: Readonly<Record<string, string>>): { queue: string; queues: Queues } {
   const queue = params["queue"] ?? "";
-  if (queues === null) throw new OpsError(503, "this process was given no Redis (REDIS_URL), so it knows no queues");
-  if (!hasQueue(queues, queue)) throw new OpsError(404, `there is no queue ${queue}`);
+  if (queues === null) throw new PageError(503, "this process was given no Redis (REDIS_URL), so it knows no queues");
+  if (!hasQueue(queues, queue)) throw new PageError(404, `there is no queue ${queue}`);
   return { queue, queues };
 }
 

@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
 import type { Queues } from "../../queue/inspect.ts";
 import type { OpsMount } from "../contract.ts";
-import { OpsError } from "../errors.ts";
+import { PageError } from "../../frame/errors.ts";
 
 const PATH = "/queues/board";
 
@@ -28,7 +28,7 @@ export const bullMount: OpsMount = {
     let opened: Promise<RequestHandler> | undefined;
     return async (request, response, next) => {
       if (queues === null)
-        throw new OpsError(503, "this process was given no Redis (REDIS_URL), so it knows no queues");
+        throw new PageError(503, "this process was given no Redis (REDIS_URL), so it knows no queues");
       response.setHeader("Content-Security-Policy", CONTENT_POLICY);
       // it is large, and most processes are never asked for it
       opened ??= openBoard(queues);

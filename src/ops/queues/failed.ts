@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { allFailed, type FailedRun, groupFailures, groupOf, type Queues } from "../../queue/inspect.ts";
 import type { OpsPage, OpsParts } from "../contract.ts";
-import { OpsError } from "../errors.ts";
+import { PageError } from "../../frame/errors.ts";
 import { excerptOf } from "../payloads/listing.ts";
 import { askRedis, troubleOf } from "./queues.ts";
 
@@ -98,11 +98,11 @@ export function hasQueue(queues: Queues, queue: string): boolean {
 
 /**
  * The queues, where they can be acted on now.
- * @throws OpsError 503 where they cannot.
+ * @throws PageError 503 where they cannot.
  */
 export function requireQueues(parts: OpsParts): Queues {
   const trouble = troubleOf(parts);
-  if (parts.queues === null || trouble !== null) throw new OpsError(503, trouble ?? "there are no queues");
+  if (parts.queues === null || trouble !== null) throw new PageError(503, trouble ?? "there are no queues");
   return parts.queues;
 }
 

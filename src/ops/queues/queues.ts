@@ -14,7 +14,7 @@ import {
   type ScheduleState,
 } from "../../queue/inspect.ts";
 import type { OpsPage, OpsParts } from "../contract.ts";
-import { OpsError } from "../errors.ts";
+import { PageError } from "../../frame/errors.ts";
 import { listLastPolls } from "./drift-store.ts";
 
 const SILENT =
@@ -116,13 +116,13 @@ export function troubleOf({ queues }: OpsParts): string | null {
 
 /**
  * What is read of Redis, or done there.
- * @throws OpsError 503 where Redis goes away or falls silent meanwhile.
+ * @throws PageError 503 where Redis goes away or falls silent meanwhile.
  */
 export async function askRedis<Answer>(work: Promise<Answer>): Promise<Answer> {
   try {
     return await work;
   } catch (error) {
-    if (isRedisTrouble(error)) throw new OpsError(503, SILENT, { "Retry-After": "5" });
+    if (isRedisTrouble(error)) throw new PageError(503, SILENT, { "Retry-After": "5" });
     throw error;
   }
 }

@@ -6,11 +6,11 @@ import { takeTry } from "../../accounts/tries.ts";
 import { audited } from "../../audit/store.ts";
 import { withoutSession } from "../../accounts/identity.ts";
 import { reasonOf } from "../../errors.ts";
-import { localPath } from "../answer.ts";
-import { readForm, typed } from "../body.ts";
-import { OpsError } from "../errors.ts";
+import { localPath } from "../../frame/answer.ts";
+import { readForm, typed } from "../../frame/body.ts";
+import { PageError } from "../../frame/errors.ts";
 import { problemOf, type RouteParts } from "../routes.ts";
-import type { OpsReply } from "../who.ts";
+import type { PageReply } from "../../frame/shown.ts";
 import { addressOf, askCode, askerOf, type DoorParts, tooMany, wantsCode, WRONG_CODE } from "./doorkeeper.ts";
 
 const TITLE = "Sign in to operate";
@@ -38,7 +38,7 @@ export function addDoors(
 
   function showSignIn(
     request: Request,
-    reply: OpsReply,
+    reply: PageReply,
     shown: { problem?: string; email?: string; to: string },
     status = 200,
   ) {
@@ -46,7 +46,7 @@ export function addDoors(
     answers.show(request, reply, { template: "sign-in/sign-in", title: TITLE, data }, status);
   }
 
-  function showCode(request: Request, reply: OpsReply, shown: { problem: string; to: string }, status = 200) {
+  function showCode(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
     answers.show(request, reply, { template: "sign-in/code", title: "The second step", data: shown }, status);
   }
 
@@ -54,7 +54,7 @@ export function addDoors(
   async function note(
     who: { email: string } | { id: string },
     request: Request,
-    reply: OpsReply,
+    reply: PageReply,
     action: string,
     reason: string | null,
   ) {
@@ -83,10 +83,10 @@ export function addDoors(
   const route = app.route("/ops/sign-in");
   route.get((request, response) => {
     const { to } = queryOf(request);
-    showSignIn(request, response as OpsReply, { to });
+    showSignIn(request, response as PageReply, { to });
   });
   route.post(async (request, response) => {
-    const reply = response as OpsReply;
+    const reply = response as PageReply;
     const { email, password, to } = parse(signInForm, await readForm(request));
     const wait = await takeTry(buckets, "ops", addressOf(request), email);
     if (wait > 0) {
@@ -107,17 +107,17 @@ export function addDoors(
       return void reply.status(303).end();
     }
     await note({ email }, request, reply, "session.begin", null);
-    answers.goOn(reply, localPath(to), "");
+    answers.goOn(reply, localPath("/ops", to), "");
   });
   route.all(onlyGetAndPost);
 
   const code = app.route("/ops/sign-in/code");
   code.get((request, response) => {
     const { to } = queryOf(request);
-    showCode(request, response as OpsReply, { problem: "", to });
+    showCode(request, response as PageReply, { problem: "", to });
   });
   code.post(async (request, response) => {
-    const reply = response as OpsReply;
+    const reply = response as PageReply;
     const { code: given, to } = parse(codeForm, await readForm(request));
     const asker = askerOf(request);
     const challenged = { ...asker, cookie: withoutSession(asker.cookie) };
@@ -138,17 +138,17 @@ export function addDoors(
       return showCode(request, reply, { problem, to }, 401);
     }
     await note({ id }, request, reply, "session.begin", "with a second factor");
-    answers.goOn(reply, localPath(to), "");
+    answers.goOn(reply, localPath("/ops", to), "");
   });
   code.all(onlyGetAndPost);
 
   const link = app.route("/ops/link");
   // whatever looks ahead with HEAD must not use the link up
   link.head(() => {
-    throw new OpsError(405, "this path takes GET", { Allow: "GET" });
+    throw new PageError(405, "this path takes GET", { Allow: "GET" });
   });
   link.get(async (request, response) => {
-    const reply = response as OpsReply;
+    const reply = response as PageReply;
     const { token } = parse(linkQuery, typed(new URL(request.originalUrl, "http://here").searchParams));
     const answer = await identity.ask("/sign-in/link", { token }, askerOf(request));
     if (answer.status >= 500) throw new Error(`better-auth answered a link with ${answer.status}`);
@@ -167,22 +167,22 @@ export function addDoors(
     answers.goOn(reply, "/ops", "");
   });
   link.all(() => {
-    throw new OpsError(405, "this path takes GET", { Allow: "GET" });
+    throw new PageError(405, "this path takes GET", { Allow: "GET" });
   });
 
   app.post("/ops/link/new", async (request, response) => {
-    const reply = response as OpsReply;
+    const reply = response as PageReply;
     if (printLink === null)
-      throw new OpsError(403, "links are printed only where Roundhouse serves this machine alone");
+      throw new PageError(403, "links are printed only where Roundhouse serves this machine alone");
     const wait = await takeTry(buckets, "ops", addressOf(request), LOCAL_OPERATOR);
-    if (wait > 0) throw new OpsError(429, tooMany(wait), { "Retry-After": String(wait) });
+    if (wait > 0) throw new PageError(429, tooMany(wait), { "Retry-After": String(wait) });
     await printLink();
     const text = "A new link was printed in the terminal where Roundhouse runs. It works once, for an hour.";
     answers.show(request, reply, { template: "sign-in/said", title: "Look at the terminal", data: { text } });
   });
 
   app.post("/ops/sign-out", async (request, response) => {
-    const reply = response as OpsReply;
+    const reply = response as PageReply;
     const who = await doorkeeper.whoIs(request, reply.locals.requestId);
     const answer = await identity.ask("/sign-out", {}, askerOf(request));
     passCookies(reply, answer.cookies);
@@ -192,10 +192,10 @@ export function addDoors(
   });
 }
 
-/** Reads a form or query of ours. @throws OpsError where it is none of our own pages that sent it. */
+/** Reads a form or query of ours. @throws PageError where it is none of our own pages that sent it. */
 function parse<Form>(schema: z.ZodType<Form>, given: unknown): Form {
   const form = schema.safeParse(given);
-  if (!form.success) throw new OpsError(400, problemOf(form.error));
+  if (!form.success) throw new PageError(400, problemOf(form.error));
   return form.data;
 }
 
@@ -204,10 +204,10 @@ function queryOf(request: Request): { to: string } {
   return { to: typeof to === "string" ? to.slice(0, 2_000) : "" };
 }
 
-function passCookies(reply: OpsReply, cookies: readonly string[]): void {
+function passCookies(reply: PageReply, cookies: readonly string[]): void {
   for (const cookie of cookies) reply.append("Set-Cookie", cookie);
 }
 
 function onlyGetAndPost(): never {
-  throw new OpsError(405, "this path takes GET, HEAD, POST", { Allow: "GET, HEAD, POST" });
+  throw new PageError(405, "this path takes GET, HEAD, POST", { Allow: "GET, HEAD, POST" });
 }

@@ -1,6 +1,6 @@
-/** Why a request at `/ops` is answered with an error page: its status, and what to say. */
-export class OpsError extends Error {
-  override name = "OpsError";
+/** Why a request for a page is answered with an error page: its status, and what to say. */
+export class PageError extends Error {
+  override name = "PageError";
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 

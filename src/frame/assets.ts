@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { SCRIPT_PATH, STYLE_PATH } from "./paths.ts";
 
 /** A file that every page loads. */
 export interface Asset {
@@ -11,12 +10,12 @@ export interface Asset {
   url: string;
 }
 
-/** The stylesheet and the script. */
-export const STYLE = load(STYLE_PATH, "text/css");
-export const SCRIPT = load(SCRIPT_PATH, "text/javascript");
+/** The stylesheet and the script: outside of what wants a sign-in. */
+export const STYLE = load("/frame.css", "text/css");
+export const SCRIPT = load("/frame.js", "text/javascript");
 
 function load(path: string, type: string): Asset {
-  const text = readFileSync(new URL(`frame${path}`, import.meta.url), "utf8");
+  const text = readFileSync(new URL(`.${path}`, import.meta.url), "utf8");
   const mark = createHash("sha256").update(text).digest("hex").slice(0, 12);
   return { path, type: `${type}; charset=utf-8`, text, url: `${path}?v=${mark}` };
 }

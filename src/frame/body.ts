@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { OpsError } from "./errors.ts";
+import { PageError } from "./errors.ts";
 
 /** The largest form: a calibration's parameters are a few kilobytes. */
 const LARGEST_FORM = 65_536;
@@ -11,7 +11,7 @@ export type Typed = Record<string, string | string[]>;
 
 /**
  * Reads the form that came with a request.
- * @throws OpsError where it is no form, larger than 64 KiB, or not text.
+ * @throws PageError where it is no form, larger than 64 KiB, or not text.
  */
 export async function readForm(request: IncomingMessage): Promise<Typed> {
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
@@ -19,23 +19,23 @@ export async function readForm(request: IncomingMessage): Promise<Typed> {
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > LARGEST_FORM) throw new OpsError(413, "the form is larger than 64 KiB; send less at once");
+    if (size > LARGEST_FORM) throw new PageError(413, "the form is larger than 64 KiB; send less at once");
     chunks.push(chunk);
   }
   if (size > 0 && type.trim().toLowerCase() !== "application/x-www-form-urlencoded") {
-    throw new OpsError(415, "expected a form (application/x-www-form-urlencoded)");
+    throw new PageError(415, "expected a form (application/x-www-form-urlencoded)");
   }
   return typed(new URLSearchParams(Buffer.concat(chunks).toString("utf8")));
 }
 
-/** Parameters by name. @throws OpsError where there are too many, or one holds what no text does. */
+/** Parameters by name. @throws PageError where there are too many, or one holds what no text does. */
 export function typed(params: URLSearchParams): Typed {
   const fields: Typed = Object.create(null) as Typed;
   let count = 0;
   for (const [name, value] of params) {
     count += 1;
-    if (count > MOST_FIELDS) throw new OpsError(413, `expected at most ${MOST_FIELDS} fields; send less at once`);
-    if (/\0/.test(name + value)) throw new OpsError(400, `the field ${JSON.stringify(name)} holds a zero byte`);
+    if (count > MOST_FIELDS) throw new PageError(413, `expected at most ${MOST_FIELDS} fields; send less at once`);
+    if (/\0/.test(name + value)) throw new PageError(400, `the field ${JSON.stringify(name)} holds a zero byte`);
     const before = fields[name];
     const clean = value.toWellFormed();
     fields[name] = before === undefined ? clean : [...(Array.isArray(before) ? before : [before]), clean];

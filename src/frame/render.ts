@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { Eta } from "eta";
-import type { Crumb, Visitor } from "./contract.ts";
+import type { Crumb } from "./shown.ts";
 import { helpersFor } from "./format.ts";
 
 /** What the layout says around the content. */
@@ -9,7 +9,7 @@ export interface Frame {
   /** Path and parameters of the request. */
   url: string;
   /** Null before somebody has signed in. */
-  visitor: Visitor | null;
+  visitor: object | null;
   /** What the last action came to; empty for none. */
   flash: string;
   crumbs: readonly Crumb[];
@@ -20,7 +20,7 @@ export interface Frame {
 
 /** Templates live beside the pages they show. What is written with `<%= %>` is escaped. */
 const eta = new Eta({
-  views: fileURLToPath(new URL(".", import.meta.url)),
+  views: fileURLToPath(new URL("..", import.meta.url)),
   cache: true,
   autoEscape: true,
   autoTrim: [false, "nl"],
@@ -28,11 +28,11 @@ const eta = new Eta({
 });
 
 /**
- * A whole page: a template below `src/ops` with its data, inside the layout. Beside the data a template has `h`, the
- * helpers of src/ops/format.ts, and `visitor`, who is looking.
+ * A whole page: a template with its data, inside a layout, both named from `src` on (`ops/board/board`). Beside the data a
+ * template has `h`, the helpers of src/frame/format.ts, and `visitor`, who is looking.
  */
-export function renderPage(template: string, data: object, frame: Frame): string {
+export function renderPage(names: { template: string; layout: string }, data: object, frame: Frame): string {
   const h = helpersFor({ now: new Date(), url: frame.url });
-  const content = eta.render(`./${template}`, { ...data, h, visitor: frame.visitor, frame });
-  return eta.render("./frame/layout", { h, visitor: frame.visitor, frame, content });
+  const content = eta.render(`./${names.template}`, { ...data, h, visitor: frame.visitor, frame });
+  return eta.render(`./${names.layout}`, { h, visitor: frame.visitor, frame, content });
 }

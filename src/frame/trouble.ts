@@ -6,13 +6,13 @@ import type { Log } from "../log.ts";
 import type { Answers } from "./answer.ts";
 import { escape } from "./format.ts";
 import type { Typed } from "./body.ts";
-import { OpsError } from "./errors.ts";
-import type { OpsReply } from "./who.ts";
+import { PageError } from "./errors.ts";
+import type { PageReply } from "./shown.ts";
 
 const TITLES: Record<number, string> = {
   400: "This cannot be read",
   401: "Sign in first",
-  403: "This is not for your role",
+  403: "This is not for you",
   404: "There is no such page",
   405: "This is not done so",
   409: "This could not be done",
@@ -22,9 +22,6 @@ const TITLES: Record<number, string> = {
   503: "The database is out of reach",
   504: "This took too long",
 };
-const AWAY =
-  "PostgreSQL does not answer, so nothing can be looked up or done here now. Callers still get answers from memory. Look at /readyz and at the log of PostgreSQL; this page works again by itself.";
-
 const TOO_MUCH =
   "PostgreSQL was not done with this in time, so it was given up. Ask for less (one table, a shorter time), or try again when the machine has less to do.";
 
@@ -42,7 +39,7 @@ export interface Attempt {
 export function showProblem(
   answers: Answers,
   request: Request,
-  response: OpsReply,
+  response: PageReply,
   { status, message, attempt }: { status: number; message: string; attempt: Attempt | null },
 ): void {
   const data = {
@@ -50,24 +47,24 @@ export function showProblem(
     method: attempt?.method ?? "get",
     action: attempt?.action ?? "",
     fields: attempt === null ? [] : fieldsOf(attempt.typed),
-    back: backOf(request),
+    back: backOf(answers.surface.base, request),
     requestId: response.locals.requestId,
   };
   answers.show(request, response, { template: "frame/trouble", title: TITLES[status] ?? "Trouble", data }, status);
 }
 
-/** Answers whatever was thrown: an OpsError with its page, a database that is away with 503, anything else with 500. */
+/** Answers whatever was thrown: an PageError with its page, a database that is away with 503, anything else with 500. */
 export function answerTrouble(answers: Answers, sql: Sql, log: Log) {
   // four arguments, since it is by their number that Express knows who takes what was thrown
-  return async (thrown: unknown, request: Request, response: OpsReply, next: NextFunction) => {
+  return async (thrown: unknown, request: Request, response: PageReply, next: NextFunction) => {
     const { requestId } = response.locals;
-    const error = await asOpsError(thrown, sql);
+    const error = await asPageError(thrown, sql, answers.surface.away);
     if (error.status === 500) {
       const stack = thrown instanceof Error ? thrown.stack : String(thrown);
-      log.error({ request_id: requestId, stack }, "a request at /ops failed by a fault of ours");
+      log.error({ request_id: requestId, stack }, `a request at ${answers.surface.base} failed by a fault of ours`);
     }
     if (error.status === 504)
-      log.warn({ request_id: requestId }, "PostgreSQL gave up a statement of a request at /ops");
+      log.warn({ request_id: requestId }, `PostgreSQL gave up a statement of a request at ${answers.surface.base}`);
     if (response.headersSent) return next(thrown);
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
     try {
@@ -82,13 +79,13 @@ export function answerTrouble(answers: Answers, sql: Sql, log: Log) {
   };
 }
 
-async function asOpsError(thrown: unknown, sql: Sql): Promise<OpsError> {
-  if (thrown instanceof OpsError) return thrown;
-  if (thrown instanceof URIError) return new OpsError(400, "the address holds a part that is not UTF-8");
-  if (thrown instanceof Error && "code" in thrown && thrown.code === "57014") return new OpsError(504, TOO_MUCH);
+async function asPageError(thrown: unknown, sql: Sql, away: string): Promise<PageError> {
+  if (thrown instanceof PageError) return thrown;
+  if (thrown instanceof URIError) return new PageError(400, "the address holds a part that is not UTF-8");
+  if (thrown instanceof Error && "code" in thrown && thrown.code === "57014") return new PageError(504, TOO_MUCH);
   const isAway = isConnectionTrouble(thrown) || !(await isAnswering(sql).catch(() => false));
-  if (isAway) return new OpsError(503, AWAY, { "Retry-After": "5" });
-  return new OpsError(
+  if (isAway) return new PageError(503, away, { "Retry-After": "5" });
+  return new PageError(
     500,
     "Something failed that should not. It is in the log of the service under this request's id.",
   );
@@ -103,10 +100,10 @@ export function fieldsOf(typed: Typed): { name: string; value: string; isSecret:
     );
 }
 
-/** The page of ours from which a request came, for a link back. */
-export function backOf(request: Request): string {
+/** The page of a surface from which a request came, for a link back. */
+export function backOf(base: string, request: Request): string {
   const referer = request.headers.referer ?? "";
-  if (!URL.canParse(referer)) return "/ops";
+  if (!URL.canParse(referer)) return base;
   const { pathname, search, host } = new URL(referer);
-  return host === request.headers.host && pathname.startsWith("/ops") ? pathname + search : "/ops";
+  return host === request.headers.host && pathname.startsWith(base) ? pathname + search : base;
 }

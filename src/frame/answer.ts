@@ -1,18 +1,18 @@
 import type { Request } from "express";
 import { SCRIPT, STYLE } from "./assets.ts";
-import type { Crumb, Shown } from "./contract.ts";
 import { renderPage } from "./render.ts";
-import { type OpsReply, whoAsks } from "./who.ts";
+import type { Crumb, PageReply, Shown, Surface } from "./shown.ts";
 
-const FLASH_COOKIE = "rh_ops_flash";
 const FLASH_SECONDS = 60;
 const LONGEST_FLASH = 600;
 
-/** How answers are written: what every page of this process has in common. */
+/** How answers are written: what every page of a surface has in common. */
 export interface Answers {
-  show(request: Request, response: OpsReply, shown: Shown, status?: number): void;
-  /** Goes on to a page below `/ops` (303) and says something there, once. */
-  goOn(response: OpsReply, location: string, message: string): void;
+  surface: Surface;
+  /** A template is named without the folder of its surface; one that begins with `frame/` is of every surface. */
+  show(request: Request, response: PageReply, shown: Shown, status?: number): void;
+  /** Goes on to a page of the surface (303) and says something there, once. */
+  goOn(response: PageReply, location: string, message: string): void;
 }
 
 /** A place in the navigation. */
@@ -21,19 +21,31 @@ export interface NavEntry {
   href: string;
 }
 
-/** Makes the writer of answers. */
-export function writeAnswers({ nav, isSecure }: { nav: readonly NavEntry[]; isSecure: boolean }): Answers {
-  const attributes = `Path=/ops; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
+/** Makes the writer of answers of a surface. `visitorOf` is who looks, for the layout; null before somebody signed in. */
+export function writeAnswers({
+  surface,
+  nav,
+  isSecure,
+  visitorOf,
+}: {
+  surface: Surface;
+  nav: readonly NavEntry[];
+  isSecure: boolean;
+  visitorOf: (response: PageReply) => object | null;
+}): Answers {
+  const flashCookie = `rh_${surface.folder}_flash`;
+  const attributes = `Path=${surface.base}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
 
   /** What the last action came to. A refresh by script leaves it for the page that somebody looks at. */
-  function takeFlash(request: Request, response: OpsReply): string {
-    const text = cookieOf(request, FLASH_COOKIE);
+  function takeFlash(request: Request, response: PageReply): string {
+    const text = cookieOf(request, flashCookie);
     if (text === "" || request.headers["x-refresh"] !== undefined) return "";
-    response.append("Set-Cookie", `${FLASH_COOKIE}=; Max-Age=0; ${attributes}`);
+    response.append("Set-Cookie", `${flashCookie}=; Max-Age=0; ${attributes}`);
     return decode(text);
   }
 
   return {
+    surface,
     show(request, response, shown, status = 200) {
       response.status(status);
       if ("file" in shown) {
@@ -43,10 +55,10 @@ export function writeAnswers({ nav, isSecure }: { nav: readonly NavEntry[]; isSe
         return;
       }
       const crumbs: readonly Crumb[] = shown.crumbs ?? [];
-      const text = renderPage(shown.template, shown.data, {
+      const text = renderPage(namesOf(surface, shown.template), shown.data, {
         title: shown.title,
         url: request.originalUrl,
-        visitor: whoAsks(response)?.visitor ?? null,
+        visitor: visitorOf(response),
         flash: takeFlash(request, response),
         crumbs,
         refreshSeconds: shown.refreshSeconds ?? null,
@@ -59,18 +71,23 @@ export function writeAnswers({ nav, isSecure }: { nav: readonly NavEntry[]; isSe
     goOn(response, location, message) {
       if (message !== "") {
         const text = encodeURIComponent(message.slice(0, LONGEST_FLASH).toWellFormed());
-        response.append("Set-Cookie", `${FLASH_COOKIE}=${text}; Max-Age=${FLASH_SECONDS}; ${attributes}`);
+        response.append("Set-Cookie", `${flashCookie}=${text}; Max-Age=${FLASH_SECONDS}; ${attributes}`);
       }
-      response.setHeader("Location", localPath(location));
+      response.setHeader("Location", localPath(surface.base, location));
       response.status(303).end();
     },
   };
 }
 
-/** A path below `/ops` as a header can hold it, whatever was given: nobody is sent elsewhere. */
-export function localPath(location: string): string {
-  if (!/^\/ops(?:[/?#][^\\\p{Cc}]*)?$/u.test(location)) return "/ops";
+/** A path at or below `base` as a header can hold it, whatever was given: nobody is sent elsewhere. */
+export function localPath(base: string, location: string): string {
+  const rest = location.startsWith(base) ? location.slice(base.length) : null;
+  if (rest === null || !/^(?:[/?#][^\\\p{Cc}]*)?$/u.test(rest)) return base;
   return location.toWellFormed().replaceAll(/[^!-~]+/g, (text) => encodeURIComponent(text));
+}
+
+function namesOf({ folder }: Surface, template: string): { template: string; layout: string } {
+  return { template: template.startsWith("frame/") ? template : `${folder}/${template}`, layout: `${folder}/layout` };
 }
 
 /** One cookie of a request; empty where it is not there. */

@@ -1,0 +1,26 @@
+import type { Response } from "express";
+import type { Reply } from "../api/request.ts";
+
+/** A page above another, for the line of links that says where one is. */
+export interface Crumb {
+  label: string;
+  href: string;
+}
+
+/** What a page shows: a template of its surface (`board/board`) with its data, or a file to keep. Null is "not found". */
+export type Shown =
+  | { template: string; title: string; data: object; refreshSeconds?: number; crumbs?: readonly Crumb[] }
+  | { file: string; type: string; text: string };
+
+/** An answer that is a page; `locals` hold its request id. */
+export type PageReply = Response & Reply;
+
+/** A place where people who sign in have pages of their own. */
+export interface Surface {
+  /** Where it begins, such as `/ops`: nobody is sent on to anywhere else. */
+  base: string;
+  /** The folder below `src` that has its templates, with the layout around them: `ops`. */
+  folder: string;
+  /** What to say where PostgreSQL does not answer. */
+  away: string;
+}
