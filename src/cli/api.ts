@@ -50,7 +50,17 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
   const queues = reachQueues(life, redisUrl, log);
   const metrics = createMetrics({ sql, queues }, { version: VERSION, endpoints: ENDPOINTS, log });
   const ops = await openOps(life, { settings, sql: opsSql, directUrl, queues, log });
-  const api = await startApi({ sql, directUrl, redisUrl, settings, log, version: VERSION, checks, metrics, surfaces: [ops] });
+  const api = await startApi({
+    sql,
+    directUrl,
+    redisUrl,
+    settings,
+    log,
+    version: VERSION,
+    checks,
+    metrics,
+    surfaces: [ops],
+  });
   life.ending.addEventListener("abort", () => api.draining());
   life.onStop("the API", () => api.close());
   return api.url;

@@ -1,0 +1,77 @@
+-- Money, in micro-units (1e-6 of a USD), as double entry: every transaction moves what one account loses to another.
+create table ledger_accounts (
+  id bigint generated always as identity primary key,
+  kind text not null
+    constraint ledger_kind_is_known
+    check (kind in ('wallet', 'cash_bank', 'cash_onchain', 'cash_payapp', 'revenue', 'suspense')),
+  owner_id bigint references accounts,
+  currency text not null default 'USD' constraint ledger_is_in_usd check (currency = 'USD'),
+  allow_negative boolean generated always as (kind like 'cash\_%') stored,
+  balance bigint not null default 0,
+  constraint wallet_and_only_it_has_an_owner check ((kind = 'wallet') = (owner_id is not null)),
+  constraint there_is_no_overdraft check (allow_negative or balance >= 0),
+  constraint ledger_account_is_unique unique nulls not distinct (kind, owner_id, currency)
+);
+comment on table ledger_accounts is
+  'who holds how much: wallets of callers, what we earned, what we cannot place yet, and where money came in (below zero)';
+insert into ledger_accounts (kind) values ('cash_bank'), ('cash_onchain'), ('cash_payapp'), ('revenue'), ('suspense');
+
+create table ledger_transactions (
+  id bigint generated always as identity primary key,
+  kind text not null
+    constraint ledger_transaction_kind_is_known
+    check (kind in ('topup', 'purchase', 'suspense', 'placement', 'reversal')),
+  idempotency_key text not null
+    constraint ledger_key_is_used_once unique
+    constraint ledger_key_is_short check (length(idempotency_key) between 1 and 200),
+  request_hash text not null constraint request_hash_is_hex check (request_hash ~ '^[0-9a-f]{64}$'),
+  meta jsonb not null default '{}',
+  reverses bigint unique references ledger_transactions
+    constraint reversal_names_what_it_reverses check ((kind = 'reversal') = (reverses is not null)),
+  created_at timestamptz not null default clock_timestamp()
+);
+comment on table ledger_transactions is 'what moved money; the key makes a repeated request harmless, the hash refuses another under its key';
+
+create table ledger_entries (
+  transaction_id bigint not null references ledger_transactions,
+  seq integer not null,
+  account_id bigint not null references ledger_accounts,
+  amount bigint not null constraint entry_moves_something check (amount <> 0),
+  balance_after bigint not null,
+  primary key (transaction_id, seq)
+);
+comment on table ledger_entries is 'how much each transaction moved to (or, below zero, from) each account';
+create index ledger_entries_of_account on ledger_entries (account_id, transaction_id desc);
+
+create trigger ledger_transaction_is_never_changed before update or delete on ledger_transactions
+  for each row execute function refuse_change_of_record();
+create trigger ledger_transactions_are_never_emptied before truncate on ledger_transactions
+  for each statement execute function refuse_change_of_record();
+create trigger ledger_entry_is_never_changed before update or delete on ledger_entries
+  for each row execute function refuse_change_of_record();
+create trigger ledger_entries_are_never_emptied before truncate on ledger_entries
+  for each statement execute function refuse_change_of_record();
+create trigger ledger_account_is_never_deleted before delete on ledger_accounts
+  for each row execute function refuse_change_of_record();
+create trigger ledger_accounts_are_never_emptied before truncate on ledger_accounts
+  for each statement execute function refuse_change_of_record();
+
+create function refuse_unbalanced() returns trigger language plpgsql as $$
+declare
+  moved record;
+begin
+  select count(*) as legs, coalesce(sum(amount), 0) as total
+  into moved
+  from ledger_entries
+  where transaction_id = case tg_table_name when 'ledger_entries' then (to_jsonb(new) ->> 'transaction_id')::bigint else (to_jsonb(new) ->> 'id')::bigint end;
+  if moved.legs < 2 or moved.total <> 0 then
+    raise exception 'a ledger transaction moves what some accounts lose to others: % entries with the sum %', moved.legs, moved.total
+      using errcode = 'check_violation', constraint = 'ledger_transaction_is_balanced';
+  end if;
+  return null;
+end
+$$;
+create constraint trigger ledger_transaction_is_balanced after insert on ledger_transactions
+  deferrable initially deferred for each row execute function refuse_unbalanced();
+create constraint trigger ledger_entries_are_balanced after insert on ledger_entries
+  deferrable initially deferred for each row execute function refuse_unbalanced();
