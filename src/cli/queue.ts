@@ -12,6 +12,7 @@ import {
   pauseQueue,
   resumeQueue,
   retryRuns,
+  listPauses,
 } from "../queue/inspect.ts";
 import { openQueues, type Queues } from "../queue/queues.ts";
 import { examples, someText, wholeNumber } from "./arguments.ts";
@@ -32,7 +33,7 @@ export function queueCommand(): Command {
     .addHelpText("after", examples("queue list", "queue list --json"))
     .action(({ json }: { json: boolean }) =>
       withQueues(async ({ sql }, queues) => {
-        const states = await listQueues(queues, sql);
+        const states = await listQueues(queues, await listPauses(sql));
         return json ? printJson(states.map(stateForPrograms)) : showStates(states);
       }),
     );

@@ -1,4 +1,5 @@
 import type { Queryable } from "../db/client.ts";
+import { reasonOf } from "../errors.ts";
 import type { Period } from "./accuracy-store.ts";
 import type { MeasuredRow } from "./measured-store.ts";
 import { referenceSumsFromJson } from "./reference-sums.ts";
@@ -15,13 +16,22 @@ export interface MeasuredFilter {
   feature: string | null;
 }
 
-/** One page of what is published over a period, and how many rows there are. Only the rows of the page are read whole. */
+/** A row whose sums cannot be read, and why; somebody has changed it. */
+export interface DamagedRow extends Omit<MeasuredRow, "sums" | "references"> {
+  damage: string;
+}
+
+/**
+ * One page of what is published over a period, and how many rows there are. Only the rows of the page are read whole. One
+ * that is damaged is listed as such, and hides no other.
+ */
 export async function listMeasuredPage(
   sql: Queryable,
   { period, tableIds, feature }: MeasuredFilter,
   { sort, isDown, limit, offset }: { sort: MeasuredSort; isDown: boolean; limit: number; offset: number },
-): Promise<{ rows: MeasuredRow[]; total: number }> {
-  const count = (name: string) => sql`(p.sums -> 'counts' ->> ${name})::float8`;
+): Promise<{ rows: (MeasuredRow | DamagedRow)[]; total: number }> {
+  const count = (name: string) =>
+    sql`case when p.sums -> 'counts' ->> ${name} ~ '^-?[0-9]{1,255}$' then (p.sums -> 'counts' ->> ${name})::float8 end`;
   const value = {
     table: sql`null::float8`,
     n: count("n"),
@@ -79,9 +89,12 @@ export async function listMeasuredPage(
     order by page.place`;
   return {
     total: rows[0]?.total ?? 0,
-    rows: rows.map((found) => {
-      const { total: _, ...row } = found;
-      return { ...row, sums: sumsFromJson(row.sums), references: referenceSumsFromJson(row.references) };
+    rows: rows.map(({ total: _, sums, references, ...row }) => {
+      try {
+        return { ...row, sums: sumsFromJson(sums), references: referenceSumsFromJson(references) };
+      } catch (error) {
+        return { ...row, damage: reasonOf(error) };
+      }
     }),
   };
 }

@@ -1,6 +1,5 @@
-import type { Sql } from "../db/client.ts";
 import type { Queues } from "./queues.ts";
-import { listPauses, type Pause } from "./store.ts";
+import type { Pause } from "./store.ts";
 
 export { pauseFacts, pauseQueue, resumeQueue, type ControlOutcome } from "./controls.ts";
 export { listSchedules, readRates, type ScheduleState } from "./drift.ts";
@@ -35,9 +34,9 @@ export interface QueueState {
   paused: Omit<Pause, "queue"> | null;
 }
 
-/** What every queue holds now. */
-export async function listQueues(queues: Queues, sql: Sql): Promise<QueueState[]> {
-  const pauses = new Map((await listPauses(sql)).map(({ queue, ...pause }) => [queue, pause]));
+/** What every queue holds now, of Redis alone; `listed` are the pauses of {@link listPauses}. */
+export async function listQueues(queues: Queues, listed: readonly Pause[]): Promise<QueueState[]> {
+  const pauses = new Map(listed.map(({ queue, ...pause }) => [queue, pause]));
   return Promise.all(
     queues.jobs.map(async ({ name }) => {
       const queue = queues.get(name);

@@ -371,6 +371,24 @@ describe("accuracy", () => {
     );
   });
 
+  it("of a row that somebody damaged is called damaged, and hides no other row", async () => {
+    const of = (sums: string) => world.sql`
+      update published_accuracy
+      set sums = ${sums}::text::jsonb
+      where table_id = ${table.id} and feature = 'next_color' and period = '24h'`;
+    const [kept] = await world.sql<{ sums: string }[]>`
+      select sums::text as sums from published_accuracy
+      where table_id = ${table.id} and feature = 'next_color' and period = '24h'`;
+    await of('{"counts": {"n": "many"}}');
+    for (const sort of ["table", "-n", "rate", "z", "skill"]) {
+      const list = await page(`/ops/accuracy?of=${table.house}&period=24h&feature=&sort=${sort}`);
+      expect(list).toContain("damaged</span> expected the sums of an accuracy row");
+      expect(list).toContain("window:");
+    }
+    expect(await (await viewer.get("/ops/accuracy/list.csv?period=24h")).text()).toContain("damaged");
+    await of(kept?.sums ?? "");
+  });
+
   it("cells of a file that a table program would take for a formula are texts", () => {
     expect(csvText([['=a"b', "-1.5 %", "-x"]])).toBe(`"'=a""b",-1.5 %,'-x\r\n`);
   });

@@ -13,6 +13,7 @@ import {
   readRates,
   resumeQueue,
   retryRuns,
+  listPauses,
 } from "../../src/queue/inspect.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
@@ -47,7 +48,7 @@ describe("an operator", () => {
     await queues.enqueue(plain, { house: "alpha" });
     await queues.enqueue(plain, { house: "beta" });
     await queues.get("plain").upsertJobScheduler("gamma", { every: 3_600_000, offset: 1 }, { name: "plain" });
-    const [state, other] = await listQueues(queues, world.sql);
+    const [state, other] = await listQueues(queues, await listPauses(world.sql));
     expect(state).toMatchObject({
       queue: "plain",
       waiting: 2,
@@ -70,7 +71,7 @@ describe("an operator", () => {
       problem: expect.stringMatching(/^plain is paused already: by ann since .*Z, until somebody .*: too loud$/),
     });
     expect(await queues.get("plain").isPaused()).toBe(true);
-    const [state] = await listQueues(queues, world.sql);
+    const [state] = await listQueues(queues, await listPauses(world.sql));
     expect(state).toMatchObject({ paused: { pausedBy: "ann", reason: "too loud", until: null } });
     expect(await resumeQueue(world.sql, queues, { queue: "plain", version: "2020-01-01 00:00:00+00" })).toMatchObject({
       kind: "refused",
@@ -91,7 +92,7 @@ describe("an operator", () => {
       ["ann", "bob"].map((by) => pauseQueue(world.sql, queues, { queue: "plain", by, reason: "too loud" })),
     );
     expect(outcomes.map(({ kind }) => kind).toSorted()).toEqual(["done", "refused"]);
-    const [state] = await listQueues(queues, world.sql);
+    const [state] = await listQueues(queues, await listPauses(world.sql));
     expect(outcomes.find(({ kind }) => kind === "refused")).toMatchObject({
       problem: expect.stringContaining(`by ${state?.paused?.pausedBy}`),
     });

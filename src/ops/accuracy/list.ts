@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { PERIODS } from "../../forecasts/accuracy-store.ts";
 import { figuresOf } from "../../forecasts/figures.ts";
-import { listMeasuredPage, type MeasuredSort } from "../../forecasts/measured-desk-store.ts";
+import { type DamagedRow, listMeasuredPage, type MeasuredSort } from "../../forecasts/measured-desk-store.ts";
 import type { MeasuredRow } from "../../forecasts/measured-store.ts";
 import { verdictOf } from "../../forecasts/verdict.ts";
 import type { OpsPage, OpsParts } from "../contract.ts";
 import { csvText } from "../../frame/csv.ts";
 import { PageError } from "../../frame/errors.ts";
+import type { Tone } from "../../frame/format.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
 import { between, digits, evidence, nameOf, share, TONES, voidsText } from "./words.ts";
 
@@ -101,10 +102,20 @@ async function read(
   return { lines: rows.map(lineOf), total, problem };
 }
 
-function lineOf(row: MeasuredRow) {
+type Cells = Record<(typeof COLUMNS)[number][0], string>;
+
+interface Line {
+  cells: Cells;
+  tone: Tone;
+  /** What is wrong with the row; empty for nothing. */
+  damage: string;
+}
+
+function lineOf(row: MeasuredRow | DamagedRow): Line {
+  if ("damage" in row) return damagedLine(row);
   const figures = figuresOf(row.feature, row.sums);
   const verdict = verdictOf(row.sums);
-  const cells: Record<(typeof COLUMNS)[number][0], string> = {
+  const cells: Cells = {
     of: nameOf(row),
     feature: row.feature,
     model: row.model,
@@ -122,5 +133,12 @@ function lineOf(row: MeasuredRow) {
     voids: voidsText(figures.voids),
     bounds: between(figures.rate_bounds),
   };
-  return { house: row.house, cells, tone: TONES[verdict] };
+  return { cells, tone: TONES[verdict], damage: "" };
+}
+
+/** A line for sums that cannot be read: what it is of, and that it is damaged. */
+function damagedLine(row: DamagedRow): Line {
+  const unknown = Object.fromEntries(COLUMNS.map(([name]) => [name, "–"])) as Cells;
+  const cells = { ...unknown, of: nameOf(row), feature: row.feature, model: row.model, verdict: "damaged" };
+  return { cells, tone: "bad", damage: row.damage };
 }

@@ -54,11 +54,8 @@ export const queuesPage: OpsPage<z.infer<typeof nothing>> = {
       return { ...shown, data: { trouble, pauses, rows: [], late: [], schedules: 0, lateMs: LATE_MS } };
     }
     const now = Date.now();
-    const [states, schedules, pauses] = await Promise.all([
-      askRedis(listQueues(queues, sql)),
-      askRedis(listSchedules(queues, now)),
-      listPauses(sql),
-    ]);
+    const pauses = await listPauses(sql); // apart from what Redis is asked: each says which of the two is away
+    const [states, schedules] = await askRedis(Promise.all([listQueues(queues, pauses), listSchedules(queues, now)]));
     const rows = await askRedis(Promise.all(states.map((state) => withFailures(queues, state, now))));
     const late = schedules.filter((one) => one.lateMs > LATE_MS && !isPaused(pauses, one));
     const data = {
