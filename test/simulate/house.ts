@@ -1,0 +1,78 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { draw } from "../../src/houses/demo/draw.ts";
+import { heldUntil, isLost, playUntil, toldHundredths, troublesAt, type TrueTable, type Truth } from "./truth.ts";
+
+/** Some eight seconds of a table: whoever is away for longer must ask for its history. */
+const LISTED = 5;
+const MOST = 200;
+
+/** All houses of a simulation, on one port: they list what is true, in the ways their troubles have it. */
+export async function serveHouses(truth: Truth): Promise<{ url: string; close(): Promise<void> }> {
+  const tables = new Map(truth.tables.map((table) => [`/${table.house}/${table.game}/rounds`, table]));
+  let requests = 0;
+  const server = createServer((request, response) => {
+    void answer(request, response).catch(() => response.destroy());
+  });
+
+  server.on("connection", (socket) => socket.on("error", () => undefined)); // who polls is killed now and then
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? "/", "http://house");
+    const table = tables.get(url.pathname);
+    if (table === undefined) return void response.writeHead(404).end();
+    const number = ++requests;
+    const chance = (what: string) => draw(truth.seed, "request", what, number);
+    const troubles = troublesAt(truth, table.house, Date.now());
+    if (troubles.includes("silent")) return;
+    if (troubles.includes("cut") && chance("cut") < 0.5) return void request.socket.resetAndDestroy();
+    if (troubles.includes("errors") && chance("errors") < 0.7) {
+      const status = [500, 503, 429][Math.floor(3 * chance("status"))] ?? 500;
+      return void response.writeHead(status, status === 500 ? {} : { "retry-after": "1" }).end("later");
+    }
+    if (troubles.includes("garbage")) {
+      return void response
+        .writeHead(200, { "content-type": "text/html" })
+        .end("<!doctype html><title>Back soon</title>");
+    }
+    if (troubles.includes("slow")) await delay(900 * chance("slow"));
+    const rounds = listed(truth, table, url.searchParams, Date.now());
+    const body = {
+      rounds: troubles.includes("shuffled")
+        ? rounds.toSorted((a, b) => draw(number, a.id) - draw(number, b.id))
+        : troubles.includes("doubled")
+          ? rounds.flatMap((round) => [round, round])
+          : rounds,
+    };
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+  }
+
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the houses have no port");
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** What a table lists at a moment: its newest rounds, or those before one, newest first. */
+function listed(truth: Truth, table: TrueTable, query: URLSearchParams, nowMs: number) {
+  playUntil(truth, table, nowMs);
+  const before = Number(query.get("before") ?? Number.POSITIVE_INFINITY);
+  const limit = Math.min(MOST, Number(query.get("limit") ?? LISTED));
+  const shown: { id: number; multiplier: number }[] = [];
+  for (let n = table.rounds.length - 1; n >= 0 && shown.length < limit; n--) {
+    const round = table.rounds[n];
+    if (round === undefined || round.id >= before) continue;
+    if (isLost(truth, table, round) || (heldUntil(truth, table, round) ?? 0) > nowMs) continue;
+    shown.push({ id: round.id, multiplier: toldHundredths(truth, table, round, nowMs) / 100 });
+  }
+  return shown;
+}

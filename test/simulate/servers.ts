@@ -1,0 +1,184 @@
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { connect as connectTcp, createServer, type Server, type Socket } from "node:net";
+import { Redis } from "ioredis";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { startPostgres } from "../../src/embedded/postgres.ts";
+import type { PrivateServer } from "../../src/embedded/private-server.ts";
+import { startRedis } from "../../src/embedded/redis.ts";
+import { LEADER_LOCK } from "../../src/queue/reconcile.ts";
+
+/** PostgreSQL and Redis of a simulation, and everything that may happen to them. Processes reach both by ways that can be cut. */
+export interface SimulatedServers {
+  databaseUrl: string;
+  redisUrl: string;
+  /** Past the way that can be cut; ends with each restart of PostgreSQL and comes back by itself. */
+  sql: Sql;
+  killRedis(): Promise<void>;
+  flushRedis(): Promise<void>;
+  /** As `pg_ctl restart -m immediate` does it: no checkpoint, so that it recovers from its log. */
+  restartPostgres(): Promise<void>;
+  /** Stops its processes for so long, without ending a connection. */
+  freezePostgres(forMs: number): Promise<void>;
+  freezeRedis(forMs: number): Promise<void>;
+  /** Ends every connection to one of them, and lets none in for so long. */
+  cut(which: "postgres" | "redis", forMs: number): Promise<void>;
+  /** Takes the lock of whoever leads away from it, while it goes on believing in it for a moment. */
+  deposeLeader(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts both. `dataDir` is a folder of the simulation's own. */
+export async function startSimulatedServers(
+  dataDir: string,
+  cacheDir: string,
+  say: (line: string) => void,
+): Promise<SimulatedServers> {
+  let postgres = await startPostgres({ dataDir, say });
+  let redis = await startRedis({ dataDir, cacheDir, say });
+  const [pgWay, redisWay] = [await openWay(() => portOf(postgres)), await openWay(() => portOf(redis))];
+  const through = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
+  const sql = connect(through(postgres.url, pgWay.plainPort), { name: "simulate", max: 4 });
+  const pids = { postgres: await postmasterOf(sql), redis: await redisPid(redis.url) };
+
+  return {
+    databaseUrl: through(postgres.url, pgWay.port),
+    redisUrl: through(redis.url, redisWay.port),
+    sql,
+    async killRedis() {
+      process.kill(pids.redis, "SIGKILL");
+      await redis.ended;
+      redis = await startRedis({ dataDir, cacheDir, say });
+      pids.redis = await redisPid(redis.url);
+    },
+    flushRedis: () => askRedis(redis.url, (client) => client.flushall()),
+    async restartPostgres() {
+      process.kill(pids.postgres, "SIGQUIT");
+      await postgres.ended;
+      postgres = await startPostgres({ dataDir, say });
+      pids.postgres = await postmasterOf(sql);
+    },
+    freezePostgres: async (forMs) => freeze(await familyOf(pids.postgres), forMs),
+    freezeRedis: (forMs) => freeze([pids.redis], forMs),
+    cut: (which, forMs) => (which === "postgres" ? pgWay : redisWay).cut(forMs),
+    async deposeLeader() {
+      await sql`
+        select pg_terminate_backend(l.pid)
+        from pg_locks l
+        where l.locktype = 'advisory'
+          and l.database = (select oid from pg_database where datname = current_database())
+          and l.granted
+          and l.classid = 0
+          and l.objid = ${LEADER_LOCK}::bigint::oid`;
+    },
+    async stop() {
+      await sql.end({ timeout: 2 });
+      await Promise.all([pgWay.close(), redisWay.close()]);
+      await Promise.all([postgres.stop(), redis.stop()]);
+    },
+  };
+}
+
+function portOf({ url }: PrivateServer): number {
+  return Number(new URL(url).port);
+}
+
+async function askRedis(url: string, work: (client: Redis) => Promise<unknown>): Promise<void> {
+  const client = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 1, retryStrategy: () => null });
+  client.on("error", () => undefined);
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function redisPid(url: string): Promise<number> {
+  let pid = 0;
+  await askRedis(url, async (client) => (pid = Number(/process_id:(\d+)/.exec(await client.info("server"))?.[1])));
+  return pid;
+}
+
+/** The process that all of PostgreSQL's were started by. */
+async function postmasterOf(sql: Sql): Promise<number> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
+      const stat = await readFile(`/proc/${row?.pid ?? 0}/stat`, "utf8");
+      return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+    } catch (error) {
+      if (attempt > 20) throw error;
+    }
+  }
+}
+
+async function familyOf(pid: number): Promise<number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
+  return [pid, ...children.trim().split(/\s+/).filter(Boolean).map(Number)];
+}
+
+async function freeze(pids: readonly number[], forMs: number): Promise<void> {
+  const tell = (signal: NodeJS.Signals) => {
+    for (const pid of pids) {
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // one of its children has ended by itself meanwhile
+      }
+    }
+  };
+  tell("SIGSTOP");
+  try {
+    await new Promise((resolve) => setTimeout(resolve, forMs));
+  } finally {
+    tell("SIGCONT");
+  }
+}
+
+/** A way to a server whose port may change: one port that can be cut, and a plain one for whoever watches. */
+async function openWay(target: () => number) {
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  const pass = (near: Socket, isWatcher: boolean) => {
+    near.on("error", () => undefined);
+    if (isCut && !isWatcher) return void near.resetAndDestroy();
+    const far = connectTcp(target(), "127.0.0.1");
+    far.on("error", () => near.destroy());
+    far.on("close", () => near.destroy());
+    near.on("close", () => far.destroy());
+    near.pipe(far).pipe(near);
+    near.setNoDelay(true);
+    far.setNoDelay(true);
+    if (isWatcher) return;
+    sockets.add(near);
+    near.on("close", () => sockets.delete(near));
+  };
+  const [way, plain] = [
+    await listen(createServer((socket) => pass(socket, false))),
+    await listen(createServer((socket) => pass(socket, true))),
+  ];
+  return {
+    port: way.port,
+    plainPort: plain.port,
+    async cut(forMs: number) {
+      isCut = true;
+      for (const socket of sockets) socket.resetAndDestroy();
+      await new Promise((resolve) => setTimeout(resolve, forMs));
+      isCut = false;
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      way.server.close();
+      plain.server.close();
+    },
+  };
+}
+
+async function listen(server: Server): Promise<{ server: Server; port: number }> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("a way to a server has no port");
+  return { server, port: address.port };
+}
