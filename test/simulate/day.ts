@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
+import type * as Migrate from "../../src/db/migrate.ts";
 import { reasonOf } from "../../src/errors.ts";
 import { verify } from "../../src/forecasts/verify.ts";
 import { call, type Caller } from "./callers.ts";
@@ -87,7 +88,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
   try {
     const { sql } = servers;
     // the schema of the build that is run, which may have a fault planted in it
-    const { migrate } = (await import(join(root, "src/db/migrate.ts"))) as typeof import("../../src/db/migrate.ts");
+    const { migrate } = (await import(join(root, "src/db/migrate.ts"))) as typeof Migrate;
     await migrate(servers.databaseUrl);
     const truth = drawTruth(seed, { ...options, nowMs: Date.now() });
     houses = await serveHouses(truth);
@@ -248,7 +249,7 @@ async function checkRecomputed(databaseUrl: string, day: Day): Promise<void> {
     // houses play on, and a score may be on its way
     for (let attempt = 0; ; attempt++) {
       const { ok, checked, first_failure: failure } = await verify(sql, {});
-      day.scores = Number(checked.scores);
+      day.scores = checked.scores;
       if (ok) return;
       if (attempt === 3) throw new Broken(`verify: ${JSON.stringify(failure)}`);
       await delay(2_000);
