@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { z } from "zod";
 import { forgetEndedSignIns } from "../src/accounts/session-store.ts";
-import { closeAlert, openAlert } from "../src/alerts/store.ts";
+import { closeAlert, openAlert, syncAlerts } from "../src/alerts/store.ts";
 import { reasonOf } from "../src/errors.ts";
 import { anchorHours } from "../src/forecasts/anchors.ts";
 import { listHoursToAnchor } from "../src/forecasts/anchors-store.ts";
@@ -17,18 +17,22 @@ import {
   trimKeptPayloads,
   trimQuarantine,
 } from "../src/housekeeping/store.ts";
+import { watchLedger } from "../src/ledger/watch.ts";
+import { listLateMails } from "../src/mail/outbox-store.ts";
+import { pruneMails } from "../src/mail/retention-store.ts";
+import { watchBankDesk } from "../src/topups/bank/watch.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 
 /**
  * Keep room: make the days ahead, drop the days that are over, bound what garbage may take, say when the disk is
- * nearly full, and make the root over the forecasts of each hour that is over.
+ * nearly full, make the root over the forecasts of each hour that is over, and recompute the ledger every night.
  *
  * A day of answers goes only when all of it was read and whatever was refused or quarantined is kept elsewhere. All of
  * it goes in small steps that nobody waits for, and any step may be done twice.
  */
 export default job({
   name: "housekeep",
-  payload: z.object({ kind: z.enum(["partitions", "retention", "disk", "anchors"]) }),
+  payload: z.object({ kind: z.enum(["partitions", "retention", "disk", "anchors", "ledger"]) }),
   key: ({ kind }) => kind,
   schedule: () =>
     Promise.resolve([
@@ -36,6 +40,7 @@ export default job({
       { payload: { kind: "retention" as const }, cron: "23 * * * *" },
       { payload: { kind: "disk" as const }, cron: "* * * * *" },
       { payload: { kind: "anchors" as const }, cron: "2 * * * *" }, // an hour is closed a minute after its end
+      { payload: { kind: "ledger" as const }, cron: "41 3 * * *" },
     ]),
   sweep: async ({ sql }) =>
     (await listHoursToAnchor(sql, { limit: 1, onlyNew: true })).length > 0 ? [{ kind: "anchors" as const }] : [],
@@ -55,6 +60,9 @@ const WORK = {
   disk: watchDisk,
   async anchors({ sql, signal }: JobContext): Promise<Counts> {
     return { anchored: await anchorHours(sql, signal) };
+  },
+  async ledger({ sql, log, signal }: JobContext): Promise<Counts> {
+    return watchLedger(sql, log, signal);
   },
 };
 
@@ -87,6 +95,9 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
   }
   counts.pruned += await pruneSettled(sql, signal);
   counts.pruned += await forgetEndedSignIns(sql);
+  counts.pruned += await pruneMails(sql, signal);
+  await syncAlerts(sql, log, "mail_given_up", await listLateMails(sql));
+  await watchBankDesk(sql, log);
   return counts;
 }
 

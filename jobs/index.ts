@@ -6,9 +6,13 @@ import housekeep from "./housekeep.ts";
 import issueForecasts from "./issue-forecasts.ts";
 import normalizeRounds from "./normalize-rounds.ts";
 import pollHouse from "./poll-house.ts";
+import remindHolders from "./remind-holders.ts";
 import replayRange from "./replay-range.ts";
 import rollUpUsage from "./roll-up-usage.ts";
 import scoreAccuracy from "./score-accuracy.ts";
+import sendMail from "./send-mail.ts";
+import settleTopups from "./settle-topups.ts";
+import watchDeposits from "./watch-deposits.ts";
 
 /** Every kind of work, in the order in which a round goes through it. */
 export const jobs: readonly Job<unknown>[] = [
@@ -21,5 +25,9 @@ export const jobs: readonly Job<unknown>[] = [
   replayRange,
   compareCalibrations,
   rollUpUsage,
+  watchDeposits,
+  settleTopups,
+  remindHolders,
+  sendMail,
   housekeep,
 ];

@@ -1,25 +1,70 @@
 create table mails (
   id bigint generated always as identity primary key,
-  kind text not null,
+  kind text not null
+    constraint mail_kind_is_a_word check (kind ~ '^[a-z][a-z0-9-]{0,59}$'),
   recipient text not null
-    constraint recipient_looks_like_an_address check (recipient ~ '^[^@\s]+@[^@\s]+$' and length(recipient) <= 254),
+    constraint recipient_looks_like_an_address check (
+      recipient ~ '^[^@\s]+@[^@\s]+$' and recipient !~ '[[:cntrl:],;:<>()"\\]' and length(recipient) <= 254
+    ),
   subject text not null
-    constraint subject_is_one_line check (subject !~ '[\r\n]' and length(subject) between 1 and 200),
-  body text,
+    constraint subject_is_one_line check (subject !~ '[[:cntrl:]]' and length(subject) between 1 and 200),
+  body text
+    constraint mail_has_words_within_bounds check (length(body) between 1 and 100000),
   dedup_key text
     constraint mail_is_written_once unique,
-  message_id text not null unique,
+  message_id uuid not null default gen_random_uuid() unique,
   created_at timestamptz not null default clock_timestamp(),
+  asked_at timestamptz not null default clock_timestamp(),
   next_try_at timestamptz not null default clock_timestamp(),
-  attempts integer not null default 0,
+  attempts integer not null default 0
+    constraint mail_is_tried_a_number_of_times check (attempts >= 0),
   sent_at timestamptz,
   given_up_at timestamptz,
+  is_refused boolean not null default false,
   last_error text,
+  printed_at timestamptz,
   constraint mail_ends_in_one_way check (sent_at is null or given_up_at is null),
-  constraint waiting_mail_has_its_text check (body is not null or sent_at is not null or given_up_at is not null)
+  constraint mail_has_its_text_until_it_is_sent check ((body is null) = (sent_at is not null)),
+  constraint given_up_mail_says_why check (given_up_at is null or last_error is not null),
+  constraint refused_mail_is_given_up check (not is_refused or given_up_at is not null)
 );
 comment on table mails is 'mails to people: written in the transaction of what they tell of, sent by send-mail afterwards';
-comment on column mails.body is 'plain text; gone once it is sent or given up, since it may hold a link that opens something';
+comment on column mails.body is 'plain text; gone once it is sent, since it may hold a link that opens something, and with its row 30 days after it was given up, so that until then somebody can have it sent again';
 comment on column mails.message_id is 'the same at every try, so that whoever gets one twice can tell';
-create index mails_that_wait on mails (next_try_at) where sent_at is null and given_up_at is null;
+comment on column mails.asked_at is 'when it was written, or when somebody last asked to send it again: how long it is tried counts from here';
+comment on column mails.next_try_at is 'not before then; while a worker sends it, when another may take it over';
+comment on column mails.is_refused is 'given up since the mail server said never, and not since it took too long';
+comment on column mails.printed_at is 'when a start that serves its own machine alone, and has no mail server, printed it';
+create index mails_that_wait on mails (next_try_at, id) where sent_at is null and given_up_at is null;
+create index mails_given_up on mails (id) where given_up_at is not null;
 create index mails_by_time on mails (created_at);
+
+create table mail_trouble (
+  is_only boolean primary key default true
+    constraint there_is_one_mail_server check (is_only),
+  since timestamptz not null default clock_timestamp(),
+  tries integer not null default 1,
+  next_try_at timestamptz not null,
+  reason text not null
+);
+comment on table mail_trouble is 'that the mail server takes no mail, whosever it is: nothing is tried before next_try_at; no row while all is well';
+
+alter table alerts
+  add column opening_told_at timestamptz,
+  add column recovery_told_at timestamptz;
+update alerts
+set opening_told_at = clock_timestamp(), recovery_told_at = clock_timestamp()
+where closed_at is not null;
+comment on column alerts.opening_told_at is 'when a mail to ALERT_EMAIL was written that says it opened';
+comment on column alerts.recovery_told_at is 'when a mail to ALERT_EMAIL was written that says it is over';
+create index alerts_to_tell on alerts (opened_at) where opening_told_at is null or recovery_told_at is null;
+
+create table alert_mails (
+  written_at timestamptz primary key,
+  quiet tstzrange not null,
+  told integer not null
+    constraint mail_tells_of_something check (told > 0),
+  constraint alert_mails_are_minutes_apart exclude using gist (quiet with &&),
+  constraint quiet_begins_with_the_mail check (lower(quiet) = written_at)
+);
+comment on table alert_mails is 'mails that told of alerts, each with the minutes in which no other is written: a storm of alerts is six mails in an hour';

@@ -19,6 +19,7 @@ create table sign_ups (
 );
 comment on table sign_ups is 'sign-ups whose address is not confirmed yet; of the token in the mail only the hash is kept';
 create index sign_ups_by_end on sign_ups (expires_at);
+create index sign_ups_of_address on sign_ups (email);
 
 create table mail_tokens (
   sha256 bytea primary key,
@@ -84,3 +85,15 @@ end
 $$;
 create trigger consent_is_never_changed before update on consents
   for each row execute function refuse_change_of_consent();
+
+-- what is closed stays closed: no key, and no holder, comes to it afterwards
+create function refuse_key_of_closed_account() returns trigger language plpgsql as $$
+begin
+  if exists (select from accounts where id = new.account_id and closed_at is not null) then
+    raise exception 'account % was closed by its holder and gets no key', new.account_id;
+  end if;
+  return new;
+end
+$$;
+create trigger closed_account_gets_no_key before insert on keys
+  for each row execute function refuse_key_of_closed_account();

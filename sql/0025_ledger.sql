@@ -41,7 +41,7 @@ create table ledger_entries (
   primary key (transaction_id, seq)
 );
 comment on table ledger_entries is 'how much each transaction moved to (or, below zero, from) each account';
-create index ledger_entries_of_account on ledger_entries (account_id, transaction_id desc);
+create unique index transaction_moves_an_account_once on ledger_entries (account_id, transaction_id desc);
 
 create trigger ledger_transaction_is_never_changed before update or delete on ledger_transactions
   for each row execute function refuse_change_of_record();
@@ -56,17 +56,35 @@ create trigger ledger_account_is_never_deleted before delete on ledger_accounts
 create trigger ledger_accounts_are_never_emptied before truncate on ledger_accounts
   for each statement execute function refuse_change_of_record();
 
+-- what is checked when a transaction commits, whoever wrote it
 create function refuse_unbalanced() returns trigger language plpgsql as $$
 declare
+  written bigint;
   moved record;
+  mirrored bigint;
 begin
+  if tg_table_name = 'ledger_entries' then
+    written := new.transaction_id;
+  else
+    written := new.id;
+    mirrored := new.reverses;
+  end if;
   select count(*) as legs, coalesce(sum(amount), 0) as total
   into moved
   from ledger_entries
-  where transaction_id = case tg_table_name when 'ledger_entries' then (to_jsonb(new) ->> 'transaction_id')::bigint else (to_jsonb(new) ->> 'id')::bigint end;
+  where transaction_id = written;
   if moved.legs < 2 or moved.total <> 0 then
-    raise exception 'a ledger transaction moves what some accounts lose to others: % entries with the sum %', moved.legs, moved.total
+    raise exception 'a ledger transaction moves what some accounts lose to others: % has % entries with the sum %', written, moved.legs, moved.total
       using errcode = 'check_violation', constraint = 'ledger_transaction_is_balanced';
+  end if;
+  if mirrored is not null and exists (
+    select 1
+    from (select account_id, amount from ledger_entries where transaction_id = written) ours
+    full join (select account_id, amount from ledger_entries where transaction_id = mirrored) theirs using (account_id)
+    where ours.amount is distinct from -theirs.amount
+  ) then
+    raise exception 'a reversal moves back what another transaction moved, and nothing else: % does not mirror %', written, mirrored
+      using errcode = 'check_violation', constraint = 'reversal_mirrors_what_it_reverses';
   end if;
   return null;
 end
@@ -75,3 +93,30 @@ create constraint trigger ledger_transaction_is_balanced after insert on ledger_
   deferrable initially deferred for each row execute function refuse_unbalanced();
 create constraint trigger ledger_entries_are_balanced after insert on ledger_entries
   deferrable initially deferred for each row execute function refuse_unbalanced();
+
+create function refuse_balance_without_entry() returns trigger language plpgsql as $$
+declare
+  held bigint;
+  written bigint;
+begin
+  select balance into held from ledger_accounts where id = new.id;
+  select balance_after into written from ledger_entries where account_id = new.id order by transaction_id desc limit 1;
+  if held <> coalesce(written, 0) then
+    raise exception 'a balance is what the newest entry left: account % has % and its entry says %', new.id, held, coalesce(written, 0)
+      using errcode = 'check_violation', constraint = 'balance_is_what_the_newest_entry_left';
+  end if;
+  return null;
+end
+$$;
+create constraint trigger balance_is_what_the_newest_entry_left after insert or update on ledger_accounts
+  deferrable initially deferred for each row execute function refuse_balance_without_entry();
+create function refuse_other_account() returns trigger language plpgsql as $$
+begin
+  if (new.id, new.kind, new.owner_id, new.currency) is distinct from (old.id, old.kind, old.owner_id, old.currency) then
+    raise exception 'a ledger account stays what it is; only its balance moves';
+  end if;
+  return new;
+end
+$$;
+create trigger ledger_account_stays_what_it_is before update on ledger_accounts
+  for each row execute function refuse_other_account();

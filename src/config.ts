@@ -4,6 +4,10 @@ import { parseDocument } from "yaml";
 import { z } from "zod";
 import { reasonOf, UsageError, type Problem } from "./errors.ts";
 import { houseSettings, type HouseSettings } from "./houses/settings.ts";
+import { mailVariables } from "./mail/variables.ts";
+import { bankVariables } from "./topups/bank/variables.ts";
+import { binancePayProblems, binancePayVariables } from "./topups/binance-pay/variables.ts";
+import { usdtProblems, usdtVariables } from "./topups/usdt/variables.ts";
 
 const flag = z
   .enum(["", "0", "1", "true", "false", "on", "off"])
@@ -26,30 +30,41 @@ const proxies = z
     error: "expected addresses or networks such as 10.0.0.0/8, with commas between",
   });
 
-const environment = z.object({
-  DATABASE_URL: serverUrl("postgres:", "postgresql:").optional(),
-  DATABASE_DIRECT_URL: serverUrl("postgres:", "postgresql:").optional(),
-  REDIS_URL: serverUrl("redis:", "rediss:").optional(),
-  DATA_DIR: z.string().min(1).default(".roundhouse"),
-  HOST: z.string().min(1).default("127.0.0.1"),
-  PORT: port(3000),
-  WORKER_PORT: port(3001),
-  HOUSES_FILE: z.string().min(1).default("houses.yaml"),
-  LIVE_WINDOW_SECONDS: count(300, 1, 86_400),
-  BUFFER_ROUNDS: count(200, 1, 10_000),
-  LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
-  PUBLIC_URL: serverUrl("http:", "https:").optional(),
-  PAYLOAD_RETENTION_HOURS: count(48, 1, 24 * 366),
-  TRUSTED_PROXIES: proxies,
-  AUTH_SECRET: z
-    .string()
-    .min(32, "expected at least 32 characters, such as `openssl rand -base64 33` gives")
-    .optional(),
-  OPS_REQUIRE_TWO_FACTOR: flag,
-  METRICS_TOKEN: z.string().min(16).optional(),
-  ALLOW_PRIVATE_HOUSES: flag,
-  DEMO_HOUSE_URL: serverUrl("http:").optional(),
-});
+const environment = z
+  .object({
+    DATABASE_URL: serverUrl("postgres:", "postgresql:").optional(),
+    DATABASE_DIRECT_URL: serverUrl("postgres:", "postgresql:").optional(),
+    REDIS_URL: serverUrl("redis:", "rediss:").optional(),
+    DATA_DIR: z.string().min(1).default(".roundhouse"),
+    HOST: z.string().min(1).default("127.0.0.1"),
+    PORT: port(3000),
+    WORKER_PORT: port(3001),
+    HOUSES_FILE: z.string().min(1).default("houses.yaml"),
+    LIVE_WINDOW_SECONDS: count(300, 1, 86_400),
+    BUFFER_ROUNDS: count(200, 1, 10_000),
+    LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+    PUBLIC_URL: serverUrl("http:", "https:").optional(),
+    PAYLOAD_RETENTION_HOURS: count(48, 1, 24 * 366),
+    TRUSTED_PROXIES: proxies,
+    OPERATOR_NAME: z.string().trim().min(1).max(200).optional(),
+    HELPLINES_FILE: z.string().min(1).optional(),
+    AUTH_SECRET: z
+      .string()
+      .min(32, "expected at least 32 characters, such as `openssl rand -base64 33` gives")
+      .optional(),
+    OPS_REQUIRE_TWO_FACTOR: flag,
+    METRICS_TOKEN: z.string().min(16).optional(),
+    ALLOW_PRIVATE_HOUSES: flag,
+    DEMO_HOUSE_URL: serverUrl("http:").optional(),
+    ...mailVariables,
+    ...bankVariables,
+    ...usdtVariables,
+    ...binancePayVariables,
+  })
+  .superRefine((given, context) => {
+    for (const problem of [...usdtProblems(given), ...binancePayProblems(given)])
+      context.addIssue({ code: "custom", ...problem });
+  });
 
 function isNetwork(text: string): boolean {
   const [address = "", bits, ...more] = text.split("/");

@@ -47,6 +47,7 @@ const COMMANDS: Record<string, Record<string, Load>> = {
     account: async () => (await import("./cli/account.ts")).accountCommand(),
     key: async () => (await import("./cli/key.ts")).keyCommand(),
     plan: async () => (await import("./cli/plan.ts")).planCommand(),
+    ledger: async () => (await import("./cli/ledger.ts")).ledgerCommand(),
   },
 };
 

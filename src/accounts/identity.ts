@@ -88,6 +88,13 @@ export function openIdentity(parts: IdentityParts): Identity {
   };
 }
 
+const secondStepAnswer = z.looseObject({ twoFactorRedirect: z.literal(true) });
+
+/** Whether a second step is asked for after a right password. */
+export function wantsCode({ status, body }: IdentityAnswer): boolean {
+  return status === 200 && secondStepAnswer.safeParse(body).success;
+}
+
 /** A Cookie header without the sign-in: with it the library takes the code for one of whoever is signed in already. */
 export function withoutSession(cookie: string): string {
   return cookie

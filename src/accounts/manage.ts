@@ -100,7 +100,7 @@ export async function makeHashedPassword(): Promise<{ password: string; password
   return { password, passwordHash: await hashPassword(password) };
 }
 
-/** Ends every way in that is open to somebody now; gives how many sign-ins there were. */
+/** Ends every way in that is open to somebody now, at the console too; gives how many sign-ins there were. */
 async function signOut(tx: Transaction, userId: string): Promise<number> {
   await withdrawLinks(tx, userId);
   return endSessions(tx, userId);

@@ -3,17 +3,19 @@ import { isCommon } from "./common-passwords.ts";
 
 /** OWASP's password storage cheat sheet: argon2id with 19 MiB, two passes, one lane; 13 ms on a core. */
 const ARGON2ID = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+/** Each takes 19 MiB and a core: whoever sends many forms at once takes no more of the machine than this. */
+const AT_ONCE = 4;
 export const SHORTEST_PASSWORD = 10;
 export const LONGEST_PASSWORD = 128;
 
 /** What is kept of a password. The same characters typed in another way (Unicode NFKC) are the same password. */
 export function hashPassword(password: string): Promise<string> {
-  return hash(password.normalize("NFKC"), ARGON2ID);
+  return inTurn(() => hash(password.normalize("NFKC"), ARGON2ID));
 }
 
 /** Whether a password is the one of which this was kept. */
 export function isPassword(password: string, kept: string): Promise<boolean> {
-  return verify(kept, password.normalize("NFKC"));
+  return inTurn(() => verify(kept, password.normalize("NFKC")));
 }
 
 /**
@@ -41,4 +43,20 @@ export function passwordProblem(password: string, email: string): string | null 
   }
   if (isCommon(small)) return "expected a password that is not among those everybody tries; choose another";
   return null;
+}
+
+let running = 0;
+const waiting: (() => void)[] = [];
+
+/** Does it once fewer than {@link AT_ONCE} others are under way in this process, first come first served. */
+async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+  if (running < AT_ONCE) running += 1;
+  else await new Promise<void>((resolve) => waiting.push(resolve)); // whoever is done hands its place over
+  try {
+    return await work();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
 }

@@ -1,4 +1,5 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import type { IdentitySurface } from "./identity.ts";
 import type { OperatorRole } from "./roles.ts";
 
 /** Between two notes that a sign-in is used: less often than that would make an idle hour of minutes, more often only writes. */
@@ -73,11 +74,11 @@ export interface ListedSession {
   byLink: boolean;
 }
 
-/** Somebody's sign-ins at `/ops` that have not ended, the newest first. */
+/** Somebody's sign-ins at a surface that have not ended, the newest first. */
 export async function listSessions(
   sql: Sql,
   userId: string,
-  { idleSeconds }: { idleSeconds: number },
+  { idleSeconds, surface }: { idleSeconds: number; surface: IdentitySurface },
 ): Promise<ListedSession[]> {
   return sql<ListedSession[]>`
     select
@@ -85,44 +86,57 @@ export async function listSessions(
       user_agent as "userAgent", by_link as "byLink"
     from auth.sessions
     where user_id = ${userId}
-      and surface = 'ops'
+      and surface = ${surface}
       and expires_at > clock_timestamp()
       and seen_at > clock_timestamp() - make_interval(secs => ${idleSeconds})
     order by created_at desc`;
 }
 
-/** Ends one sign-in of somebody. False where they have none by that id. */
-export async function endSession(tx: Transaction, userId: string, sessionId: string): Promise<boolean> {
+/** Ends one sign-in of somebody. False where they have none by that id at this surface. */
+export async function endSession(
+  tx: Transaction,
+  userId: string,
+  sessionId: string,
+  surface: IdentitySurface,
+): Promise<boolean> {
   const gone = await tx`
     delete from auth.sessions
-    where id = ${sessionId} and user_id = ${userId} and surface = 'ops'
+    where id = ${sessionId} and user_id = ${userId} and surface = ${surface}
     returning id`;
   return gone.length > 0;
 }
 
 /**
- * Ends all sign-ins of somebody at `/ops`, but for one where that is given, and those that wait for their second step:
- * they began with a password that may be no longer right. Gives how many had begun.
+ * Ends all sign-ins of somebody, but for one where that is given and those elsewhere where a surface is, and those that
+ * wait for their second step: they began with a password that may be no longer right. Gives how many had begun.
  */
-export async function endSessions(tx: Transaction, userId: string, except: string | null = null): Promise<number> {
+export async function endSessions(
+  tx: Transaction,
+  userId: string,
+  { except = null, surface = null }: { except?: string | null; surface?: IdentitySurface | null } = {},
+): Promise<number> {
   await tx`
     delete from auth.verifications
     where value = ${userId} and starts_with(identifier, '2fa-')`;
   const gone = await tx`
     delete from auth.sessions
-    where user_id = ${userId} and surface = 'ops' and id is distinct from ${except}
+    where user_id = ${userId}
+      and id is distinct from ${except}
+      and (${surface}::text is null or surface = ${surface})
     returning id`;
   return gone.length;
 }
 
 /**
- * Forgets sign-ins whose time has been over for a day, with the addresses they came from, and second steps that nobody
- * took. Gives how many.
+ * Forgets sign-ins whose time has been over for a day, with the addresses they came from, second steps that nobody took,
+ * sign-ups that nobody confirmed, and links in mails that no longer work. Gives how many.
  */
 export async function forgetEndedSignIns(sql: Sql): Promise<number> {
-  const [sessions, steps] = await Promise.all([
+  const gone = await Promise.all([
     sql`delete from auth.sessions where expires_at < clock_timestamp() - interval '1 day'`,
     sql`delete from auth.verifications where expires_at < clock_timestamp() - interval '1 day'`,
+    sql`delete from sign_ups where expires_at < clock_timestamp()`,
+    sql`delete from mail_tokens where expires_at < clock_timestamp() - interval '1 day'`,
   ]);
-  return sessions.count + steps.count;
+  return gone.reduce((sum, { count }) => sum + count, 0);
 }

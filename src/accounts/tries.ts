@@ -28,3 +28,8 @@ export async function takeTry(buckets: Buckets, surface: string, address: string
   }
   return 0;
 }
+
+/** What to say where there are no tries left. */
+export function tooMany(waitSeconds: number): string {
+  return `too many tries; wait ${waitSeconds} s and try again`;
+}

@@ -77,7 +77,9 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
       if (caller === null) return null;
       const now = performance.now();
       // an answer from before a change may not say what holds after it
-      known.set(id, { sha256, caller, toldAt: now, askAt: doubts === doubtsBefore ? now + BELIEVED_MS : now });
+      // and whoever is refused may have bought a plan in another process: nobody waits for the word of it to arrive
+      const isBelieved = doubts === doubtsBefore && caller.standing === "good";
+      known.set(id, { sha256, caller, toldAt: now, askAt: isBelieved ? now + BELIEVED_MS : now });
       if (known.size > MOST_KNOWN) for (const oldest of known.keys().take(1)) known.delete(oldest);
       return caller;
     } catch (error) {

@@ -10,7 +10,7 @@ import { readUrl, type Asked } from "./url.ts";
 const LONGEST_URL = 4_096;
 const LARGEST_BODY = 16_384;
 /** What people and load balancers ask all the time: kept out of the log unless somebody looks closer. */
-const QUIET_PATHS = new Set(["/healthz", "/readyz", "/metrics", "/site.css", "/icon.svg"]);
+const QUIET_PATHS = new Set(["/healthz", "/readyz", "/metrics", "/frame.css", "/icon.svg"]);
 
 /** What is known of a request beside its bytes. */
 export interface Facts {

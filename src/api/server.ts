@@ -2,7 +2,6 @@ import type { IncomingMessage, RequestListener } from "node:http";
 import compression from "compression";
 import express, { type Express, type Request } from "express";
 import { CALLERS_CHANNEL, findCaller } from "../callers/caller-store.ts";
-import { listPlans } from "../callers/plan-store.ts";
 import { touchKeys } from "../callers/store.ts";
 import type { Settings } from "../config.ts";
 import type { Sql } from "../db/client.ts";
@@ -11,7 +10,7 @@ import { PUBLISHED_CHANNEL } from "../db/notifier.ts";
 import { openBuckets, type Buckets } from "../limits/buckets.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import { addPages } from "../site/pages.ts";
+import { addPages, type SiteSettings } from "../site/pages.ts";
 import { consumeCalls, type Call } from "../usage/store.ts";
 import { ApiError } from "./errors.ts";
 import { openFront } from "./front.ts";
@@ -45,7 +44,8 @@ export interface ApiParts {
   settings: Pick<
     Settings,
     "HOST" | "PORT" | "PUBLIC_URL" | "LIVE_WINDOW_SECONDS" | "BUFFER_ROUNDS" | "TRUSTED_PROXIES" | "METRICS_TOKEN"
-  >;
+  > &
+    SiteSettings;
   log: Log;
   version: string;
   checks: Checks;
@@ -60,6 +60,8 @@ export interface SharedParts {
   buckets: Buckets;
   /** The public address. */
   site: () => string;
+  /** Where this process is reached from this machine, once it listens. */
+  ownUrl: () => string;
 }
 
 /** Paths of the API that metrics tell apart. */
@@ -93,6 +95,7 @@ export async function startApi(given: ApiParts): Promise<Api> {
   const lastUsed = rememberLastUsed((keys) => touchKeys(sql, keys), log);
   let isDraining = false;
   let site = settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "";
+  let ownUrl = "";
 
   const app = createApp(settings.TRUSTED_PROXIES);
   const buckets = openBuckets(redisUrl, log);
@@ -106,13 +109,13 @@ export async function startApi(given: ApiParts): Promise<Api> {
   addHealth(app, { version, checks, isDraining: () => isDraining }, log);
   if (metrics !== undefined) addMetrics(app, metrics, settings);
   addOpenApi(app, { version, site: () => site });
-  addPages(app, { memory, version, site: () => site, plans: () => listPlans(sql) });
+  addPages(app, { memory, sql, version, site: () => site, settings, log });
   app.use(() => {
     throw new ApiError("not_found");
   });
   app.use(answerErrors(() => site, log, metrics?.api.refused));
   const measure = metrics && { note: metrics.api.requests.note, refused: metrics.api.refused };
-  const shared = { buckets, site: () => site };
+  const shared = { buckets, site: () => site, ownUrl: () => ownUrl };
   const surfaces = (given.surfaces ?? []).map(({ base, listener }) => ({ base, listener: listener(shared) }));
   const front = openFront({ app, operations, surfaces, site: () => site, log, ...(measure && { measure }) });
 
@@ -135,6 +138,7 @@ export async function startApi(given: ApiParts): Promise<Api> {
   try {
     const address = { host: settings.HOST, port: settings.PORT, variable: "PORT" } as const;
     const server = await openServer(front, address, () => site, log);
+    ownUrl = server.url;
     if (site === "") site = server.url;
     return {
       url: server.url,

@@ -7,8 +7,8 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 
-/** Where somebody acted: at `/ops`, with a command of this program, or this program by itself. */
-export type Surface = "ops" | "cli" | "system";
+/** Where somebody acted: at `/ops`, at the console, with a command of this program, or this program by itself. */
+export type Surface = "ops" | "console" | "cli" | "system";
 
 /** A value as JSON keeps it. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };

@@ -13,22 +13,28 @@ export interface ListedPlan {
   /** USD with two decimals or more, such as `29.00`. */
   price: string;
   days: number;
+  /** Whether it may be bought now; those who have it keep it to its end either way. */
+  on_sale: boolean;
 }
 
 /** A plan as its operator sees it. */
 export interface PlanSettings extends ListedPlan {
   /** Calls a UTC day at which the service protects itself, where the plan promises no number; it is told to nobody else. */
   day_ceiling: bigint | null;
+  /** Counts its changes. */
+  revision: bigint;
 }
 
 /** All plans with what callers are not told. */
 export async function listPlanSettings(sql: Queryable): Promise<PlanSettings[]> {
   const plans = await listPlans(sql);
-  const ceilings = await sql<{ name: string; ceiling: bigint | null }[]>`
-    select name, day_ceiling as ceiling
+  const untold = await sql<{ name: string; day_ceiling: bigint | null; revision: bigint }[]>`
+    select name, day_ceiling, revision
     from plans`;
-  const ceilingOf = new Map(ceilings.map(({ name, ceiling }) => [name, ceiling]));
-  return plans.map((plan) => ({ ...plan, day_ceiling: ceilingOf.get(plan.name) ?? null }));
+  return plans.map((plan) => {
+    const found = untold.find(({ name }) => name === plan.name);
+    return { ...plan, day_ceiling: found?.day_ceiling ?? null, revision: found?.revision ?? 0n };
+  });
 }
 
 /** All plans, in the order in which they are offered. */
@@ -44,7 +50,8 @@ export async function listPlans(sql: Queryable): Promise<ListedPlan[]> {
       burst_per_second,
       burst,
       round(price, greatest(2, min_scale(price)))::text as price,
-      days
+      days,
+      on_sale
     from plans
     cross join lateral (select price_micros / 1000000.0 as price) as usd
     order by position`;
@@ -63,26 +70,29 @@ export interface PlanChanges {
   rps?: number | undefined;
   /** Calls that may come at once. */
   burst?: number | undefined;
-  /** USD, at most six decimals. */
-  price?: number | undefined;
+  /** Micro-units (1e-6 of a USD). */
+  priceMicros?: bigint | undefined;
   /** How long a purchase lasts. */
   days?: number | undefined;
+  onSale?: boolean | undefined;
 }
 
 const MOST_CALLS = 1_000_000_000_000;
 const MOST_PER_SECOND = 100_000;
-const MOST_USD = 1_000_000;
+const MOST_MICROS = 1_000_000_000_000n; // a million USD
 const MOST_DAYS = 3_660;
 
 /**
  * Changes a plan, for new and for current holders, from their next call on. All or nothing: an impossible value or an
  * unknown house changes nothing. Plans are named in any case. What it was before is what this call has changed, also
  * where two change it at once.
+ * @param seen the revision that the changes were made from; where it is another by now, nothing is changed
  */
 export async function setPlan(
   sql: Sql,
   name: string,
   changes: PlanChanges,
+  seen: bigint | null = null,
 ): Promise<Outcome<{ before: PlanSettings; plan: PlanSettings }>> {
   const problem = problemOf(changes);
   if (problem !== null) return { ok: false, reason: problem };
@@ -98,6 +108,9 @@ export async function setPlan(
     if (plan === undefined) {
       const known = plans.map((one) => one.name).join(", ");
       return { ok: false, reason: `there is no plan ${JSON.stringify(name)}; there are ${known}` };
+    }
+    if (seen !== null && seen !== plan.revision) {
+      return { ok: false, reason: `${plan.name} was changed meanwhile; look at it as it is now, and change that` };
     }
     const [rps, burst] = [changes.rps ?? plan.burst_per_second, changes.burst ?? plan.burst];
     if (burst < rps) {
@@ -115,7 +128,7 @@ export async function setPlan(
   });
 }
 
-function problemOf({ houses, day, month, ceiling, rps, burst, price, days }: PlanChanges): string | null {
+function problemOf({ houses, day, month, ceiling, rps, burst, priceMicros, days }: PlanChanges): string | null {
   return (
     whole("calls a day", day, MOST_CALLS) ??
     whole("calls a month", month, MOST_CALLS) ??
@@ -124,7 +137,9 @@ function problemOf({ houses, day, month, ceiling, rps, burst, price, days }: Pla
     whole("calls at once", burst, MOST_PER_SECOND) ??
     whole("days", days, MOST_DAYS) ??
     (houses?.length === 0 ? "expected at least one house, or all" : null) ??
-    (price !== undefined && !(price >= 0 && price <= MOST_USD) ? `expected a price from 0 to ${MOST_USD}` : null)
+    (priceMicros !== undefined && !(priceMicros >= 0n && priceMicros <= MOST_MICROS)
+      ? `expected a price from 0 to ${MOST_MICROS / 1_000_000n}`
+      : null)
   );
 }
 
@@ -145,7 +160,7 @@ async function unknownHouses(sql: Transaction, houses: PlanChanges["houses"]): P
 }
 
 async function savePlan(sql: Transaction, name: string, changes: PlanChanges & { rps: number; burst: number }) {
-  const { houses, day, month, ceiling, rps, burst, price, days } = changes;
+  const { houses, day, month, ceiling, rps, burst, priceMicros = null, days, onSale } = changes;
   await sql`
     update plans
     set
@@ -154,8 +169,9 @@ async function savePlan(sql: Transaction, name: string, changes: PlanChanges & {
       day_ceiling = case when ${ceiling === undefined} then day_ceiling else ${ceiling ?? null}::bigint end,
       burst_per_second = ${rps},
       burst = ${burst},
-      price_micros = coalesce(${price === undefined ? null : String(Math.round(price * 1e6))}::bigint, price_micros),
+      price_micros = coalesce(${priceMicros}::bigint, price_micros),
       days = coalesce(${days ?? null}::integer, days),
+      on_sale = coalesce(${onSale ?? null}::boolean, on_sale),
       all_houses = coalesce(${houses === undefined ? null : houses === "all"}::boolean, all_houses),
       updated_at = clock_timestamp()
     where name = ${name}`;

@@ -4,7 +4,7 @@ import { CALLERS_CHANNEL } from "./caller-store.ts";
 import { checkKey, hashKey, mintKey } from "./key.ts";
 
 /** Enough to tell servers apart; quotas are per account, so more keys would not bring more calls. */
-const ACTIVE_KEYS = 5;
+export const ACTIVE_KEYS = 5;
 const MOST_DAYS = 3_660;
 const MOST_NAME = 100;
 const EMAIL = /^[^@\s]+@[^@\s]+$/;
@@ -120,7 +120,7 @@ async function grantPlan(sql: Transaction, account: bigint, wanted: string): Pro
     from entitlements
     where account_id = ${account}
       and (ends_at is null or ends_at > now())
-    order by starts_at desc
+    order by starts_at -- what holds now, before what follows it
     limit 1`;
   if (held === undefined) {
     await sql`

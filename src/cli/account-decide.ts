@@ -10,6 +10,9 @@ import {
 import { listKeys, type Outcome } from "../callers/store.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
+import { usd } from "../ledger/money.ts";
+import { walletMicros } from "../ledger/store.ts";
+import { listPurchases, type Purchase } from "../purchases/history-store.ts";
 import { readUsage } from "../usage/store.ts";
 import { examples, someText } from "./arguments.ts";
 import { audited } from "./audited.ts";
@@ -17,11 +20,13 @@ import { operator } from "./operator.ts";
 import { paint, print, printJson, printTable, shortTime } from "./output.ts";
 import { withDatabase } from "./session.ts";
 
+const PURCHASES_SHOWN = 20;
+
 /** `roundhouse account show | suspend | restore`: one account, and what is decided on it. */
 export function addAccountDecisions(command: Command): void {
   command
     .command("show")
-    .description("an account: its plan, what it used, its keys without their secret")
+    .description("an account: its plan, balance and newest purchases, what it used, its keys without their secret")
     .argument("<email>", "its address, or its id")
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("account show ann@example.com", "account show 12 --json"))
@@ -68,7 +73,7 @@ function decide(
       sql,
       (tx) => work(tx, account.id),
       (done) =>
-        done.ok ? { action, target: `account ${done.email}`, before: done.before, after: done.after, reason } : null,
+        done.ok ? { action, target: `account ${account.id}`, before: done.before, after: done.after, reason } : null,
     );
     if (!outcome.ok) throw new Error(outcome.reason);
     const { email, after } = outcome;
@@ -79,12 +84,16 @@ function decide(
 
 async function show(sql: Sql, which: string, json: boolean): Promise<void> {
   const account = await required(sql, which);
-  const [plans, keys, usage] = await Promise.all([
+  const [plans, keys, usage, balance, purchases] = await Promise.all([
     listHeldPlans(sql, account.id),
     listKeys(sql, account.email),
     readUsage(sql, account.id, 7),
+    walletMicros(sql, account.id),
+    listPurchases(sql, account.id, { limit: PURCHASES_SHOWN, offset: 0 }),
   ]);
-  if (json) return printJson({ ...account, plans, keys, usage });
+  if (json) {
+    return printJson({ ...account, plans, keys, usage, balance: usd(balance), purchases: purchases.rows.map(plain) });
+  }
   const state = account.suspendedAt === null ? paint.green("active") : paint.red("suspended");
   await print(`account ${account.id}: ${account.email}, ${state}, since ${shortTime(account.createdAt)}`);
   if (account.suspendedAt !== null) {
@@ -93,6 +102,7 @@ async function show(sql: Sql, which: string, json: boolean): Promise<void> {
   }
   const end = account.planEndsAt === null ? "without end" : `until ${shortTime(account.planEndsAt)}`;
   await print(account.plan === null ? "no plan" : `plan ${account.plan}, ${end}`);
+  await print(`balance ${usd(balance)} USD, ${purchases.total} purchases`);
   await print(`calls: ${usage.dayUsed} today, ${usage.monthUsed} this month`);
   await printTable(
     ["key", "", "name", "state", "made at", "last used at", "expires at"],
@@ -106,4 +116,23 @@ async function show(sql: Sql, which: string, json: boolean): Promise<void> {
       shortTime(key.expires_at),
     ]),
   );
+  if (purchases.rows.length === 0) return;
+  await printTable(
+    ["purchase", "", "plan", "made at", "from", "until", "USD"],
+    purchases.rows.map((one) => [
+      one.id,
+      one.kind,
+      one.plan,
+      shortTime(one.madeAt),
+      shortTime(one.startsAt),
+      shortTime(one.endsAt),
+      usd(one.paidMicros),
+    ]),
+  );
+}
+
+/** A purchase with amounts in USD. */
+function plain({ id, kind, plan, madeAt, startsAt, endsAt, listedMicros, discountMicros, paidMicros }: Purchase) {
+  const amounts = { listed: usd(listedMicros), discount: usd(discountMicros), paid: usd(paidMicros) };
+  return { id, kind, plan, madeAt, startsAt, endsAt, ...amounts };
 }

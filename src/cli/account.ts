@@ -24,7 +24,7 @@ export function accountCommand(): Command {
           (tx) => createAccount(nested(tx), email),
           (made) =>
             made.ok && made.created
-              ? { action: "account.create", target: `account ${email}`, after: { id: made.id, verified: true } }
+              ? { action: "account.create", target: `account ${made.id}`, after: { verified: true } }
               : null,
         );
         if (!outcome.ok) throw new UsageError(outcome.reason);

@@ -7,11 +7,13 @@ import { createLog, type Log } from "../log.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { VERSION } from "../version.ts";
 import { jobs } from "../../jobs/index.ts";
+import { startConsole } from "../console/start.ts";
+import { notifySurface } from "../console/top-up/notify.ts";
 import { startOps } from "../ops/start.ts";
 import { openQueues, type Queues } from "../queue/queues.ts";
 import { reasonOf } from "../errors.ts";
 import { examples } from "./arguments.ts";
-import { authSecret, OPS_CONNECTIONS } from "./ops.ts";
+import { authSecret, CONSOLE_CONNECTIONS, OPS_CONNECTIONS } from "./ops.ts";
 import { requireVariables } from "./deployment.ts";
 import { type Life, live } from "./life.ts";
 import { print, printJson } from "./output.ts";
@@ -45,11 +47,16 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
   life.onStop("the connections to the database", () => sql.end({ timeout: 2 }));
   const opsSql = connect(databaseUrl, { name: "ops", max: OPS_CONNECTIONS, pooled });
   life.onStop("the operators' connections", () => opsSql.end({ timeout: 2 }));
+  const consoleSql = connect(databaseUrl, { name: "console", max: CONSOLE_CONNECTIONS, pooled });
+  life.onStop("the console's connections", () => consoleSql.end({ timeout: 2 }));
   const checks = readinessChecks({ sql, directUrl, redisUrl: settings.REDIS_URL, workers: null });
   const { REDIS_URL: redisUrl } = settings;
   const queues = reachQueues(life, redisUrl, log);
   const metrics = createMetrics({ sql, queues }, { version: VERSION, endpoints: ENDPOINTS, log });
   const ops = await openOps(life, { settings, sql: opsSql, directUrl, queues, log });
+  const secret = await authSecret(settings);
+  const consoleSurface = startConsole({ parts: { sql: consoleSql, settings, log }, directUrl, secret });
+  life.onStop("the console", () => consoleSurface.close());
   const api = await startApi({
     sql,
     directUrl,
@@ -59,7 +66,7 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
     version: VERSION,
     checks,
     metrics,
-    surfaces: [ops],
+    surfaces: [ops, consoleSurface, notifySurface({ sql: consoleSql, settings, log: log })],
   });
   life.ending.addEventListener("abort", () => api.draining());
   life.onStop("the API", () => api.close());
@@ -95,6 +102,7 @@ async function openOps(
       return queues();
     },
     liveWindowSeconds: settings.LIVE_WINDOW_SECONDS,
+    settings,
     log,
   };
   const ops = startOps({ parts, directUrl, secret: await authSecret(settings), settings, printLink: null });

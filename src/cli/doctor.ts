@@ -2,6 +2,8 @@ import { Command } from "commander";
 import { reasonOf } from "../errors.ts";
 import { examples } from "./arguments.ts";
 import { checkHere, checkHousesFile, checkServers, type Finding } from "./doctor-checks.ts";
+import { checkMail } from "./doctor-mail.ts";
+import { checkUsdt } from "./doctor-usdt.ts";
 import { checkHouse } from "./house-check.ts";
 import { paint, print, printJson, printTable } from "./output.ts";
 import { type Found, findServers } from "./session.ts";
@@ -19,6 +21,8 @@ export function doctorCommand(): Command {
       const findings = [
         ...(await checkHere(found)),
         ...(await checkServers(found)),
+        await checkMail(found.settings),
+        ...(await checkUsdt(found)),
         ...fileFindings,
         ...(ask ? await Promise.all(houses.map((house) => askHouse(found, house))) : []),
       ];

@@ -27,7 +27,7 @@ export function keyCommand(): Command {
           (tx) => createKey(nested(tx), { email: account, plan, name, days }),
           (made) =>
             made.ok
-              ? { action: "key.create", target: `key ${made.id} of ${account}`, after: { name, plan: made.plan, days } }
+              ? { action: "key.create", target: `key ${made.id}`, after: { name, plan: made.plan, days } }
               : null,
         );
         if (!outcome.ok) throw new Error(outcome.reason);
@@ -67,7 +67,7 @@ export function keyCommand(): Command {
             made.ok
               ? {
                   action: "key.rotate",
-                  target: `key ${made.replaced.id} of ${made.account}`,
+                  target: `key ${made.replaced.id}`,
                   after: { replaced_by: made.id, expires_at: made.replaced.expires_at },
                 }
               : null,

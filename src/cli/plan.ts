@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { listPlanSettings, type PlanChanges, type PlanSettings, setPlan } from "../callers/plan-store.ts";
 import { nested } from "../db/nested.ts";
 import { UsageError } from "../errors.ts";
+import { parseUsd } from "../ledger/money.ts";
 import { commaList, examples, wholeNumber } from "./arguments.ts";
 import { audited } from "./audited.ts";
 import { printJson, printTable } from "./output.ts";
@@ -37,21 +38,26 @@ export function planCommand(): Command {
     .option("--burst <calls>", "calls that may come at once", wholeNumber(1))
     .option("--price <usd>", "price in USD", price)
     .option("--days <days>", "how long a purchase lasts", wholeNumber(1))
+    .option("--on-sale <yes|no>", "whether it may be bought; those who have it keep it to its end", yesOrNo)
     .option("--json", "print a JSON object", false)
     .addHelpText(
       "after",
-      examples("plan set Pro --day 200000 --rps 20 --burst 40", "plan set Starter --houses bustabit"),
+      examples(
+        "plan set Pro --day 200000 --rps 20 --burst 40",
+        "plan set Starter --houses bustabit",
+        "plan set Max --on-sale no",
+      ),
     )
-    .action((name: string, { json, ...changes }: GivenChanges) =>
+    .action((name: string, { json, price: priceMicros, ...changes }: GivenChanges) =>
       withDatabase(async ({ sql }) => {
-        if (Object.keys(changes).length === 0) {
+        if (Object.keys(changes).length === 0 && priceMicros === undefined) {
           throw new UsageError("expected at least one thing to change; `roundhouse plan set --help` lists them");
         }
         const { day, month, ceiling } = changes;
         const limits = { day: limitOf(day), month: limitOf(month), ceiling: limitOf(ceiling) };
         const outcome = await audited(
           sql,
-          (tx) => setPlan(nested(tx), name, { ...changes, ...limits }),
+          (tx) => setPlan(nested(tx), name, { ...changes, ...limits, priceMicros }),
           (done) =>
             done.ok
               ? { action: "plan.set", target: `plan ${done.plan.name}`, before: done.before, after: done.plan }
@@ -64,10 +70,11 @@ export function planCommand(): Command {
   return command;
 }
 
-interface GivenChanges extends Omit<PlanChanges, "day" | "month" | "ceiling"> {
+interface GivenChanges extends Omit<PlanChanges, "day" | "month" | "ceiling" | "priceMicros"> {
   day?: number | "none";
   month?: number | "none";
   ceiling?: number | "none";
+  price?: bigint;
   json: boolean;
 }
 
@@ -78,7 +85,18 @@ function limitOf(given: number | "none" | undefined): number | null | undefined 
 
 async function showPlans(plans: PlanSettings[]): Promise<void> {
   await printTable(
-    ["plan", "houses", "calls a day", "calls a month", "ceiling a day", "a second", "at once", "USD", "days"],
+    [
+      "plan",
+      "houses",
+      "calls a day",
+      "calls a month",
+      "ceiling a day",
+      "a second",
+      "at once",
+      "USD",
+      "days",
+      "on sale",
+    ],
     plans.map((plan) => [
       plan.name,
       plan.houses?.join(", ") ?? "all",
@@ -89,6 +107,7 @@ async function showPlans(plans: PlanSettings[]): Promise<void> {
       plan.burst,
       plan.price,
       plan.days,
+      plan.on_sale ? "yes" : "no",
     ]),
   );
 }
@@ -103,7 +122,13 @@ function numberOrNone(text: string): number | "none" {
   throw new InvalidArgumentError("expected a whole number from 1, or none.");
 }
 
-function price(text: string): number {
-  if (/^\d{1,7}(\.\d{1,6})?$/.test(text)) return Number(text);
+function yesOrNo(text: string): boolean {
+  if (text === "yes" || text === "no") return text === "yes";
+  throw new InvalidArgumentError("expected yes or no.");
+}
+
+function price(text: string): bigint {
+  const micros = parseUsd(text);
+  if (micros !== null) return micros;
   throw new InvalidArgumentError("expected an amount such as 29 or 29.90.");
 }

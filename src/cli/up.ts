@@ -15,12 +15,15 @@ import { createMetrics } from "../metrics/metrics.ts";
 import type { Workers } from "../queue/worker.ts";
 import { VERSION } from "../version.ts";
 import { examples } from "./arguments.ts";
+import { startConsole } from "../console/start.ts";
+import { notifySurface } from "../console/top-up/notify.ts";
 import { startOps } from "../ops/start.ts";
 import { mintDemoKey } from "./demo-key.ts";
 import { type Life, live } from "./life.ts";
 import { servesThisMachineAlone } from "../this-machine.ts";
-import { authSecret, localLink, OPS_CONNECTIONS } from "./ops.ts";
+import { authSecret, CONSOLE_CONNECTIONS, localLink, OPS_CONNECTIONS } from "./ops.ts";
 import { paint, print, printJson, say } from "./output.ts";
+import { printMails } from "./print-mails.ts";
 import { readinessChecks } from "./readiness.ts";
 import { reaching } from "./session.ts";
 import { readHousesFile, startWork } from "./work.ts";
@@ -55,6 +58,8 @@ interface Started {
   key: string;
   /** Signs the operator of this machine in, once; null where others reach us too. */
   opsLink: string | null;
+  /** Whether mails are printed here, since no server sends them. */
+  printsMails: boolean;
   houses: HouseEntry[];
 }
 
@@ -77,6 +82,8 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   life.onStop("the API's connections", () => apiSql.end({ timeout: 2 }));
   const opsSql = connect(databaseUrl, { name: "ops", max: OPS_CONNECTIONS, pooled });
   life.onStop("the operators' connections", () => opsSql.end({ timeout: 2 }));
+  const consoleSql = connect(databaseUrl, { name: "console", max: CONSOLE_CONNECTIONS, pooled });
+  life.onStop("the console's connections", () => consoleSql.end({ timeout: 2 }));
 
   let working: Workers | null = null;
   const looked = { sql: apiSql, queues: () => working?.queues ?? null };
@@ -101,16 +108,30 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
     const link = await localLink(apiSql, ownUrl);
     if (link !== null) say(`sign in, once, within an hour: ${link}`);
   };
+  const secret = await authSecret(settings);
   const ops = startOps({
-    parts: { sql: opsSql, queues: workers.queues, liveWindowSeconds: settings.LIVE_WINDOW_SECONDS, log: quiet(log) },
+    parts: {
+      sql: opsSql,
+      queues: workers.queues,
+      liveWindowSeconds: settings.LIVE_WINDOW_SECONDS,
+      settings,
+      log: quiet(log),
+    },
     directUrl,
-    secret: await authSecret(settings),
+    secret,
     settings,
     printLink: isAlone ? printLink : null,
   });
   life.onStop("the operators' view", () => ops.close());
+  const consoleSurface = startConsole({ parts: { sql: consoleSql, settings, log: quiet(log) }, directUrl, secret });
+  life.onStop("the console", () => consoleSurface.close());
+  const printsMails = isAlone && settings.SMTP_URL === undefined;
+  if (printsMails) {
+    const printing = printMails(workSql, { say, log, signal: life.ending });
+    life.onStop("the printing of mails", () => printing);
+  }
   const api = await startApi({
-    surfaces: [ops],
+    surfaces: [ops, consoleSurface, notifySurface({ sql: consoleSql, settings, log: quiet(log) })],
     sql: apiSql,
     directUrl,
     redisUrl,
@@ -141,7 +162,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   });
   life.onStop("run.json", () => removeRunFile(DATA_DIR));
   await firstRounds(api, checks, life.ending);
-  return { url: api.url, key, opsLink: isAlone ? await localLink(apiSql, api.url) : null, houses };
+  return { url: api.url, key, opsLink: isAlone ? await localLink(apiSql, api.url) : null, printsMails, houses };
 }
 
 async function openServers(life: Life, settings: Settings): Promise<{ databaseUrl: string; redisUrl: string }> {
@@ -175,7 +196,7 @@ async function firstRounds(api: Api, { polling }: Checks, ending: AbortSignal): 
   }
 }
 
-async function greet({ url, key, opsLink, houses }: Started): Promise<void> {
+async function greet({ url, key, opsLink, printsMails, houses }: Started): Promise<void> {
   const simulated = houses.filter(({ settings }) => settings.simulated && settings.enabled);
   const demos = houses.filter(({ settings }) => settings.demo && !settings.simulated && settings.enabled);
   const names = (some: HouseEntry[]) => some.map(({ settings }) => settings.id).join(", ");
@@ -186,6 +207,8 @@ async function greet({ url, key, opsLink, houses }: Started): Promise<void> {
     opsLink === null
       ? `  operate   ${paint.bold(`${url}/ops`)}  (\`npx roundhouse ops-user create\` makes the first admin)`
       : `  operate   ${paint.bold(opsLink)}\n            (signs you in, once, within an hour; ${url}/ops prints another)`,
+    `  console   ${paint.bold(`${url}/console`)}  (where callers sign up, top up, buy and make keys)`,
+    ...(printsMails ? ["            (mails to them, with their links, are printed here: SMTP_URL is not set)"] : []),
     `  demo key  ${paint.bold(key)}  (all houses; works until this stops)`,
     "",
     `  curl -H "X-API-Key: ${key}" ${url}/api/v1/games`,

@@ -11,6 +11,9 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { startWorkers, type Workers } from "../queue/worker.ts";
 import { sumCells } from "../rounds/cells-store.ts";
 import { expireNotices, refreshStalledNotices, syncProofAlerts } from "../rounds/notices-store.ts";
+import { requireUsdt } from "../topups/usdt/ready.ts";
+import { findUsdtTroubles } from "../topups/usdt/trouble-store.ts";
+import { usdtOf } from "../topups/usdt/variables.ts";
 import { VERSION } from "../version.ts";
 import { createDemoServer, type DemoServer } from "./demo-server.ts";
 import type { Life } from "./life.ts";
@@ -53,6 +56,7 @@ export async function startWork(
   },
 ): Promise<Work> {
   const { settings, houses, queues, sql, directUrl, redisUrl, metrics, log } = parts;
+  await requireUsdt(sql, settings, log);
   const demo = createDemoServer({
     sql,
     directUrl,
@@ -114,6 +118,9 @@ function upkeep(settings: Settings, log: Log, published: () => void): ((sql: Sql
     },
     async function cells(sql) {
       await sumCells(sql);
+    },
+    async function usdt(sql) {
+      await syncAlerts(sql, log, "usdt", await findUsdtTroubles(sql, usdtOf(settings)));
     },
     async function unreadable(sql) {
       await syncAlerts(sql, log, "answers_unreadable", await findUnreadableTables(sql));

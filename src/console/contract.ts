@@ -21,7 +21,9 @@ export interface ConsoleParts {
   settings: Settings;
   log: Log;
   /** The public address, without a slash at its end. */
-  site(): string;
+  site: () => string;
+  /** Where this process is reached from this machine: for calls that it makes to itself. */
+  ownUrl: () => string;
 }
 
 /** A page that is only looked at. Everything on it is of the holder's account alone. */

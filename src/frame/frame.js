@@ -1,5 +1,7 @@
-// Loads the main part of a page again every few seconds. Without it every page works: "Load again" is a link.
+// Two conveniences. Without them every page works: "Load again" is a link, and what can be copied can be selected.
 "use strict";
+
+// Loads the main part of a page again every few seconds.
 (() => {
   const seconds = () => Number(document.getElementById("main")?.dataset.refresh ?? 0);
   if (seconds() === 0) return;
@@ -33,6 +35,7 @@
       const focused = document.activeElement?.id ?? "";
       const kept = [...old.querySelectorAll(".wide")].map((place) => place.scrollLeft);
       old.replaceChildren(...document.adoptNode(fresh).childNodes);
+      document.dispatchEvent(new Event("refreshed"));
       old.querySelectorAll(".wide").forEach((place, at) => (place.scrollLeft = kept[at] ?? 0));
       if (focused !== "" && focused !== "main") document.getElementById(focused)?.focus({ preventScroll: true });
     } catch {
@@ -44,4 +47,28 @@
 
   setInterval(() => void refresh(), seconds() * 1000);
   document.addEventListener("visibilitychange", () => void refresh());
+})();
+
+// Copies what a field holds. Its button is hidden until this script runs.
+(() => {
+  function offer() {
+    for (const button of document.querySelectorAll("[data-copy]")) {
+      const field = document.getElementById(button.dataset.copy);
+      const note = document.querySelector(`[data-copied="${button.dataset.copy}"]`);
+      if (field === null || note === null) continue;
+      button.hidden = false;
+      button.addEventListener("click", async () => {
+        field.select();
+        try {
+          await navigator.clipboard.writeText(field.value);
+          note.textContent = "copied";
+        } catch {
+          note.textContent = "selected; copy it with Ctrl-C or your browser's menu";
+        }
+      });
+    }
+  }
+
+  offer();
+  document.addEventListener("refreshed", offer);
 })();

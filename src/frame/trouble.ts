@@ -26,7 +26,7 @@ const TOO_MUCH =
   "PostgreSQL was not done with this in time, so it was given up. Ask for less (one table, a shorter time), or try again when the machine has less to do.";
 
 /** Fields whose values are never shown again. */
-const SECRET_NAME = /password|secret|code|token/i;
+const SECRET_NAME = /password|secret|code|token|^(?:current|next|again)$/i;
 
 /** What was typed, to be shown beside what is wrong with it. */
 export interface Attempt {

@@ -134,6 +134,22 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
       "Connections that PostgreSQL allows in all.",
       one(server?.mostConnections),
     ),
+    gauge("roundhouse_mails_waiting", "Mails that are neither sent nor given up.", one(server?.waitingMails)),
+    gauge(
+      "roundhouse_mails_late_seconds",
+      "By how much the next try of a mail is late; 0 where none is.",
+      one(server?.lateMail),
+    ),
+    gauge(
+      "roundhouse_chain_read_age_seconds",
+      "Seconds since an endpoint of a chain was last read up to its newest block.",
+      by(facts?.chains, "chain", "endpoint"),
+    ),
+    gauge(
+      "roundhouse_deposits_oldest_pending_seconds",
+      "Seconds since the oldest deposit of a chain was seen that is still pending.",
+      (facts?.oldestDeposits ?? []).map(({ house, n }) => ({ labels: { chain: house }, value: n })),
+    ),
   ];
 }
 

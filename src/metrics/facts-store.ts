@@ -42,6 +42,10 @@ export interface DatabaseFacts {
   calibrationRuns: Count[];
   pauses: Count[];
   connections: Count[];
+  /** Of each endpoint of a chain that was looked at in the last week: seconds since it was last read to its newest block. */
+  chains: Count[];
+  /** Of each chain, by its id: how many seconds ago the oldest deposit was seen that is still pending. */
+  oldestDeposits: Count[];
   server: ServerFacts;
 }
 
@@ -58,6 +62,10 @@ export interface ServerFacts {
   /** For how long partitions exist beyond today, in seconds of whole days. */
   partitionsAhead: number;
   mostConnections: number;
+  /** Mails that are neither sent nor given up. */
+  waitingMails: number;
+  /** By how much the next try of one of them is late; 0 where none is. */
+  lateMail: number;
 }
 
 /** The database gives up on its own after this, so that a look that nobody waits for any more costs nothing. */
@@ -72,19 +80,44 @@ export async function readDatabaseFacts(sql: Sql): Promise<DatabaseFacts> {
   return sql.begin("read only", async (tx) => {
     await tx`select set_config('statement_timeout', ${String(STATEMENT_TIMEOUT_MS)}, true)`;
     // sent together: one round trip, one connection
-    const [houses, circuits, troubles, notices, alerts, calibrationRuns, pauses, connections, server] =
-      await Promise.all([
-        readHouses(tx),
-        countCircuits(tx),
-        countTroubles(tx),
-        countNotices(tx),
-        countAlerts(tx),
-        countRuns(tx),
-        listPausedQueues(tx),
-        countConnections(tx),
-        readServer(tx),
-      ]);
-    return { houses, circuits, troubles, notices, alerts, calibrationRuns, pauses, connections, server };
+    const [
+      houses,
+      circuits,
+      troubles,
+      notices,
+      alerts,
+      calibrationRuns,
+      pauses,
+      connections,
+      chains,
+      oldestDeposits,
+      server,
+    ] = await Promise.all([
+      readHouses(tx),
+      countCircuits(tx),
+      countTroubles(tx),
+      countNotices(tx),
+      countAlerts(tx),
+      countRuns(tx),
+      listPausedQueues(tx),
+      countConnections(tx),
+      readChains(tx),
+      readOldestDeposits(tx),
+      readServer(tx),
+    ]);
+    return {
+      houses,
+      circuits,
+      troubles,
+      notices,
+      alerts,
+      calibrationRuns,
+      pauses,
+      connections,
+      chains,
+      oldestDeposits,
+      server,
+    };
   });
 }
 
@@ -207,6 +240,30 @@ function countConnections(tx: Transaction): Promise<Count[]> {
     order by 1, 2`;
 }
 
+function readChains(tx: Transaction): Promise<Count[]> {
+  return tx<Count[]>`
+    select
+      chain_id::text as house,
+      place::text as kind,
+      extract(epoch from clock_timestamp() - answered_at)::float8 as n
+    from chain_endpoints
+    where answered_at is not null
+      and looked_at > clock_timestamp() - interval '7 days'
+    order by 1, 2`;
+}
+
+function readOldestDeposits(tx: Transaction): Promise<Count[]> {
+  return tx<Count[]>`
+    select
+      chain_id::text as house,
+      '' as kind,
+      extract(epoch from clock_timestamp() - min(seen_at))::float8 as n
+    from chain_deposits
+    where state = 'pending'
+    group by chain_id
+    order by chain_id`;
+}
+
 async function readServer(tx: Transaction): Promise<ServerFacts> {
   const [row] = await tx<ServerFacts[]>`
     select
@@ -217,7 +274,9 @@ async function readServer(tx: Transaction): Promise<ServerFacts> {
       alive.wrong as "wrongClocks",
       (select extract(epoch from clock_timestamp() - at)::float8 from heartbeats where name = 'reconcile') as reconciled,
       ahead.days * 86400 as "partitionsAhead",
-      current_setting('max_connections')::integer as "mostConnections"
+      current_setting('max_connections')::integer as "mostConnections",
+      mail.waiting as "waitingMails",
+      mail.late as "lateMail"
     from (
       select
         count(*)::integer as payloads,
@@ -241,7 +300,15 @@ async function readServer(tx: Transaction): Promise<ServerFacts> {
           and part.relname ~ '_[0-9]{8}$'
         group by p.partrelid
       ) parents
-    ) ahead`;
+    ) ahead
+    cross join (
+      select
+        count(*)::integer as waiting,
+        coalesce(greatest(extract(epoch from clock_timestamp() - min(next_try_at)), 0), 0)::float8 as late
+      from mails
+      where sent_at is null
+        and given_up_at is null
+    ) mail`;
   if (row === undefined) throw new Error("expected one row of facts about the database, got none");
   return row;
 }

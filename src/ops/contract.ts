@@ -1,5 +1,6 @@
 import type { RequestHandler } from "express";
 import type { z } from "zod";
+import type { Settings } from "../config.ts";
 import type { Sql } from "../db/client.ts";
 import type { Shown } from "../frame/shown.ts";
 import type { Log } from "../log.ts";
@@ -27,6 +28,7 @@ export interface OpsParts {
   queues: Queues | null;
   /** The window within which a house counts as live, in seconds. */
   liveWindowSeconds: number;
+  settings: Settings;
   log: Log;
 }
 

@@ -6,7 +6,7 @@ import { promoteAction, promotePage } from "./calibrations/promote.ts";
 import { recordPage } from "./calibrations/record.ts";
 import { cancelAction, resumeAction, runPage } from "./calibrations/run.ts";
 import { newRunPage, startAction } from "./calibrations/start.ts";
-import { restoreAction, revokeAction, suspendAction } from "./callers/actions.ts";
+import { dropFactorAction, restoreAction, revokeAction, suspendAction } from "./callers/actions.ts";
 import { callerPage, callersPage } from "./callers/callers.ts";
 import type { OpsAction, OpsPage } from "./contract.ts";
 
@@ -37,4 +37,5 @@ export const dataActions = [
   suspendAction,
   restoreAction,
   revokeAction,
+  dropFactorAction,
 ] as readonly OpsAction[];

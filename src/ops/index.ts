@@ -1,13 +1,39 @@
+import { bankActions, bankPages } from "./bank/lists.ts";
 import { boardActions, boardMounts, boardPages } from "./board/lists.ts";
 import type { OpsAction, OpsMount, OpsPage } from "./contract.ts";
 import { dataActions, dataPages } from "./data.ts";
+import { depositPages } from "./deposits/deposits.ts";
 import { evidenceActions, evidencePages } from "./evidence.ts";
+import { ledgerActions } from "./ledger/actions.ts";
+import { ledgerPages } from "./ledger/pages.ts";
+import { mailActions, mailPages } from "./mails/lists.ts";
+import { paymentAppActions, paymentAppPages } from "./payment-app/orders.ts";
+import { planActions, planPages } from "./plans/lists.ts";
 
 /** Every page at `/ops`. */
-export const pages: readonly OpsPage[] = [...boardPages, ...evidencePages, ...dataPages];
+export const pages: readonly OpsPage[] = [
+  ...boardPages,
+  ...evidencePages,
+  ...dataPages,
+  ...ledgerPages,
+  ...paymentAppPages,
+  ...bankPages,
+  ...depositPages,
+  ...mailPages,
+  ...planPages,
+];
 
 /** Every action at `/ops`. */
-export const actions: readonly OpsAction[] = [...boardActions, ...evidenceActions, ...dataActions];
+export const actions: readonly OpsAction[] = [
+  ...boardActions,
+  ...evidenceActions,
+  ...dataActions,
+  ...ledgerActions,
+  ...paymentAppActions,
+  ...bankActions,
+  ...mailActions,
+  ...planActions,
+];
 
 /** What others made and we show. */
 export const mounts: readonly OpsMount[] = [...boardMounts];

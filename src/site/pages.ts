@@ -1,34 +1,150 @@
 import { readFileSync } from "node:fs";
-import type { Express, Response } from "express";
-import type { Memory } from "../api/memory.ts";
-import { asked } from "../api/request.ts";
+import type { Express } from "express";
+import { asked, type Reply, sendJson } from "../api/request.ts";
 import { resource } from "../api/resource.ts";
-import type { ListedPlan } from "../callers/plan-store.ts";
+import type { Memory } from "../api/memory.ts";
+import { legalText } from "../accounts/legal.ts";
+import { listPlans } from "../callers/plan-store.ts";
+import type { Settings } from "../config.ts";
+import type { Sql } from "../db/client.ts";
 import { SCRIPT, STYLE } from "../frame/assets.ts";
-import { docsPage } from "./docs-page.ts";
-import { knowPlans } from "./docs-plans.ts";
-import { errorsPage } from "./errors-page.ts";
-import { homePage } from "./home.ts";
+import type { Log } from "../log.ts";
+import { accuracyPages } from "./accuracy/accuracy.ts";
+import { sendPage, sendText, type SitePage } from "./answer.ts";
+import { docsPage } from "./docs/docs.ts";
+import { errorsPage } from "./docs/errors.ts";
+import { homePage } from "./home/home.ts";
+import { type MeasuredRecord, recordOf } from "./home/record.ts";
+import { keeping } from "./keeping.ts";
+import { gamblingPage } from "./legal/gambling.ts";
+import { readHelplines } from "./legal/helplines.ts";
+import { privacyPage } from "./legal/privacy.ts";
+import { termsPage } from "./legal/terms.ts";
+import { loader } from "./loader.ts";
+import { methodPage } from "./method/method.ts";
+import { rootsCsv, rootsReader } from "./method/roots.ts";
+import { isForPeople, notFoundPage } from "./not-found.ts";
+import { plansPage } from "./plans/plans.ts";
+import {
+  listNewestRoots,
+  listPollSuccess,
+  listSiteHouses,
+  listSiteNotices,
+  readBriefly,
+  readWork,
+} from "./site-store.ts";
+import { statusPage } from "./status/status.ts";
 
-/** Adds the pages for people: plain HTML made here, without a script, a cookie, or anything from elsewhere. */
-export function addPages(
-  app: Express,
-  {
-    memory,
-    version,
-    site,
-    plans,
-  }: { memory: Memory; version: string; site: () => string; plans: () => Promise<ListedPlan[]> },
-): void {
-  const errors = errorsPage();
-  const knownPlans = knowPlans(plans);
-  let docs: ReturnType<typeof docsPage> | undefined; // our own address is known once we listen
-  resource(app, "/", (_, response) => send(response, "text/html", homePage({ memory, version, site: site() })));
-  resource(app, "/docs", async (_, response) => {
-    docs ??= docsPage({ site: site(), version });
-    send(response, "text/html", docs(await knownPlans()));
+/** Prices and limits change by hand. */
+const PLANS_BELIEVED_MS = 10_000;
+/** A badge that is this late is late by less than a poll. */
+const HOUSES_BELIEVED_MS = 2_000;
+const WORK_BELIEVED_MS = 5_000;
+/** A day of polls of a hundred houses takes PostgreSQL a third of a second. */
+const POLLS_BELIEVED_MS = 30_000;
+const ROOTS_BELIEVED_MS = 30_000;
+/** Sums over all tables: of ten thousand they take this process some milliseconds. */
+const RECORD_BELIEVED_MS = 5_000;
+const ROOTS_SHOWN = 24;
+const NOTICES_SHOWN = 60;
+
+/** Settings that pages speak of; what is not given is not spoken of. */
+export type SiteSettings = Partial<Pick<Settings, "HELPLINES_FILE" | "OPERATOR_NAME" | "PAYLOAD_RETENTION_HOURS">>;
+
+/** What the site is made of. */
+export interface SiteParts {
+  memory: Memory;
+  sql: Sql;
+  version: string;
+  /** The public address, without a slash at its end; known once we listen. */
+  site: () => string;
+  settings: SiteSettings;
+  log: Log;
+}
+
+/**
+ * Adds the pages for people: plain HTML made here, without a script, a cookie, or anything from elsewhere. What of a page
+ * is in the database is waited for 2 s; where it does not come, that part says so and the rest is there.
+ * @throws UsageError where HELPLINES_FILE cannot be used
+ */
+export function addPages(app: Express, parts: SiteParts): void {
+  const { memory, sql, version, site, settings, log } = parts;
+  const load = <Value>(what: string, believedMs: number, read: Parameters<typeof readBriefly<Value>>[1]) =>
+    loader(what, () => readBriefly(sql, read), { believedMs, log });
+  const plans = load("the plans", PLANS_BELIEVED_MS, listPlans);
+  const houses = load("the houses", HOUSES_BELIEVED_MS, listSiteHouses);
+  const work = load("how the work goes", WORK_BELIEVED_MS, readWork);
+  const polls = load("how polling went", POLLS_BELIEVED_MS, listPollSuccess);
+  const notices = load("the notices", WORK_BELIEVED_MS, (tx) => listSiteNotices(tx, NOTICES_SHOWN));
+  const roots = load("the newest roots", ROOTS_BELIEVED_MS, (tx) => listNewestRoots(tx, ROOTS_SHOWN));
+  const records = keeping<MeasuredRecord>({ forMs: RECORD_BELIEVED_MS, most: 1 });
+  const accuracy = accuracyPages({ memory, sql, log });
+  const readRoots = rootsReader(sql, log);
+  const helplines = readHelplines(settings.HELPLINES_FILE);
+  const { OPERATOR_NAME: operator, PAYLOAD_RETENTION_HOURS: payloadHours } = settings;
+  let docs: ReturnType<typeof docsPage> | undefined;
+
+  const pages: Record<string, (params: URLSearchParams) => SitePage | Promise<SitePage>> = {
+    async "/"() {
+      const [loadedHouses, loadedPlans] = await Promise.all([houses(), plans()]);
+      const record = records.find("") ?? records.keep("", recordOf(memory));
+      return homePage({ memory, record, site: site(), houses: loadedHouses, plans: loadedPlans });
+    },
+    "/accuracy": accuracy,
+    "/method": async () => methodPage(await roots()),
+    "/plans": async () => plansPage(await plans()),
+    async "/status"() {
+      const loaded = await Promise.all([houses(), polls(), work(), notices()]);
+      const [ageSeconds, { liveWindowMs }] = [memory.ageSeconds(), memory.clock()];
+      const [shownHouses, shownPolls, shownWork, shownNotices] = loaded;
+      return statusPage({
+        version,
+        ageSeconds,
+        liveWindowMs,
+        houses: shownHouses,
+        polls: shownPolls,
+        work: shownWork,
+        notices: shownNotices,
+      });
+    },
+    "/terms": () => termsPage(operator),
+    "/privacy": () => privacyPage({ operator, payloadHours }),
+    "/responsible-gambling": () => gamblingPage(helplines),
+    async "/docs"() {
+      docs ??= docsPage({ site: site(), version });
+      return docs(await plans());
+    },
+    "/docs/errors": () => errorsPage(),
+  };
+  for (const [path, page] of Object.entries(pages)) {
+    resource(app, path, async (request, response) => {
+      sendPage(response, await page(asked(request).query), { url: request.originalUrl, site: site() });
+    });
+  }
+
+  resource(app, "/method/roots.json", async (request, response) => {
+    const { roots: found, next } = await readRoots(asked(request).query);
+    sendJson(response, 200, JSON.stringify({ ok: true, roots: found, next }));
   });
-  resource(app, "/docs/errors", (_, response) => send(response, "text/html", errors));
+  resource(app, "/method/roots.csv", async (request, response) => {
+    const found = await readRoots(asked(request).query);
+    response.setHeader("Content-Disposition", 'attachment; filename="roots.csv"');
+    sendText(response, "text/csv", rootsCsv(found));
+  });
+  resource(app, "/terms.txt", (_, response) => sendText(response, "text/plain", legalText("terms").text));
+  addAssets(app);
+  resource(app, "/robots.txt", (_, response) => sendText(response, "text/plain", robots(site())));
+  resource(app, "/sitemap.xml", (_, response) =>
+    sendText(response, "application/xml", sitemap(site(), Object.keys(pages))),
+  );
+  app.use((request, response, next) => {
+    if (!isForPeople(request, asked(request).path)) return next();
+    const { requestId } = (response as Reply & typeof response).locals;
+    sendPage(response, notFoundPage(requestId), { url: request.originalUrl, site: site() });
+  });
+}
+
+function addAssets(app: Express): void {
   for (const { path, type, text } of [STYLE, SCRIPT]) {
     resource(app, path, (request, response) => {
       const isNamed = asked(request).query.has("v");
@@ -37,19 +153,28 @@ export function addPages(
       response.end(text);
     });
   }
-  addAsset(app, "site.css", "text/css");
-  addAsset(app, "icon.svg", "image/svg+xml");
-}
-
-function addAsset(app: Express, name: string, type: string): void {
-  const text = readFileSync(new URL(name, import.meta.url), "utf8");
-  resource(app, `/${name}`, (_, response) => {
+  const icon = readFileSync(new URL("icon.svg", import.meta.url), "utf8");
+  resource(app, "/icon.svg", (_, response) => {
     response.setHeader("Cache-Control", "public, max-age=3600");
-    send(response, type, text);
+    sendText(response, "image/svg+xml", icon);
   });
 }
 
-function send(response: Response, type: string, text: string): void {
-  response.setHeader("Content-Type", `${type}; charset=utf-8`);
-  response.end(text);
+/** Filtered views are for people: one of each is enough for a search engine. */
+function robots(site: string): string {
+  return [
+    "User-agent: *",
+    "Disallow: /api/",
+    "Disallow: /console",
+    "Disallow: /ops",
+    "Disallow: /accuracy?",
+    "",
+    `Sitemap: ${site}/sitemap.xml`,
+    "",
+  ].join("\n");
+}
+
+function sitemap(site: string, paths: readonly string[]): string {
+  const urls = paths.map((path) => `  <url><loc>${site}${path}</loc></url>`).join("\n");
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${urls}\n</urlset>\n`;
 }

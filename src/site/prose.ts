@@ -1,6 +1,14 @@
-import { html, type Html } from "./html.ts";
+import { escape } from "../frame/format.ts";
 
-/** What is between backticks is code. */
-export function prose(text: string): Html[] {
-  return text.split("`").map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`));
+/**
+ * HTML of a text in which what is between backticks is code.
+ *
+ * @example
+ * prose("ask `/a` & wait"); // => "ask <code>/a</code> &amp; wait"
+ */
+export function prose(text: string): string {
+  return text
+    .split("`")
+    .map((part, at) => (at % 2 === 0 ? escape(part) : `<code>${escape(part)}</code>`))
+    .join("");
 }

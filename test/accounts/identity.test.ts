@@ -50,6 +50,15 @@ describe("a password", () => {
     expect(await passwords.isPassword("five rare kettlez", one)).toBe(false);
   });
 
+  it("that cannot be checked holds nobody up, however many come at once", async () => {
+    const broken = Array.from({ length: 20 }, () => passwords.isPassword("anything at all", "not a hash"));
+    const settled = await Promise.allSettled(broken);
+    expect(new Set(settled.map(({ status }) => status))).toEqual(new Set(["rejected"]));
+    const kept = await passwords.hashPassword("five rare kettles");
+    const good = await Promise.all(Array.from({ length: 12 }, () => passwords.isPassword("five rare kettles", kept)));
+    expect(good).toEqual(Array.from({ length: 12 }, () => true));
+  });
+
   it("is the same password where its characters were composed in another way", async () => {
     const kept = await passwords.hashPassword("a caf\u00E9 by the sea");
     expect(await passwords.isPassword("a cafe\u0301 by the sea", kept)).toBe(true);

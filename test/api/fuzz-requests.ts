@@ -31,7 +31,10 @@ const escaped = fc.oneof(
 
 const path = fc.oneof(
   { weight: 10, arbitrary: apiPath },
-  { weight: 2, arbitrary: fc.constantFrom(...documentedPaths, "/", "/docs", "/docs/errors", "/site.css") },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(...documentedPaths, "/", "/docs", "/docs/errors", "/accuracy", "/frame.css"),
+  },
   { weight: 1, arbitrary: fc.constantFrom(...FEATURES).map((name) => `/api/v1/${name}`) },
   {
     weight: 2,

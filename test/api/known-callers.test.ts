@@ -10,7 +10,7 @@ const CALLER: Caller = {
   keyName: "default",
   last4: "abcd",
   accountId: 1n,
-  standing: "no_active_plan",
+  standing: "good",
   plan: null,
 };
 
@@ -39,6 +39,19 @@ it("a key that was never made is asked for each time, so that it works once it i
   const second = callers.of("new");
   waiting[1]?.(CALLER);
   expect(await second).toBe(CALLER);
+});
+
+it("whoever is refused is asked for each time, so that a plan holds with the very next call", async () => {
+  const { waiting, callers } = slowDirectory();
+  const first = callers.of("one");
+  const refused: Caller = { ...CALLER, standing: "plan_expired" };
+  waiting[0]?.(refused);
+  expect(await first).toBe(refused);
+  const second = callers.of("one");
+  waiting[1]?.(CALLER);
+  expect(await second).toBe(CALLER);
+  expect(await callers.of("one")).toBe(CALLER);
+  expect(waiting).toHaveLength(2);
 });
 
 it("whoever is not known is only asked for if that is allowed, and whoever is known in any case", async () => {

@@ -13,7 +13,26 @@ import { OPERATIONS } from "../../src/api/operations.ts";
 import { documentedPaths } from "./conform.ts";
 import { makeWorld, type World } from "./world.ts";
 
-const PAGES = ["/", "/docs", "/docs/errors", "/site.css", "/icon.svg"];
+const PAGES = [
+  "/",
+  "/accuracy",
+  "/method",
+  "/method/roots.json",
+  "/method/roots.csv",
+  "/plans",
+  "/status",
+  "/terms",
+  "/terms.txt",
+  "/privacy",
+  "/responsible-gambling",
+  "/docs",
+  "/docs/errors",
+  "/frame.css",
+  "/frame.js",
+  "/icon.svg",
+  "/robots.txt",
+  "/sitemap.xml",
+];
 const document = openApiDocument({ site: "https://rounds.example", version: "1.2.3" });
 let world: World;
 let routes: string[];

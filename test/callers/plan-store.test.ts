@@ -31,6 +31,7 @@ it("three plans are there from the beginning, with all houses", async () => {
       burst: 5,
       price: "29.00",
       days: 30,
+      on_sale: true,
     },
     {
       name: "Pro",
@@ -41,6 +42,7 @@ it("three plans are there from the beginning, with all houses", async () => {
       burst: 20,
       price: "99.00",
       days: 30,
+      on_sale: true,
     },
     {
       name: "Max",
@@ -51,6 +53,7 @@ it("three plans are there from the beginning, with all houses", async () => {
       burst: 50,
       price: "299.00",
       days: 30,
+      on_sale: true,
     },
   ]);
 });
@@ -59,7 +62,7 @@ it("a plan is changed in what is given, and keeps the rest", async () => {
   const outcome = await setPlan(sql, "starter", {
     day: 7,
     month: null,
-    price: 12.345,
+    priceMicros: 12_345_000n,
     houses: ["beta", "alpha", "beta"],
   });
   const changed = {
@@ -71,13 +74,15 @@ it("a plan is changed in what is given, and keeps the rest", async () => {
     burst: 5,
     price: "12.345",
     days: 30,
+    on_sale: true,
     day_ceiling: null,
+    revision: 2n,
   };
   expect(outcome).toMatchObject({ ok: true, before: { day_limit: 20_000n, houses: null }, plan: changed });
   expect(await setPlan(sql, "Starter", { rps: 3, burst: 3, days: 10 })).toEqual({
     ok: true,
     before: changed,
-    plan: { ...changed, burst_per_second: 3, burst: 3, days: 10 },
+    plan: { ...changed, burst_per_second: 3, burst: 3, days: 10, revision: 3n },
   });
   await setPlan(sql, "Starter", { houses: "all", day: null });
   expect(await planOf("Starter")).toMatchObject({ houses: null, day_limit: null });
@@ -113,15 +118,24 @@ it.each([
   [{ month: 1.5 }, "expected calls a month from 1"],
   [{ burst: -1 }, "expected calls at once from 1"],
   [{ days: 0 }, "expected days from 1"],
-  [{ price: -1 }, "expected a price from 0"],
-  [{ price: Number.NaN }, "expected a price from 0"],
-])("an impossible change is refused and changes nothing: %j", async (changes, reason) => {
+  [{ priceMicros: -1n }, "expected a price from 0"],
+  [{ priceMicros: 1_000_000_000_001n }, "expected a price from 0 to 1000000"],
+])("an impossible change is refused and changes nothing: %o", async (changes, reason) => {
   const before = await planOf("Pro");
   expect(await setPlan(sql, "Pro", { days: 99, ...changes })).toEqual({
     ok: false,
     reason: expect.stringContaining(reason),
   });
   expect(await planOf("Pro")).toEqual(before);
+});
+
+it("a plan is taken off sale and put back, and a change that was made from an older one is refused", async () => {
+  const [seen] = (await listPlanSettings(sql)).filter(({ name }) => name === "Max").map(({ revision }) => revision);
+  expect(await setPlan(sql, "Max", { onSale: false }, seen)).toMatchObject({ ok: true, plan: { on_sale: false } });
+  const late = await setPlan(sql, "Max", { days: 31 }, seen);
+  expect(late).toEqual({ ok: false, reason: expect.stringContaining("Max was changed meanwhile") });
+  expect(await planOf("Max")).toMatchObject({ on_sale: false, days: 30 });
+  expect(await setPlan(sql, "Max", { onSale: true })).toMatchObject({ ok: true, plan: { on_sale: true } });
 });
 
 it("an unknown plan is refused, naming those there are", async () => {

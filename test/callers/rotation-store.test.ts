@@ -15,7 +15,13 @@ beforeAll(async () => {
   sql = connect(database.url, { name: "test", max: 8 });
 });
 beforeEach(async () => {
-  await sql`truncate accounts, keys, entitlements restart identity cascade`;
+  await sql.unsafe(`
+    delete from keys;
+    delete from entitlements;
+    delete from accounts;
+    alter table keys alter column id restart;
+    alter table entitlements alter column id restart;
+    alter table accounts alter column id restart`);
   await createAccount(sql, EMAIL);
 });
 afterAll(async () => {

@@ -118,14 +118,26 @@ describe("accounts, keys and plans", () => {
   it("a plan is changed in what is given, and in nothing else", async () => {
     const before = (await json("plan", "list")) as object[];
     expect(before).toMatchObject([{ name: "Starter" }, { name: "Pro" }, { name: "Max", day_limit: null }]);
-    await run("plan", "set", "starter", "--houses", "acme", "--day", "none", "--rps", "3", "--price", "9.99");
+    await run(
+      "plan",
+      "set",
+      "starter",
+      "--houses",
+      "acme",
+      "--day",
+      "none",
+      "--rps",
+      "3",
+      "--price",
+      "9.99",
+      "--on-sale",
+      "no",
+    );
     const after = await json("plan", "list");
-    const changed = { houses: ["acme"], day_limit: null, burst_per_second: 3, price: "9.990000" };
-    expect(after).toEqual([
-      { ...before[0], ...changed, price: expect.stringMatching(/^9\.990*$/) },
-      ...before.slice(1),
-    ]);
+    const changed = { houses: ["acme"], day_limit: null, burst_per_second: 3, price: "9.99", on_sale: false };
+    expect(after).toEqual([{ ...before[0], ...changed, revision: 2 }, ...before.slice(1)]);
     expect(await run("plan", "set", "Pro")).toMatchObject({ code: 2 });
+    expect(await run("plan", "set", "Pro", "--on-sale", "maybe")).toMatchObject({ code: 2 });
     expect(await run("plan", "set", "Gold", "--day", "5")).toMatchObject({ code: 1 });
     expect(await run("plan", "set", "Pro", "--houses", "nobody")).toMatchObject({ code: 1 });
   });

@@ -143,7 +143,12 @@ describe("the word test", () => {
   const withoutComments = (text: string) => text.replaceAll(/\/\*.*?\*\/|^\s*\/\/.*$/gms, "");
 
   it("passes over everything that people read: the README, the changelog, the houses file and the pages", () => {
-    const files = ["README.md", "CHANGELOG.md", "houses.yaml", ...globSync("src/site/**/*.{ts,html}", { cwd: ROOT })];
+    const files = [
+      "README.md",
+      "CHANGELOG.md",
+      "houses.yaml",
+      ...globSync("src/{site,frame}/**/*.{ts,eta}", { cwd: ROOT }),
+    ];
     const found = files.flatMap((file) =>
       promisesIn(withoutComments(readFileSync(path.join(ROOT, file), "utf8")), ["en"]).map((one) => `${file} ${one}`),
     );

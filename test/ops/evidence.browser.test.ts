@@ -1,6 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import { queueMail } from "../../src/mail/outbox-store.ts";
 import { openGaps } from "../../src/rounds/gaps-store.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import { testContext } from "../support/context.ts";
@@ -27,6 +28,18 @@ beforeAll(async () => {
   await normalizeRounds.run({ house: "alpha" }, testContext(world.sql).context);
   const range = { from: 70n, to: 74n };
   await world.sql.begin((tx) => openGaps(tx, [{ tableId: table.id, range, afterRoundId: "69", beforeRoundId: "75" }]));
+  for (const subject of ["Confirm your address", "Your password was changed, on a Saturday, from somewhere"]) {
+    await queueMail(world.sql, {
+      kind: "security",
+      recipient: "someone@a-rather-long-host.example",
+      subject,
+      body: "x",
+    });
+  }
+  await world.sql`
+    update mails
+    set given_up_at = clock_timestamp(), last_error = '550 5.1.1 there is no such mailbox here', attempts = 1
+    where id = 2`;
   await world.makeOperator("ann@example.com", "operator");
   page = await (await browser.newContext()).newPage();
   await page.goto(`${world.url}/ops/payloads`);
@@ -66,6 +79,8 @@ describe("the pages of evidence", () => {
       revise: "conflicts/revise?table=alpha%2Fcrash%2Fglobal&round=56",
       gaps: "gaps",
       notices: "notices",
+      mails: "mails",
+      mail: "mails/2",
     };
     for (const [name, path] of Object.entries(pages)) {
       const response = await page.goto(`${world.url}/ops/${path}`);

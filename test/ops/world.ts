@@ -2,24 +2,20 @@ import pino from "pino";
 import { insertOperator } from "../../src/accounts/operator-store.ts";
 import { hashPassword } from "../../src/accounts/password.ts";
 import type { OperatorRole } from "../../src/accounts/roles.ts";
-import { startApi, type Api, type ApiParts } from "../../src/api/server.ts";
+import { startApi, type Api } from "../../src/api/server.ts";
+import { loadSettings, type Settings } from "../../src/config.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import type { OpsParts } from "../../src/ops/contract.ts";
 import { startOps, type StartOps } from "../../src/ops/start.ts";
 import { CHECKS } from "../api/world.ts";
 import { createDatabase } from "../support/database.ts";
+import { openSomebody, type Somebody } from "../support/somebody.ts";
 
 const SECRET = "a secret of a test, 32 characters at least";
 /** The password of every operator of a world. */
 export const PASSWORD = "five rare green kettles";
 
-/** What a test says to `/ops` as somebody, cookies kept. */
-export interface Somebody {
-  email: string;
-  cookies: Map<string, string>;
-  get(path: string, headers?: Record<string, string>): Promise<Response>;
-  post(path: string, fields?: Record<string, string | string[]>, headers?: Record<string, string>): Promise<Response>;
-}
+export type { Somebody };
 
 /** A server with `/ops`, over a database of its own. */
 export interface OpsWorld {
@@ -43,7 +39,7 @@ export interface OpsWorld {
 }
 
 interface Options {
-  settings?: Partial<ApiParts["settings"]>;
+  settings?: Partial<Settings>;
   requireTwoFactor?: boolean;
   queues?: OpsParts["queues"];
   /** Other pages and actions than those there are. */
@@ -72,7 +68,13 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
     ...options.settings,
   };
   const world = { links: 0 };
-  const parts = { sql: apiSql, queues: options.queues ?? null, liveWindowSeconds: 300, log };
+  const parts = {
+    sql: apiSql,
+    queues: options.queues ?? null,
+    liveWindowSeconds: 300,
+    settings: { ...loadSettings({}), ...settings },
+    log,
+  };
   const printLink = () => {
     world.links += 1;
     return Promise.resolve();
@@ -142,37 +144,4 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
       await database.drop();
     },
   });
-}
-
-/** A browser without the rest of it: keeps cookies, follows nothing. */
-function openSomebody(url: string, address: string): Somebody {
-  const cookies = new Map<string, string>();
-  async function ask(path: string, init: RequestInit): Promise<Response> {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const headers = { cookie, "x-forwarded-for": address, ...(init.headers as Record<string, string>) };
-    const response = await fetch(url + path, { redirect: "manual", ...init, headers });
-    for (const line of response.headers.getSetCookie()) {
-      const [pair = ""] = line.split(";");
-      const [name = "", ...value] = pair.split("=");
-      if (/max-age=0/i.test(line)) cookies.delete(name);
-      else cookies.set(name, value.join("="));
-    }
-    return response;
-  }
-  return {
-    email: "",
-    cookies,
-    get: (path, headers = {}) => ask(path, { headers }),
-    post: (path, fields = {}, headers = {}) => {
-      const body = new URLSearchParams();
-      for (const [name, values] of Object.entries(fields)) {
-        for (const value of [values].flat()) body.append(name, value);
-      }
-      return ask(path, {
-        method: "POST",
-        body,
-        headers: { origin: url, "sec-fetch-site": "same-origin", ...headers },
-      });
-    },
-  };
 }

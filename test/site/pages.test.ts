@@ -1,41 +1,90 @@
+import { createHash } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { legalText } from "../../src/accounts/legal.ts";
 import { FAILURES } from "../../src/api/errors.ts";
 import { openApiDocument } from "../../src/api/openapi/document.ts";
 import { OPERATIONS } from "../../src/api/operations.ts";
 import { setPlan } from "../../src/callers/plan-store.ts";
-import { html } from "../../src/site/html.ts";
-import { addRounds, makeWorld, type World } from "../api/world.ts";
+import { USAGE_FACTS_KEPT_DAYS } from "../../src/housekeeping/limits.ts";
+import { helplineBlocks, readHelplines } from "../../src/site/legal/helplines.ts";
+import { prose } from "../../src/site/prose.ts";
+import { addRounds, errorBody, makeWorld, secondsAgo, type World } from "../api/world.ts";
+import { promisesIn } from "../forecasts/words.ts";
 import { eventually } from "../support/eventually.ts";
+import { openWire } from "./wire.ts";
 
 const NOTICE = "Information only. Rounds come from the house&#39;s random generator; no outcome is guaranteed. 18+.";
+const PAGES = [
+  "/",
+  "/accuracy",
+  "/method",
+  "/plans",
+  "/status",
+  "/terms",
+  "/privacy",
+  "/responsible-gambling",
+  "/docs",
+  "/docs/errors",
+];
+const HELPLINES = join(tmpdir(), `helplines-${process.pid}.txt`);
 let world: World;
 
 beforeAll(async () => {
-  world = await makeWorld({ PUBLIC_URL: "https://rounds.example/" });
+  await writeFile(HELPLINES, "# Spain\nJuego responsable:\n900 533 025 <free>\n\n- one\n- two\n");
+  const settings = { HELPLINES_FILE: HELPLINES, OPERATOR_NAME: "Example & Sons", PAYLOAD_RETENTION_HOURS: 48 };
+  world = await makeWorld({ PUBLIC_URL: "https://rounds.example/", ...settings });
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await world.close();
+  await Promise.all([HELPLINES, `${HELPLINES}.large`].map((file) => rm(file, { force: true })));
+});
 
+const html = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 /** A page as a browser reads it: white space between its parts means nothing. */
-const page = async (path: string) => {
-  const response = await fetch(world.api.url + path);
-  expect(response.status).toBe(200);
+const page = async (path: string, of = world) => {
+  const response = await fetch(of.api.url + path, { headers: html });
+  expect(response.status, path).toBe(200);
   return tightened(await response.text());
 };
 const tightened = (text: string) => text.replaceAll(/\s+/g, " ").replaceAll(/ ?(<[^>]*>) ?/g, "$1");
+/** What is written on a page. */
+const wordsOf = (text: string) => text.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ");
+const badge = (word: string, tone: string) => `<span class="badge ${tone}">${word}</span>`;
 
 describe("the first page", () => {
-  it("lists every table with its status, and marks those whose rounds are invented", async () => {
+  it("lists every table, and marks those whose rounds are invented", async () => {
     const text = await page("/");
     for (const table of ["alpha/crash/global", "alpha/dice/eu", "gamma/rocket/one"]) {
       expect(text).toContain(`<th scope="row">${table}</th>`);
     }
-    expect(text).toContain('<th scope="row">beta/crash/eu<span class="simulated">simulated</span></th>');
-    expect(text).toContain("3 houses, 4 tables.");
+    expect(text).toContain(`<th scope="row">beta/crash/eu${badge("simulated", "info")}</th>`);
     expect(text).toContain("None: nothing is known to be missing.");
   });
 
+  it("has every house with the badge that callers get, and says which are simulated", async () => {
+    const { sql } = world;
+    await addRounds(sql, "alpha/dice/eu", [{ id: "7" }]);
+    await addRounds(sql, "beta/crash/eu", [{ id: "1" }, { id: "2", hundredths: 1_234, color: "pink" }]);
+    await addRounds(sql, "gamma/rocket/one", [{ id: "1", receivedAt: secondsAgo(301) }]);
+    await sql`update houses set demo = true where id = 'gamma'`;
+    const row = (name: string, id: string, marks: string, status: string) =>
+      `<th scope="row">${name}<code>${id}</code>${marks}</th><td data-name="Now">${status}</td>`;
+    await eventually(async () => {
+      const text = await page("/");
+      expect(text).toContain(row("Alpha", "alpha", "", badge("live", "good")));
+      expect(text).toContain(row("Beta", "beta", badge("simulated", "info"), badge("live", "good")));
+      expect(text).toContain(row("Gamma", "gamma", badge("demo", "info"), badge("stale", "warn")));
+      return true;
+    });
+    const games = await (await world.get("/api/v1/games?house=gamma")).text();
+    expect(games).toContain('"status":"stale"');
+    await sql`update houses set demo = false where id = 'gamma'`;
+  });
+
   it("shows the newest rounds and open notices, escaped", async () => {
-    await addRounds(world.sql, "beta/crash/eu", [{ id: "1" }, { id: "2", hundredths: 1_234, color: "pink" }]);
     await world.sql`
       update published_now
       set continuity_text = ${'rounds are missing since <04:00> & "later"'}, updated_at = clock_timestamp()
@@ -45,12 +94,61 @@ describe("the first page", () => {
     const text = await page("/");
     expect(text).toContain("<li>12.34<small>pink</small></li><li>1.87<small>blue</small></li>");
     expect(text).toContain("rounds are missing since &lt;04:00&gt; &amp; &quot;later&quot;");
-    expect(text).toContain('<span class="status live">live</span>');
-    expect(text.match(/class="simulated"/g)).toHaveLength(2);
   });
 
   it("shows how to ask, under the public address", async () => {
     expect(await page("/")).toContain('curl -H "X-Api-Key: rh_live_…" https://rounds.example/api/v1/games');
+  });
+});
+
+describe("while PostgreSQL does not answer", () => {
+  const RETRY = ["The houses could not be loaded.", "The plans could not be loaded."];
+
+  it("houses and plans alone ask to retry shortly, whether it is silent or gone, and are back by themselves", async () => {
+    const wire = await openWire();
+    const far = await makeWorld({}, { on: world, through: (url) => wire.through(url) });
+    try {
+      wire.hold();
+      const [home, plans, status, method] = await Promise.all(
+        ["/", "/plans", "/status", "/method"].map((path) => page(path, far)),
+      );
+      for (const sentence of RETRY) expect(home).toContain(`${sentence} Please try again shortly.`);
+      expect(home).toContain('<th scope="row">alpha/crash/global</th>');
+      expect(home).toContain("12.34<small>pink</small>");
+      expect(home).toContain('<h2 id="begin">How to begin</h2>');
+      expect(plans).toContain("The plans could not be loaded. Please try again shortly.");
+      expect(plans).toContain("Announced, and not available yet");
+      for (const part of ["houses", "notices"]) expect(status).toContain(`The ${part} could not be loaded.`);
+      expect(status).toContain(badge("answers from memory", "warn"));
+      expect(method).toContain("The newest roots could not be loaded. Please try again shortly.");
+      wire.letGo();
+      await eventually(async () => {
+        const text = await page("/", far);
+        return RETRY.every((sentence) => !text.includes(sentence));
+      });
+      await wire.cut();
+      // what was loaded is believed for seconds, and then no more
+      await eventually(async () => expect(await page("/", far)).toContain(RETRY[0]));
+      const roots = await fetch(`${far.api.url}/method/roots.json`);
+      expect([roots.status, roots.headers.get("retry-after")]).toEqual([503, "5"]);
+      expect(errorBody.parse(await roots.json()).error.code).toBe("temporarily_unavailable");
+    } finally {
+      await far.close();
+    }
+  });
+
+  it("what can be read is shown beside what cannot", async () => {
+    const far = await makeWorld({}, { on: world });
+    try {
+      await world.sql`alter table plans rename to plans_away`;
+      const text = await page("/", far);
+      expect(text).toContain("The plans could not be loaded. Please try again shortly.");
+      expect(text).toContain(badge("live", "good"));
+      expect(text).not.toContain("The houses could not be loaded.");
+    } finally {
+      await world.sql`alter table plans_away rename to plans`;
+      await far.close();
+    }
   });
 });
 
@@ -75,19 +173,31 @@ describe("the page about errors", () => {
 });
 
 describe("the manual", () => {
-  it("stays where the plans cannot be loaded, asks to try again, and has them as soon as they can", async () => {
-    await world.sql`alter table plans rename to plans_away`;
-    const without = await page("/docs");
-    expect(without).toContain("The plans could not be loaded. Please try again shortly.");
-    expect(without).toContain('<h3 id="games"><code>GET /api/v1/games</code></h3>');
-    await world.sql`alter table plans_away rename to plans`;
+  it("has the plans with all their limits, but for a ceiling, and none that is not sold", async () => {
     await setPlan(world.sql, "Starter", { rps: 2, burst: 5, houses: ["alpha", "beta"] });
-    const text = await page("/docs");
-    expect(text).toContain(
-      '<th scope="row">Starter</th><td data-name="A UTC day">20,000</td><td data-name="A UTC month">500,000</td><td data-name="A second">2</td><td data-name="At once">5</td><td data-name="Houses">alpha, beta</td>',
-    );
-    expect(text).toContain('<th scope="row">Max</th><td data-name="A UTC day">no fixed number</td>');
-    expect(text).not.toContain("1,000,000"); // a ceiling is not promised
+    await world.sql`update plans set on_sale = false where name = 'Pro'`;
+    const cell = (name: string, text: string) => `<td data-name="${name}">${text}</td>`;
+    const starter = [
+      '<th scope="row">Starter</th>',
+      cell("Price", "29.00 USD"),
+      cell("Lasts", "30 days"),
+      cell("Calls a UTC day", "20,000"),
+      cell("Calls a UTC month", "500,000"),
+      cell("Calls a second", "2"),
+      cell("Calls at once", "5"),
+      cell("Houses", "alpha, beta"),
+    ].join("");
+    for (const path of ["/docs", "/plans", "/"]) {
+      // plans that were loaded before are believed for ten seconds
+      const text = await eventually(async () => {
+        const found = await page(path);
+        return found.includes(starter) && found;
+      });
+      expect(text).toMatch(/<th scope="row">Max<\/th>.*<td data-name="Calls a UTC day">no fixed number<\/td>/);
+      expect(text).not.toContain("1,000,000"); // a ceiling is not promised
+      expect(text).not.toContain('<th scope="row">Pro</th>');
+    }
+    await world.sql`update plans set on_sale = true`;
   });
 
   it("has every path, parameter, field, header and error of the document", async () => {
@@ -154,54 +264,132 @@ function unescaped(text: string): string {
     .replaceAll("&amp;", "&");
 }
 
-describe("every page", () => {
-  const paths = ["/", "/docs", "/docs/errors"];
+describe("terms, privacy and help", () => {
+  it("has the terms that are agreed to at sign-up, word for word, with version, hash and whom they are made with", async () => {
+    const { version, text, sha256 } = legalText("terms");
+    const shown = await page("/terms");
+    const words = wordsOf(shown).replaceAll("&#39;", "'").toLowerCase();
+    for (const sentence of text.toLowerCase().split(/[\n.;]|: /)) expect(words).toContain(sentence.trim());
+    expect(shown).toContain(`Version ${version}`);
+    expect(shown).toContain(`<code>${sha256}</code>`);
+    expect(shown).toContain("The operator of this service is Example &amp; Sons.");
+    const file = await (await fetch(`${world.api.url}/terms.txt`)).text();
+    expect(createHash("sha256").update(file).digest("hex")).toBe(sha256);
+  });
 
-  it.each(paths)("%s has the notice, no script, and a policy without unsafe parts", async (path) => {
-    const response = await fetch(world.api.url + path);
-    const text = await response.text();
-    expect(text).toContain(NOTICE);
-    expect(text).not.toMatch(/<script|style=|onclick|http-equiv/);
-    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
-    const policy = response.headers.get("content-security-policy");
-    expect(policy).toBe(
-      "default-src 'none';style-src 'self';img-src 'self';base-uri 'none';form-action 'none';frame-ancestors 'none'",
+  it("tells how long things are kept in the numbers that the service goes by", async () => {
+    const shown = await page("/privacy");
+    expect(shown).toContain(`${USAGE_FACTS_KEPT_DAYS} days; the sums by hour, day and month stay`);
+    expect(shown).toContain("for 48 hours after the end of their day");
+    expect(shown).toContain("write to the operator: Example &amp; Sons");
+  });
+
+  it("names helplines, and those of the operator, escaped", async () => {
+    const shown = await page("/responsible-gambling");
+    expect(shown).toContain("0808 8020 133");
+    expect(shown).toContain("Gambling Therapy");
+    expect(shown).toContain(
+      "<h3>Spain</h3><p>Juego responsable: 900 533 025 &lt;free&gt;</p><ul><li>one</li><li>two</li>",
     );
   });
 
-  it("has only links that answer", async () => {
-    for (const path of paths) {
-      const links = [...(await page(path)).matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link = ""]) => link);
-      expect(links.length).toBeGreaterThan(3);
-      for (const link of links) await page(link);
-    }
-  });
-
-  it("uses none of the words that promise something, but for the fixed notice", async () => {
-    for (const path of paths) {
-      const text = (await page(path)).replaceAll(NOTICE, "");
-      expect(text).not.toMatch(/\b(sure|wins?|winning|winner|profit\w*|risk-free|predictor|due|guarantee\w*)\b/i);
-    }
-  });
-
-  it("has type and policy on its parts too", async () => {
-    for (const [path, type] of [
-      ["/site.css", "text/css; charset=utf-8"],
-      ["/icon.svg", "image/svg+xml; charset=utf-8"],
-    ] as const) {
-      const { headers } = await fetch(world.api.url + path);
-      expect(headers.get("content-type")).toBe(type);
-      expect(headers.get("cache-control")).toBe("public, max-age=3600");
-    }
+  it("takes no file of helplines that cannot be read or is too large", async () => {
+    expect(() => readHelplines("/nowhere/helplines.txt")).toThrow("of HELPLINES_FILE cannot be used");
+    const file = `${HELPLINES}.large`;
+    await writeFile(file, "a".repeat(32_769));
+    expect(() => readHelplines(file)).toThrow("it has 32769 bytes, expected at most 32768");
+    expect(readHelplines(undefined)).toEqual([]);
+    expect(helplineBlocks("\n\n")).toEqual([]);
   });
 });
 
-describe("html", () => {
-  it("escapes whatever is put in, and joins what it made itself", () => {
-    const items = ["<b>", `"&'`].map((text) => html`<li>${text}</li>`);
-    const list = html`<ul>
-      ${items}
-    </ul>`;
-    expect(tightened(html`${list}${7}`.html)).toBe("<ul><li>&lt;b&gt;</li><li>&quot;&amp;&#39;</li></ul>7");
+describe("what is not there", () => {
+  const ANNOUNCED = ["/stream", "/history", "/webhooks", "/bankroll", "/white-label"];
+
+  it("is told to people on a page and to programs in JSON; what is only announced is like noise", async () => {
+    const shown = async (path: string, headers = {}) => {
+      const response = await fetch(world.api.url + path, { headers });
+      const text = (await response.text()).replaceAll(/req_[0-9a-f]{32}/g, "");
+      return [response.status, response.headers.get("content-type"), text];
+    };
+    const [person, program] = [await shown("/noise-4711", html), await shown("/noise-4711")];
+    expect(person).toEqual([404, "text/html; charset=utf-8", expect.stringContaining("There is no such page")]);
+    expect(program).toEqual([404, "application/json; charset=utf-8", expect.stringContaining('"not_found"')]);
+    for (const path of ANNOUNCED) {
+      expect(await shown(path, html)).toEqual(person);
+      expect(await shown(path)).toEqual(program);
+    }
+    for (const path of ["/api", "/api/v1/stream", "/API/v1/webhooks", "//api/v1/history"]) {
+      expect(await shown(path, html), path).toEqual(program);
+    }
+    const sent = await fetch(`${world.api.url}/noise-4711`, { method: "POST", headers: html });
+    expect([sent.status, sent.headers.get("content-type")]).toEqual([404, "application/json; charset=utf-8"]);
   });
+
+  it("is named in one place, as not available", async () => {
+    const found: string[] = [];
+    for (const path of PAGES) {
+      if (/webhook|white-label|bankroll|real-time stream/i.test(wordsOf(await page(path)))) found.push(path);
+    }
+    expect(found).toEqual(["/plans"]);
+    expect(wordsOf(await page("/plans"))).toContain("None of them exists today, no plan includes them");
+  });
+});
+
+describe("every page", () => {
+  it.each(PAGES)(
+    "%s has the notice, 18+ and help, no script or cookie, and a policy without unsafe parts",
+    async (path) => {
+      const response = await fetch(world.api.url + path);
+      const text = await response.text();
+      expect(text).toContain(NOTICE);
+      expect(text).toContain('<a href="/responsible-gambling">Where to find help with gambling</a>');
+      expect(text).toContain(">18+</span>");
+      expect(text).not.toMatch(/<script|style=|onclick|http-equiv|undefined|\[object/);
+      expect(text).toMatch(/<meta name="description" content="[^"]{40,200}">/);
+      expect(text).toContain(`<link rel="canonical" href="https://rounds.example${path}">`);
+      expect(text).toContain('<a href="/console/sign-up">Sign up</a>');
+      expect(Buffer.byteLength(text)).toBeLessThan(100_000);
+      const { headers } = response;
+      expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+      expect(headers.get("content-security-policy")).toBe(
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      );
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect(headers.get("referrer-policy")).toBe("no-referrer");
+      expect(headers.getSetCookie()).toEqual([]);
+    },
+  );
+
+  it("promises nothing, but for the fixed notice", async () => {
+    for (const path of [...PAGES, "/nothing-here"]) {
+      const response = await fetch(world.api.url + path, { headers: html });
+      const words = wordsOf(tightened(await response.text()).replaceAll(NOTICE, ""));
+      expect(promisesIn(words, ["en"]), path).toEqual([]);
+      expect(words, path).not.toMatch(/\b(?:credit|debit) cards?\b|\brefund|\bwithdrawals?\b/i);
+    }
+  });
+
+  it("is in the sitemap, which robots.txt names", async () => {
+    const robots = await (await fetch(`${world.api.url}/robots.txt`)).text();
+    expect(robots).toContain("Sitemap: https://rounds.example/sitemap.xml");
+    const response = await fetch(`${world.api.url}/sitemap.xml`);
+    expect(response.headers.get("content-type")).toBe("application/xml; charset=utf-8");
+    const listed = [...(await response.text()).matchAll(/<loc>https:\/\/rounds\.example([^<]*)<\/loc>/g)];
+    expect(listed.map(([, path]) => path)).toEqual(PAGES);
+  });
+
+  it("has type and time on its parts too", async () => {
+    const icon = await fetch(`${world.api.url}/icon.svg`);
+    expect(icon.headers.get("content-type")).toBe("image/svg+xml; charset=utf-8");
+    expect(icon.headers.get("cache-control")).toBe("public, max-age=3600");
+    const [, style = ""] = /rel="stylesheet" href="([^"]+)"/.exec(await page("/")) ?? [];
+    const { headers } = await fetch(world.api.url + style);
+    expect(headers.get("content-type")).toBe("text/css; charset=utf-8");
+    expect(headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+  });
+});
+
+it("prose escapes whatever is put in", () => {
+  expect(prose('ask `<a>` & "wait"')).toBe("ask <code>&lt;a&gt;</code> &amp; &quot;wait&quot;");
 });

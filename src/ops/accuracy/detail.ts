@@ -9,8 +9,9 @@ import type { OpsPage } from "../contract.ts";
 import { csvText } from "../../frame/csv.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import { featureText } from "./list.ts";
-import { byOf, figuresOf, sectionsOf } from "./sections.ts";
-import { nameOf, TONES } from "./words.ts";
+import { byOf, TONES } from "../../frame/measured.ts";
+import { figuresOf, sectionsOf } from "./sections.ts";
+import { nameOf } from "./words.ts";
 
 const query = z.object({
   of: z.string().trim().min(1, "expected a house, or house/game/market").max(200),

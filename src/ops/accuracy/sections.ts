@@ -1,21 +1,15 @@
-import { ratePlot } from "../../charts/over-time.ts";
 import { corpPlot, reliabilityPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
 import type { RateSums } from "../../forecasts/hit-rates-store.ts";
-import { wilsonInterval } from "../../forecasts/intervals.ts";
 import type { Measured } from "../../forecasts/measure.ts";
-import { BIN_COLUMNS, between, binRow, digits, evidence, pointOf, share } from "./words.ts";
+import { BIN_COLUMNS, between, binRow, byOf, digits, pointOf, ratesOf, share } from "../../frame/measured.ts";
+import { evidence } from "./words.ts";
 
 /** A table of texts, as the page and the file show it. */
 interface Section {
   title: string;
   columns: readonly string[];
   rows: readonly (readonly string[])[];
-}
-
-/** What rates over a period are summed by. */
-export function byOf({ period }: Pick<Measured, "period">): "hour" | "day" {
-  return period === "24h" ? "hour" : "day";
 }
 
 /** What was measured, as tables of texts: the page and the file show the same. */
@@ -85,27 +79,11 @@ export function sectionsOf(row: Measured | null): Section[] {
 
 /** The plots of a feature, each with the numbers in it. */
 export function figuresOf(row: Measured, rates: readonly RateSums[]) {
-  const by = byOf(row);
-  const points = rates.flatMap((one) => pointsOf(one));
   const steps = row.corp.flatMap(({ color, curve }, i) =>
     curve.map(({ p_from, p_to, rate, n }) => ({ of: color ?? `color ${i + 1}`, from: p_from, to: p_to, rate, n })),
   );
   return [
-    {
-      plot: ratePlot(`Hit rate by ${by}`, points, by),
-      columns: [
-        `${by} of issue, UTC`,
-        "n",
-        "hits",
-        "hit rate",
-        "95 % interval",
-        "stated",
-        "baseline",
-        "voids",
-        "pending",
-      ],
-      rows: rates.map((one) => rateRow(one, by)),
-    },
+    ratesOf(rates, byOf(row)),
     {
       plot: reliabilityPlot(
         "Reliability",
@@ -140,29 +118,5 @@ export function figuresOf(row: Measured, rates: readonly RateSums[]) {
             ]),
           },
         ]),
-  ];
-}
-
-function pointsOf({ at, n, hits, sumP, sumPBase }: RateSums) {
-  const interval = wilsonInterval(Number(hits), Number(n));
-  if (interval === null) return [];
-  const one = (sum: bigint) => Number(sum) / (Number(n) * 1e6);
-  const [low, high] = interval;
-  return [{ at, rate: Number(hits) / Number(n), low, high, stated: one(sumP), baseline: one(sumPBase), n: Number(n) }];
-}
-
-function rateRow(sums: RateSums, by: "hour" | "day"): string[] {
-  const [point] = pointsOf(sums);
-  const { at, n, hits, voids, pending } = sums;
-  return [
-    by === "day" ? at.slice(0, 10) : at.slice(0, 16).replace("T", " "),
-    String(n),
-    String(hits),
-    share(point?.rate ?? null),
-    between(point === undefined ? null : [point.low, point.high]),
-    share(point?.stated ?? null),
-    share(point?.baseline ?? null),
-    String(voids),
-    String(pending),
   ];
 }

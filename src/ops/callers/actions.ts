@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { dropHolderFactor } from "../../accounts/holder-help.ts";
 import { appendAudit } from "../../audit/store.ts";
-import { type Decided, findAccount, restoreAccount, suspendAccount } from "../../callers/account-store.ts";
+import { findAccount, restoreAccount, suspendAccount } from "../../callers/account-store.ts";
 import { listKeys, type Outcome, revokeKey } from "../../callers/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { nested } from "../../db/nested.ts";
@@ -44,6 +45,21 @@ export const restoreAction: OpsAction<Form> = {
     }),
 };
 
+/** Takes the second factor off a holder who lost it. An admin has to know by other ways that it is them. */
+export const dropFactorAction: OpsAction<Form> = {
+  name: "account.reset-two-factor",
+  path: "/callers/:id/reset-two-factor",
+  roles: [],
+  isDangerous: true,
+  form,
+  run: (parts, sent) =>
+    decide(parts, sent, {
+      name: "account.reset-two-factor",
+      said: "has no second factor now, and is signed out everywhere",
+      work: dropHolderFactor,
+    }),
+};
+
 /** Ends one key of an account for good. */
 export const revokeAction: OpsAction<Form> = {
   name: "key.revoke",
@@ -66,7 +82,7 @@ export const revokeAction: OpsAction<Form> = {
       const after = (await listKeys(tx, account.email)).find((one) => one.id === key);
       const told = {
         action: "key.revoke",
-        target: `key ${key} of ${account.email}`,
+        target: `key ${key} of account ${account.id}`,
         before: { state: before.state, last4: before.last4 },
         after: { state: after?.state, last4: before.last4 },
         reason: given.reason,
@@ -83,7 +99,11 @@ export const revokeAction: OpsAction<Form> = {
 async function decide(
   { sql }: OpsParts,
   { visitor, params, form: given }: Sent<Form>,
-  act: { name: string; said: string; work(tx: Transaction, id: bigint): Promise<Outcome<Decided>> },
+  act: {
+    name: string;
+    said: string;
+    work(tx: Transaction, id: bigint): Promise<Outcome<{ email: string; before: object; after: object }>>;
+  },
 ): Promise<Done> {
   const id = idOf(params["id"]);
   const account = id === null ? null : await findAccount(sql, { id });
@@ -91,8 +111,9 @@ async function decide(
   const outcome = await sql.begin(async (tx) => {
     const done = await act.work(tx, id);
     if (!done.ok) return done;
-    const { email, before, after } = done;
-    const told = { action: act.name, target: `account ${email}`, before, after, reason: given.reason };
+    const { before, after } = done;
+    // by its number: the log cannot forget an address, which has to be forgotten once the account is closed
+    const told = { action: act.name, target: `account ${id}`, before, after, reason: given.reason };
     await appendAudit(tx, auditEntry(visitor, told));
     return done;
   });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { findSeenHolder } from "../../accounts/holder-desk-store.ts";
 import { findAccount, listAccounts, listHeldPlans } from "../../callers/account-store.ts";
 import { listPlanSettings } from "../../callers/plan-store.ts";
 import { listKeys } from "../../callers/store.ts";
@@ -51,12 +52,13 @@ export const callerPage: OpsPage<z.infer<typeof days>> = {
     const id = idOf(params["id"]);
     const account = id === null ? null : await findAccount(sql, { id });
     if (id === null || account === null) return null;
-    const [plans, settings, keys, usage, endpointDays] = await Promise.all([
+    const [plans, settings, keys, usage, endpointDays, holder] = await Promise.all([
       listHeldPlans(sql, id),
       listPlanSettings(sql),
       listKeys(sql, account.email),
       readUsage(sql, id, asked.days),
       listEndpointDays(sql, id, asked.days),
+      findSeenHolder(sql, id),
     ]);
     const plotted = usage.days.toReversed().map(({ date, requests }) => ({ date, requests: Number(requests) }));
     const figure = await figureOf(log, callsPlot(`Calls of ${account.email} by day`, plotted), {
@@ -65,6 +67,7 @@ export const callerPage: OpsPage<z.infer<typeof days>> = {
     });
     const data = {
       account,
+      holder,
       plans,
       plan: settings.find(({ name }) => name === account.plan) ?? null,
       keys,

@@ -1,20 +1,18 @@
-import type { Express, Request, Response } from "express";
+import type { Express } from "express";
 import { z } from "zod";
 import { findPasswordHash, savePassword } from "../../accounts/operator-store.ts";
 import { hashPassword, isPassword, passwordProblem } from "../../accounts/password.ts";
 import { endSession, endSessions, listSessions } from "../../accounts/session-store.ts";
-import { takeTry } from "../../accounts/tries.ts";
-import { appendAudit } from "../../audit/store.ts";
-import { auditEntry } from "../audit-entry.ts";
-import { readForm } from "../../frame/body.ts";
+import { appendAudit, audited } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
-import { askAgain, problemOf, type RouteParts } from "../routes.ts";
-import { type DoorParts, noteRefusal, tooMany } from "../sign-in/doorkeeper.ts";
-import { IDLE_SECONDS } from "../sign-in/limits.ts";
-import { showProblem } from "../../frame/trouble.ts";
+import { ownForms } from "../../frame/own-forms.ts";
 import type { PageReply } from "../../frame/shown.ts";
-import { signedIn, type SignedIn } from "../who.ts";
-import { addTwoFactor } from "./two-factor.ts";
+import { addTwoFactor } from "../../frame/two-factor.ts";
+import { auditEntry } from "../audit-entry.ts";
+import { askAgain, type RouteParts } from "../routes.ts";
+import { type DoorParts, noteRefusal } from "../sign-in/doorkeeper.ts";
+import { IDLE_SECONDS } from "../sign-in/limits.ts";
+import { signedIn } from "../who.ts";
 
 const ME = "/ops/me";
 const passwordForm = z.object({
@@ -23,68 +21,45 @@ const passwordForm = z.object({
   again: z.string().max(1_000),
 });
 
+/** What the audit log says of each change of a second factor. */
+const FACTOR_CHANGES = {
+  on: { action: "own.two-factor", before: { two_factor: false }, after: { two_factor: true } },
+  off: { action: "own.two-factor", before: { two_factor: true }, after: { two_factor: false } },
+  "new-codes": { action: "own.backup-codes", before: null, after: { made: true } },
+} as const;
+
 /** What somebody does for themselves is made of. */
 export interface OwnParts extends DoorParts {
   /** Whether everybody needs a second factor: without one only this page opens. */
   mustHaveTwoFactor: boolean;
 }
 
-/** A form that somebody sent about themselves: what it holds, and ways to answer. */
-export interface OwnForm<Form> {
-  request: Request;
-  reply: PageReply;
-  who: SignedIn;
-  form: Form;
-  /** Shows what is wrong. */
-  refuse: (problem: string, status?: number) => void;
-  /** Shows that the password or the code is wrong, and writes it down. */
-  refuseProof: (problem: string) => Promise<void>;
-  /** Takes one of the few tries there are for passwords; false, and answered, where none is left. */
-  mayTry: () => Promise<boolean>;
-}
-
-/** Adds a form about oneself, which every role may send. */
-export type AddOwnForm = <Form>(
-  path: string,
-  schema: z.ZodType<Form>,
-  run: (sent: OwnForm<Form>) => Promise<void>,
-) => void;
-
 /** Adds what everybody does for themselves, whatever their role: their sign-ins, password and second factor. */
 export function addOwn(app: Express, { answers }: RouteParts, own: OwnParts): void {
-  const { sql, buckets, mustHaveTwoFactor } = own;
+  const { sql, mustHaveTwoFactor } = own;
 
   app.get(ME, async (request, response) => {
     const { visitor, sessionId, hasPassword, hasTwoFactor } = signedIn(response);
-    const sessions = await listSessions(sql, visitor.operatorId, { idleSeconds: IDLE_SECONDS });
+    const sessions = await listSessions(sql, visitor.operatorId, { idleSeconds: IDLE_SECONDS, surface: "ops" });
     const data = { sessions, sessionId, hasPassword, hasTwoFactor, mustHaveTwoFactor };
     answers.show(request, response as PageReply, { template: "me/me", title: "Your sign-in", data });
   });
 
-  const addForm: AddOwnForm = (path, schema, run) => {
-    app.post(`${ME}${path}`, async (request: Request, response: Response) => {
-      const reply = response as PageReply;
-      const who = signedIn(response);
-      const fields = await readForm(request);
-      const attempt = { method: "post", action: request.originalUrl, typed: fields } as const;
-      const refuse = (message: string, status = 422) =>
-        showProblem(answers, request, reply, { status, message, attempt });
-      const form = schema.safeParse(fields);
-      if (!form.success) return refuse(problemOf(form.error), 400);
-      const mayTry = async () => {
-        const wait = await takeTry(buckets, "ops", who.visitor.address, who.visitor.email);
-        if (wait > 0) refuse(tooMany(wait), 429);
-        return wait === 0;
-      };
-      const refuseProof = async (problem: string) => {
-        await noteRefusal(own, who.visitor, problem);
-        refuse(problem);
-      };
-      await run({ request, reply, who, form: form.data, refuse, refuseProof, mayTry });
-    });
-  };
+  const addForm = ownForms(app, {
+    answers,
+    ...own,
+    page: ME,
+    surface: "ops",
+    ownOf(response) {
+      const { visitor, sessionId, hasTwoFactor } = signedIn(response);
+      const { operatorId: userId, email, address } = visitor;
+      return { userId, email, address, sessionId, hasTwoFactor };
+    },
+    noteRefusal: (response, reason) => noteRefusal(own, signedIn(response).visitor, reason),
+  });
 
-  addForm("/password", passwordForm, async ({ request, reply, who, form, refuse, refuseProof, mayTry }) => {
+  addForm("/password", passwordForm, async ({ request, reply, form, refuse, refuseProof, mayTry }) => {
+    const who = signedIn(reply);
     const { visitor, sessionId, isFresh, hasPassword } = who;
     if (form.next !== form.again) return refuse("the new password and its repetition are not the same");
     const problem = passwordProblem(form.next, visitor.email);
@@ -101,16 +76,17 @@ export function addOwn(app: Express, { answers }: RouteParts, own: OwnParts): vo
     const passwordHash = await hashPassword(form.next);
     await sql.begin(async (tx) => {
       await savePassword(tx, visitor.operatorId, passwordHash);
-      const ended = await endSessions(tx, visitor.operatorId, sessionId);
+      const ended = await endSessions(tx, visitor.operatorId, { except: sessionId });
       const target = `operator ${visitor.email}`;
       await appendAudit(tx, auditEntry(visitor, { action: "own.password", target, after: { sessions_ended: ended } }));
     });
     answers.goOn(reply, ME, "the password is changed, and your other sign-ins have ended");
   });
 
-  addForm("/sessions/end", z.object({ id: z.string().max(100) }), async ({ reply, who: { visitor }, form, refuse }) => {
+  addForm("/sessions/end", z.object({ id: z.string().max(100) }), async ({ reply, form, refuse }) => {
+    const { visitor } = signedIn(reply);
     const isEnded = await sql.begin(async (tx) => {
-      const ended = await endSession(tx, visitor.operatorId, form.id);
+      const ended = await endSession(tx, visitor.operatorId, form.id, "ops");
       const target = `operator ${visitor.email}`;
       if (ended)
         await appendAudit(tx, auditEntry(visitor, { action: "own.end-session", target, before: { session: form.id } }));
@@ -120,9 +96,10 @@ export function addOwn(app: Express, { answers }: RouteParts, own: OwnParts): vo
     answers.goOn(reply, ME, "the sign-in has ended");
   });
 
-  addForm("/sessions/end-others", z.object({}), async ({ reply, who: { visitor, sessionId } }) => {
+  addForm("/sessions/end-others", z.object({}), async ({ reply }) => {
+    const { visitor, sessionId } = signedIn(reply);
     const ended = await sql.begin(async (tx) => {
-      const count = await endSessions(tx, visitor.operatorId, sessionId);
+      const count = await endSessions(tx, visitor.operatorId, { except: sessionId, surface: "ops" });
       const after = { sessions_ended: count };
       await appendAudit(
         tx,
@@ -133,7 +110,17 @@ export function addOwn(app: Express, { answers }: RouteParts, own: OwnParts): vo
     answers.goOn(reply, ME, `${ended} other sign-ins have ended`);
   });
 
-  addTwoFactor(addForm, { answers, ...own });
+  addTwoFactor(addForm, {
+    answers,
+    ...own,
+    page: { href: ME, label: "Your sign-in" },
+    mustHaveOne: () => Promise.resolve(mustHaveTwoFactor),
+    async note(reply, change) {
+      const { visitor } = signedIn(reply);
+      const entry = auditEntry(visitor, { ...FACTOR_CHANGES[change], target: `operator ${visitor.email}` });
+      await audited(sql, () => Promise.resolve({ result: null, entry }));
+    },
+  });
 
   app.use((request, response, next) => {
     const { hasTwoFactor } = signedIn(response);

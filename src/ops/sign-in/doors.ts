@@ -2,16 +2,19 @@ import type { Express, Request } from "express";
 import { z } from "zod";
 import { LOCAL_OPERATOR } from "../../accounts/local-operator.ts";
 import { findOperator } from "../../accounts/operator-store.ts";
-import { takeTry } from "../../accounts/tries.ts";
+import { takeTry, tooMany } from "../../accounts/tries.ts";
 import { audited } from "../../audit/store.ts";
-import { withoutSession } from "../../accounts/identity.ts";
+import { askCode, WRONG_CODE } from "../../accounts/code.ts";
+import { wantsCode, withoutSession } from "../../accounts/identity.ts";
 import { reasonOf } from "../../errors.ts";
 import { localPath } from "../../frame/answer.ts";
+import { addressOf, askerOf, passCookies } from "../../frame/asker.ts";
 import { readForm, typed } from "../../frame/body.ts";
 import { PageError } from "../../frame/errors.ts";
-import { problemOf, type RouteParts } from "../routes.ts";
+import { problemOf } from "../../frame/routes.ts";
+import type { RouteParts } from "../routes.ts";
 import type { PageReply } from "../../frame/shown.ts";
-import { addressOf, askCode, askerOf, type DoorParts, tooMany, wantsCode, WRONG_CODE } from "./doorkeeper.ts";
+import type { DoorParts } from "./doorkeeper.ts";
 
 const TITLE = "Sign in to operate";
 const WRONG = "the e-mail or the password is not right";
@@ -202,10 +205,6 @@ function parse<Form>(schema: z.ZodType<Form>, given: unknown): Form {
 function queryOf(request: Request): { to: string } {
   const { to } = typed(new URL(request.originalUrl, "http://here").searchParams);
   return { to: typeof to === "string" ? to.slice(0, 2_000) : "" };
-}
-
-function passCookies(reply: PageReply, cookies: readonly string[]): void {
-  for (const cookie of cookies) reply.append("Set-Cookie", cookie);
 }
 
 function onlyGetAndPost(): never {

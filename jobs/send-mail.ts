@@ -1,0 +1,61 @@
+import { z } from "zod";
+import { isAlertToTell, queueAlertMail } from "../src/alerts/mail-store.ts";
+import { closeAlert, openAlert, syncAlerts } from "../src/alerts/store.ts";
+import { TROUBLE_ALERT_SECONDS } from "../src/mail/limits.ts";
+import { isMailWaiting, listLateMails, listRefusals } from "../src/mail/outbox-store.ts";
+import { sendWaitingMails } from "../src/mail/send.ts";
+import { senderOf } from "../src/mail/sender.ts";
+import { job, type Counts, type JobContext } from "../src/queue/job.ts";
+
+/**
+ * Write what ALERT_EMAIL is told of alerts, and send the mails that wait.
+ *
+ * Whoever writes a mail leaves a row in the transaction of what it tells of, so there is a mail exactly for what
+ * happened. A worker that dies between sending one and noting that sends it again, with the same Message-ID: a mail may
+ * come twice and is never lost. What the server refuses for good is given up at once; all else is tried for three days.
+ * Without SMTP_URL mails wait, and are looked at on /ops/mails.
+ */
+export default job({
+  name: "send-mail",
+  payload: z.object({}),
+  key: () => "all",
+  schedule: null,
+  sweep: async ({ sql, settings }) => {
+    const isWork =
+      (settings.SMTP_URL !== undefined && (await isMailWaiting(sql))) ||
+      (settings.ALERT_EMAIL.length > 0 && (await isAlertToTell(sql)));
+    return isWork ? [{}] : [];
+  },
+  concurrency: 1,
+  timeoutMs: 300_000,
+  retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // what is left undone the sweep finds
+
+  async run(_, context) {
+    const { sql, settings } = context;
+    const { ALERT_EMAIL, PUBLIC_URL, SMTP_URL } = settings;
+    const alerts = ALERT_EMAIL.length === 0 ? 0 : await queueAlertMail(sql, ALERT_EMAIL, PUBLIC_URL ?? null);
+    return { alerts, ...(SMTP_URL === undefined ? {} : await send(context, SMTP_URL)) };
+  },
+});
+
+async function send({ sql, settings, log, signal }: JobContext, url: string): Promise<Counts> {
+  const alert = { kind: "mail_server", subject: "smtp" };
+  const counts = await sendWaitingMails({
+    sql,
+    url,
+    from: senderOf(settings),
+    log,
+    signal,
+    async troubled(seconds, reason) {
+      if (seconds === 0) return closeAlert(sql, log, alert);
+      if (seconds < TROUBLE_ALERT_SECONDS) return;
+      const minutes = Math.floor(seconds / 60);
+      const text = `the mail server has taken no mail for ${minutes} min: ${reason}; nobody gets a mail until it does: see whether it runs, and SMTP_URL (\`roundhouse doctor\` tries it)`;
+      await openAlert(sql, log, { ...alert, text });
+    },
+  });
+  if (counts.refused > 0) await syncAlerts(sql, log, "mail_refused", await listRefusals(sql));
+  else if (counts.sent > 0) await closeAlert(sql, log, { kind: "mail_refused", subject: "smtp" });
+  if (counts.givenUp > 0) await syncAlerts(sql, log, "mail_given_up", await listLateMails(sql));
+  return { ...counts };
+}

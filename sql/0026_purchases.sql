@@ -1,0 +1,85 @@
+-- Plans that are bought from the balance. What a plan was when it was bought is a fact of the purchase: the plan may change.
+alter table plans
+  add column on_sale boolean not null default true,
+  add column revision bigint not null default 1;
+comment on column plans.on_sale is 'whether it may be bought now; those who have it keep it to its end either way';
+comment on column plans.revision is 'counts its changes, so that a form tells whether it was made from what is stored';
+
+create function count_plan_change() returns trigger language plpgsql as $$
+begin
+  new.revision := old.revision + 1;
+  return new;
+end
+$$;
+create trigger plan_change_is_counted before update on plans
+  for each row execute function count_plan_change();
+
+create table purchases (
+  id bigint generated always as identity primary key,
+  account_id bigint not null references accounts,
+  idempotency_key text not null
+    constraint purchase_key_is_short check (length(idempotency_key) between 1 and 100),
+  kind text not null
+    constraint purchase_kind_is_known check (kind in ('buy', 'renew', 'upgrade', 'downgrade')),
+  plan text not null,
+  plan_revision bigint not null,
+  listed_micros bigint not null
+    constraint listed_price_is_not_negative check (listed_micros >= 0),
+  discount_micros bigint not null default 0
+    constraint discount_is_not_negative check (discount_micros >= 0),
+  paid_micros bigint not null
+    constraint paid_is_listed_less_discount check (paid_micros = greatest(listed_micros - discount_micros, 0)),
+  days integer not null
+    constraint purchase_lasts_a_day check (days > 0),
+  starts_at timestamptz not null,
+  ends_at timestamptz not null,
+  start_now_version text not null,
+  no_withdrawal_version text not null,
+  transaction_id bigint references ledger_transactions
+    constraint transaction_pays_one_purchase unique,
+  made_at timestamptz not null default clock_timestamp(),
+  constraint purchase_is_made_once unique (account_id, idempotency_key),
+  constraint purchase_ends_after_it_starts check (ends_at > starts_at),
+  constraint only_upgrades_have_a_discount check (discount_micros = 0 or kind = 'upgrade'),
+  constraint what_costs_something_is_posted check ((transaction_id is null) = (paid_micros = 0))
+);
+comment on table purchases is 'what was bought, for how much and for which time, as it was said then; rows are only ever added';
+comment on column purchases.days is 'for how many days the plan was sold then; an upgrade from something worth more lasts longer';
+comment on column purchases.start_now_version is 'the version of the text by which its holder asked for it to begin at once, kept in consents';
+create index purchases_of_account on purchases (account_id, id desc);
+
+create table purchase_credits (
+  purchase_id bigint not null references purchases,
+  of_purchase bigint not null references purchases
+    constraint unused_share_is_credited_once unique,
+  micros bigint not null
+    constraint credit_is_not_negative check (micros >= 0),
+  primary key (purchase_id, of_purchase),
+  constraint purchase_is_no_credit_of_itself check (purchase_id <> of_purchase)
+);
+comment on table purchase_credits is 'what an upgrade replaced, and how much of its value was left: together its discount';
+
+create trigger purchase_is_never_changed before update or delete on purchases
+  for each row execute function refuse_change_of_record();
+create trigger purchases_are_never_emptied before truncate on purchases
+  for each statement execute function refuse_change_of_record();
+create trigger purchase_credit_is_never_changed before update or delete on purchase_credits
+  for each row execute function refuse_change_of_record();
+create trigger purchase_credits_are_never_emptied before truncate on purchase_credits
+  for each statement execute function refuse_change_of_record();
+
+alter table entitlements
+  add column purchase_id bigint
+    constraint purchase_gives_one_entitlement unique
+    references purchases,
+  add column reminded_at timestamptz,
+  add column end_told_at timestamptz,
+  -- int8range instead of `account_id with =`, which would want an extension
+  add constraint account_has_one_plan_at_a_time
+    exclude using gist (int8range(account_id, account_id, '[]') with &&, tstzrange(starts_at, ends_at) with &&);
+comment on column entitlements.purchase_id is 'what it was bought with; none where it was granted at the command line';
+comment on column entitlements.reminded_at is 'when its holder was told that it ends soon, or bought what follows';
+comment on column entitlements.end_told_at is 'when its holder was told that it has ended, or bought what follows';
+-- what ended before anybody was told of such things is no news
+update entitlements set end_told_at = ends_at where ends_at <= clock_timestamp();
+create index entitlements_by_end on entitlements (ends_at) where end_told_at is null and ends_at is not null;

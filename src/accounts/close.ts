@@ -1,0 +1,35 @@
+import { appendAudit } from "../audit/store.ts";
+import { announce } from "../callers/store.ts";
+import type { Sql } from "../db/client.ts";
+import { queueMail } from "../mail/outbox-store.ts";
+import { closeRows, lockHeld } from "./close-store.ts";
+import { forgetOrigins } from "./consent-store.ts";
+import { type Doer, holderEntry } from "./holder-entry.ts";
+import { accountClosed } from "./letters.ts";
+import { deletePerson, findPerson, lockPerson } from "./person-store.ts";
+import { endSessions } from "./session-store.ts";
+import { deleteSignUps } from "./sign-up-store.ts";
+
+/**
+ * Closes an account for whoever holds it, all at once: its keys and its plan end, its holder is forgotten with every
+ * sign-in, and only a number stays at the ledger and at what was agreed to. Somebody who is an operator too keeps their
+ * sign-in at `/ops`. False where it is closed already.
+ */
+export async function closeAccount(sql: Sql, { userId, by }: { userId: string; by: Doer }): Promise<boolean> {
+  const { accountId } = by;
+  return sql.begin(async (tx) => {
+    await lockPerson(tx, userId);
+    const person = await findPerson(tx, { userId });
+    if (person === null || !(await lockHeld(tx, { accountId, userId }))) return false;
+    const ended = await closeRows(tx, accountId);
+    await forgetOrigins(tx, accountId);
+    await endSessions(tx, userId, { surface: "console" });
+    await deleteSignUps(tx, person.email);
+    if (!person.isOperator) await deletePerson(tx, userId);
+    await queueMail(tx, { ...accountClosed({ accountId }), recipient: person.email });
+    await announce(tx);
+    const after = { keys_revoked: ended.keys, plans_ended: ended.plans };
+    await appendAudit(tx, holderEntry(by, { action: "account.close", after }));
+    return true;
+  });
+}

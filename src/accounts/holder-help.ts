@@ -1,0 +1,30 @@
+import { findAccount } from "../callers/account-store.ts";
+import type { Outcome } from "../callers/store.ts";
+import type { Transaction } from "../db/client.ts";
+import { queueMail } from "../mail/outbox-store.ts";
+import { findSeenHolder } from "./holder-desk-store.ts";
+import { factorTakenOff } from "./letters.ts";
+import { deleteTwoFactor } from "./operator-store.ts";
+import { lockPerson } from "./person-store.ts";
+import { endSessions } from "./session-store.ts";
+
+/**
+ * Takes the second factor off a holder who lost it, and their backup codes, ends their sign-ins and tells them by mail.
+ * Of an operator that is done where operators are: it opens more than an account.
+ */
+export async function dropHolderFactor(
+  tx: Transaction,
+  accountId: bigint,
+): Promise<Outcome<{ email: string; before: object; after: object }>> {
+  const [account, holder] = [await findAccount(tx, { id: accountId }), await findSeenHolder(tx, accountId)];
+  if (account === null || holder === null) return { ok: false, reason: `there is no account ${accountId}` };
+  const { email } = account;
+  const { userId, isOperator } = holder;
+  if (userId === null) return { ok: false, reason: `nobody signs in for ${email}` };
+  if (isOperator) return { ok: false, reason: `${email} is an operator; do it at /ops/people` };
+  await lockPerson(tx, userId);
+  if (!(await deleteTwoFactor(tx, userId))) return { ok: false, reason: `${email} has no second factor` };
+  const ended = await endSessions(tx, userId);
+  await queueMail(tx, { ...factorTakenOff(), recipient: email });
+  return { ok: true, email, before: { two_factor: true }, after: { two_factor: false, sessions_ended: ended } };
+}

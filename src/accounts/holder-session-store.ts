@@ -1,0 +1,63 @@
+import type { Sql } from "../db/client.ts";
+import { legalText } from "./legal.ts";
+
+/** Between two notes that a sign-in is used. The idle time is days, so minutes are exact enough. */
+const NOTED_EVERY_SECONDS = 300;
+
+/** A sign-in at the console that holds, and whose it is. */
+export interface HolderSession {
+  sessionId: string;
+  userId: string;
+  email: string;
+  /** The account they hold; null where they hold none yet. */
+  accountId: bigint | null;
+  isSuspended: boolean;
+  /** Whether it was made, or the password given again, in the last minutes. */
+  isFresh: boolean;
+  hasTwoFactor: boolean;
+  /** Whether the account agreed to the terms that hold now. */
+  hasCurrentTerms: boolean;
+}
+
+/**
+ * A sign-in that is used now; null where it has ended: its time is over, it was idle for too long, or it is not of the
+ * console.
+ */
+export async function useHolderSession(
+  sql: Sql,
+  sessionId: string,
+  { idleSeconds, freshSeconds }: { idleSeconds: number; freshSeconds: number },
+): Promise<HolderSession | null> {
+  const { version, sha256 } = legalText("terms");
+  const [found] = await sql<HolderSession[]>`
+    with used as (
+      update auth.sessions
+      set seen_at = clock_timestamp()
+      where id = ${sessionId}
+        and surface = 'console'
+        and seen_at between clock_timestamp() - make_interval(secs => ${idleSeconds})
+          and clock_timestamp() - make_interval(secs => ${NOTED_EVERY_SECONDS})
+    )
+    select
+      s.id as "sessionId",
+      u.id as "userId",
+      u.email,
+      a.id as "accountId",
+      a.suspended_at is not null as "isSuspended",
+      coalesce(s.confirmed_at > t.fresh_from, false) or s.created_at > t.fresh_from as "isFresh",
+      coalesce(u.two_factor_enabled, false) as "hasTwoFactor",
+      exists (
+        select
+        from consents c
+        where c.account_id = a.id and c.kind = 'terms' and c.version = ${version} and c.sha256 = ${sha256}
+      ) as "hasCurrentTerms"
+    from auth.sessions s
+    join auth.users u on u.id = s.user_id and u.email_verified
+    left join accounts a on a.user_id = u.id and a.closed_at is null
+    cross join (select clock_timestamp() - make_interval(secs => ${freshSeconds}) as fresh_from) t
+    where s.id = ${sessionId}
+      and s.surface = 'console'
+      and s.expires_at > clock_timestamp()
+      and s.seen_at > clock_timestamp() - make_interval(secs => ${idleSeconds})`;
+  return found ?? null;
+}

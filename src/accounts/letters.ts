@@ -1,0 +1,118 @@
+import { letter, type Letter } from "../mail/letter.ts";
+
+/** What the letters say of whoever caused them; an address that somebody typed is not repeated to others. */
+interface Links {
+  /** The public address, without a slash at its end. */
+  site: string;
+}
+
+/** To an address that somebody signs up with: the link that proves it. */
+export function confirmAddress({ site, token }: Links & { token: string }): Letter {
+  return letter("confirm-address", "Confirm your e-mail address", [
+    "Somebody, most likely you, signed up at Roundhouse with this address. Open this link within a day and type the password that you chose there:",
+    `${site}/console/confirm?token=${token}`,
+    "If it was not you, do nothing: without that password nothing is opened, and after a day it is forgotten. Never type a password on that page that somebody else told you.",
+  ]);
+}
+
+/** To an address that has a sign-in already, where somebody signs up with it. */
+export function signUpOfKnown({ site }: Links): Letter {
+  return letter("sign-up-of-known", "You have a sign-in at Roundhouse already", [
+    "Somebody, most likely you, tried to sign up at Roundhouse with this address. There is a sign-in for it already, and nothing was changed.",
+    `Sign in here: ${site}/console/sign-in`,
+    `If you do not know the password any more: ${site}/console/forgot`,
+    "If it was not you, do nothing.",
+  ]);
+}
+
+/** To somebody who does not know their password any more. */
+export function resetPassword({ site, token }: Links & { token: string }): Letter {
+  return letter("reset-password", "Choose a new password", [
+    "Somebody, most likely you, asked for a new password at Roundhouse. This link lets you choose one, once, within an hour:",
+    `${site}/console/reset?token=${token}`,
+    "All your sign-ins end with it; a second factor stays on. If it was not you, do nothing: the password stays as it is.",
+  ]);
+}
+
+/** To an operator who asked for a new password: they get one from an admin. */
+export function resetOfOperator({ site }: Links): Letter {
+  return letter("reset-of-operator", "Your password is reset by an admin", [
+    "Somebody, most likely you, asked for a new password at Roundhouse. You are an operator, so no mail can give you one.",
+    `Ask an admin, who makes one for you at ${site}/ops/people. If it was not you, do nothing.`,
+  ]);
+}
+
+/** To somebody whose password is another now. */
+export function passwordChanged({ site }: Links): Letter {
+  return letter("password-changed", "Your password was changed", [
+    "The password of your sign-in at Roundhouse was changed just now, and all other sign-ins have ended.",
+    `If it was not you, choose another at once: ${site}/console/forgot`,
+  ]);
+}
+
+/** To somebody whose second factor was turned on or off, or got new backup codes. */
+export function factorChanged({ site, change }: Links & { change: "on" | "off" | "new-codes" }): Letter {
+  const said = {
+    on: "A second factor was turned on for your sign-in at Roundhouse: from now on it wants a code of your authenticator.",
+    off: "The second factor of your sign-in at Roundhouse was turned off: from now on the password alone is enough.",
+    "new-codes": "New backup codes were made for your sign-in at Roundhouse; those before them no longer work.",
+  }[change];
+  const subject = {
+    on: "Your second factor is on",
+    off: "Your second factor was turned off",
+    "new-codes": "You have new backup codes",
+  }[change];
+  return letter("second-factor-changed", subject, [
+    said,
+    `If it was not you, change your password at once: ${site}/console/security`,
+  ]);
+}
+
+/** To somebody whose second factor an operator took off, since they lost it. */
+export function factorTakenOff(): Letter {
+  return letter("second-factor-changed", "Your second factor was turned off", [
+    "An operator turned the second factor of your sign-in at Roundhouse off, as was asked for in your name, and ended your sign-ins. From now on the password alone is enough; turn another one on soon.",
+    "If you did not ask for it, write to the operator of this service at once.",
+  ]);
+}
+
+/** To the address that somebody wants to be reached at from now on. */
+export function proveNewAddress({ site, token }: Links & { token: string }): Letter {
+  return letter("prove-new-address", "Confirm your new e-mail address", [
+    "Somebody, most likely you, wants to use this address for their account at Roundhouse. Open this link within a day to confirm it:",
+    `${site}/console/new-email?token=${token}`,
+    "If it was not you, do nothing.",
+  ]);
+}
+
+/** To the address that somebody wants to change to, where it is of another account. */
+export function newAddressIsTaken({ site }: Links): Letter {
+  return letter("new-address-is-taken", "This address has an account already", [
+    "Somebody, most likely you, wanted to use this address for another account at Roundhouse. It has an account already, and nothing was changed.",
+    `Sign in to that one here: ${site}/console/sign-in`,
+  ]);
+}
+
+/** To the address that somebody leaves, before they do. */
+export function addressWillChange({ site }: Links): Letter {
+  return letter("address-will-change", "A change of your e-mail address was asked for", [
+    "Somebody who is signed in to your account at Roundhouse, and knows its password, wants to use another e-mail address. It changes once the link in the mail to that address is opened.",
+    `If it was not you, choose another password at once, which also stops the change: ${site}/console/forgot`,
+  ]);
+}
+
+/** To the address that somebody has left. */
+export function addressChanged(): Letter {
+  return letter("address-changed", "Your e-mail address was changed", [
+    "Your account at Roundhouse is reached under another e-mail address from now on. This one no longer signs in.",
+    "If it was not you, write to the operator of this service at once: this mail shows that the address was yours.",
+  ]);
+}
+
+/** To somebody who closed their account. */
+export function accountClosed({ accountId }: { accountId: bigint }): Letter {
+  return letter("account-closed", "Your account is closed", [
+    `Your account ${accountId} at Roundhouse was closed just now, with your password. Its keys no longer work, its plan has ended, and this address is forgotten there.`,
+    "What was paid and bought stays in the books under the number alone, as the law wants it.",
+  ]);
+}

@@ -1,0 +1,61 @@
+import type { Queryable, Transaction } from "../db/client.ts";
+import { hashToken, makeToken } from "./token.ts";
+
+/** What a link in a mail lets somebody do. */
+export type TokenPurpose = "reset-password" | "change-email";
+
+/** Whose link it is, and for which address. */
+export interface MailToken {
+  userId: string;
+  /** The address to which it was sent. */
+  email: string;
+}
+
+/** Makes a link's token for somebody; of those for the same purpose only the newest works. */
+export async function insertMailToken(
+  tx: Transaction,
+  { purpose, userId, email, lastsSeconds }: MailToken & { purpose: TokenPurpose; lastsSeconds: number },
+): Promise<string> {
+  const { token, sha256 } = makeToken();
+  await withdrawMailTokens(tx, userId, purpose);
+  await tx`
+    insert into mail_tokens (sha256, purpose, user_id, email, expires_at)
+    values (${sha256}, ${purpose}, ${userId}, ${email}, clock_timestamp() + make_interval(secs => ${lastsSeconds}))`;
+  return token;
+}
+
+/** Whose a token is, without using it up; null where it is none for this purpose, was used, or its time is over. */
+export async function findMailToken(sql: Queryable, purpose: TokenPurpose, token: string): Promise<MailToken | null> {
+  const [found] = await sql<MailToken[]>`
+    select user_id as "userId", email
+    from mail_tokens
+    where sha256 = ${hashToken(token)}
+      and purpose = ${purpose}
+      and used_at is null
+      and expires_at > clock_timestamp()`;
+  return found ?? null;
+}
+
+/** Uses a token up and gives whose it was; null where it is none for this purpose, was used, or its time is over. */
+export async function takeMailToken(tx: Transaction, purpose: TokenPurpose, token: string): Promise<MailToken | null> {
+  const [used] = await tx<MailToken[]>`
+    update mail_tokens
+    set used_at = clock_timestamp()
+    where sha256 = ${hashToken(token)}
+      and purpose = ${purpose}
+      and used_at is null
+      and expires_at > clock_timestamp()
+    returning user_id as "userId", email`;
+  return used ?? null;
+}
+
+/** Takes back the links of somebody that were not used, for one purpose or for all. */
+export async function withdrawMailTokens(
+  tx: Transaction,
+  userId: string,
+  purpose: TokenPurpose | null = null,
+): Promise<void> {
+  await tx`
+    delete from mail_tokens
+    where user_id = ${userId} and used_at is null and (${purpose}::text is null or purpose = ${purpose})`;
+}

@@ -1,0 +1,113 @@
+import { randomUUID } from "node:crypto";
+import type { Queryable, Transaction } from "../db/client.ts";
+import { savePassword } from "./operator-store.ts";
+
+/** Somebody who may sign in. */
+export interface KnownPerson {
+  userId: string;
+  email: string;
+  /** Also where they may sign in at `/ops` no longer. */
+  isOperator: boolean;
+  hasTwoFactor: boolean;
+  /** The account they hold; null where they hold none. */
+  accountId: bigint | null;
+}
+
+/** Somebody by address or id; null where nobody is known by it. */
+export async function findPerson(
+  sql: Queryable,
+  by: { email: string } | { userId: string },
+): Promise<KnownPerson | null> {
+  const [found] = await sql<KnownPerson[]>`
+    select
+      u.id as "userId",
+      u.email,
+      exists (select from operators o where o.user_id = u.id) as "isOperator",
+      coalesce(u.two_factor_enabled, false) as "hasTwoFactor",
+      a.id as "accountId"
+    from auth.users u
+    left join accounts a on a.user_id = u.id and a.closed_at is null
+    where ${"userId" in by ? sql`u.id = ${by.userId}` : sql`u.email = lower(${by.email})`}`;
+  return found ?? null;
+}
+
+/** Whether somebody may sign in at the console: whoever proved their address. */
+export async function isVerified(sql: Queryable, userId: string): Promise<boolean> {
+  const rows = await sql`
+    select
+    from auth.users
+    where id = ${userId} and email_verified`;
+  return rows.length > 0;
+}
+
+/** Makes somebody who proved their address known; gives the id, or null where the address is known already. */
+export async function insertPerson(
+  tx: Transaction,
+  { email, passwordHash }: { email: string; passwordHash: string },
+): Promise<string | null> {
+  const [made] = await tx<{ id: string }[]>`
+    insert into auth.users (id, name, email, email_verified)
+    values (${randomUUID()}, ${email}, ${email}, true)
+    on conflict (email) do nothing
+    returning id`;
+  if (made === undefined) return null;
+  await savePassword(tx, made.id, passwordHash);
+  return made.id;
+}
+
+/**
+ * Gives somebody the account of their address: a new one, or one that was made at the command line and that nobody holds.
+ * Null where somebody else holds it.
+ */
+export async function openAccount(
+  tx: Transaction,
+  { userId, email }: { userId: string; email: string },
+): Promise<{ accountId: bigint; isClaimed: boolean } | null> {
+  const [row] = await tx<{ accountId: bigint; isClaimed: boolean }[]>`
+    insert into accounts (email, verified_at, user_id)
+    values (${email}, clock_timestamp(), ${userId})
+    on conflict (lower(email)) do update
+    set
+      user_id = excluded.user_id,
+      verified_at = coalesce(accounts.verified_at, excluded.verified_at)
+    where accounts.user_id is null and accounts.closed_at is null
+    returning id as "accountId", xmax <> 0 as "isClaimed"`;
+  return row ?? null;
+}
+
+/** Whether an address is somebody's, or an account's. */
+export async function isTaken(sql: Queryable, email: string): Promise<boolean> {
+  const rows = await sql`
+    select from auth.users where email = lower(${email})
+    union all
+    select from accounts where lower(email) = lower(${email})`;
+  return rows.length > 0;
+}
+
+/** Gives somebody, and the account they hold, another address. */
+export async function saveAddress(tx: Transaction, userId: string, email: string): Promise<void> {
+  await tx`
+    update auth.users
+    set email = ${email}, name = ${email}, email_verified = true, updated_at = clock_timestamp()
+    where id = ${userId}`;
+  await tx`
+    update accounts
+    set email = ${email}
+    where user_id = ${userId}`;
+}
+
+/** Locks somebody's row until the transaction ends, so that two changes of them come one after the other. */
+export async function lockPerson(tx: Transaction, userId: string): Promise<void> {
+  await tx`
+    select
+    from auth.users
+    where id = ${userId}
+    for no key update`;
+}
+
+/** Forgets somebody: with them go their password, sign-ins, second factor and links. */
+export async function deletePerson(tx: Transaction, userId: string): Promise<void> {
+  await tx`
+    delete from auth.users
+    where id = ${userId}`;
+}

@@ -1,0 +1,84 @@
+import { appendAudit } from "../audit/store.ts";
+import type { Sql } from "../db/client.ts";
+import { queueMail } from "../mail/outbox-store.ts";
+import { type Doer, holderEntry } from "./holder-entry.ts";
+import { passwordChanged, resetOfOperator, resetPassword } from "./letters.ts";
+import { findMailToken, insertMailToken, takeMailToken, withdrawMailTokens } from "./mail-token-store.ts";
+import { savePassword } from "./operator-store.ts";
+import { hashPassword, passwordProblem } from "./password.ts";
+import { findPerson, lockPerson } from "./person-store.ts";
+import { endSessions } from "./session-store.ts";
+
+/** How long the link that lets somebody choose a new password works. */
+const LASTS_SECONDS = 3_600;
+
+/**
+ * Mails a link for a new password to somebody who is known by an address; nothing where nobody is. Operators get none:
+ * theirs is set by an admin, since it opens more than an account.
+ */
+export async function askReset(sql: Sql, { email, site }: { email: string; site: string }): Promise<void> {
+  await sql.begin(async (tx) => {
+    const person = await findPerson(tx, { email });
+    if (person === null) return;
+    const { userId, email: recipient, isOperator } = person;
+    if (isOperator) return queueMail(tx, { ...resetOfOperator({ site }), recipient });
+    await lockPerson(tx, userId);
+    const purpose = "reset-password" as const;
+    const token = await insertMailToken(tx, { purpose, userId, email: recipient, lastsSeconds: LASTS_SECONDS });
+    await queueMail(tx, { ...resetPassword({ site, token }), recipient });
+  });
+}
+
+/** What came of choosing a new password with a link. */
+export type Reset =
+  { ok: true } | { ok: false; reason: "unknown-link" } | { ok: false; reason: "password"; problem: string };
+
+/**
+ * Gives whoever has the link a new password, once, and ends every sign-in of theirs. Other links that wait go with it:
+ * somebody who gets their account back must not lose it again to a change of address that a thief asked for. A second
+ * factor stays on.
+ */
+export async function setNewPassword(
+  sql: Sql,
+  { token, password, site, by }: { token: string; password: string; site: string; by: Omit<Doer, "accountId"> },
+): Promise<Reset> {
+  const found = await findMailToken(sql, "reset-password", token);
+  if (found === null) return { ok: false, reason: "unknown-link" };
+  const problem = passwordProblem(password, found.email);
+  if (problem !== null) return { ok: false, reason: "password", problem };
+  const passwordHash = await hashPassword(password);
+  return sql.begin(async (tx): Promise<Reset> => {
+    await lockPerson(tx, found.userId);
+    const taken = await takeMailToken(tx, "reset-password", token);
+    const person = taken && (await findPerson(tx, { userId: taken.userId }));
+    // a link that was written while its address was being changed is one to a mailbox that may be somebody else's by now
+    if (!person || person.isOperator || person.email !== taken?.email) return { ok: false, reason: "unknown-link" };
+    const { userId, email, accountId } = person;
+    await savePassword(tx, userId, passwordHash);
+    await withdrawMailTokens(tx, userId);
+    const ended = await endSessions(tx, userId);
+    await queueMail(tx, { ...passwordChanged({ site }), recipient: email });
+    if (accountId !== null) {
+      const after = { sessions_ended: ended };
+      await appendAudit(tx, holderEntry({ ...by, accountId }, { action: "own.reset-password", after }));
+    }
+    return { ok: true };
+  });
+}
+
+/** Gives somebody who proved that it is them another password, and ends their other sign-ins and the links that wait. */
+export async function changePassword(
+  sql: Sql,
+  given: { userId: string; sessionId: string; email: string; password: string; site: string; by: Doer },
+): Promise<void> {
+  const { userId, sessionId, email, password, site, by } = given;
+  const passwordHash = await hashPassword(password);
+  await sql.begin(async (tx) => {
+    await lockPerson(tx, userId);
+    await savePassword(tx, userId, passwordHash);
+    await withdrawMailTokens(tx, userId);
+    const ended = await endSessions(tx, userId, { except: sessionId });
+    await queueMail(tx, { ...passwordChanged({ site }), recipient: email });
+    await appendAudit(tx, holderEntry(by, { action: "own.password", after: { sessions_ended: ended } }));
+  });
+}

@@ -1,0 +1,102 @@
+import { appendAudit } from "../audit/store.ts";
+import { announce } from "../callers/store.ts";
+import type { Sql, Transaction } from "../db/client.ts";
+import { queueMail } from "../mail/outbox-store.ts";
+import { type GivenConsent, keepLegalText, saveConsent, saveEarlierConsents } from "./consent-store.ts";
+import { type Doer, holderEntry } from "./holder-entry.ts";
+import type { LegalKind } from "./legal.ts";
+import { confirmAddress, signUpOfKnown } from "./letters.ts";
+import { hashPassword, isPassword } from "./password.ts";
+import { findPerson, insertPerson, lockPerson, openAccount } from "./person-store.ts";
+import { deleteSignUps, findSignUp, saveSignUp, timeOf } from "./sign-up-store.ts";
+import { makeToken } from "./token.ts";
+
+/** How long the link of a sign-up works. */
+const LASTS_SECONDS = 24 * 3_600;
+/** What everybody agrees to before an account is theirs. */
+const AGREED: readonly LegalKind[] = ["terms", "adult"];
+
+/** From where somebody agreed to something. */
+export interface Origin {
+  address: string;
+  userAgent: string;
+}
+
+/**
+ * Takes a sign-up with both boxes ticked: until the link in its mail is opened there is no account and no password, so
+ * nobody can have one made ready for somebody else's address. Whether the address is known already shows in the mail
+ * alone; what is done here, and how long it takes, is the same.
+ */
+export async function signUp(
+  sql: Sql,
+  { email, password, origin, site }: { email: string; password: string; origin: Origin; site: string },
+): Promise<void> {
+  const passwordHash = await hashPassword(password);
+  const { token, sha256 } = makeToken();
+  await sql.begin(async (tx) => {
+    const known = await findPerson(tx, { email });
+    const givenAt = await timeOf(tx);
+    const consents: GivenConsent[] = [];
+    for (const kind of AGREED) consents.push({ ...(await keepLegalText(tx, kind)), givenAt, ...origin });
+    // where the address is known nobody learns this token; it is kept all the same, so that nothing takes less time
+    await saveSignUp(tx, { sha256, email, passwordHash, consents, lastsSeconds: LASTS_SECONDS });
+    const letter = known === null ? confirmAddress({ site, token }) : signUpOfKnown({ site });
+    await queueMail(tx, { ...letter, recipient: email });
+  });
+}
+
+/** What came of opening the link of a sign-up. */
+export type Confirmed =
+  | { ok: true; email: string; accountId: bigint; isClaimed: boolean }
+  | { ok: false; reason: "unknown-link" | "wrong-password" | "known-address" };
+
+/**
+ * Makes the sign-in and the account of whoever opens the link of a sign-up and knows the password that was chosen there:
+ * the link alone would let an attacker's password into the account of the address's owner, who clicks on it. An account
+ * that was made at the command line is theirs from then on. Once is all: another sign-up of the address is used up too.
+ */
+export async function confirmSignUp(
+  sql: Sql,
+  { token, password, by }: { token: string; password: string; by: Omit<Doer, "accountId"> },
+): Promise<Confirmed> {
+  const pending = await findSignUp(sql, token);
+  if (pending === null) return { ok: false, reason: "unknown-link" };
+  const { email, passwordHash, consents } = pending;
+  if (!(await isPassword(password, passwordHash))) return { ok: false, reason: "wrong-password" };
+  return sql.begin(async (tx): Promise<Confirmed> => {
+    await deleteSignUps(tx, email);
+    const userId = await insertPerson(tx, { email, passwordHash });
+    if (userId === null) return { ok: false, reason: "known-address" };
+    const opened = await openAccount(tx, { userId, email });
+    if (opened === null) throw new Error("an account whose address signs in nowhere has a holder");
+    await saveEarlierConsents(tx, opened.accountId, consents);
+    await noteOpened(tx, { ...by, ...opened });
+    return { ok: true, email, ...opened };
+  });
+}
+
+/**
+ * Gives an account to somebody who signs in already and holds none, such as an operator: they agree as everybody does.
+ * Null where somebody else holds the account of their address.
+ */
+export async function openOwnAccount(
+  sql: Sql,
+  person: { userId: string; email: string; requestId: string } & Origin,
+): Promise<bigint | null> {
+  const { userId, email, requestId, address, userAgent } = person;
+  return sql.begin(async (tx) => {
+    await lockPerson(tx, userId);
+    const held = (await findPerson(tx, { userId }))?.accountId ?? null;
+    if (held !== null) return held;
+    const opened = await openAccount(tx, { userId, email });
+    if (opened === null) return null;
+    for (const kind of AGREED) await saveConsent(tx, { accountId: opened.accountId, kind, address, userAgent });
+    await noteOpened(tx, { ...opened, requestId, address });
+    return opened.accountId;
+  });
+}
+
+async function noteOpened(tx: Transaction, { isClaimed, ...by }: Doer & { isClaimed: boolean }): Promise<void> {
+  await announce(tx); // the keys of a claimed account may have waited for a verified address
+  await appendAudit(tx, holderEntry(by, { action: "account.open", after: { claimed: isClaimed, agreed: AGREED } }));
+}

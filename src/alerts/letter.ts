@@ -1,0 +1,61 @@
+import { type Letter, letter, oneLine } from "../mail/letter.ts";
+
+/** Of one alert: fifty of them must fit into one mail. What is cut is on /ops. */
+const LONGEST_SUBJECT = 200;
+const LONGEST_TEXT = 1_500;
+
+/** An alert that people are told of; times as `utc_text` renders them. */
+export interface ToldAlert {
+  kind: string;
+  subject: string;
+  text: string;
+  openedAt: string;
+  closedAt: string | null;
+  /** Whether nobody was told yet that it opened. */
+  isNew: boolean;
+}
+
+/**
+ * The mail about alerts that opened or ended: those that are open first. `site` is our public address.
+ *
+ * @example
+ * const disk = { kind: "disk", subject: "a", text: "it is full", openedAt: "2026-11-21T04:00:12.000000Z", closedAt: null, isNew: true };
+ * alertLetter([disk], null).subject; // => "Alert: disk (a)"
+ * alertLetter([disk, { ...disk, isNew: false, closedAt: "2026-11-21T04:10:00.000000Z" }], null).subject; // => "1 new alert, 1 over"
+ */
+export function alertLetter(alerts: readonly ToldAlert[], site: string | null): Letter {
+  const open = alerts.filter(({ closedAt }) => closedAt === null);
+  const over = alerts.filter(({ closedAt }) => closedAt !== null);
+  return letter("alerts", subjectOf(open, over), [
+    ...[...open, ...over].map(paragraphOf),
+    `What is open now: ${site === null ? "/ops on your installation" : `${site.replace(/\/$/, "")}/ops`}. One such mail is written in ten minutes at most; you get it since your address is in ALERT_EMAIL.`,
+  ]);
+}
+
+function subjectOf(open: readonly ToldAlert[], over: readonly ToldAlert[]): string {
+  const [first] = [...open, ...over];
+  if (first !== undefined && open.length + over.length === 1) {
+    return `${open.length === 1 ? "Alert" : "Over"}: ${first.kind} (${first.subject})`;
+  }
+  const parts = [
+    ...(open.length === 0 ? [] : [`${open.length} new alert${open.length === 1 ? "" : "s"}`]),
+    ...(over.length === 0 ? [] : [`${over.length} over`]),
+  ];
+  return parts.join(", ");
+}
+
+function paragraphOf({ kind, subject, text, openedAt, closedAt, isNew }: ToldAlert): string {
+  const since = minuteOf(openedAt);
+  const when =
+    closedAt === null
+      ? `OPEN since ${since}`
+      : isNew
+        ? `OVER, from ${since} to ${minuteOf(closedAt)}`
+        : `OVER since ${minuteOf(closedAt)}, open from ${since}`;
+  return `${when}: ${kind} (${oneLine(subject, LONGEST_SUBJECT)})\n${oneLine(text, LONGEST_TEXT)}`;
+}
+
+/** `2026-11-21 04:00Z` */
+function minuteOf(time: string): string {
+  return `${time.slice(0, 16).replace("T", " ")}Z`;
+}

@@ -1,0 +1,56 @@
+import type { Plot } from "./draw.ts";
+import { FIRST, SIZE, SOFT } from "./theme.ts";
+
+/** The skill of something against the long-run shares, with its 95 % interval; shares, not percent. */
+export interface SkillPoint {
+  of: string;
+  skill: number;
+  low: number;
+  high: number;
+}
+
+/** Room for one line of the plot and its name above it, in pixels, and for what is around them. */
+const LINE_HEIGHT = 40;
+const AROUND = 60;
+
+/** Skills one below the other, in the order given: a point each with its interval; on the dashed line there is none. */
+export function skillPlot(title: string, points: readonly SkillPoint[]): Plot {
+  const values = points.map((point) => ({ ...point }));
+  const y = {
+    field: "of",
+    type: "nominal" as const,
+    sort: points.map(({ of }) => of),
+    axis: null, // names can be long: each stands above its line
+  };
+  const x = { type: "quantitative" as const, axis: { format: ".2~%", tickCount: 5 } };
+  return {
+    title,
+    description: `Skill against the long-run shares of ${points.length}, each with its 95 % interval. On the dashed line there is none.`,
+    spec: {
+      ...SIZE,
+      height: AROUND + LINE_HEIGHT * points.length,
+      layer: [
+        {
+          data: { values: [{ none: 0 }] },
+          mark: { type: "rule", color: SOFT, strokeDash: [4, 4] },
+          encoding: { x: { field: "none", ...x, title: "skill" } },
+        },
+        {
+          data: { values },
+          mark: { type: "rule", color: FIRST, strokeWidth: 2 },
+          encoding: { y, x: { field: "low", ...x, title: "skill" }, x2: { field: "high" } },
+        },
+        {
+          data: { values },
+          mark: { type: "point", filled: true, size: 60, color: FIRST, opacity: 1 },
+          encoding: { y, x: { field: "skill", ...x } },
+        },
+        {
+          data: { values },
+          mark: { type: "text", align: "left", dy: -13, fontSize: 12, color: "currentColor" },
+          encoding: { y, x: { value: 4 }, text: { field: "of" } },
+        },
+      ],
+    },
+  };
+}

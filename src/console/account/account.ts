@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { listConsents } from "../../accounts/consent-store.ts";
+import { readOwnData } from "../../accounts/data-store.ts";
+import { findPerson } from "../../accounts/person-store.ts";
+import { findAccount, listHeldPlans } from "../../callers/account-store.ts";
+import { usd } from "../../ledger/money.ts";
+import { listStatement } from "../../ledger/statement-store.ts";
+import { walletMicros } from "../../ledger/store.ts";
+import { listPurchases } from "../../purchases/history-store.ts";
+import { listTopups } from "../../topups/topup-store.ts";
+import { listEndpointDays } from "../../usage/daily-store.ts";
+import type { ConsolePage } from "../contract.ts";
+
+/** More than anybody has, so that a file is whole; one that would not be says so. */
+const MOST = 50_000;
+/** Usage is kept by day for so long at most. */
+const DAYS = 3_660;
+const nothing = z.object({});
+
+const LABELS: Readonly<Record<string, string>> = {
+  terms: "terms",
+  adult: "18 or older",
+  "start-now": "plan begins at once",
+  "no-withdrawal": "right of withdrawal ends",
+};
+
+const accountPage: ConsolePage = {
+  path: "/account",
+  nav: { label: "Account", order: 90 },
+  query: nothing,
+  async show({ sql }, { holder: { accountId, userId, email } }) {
+    const [account, agreed, balance, plans, person] = await Promise.all([
+      findAccount(sql, { id: accountId }),
+      listConsents(sql, accountId),
+      walletMicros(sql, accountId),
+      listHeldPlans(sql, accountId),
+      findPerson(sql, { userId }),
+    ]);
+    if (account === null) return null;
+    const data = {
+      account,
+      email,
+      agreed: agreed.map((one) => ({ ...one, label: LABELS[one.kind] ?? one.kind })),
+      balance: usd(balance),
+      hasBalance: balance > 0n,
+      plans: plans.filter(({ state }) => state !== "past"),
+      isOperator: person?.isOperator === true,
+      hasTwoFactor: person?.hasTwoFactor === true,
+    };
+    return { template: "account/account", title: "Account", data };
+  },
+};
+
+const dataFile: ConsolePage = {
+  path: "/account/data.json",
+  query: nothing,
+  async show({ sql }, { holder: { accountId, userId } }) {
+    const [own, days, statement, purchases, topups] = await Promise.all([
+      readOwnData(sql, { accountId, userId }),
+      listEndpointDays(sql, accountId, DAYS),
+      listStatement(sql, accountId, { limit: MOST }),
+      listPurchases(sql, accountId, { limit: MOST, offset: 0 }),
+      listTopups(sql, accountId, MOST),
+    ]);
+    const data = {
+      ...own,
+      usage_by_day: days,
+      balance_entries: statement,
+      purchases: purchases.rows,
+      top_ups: topups,
+      is_whole: statement.length < MOST && topups.length < MOST && purchases.total <= MOST,
+      amounts: "micro-units: 1000000 is 1 USD",
+    };
+    const text = JSON.stringify(data, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value), 2);
+    return { file: `roundhouse-account-${accountId}.json`, type: "application/json", text: `${text}\n` };
+  },
+};
+
+/** What is kept of an account, to look at and as a file. */
+export const accountPages: readonly ConsolePage[] = [accountPage, dataFile];

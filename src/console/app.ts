@@ -1,0 +1,62 @@
+import type { RequestListener } from "node:http";
+import type { Express } from "express";
+import { navOf, openPages, requireSignIn } from "../frame/pages.ts";
+import type { Surface } from "../frame/shown.ts";
+import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
+import { addRoutes } from "./routes.ts";
+import { type Doorkeeper, remember, type RouteParts, whoAsks } from "./who.ts";
+
+const SURFACE: Surface = {
+  base: "/console",
+  folder: "console",
+  away: "Our database does not answer, so nothing can be looked up or changed here now. Calls with your keys are answered from memory meanwhile. Nothing that you did before is lost; this page works again by itself.",
+};
+
+/** What `/console` is made of. */
+export interface ConsoleOptions {
+  parts: ConsoleParts;
+  doorkeeper: Doorkeeper;
+  pages: readonly ConsolePage[];
+  actions: readonly ConsoleAction[];
+  /** Adds what is answered to people who are not signed in: signing up and in. */
+  addDoors(app: Express, made: RouteParts): void;
+  /**
+   * Adds what everybody who is signed in may do, with an account or without: their sign-in, and agreeing to the terms. It
+   * sends on whoever holds no account to the page that opens one.
+   */
+  addOwn(app: Express, made: RouteParts): void;
+  trustedProxies: readonly string[];
+  /** Whether people reach us by https. */
+  isSecure: boolean;
+}
+
+/**
+ * The console: where whoever holds an account looks after it. Everything below `/console` wants somebody who is signed in
+ * and holds one, but for the doors and what people do about themselves.
+ */
+export function openConsole(options: ConsoleOptions): RequestListener {
+  const { parts, doorkeeper, pages, actions, trustedProxies, isSecure } = options;
+  return openPages({
+    surface: SURFACE,
+    nav: navOf("/console", pages),
+    visitorOf: (response) => whoAsks(response),
+    trustedProxies,
+    isSecure,
+    site: parts.site,
+    sql: parts.sql,
+    log: parts.log,
+    fill(app, answers) {
+      const made = { parts, answers, doorkeeper };
+      options.addDoors(app, made);
+      app.use(
+        requireSignIn("/console", async (request, reply) => {
+          const who = await doorkeeper.whoIs(request, reply.locals.requestId);
+          if (who !== null) remember(reply, who);
+          return who !== null;
+        }),
+      );
+      options.addOwn(app, made);
+      addRoutes(app, { pages, actions }, made);
+    },
+  });
+}

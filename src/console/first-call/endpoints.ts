@@ -1,0 +1,30 @@
+import { OPERATIONS } from "../../api/operations.ts";
+import { USAGE_PATH } from "../../api/usage.ts";
+
+/** Something that can be tried from the console, with parameters that keep its answer short. */
+export interface Tried {
+  /** What a form calls it. */
+  name: string;
+  path: string;
+  /** What it is for, in a few words. */
+  about: string;
+}
+
+/** Parameters that keep an answer short, and what an endpoint is for. */
+const TOLD: Readonly<Record<string, { parameters: string; about: string }>> = {
+  games: { parameters: "", about: "the tables of your plan, and whether each is live" },
+  rounds: { parameters: "?limit=3", about: "the newest rounds of each table" },
+  forecasts: { parameters: "", about: "what is stated of the rounds to come, with its uncertainty" },
+  readings: { parameters: "", about: "how each table behaves now, in words and numbers" },
+  accuracy: { parameters: "?period=24h", about: "how forecasts fared against what came" },
+};
+
+/** Every endpoint of the API, in its order; the last costs no call. */
+export const ENDPOINTS_TO_TRY: readonly Tried[] = [
+  ...OPERATIONS.map(({ path, endpoint }) => ({
+    name: endpoint,
+    path: path + (TOLD[endpoint]?.parameters ?? ""),
+    about: TOLD[endpoint]?.about ?? "",
+  })),
+  { name: "usage", path: USAGE_PATH, about: "what you have used; this one costs no call" },
+];

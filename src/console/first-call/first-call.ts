@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { findOwnKey, listOwnKeys } from "../../callers/own-key-store.ts";
+import { reasonOf } from "../../errors.ts";
+import type { ConsoleAction, ConsolePage, ConsoleParts, Holder } from "../contract.ts";
+import type { Shown } from "../../frame/shown.ts";
+import { callWithKey, type LiveAnswer } from "./ask.ts";
+import { ENDPOINTS_TO_TRY } from "./endpoints.ts";
+
+const query = z.object({});
+
+/** How a call is made: the line to paste, and a form that makes it from here. */
+export const firstCallPage: ConsolePage<z.infer<typeof query>> = {
+  path: "/first-call",
+  nav: { label: "First call", order: 70 },
+  query,
+  show: (parts, { holder }) => page(parts, holder, { endpoint: "games", problem: null, answer: null }),
+};
+
+const names = ENDPOINTS_TO_TRY.map(({ name }) => name);
+const form = z.object({
+  endpoint: z.enum(names as [string, ...string[]]).default("games"),
+  // whatever it is, the page itself says what is wrong with it: an error page would show again what was typed
+  secret_key: z.union([z.string(), z.array(z.string())]).optional(),
+});
+
+/**
+ * Makes a call with a key that its holder pasted, over our own API, and shows what came back. The key is compared with
+ * those of the account and sent with that one call: it is not kept, not logged and not shown again.
+ */
+export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
+  name: "call.try",
+  path: "/first-call",
+  needs: [],
+  form,
+  async run(parts, { holder, form: given }) {
+    const { endpoint, secret_key: typed } = given;
+    const key = typeof typed === "string" ? typed.trim() : "";
+    const done = async (problem: string | null, answer: LiveAnswer | null) => ({
+      ok: true as const,
+      message: "",
+      location: "/console/first-call",
+      once: await page(parts, holder, { endpoint, problem, answer }),
+    });
+    // only keys of the account are tried, so that nobody tests here whether a text is somebody's key
+    if ((await findOwnKey(parts.sql, holder.accountId, { key })) === null) {
+      return done("this is not a key of your account; paste the whole of one, from rh_live_ on", null);
+    }
+    const path = ENDPOINTS_TO_TRY.find(({ name }) => name === endpoint)?.path;
+    if (path === undefined) throw new Error(`expected an endpoint of ours, got ${endpoint}`);
+    try {
+      return await done(null, await callWithKey(parts.ownUrl() + path, key));
+    } catch (error) {
+      parts.log.warn({ request_id: holder.requestId }, `a call from the console was not answered: ${reasonOf(error)}`);
+      return done("our API did not answer in time; try again in a moment", null);
+    }
+  },
+};
+
+async function page(
+  { sql, site }: ConsoleParts,
+  { accountId }: Holder,
+  shown: { endpoint: string; problem: string | null; answer: LiveAnswer | null },
+): Promise<Shown> {
+  const { working } = await listOwnKeys(sql, accountId, 0);
+  const data = { ...shown, site: site(), endpoints: ENDPOINTS_TO_TRY, hasKey: working.length > 0 };
+  return { template: "first-call/first-call", title: "Your first call", data };
+}

@@ -1,0 +1,33 @@
+import { accountPages } from "./account/account.ts";
+import type { ConsoleAction, ConsolePage } from "./contract.ts";
+import { dashboardPage } from "./dashboard/dashboard.ts";
+import { firstCallAction, firstCallPage } from "./first-call/first-call.ts";
+import { createKeyAction, revokeKeyAction, rotateKeyAction } from "./keys/actions.ts";
+import { keysPage } from "./keys/keys.ts";
+import { planActions, planPages } from "./plans/lists.ts";
+import { statementPages } from "./statement/statement.ts";
+import { topUpActions, topUpPages } from "./top-up/lists.ts";
+import { usageFile, usagePage } from "./usage/usage.ts";
+
+/** Every page at `/console`. */
+export const pages = [
+  dashboardPage,
+  ...planPages,
+  ...statementPages,
+  ...topUpPages,
+  keysPage,
+  usagePage,
+  usageFile,
+  firstCallPage,
+  ...accountPages,
+] as readonly ConsolePage[];
+
+/** Every action at `/console`. */
+export const actions = [
+  createKeyAction,
+  rotateKeyAction,
+  revokeKeyAction,
+  firstCallAction,
+  ...planActions,
+  ...topUpActions,
+] as readonly ConsoleAction[];

@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { holderEntry } from "../../accounts/holder-entry.ts";
+import { appendAudit } from "../../audit/store.ts";
+import { createOwnKey, revokeOwnKey, rotateOwnKey } from "../../callers/own-key-store.ts";
+import { OVERLAPS, type Overlap } from "../../callers/rotation-store.ts";
+import type { Shown } from "../../frame/shown.ts";
+import type { ConsoleAction } from "../contract.ts";
+import { OVERLAP_LABELS } from "./keys.ts";
+
+const KEYS = "/console/keys";
+const crumbs = [{ label: "Keys", href: KEYS }];
+
+const createForm = z.object({
+  name: z
+    .string()
+    .trim()
+    .min(1, "expected a name, so that you know later what the key is for")
+    .max(60, "expected a name of at most 60 characters")
+    // what would change how the rest of a line reads
+    .regex(/^[^\p{Cc}\p{Cf}]*$/u, "expected a name of letters, digits and signs"),
+});
+
+/** Makes a key and shows it, this once. */
+export const createKeyAction: ConsoleAction<z.infer<typeof createForm>> = {
+  name: "key.create",
+  path: "/keys",
+  needs: ["terms", "fresh-with-second-factor"],
+  form: createForm,
+  async run(parts, { holder, form: { name } }) {
+    const made = await parts.sql.begin(async (tx) => {
+      const done = await createOwnKey(tx, holder.accountId, name);
+      if (!done.ok) return done;
+      const after = { key: done.id, last4: done.key.slice(-4) };
+      await appendAudit(tx, holderEntry(holder, { action: "key.create", after }));
+      return done;
+    });
+    if (!made.ok) return { ok: false, problem: made.reason };
+    const once = shownOnce("Your new key", { key: made.key, name, replaced: null, site: parts.site() });
+    return { ok: true, message: "", location: KEYS, once };
+  },
+};
+
+const rotateForm = z.object({ overlap: z.enum(Object.keys(OVERLAPS) as [Overlap, ...Overlap[]]) });
+
+/** Makes the key that replaces another, which goes on for as long as was chosen. */
+export const rotateKeyAction: ConsoleAction<z.infer<typeof rotateForm>> = {
+  name: "key.rotate",
+  path: "/keys/:key/rotate",
+  needs: ["terms", "fresh-with-second-factor"],
+  form: rotateForm,
+  async run(parts, { holder, params, form: { overlap } }) {
+    const id = idOf(params["key"]);
+    if (id === null) return { ok: false, missing: true };
+    const made = await parts.sql.begin(async (tx) => {
+      const done = await rotateOwnKey(tx, holder.accountId, id, overlap);
+      if (done === null || !done.ok) return done;
+      const before = { key: done.replaced.id, last4: done.replaced.last4 };
+      const after = { key: done.id, last4: done.key.slice(-4), overlap, old_ends_at: done.replaced.endsAt };
+      await appendAudit(tx, holderEntry(holder, { action: "key.rotate", before, after }));
+      return done;
+    });
+    if (made === null) return { ok: false, missing: true };
+    if (!made.ok) return { ok: false, problem: made.reason };
+    const replaced = { ...made.replaced, isOver: OVERLAPS[overlap] === 0, goesOn: OVERLAP_LABELS[overlap] };
+    const once = shownOnce("Your new key", { key: made.key, name: made.name, replaced, site: parts.site() });
+    return { ok: true, message: "", location: KEYS, once };
+  },
+};
+
+/** Ends a key for good. */
+export const revokeKeyAction: ConsoleAction<Record<string, never>> = {
+  name: "key.revoke",
+  path: "/keys/:key/revoke",
+  needs: [],
+  form: z.strictObject({}),
+  async run({ sql }, { holder, params }) {
+    const id = idOf(params["key"]);
+    if (id === null) return { ok: false, missing: true };
+    const done = await sql.begin(async (tx) => {
+      const revoked = await revokeOwnKey(tx, holder.accountId, id);
+      if (revoked !== null && !revoked.wasRevoked) {
+        const after = { key: id, last4: revoked.last4 };
+        await appendAudit(tx, holderEntry(holder, { action: "key.revoke", after }));
+      }
+      return revoked;
+    });
+    if (done === null) return { ok: false, missing: true };
+    const said = done.wasRevoked ? "was revoked before" : "is revoked: it is refused from the next call on";
+    return { ok: true, message: `the key …${done.last4} ${said}`, location: KEYS };
+  },
+};
+
+function shownOnce(title: string, data: object): Shown {
+  return { template: "keys/once", title, data, crumbs };
+}
+
+/** An id in a path; null for a text that is none. */
+function idOf(text: string | undefined): bigint | null {
+  return text !== undefined && /^\d{1,18}$/.test(text) ? BigInt(text) : null;
+}

@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { listOwnKeys } from "../../callers/own-key-store.ts";
+import type { Overlap } from "../../callers/rotation-store.ts";
+import { ACTIVE_KEYS } from "../../callers/store.ts";
+import type { ConsolePage } from "../contract.ts";
+
+/** Keys that ended and are still listed; more would only be long. */
+const ENDED_SHOWN = 20;
+
+/** What somebody may choose for how long a key that is replaced goes on. */
+export const OVERLAP_LABELS: Readonly<Record<Overlap, string>> = {
+  "0": "ends at once",
+  "1h": "goes on for 1 hour",
+  "24h": "goes on for 24 hours",
+  "7d": "goes on for 7 days",
+};
+
+const query = z.object({});
+
+/** The keys of an account. Of each only its last four characters are known. */
+export const keysPage: ConsolePage<z.infer<typeof query>> = {
+  path: "/keys",
+  nav: { label: "Keys", order: 50 },
+  query,
+  async show({ sql }, { holder }) {
+    const keys = await listOwnKeys(sql, holder.accountId, ENDED_SHOWN);
+    const data = {
+      ...keys,
+      mostKeys: ACTIVE_KEYS,
+      active: keys.working.filter(({ replacedBy }) => replacedBy === null).length,
+      overlaps: OVERLAP_LABELS,
+      isSuspended: holder.isSuspended,
+    };
+    return { template: "keys/keys", title: "Keys", data };
+  },
+};

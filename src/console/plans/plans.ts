@@ -1,0 +1,40 @@
+import { z } from "zod";
+import { listPlans } from "../../callers/plan-store.ts";
+import { usd } from "../../ledger/money.ts";
+import { readBuyer } from "../../purchases/state-store.ts";
+import type { ConsolePage } from "../contract.ts";
+import { listHousesNow } from "./house-store.ts";
+import { tellPlan } from "./told.ts";
+
+const query = z.object({});
+
+/** Every plan with its limits, and what each would come to for whoever looks. Those off sale only where they are had. */
+export const plansPage: ConsolePage<z.infer<typeof query>> = {
+  path: "/plans",
+  nav: { label: "Plans", order: 30 },
+  query,
+  async show({ sql }, { holder: { accountId, isSuspended } }) {
+    const [buyer, listed, houses] = await Promise.all([readBuyer(sql, accountId), listPlans(sql), listHousesNow(sql)]);
+    if (buyer === null) return null;
+    const plans = listed.flatMap((plan) => {
+      const told = tellPlan(buyer, plan.name);
+      return told === null || (!plan.on_sale && !told.isHeld) ? [] : [{ ...told, limits: plan }];
+    });
+    const nameOf = new Map(houses.map(({ id, name }) => [id, name]));
+    const held = buyer.held.map(({ plan, startsAt, endsAt }) => ({
+      plan,
+      isRunning: startsAt <= buyer.now,
+      startsAt: new Date(Number(startsAt / 1_000n)),
+      endsAt: endsAt === null ? null : new Date(Number(endsAt / 1_000n)),
+    }));
+    const data = {
+      plans,
+      held,
+      isSuspended,
+      balance: usd(buyer.balanceMicros),
+      allHouses: houses.map(({ name }) => name),
+      namesOf: (ids: readonly string[]) => ids.map((id) => nameOf.get(id) ?? id),
+    };
+    return { template: "plans/plans", title: "Plans", data };
+  },
+};

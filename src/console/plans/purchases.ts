@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { usd } from "../../ledger/money.ts";
+import { walletMicros } from "../../ledger/store.ts";
+import { findPurchase, listPurchases, type Purchase } from "../../purchases/history-store.ts";
+import { KIND_WORDS } from "../../purchases/receipt.ts";
+import type { ConsolePage } from "../contract.ts";
+
+const PER_PAGE = 50;
+
+const query = z.object({ page: z.coerce.number().int().min(1).max(100_000).default(1) });
+
+/** What the account has bought, newest first. */
+export const purchasesPage: ConsolePage<z.infer<typeof query>> = {
+  path: "/purchases",
+  nav: { label: "Purchases", order: 32 },
+  query,
+  async show({ sql }, { holder: { accountId }, query: { page } }) {
+    const { rows, total } = await listPurchases(sql, accountId, { limit: PER_PAGE, offset: (page - 1) * PER_PAGE });
+    const data = { rows: rows.map(told), total, page, perPage: PER_PAGE };
+    return { template: "plans/purchases", title: "Purchases", data };
+  },
+};
+
+const none = z.object({});
+
+/** One purchase, as its receipt says it: also where somebody comes to who has just bought. */
+export const purchasePage: ConsolePage<z.infer<typeof none>> = {
+  path: "/purchases/:purchase",
+  query: none,
+  async show({ sql }, { holder: { accountId, email }, params }) {
+    const id = /^\d{1,18}$/.test(params["purchase"] ?? "") ? BigInt(params["purchase"] ?? "") : null;
+    const made = id === null ? null : await findPurchase(sql, accountId, id);
+    if (made === null) return null;
+    const data = {
+      one: told(made),
+      texts: [made.startNow, made.noWithdrawal],
+      email,
+      balance: usd(await walletMicros(sql, accountId)),
+    };
+    const crumbs = [{ label: "Purchases", href: "/console/purchases" }];
+    return { template: "plans/purchase", title: `Purchase ${made.id}`, data, crumbs };
+  },
+};
+
+function told({ listedMicros, discountMicros, paidMicros, ...made }: Purchase) {
+  return {
+    ...made,
+    what: KIND_WORDS[made.kind],
+    listed: usd(listedMicros),
+    discount: discountMicros === 0n ? null : usd(discountMicros),
+    paid: usd(paidMicros),
+    isLonger: discountMicros > listedMicros,
+  };
+}

@@ -1,0 +1,87 @@
+import { usd } from "../../ledger/money.ts";
+import { isOffer, offerOf, type Offer, type PurchaseKind } from "../../purchases/offer.ts";
+import type { Buyer } from "../../purchases/judge.ts";
+
+const DAY = 86_400_000_000;
+
+/** What a plan comes to for whoever looks, as pages tell it; times as dates. */
+export interface ToldOffer {
+  kind: PurchaseKind;
+  /** What the button says. */
+  verb: string;
+  price: string;
+  discount: string | null;
+  pay: string;
+  isFree: boolean;
+  startsAt: Date | null;
+  endsAt: Date;
+  /** Days that it lasts, with at most one decimal. */
+  lasts: string;
+  /** Whether what is left of the plan before it is worth more than it costs, so that it lasts longer. */
+  isLonger: boolean;
+  days: number;
+  /** The plan that it ends (an upgrade) or follows (any other). */
+  after: { plan: string; endsAt: Date } | null;
+  /** Plans that an upgrade replaces, with what is left of each; `worth` is null for what was given. */
+  replaced: { plan: string; isRunning: boolean; endsAt: Date; worth: string | null }[];
+  /** How much the balance lacks; null where it is enough. */
+  missing: string | null;
+  balanceAfter: string;
+}
+
+/** A plan for whoever looks: what it comes to, or why it cannot be had. */
+export type ToldPlan =
+  { isHeld: boolean; offer: ToldOffer; made: Offer; refusal: null } | { isHeld: boolean; offer: null; refusal: string };
+
+const VERBS: Record<PurchaseKind, (plan: string) => string> = {
+  buy: (plan) => `Buy ${plan}`,
+  renew: (plan) => `Renew ${plan}`,
+  upgrade: (plan) => `Change to ${plan} now`,
+  downgrade: (plan) => `Change to ${plan} later`,
+};
+
+/** What a plan comes to for an account; null where there is no such plan. */
+export function tellPlan(buyer: Buyer, name: string): ToldPlan | null {
+  const plan = buyer.plans.find((one) => one.name === name);
+  if (plan === undefined) return null;
+  const { held, now } = buyer;
+  const isHeld = held.some((one) => one.plan === name);
+  const made = offerOf(plan, held, { now });
+  if (!isOffer(made)) return { isHeld, offer: null, refusal: made.message };
+  return { isHeld, offer: tellOffer(buyer, made), made, refusal: null };
+}
+
+function tellOffer({ held, now, balanceMicros }: Buyer, made: Offer): ToldOffer {
+  const { kind, plan, discountMicros, paidMicros, startsAt, lastsMicroseconds, credits, after } = made;
+  const worthOf = new Map(credits.map(({ purchaseId, micros }) => [purchaseId, micros]));
+  const missing = paidMicros - balanceMicros;
+  return {
+    kind,
+    verb: VERBS[kind](plan.name),
+    price: usd(plan.priceMicros),
+    discount: discountMicros > 0n ? usd(discountMicros) : null,
+    pay: usd(paidMicros),
+    isFree: paidMicros === 0n,
+    startsAt: startsAt === null ? null : dateOf(startsAt),
+    endsAt: dateOf((startsAt ?? now) + lastsMicroseconds),
+    lasts: (Math.floor((Number(lastsMicroseconds) / DAY) * 10) / 10).toString(),
+    isLonger: discountMicros > plan.priceMicros,
+    days: plan.days,
+    after: after && { plan: after.plan, endsAt: dateOf(after.endsAt) },
+    replaced:
+      kind !== "upgrade"
+        ? []
+        : held.map((one) => ({
+            plan: one.plan,
+            isRunning: one.startsAt <= now,
+            endsAt: dateOf(one.endsAt ?? now),
+            worth: one.purchase === null ? null : usd(worthOf.get(one.purchase.id) ?? 0n),
+          })),
+    missing: missing > 0n ? usd(missing) : null,
+    balanceAfter: usd(balanceMicros - paidMicros),
+  };
+}
+
+function dateOf(micros: bigint): Date {
+  return new Date(Number(micros / 1_000n));
+}

@@ -1,0 +1,91 @@
+import type { Express, RequestHandler } from "express";
+import { findAccount } from "../callers/account-store.ts";
+import { PageError } from "../frame/errors.ts";
+import { addRoutes as addTo, askForProof, isStillThem, type SentForm, showPage, takeForm } from "../frame/routes.ts";
+import type { PageReply } from "../frame/shown.ts";
+import { backOf, showProblem } from "../frame/trouble.ts";
+import type { ConsoleAction, ConsolePage } from "./contract.ts";
+import { holding, type RouteParts } from "./who.ts";
+
+/** What a suspended account may still do: what keeps it from harm, and what asks for nothing. */
+const DONE_WHILE_SUSPENDED: ReadonlySet<string> = new Set(["key.revoke"]);
+
+/** Adds pages and actions below `/console`, for whoever holds an account. */
+export function addRoutes(
+  app: Express,
+  lists: { pages: readonly ConsolePage[]; actions: readonly ConsoleAction[] },
+  made: RouteParts,
+): void {
+  addTo(app, "/console", lists, {
+    showing: (page) => showing(page, made),
+    acting: (action) => acting(action, made),
+  });
+}
+
+function showing<Query>(page: ConsolePage<Query>, { parts, answers }: RouteParts): RequestHandler {
+  return async (request, response) => {
+    const { holder } = holding(response);
+    await showPage(answers, request, response as PageReply, {
+      query: page.query,
+      show: (asked) => page.show(parts, { holder, ...asked }),
+    });
+  };
+}
+
+function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper }: RouteParts): RequestHandler {
+  return async (request, response) => {
+    const reply = response as PageReply;
+    const who = holding(response);
+    const { holder, person, hasTwoFactor, hasCurrentTerms, isFresh } = who;
+    const { name, needs } = action;
+    const told = { request_id: holder.requestId, account: String(holder.accountId), action: name };
+
+    /** Sends them to the terms, and from there back to the page that they came from. */
+    function askTerms(): false {
+      const back = backOf("/console", request);
+      const message =
+        "The terms have changed, or you have not agreed to them yet. Read and accept them, then do this again.";
+      answers.goOn(reply, `/console/terms?to=${encodeURIComponent(back)}`, message);
+      return false;
+    }
+
+    async function mayGoOn(sent: SentForm): Promise<boolean> {
+      if (holder.isSuspended && !DONE_WHILE_SUSPENDED.has(name)) {
+        parts.log.warn(told, "refused a suspended account");
+        const message = await whySuspended(parts.sql, holder.accountId);
+        showProblem(answers, request, reply, { status: 403, message, attempt: null });
+        return false;
+      }
+      if (needs.includes("terms") && !hasCurrentTerms) return askTerms();
+      const isProven = needs.includes("fresh") || (needs.includes("fresh-with-second-factor") && hasTwoFactor);
+      if (!isProven) return true;
+      return isStillThem(sent, {
+        isFresh,
+        confirm: () => doorkeeper.confirm(who, { ...sent.proof, request }),
+        ask: (problem) =>
+          askForProof(answers, request, reply, {
+            email: person.email,
+            hasTwoFactor,
+            name,
+            fields: sent.fields,
+            problem,
+          }),
+      });
+    }
+
+    await takeForm(answers, request, reply, {
+      form: action.form,
+      mayGoOn,
+      run: (sent) => action.run(parts, { holder, ...sent }),
+      wasDone: () => parts.log.info(told, "holder acted"),
+    });
+  };
+}
+
+/** What to say to the holder of a suspended account who wants to change something. */
+async function whySuspended(sql: RouteParts["parts"]["sql"], id: bigint): Promise<string> {
+  const account = await findAccount(sql, { id });
+  if (account === null) throw new PageError(404, "there is nothing under this address");
+  const reason = account.suspendReason ?? "no reason is written down";
+  return `your account is suspended (${reason}): you can look at everything, revoke keys and change your sign-in, but nothing else until it is restored`;
+}

@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { askNewAddress } from "../../accounts/change-email.ts";
+import { takeMail } from "../../accounts/mail-limits.ts";
+import { findPerson } from "../../accounts/person-store.ts";
+import { tooMany } from "../../accounts/tries.ts";
+import type { AddOwnForm } from "../../frame/own-forms.ts";
+import { emailProblem, typedEmail } from "../sign-in/door.ts";
+import type { DoorParts } from "../sign-in/doorkeeper.ts";
+import { holding, type RouteParts } from "../who.ts";
+import { SECURITY } from "./sessions.ts";
+
+const form = z.object({
+  email: typedEmail,
+  password: z.string().max(1_000),
+  code: z.string().max(100).default(""),
+});
+
+/** Adds asking for another e-mail address: it changes once the mail to the new one is opened. */
+export function addAddressForm(addForm: AddOwnForm, { answers, parts }: RouteParts, { sql, buckets }: DoorParts): void {
+  addForm("/email", form, async ({ reply, own, form: { email: next, ...proof }, refuse, isThem }) => {
+    const problem = emailProblem(next);
+    if (problem !== null) return refuse(problem);
+    if (next === own.email) return refuse("this is your address already");
+    if ((await findPerson(sql, { userId: own.userId }))?.isOperator === true) {
+      return refuse("you are an operator too: the audit log of /ops knows you by this address, so it stays");
+    }
+    if (!(await isThem(proof))) return;
+    const wait = await takeMail(buckets, own.address, { purpose: "new-address", recipient: next });
+    if (wait > 0) {
+      reply.setHeader("Retry-After", wait);
+      return refuse(tooMany(wait), 429);
+    }
+    const { holder } = holding(reply);
+    await askNewAddress(sql, { userId: own.userId, email: own.email, next, site: parts.site(), by: holder });
+    answers.goOn(
+      reply,
+      SECURITY,
+      `a mail is on its way to ${next}; open its link within a day, and the address changes`,
+    );
+  });
+}

@@ -1,0 +1,34 @@
+import type { Express } from "express";
+import { ownForms } from "../../frame/own-forms.ts";
+import { addCloseForm } from "../account/close.ts";
+import { type DoorParts, noteRefusal, TRIES } from "../sign-in/doorkeeper.ts";
+import { addAgreeing } from "../sign-in/terms.ts";
+import { holding, type RouteParts } from "../who.ts";
+import { addAddressForm } from "./address.ts";
+import { addPasswordForm } from "./password.ts";
+import { addSessions, SECURITY } from "./sessions.ts";
+import { addSecondFactor } from "./second-factor.ts";
+
+/** Adds what holders do about themselves: agreeing to terms, their sign-in, and closing their account. */
+export function addOwn(app: Express, made: RouteParts, doors: DoorParts): void {
+  addAgreeing(app, made);
+  const parts = {
+    answers: made.answers,
+    ...doors,
+    surface: TRIES,
+    ownOf(response: Parameters<typeof holding>[0]) {
+      const { person, sessionId, hasTwoFactor } = holding(response);
+      return { ...person, sessionId, hasTwoFactor };
+    },
+    noteRefusal(response: Parameters<typeof holding>[0], reason: string) {
+      noteRefusal(doors.log, holding(response).person, reason);
+      return Promise.resolve();
+    },
+  };
+  const addForm = ownForms(app, { ...parts, page: SECURITY });
+  addSessions(app, addForm, made);
+  addPasswordForm(addForm, made);
+  addSecondFactor(addForm, made, doors);
+  addAddressForm(addForm, made, doors);
+  addCloseForm(ownForms(app, { ...parts, page: "/console/account" }), made, doors);
+}

@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { changePassword } from "../../accounts/reset.ts";
+import { passwordProblem } from "../../accounts/password.ts";
+import type { AddOwnForm } from "../../frame/own-forms.ts";
+import { holding, type RouteParts } from "../who.ts";
+import { SECURITY } from "./sessions.ts";
+
+const form = z.object({
+  password: z.string().max(1_000),
+  code: z.string().max(100).default(""),
+  next: z.string().max(1_000),
+  again: z.string().max(1_000),
+});
+
+/** Adds choosing another password. */
+export function addPasswordForm(addForm: AddOwnForm, { answers, parts }: RouteParts): void {
+  addForm("/password", form, async ({ reply, own, form: { next, again, ...proof }, refuse, isThem }) => {
+    if (next !== again) return refuse("the new password and its repetition are not the same");
+    const problem = passwordProblem(next, own.email);
+    if (problem !== null) return refuse(problem);
+    if (!(await isThem(proof))) return;
+    const { holder } = holding(reply);
+    await changePassword(parts.sql, { ...own, password: next, site: parts.site(), by: holder });
+    answers.goOn(reply, SECURITY, "the password is changed, and your other sign-ins have ended");
+  });
+}

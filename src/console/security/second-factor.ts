@@ -1,0 +1,35 @@
+import { factorChanged } from "../../accounts/letters.ts";
+import { isOperator } from "../../accounts/operator-store.ts";
+import { appendAudit } from "../../audit/store.ts";
+import type { AddOwnForm } from "../../frame/own-forms.ts";
+import { addTwoFactor } from "../../frame/two-factor.ts";
+import { queueMail } from "../../mail/outbox-store.ts";
+import { holderEntry } from "../../accounts/holder-entry.ts";
+import type { DoorParts } from "../sign-in/doorkeeper.ts";
+import { holding, type RouteParts } from "../who.ts";
+import { SECURITY } from "./sessions.ts";
+
+/** What the audit log says of each change. */
+const ACTIONS = { on: "own.two-factor-on", off: "own.two-factor-off", "new-codes": "own.backup-codes" } as const;
+
+/** Adds turning a second factor on and off. Whoever holds the account is told by mail of each change. */
+export function addSecondFactor(
+  addForm: AddOwnForm,
+  { answers, parts }: RouteParts,
+  { sql, identity }: DoorParts,
+): void {
+  addTwoFactor(addForm, {
+    answers,
+    sql,
+    identity,
+    page: { href: SECURITY, label: "Your sign-in" },
+    mustHaveOne: async (userId) => parts.settings.OPS_REQUIRE_TWO_FACTOR && (await isOperator(sql, userId)),
+    async note(reply, change) {
+      const { holder } = holding(reply);
+      await sql.begin(async (tx) => {
+        await queueMail(tx, { ...factorChanged({ site: parts.site(), change }), recipient: holder.email });
+        await appendAudit(tx, holderEntry(holder, { action: ACTIONS[change] }));
+      });
+    },
+  });
+}

@@ -1,0 +1,43 @@
+import type { Express } from "express";
+import { z } from "zod";
+import { endSession, endSessions, listSessions } from "../../accounts/session-store.ts";
+import { appendAudit } from "../../audit/store.ts";
+import type { AddOwnForm } from "../../frame/own-forms.ts";
+import type { PageReply } from "../../frame/shown.ts";
+import { holderEntry } from "../../accounts/holder-entry.ts";
+import { IDLE_SECONDS } from "../sign-in/limits.ts";
+import { holding, type RouteParts } from "../who.ts";
+
+/** The page about one's sign-in. */
+export const SECURITY = "/console/security";
+
+/** Adds the page about one's sign-in, and ending one's sign-ins elsewhere. */
+export function addSessions(app: Express, addForm: AddOwnForm, { answers, parts: { sql } }: RouteParts): void {
+  app.get(SECURITY, async (request, response) => {
+    const { person, sessionId, hasTwoFactor } = holding(response);
+    const sessions = await listSessions(sql, person.userId, { idleSeconds: IDLE_SECONDS, surface: "console" });
+    const data = { sessions, sessionId, hasTwoFactor, email: person.email };
+    answers.show(request, response as PageReply, { template: "security/security", title: "Your sign-in", data });
+  });
+
+  addForm("/sessions/end", z.object({ id: z.string().max(100) }), async ({ reply, own, form, refuse }) => {
+    const { holder } = holding(reply);
+    const isEnded = await sql.begin(async (tx) => {
+      if (!(await endSession(tx, own.userId, form.id, "console"))) return false;
+      await appendAudit(tx, holderEntry(holder, { action: "own.end-session", after: { sessions_ended: 1 } }));
+      return true;
+    });
+    if (!isEnded) return refuse("this sign-in is not yours, or has ended");
+    answers.goOn(reply, SECURITY, "the sign-in has ended");
+  });
+
+  addForm("/sessions/end-others", z.object({}), async ({ reply, own }) => {
+    const { holder } = holding(reply);
+    const ended = await sql.begin(async (tx) => {
+      const count = await endSessions(tx, own.userId, { except: own.sessionId, surface: "console" });
+      await appendAudit(tx, holderEntry(holder, { action: "own.end-session", after: { sessions_ended: count } }));
+      return count;
+    });
+    answers.goOn(reply, SECURITY, ended === 1 ? "one other sign-in has ended" : `${ended} other sign-ins have ended`);
+  });
+}

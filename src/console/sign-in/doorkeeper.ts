@@ -1,0 +1,56 @@
+import type { Request } from "express";
+import { useHolderSession } from "../../accounts/holder-session-store.ts";
+import type { Identity } from "../../accounts/identity.ts";
+import { prove } from "../../accounts/prove.ts";
+import { confirmSession } from "../../accounts/session-store.ts";
+import type { Sql } from "../../db/client.ts";
+import { addressOf, askerOf, userAgentOf } from "../../frame/asker.ts";
+import type { Buckets } from "../../limits/buckets.ts";
+import type { Log } from "../../log.ts";
+import type { Doorkeeper, Person } from "../who.ts";
+import { FRESH_SECONDS, IDLE_SECONDS } from "./limits.ts";
+
+/** What tries at the console are counted under. */
+export const TRIES = "console";
+
+/** What the doors are made of. */
+export interface DoorParts {
+  sql: Sql;
+  identity: Identity;
+  buckets: Buckets;
+  log: Log;
+}
+
+/** Knows who is signed in, and whether it is still them. */
+export function openConsoleDoorkeeper(doors: DoorParts): Doorkeeper {
+  const { sql, identity, log } = doors;
+  return {
+    async whoIs(request, requestId) {
+      const { cookie } = request.headers;
+      if (cookie === undefined) return null;
+      const found = await identity.findSession(cookie);
+      if (found === null) return null;
+      const limits = { idleSeconds: IDLE_SECONDS, freshSeconds: FRESH_SECONDS };
+      const session = await useHolderSession(sql, found.sessionId, limits);
+      if (session === null) return null;
+      const { userId, email, accountId, isSuspended, ...facts } = session;
+      const person = { userId, email, address: addressOf(request), userAgent: userAgentOf(request), requestId };
+      return { ...facts, person, holder: accountId === null ? null : { ...person, accountId, isSuspended } };
+    },
+    async confirm({ person, sessionId, hasTwoFactor }, { password, code, request }) {
+      const asker = askerOf(request as Request);
+      const proof = await prove({ ...doors, surface: TRIES }, { ...person, hasTwoFactor }, { password, code, asker });
+      if (proof.ok) {
+        await confirmSession(sql, sessionId);
+        return null;
+      }
+      if (proof.waitSeconds === 0) noteRefusal(log, person, proof.problem);
+      return proof.problem;
+    },
+  };
+}
+
+/** Writes to the log that somebody who is signed in could not show once more that it is them. */
+export function noteRefusal(log: Log, { requestId, userId }: Person, reason: string): void {
+  log.warn({ request_id: requestId, user: userId, reason }, "a proof of who it is was refused at /console");
+}

@@ -1,0 +1,17 @@
+import type { Express } from "express";
+import type { RouteParts } from "../who.ts";
+import type { DoorParts } from "./doorkeeper.ts";
+import { addForgot } from "./forgot.ts";
+import { addNewAddress } from "./new-address.ts";
+import { addSignIn } from "./sign-in.ts";
+import { addSignUp } from "./sign-up.ts";
+import { addTerms } from "./terms.ts";
+
+/** Adds everything that is answered to people who are not signed in. Who is known is told to nobody but in a mail. */
+export function addDoors(app: Express, made: RouteParts, doors: DoorParts): void {
+  addSignUp(app, made, doors);
+  addSignIn(app, made, doors);
+  addForgot(app, made, doors);
+  addNewAddress(app, made, doors);
+  addTerms(app, made);
+}

@@ -1,0 +1,86 @@
+import type { Express, Request } from "express";
+import { z } from "zod";
+import { takeMail } from "../../accounts/mail-limits.ts";
+import { findMailToken } from "../../accounts/mail-token-store.ts";
+import { askReset, setNewPassword } from "../../accounts/reset.ts";
+import { takeTry, tooMany } from "../../accounts/tries.ts";
+import { reasonOf } from "../../errors.ts";
+import { addressOf } from "../../frame/asker.ts";
+import type { PageReply } from "../../frame/shown.ts";
+import type { RouteParts } from "../who.ts";
+import { addDoor, emailProblem, formOf, queryOf, typedEmail, typedPassword, typedToken } from "./door.ts";
+import type { DoorParts } from "./doorkeeper.ts";
+
+const forgotForm = z.object({ email: typedEmail });
+const resetQuery = z.object({ token: typedToken });
+const resetForm = z.object({ token: typedToken, next: typedPassword, again: typedPassword });
+const GONE =
+  "this link was used already, is more than an hour old, is not the newest, or is not whole; ask for another";
+
+/** Adds asking for a new password, and choosing it with the link of the mail. */
+export function addForgot(app: Express, { answers, parts }: RouteParts, { sql, buckets, log }: DoorParts): void {
+  function showForgot(request: Request, reply: PageReply, data: { problem: string; email: string }, status = 200) {
+    answers.show(request, reply, { template: "sign-in/forgot", title: "A new password", data }, status);
+  }
+
+  function showReset(request: Request, reply: PageReply, data: { problem: string; token: string }, status = 200) {
+    answers.show(request, reply, { template: "sign-in/reset", title: "Choose a new password", data }, status);
+  }
+
+  function showGone(request: Request, reply: PageReply) {
+    const data = { problem: GONE, href: "/console/forgot", label: "Ask for another" };
+    answers.show(request, reply, { template: "sign-in/gone", title: "This link does not work", data }, 410);
+  }
+
+  addDoor(app, "/forgot", {
+    show: (request, reply) => showForgot(request, reply, { problem: "", email: "" }),
+    async take(request, reply) {
+      const { email } = await formOf(request, forgotForm);
+      const problem = emailProblem(email);
+      if (problem !== null) return showForgot(request, reply, { problem, email }, 422);
+      const wait = await takeMail(buckets, addressOf(request), { purpose: "reset", recipient: email });
+      if (wait > 0) {
+        reply.setHeader("Retry-After", wait);
+        return showForgot(request, reply, { problem: tooMany(wait), email }, 429);
+      }
+      const data = { email };
+      answers.show(request, reply, { template: "sign-in/asked", title: "Look at your mail", data });
+      // after the answer: only to whom it is known something is written, and the time it takes would tell that it is
+      await askReset(sql, { email, site: parts.site() }).catch((error: unknown) =>
+        log.error({ request_id: reply.locals.requestId }, `no mail for a new password was written: ${reasonOf(error)}`),
+      );
+    },
+  });
+
+  addDoor(app, "/reset", {
+    async show(request, reply) {
+      const { token } = queryOf(request, resetQuery);
+      if ((await findMailToken(sql, "reset-password", token)) === null) return showGone(request, reply);
+      showReset(request, reply, { problem: "", token });
+    },
+    async take(request, reply) {
+      const { token, next, again } = await formOf(request, resetForm);
+      const address = addressOf(request);
+      const wait = await takeTry(buckets, "console-reset", address, token);
+      if (wait > 0) {
+        reply.setHeader("Retry-After", wait);
+        return showReset(request, reply, { problem: tooMany(wait), token }, 429);
+      }
+      if (next !== again) {
+        const problem = "the new password and its repetition are not the same";
+        return showReset(request, reply, { problem, token }, 422);
+      }
+      const by = { requestId: reply.locals.requestId, address };
+      const done = await setNewPassword(sql, { token, password: next, site: parts.site(), by });
+      if (done.ok) {
+        return answers.goOn(
+          reply,
+          "/console/sign-in",
+          "the password is changed, and every sign-in has ended; sign in anew",
+        );
+      }
+      if (done.reason === "password") return showReset(request, reply, { problem: done.problem, token }, 422);
+      showGone(request, reply);
+    },
+  });
+}

@@ -1,0 +1,74 @@
+import type { Express, Request } from "express";
+import { z } from "zod";
+import { takeNewAddress } from "../../accounts/change-email.ts";
+import { findMailToken } from "../../accounts/mail-token-store.ts";
+import { findPerson } from "../../accounts/person-store.ts";
+import { prove } from "../../accounts/prove.ts";
+import { askerOf } from "../../frame/asker.ts";
+import type { PageReply } from "../../frame/shown.ts";
+import type { RouteParts } from "../who.ts";
+import { addDoor, formOf, queryOf, typedPassword, typedToken } from "./door.ts";
+import { type DoorParts, TRIES } from "./doorkeeper.ts";
+
+const query = z.object({ token: typedToken });
+const form = z.object({ token: typedToken, password: typedPassword });
+const GONE = "this link was used already, is more than a day old, is not the newest, or is not whole; ask for another";
+const TAKEN = "this address has an account of its own meanwhile, so yours keeps the one it has";
+
+/**
+ * Adds the page to which the mail to a new address leads. Opening it changes nothing; its form does, sent by whoever is
+ * signed in as the one who asked, or knows their password. Neither is enough without the link.
+ */
+export function addNewAddress(app: Express, { answers, parts, doorkeeper }: RouteParts, doors: DoorParts): void {
+  const { sql, buckets } = doors;
+
+  function show(
+    request: Request,
+    reply: PageReply,
+    data: { problem: string; token: string; asksPassword: boolean },
+    status = 200,
+  ) {
+    answers.show(request, reply, { template: "sign-in/new-address", title: "Your new address", data }, status);
+  }
+
+  function showGone(request: Request, reply: PageReply, problem: string) {
+    const data = { problem, href: "/console/security", label: "To your sign-in" };
+    answers.show(request, reply, { template: "sign-in/gone", title: "This link does not work", data }, 410);
+  }
+
+  async function isSignedInAs(request: Request, reply: PageReply, userId: string): Promise<boolean> {
+    return (await doorkeeper.whoIs(request, reply.locals.requestId))?.person.userId === userId;
+  }
+
+  addDoor(app, "/new-email", {
+    async show(request, reply) {
+      const { token } = queryOf(request, query);
+      const found = await findMailToken(sql, "change-email", token);
+      if (found === null) return showGone(request, reply, GONE);
+      const asksPassword = !(await isSignedInAs(request, reply, found.userId));
+      show(request, reply, { problem: "", token, asksPassword });
+    },
+    async take(request, reply) {
+      const { token, password } = await formOf(request, form);
+      const found = await findMailToken(sql, "change-email", token);
+      const person = found && (await findPerson(sql, found));
+      if (!found || !person) return showGone(request, reply, GONE);
+      const asker = askerOf(request);
+      if (!(await isSignedInAs(request, reply, found.userId))) {
+        // a second factor was asked for where the change was; here the mail is the other proof
+        const who = { ...person, hasTwoFactor: false };
+        const proof = await prove({ ...doors, buckets, surface: TRIES }, who, { password, code: "", asker });
+        if (!proof.ok) {
+          const { problem, waitSeconds } = proof;
+          if (waitSeconds > 0) reply.setHeader("Retry-After", waitSeconds);
+          return show(request, reply, { problem, token, asksPassword: true }, waitSeconds > 0 ? 429 : 401);
+        }
+      }
+      const by = { requestId: reply.locals.requestId, address: asker.address };
+      const done = await takeNewAddress(sql, { token, by });
+      if (!done.ok) return showGone(request, reply, done.reason === "taken" ? TAKEN : GONE);
+      parts.log.info({ request_id: by.requestId, user: found.userId }, "an address was changed at /console");
+      answers.goOn(reply, "/console/security", "your e-mail address is changed; sign in with it from now on");
+    },
+  });
+}

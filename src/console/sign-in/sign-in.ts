@@ -1,0 +1,87 @@
+import type { Express, Request } from "express";
+import { z } from "zod";
+import { askCode, WRONG_CODE } from "../../accounts/code.ts";
+import { wantsCode, withoutSession } from "../../accounts/identity.ts";
+import { takeTry, tooMany } from "../../accounts/tries.ts";
+import { localPath } from "../../frame/answer.ts";
+import { addressOf, askerOf, passCookies } from "../../frame/asker.ts";
+import type { PageReply } from "../../frame/shown.ts";
+import type { RouteParts } from "../who.ts";
+import { addDoor, formOf, goal, queryOf, typedEmail, typedPassword } from "./door.ts";
+import { type DoorParts, TRIES } from "./doorkeeper.ts";
+
+const WRONG = "the e-mail or the password is not right";
+
+const signInForm = z.object({ email: typedEmail, password: typedPassword, to: goal });
+const codeForm = z.object({ code: z.string().max(100).default(""), to: goal });
+const query = z.object({ to: goal });
+
+/** Adds signing in, its second step, and signing out. */
+export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorParts): void {
+  const { identity, buckets, log } = doors;
+
+  function showSignIn(
+    request: Request,
+    reply: PageReply,
+    shown: { problem?: string; email?: string; to: string },
+    status = 200,
+  ) {
+    const data = { problem: "", email: "", ...shown };
+    answers.show(request, reply, { template: "sign-in/sign-in", title: "Sign in", data }, status);
+  }
+
+  function showCode(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
+    answers.show(request, reply, { template: "sign-in/code", title: "The second step", data: shown }, status);
+  }
+
+  addDoor(app, "/sign-in", {
+    show: (request, reply) => showSignIn(request, reply, queryOf(request, query)),
+    async take(request, reply) {
+      const { email, password, to } = await formOf(request, signInForm);
+      const wait = await takeTry(buckets, TRIES, addressOf(request), email);
+      if (wait > 0) {
+        reply.setHeader("Retry-After", wait);
+        return showSignIn(request, reply, { problem: tooMany(wait), email, to }, 429);
+      }
+      const answer = await identity.ask("/sign-in/email", { email, password }, askerOf(request));
+      if (answer.status >= 500) throw new Error(`better-auth answered a sign-in with ${answer.status}`);
+      if (answer.status !== 200) {
+        log.warn({ request_id: reply.locals.requestId }, "a sign-in at /console was refused");
+        return showSignIn(request, reply, { problem: WRONG, email, to }, 401);
+      }
+      passCookies(reply, answer.cookies);
+      if (!wantsCode(answer)) return answers.goOn(reply, localPath("/console", to), "");
+      answers.goOn(reply, `/console/sign-in/code${to === "" ? "" : `?to=${encodeURIComponent(to)}`}`, "");
+    },
+  });
+
+  addDoor(app, "/sign-in/code", {
+    show: (request, reply) => showCode(request, reply, { problem: "", ...queryOf(request, query) }),
+    async take(request, reply) {
+      const { code, to } = await formOf(request, codeForm);
+      const asker = askerOf(request);
+      const challenged = { ...asker, cookie: withoutSession(asker.cookie) };
+      const userId = await identity.findChallenged(challenged.cookie);
+      const wait = await takeTry(buckets, `${TRIES}-code`, asker.address, userId ?? asker.address);
+      if (wait > 0) {
+        reply.setHeader("Retry-After", wait);
+        return showCode(request, reply, { problem: tooMany(wait), to }, 429);
+      }
+      if (userId === null)
+        return showCode(request, reply, { problem: "nothing waits for a code; begin again", to }, 401);
+      const answer = await askCode(doors, challenged, userId, code);
+      if (answer.status >= 500) throw new Error(`better-auth answered a code with ${answer.status}`);
+      passCookies(reply, answer.cookies);
+      if (answer.status === 200) return answers.goOn(reply, localPath("/console", to), "");
+      log.warn({ request_id: reply.locals.requestId, user: userId }, "a code at /console was refused");
+      showCode(request, reply, { problem: `${WRONG_CODE}; wait for the next one, or begin again`, to }, 401);
+    },
+  });
+
+  app.post("/console/sign-out", async (request, response) => {
+    const reply = response as PageReply;
+    const { cookies } = await identity.ask("/sign-out", {}, askerOf(request));
+    passCookies(reply, cookies);
+    answers.goOn(reply, "/console/sign-in", "you are signed out");
+  });
+}

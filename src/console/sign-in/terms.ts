@@ -1,0 +1,94 @@
+import type { Express, Request } from "express";
+import { z } from "zod";
+import { hasCurrentConsent, saveConsent } from "../../accounts/consent-store.ts";
+import { holderEntry } from "../../accounts/holder-entry.ts";
+import { legalText, paragraphsOf } from "../../accounts/legal.ts";
+import { openOwnAccount } from "../../accounts/sign-up.ts";
+import { appendAudit } from "../../audit/store.ts";
+import { localPath } from "../../frame/answer.ts";
+import { isLooking } from "../../frame/pages.ts";
+import type { PageReply } from "../../frame/shown.ts";
+import { holding, remember, type RouteParts, signedIn } from "../who.ts";
+import { addDoor, box, formOf, goal, queryOf } from "./door.ts";
+
+const TERMS = "/console/terms";
+const query = z.object({ to: goal });
+const acceptForm = z.object({ terms: box, to: goal });
+const welcomeForm = z.object({ terms: box, adult: box });
+
+/** Adds the terms as everybody may read them; who is signed in and has not agreed to this version is asked to. */
+export function addTerms(app: Express, { answers, parts, doorkeeper }: RouteParts): void {
+  async function show(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
+    const who = await doorkeeper.whoIs(request, reply.locals.requestId);
+    if (who !== null) remember(reply, who); // for the layout
+    const { version, text, sha256 } = legalText("terms");
+    const asks = who !== null && who.holder !== null && !who.hasCurrentTerms;
+    const operator = parts.settings.OPERATOR_NAME ?? null;
+    const data = { ...shown, version, sha256, asks, operator, paragraphs: paragraphsOf(text) };
+    answers.show(request, reply, { template: "sign-in/terms", title: "Terms", data }, status);
+  }
+
+  app.get(TERMS, (request, response) =>
+    show(request, response as PageReply, { problem: "", ...queryOf(request, query) }),
+  );
+}
+
+/** Adds agreeing to the terms, and the page that meets who signs in and holds no account yet. */
+export function addAgreeing(app: Express, { answers, parts }: RouteParts): void {
+  const { sql } = parts;
+
+  app.post(TERMS, async (request, response) => {
+    const reply = response as PageReply;
+    const { holder } = holding(response);
+    const { terms, to } = await formOf(request, acceptForm);
+    if (!terms) {
+      const message = "the terms are not accepted; tick their box to go on, or leave everything as it is";
+      return answers.goOn(reply, `${TERMS}?to=${encodeURIComponent(to)}`, message);
+    }
+    const { accountId, address, userAgent } = holder;
+    await sql.begin(async (tx) => {
+      if (await hasCurrentConsent(tx, accountId, "terms")) return; // once is all
+      await saveConsent(tx, { accountId, kind: "terms", address, userAgent });
+      const after = { version: legalText("terms").version };
+      await appendAudit(tx, holderEntry(holder, { action: "terms.accept", after }));
+    });
+    answers.goOn(reply, localPath("/console", to), "the terms are accepted");
+  });
+
+  function showWelcome(request: Request, reply: PageReply, problem: string, status = 200) {
+    const data = { problem, email: signedIn(reply).person.email };
+    answers.show(request, reply, { template: "sign-in/welcome", title: "Open an account", data }, status);
+  }
+
+  addDoor(app, "/welcome", {
+    show(request, reply) {
+      if (signedIn(reply).holder !== null) return answers.goOn(reply, "/console", "");
+      showWelcome(request, reply, "");
+    },
+    async take(request, reply) {
+      const { holder, person } = signedIn(reply);
+      const { terms, adult } = await formOf(request, welcomeForm);
+      if (holder !== null) return answers.goOn(reply, "/console", "");
+      if (!terms || !adult) {
+        return showWelcome(
+          request,
+          reply,
+          "an account wants both boxes ticked: the terms, and that you are 18 or older",
+          422,
+        );
+      }
+      const accountId = await openOwnAccount(sql, person);
+      if (accountId === null) {
+        const problem = "the account of your address is held by somebody else; write to the operator of this service";
+        return showWelcome(request, reply, problem, 409);
+      }
+      answers.goOn(reply, "/console", "the account is yours");
+    },
+  });
+
+  // whatever else there is belongs to an account
+  app.use((request, response, next) => {
+    if (signedIn(response).holder !== null || !isLooking(request)) return next();
+    answers.goOn(response as PageReply, "/console/welcome", "");
+  });
+}

@@ -1,0 +1,62 @@
+import type { RequestListener } from "node:http";
+import { type Identity, openIdentity } from "../accounts/identity.ts";
+import { isVerified } from "../accounts/person-store.ts";
+import type { SharedParts } from "../api/server.ts";
+import { openConsole } from "./app.ts";
+import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
+import { actions, pages } from "./index.ts";
+import { addDoors } from "./sign-in/doors.ts";
+import { openConsoleDoorkeeper } from "./sign-in/doorkeeper.ts";
+import { SESSION_SECONDS } from "./sign-in/limits.ts";
+import { addOwn } from "./security/own.ts";
+
+/** What `/console` is opened with. */
+export interface StartConsole {
+  parts: Omit<ConsoleParts, "site" | "ownUrl">;
+  /** Past a transaction pooler. */
+  directUrl: string;
+  /** Signs cookies; the same in every process. */
+  secret: string;
+  /** What is there to look at and to do; all of it where not given. */
+  lists?: { pages: readonly ConsolePage[]; actions: readonly ConsoleAction[] };
+}
+
+/** The console, before it is served. */
+export interface Console {
+  base: "/console";
+  /** Answers requests, given what the server it is part of has. */
+  listener: (shared: SharedParts) => RequestListener;
+  close: () => Promise<void>;
+}
+
+/** Opens `/console`: whoever serves it gives the rest with `listener`. */
+export function startConsole({ parts, directUrl, secret, lists = { pages, actions } }: StartConsole): Console {
+  const { sql, settings, log } = parts;
+  const isSecure = settings.PUBLIC_URL?.startsWith("https:") === true;
+  const identity: Identity = openIdentity({
+    databaseUrl: directUrl,
+    secret,
+    surface: "console",
+    isSecure,
+    lastsSeconds: SESSION_SECONDS,
+    mayBegin: (userId) => isVerified(sql, userId),
+    redeemLink: () => Promise.resolve(null),
+    log,
+  });
+  return {
+    base: "/console",
+    listener({ buckets, site, ownUrl }) {
+      const doors = { sql, identity, buckets, log };
+      return openConsole({
+        parts: { ...parts, site, ownUrl },
+        doorkeeper: openConsoleDoorkeeper(doors),
+        ...lists,
+        addDoors: (app, made) => addDoors(app, made, doors),
+        addOwn: (app, made) => addOwn(app, made, doors),
+        trustedProxies: settings.TRUSTED_PROXIES,
+        isSecure,
+      });
+    },
+    close: () => identity.close(),
+  };
+}

@@ -1,0 +1,125 @@
+import { z } from "zod";
+import { holderEntry } from "../../accounts/holder-entry.ts";
+import { appendAudit } from "../../audit/store.ts";
+import { usd } from "../../ledger/money.ts";
+import { amountText, parseAmount } from "../../topups/bank/amount.ts";
+import { announceTransfer, MOST_EXPECTED } from "../../topups/bank/expected-store.ts";
+import { inFours } from "../../topups/bank/iban.ts";
+import { hasBank } from "../../topups/bank/method.ts";
+import { countExpected, findTopup, lockTopup, saveTopupState } from "../../topups/topup-store.ts";
+import type { ConsoleAction, ConsolePage } from "../contract.ts";
+import { STATES } from "./words.ts";
+
+const crumbs = [{ label: "Top up", href: "/console/top-up" }];
+const nothing = z.object({});
+
+/** A form that says how much somebody will send. */
+export const bankFormPage: ConsolePage<z.infer<typeof nothing>> = {
+  path: "/top-up/bank",
+  query: nothing,
+  async show({ sql, settings }, { holder }) {
+    if (!hasBank(settings)) return null;
+    const open = await countExpected(sql, holder.accountId, "bank");
+    const data = {
+      currencies: settings.BANK_CURRENCIES,
+      mayAnnounce: open < MOST_EXPECTED,
+      most: MOST_EXPECTED,
+      isOnePerson: settings.BANK_ONE_PERSON,
+    };
+    return { template: "top-up/bank-form", title: "Bank transfer", data, crumbs };
+  },
+};
+
+const announceForm = z.object({
+  amount: z.string().max(60),
+  currency: z.string().trim().max(10),
+});
+
+/** Gives somebody a reference to send an amount with. */
+export const announceAction: ConsoleAction<z.infer<typeof announceForm>> = {
+  name: "topup.bank.announce",
+  path: "/top-up/bank",
+  needs: ["terms"],
+  form: announceForm,
+  async run({ sql, settings }, { holder, form: { amount, currency } }) {
+    if (!hasBank(settings)) return { ok: false, missing: true };
+    if (!settings.BANK_CURRENCIES.includes(currency)) {
+      return { ok: false, problem: `expected one of ${settings.BANK_CURRENCIES.join(", ")}, got ${currency}` };
+    }
+    const parsed = parseAmount(amount, currency);
+    if (!parsed.ok) return parsed;
+    const announced = amountText(parsed.value, currency);
+    const made = await sql.begin(async (tx) => {
+      const topup = await announceTransfer(tx, { accountId: holder.accountId, announced });
+      if (topup === null) return null;
+      const after = { topup: topup.id, reference: topup.reference, announced };
+      await appendAudit(tx, holderEntry(holder, { action: "topup.announce", after }));
+      return topup;
+    });
+    if (made === null) {
+      const problem = `you have ${MOST_EXPECTED} transfers that have not come yet; send one of these, or cancel one`;
+      return { ok: false, problem };
+    }
+    const message = "Send it with the reference below: without it we cannot tell that it is yours.";
+    return { ok: true, message, location: `/console/top-up/bank/${made.id}` };
+  },
+};
+
+/** Everything to copy into a bank's form, and how far it is. */
+export const bankTransferPage: ConsolePage<z.infer<typeof nothing>> = {
+  path: "/top-up/bank/:topup",
+  query: nothing,
+  async show({ sql, settings }, { holder, params }) {
+    const id = idOf(params["topup"]);
+    const topup = !hasBank(settings) || id === null ? null : await findTopup(sql, holder.accountId, id);
+    if (topup?.method !== "bank") return null;
+    const data = {
+      topup,
+      said: STATES[topup.state],
+      announced: topup.details["announced"] ?? null,
+      again: topup.details["again"] ?? null,
+      credited: topup.state === "credited" && topup.amountMicros !== null ? `${usd(topup.amountMicros)} USD` : null,
+      reference: inFours(topup.reference),
+      beneficiary: settings.BANK_BENEFICIARY,
+      iban: inFours(settings.BANK_IBAN ?? ""),
+      bic: settings.BANK_BIC ?? null,
+      bank: settings.BANK_NAME ?? null,
+      isOnePerson: settings.BANK_ONE_PERSON,
+      isOpen: ["expected", "expired", "cancelled"].includes(topup.state),
+    };
+    return { template: "top-up/bank", title: `Transfer ${inFours(topup.reference)}`, data, crumbs };
+  },
+};
+
+/** Says that a transfer will not be sent. Money that comes all the same is looked at as any other. */
+export const cancelTransferAction: ConsoleAction<z.infer<typeof nothing>> = {
+  name: "topup.bank.cancel",
+  path: "/top-up/bank/:topup/cancel",
+  needs: [],
+  form: nothing,
+  async run({ sql, settings }, { holder, params }) {
+    const id = idOf(params["topup"]);
+    if (!hasBank(settings) || id === null) return { ok: false, missing: true };
+    return sql.begin(async (tx) => {
+      const own = await findTopup(tx, holder.accountId, id);
+      if (own?.method !== "bank") return { ok: false, missing: true } as const;
+      const topup = await lockTopup(tx, id);
+      if (topup.state !== "expected" && topup.state !== "expired") {
+        const problem = `this transfer is ${STATES[topup.state].word}: there is nothing to cancel`;
+        return { ok: false, problem } as const;
+      }
+      await saveTopupState(tx, id, "cancelled");
+      const told = {
+        action: "topup.cancel",
+        before: { topup: id, state: topup.state },
+        after: { topup: id, state: "cancelled" },
+      };
+      await appendAudit(tx, holderEntry(holder, told));
+      return { ok: true, message: "It is cancelled.", location: "/console/top-up" } as const;
+    });
+  },
+};
+
+function idOf(text: string | undefined): bigint | null {
+  return text !== undefined && /^\d{1,18}$/.test(text) ? BigInt(text) : null;
+}

@@ -1,0 +1,112 @@
+import { toDataURL } from "qrcode";
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { PageError } from "../../frame/errors.ts";
+import { parseUsd, usd } from "../../ledger/money.ts";
+import { beginOrder } from "../../topups/binance-pay/begin.ts";
+import { binancePay, ORDER_MICROS, ORDER_MINUTES } from "../../topups/binance-pay/method.ts";
+import { findOrder } from "../../topups/binance-pay/order-store.ts";
+import { findTopup, listTopups } from "../../topups/topup-store.ts";
+import type { ConsoleAction, ConsolePage, ConsoleParts } from "../contract.ts";
+import { STATES } from "./words.ts";
+
+const MOST_LISTED = 50;
+const PATH = "/top-up/binance-pay";
+const crumbs = [{ label: "Top up", href: "/console/top-up" }];
+const nothing = z.object({});
+
+/** Choosing how much to pay with the app, and what was begun before. */
+const binancePayPage: ConsolePage<z.infer<typeof nothing>> = {
+  path: PATH,
+  query: nothing,
+  async show({ sql, settings }, { holder: { accountId } }) {
+    if (!binancePay.isConfigured(settings)) return null;
+    const topups = await listTopups(sql, accountId, MOST_LISTED);
+    const data = {
+      orders: topups.filter(({ method }) => method === "binance-pay"),
+      least: usd(ORDER_MICROS.least),
+      most: usd(ORDER_MICROS.most),
+      minutes: ORDER_MINUTES,
+      about: binancePay.about(settings),
+      states: STATES,
+      usd,
+    };
+    return { template: "top-up/binance-pay", title: "Top up with Binance Pay", data, crumbs };
+  },
+};
+
+/** One order: where to pay it, and what became of it. */
+const orderPage: ConsolePage<z.infer<typeof nothing>> = {
+  path: `${PATH}/:id`,
+  query: nothing,
+  async show({ sql, settings }, { holder: { accountId }, params }) {
+    const id = params["id"] ?? "";
+    if (!binancePay.isConfigured(settings) || !/^\d{1,18}$/.test(id)) return null;
+    const [topup, order] = await Promise.all([findTopup(sql, accountId, BigInt(id)), findOrder(sql, BigInt(id))]);
+    if (topup === null || order === null || order.accountId !== accountId) return null;
+    const mayPay = order.state === "open" && !order.isOver;
+    // it is made within seconds, and paid whenever its holder has found the phone
+    const refreshSeconds = { new: 5, open: 15 }[order.state as string];
+    const data = {
+      topup,
+      order,
+      mayPay,
+      qr: mayPay && order.qrContent !== null ? await toDataURL(order.qrContent, { margin: 2, width: 240 }) : null,
+      amount: usd(order.micros),
+    };
+    const title = `Order ${topup.reference}`;
+    const up = [...crumbs, { label: "Binance Pay", href: `/console${PATH}` }];
+    return {
+      template: "top-up/binance-pay-order",
+      title,
+      data,
+      crumbs: up,
+      ...(refreshSeconds !== undefined && { refreshSeconds }),
+    };
+  },
+};
+
+const form = z.object({
+  amount: z.string().trim().max(20),
+});
+
+/** Begins an order. Nothing is paid by it: the holder pays in the app, or lets it end. */
+const beginAction: ConsoleAction<z.infer<typeof form>> = {
+  name: "topup.binance-pay",
+  path: PATH,
+  needs: ["terms"],
+  form,
+  async run({ sql, settings }: ConsoleParts, { holder, form: { amount } }) {
+    if (!binancePay.isConfigured(settings)) throw new PageError(404, "there is nothing under this address");
+    const micros = parseUsd(amount);
+    if (micros === null) {
+      return { ok: false, problem: `expected an amount such as 25 or 25.50, came ${JSON.stringify(amount)}` };
+    }
+    const begun = await sql.begin(async (tx) => {
+      const done = await beginOrder(tx, { accountId: holder.accountId, micros });
+      if (!done.ok) return done;
+      await appendAudit(tx, {
+        surface: "console",
+        actor: `account ${holder.accountId}`,
+        role: null,
+        action: "topup.begin",
+        target: `account ${holder.accountId}`,
+        before: null,
+        after: { topup: done.topupId, method: "binance-pay", usdt: usd(micros) },
+        reason: null,
+        requestId: holder.requestId,
+        address: holder.address,
+      });
+      return done;
+    });
+    if (!begun.ok) return { ok: false, problem: begun.reason };
+    const message = "your order is being made; this page shows in a few seconds where to pay it";
+    return { ok: true, message, location: `/console${PATH}/${begun.topupId}` };
+  },
+};
+
+/** Paying with the payment app. */
+export const binancePayPages = [binancePayPage, orderPage] as readonly ConsolePage[];
+
+/** What is done there. */
+export const binancePayActions = [beginAction] as readonly ConsoleAction[];

@@ -1,0 +1,17 @@
+import type { ConsoleAction, ConsolePage } from "../contract.ts";
+import { announceAction, bankFormPage, bankTransferPage, cancelTransferAction } from "./bank.ts";
+import { binancePayActions, binancePayPages } from "./binance-pay.ts";
+import { topUpPage } from "./top-up.ts";
+import { usdtPage } from "./usdt.ts";
+
+/** Ways to pay in. */
+export const topUpPages = [
+  topUpPage,
+  bankFormPage,
+  bankTransferPage,
+  ...binancePayPages,
+  usdtPage,
+] as readonly ConsolePage[];
+
+/** What is done there. */
+export const topUpActions = [announceAction, cancelTransferAction, ...binancePayActions] as readonly ConsoleAction[];

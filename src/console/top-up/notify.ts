@@ -1,0 +1,71 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { Settings } from "../../config.ts";
+import type { Sql } from "../../db/client.ts";
+import { reasonOf } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import { answerNotice, type NoticeAnswer } from "../../topups/binance-pay/notice.ts";
+import { binancePayOf } from "../../topups/binance-pay/variables.ts";
+
+const PATH = "/topups/binance-pay/notify";
+/** A notice is about a kilobyte. */
+const LARGEST_NOTICE = 64 << 10;
+
+/**
+ * Where payment apps tell us of orders: `POST /topups/binance-pay/notify`. The body is read as it came, since the
+ * signature is over its bytes. Nothing is done here but to note that an order is worth asking for; a worker asks.
+ * Answers 404 for everything where no payment app is configured.
+ */
+export function notifySurface({ sql, settings, log }: { sql: Sql; settings: Settings; log: Log }): {
+  base: "/topups";
+  listener: () => RequestListener;
+} {
+  const isConfigured = binancePayOf(settings) !== null;
+
+  async function answer(request: IncomingMessage): Promise<NoticeAnswer> {
+    const [path] = (request.url ?? "").split("?");
+    if (!isConfigured || path !== PATH) return fail(404, "there is nothing under this address");
+    if (request.method !== "POST") return fail(405, "expected POST");
+    const body = await readBody(request);
+    if (body === null) return fail(413, "expected at most 64 KiB");
+    return answerNotice(sql, log, { headers: request.headers, body });
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let told: NoticeAnswer;
+    try {
+      told = await answer(request);
+    } catch (error) {
+      if (request.destroyed && !request.complete) return; // whoever sent it has gone
+      log.error(
+        { reason: reasonOf(error) },
+        "a notice for Binance Pay could not be taken; it is sent again, or its order asked for",
+      );
+      told = fail(503, "try again later");
+    }
+    const headers = {
+      "Content-Type": "application/json",
+      "Cache-Control": "no-store",
+      "X-Content-Type-Options": "nosniff",
+    };
+    // what was not read to its end would be taken for the next request
+    response.writeHead(told.status, request.complete ? headers : { ...headers, Connection: "close" });
+    response.end(JSON.stringify(told.body));
+  }
+
+  return { base: "/topups", listener: () => (request, response) => void serve(request, response) };
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > LARGEST_NOTICE) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function fail(status: number, returnMessage: string): NoticeAnswer {
+  return { status, body: { returnCode: "FAIL", returnMessage } };
+}

@@ -1,0 +1,79 @@
+import { toString as toSvg } from "qrcode";
+import { z } from "zod";
+import { usd } from "../../ledger/money.ts";
+import { addressOf } from "../../topups/usdt/address.ts";
+import { chainOfId } from "../../topups/usdt/chains.ts";
+import { type Deposit, listDeposits, smallMicros } from "../../topups/usdt/desk-store.ts";
+import { type EndpointState, listEndpoints } from "../../topups/usdt/endpoint-store.ts";
+import { confirmationsOf } from "../../topups/usdt/ranges.ts";
+import { type Usdt, usdtOf } from "../../topups/usdt/variables.ts";
+import type { ConsolePage } from "../contract.ts";
+
+const MOST_DEPOSITS = 50;
+const REFRESH_SECONDS = 10;
+/** A look at the chain that fails is made up for by the next one; what lasts longer is said. */
+const AWAY_MS = 60_000;
+const crumbs = [{ label: "Top up", href: "/console/top-up" }];
+const nothing = z.object({});
+
+/** The holder's address for USDT, and what came to it, block by block. */
+export const usdtPage: ConsolePage<z.infer<typeof nothing>> = {
+  path: "/top-up/usdt",
+  query: nothing,
+  async show({ sql, settings, log }, { holder: { accountId } }) {
+    const usdt = usdtOf(settings);
+    if (usdt === null) return null;
+    const found = await addressOf(sql, usdt, accountId);
+    if (!found.ok && found.reason === "other-key") {
+      log.error("USDT_XPUB is another key than the one that addresses were made of: no address is shown to anybody");
+    }
+    const [endpoints, deposits, small] = await Promise.all([
+      listEndpoints(sql, usdt),
+      listDeposits(sql, { accountId, state: null, before: null, limit: MOST_DEPOSITS }),
+      smallMicros(sql, usdt, accountId),
+    ]);
+    const data = {
+      found,
+      qr: found.ok ? await qrOf(found.address) : null,
+      chain: usdt.chain,
+      least: usd(usdt.minMicros),
+      small: small === 0n ? null : usd(small),
+      deposits: deposits.map((deposit) => shownDeposit(usdt, endpoints, deposit)),
+      awaySince: awaySince(endpoints, new Date()),
+    };
+    return { template: "top-up/usdt", title: "USDT on-chain", data, crumbs, refreshSeconds: REFRESH_SECONDS };
+  },
+};
+
+/** The address alone: every wallet reads that, and few read more. */
+async function qrOf(address: string): Promise<string> {
+  const svg = await toSvg(address, { type: "svg", margin: 4 });
+  return `data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}`;
+}
+
+function shownDeposit({ chain }: Usdt, endpoints: readonly EndpointState[], deposit: Deposit) {
+  const { name, explorer } = deposit.chainId === chain.id ? chain : chainOfId(deposit.chainId);
+  const head = deposit.chainId === chain.id ? lowestHead(endpoints) : null;
+  const confirmed = head === null ? 0 : Math.min(confirmationsOf(deposit.blockNumber, head), chain.confirmations);
+  return {
+    ...deposit,
+    network: name,
+    href: explorer === null ? null : `${explorer}${deposit.txHash}`,
+    amount: usd(deposit.micros),
+    confirmations: `${confirmed} of ${chain.confirmations} confirmations`,
+  };
+}
+
+/** What every endpoint has: a deposit is credited when all of them see it deep enough. */
+function lowestHead(endpoints: readonly EndpointState[]): bigint | null {
+  const heads = endpoints.flatMap(({ head }) => head ?? []);
+  return heads.length < endpoints.length || heads.length === 0 ? null : heads.reduce((a, b) => (b < a ? b : a));
+}
+
+function awaySince(endpoints: readonly EndpointState[], now: Date): Date | null {
+  const since = endpoints
+    .flatMap(({ failingSince }) => failingSince ?? [])
+    .toSorted((a, b) => a.getTime() - b.getTime());
+  const [first] = since;
+  return first !== undefined && now.getTime() - first.getTime() > AWAY_MS ? first : null;
+}

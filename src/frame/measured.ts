@@ -1,0 +1,106 @@
+import { ratePlot } from "../charts/over-time.ts";
+import type { RateSums } from "../forecasts/hit-rates-store.ts";
+import { wilsonInterval } from "../forecasts/intervals.ts";
+import type { Measured } from "../forecasts/measure.ts";
+import type { ReliabilityBin } from "../forecasts/reliability.ts";
+import type { Tone } from "./format.ts";
+
+/** Figures as pages say them: what is not known is a dash, a rate is a percentage, a loss is in nats. */
+const NONE = "–";
+
+/** A share as a percentage; null is a dash. */
+export function share(value: number | null, count = 2): string {
+  return value === null ? NONE : `${(value * 100).toFixed(count)} %`;
+}
+
+/** A number with so many digits after its point. */
+export function digits(value: number | null, count = 5): string {
+  return value === null ? NONE : value.toFixed(count);
+}
+
+/** The two ends of an interval of shares. */
+export function between(interval: readonly [number, number] | null, count = 2): string {
+  return interval === null ? NONE : `${share(interval[0], count)} to ${share(interval[1], count)}`;
+}
+
+/** What the word for a record should look like. */
+export const TONES: Record<Measured["verdict"], Tone> = {
+  "on target": "good",
+  "off target": "bad",
+  "too many voids": "warn",
+  "too few": "quiet",
+  undecided: "warn",
+};
+
+/** A bin as a point of a plot, with its Wilson interval. */
+export function pointOf(of: string, { n, hits, mean_p }: ReliabilityBin) {
+  const [low, high] = wilsonInterval(hits, n) ?? [0, 1];
+  return { of, said: mean_p, came: n === 0 ? 0 : hits / n, low, high, n };
+}
+
+/** A bin as a row of numbers: {@link BIN_COLUMNS}. */
+export function binRow({ p_from, p_to, n, hits, mean_p }: ReliabilityBin): string[] {
+  const interval = wilsonInterval(hits, n);
+  const rate = n === 0 ? null : hits / n;
+  return [
+    `${p_from.toFixed(1)} to ${p_to.toFixed(1)}`,
+    String(n),
+    digits(mean_p, 4),
+    digits(rate, 4),
+    between(interval),
+  ];
+}
+
+/** What {@link binRow} gives. */
+export const BIN_COLUMNS = ["stated", "times", "mean stated", "came true", "95 % interval"];
+
+/** What rates over a period are summed by. */
+export function byOf({ period }: Pick<Measured, "period">): "hour" | "day" {
+  return period === "24h" ? "hour" : "day";
+}
+
+/** The hit rate by hour or day: its plot, and the numbers in it. */
+export function ratesOf(rates: readonly RateSums[], by: "hour" | "day") {
+  const points = rates.flatMap((one) => pointsOf(one));
+  return {
+    plot: ratePlot(`Hit rate by ${by}`, points, by),
+    columns: [
+      `${by} of issue, UTC`,
+      "n",
+      "hits",
+      "hit rate",
+      "95 % interval",
+      "stated",
+      "baseline",
+      "voids",
+      "pending",
+    ],
+    rows: rates.map((one) => rateRow(one, by)),
+  };
+}
+
+/** What came of an hour or a day as a point of a plot; none where nothing was judged. */
+function pointsOf({ at, n, hits, sumP, sumPBase }: RateSums) {
+  const interval = wilsonInterval(Number(hits), Number(n));
+  if (interval === null) return [];
+  const one = (sum: bigint) => Number(sum) / (Number(n) * 1e6);
+  const [low, high] = interval;
+  return [{ at, rate: Number(hits) / Number(n), low, high, stated: one(sumP), baseline: one(sumPBase), n: Number(n) }];
+}
+
+/** The same as a row of numbers. */
+function rateRow(sums: RateSums, by: "hour" | "day"): string[] {
+  const [point] = pointsOf(sums);
+  const { at, n, hits, voids, pending } = sums;
+  return [
+    by === "day" ? at.slice(0, 10) : at.slice(0, 16).replace("T", " "),
+    String(n),
+    String(hits),
+    share(point?.rate ?? null),
+    between(point === undefined ? null : [point.low, point.high]),
+    share(point?.stated ?? null),
+    share(point?.baseline ?? null),
+    String(voids),
+    String(pending),
+  ];
+}

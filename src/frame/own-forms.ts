@@ -1,0 +1,99 @@
+import type { Express, Request, Response } from "express";
+import type { z } from "zod";
+import type { Identity } from "../accounts/identity.ts";
+import { prove } from "../accounts/prove.ts";
+import { takeTry, tooMany } from "../accounts/tries.ts";
+import type { Sql } from "../db/client.ts";
+import type { Buckets } from "../limits/buckets.ts";
+import type { Answers } from "./answer.ts";
+import { askerOf } from "./asker.ts";
+import { readForm } from "./body.ts";
+import { problemOf } from "./routes.ts";
+import type { PageReply } from "./shown.ts";
+import { showProblem } from "./trouble.ts";
+
+/** Somebody who is signed in and changes something about themselves. */
+export interface Oneself {
+  userId: string;
+  email: string;
+  address: string;
+  sessionId: string;
+  hasTwoFactor: boolean;
+}
+
+/** A form that somebody sent about themselves: what it holds, and ways to answer. */
+export interface OwnForm<Form> {
+  request: Request;
+  reply: PageReply;
+  own: Oneself;
+  form: Form;
+  /** Shows what is wrong. */
+  refuse: (problem: string, status?: number) => void;
+  /** Shows that the password or the code is wrong, and writes it down. */
+  refuseProof: (problem: string) => Promise<void>;
+  /** Takes one of the few tries there are for passwords; false, and answered, where none is left. */
+  mayTry: () => Promise<boolean>;
+  /** Whether password, and code of those who have a second factor, are right; false, and answered, where not. */
+  isThem: (given: { password: string; code: string }) => Promise<boolean>;
+}
+
+/** Adds a form about oneself; its path is below the page about oneself. */
+export type AddOwnForm = <Form>(
+  path: string,
+  schema: z.ZodType<Form>,
+  run: (sent: OwnForm<Form>) => Promise<void>,
+) => void;
+
+/** What forms about oneself are made of. */
+export interface OwnFormParts {
+  answers: Answers;
+  sql: Sql;
+  identity: Identity;
+  buckets: Buckets;
+  /** Where the page about oneself is, such as `/ops/me`. */
+  page: string;
+  /** What tries are counted under: `ops`. */
+  surface: string;
+  /** Who is signed in. */
+  ownOf(response: Response): Oneself;
+  /** Writes down that they could not show that it is them. */
+  noteRefusal(response: Response, reason: string): Promise<void>;
+}
+
+/** Makes what adds forms about oneself to the pages of a surface. */
+export function ownForms(app: Express, parts: OwnFormParts): AddOwnForm {
+  const { answers, buckets, page, surface } = parts;
+  return (path, schema, run) => {
+    app.post(page + path, async (request: Request, response: Response) => {
+      const reply = response as PageReply;
+      const own = parts.ownOf(response);
+      const fields = await readForm(request);
+      const attempt = { method: "post", action: request.originalUrl, typed: fields } as const;
+      const refuse = (message: string, status = 422) =>
+        showProblem(answers, request, reply, { status, message, attempt });
+      const form = schema.safeParse(fields);
+      if (!form.success) return refuse(problemOf(form.error), 400);
+      const tellToWait = (waitSeconds: number) => {
+        reply.setHeader("Retry-After", waitSeconds);
+        refuse(tooMany(waitSeconds), 429);
+      };
+      const mayTry = async () => {
+        const wait = await takeTry(buckets, surface, own.address, own.email);
+        if (wait > 0) tellToWait(wait);
+        return wait === 0;
+      };
+      const refuseProof = async (problem: string) => {
+        await parts.noteRefusal(response, problem);
+        refuse(problem);
+      };
+      const isThem = async (given: { password: string; code: string }) => {
+        const proof = await prove(parts, own, { ...given, asker: askerOf(request) });
+        if (proof.ok) return true;
+        if (proof.waitSeconds > 0) tellToWait(proof.waitSeconds);
+        else await refuseProof(proof.problem);
+        return false;
+      };
+      await run({ request, reply, own, form: form.data, refuse, refuseProof, mayTry, isThem });
+    });
+  };
+}

@@ -1,0 +1,110 @@
+import type { RequestListener } from "node:http";
+import compression from "compression";
+import express, { type Express, type Request, type RequestHandler } from "express";
+import type { Sql } from "../db/client.ts";
+import type { Log } from "../log.ts";
+import { type Answers, type NavEntry, writeAnswers } from "./answer.ts";
+import { isFromHere } from "./cross-origin.ts";
+import { PageError } from "./errors.ts";
+import type { PageReply, Surface } from "./shown.ts";
+import { answerTrouble } from "./trouble.ts";
+
+/** Everything is ours: no inline script or style, nothing from elsewhere, in nobody's frame. `data:` is for QR codes. */
+const CONTENT_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** What the pages of a surface are served with. */
+export interface PagesOptions {
+  surface: Surface;
+  nav: readonly NavEntry[];
+  /** Who looks, for the layout; null before somebody signed in. */
+  visitorOf: (response: PageReply) => object | null;
+  trustedProxies: readonly string[];
+  /** Whether people reach us by https. */
+  isSecure: boolean;
+  /** The public address. */
+  site: () => string;
+  sql: Sql;
+  log: Log;
+  /** Adds what is answered, in the order in which it is asked. */
+  fill(app: Express, answers: Answers): void;
+}
+
+/**
+ * Serves the pages of a surface: with headers that let nothing in from elsewhere, refusing what another site sent,
+ * kept by nobody, and with an error page for whatever goes wrong or is not there.
+ */
+export function openPages(options: PagesOptions): RequestListener {
+  const { surface, nav, visitorOf, isSecure, site, sql, log } = options;
+  const app = createApp(options.trustedProxies);
+  const answers = writeAnswers({ surface, nav, isSecure, visitorOf });
+  app.use((request, response, next) => {
+    response.setHeader("Content-Security-Policy", CONTENT_POLICY);
+    response.setHeader("Cache-Control", "no-store");
+    response.setHeader("Vary", "Accept-Encoding, Cookie");
+    // with none at all a browser says "Origin: null" with our own forms, and by plain http it says nothing else
+    response.setHeader("Referrer-Policy", "same-origin");
+    if (!isFromHere(request, site())) {
+      throw new PageError(403, "this was sent from another site; open the page here and send its form");
+    }
+    next();
+  });
+  options.fill(app, answers);
+  app.use(() => {
+    throw new PageError(404, "there is nothing under this address");
+  });
+  app.use(answerTrouble(answers, sql, log));
+  return app;
+}
+
+/**
+ * Lets in whoever is signed in. Somebody else who wants to look is sent to the sign-in page, which brings them back; what
+ * they send is refused.
+ * @param isSignedIn notes who it is
+ */
+export function requireSignIn(
+  base: string,
+  isSignedIn: (request: Request, reply: PageReply) => Promise<boolean>,
+): RequestHandler {
+  return async (request, response, next) => {
+    if (await isSignedIn(request, response as PageReply)) return next();
+    if (!isLooking(request)) throw new PageError(401, "you are not signed in, or no longer; sign in and do this again");
+    const to = request.originalUrl === base ? "" : `?to=${encodeURIComponent(request.originalUrl)}`;
+    response.setHeader("Location", `${base}/sign-in${to}`);
+    response.status(302).end();
+  };
+}
+
+/** Whether a request changes nothing. */
+export function isLooking({ method }: Pick<Request, "method">): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+/** The navigation of a surface: places that want to be in it, in their order. */
+export function navOf(
+  base: string,
+  places: readonly { path: string; nav?: { label: string; order: number } | undefined }[],
+): NavEntry[] {
+  return places
+    .flatMap(({ nav, path }) => (nav === undefined ? [] : [{ ...nav, href: path === "/" ? base : base + path }]))
+    .toSorted((a, b) => a.order - b.order);
+}
+
+function createApp(trustedProxies: readonly string[]): Express {
+  const app = express();
+  app.set("trust proxy", [...trustedProxies]);
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.set("query parser", false); // see typed
+  app.enable("case sensitive routing");
+  app.use(compression({ threshold: 1_024 }));
+  return app;
+}

@@ -1,0 +1,95 @@
+import QRCode from "qrcode";
+import { z } from "zod";
+import { askCode, WRONG_CODE, WRONG_PASSWORD } from "../accounts/code.ts";
+import type { Identity } from "../accounts/identity.ts";
+import type { Sql } from "../db/client.ts";
+import type { Answers } from "./answer.ts";
+import { askerOf, passCookies } from "./asker.ts";
+import type { AddOwnForm } from "./own-forms.ts";
+import type { PageReply } from "./shown.ts";
+
+const passwordOnly = z.object({ password: z.string().max(1_000) });
+const both = z.object({ password: z.string().max(1_000), code: z.string().max(100).default("") });
+const sixDigits = z.object({
+  code: z.string().regex(/^\s*(?:\d\s*){6}$/, "expected the six digits that the app shows"),
+});
+const enabled = z.object({ totpURI: z.string(), backupCodes: z.array(z.string()) });
+const codes = z.object({ backupCodes: z.array(z.string()) });
+const ON_ALREADY = "there is a second factor already; turn it off before another is turned on";
+const NONE = "there is no second factor; turn one on first";
+
+/** What happened to somebody's second factor. */
+export type FactorChange = "on" | "off" | "new-codes";
+
+/** What turning a second factor on and off is made of. */
+export interface TwoFactorParts {
+  answers: Answers;
+  sql: Sql;
+  identity: Identity;
+  /** The page about oneself, to which everything leads back. */
+  page: { href: string; label: string };
+  /** Whether somebody needs one, so that it cannot be turned off. */
+  mustHaveOne(userId: string): Promise<boolean>;
+  /** Writes down what was done, and tells whoever has to know. */
+  note(reply: PageReply, change: FactorChange): Promise<void>;
+}
+
+/**
+ * Adds turning the second factor on and off. The library keeps it, in transactions of its own: each is written down right
+ * after it was done.
+ */
+export function addTwoFactor(addForm: AddOwnForm, parts: TwoFactorParts): void {
+  const { answers, identity, page } = parts;
+  const crumbs = [page];
+
+  addForm("/two-factor/enable", passwordOnly, async ({ request, reply, own, form, refuse, refuseProof, mayTry }) => {
+    if (own.hasTwoFactor) return refuse(ON_ALREADY);
+    if (!(await mayTry())) return;
+    const { status, body } = await identity.ask("/two-factor/enable", { password: form.password }, askerOf(request));
+    if (status === 400) return refuseProof(WRONG_PASSWORD);
+    if (status !== 200) return refuse(`refused (${status})`);
+    const { totpURI, backupCodes } = enabled.parse(body);
+    const svg = await QRCode.toString(totpURI, { type: "svg", margin: 4 });
+    const data = {
+      page,
+      qr: `data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}`,
+      secret: new URL(totpURI).searchParams.get("secret") ?? "",
+      backupCodes,
+    };
+    answers.show(request, reply, { template: "frame/enroll", title: "Turn a second factor on", data, crumbs });
+  });
+
+  addForm("/two-factor/verify", sixDigits, async ({ request, reply, own, form, refuse, refuseProof, mayTry }) => {
+    if (own.hasTwoFactor) return refuse(ON_ALREADY);
+    if (!(await mayTry())) return;
+    const answer = await askCode(parts, askerOf(request), own.userId, form.code);
+    if (answer.status !== 200) return refuseProof(WRONG_CODE);
+    passCookies(reply, answer.cookies);
+    await parts.note(reply, "on");
+    answers.goOn(reply, page.href, "the second factor is on: from now on a sign-in wants a code");
+  });
+
+  addForm("/two-factor/codes", both, async (sent) => {
+    const { request, reply, form, refuse } = sent;
+    if (!sent.own.hasTwoFactor) return refuse(NONE);
+    if (!(await sent.isThem(form))) return;
+    const asked = { password: form.password };
+    const answer = await identity.ask("/two-factor/generate-backup-codes", asked, askerOf(request));
+    if (answer.status !== 200) return refuse(`no new codes were made (${answer.status})`);
+    await parts.note(reply, "new-codes");
+    const data = { page, ...codes.parse(answer.body) };
+    answers.show(request, reply, { template: "frame/codes", title: "New backup codes", data, crumbs });
+  });
+
+  addForm("/two-factor/disable", both, async (sent) => {
+    const { request, reply, form, refuse } = sent;
+    if (await parts.mustHaveOne(sent.own.userId)) return refuse("everybody who operates needs a second factor here");
+    if (!sent.own.hasTwoFactor) return refuse(NONE);
+    if (!(await sent.isThem(form))) return;
+    const answer = await identity.ask("/two-factor/disable", { password: form.password }, askerOf(request));
+    if (answer.status !== 200) return refuse(`the second factor is still on (${answer.status})`);
+    passCookies(reply, answer.cookies);
+    await parts.note(reply, "off");
+    answers.goOn(reply, page.href, "the second factor is off");
+  });
+}

@@ -1,0 +1,142 @@
+import type { Queryable, Transaction } from "../db/client.ts";
+import type { Leg, LedgerSide } from "./posting.ts";
+import { post } from "./store.ts";
+
+/** A proposal to take a transaction back, as operators see it. */
+export interface Proposal {
+  id: bigint;
+  transactionId: bigint;
+  reason: string;
+  state: "proposed" | "approved" | "declined";
+  proposedBy: string;
+  /** The e-mail address of who proposed it, and of who decided. */
+  proposer: string;
+  proposedAt: Date;
+  decider: string | null;
+  decidedAt: Date | null;
+  decidedWhy: string | null;
+  reversalId: bigint | null;
+}
+
+/** What came of a proposal; refused means that nothing was changed. */
+export type Decided<Result> = ({ ok: true } & Result) | { ok: false; reason: string };
+
+/** Proposals, newest first: the open ones, or all of one transaction. */
+export async function listProposals(
+  sql: Queryable,
+  { of, limit }: { of: bigint | "open"; limit: number },
+): Promise<Proposal[]> {
+  return sql<Proposal[]>`
+    select
+      p.id,
+      p.transaction_id as "transactionId",
+      p.reason,
+      p.state,
+      p.proposed_by as "proposedBy",
+      proposer.email as proposer,
+      p.proposed_at as "proposedAt",
+      decider.email as decider,
+      p.decided_at as "decidedAt",
+      p.decided_why as "decidedWhy",
+      p.reversal_id as "reversalId"
+    from reversal_proposals p
+    join auth.users proposer on proposer.id = p.proposed_by
+    left join auth.users decider on decider.id = p.decided_by
+    where ${of === "open" ? sql`p.state = 'proposed'` : sql`p.transaction_id = ${of}`}
+    order by p.id desc
+    limit ${limit}`;
+}
+
+/**
+ * Writes down that somebody wants a transaction taken back; nothing moves until somebody else agrees. Refused where it
+ * is taken back already, or on the way to it, or holds money in suspense, which has its own desk.
+ */
+export async function proposeReversal(
+  tx: Transaction,
+  { transactionId, reason, by }: { transactionId: bigint; reason: string; by: string },
+): Promise<Decided<{ proposalId: bigint }>> {
+  const refusal = await whyNotReversible(tx, transactionId);
+  if (refusal !== null) return { ok: false, reason: refusal };
+  const [made] = await tx<{ id: bigint }[]>`
+    insert into reversal_proposals (transaction_id, reason, proposed_by)
+    values (${transactionId}, ${reason}, ${by})
+    on conflict (transaction_id) where state <> 'declined' do nothing
+    returning id`;
+  if (made !== undefined) return { ok: true, proposalId: made.id };
+  return { ok: false, reason: `transaction ${transactionId} has a proposal already; approve or decline that one` };
+}
+
+/**
+ * Decides a proposal. Approving takes another person than who proposed it, and posts the reversal in the same database
+ * transaction; one that would take more from a wallet than it holds is refused and stays open. Declining takes anybody.
+ */
+export async function decideReversal(
+  tx: Transaction,
+  { proposalId, isApproved, by, why }: { proposalId: bigint; isApproved: boolean; by: string; why: string },
+): Promise<Decided<{ transactionId: bigint; reversalId: bigint | null }>> {
+  const [proposal] = await tx<
+    { state: Proposal["state"]; transactionId: bigint; proposedBy: string; reason: string }[]
+  >`
+    select state, transaction_id as "transactionId", proposed_by as "proposedBy", reason
+    from reversal_proposals
+    where id = ${proposalId}
+    for update`;
+  if (proposal === undefined) return { ok: false, reason: `there is no proposal ${proposalId}` };
+  const { state, transactionId, proposedBy, reason } = proposal;
+  if (state !== "proposed") return { ok: false, reason: `proposal ${proposalId} was ${state} already` };
+  if (isApproved && proposedBy === by) {
+    return { ok: false, reason: "you proposed this yourself; somebody else must look at it and approve it" };
+  }
+  let reversalId: bigint | null = null;
+  if (isApproved) {
+    const refusal = await whyNotReversible(tx, transactionId);
+    if (refusal !== null) return { ok: false, reason: refusal };
+    const posted = await post(tx, {
+      kind: "reversal",
+      key: `reversal:${transactionId}`,
+      legs: await mirrorOf(tx, transactionId),
+      meta: { proposal: String(proposalId), reason },
+      reverses: transactionId,
+    });
+    if (!posted.ok) return { ok: false, reason: posted.message };
+    reversalId = posted.transactionId;
+  }
+  await tx`
+    update reversal_proposals
+    set
+      state = ${isApproved ? "approved" : "declined"},
+      decided_by = ${by},
+      decided_at = clock_timestamp(),
+      decided_why = ${why},
+      reversal_id = ${reversalId}
+    where id = ${proposalId}`;
+  return { ok: true, transactionId, reversalId };
+}
+
+async function whyNotReversible(tx: Transaction, id: bigint): Promise<string | null> {
+  const [found] = await tx<{ kind: string; reversedBy: bigint | null }[]>`
+    select t.kind, r.id as "reversedBy"
+    from ledger_transactions t
+    left join ledger_transactions r on r.reverses = t.id
+    where t.id = ${id}`;
+  if (found === undefined) return `there is no transaction ${id}`;
+  if (found.reversedBy !== null) return `transaction ${id} was taken back by ${found.reversedBy} already`;
+  if (found.kind === "suspense") return "money in suspense is placed or sent back at /ops/bank, not reversed here";
+  return null;
+}
+
+async function mirrorOf(tx: Transaction, id: bigint): Promise<Leg[]> {
+  const rows = await tx<{ kind: LedgerSide["kind"]; owner: bigint | null; micros: bigint }[]>`
+    select a.kind, a.owner_id as owner, -e.amount as micros
+    from ledger_entries e
+    join ledger_accounts a on a.id = e.account_id
+    where e.transaction_id = ${id}
+    order by e.seq`;
+  return rows.map(({ kind, owner, micros }) => ({ side: sideOf(kind, owner), micros }));
+}
+
+function sideOf(kind: LedgerSide["kind"], owner: bigint | null): LedgerSide {
+  if (kind !== "wallet") return { kind };
+  if (owner === null) throw new Error("a wallet in the ledger is of nobody");
+  return { kind, owner };
+}

@@ -1,0 +1,33 @@
+import { syncAlerts } from "../alerts/store.ts";
+import type { Sql } from "../db/client.ts";
+import type { Log } from "../log.ts";
+import { checkLedger } from "./check.ts";
+
+/** A statement over every entry; half of what the job as a whole may take. */
+const STATEMENT_MS = 300_000;
+
+/**
+ * Checks the whole ledger and keeps an alert open for each difference, and one while money waits in suspense; those that
+ * are gone are closed. Gives how many differences and entries there are.
+ */
+export async function watchLedger(
+  sql: Sql,
+  log: Log,
+  signal: AbortSignal,
+): Promise<{ differences: number; entries: number }> {
+  const { checked, suspense, differences, untold } = await checkLedger(sql, { signal, timeoutMs: STATEMENT_MS });
+  const alerts = differences.map(({ kind, subject, expected, found }) => ({
+    subject: `${kind} ${subject}`,
+    text: `the ledger is not as its entries say: ${subject} should be ${expected} and is ${found} (${kind}); stop selling and see \`roundhouse ledger check\``,
+  }));
+  if (untold > 0) {
+    const text = `the ledger differs in ${untold} more places than are listed; restore it from a backup before anything is sold`;
+    alerts.push({ subject: "more", text });
+  }
+  if (suspense !== "0.00") {
+    const text = `${suspense} USD came in and wait in suspense: somebody paid and has no balance yet; place them at /ops/bank`;
+    alerts.push({ subject: "suspense", text });
+  }
+  await syncAlerts(sql, log, "ledger", alerts);
+  return { differences: differences.length + untold, entries: checked.entries };
+}

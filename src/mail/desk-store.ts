@@ -1,0 +1,146 @@
+import type { Queryable } from "../db/client.ts";
+
+/** What became of a mail so far. */
+export type MailState = "waiting" | "sent" | "given-up";
+
+/** A mail as operators look at it: all but its text. */
+export interface DeskMail {
+  id: bigint;
+  kind: string;
+  state: MailState;
+  recipient: string;
+  subject: string;
+  createdAt: string;
+  attempts: number;
+  /** When it is tried next; null for one that is not. */
+  nextTryAt: string | null;
+  /** When it was sent or given up. */
+  endedAt: string | null;
+  lastError: string | null;
+}
+
+/** Which mails: `null` and empty are all. `recipient` is an address or a part of one. */
+export interface MailFilter {
+  state: MailState | null;
+  recipient: string;
+  kind: string;
+}
+
+/** Mails, newest first unless `oldestFirst`, after the one with this id. */
+export async function listMails(
+  sql: Queryable,
+  { state, recipient, kind }: MailFilter,
+  { after, oldestFirst, limit }: { after: bigint | null; oldestFirst: boolean; limit: number },
+): Promise<DeskMail[]> {
+  const direction = oldestFirst ? sql`asc` : sql`desc`;
+  const isBeyond = oldestFirst ? sql`id > ${after}` : sql`id < ${after}`;
+  return sql<DeskMail[]>`
+    select ${columnsOf(sql)}
+    from mails
+    where ${after === null ? sql`true` : isBeyond}
+      and ${state === null ? sql`true` : isInState(sql, state)}
+      and (${recipient} = '' or strpos(lower(recipient), lower(${recipient})) > 0)
+      and (${kind} = '' or kind = ${kind})
+    order by id ${direction}
+    limit ${limit}`;
+}
+
+/** One mail; null where there is none, or no longer. */
+export async function findMail(sql: Queryable, id: bigint): Promise<DeskMail | null> {
+  const [mail] = await sql<DeskMail[]>`
+    select ${columnsOf(sql)}
+    from mails
+    where id = ${id}`;
+  return mail ?? null;
+}
+
+/** How many mails wait, and how many were given up. */
+export async function countMails(sql: Queryable): Promise<{ waiting: number; givenUp: number }> {
+  const [counts] = await sql<{ waiting: number; givenUp: number }[]>`
+    select
+      (select count(*)::integer from mails where sent_at is null and given_up_at is null) as waiting,
+      (select count(*)::integer from mails where given_up_at is not null) as "givenUp"`;
+  return counts ?? { waiting: 0, givenUp: 0 };
+}
+
+/**
+ * The text of a mail that nothing has ever tried to send; null for every other, and for all of them once any mail was
+ * tried here. Where there is a mail server a text belongs to whoever it is for: it may hold a link that opens something.
+ */
+export async function findUntouchedText(sql: Queryable, id: bigint): Promise<string | null> {
+  const [mail] = await sql<{ body: string }[]>`
+    select body
+    from mails
+    where id = ${id}
+      and sent_at is null
+      and given_up_at is null
+      and last_error is null`;
+  return mail === undefined || (await wasMailTried(sql)) ? null : mail.body;
+}
+
+/** Whether any mail that is still listed was ever tried, from whichever process. */
+export async function wasMailTried(sql: Queryable): Promise<boolean> {
+  const rows = await sql`
+    select
+    where exists (select from mails where attempts > 0 or sent_at is not null)`;
+  return rows.length > 0;
+}
+
+/** What the mail server's trouble is; null while it takes mails, as far as is known. */
+export async function findTrouble(
+  sql: Queryable,
+): Promise<{ since: string; nextTryAt: string; reason: string } | null> {
+  const [trouble] = await sql<{ since: string; nextTryAt: string; reason: string }[]>`
+    select utc_text(since) as since, utc_text(next_try_at) as "nextTryAt", reason
+    from mail_trouble`;
+  return trouble ?? null;
+}
+
+/**
+ * Has mails that were given up sent again, from the first try on; `null` is all of them, up to the limit. Gives the ids
+ * of those it did it for.
+ */
+export async function retryMails(sql: Queryable, ids: readonly bigint[] | null, limit: number): Promise<bigint[]> {
+  const rows = await sql<{ id: bigint }[]>`
+    update mails
+    set
+      given_up_at = null,
+      is_refused = false,
+      attempts = 0,
+      asked_at = clock_timestamp(),
+      next_try_at = clock_timestamp()
+    where id in (
+      select id
+      from mails
+      where given_up_at is not null
+        and ${ids === null ? sql`true` : sql`id = any(${ids.map(String)}::bigint[])`}
+      order by id
+      limit ${limit}
+      for update skip locked
+    )
+    returning id`;
+  return rows.map(({ id }) => id).toSorted((a, b) => (a < b ? -1 : 1));
+}
+
+function isInState(sql: Queryable, state: MailState) {
+  if (state === "sent") return sql`sent_at is not null`;
+  return state === "waiting" ? sql`sent_at is null and given_up_at is null` : sql`given_up_at is not null`;
+}
+
+function columnsOf(sql: Queryable) {
+  return sql`
+    id,
+    kind,
+    case
+      when sent_at is not null then 'sent'
+      when given_up_at is not null then 'given-up'
+      else 'waiting'
+    end as state,
+    recipient,
+    subject,
+    utc_text(created_at) as "createdAt",
+    attempts,
+    case when sent_at is null and given_up_at is null then utc_text(next_try_at) end as "nextTryAt",
+    utc_text(coalesce(sent_at, given_up_at)) as "endedAt",
+    last_error as "lastError"`;
+}

@@ -1,0 +1,176 @@
+import type { Queryable } from "../db/client.ts";
+import { type Backoff, LEASE_SECONDS, REFUSALS_TO_TELL, TRIED_FOR_DAYS } from "./limits.ts";
+
+/** A mail as a concept writes it; `letter` makes kind, subject and body. */
+export interface NewMail {
+  /** A word such as `verify-address`. */
+  kind: string;
+  /** One address, such as `someone@example.com`. */
+  recipient: string;
+  subject: string;
+  /** Plain text. */
+  body: string;
+  /** What this mail tells of, such as `purchase 12`: written once, however often it is queued. */
+  dedupKey?: string;
+}
+
+/** A mail that a worker took to send it. */
+export interface TakenMail {
+  id: bigint;
+  kind: string;
+  recipient: string;
+  subject: string;
+  body: string;
+  /** A UUID; the same at every try. */
+  messageId: string;
+  /** This try among the others, from 1. */
+  attempts: number;
+}
+
+/**
+ * Leaves a mail for send-mail, in the transaction of what it tells of, so that neither is there without the other.
+ * Nothing is sent here. A mail whose `dedupKey` was there before changes nothing.
+ * @throws the database's error where the recipient is no address or the subject is not one line; `letter` cleans the
+ *   subject.
+ */
+export async function queueMail(tx: Queryable, mail: NewMail): Promise<void> {
+  const { kind, recipient, subject, body, dedupKey = null } = mail;
+  await tx`
+    insert into mails (kind, recipient, subject, body, dedup_key)
+    values (${kind}, ${recipient}, ${subject}, ${body}, ${dedupKey})
+    on conflict (dedup_key) do nothing`;
+}
+
+/** Whether a mail could be tried now: one waits, and the mail server is not known to be in trouble. */
+export async function isMailWaiting(sql: Queryable): Promise<boolean> {
+  const rows = await sql`
+    select
+    where exists (
+        select
+        from mails
+        where sent_at is null
+          and given_up_at is null
+          and next_try_at <= clock_timestamp()
+      )
+      and not exists (select from mail_trouble where next_try_at > clock_timestamp())`;
+  return rows.length > 0;
+}
+
+/**
+ * Takes the mail whose time came first; null where none waits, or the mail server is in trouble for now. Until its lease
+ * of two minutes is over nobody else takes it. A worker that dies meanwhile loses nothing: it is taken again. One that is
+ * tried again comes after those that waited already: a mail at which the server breaks off each time stops no other.
+ */
+export async function takeMail(sql: Queryable): Promise<TakenMail | null> {
+  const [taken] = await sql<TakenMail[]>`
+    update mails
+    set attempts = attempts + 1, next_try_at = clock_timestamp() + ${LEASE_SECONDS} * interval '1 second'
+    where id = (
+      select id
+      from mails
+      where sent_at is null
+        and given_up_at is null
+        and next_try_at <= clock_timestamp()
+        and not exists (select from mail_trouble where next_try_at > clock_timestamp())
+      order by next_try_at, id
+      limit 1
+      for update skip locked
+    )
+    returning id, kind, recipient, subject, body, message_id as "messageId", attempts`;
+  return taken ?? null;
+}
+
+/** Notes that a mail is sent, and forgets its text. Said again it changes nothing. */
+export async function finishMail(sql: Queryable, { id }: Pick<TakenMail, "id">): Promise<void> {
+  await sql`
+    update mails
+    set sent_at = clock_timestamp(), body = null, given_up_at = null, is_refused = false, last_error = null
+    where id = ${id}
+      and sent_at is null`;
+}
+
+/** Notes why a mail was not sent, and when it is tried again. Whoever holds it no longer changes nothing. */
+export async function putOffMail(sql: Queryable, mail: TakenMail, reason: string, again: Backoff): Promise<void> {
+  await sql`
+    update mails
+    set
+      last_error = ${reason},
+      next_try_at = clock_timestamp()
+        + least(${again.firstSeconds} * 2 ^ least(attempts - 1, 20), ${again.mostSeconds}) * interval '1 second'
+    where id = ${mail.id}
+      and attempts = ${mail.attempts}
+      and sent_at is null
+      and given_up_at is null`;
+}
+
+/** Gives a mail up, since the mail server said that it never takes it. */
+export async function refuseMail(sql: Queryable, mail: TakenMail, reason: string): Promise<void> {
+  await sql`
+    update mails
+    set last_error = ${reason}, given_up_at = clock_timestamp(), is_refused = true
+    where id = ${mail.id}
+      and attempts = ${mail.attempts}
+      and sent_at is null
+      and given_up_at is null`;
+}
+
+/** Gives up what was tried for three days, or written three days before there was a mail server; gives the number. */
+export async function giveUpLateMails(sql: Queryable, limit: number): Promise<number> {
+  const rows = await sql`
+    update mails
+    set
+      given_up_at = clock_timestamp(),
+      last_error = coalesce(last_error, 'written when nothing sent mails, and too old now to be sent unasked')
+    where id in (
+      select id
+      from mails
+      where sent_at is null
+        and given_up_at is null
+        and next_try_at <= clock_timestamp()
+        and asked_at <= clock_timestamp() - ${TRIED_FOR_DAYS} * interval '1 day'
+      order by id
+      limit ${limit}
+      for update skip locked
+    )`;
+  return rows.count;
+}
+
+/**
+ * The alert about mails that were given up in the last day though nobody refused them; none where there are none, since
+ * all of them were sent again, say.
+ */
+export async function listLateMails(sql: Queryable): Promise<{ subject: string; text: string }[]> {
+  return sql<{ subject: string; text: string }[]>`
+    select
+      'mails' as subject,
+      count(*) || ' mails could not be sent within ' || ${TRIED_FOR_DAYS}::integer
+        || ' days and were given up; /ops/mails says why, and sends them again' as text
+    from mails
+    where given_up_at > clock_timestamp() - interval '1 day'
+      and not is_refused
+    having count(*) > 0`;
+}
+
+/**
+ * The alert about a mail server that refused for good the last mails it was given, all of them: it most likely takes none
+ * of ours, such as one that relays for nobody. None where it took one of them, or there were fewer in the last day.
+ */
+export async function listRefusals(sql: Queryable): Promise<{ subject: string; text: string }[]> {
+  return sql<{ subject: string; text: string }[]>`
+    select
+      'smtp' as subject,
+      'the mail server has refused the last ' || ${REFUSALS_TO_TELL}::integer
+        || ' mails for good, whoever they were for: see whether SMTP_URL may send to everybody, and MAIL_FROM; '
+        || '/ops/mails says why, and sends them again' as text
+    from (
+      select is_refused
+      from mails
+      where created_at > clock_timestamp() - ${TRIED_FOR_DAYS} * interval '1 day'
+        and (sent_at is not null or is_refused)
+        and coalesce(sent_at, given_up_at) > clock_timestamp() - interval '1 day'
+      order by coalesce(sent_at, given_up_at) desc
+      limit ${REFUSALS_TO_TELL}
+    ) as ended
+    having count(*) = ${REFUSALS_TO_TELL}
+      and bool_and(is_refused)`;
+}

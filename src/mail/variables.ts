@@ -1,0 +1,54 @@
+import { z } from "zod";
+
+/** Whom a mail comes from. */
+export interface Sender {
+  name: string;
+  address: string;
+}
+
+/** As the outbox takes it; what stands in a header beside it (`,;<>`) is in no address of ours. */
+const ADDRESS = /^[^@\s,;:<>()"\\]+@[^@\s,;:<>()"\\]+$/;
+const LONGEST_ADDRESS = 254;
+/** People who look after one installation. */
+const MOST_ADDRESSES = 10;
+/** What stands before an address that was given without a name. */
+export const SENDER_NAME = "Roundhouse";
+
+/** `someone@example.com`, or `Some Name <someone@example.com>`. */
+function readSender(text: string): Sender | null {
+  const [, name = "", address = text.trim()] = /^([^<>"\p{Cc}]*)<([^<>]+)>\s*$/u.exec(text) ?? [];
+  return isAddress(address) ? { name: name.trim() || SENDER_NAME, address } : null;
+}
+
+function isAddress(text: string): boolean {
+  return text.length <= LONGEST_ADDRESS && ADDRESS.test(text);
+}
+
+function isMailServer(text: string): boolean {
+  return URL.canParse(text) && ["smtp:", "smtps:"].includes(new URL(text).protocol) && new URL(text).hostname !== "";
+}
+
+/** The variables of the environment that mail is about. */
+export const mailVariables = {
+  SMTP_URL: z
+    .string()
+    .refine(isMailServer, "expected a URL such as smtp://user:password@mail.example:587 or smtps://mail.example")
+    .optional(),
+  MAIL_FROM: z
+    .string()
+    .transform((text, context): Sender => {
+      const sender = readSender(text);
+      if (sender !== null) return sender;
+      context.addIssue("expected an e-mail address, or one with a name before it: Rounds <hello@example.com>");
+      return z.NEVER;
+    })
+    .optional(),
+  ALERT_EMAIL: z
+    .string()
+    .default("")
+    .transform((text) => [...new Set(text.split(",").map((one) => one.trim()))].filter((one) => one !== ""))
+    .refine(
+      (list) => list.length <= MOST_ADDRESSES && list.every(isAddress),
+      `expected e-mail addresses with commas between, ${MOST_ADDRESSES} at most`,
+    ),
+};

@@ -1,0 +1,44 @@
+import { findOperator } from "../../accounts/operator-store.ts";
+import { appendAudit } from "../../audit/store.ts";
+import type { Transaction } from "../../db/client.ts";
+import { PageError } from "../../frame/errors.ts";
+import type { Person } from "../../topups/bank/four-eyes.ts";
+import type { Decision } from "../../topups/bank/hold.ts";
+import { lineName } from "../../topups/bank/line.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { Done, OpsParts, Sent, Visitor } from "../contract.ts";
+import { idOf } from "../payloads/listing.ts";
+
+/** Who may act at the bank desk besides an admin. */
+export const roles = ["operator"] as const;
+
+/** Does what was decided on a line together with its audit entry, and goes back to the line. */
+export async function decide<Form>(
+  { sql }: OpsParts,
+  { visitor, params, form }: Sent<Form>,
+  act: {
+    name: string;
+    reason?: string;
+    work(tx: Transaction, by: Person, lineId: bigint, form: Form): Promise<Decision>;
+  },
+): Promise<Done> {
+  const id = idOf(params["id"]);
+  if (id === null) throw new PageError(404, "there is no such bank line");
+  const outcome = await sql.begin(async (tx) => {
+    const done = await act.work(tx, await personOf(tx, visitor), id, form);
+    if (!done.ok) return done;
+    const { before, after } = done;
+    const told = { action: act.name, target: lineName(done.line), before, after, reason: act.reason ?? null };
+    await appendAudit(tx, auditEntry(visitor, told));
+    return done;
+  });
+  if (!outcome.ok) return outcome;
+  return { ok: true, message: outcome.message, location: `/ops/bank/lines/${id}` };
+}
+
+/** Who acts, as the desk knows people. */
+async function personOf(tx: Transaction, { operatorId, email }: Visitor): Promise<Person> {
+  const operator = await findOperator(tx, { id: operatorId });
+  if (operator === null) throw new PageError(403, `${email} is no operator any more`);
+  return { id: operatorId, email, hasTwoFactor: operator.hasTwoFactor };
+}

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { amountText } from "../../topups/bank/amount.ts";
+import { checkLine } from "../../topups/bank/check-line.ts";
+import { lineName } from "../../topups/bank/line.ts";
+import { saveLines } from "../../topups/bank/line-store.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage } from "../contract.ts";
+import { roles } from "./decide.ts";
+
+const nothing = z.object({});
+
+/** A form for one line of a statement. */
+export const entryPage: OpsPage<z.infer<typeof nothing>> = {
+  path: "/bank/lines/new",
+  query: nothing,
+  show({ settings }, { visitor }) {
+    const data = {
+      currencies: settings.BANK_CURRENCIES,
+      bank: settings.BANK_NAME ?? "",
+      isOnePerson: settings.BANK_ONE_PERSON,
+      mayAct: visitor.role === "operator" || visitor.role === "admin",
+    };
+    const crumbs = [{ label: "Bank transfers", href: "/ops/bank" }];
+    return Promise.resolve({ template: "bank/entry", title: "Enter a line of a statement", data, crumbs });
+  },
+};
+
+const field = z.string().max(1_200);
+const form = z.object({
+  bank: field,
+  bank_ref: field,
+  value_date: field,
+  amount: field,
+  currency: field,
+  sender: field,
+  remittance: field.default(""),
+});
+
+/** Writes one line of a statement down. */
+export const entryAction: OpsAction<z.infer<typeof form>> = {
+  name: "bank.line.add",
+  path: "/bank/lines/new",
+  roles,
+  isDangerous: false,
+  form,
+  async run({ sql, settings }, { visitor, form: given }) {
+    const { bank_ref: bankRef, value_date: valueDate, ...rest } = given;
+    const checked = checkLine({ bankRef, valueDate, ...rest }, settings.BANK_CURRENCIES);
+    if (!checked.ok) return checked;
+    return sql.begin(async (tx) => {
+      const [saved] = await saveLines(tx, [checked.value], { by: visitor.operatorId, importId: null });
+      if (saved?.is !== "new" || saved.id === null) {
+        const how = saved?.is === "other" ? `, with another ${saved.differs.join(", ")}` : "";
+        const problem = `${given.bank} ${bankRef} is here already: line ${saved?.id ?? "?"}${how}`;
+        return { ok: false, problem } as const;
+      }
+      const line = { id: saved.id, ...checked.value };
+      // without the sender's name and words, since the log cannot forget
+      const after = { value_date: line.valueDate, amount: amountText(line.amountMinor, line.currency) };
+      await appendAudit(tx, auditEntry(visitor, { action: "bank.line.add", target: lineName(line), after }));
+      return { ok: true, message: `${lineName(line)} is entered`, location: `/ops/bank/lines/${line.id}` } as const;
+    });
+  },
+};

@@ -1,0 +1,75 @@
+import { z } from "zod";
+import type { Queryable } from "../../db/client.ts";
+import { usd } from "../../ledger/money.ts";
+import { amountText, parseRate, rateText, toMicros } from "../../topups/bank/amount.ts";
+import { proposeTransfers } from "../../topups/bank/expected-store.ts";
+import { inFours } from "../../topups/bank/iban.ts";
+import type { BankLine } from "../../topups/bank/line.ts";
+import { findLine, listTwins } from "../../topups/bank/line-store.ts";
+import { listMatches } from "../../topups/bank/match-store.ts";
+import { listReturns } from "../../topups/bank/return-store.ts";
+import { findTarget, type Target } from "../../topups/bank/target-store.ts";
+import type { OpsPage } from "../contract.ts";
+import { idOf } from "../payloads/listing.ts";
+
+const query = z.object({
+  /** Whose it may be: shown with what would be credited, before anybody says so. */
+  to: z.string().trim().max(300).default(""),
+  rate: z.string().trim().max(40).default(""),
+});
+
+/** One line: what the statement says, whose it may be, and what was decided. */
+export const linePage: OpsPage<z.infer<typeof query>> = {
+  path: "/bank/lines/:id",
+  query,
+  async show({ sql, settings }, { visitor, params, query: asked }) {
+    const id = idOf(params["id"]);
+    const line = id === null ? null : await findLine(sql, id);
+    if (line === null) return null;
+    const isOpen = line.state === "new" || line.state === "suspense";
+    const [proposals, matches, returns, twins, preview] = await Promise.all([
+      isOpen ? proposeTransfers(sql, line.remittance) : [],
+      listMatches(sql, line.id),
+      listReturns(sql, line.id),
+      isOpen || line.state === "matched" ? listTwins(sql, line) : [],
+      isOpen && asked.to !== "" ? previewOf(sql, line, asked) : null,
+    ]);
+    const isWaiting = (one: { endedAt: Date | null; approvedAt: Date | null }) =>
+      one.endedAt === null && one.approvedAt === null;
+    const data = {
+      line,
+      isOpen,
+      proposals,
+      matches,
+      returns,
+      match: matches.find(isWaiting) ?? null,
+      asked: returns.find(isWaiting) ?? null,
+      twins,
+      preview,
+      query: asked,
+      isOnePerson: settings.BANK_ONE_PERSON,
+      mayAct: visitor.role === "operator" || visitor.role === "admin",
+      ownId: visitor.operatorId,
+      amountText,
+      inFours,
+      rateText,
+      usd,
+    };
+    const crumbs = [{ label: "Bank transfers", href: "/ops/bank" }];
+    return { template: "bank/line", title: `${line.bank} ${line.bankRef}`, data, crumbs };
+  },
+};
+
+/** What a match would come to, or what is wrong with what was typed. */
+type Preview = { ok: true; target: Target; micros: bigint; rate: string } | { ok: false; problem: string };
+
+async function previewOf(sql: Queryable, line: BankLine, { to, rate }: z.infer<typeof query>): Promise<Preview | null> {
+  const found = await findTarget(sql, to);
+  if (!found.ok) return found;
+  if (line.rateE8 === null && line.currency !== "USD" && rate === "") return null; // the next thing to type
+  const read = line.rateE8 === null ? parseRate(rate, line.currency) : ({ ok: true, value: line.rateE8 } as const);
+  if (!read.ok) return read;
+  const micros =
+    line.suspenseMicros ?? toMicros({ minor: line.amountMinor, currency: line.currency, rateE8: read.value });
+  return { ok: true, target: found.target, micros, rate: rateText(read.value) };
+}

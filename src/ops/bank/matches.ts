@@ -1,0 +1,92 @@
+import { z } from "zod";
+import { parseRate } from "../../topups/bank/amount.ts";
+import { findLine } from "../../topups/bank/line-store.ts";
+import { approveMatch, matchLine, rejectMatch, takeBackMatch } from "../../topups/bank/match.ts";
+import type { OpsAction } from "../contract.ts";
+import { reason } from "../payloads/listing.ts";
+import { decide, roles } from "./decide.ts";
+
+const id = z
+  .string()
+  .regex(/^\d{1,18}$/, "expected an id")
+  .transform(BigInt);
+const typed = z.string().trim().max(300);
+
+const matchForm = z.object({
+  to: typed.min(1, "expected a reference, or an account's id or e-mail address"),
+  /** The account that was shown with it. */
+  account: id,
+  rate: z.string().trim().max(40).default(""),
+  note: typed.default(""),
+});
+
+/** Says whose a line is. */
+export const matchAction: OpsAction<z.infer<typeof matchForm>> = {
+  name: "bank.line.match",
+  path: "/bank/lines/:id/match",
+  roles,
+  isDangerous: false,
+  form: matchForm,
+  run: (parts, sent) =>
+    decide(parts, sent, {
+      name: "bank.line.match",
+      async work(tx, by, lineId, { to, account, rate, note }) {
+        const line = await findLine(tx, lineId);
+        if (line === null) return { ok: false, problem: `there is no bank line ${lineId}` };
+        const read =
+          line.rateE8 === null ? parseRate(rate, line.currency) : ({ ok: true, value: line.rateE8 } as const);
+        if (!read.ok) return read;
+        return matchLine(tx, by, { lineId, to, accountId: account, rateE8: read.value, note });
+      },
+    }),
+};
+
+const approveForm = z.object({ match: id });
+
+/** Credits what another person matched. */
+export const approveAction: OpsAction<z.infer<typeof approveForm>> = {
+  name: "bank.match.approve",
+  path: "/bank/lines/:id/approve",
+  roles,
+  isDangerous: true,
+  form: approveForm,
+  run: (parts, sent) =>
+    decide(parts, sent, {
+      name: "bank.match.approve",
+      work: (tx, by, lineId, { match }) =>
+        approveMatch(tx, by, { lineId, matchId: match, isOnePerson: parts.settings.BANK_ONE_PERSON }),
+    }),
+};
+
+const reasonForm = z.object({ match: id, reason });
+type ReasonForm = z.infer<typeof reasonForm>;
+
+/** Takes a match back that was not approved. */
+export const takeBackAction: OpsAction<ReasonForm> = {
+  name: "bank.match.take-back",
+  path: "/bank/lines/:id/unmatch",
+  roles,
+  isDangerous: false,
+  form: reasonForm,
+  run: (parts, sent) =>
+    decide(parts, sent, {
+      name: "bank.match.take-back",
+      reason: sent.form.reason,
+      work: (tx, by, lineId, { match, reason: why }) => takeBackMatch(tx, by, { lineId, matchId: match, reason: why }),
+    }),
+};
+
+/** Says that a transfer is not credited. */
+export const rejectAction: OpsAction<ReasonForm> = {
+  name: "bank.match.reject",
+  path: "/bank/lines/:id/reject",
+  roles,
+  isDangerous: false,
+  form: reasonForm,
+  run: (parts, sent) =>
+    decide(parts, sent, {
+      name: "bank.match.reject",
+      reason: sent.form.reason,
+      work: (tx, by, lineId, { match, reason: why }) => rejectMatch(tx, by, { lineId, matchId: match, reason: why }),
+    }),
+};

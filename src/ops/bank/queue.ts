@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { usd } from "../../ledger/money.ts";
+import { amountText } from "../../topups/bank/amount.ts";
+import { listExpected } from "../../topups/bank/expected-store.ts";
+import { inFours } from "../../topups/bank/iban.ts";
+import { countLines, listLines } from "../../topups/bank/line-store.ts";
+import { hasBank } from "../../topups/bank/method.ts";
+import type { OpsPage } from "../contract.ts";
+import { PER_PAGE } from "../payloads/listing.ts";
+
+const MOST_EXPECTED_SHOWN = 50;
+
+const query = z.object({
+  state: z.enum(["", "new", "matched", "suspense", "rejected", "return", "credited", "returned"]).default(""),
+  q: z.string().trim().max(200).default(""),
+  page: z.coerce.number().int().min(1).max(100_000).default(1),
+});
+
+/** Lines of bank statements and what waits for whom, and the transfers that were announced. */
+export const bankPage: OpsPage<z.infer<typeof query>> = {
+  path: "/bank",
+  nav: { label: "Bank", order: 62 },
+  query,
+  async show({ sql, settings }, { query: asked }) {
+    const { state, q, page } = asked;
+    const [counts, { rows, total }, expected] = await Promise.all([
+      countLines(sql),
+      listLines(sql, { state: state === "" ? null : state, text: q }, { page, perPage: PER_PAGE }),
+      listExpected(sql, MOST_EXPECTED_SHOWN + 1),
+    ]);
+    const data = {
+      isConfigured: hasBank(settings),
+      isOnePerson: settings.BANK_ONE_PERSON,
+      counts,
+      rows,
+      total,
+      perPage: PER_PAGE,
+      query: asked,
+      expected: expected.slice(0, MOST_EXPECTED_SHOWN),
+      isMore: expected.length > MOST_EXPECTED_SHOWN,
+      amountText,
+      inFours,
+      usd,
+    };
+    return { template: "bank/queue", title: "Bank transfers", data };
+  },
+};

@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { usd } from "../../ledger/money.ts";
+import { keyProblem } from "../../topups/usdt/ready.ts";
+import { chainOfId } from "../../topups/usdt/chains.ts";
+import { type Deposit, listAddressRows, listDeposits, sumDeposits } from "../../topups/usdt/desk-store.ts";
+import { type EndpointState, listEndpoints } from "../../topups/usdt/endpoint-store.ts";
+import { findUsdtTroubles } from "../../topups/usdt/trouble-store.ts";
+import { type Usdt, usdtOf } from "../../topups/usdt/variables.ts";
+import { xpubFingerprint } from "../../topups/usdt/xpub.ts";
+import type { OpsPage } from "../contract.ts";
+import { idOf, pageOf, PER_PAGE } from "../payloads/listing.ts";
+
+const REFRESH_SECONDS = 10;
+const place = z.string().max(20).regex(/^\d*$/, "expected a place in the list as a link of it has it").default("");
+const listQuery = z.object({
+  account: z.string().trim().max(20).regex(/^\d*$/, "expected the id of an account").default(""),
+  state: z.enum(["", "pending", "below_min", "credited", "orphaned"]).default(""),
+  after: place,
+});
+
+/** USDT that came in, and how the chain is followed. */
+const depositsPage: OpsPage<z.infer<typeof listQuery>> = {
+  path: "/deposits",
+  nav: { label: "Deposits", order: 63 },
+  query: listQuery,
+  async show({ sql, settings }, { query }) {
+    const usdt = usdtOf(settings);
+    const filter = {
+      accountId: idOf(query.account),
+      state: query.state === "" ? null : query.state,
+      before: idOf(query.after),
+      limit: PER_PAGE + 1,
+    };
+    const [deposits, sums, endpoints, troubles, wrongKey] = await Promise.all([
+      listDeposits(sql, filter),
+      sumDeposits(sql),
+      usdt === null ? [] : listEndpoints(sql, usdt),
+      findUsdtTroubles(sql, usdt),
+      usdt === null ? null : keyProblem(sql, usdt),
+    ]);
+    const { rows, next } = pageOf(deposits, ({ id }) => String(id));
+    const data = {
+      setup: usdt === null ? null : setupOf(usdt),
+      endpoints: endpoints.map(shownEndpoint),
+      problems: [...(wrongKey === null ? [] : [wrongKey]), ...troubles.map(({ text }) => text)],
+      sums: sums.map((sum) => ({ ...sum, amount: usd(sum.micros) })),
+      rows: rows.map(shownDeposit),
+      query,
+      next,
+      perPage: PER_PAGE,
+    };
+    return { template: "deposits/deposits", title: "Deposits", data, refreshSeconds: REFRESH_SECONDS };
+  },
+};
+
+const addressQuery = z.object({ after: place });
+
+/** Which address is whose, with the index that leads to it. */
+const addressesPage: OpsPage<z.infer<typeof addressQuery>> = {
+  path: "/deposits/addresses",
+  query: addressQuery,
+  async show({ sql }, { query }) {
+    const after = query.after === "" ? -1 : Math.min(Number(query.after), 2 ** 31 - 1);
+    const found = await listAddressRows(sql, { after, limit: PER_PAGE + 1 });
+    const { rows, next } = pageOf(found, ({ index }) => String(index));
+    const data = { rows: rows.map((row) => ({ ...row, amount: usd(row.micros) })), query, next, perPage: PER_PAGE };
+    const crumbs = [{ label: "Deposits", href: "/ops/deposits" }];
+    return { template: "deposits/addresses", title: "Deposit addresses", data, crumbs };
+  },
+};
+
+/** Deposits on a chain. */
+export const depositPages = [depositsPage, addressesPage] as readonly OpsPage[];
+
+function setupOf({ chain, xpub, minMicros, rpcUrls }: Usdt) {
+  return { chain, fingerprint: xpubFingerprint(xpub), least: usd(minMicros), isCompared: rpcUrls.length > 1 };
+}
+
+function shownEndpoint(endpoint: EndpointState) {
+  const { head, settledTo } = endpoint;
+  return { ...endpoint, toRead: head === null || settledTo === null ? null : head - settledTo };
+}
+
+function shownDeposit(deposit: Deposit) {
+  const { name, explorer } = chainOfId(deposit.chainId);
+  const href = explorer === null ? null : `${explorer}${deposit.txHash}`;
+  return { ...deposit, network: name, href, amount: usd(deposit.micros) };
+}

@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { PageError } from "../../frame/errors.ts";
+import { decideReversal, proposeReversal } from "../../ledger/reversal-store.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
+import { idOf, reason } from "../payloads/listing.ts";
+
+const form = z.object({ reason });
+type Form = z.infer<typeof form>;
+
+/** Asks that a transaction be taken back. Nothing moves until somebody else agrees. */
+const proposeAction: OpsAction<Form> = {
+  name: "reversal.propose",
+  path: "/ledger/transactions/:id/reversal",
+  roles: ["operator"],
+  isDangerous: true,
+  form,
+  async run({ sql }, { visitor, params, form: given }) {
+    const transactionId = idOf(params["id"]);
+    if (transactionId === null) throw new PageError(404, "there is no such transaction");
+    const outcome = await sql.begin(async (tx) => {
+      const asked = { transactionId, reason: given.reason, by: visitor.operatorId };
+      const proposed = await proposeReversal(tx, asked);
+      if (!proposed.ok) return proposed;
+      const target = `transaction ${transactionId}`;
+      const after = { proposal: proposed.proposalId, state: "proposed" };
+      await appendAudit(tx, auditEntry(visitor, { action: "reversal.propose", target, after, reason: given.reason }));
+      return proposed;
+    });
+    if (!outcome.ok) return { ok: false, problem: outcome.reason };
+    const message = "proposed; nothing moved yet, and somebody else must approve it";
+    return { ok: true, message, location: `/ops/ledger/transactions/${transactionId}` };
+  },
+};
+
+/** Agrees that a transaction be taken back, and does it. */
+const approveAction: OpsAction<Form> = {
+  name: "reversal.approve",
+  path: "/ledger/proposals/:id/approve",
+  roles: ["operator"],
+  isDangerous: true,
+  form,
+  run: (parts, sent) => decide(parts, sent, true),
+};
+
+/** Ends a proposal without taking anything back. */
+const declineAction: OpsAction<Form> = {
+  name: "reversal.decline",
+  path: "/ledger/proposals/:id/decline",
+  roles: ["operator"],
+  isDangerous: false,
+  form,
+  run: (parts, sent) => decide(parts, sent, false),
+};
+
+/** Correcting the ledger, by two people. */
+export const ledgerActions = [proposeAction, approveAction, declineAction] as readonly OpsAction[];
+
+async function decide(
+  { sql }: OpsParts,
+  { visitor, params, form: given }: Sent<Form>,
+  isApproved: boolean,
+): Promise<Done> {
+  const proposalId = idOf(params["id"]);
+  if (proposalId === null) throw new PageError(404, "there is no such proposal");
+  const outcome = await sql.begin(async (tx) => {
+    const decided = await decideReversal(tx, { proposalId, isApproved, by: visitor.operatorId, why: given.reason });
+    if (!decided.ok) return decided;
+    const told = {
+      action: isApproved ? "reversal.approve" : "reversal.decline",
+      target: `transaction ${decided.transactionId}`,
+      before: { proposal: proposalId, state: "proposed" },
+      after: { proposal: proposalId, state: isApproved ? "approved" : "declined", reversal: decided.reversalId },
+      reason: given.reason,
+    };
+    await appendAudit(tx, auditEntry(visitor, told));
+    return decided;
+  });
+  if (!outcome.ok) return { ok: false, problem: outcome.reason };
+  const { transactionId, reversalId } = outcome;
+  const message = isApproved
+    ? `transaction ${transactionId} is taken back by transaction ${reversalId}`
+    : `transaction ${transactionId} stays as it is`;
+  return { ok: true, message, location: `/ops/ledger/transactions/${transactionId}` };
+}

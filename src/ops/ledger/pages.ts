@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { findTransaction, listSideSums, listTransactions, listWallets } from "../../ledger/desk-store.ts";
+import { sumMicros, usd } from "../../ledger/money.ts";
+import type { LedgerSide, Posting } from "../../ledger/posting.ts";
+import { listProposals } from "../../ledger/reversal-store.ts";
+import type { OpsPage } from "../contract.ts";
+import { idOf, PER_PAGE } from "../payloads/listing.ts";
+
+const MOST_PROPOSALS = 100;
+const KINDS = ["topup", "purchase", "suspense", "placement", "reversal"] as const satisfies Posting["kind"][];
+const crumbs = [{ label: "Ledger", href: "/ops/ledger" }];
+
+const id = z
+  .string()
+  .trim()
+  .regex(/^\d{0,18}$/, "expected an id")
+  .default("");
+const query = z.object({ kind: z.enum(["", ...KINDS]).default(""), owner: id, before: id });
+
+/** What all sides hold, what waits for a second person, and what moved last. */
+const ledgerPage: OpsPage<z.infer<typeof query>> = {
+  path: "/ledger",
+  nav: { label: "Ledger", order: 65 },
+  query,
+  async show({ sql }, { query: { kind, owner, before } }) {
+    const [sums, proposals, found] = await Promise.all([
+      listSideSums(sql),
+      listProposals(sql, { of: "open", limit: MOST_PROPOSALS }),
+      listTransactions(sql, {
+        kind: kind === "" ? null : kind,
+        owner: idOf(owner),
+        before: idOf(before),
+        limit: PER_PAGE + 1,
+      }),
+    ]);
+    const rows = found.slice(0, PER_PAGE);
+    const data = {
+      sums,
+      total: sumMicros(sums.map(({ micros }) => micros)),
+      proposals,
+      rows,
+      kinds: KINDS,
+      query: { kind, owner, before },
+      next: found.length > PER_PAGE ? (rows.at(-1)?.id ?? null) : null,
+      usd,
+      sideLabel,
+    };
+    return { template: "ledger/ledger", title: "Ledger", data };
+  },
+};
+
+const paged = z.object({ page: z.coerce.number().int().min(1).max(100_000).default(1) });
+
+/** Wallets, the fullest first. */
+const walletsPage: OpsPage<z.infer<typeof paged>> = {
+  path: "/ledger/wallets",
+  query: paged,
+  async show({ sql }, { query: { page } }) {
+    const { rows, total } = await listWallets(sql, { limit: PER_PAGE, offset: (page - 1) * PER_PAGE });
+    const data = { rows, paging: { page, perPage: PER_PAGE, total }, usd };
+    return { template: "ledger/wallets", title: "Wallets", data, crumbs };
+  },
+};
+
+const nothing = z.object({});
+
+/** One transaction: its entries, what is known of it, and taking it back. */
+const transactionPage: OpsPage<z.infer<typeof nothing>> = {
+  path: "/ledger/transactions/:id",
+  query: nothing,
+  async show({ sql }, { visitor, params }) {
+    const wanted = idOf(params["id"]);
+    const one = wanted === null ? null : await findTransaction(sql, wanted);
+    if (one === null) return null;
+    const proposals = await listProposals(sql, { of: one.id, limit: MOST_PROPOSALS });
+    const isOpen = proposals.some(({ state }) => state === "proposed");
+    const data = {
+      one,
+      proposals,
+      mayPropose: one.reversedBy === null && !isOpen && one.kind !== "suspense",
+      isOwn: (proposal: { proposedBy: string }) => proposal.proposedBy === visitor.operatorId,
+      usd,
+      sideLabel,
+    };
+    return { template: "ledger/transaction", title: `Transaction ${one.id}`, data, crumbs };
+  },
+};
+
+/** Looking at the ledger. */
+export const ledgerPages = [ledgerPage, walletsPage, transactionPage] as readonly OpsPage[];
+
+const LABELS: Record<LedgerSide["kind"], string> = {
+  cash_bank: "Cash: bank",
+  cash_onchain: "Cash: on-chain",
+  cash_payapp: "Cash: payment app",
+  wallet: "Wallets",
+  revenue: "Revenue",
+  suspense: "Suspense",
+};
+
+function sideLabel({ kind, owner = null }: { kind: LedgerSide["kind"]; owner?: bigint | string | null }): string {
+  return owner === null ? LABELS[kind] : `Wallet of account ${owner}`;
+}

@@ -1,0 +1,95 @@
+import { z } from "zod";
+import {
+  countMails,
+  type DeskMail,
+  findMail,
+  findTrouble,
+  findUntouchedText,
+  listMails,
+  type MailState,
+  wasMailTried,
+} from "../../mail/desk-store.ts";
+import type { OpsPage, Visitor } from "../contract.ts";
+import { excerptOf, idOf, listing, pageOf, PER_PAGE } from "../payloads/listing.ts";
+import { MOST_RETRIED } from "./retry.ts";
+
+const STATES: readonly (readonly [MailState | "", string])[] = [
+  ["", "any"],
+  ["waiting", "waiting"],
+  ["sent", "sent"],
+  ["given-up", "given up"],
+];
+
+const listQuery = z.object({
+  after: listing.after,
+  recipient: z.string().trim().max(254).default(""),
+  kind: z.string().trim().max(60).default(""),
+  state: z.enum(["", "waiting", "sent", "given-up"]).default(""),
+  sort: z.enum(["newest", "oldest"]).default("newest"),
+});
+
+/** Mails to people, and what became of them; never what is in them. */
+export const mailsPage: OpsPage<z.infer<typeof listQuery>> = {
+  path: "/mails",
+  nav: { label: "Mails", order: 70 },
+  query: listQuery,
+  async show({ sql, settings }, { query }) {
+    const [found, counts, trouble, wasTried] = await Promise.all([
+      listMails(
+        sql,
+        { state: query.state === "" ? null : query.state, recipient: query.recipient, kind: query.kind },
+        { after: idOf(query.after), oldestFirst: query.sort === "oldest", limit: PER_PAGE + 1 },
+      ),
+      countMails(sql),
+      findTrouble(sql),
+      wasMailTried(sql),
+    ]);
+    const { rows, next } = pageOf(found, ({ id }) => String(id));
+    const shown = rows.map((row) => ({ ...row, lastError: row.lastError === null ? null : excerptOf(row.lastError) }));
+    const hasServer = settings.SMTP_URL !== undefined;
+    const data = {
+      rows: shown,
+      next,
+      perPage: PER_PAGE,
+      query,
+      counts,
+      trouble,
+      hasServer,
+      wasTried,
+      states: STATES,
+      most: MOST_RETRIED,
+    };
+    return { template: "mails/mails", title: "Mails", data };
+  },
+};
+
+const nothing = z.object({});
+
+/** One mail; its text too for an admin, while there is no mail server that could bring it to whoever it is for. */
+export const mailPage: OpsPage<z.infer<typeof nothing>> = {
+  path: "/mails/:id",
+  query: nothing,
+  async show({ sql, settings }, { params, visitor }) {
+    const id = idOf(params["id"]);
+    const mail = id === null ? null : await findMail(sql, id);
+    if (mail === null) return null;
+    const hasServer = settings.SMTP_URL !== undefined;
+    const isForMe = visitor.role === "admin" && !hasServer;
+    const text = isForMe ? await findUntouchedText(sql, mail.id) : null;
+    const data = { mail, text, hidden: text === null ? whyHidden(mail, visitor, hasServer) : null };
+    return {
+      template: "mails/mail",
+      title: `Mail ${mail.id}`,
+      data,
+      crumbs: [{ label: "Mails", href: "/ops/mails" }],
+    };
+  },
+};
+
+function whyHidden({ state }: DeskMail, { role }: Visitor, hasServer: boolean): string {
+  if (state === "sent") return "Its text was forgotten when it was sent.";
+  if (state === "given-up") return "Its text is kept so that it can be sent again, and shown to nobody.";
+  if (hasServer) return "Texts of mails are shown to nobody, since they may hold links that open something.";
+  if (role !== "admin") return "No mail server is set, so it waits; admins may see its text while none was ever tried.";
+  return "Mails have been tried from here before, so texts are shown to nobody.";
+}

@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
+import { usd } from "../../ledger/money.ts";
+import { askAtOnce, findKeyFacts, listOrders } from "../../topups/binance-pay/desk-store.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage } from "../contract.ts";
+import { idOf, PER_PAGE } from "../payloads/listing.ts";
+
+const STATES = ["new", "open", "paid", "strange", "closed"] as const;
+const LOCATION = "/ops/payment-app";
+
+const query = z.object({
+  state: z.enum(["", ...STATES]).default(""),
+  before: z
+    .string()
+    .regex(/^\d{0,18}$/, "expected a place in the list as a link of it has it")
+    .default(""),
+});
+
+/** Orders at the payment app, with what it said of them last. */
+const ordersPage: OpsPage<z.infer<typeof query>> = {
+  path: "/payment-app",
+  query,
+  async show({ sql }, { query: { state, before } }) {
+    const [found, keys] = await Promise.all([
+      listOrders(sql, { state: state === "" ? null : state, before: idOf(before), limit: PER_PAGE + 1 }),
+      findKeyFacts(sql),
+    ]);
+    const rows = found.slice(0, PER_PAGE);
+    const next = found.length > PER_PAGE ? (rows.at(-1)?.topupId ?? null) : null;
+    const data = { rows, next, keys, states: STATES, query: { state, before }, usd };
+    const crumbs = [{ label: "Ledger", href: "/ops/ledger" }];
+    return { template: "payment-app/orders", title: "Payment app", data, crumbs };
+  },
+};
+
+const nothing = z.object({});
+
+/** Has an order asked for at once, whatever its turn. */
+const askAction: OpsAction<z.infer<typeof nothing>> = {
+  name: "order.ask",
+  path: "/payment-app/:topup/ask",
+  roles: ["operator"],
+  isDangerous: false,
+  form: nothing,
+  async run({ sql }, { visitor, params }) {
+    const topupId = idOf(params["topup"]);
+    const isAsked = await sql.begin(async (tx) => {
+      if (topupId === null || !(await askAtOnce(tx, topupId))) return false;
+      await appendAudit(tx, auditEntry(visitor, { action: "order.ask", target: `top-up ${topupId}` }));
+      return true;
+    });
+    if (!isAsked) return { ok: false, problem: "there is no such order that was made and is not credited" };
+    return {
+      ok: true,
+      message: "it is asked for within seconds; load this page again to see what came",
+      location: LOCATION,
+    };
+  },
+};
+
+/** Looking at what the payment app does. */
+export const paymentAppPages = [ordersPage] as readonly OpsPage[];
+
+/** Asking it. */
+export const paymentAppActions = [askAction] as readonly OpsAction[];

@@ -1,0 +1,48 @@
+import { usd } from "../ledger/money.ts";
+import { letter, type Letter } from "../mail/letter.ts";
+import type { Purchase } from "./history-store.ts";
+
+/** What a purchase did, in a few words. */
+export const KIND_WORDS = {
+  buy: "plan bought",
+  renew: "plan renewed",
+  upgrade: "changed to a higher plan",
+  downgrade: "change to another plan",
+} as const;
+
+/**
+ * The mail with which a purchase is confirmed: what was bought, what was paid, and both texts that its buyer agreed to,
+ * on a medium that stays theirs (Directive 2011/83/EU, Art. 8(7) and 16(m)).
+ */
+export function receipt(made: Purchase): Letter {
+  const { id, kind, plan, startsAt, endsAt, listedMicros, discountMicros, paidMicros, startNow, noWithdrawal } = made;
+  const amounts = [
+    `Price of ${plan}: ${usd(listedMicros)} USD`,
+    ...(discountMicros > 0n ? [`What was left of what it replaces: ${usd(discountMicros)} USD`] : []),
+    `Paid from your balance: ${usd(paidMicros)} USD`,
+  ];
+  return letter("receipt", `Receipt ${id}: ${plan}, ${usd(paidMicros)} USD`, [
+    "Thank you for your purchase.",
+    [`Receipt ${id}, ${timeOf(made.madeAt)}`, `What: ${KIND_WORDS[kind]}: ${plan}`, ...amounts].join("\n"),
+    `${plan} ${kind === "buy" || kind === "upgrade" ? "began" : "begins"} on ${timeOf(startsAt)} and ends on ${timeOf(endsAt)}. It does not renew by itself.`,
+    ...(discountMicros > listedMicros
+      ? [
+          `What was left was worth more than ${plan} costs, so nothing was paid and ${plan} lasts longer than its ${made.days} days.`,
+        ]
+      : []),
+    "When you bought it you agreed to these two texts:",
+    `(1) ${startNow.text} (version ${startNow.version})`,
+    `(2) ${noWithdrawal.text} (version ${noWithdrawal.version})`,
+    "Keep this mail: it is your copy of both.",
+  ]);
+}
+
+/**
+ * A time as mails have it.
+ *
+ * @example
+ * timeOf("2026-11-21T04:00:12.1234560Z"); // => "2026-11-21 04:00 UTC"
+ */
+export function timeOf(at: string): string {
+  return `${at.slice(0, 16).replace("T", " ")} UTC`;
+}

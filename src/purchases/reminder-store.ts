@@ -1,0 +1,113 @@
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import { queueMail } from "../mail/outbox-store.ts";
+import { endsSoon, hasEnded, REMIND_DAYS, type Ending } from "./reminder.ts";
+
+/** Somebody who is to be told that a plan ends, or has ended. */
+interface ToTell extends Ending {
+  entitlementId: bigint;
+  email: string;
+}
+
+/** Mails of one transaction. */
+const BATCH = 100;
+/** An end that is longer ago is no news, where nothing ran meanwhile. */
+const NEWS_DAYS = 14;
+
+/** Whether somebody is to be told that a plan ends. */
+export async function hasHoldersToTell(sql: Queryable): Promise<boolean> {
+  const [row] = await sql<{ isSo: boolean }[]>`
+    select
+      exists (${toRemind(sql)})
+      or exists (${toTellOfEnd(sql)}) as "isSo"`;
+  return row?.isSo === true;
+}
+
+/**
+ * Tells holders by mail, once each: some days before their plan ends, and when it has. Nobody is told where something
+ * follows, whose account is suspended or closed, or whose plan lasts hardly longer than the notice. The note that
+ * somebody was told and the mail are one transaction, so neither is there without the other.
+ * @param site our public address, without a slash at its end; null where it is not known
+ */
+export async function tellHolders(
+  sql: Sql,
+  { site, signal }: { site: string | null; signal: AbortSignal },
+): Promise<{ reminded: number; ended: number }> {
+  const counts = { reminded: 0, ended: 0 };
+  for (let told = BATCH; told === BATCH;) {
+    signal.throwIfAborted();
+    told = await sql.begin((tx) => remind(tx, site));
+    counts.reminded += told;
+  }
+  for (let told = BATCH; told === BATCH;) {
+    signal.throwIfAborted();
+    told = await sql.begin((tx) => tellOfEnd(tx, site));
+    counts.ended += told;
+  }
+  return counts;
+}
+
+async function remind(tx: Transaction, site: string | null): Promise<number> {
+  const told = await tx<ToTell[]>`
+    update entitlements e
+    set reminded_at = clock_timestamp()
+    from accounts a
+    where a.id = e.account_id
+      and e.id in (${toRemind(tx)} limit ${BATCH} for no key update of e skip locked)
+    returning e.id as "entitlementId", e.plan, utc_text(e.ends_at) as "endsAt", a.email`;
+  for (const { entitlementId, email, ...ending } of told) {
+    const dedupKey = `plan ends ${entitlementId}`;
+    await queueMail(tx, { ...endsSoon(ending, site), recipient: email, dedupKey });
+  }
+  return told.length;
+}
+
+async function tellOfEnd(tx: Transaction, site: string | null): Promise<number> {
+  const told = await tx<ToTell[]>`
+    update entitlements e
+    set end_told_at = clock_timestamp()
+    from accounts a
+    where a.id = e.account_id
+      and e.id in (${toTellOfEnd(tx)} limit ${BATCH} for no key update of e skip locked)
+    returning e.id as "entitlementId", e.plan, utc_text(e.ends_at) as "endsAt", a.email`;
+  for (const { entitlementId, email, ...ending } of told) {
+    const dedupKey = `plan ended ${entitlementId}`;
+    await queueMail(tx, { ...hasEnded(ending, site), recipient: email, dedupKey });
+  }
+  return told.length;
+}
+
+function toRemind(sql: Queryable) {
+  return sql`
+    select e.id
+    from entitlements e
+    join accounts a on a.id = e.account_id
+    where e.end_told_at is null
+      and e.reminded_at is null
+      and e.ends_at > now()
+      and e.ends_at <= now() + ${REMIND_DAYS} * interval '1 day'
+      and e.starts_at <= now()
+      and e.ends_at > e.starts_at + ${REMIND_DAYS} * interval '1 day'
+      and ${isTheLast(sql)}`;
+}
+
+function toTellOfEnd(sql: Queryable) {
+  return sql`
+    select e.id
+    from entitlements e
+    join accounts a on a.id = e.account_id
+    where e.end_told_at is null
+      and e.ends_at <= now()
+      and e.ends_at > now() - ${NEWS_DAYS} * interval '1 day'
+      and ${isTheLast(sql)}`;
+}
+
+function isTheLast(sql: Queryable) {
+  return sql`a.suspended_at is null
+      and a.closed_at is null
+      and not exists (
+        select
+        from entitlements later
+        where later.account_id = e.account_id
+          and (later.ends_at is null or later.ends_at > e.ends_at)
+      )`;
+}

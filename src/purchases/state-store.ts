@@ -1,0 +1,62 @@
+import type { Queryable, Transaction } from "../db/client.ts";
+import { walletMicros } from "../ledger/store.ts";
+import type { Buyer } from "./judge.ts";
+import type { HeldPlan, PlanForSale } from "./offer.ts";
+
+/** What an account may buy is decided by this; null where there is no such account. */
+export async function readBuyer(sql: Queryable, accountId: bigint): Promise<Buyer | null> {
+  const [account] = await sql<Pick<Buyer, "id" | "email" | "isSuspended" | "isClosed" | "now">[]>`
+    select
+      id,
+      email,
+      suspended_at is not null as "isSuspended",
+      closed_at is not null as "isClosed",
+      (extract(epoch from clock_timestamp()) * 1000000)::bigint as now
+    from accounts
+    where id = ${accountId}`;
+  if (account === undefined) return null;
+  const plans = await sql<PlanForSale[]>`
+    select name, position, price_micros as "priceMicros", days, on_sale as "isOnSale", revision
+    from plans
+    order by position, name`;
+  const held = await listHeld(sql, accountId, account.now);
+  return { ...account, balanceMicros: await walletMicros(sql, accountId), plans, held };
+}
+
+/** The same, with the account's row as the lock: nobody buys for it, suspends or closes it until the transaction ends. */
+export async function lockBuyer(tx: Transaction, accountId: bigint): Promise<Buyer | null> {
+  await tx`
+    select
+    from accounts
+    where id = ${accountId}
+    for no key update`;
+  return readBuyer(tx, accountId); // a second statement sees what the last holder of the lock committed
+}
+
+async function listHeld(sql: Queryable, accountId: bigint, now: bigint): Promise<HeldPlan[]> {
+  const rows = await sql<(Omit<HeldPlan, "purchase"> & { purchaseId: bigint | null; valueMicros: bigint | null })[]>`
+    select
+      e.id as "entitlementId",
+      e.plan,
+      p.position,
+      (extract(epoch from e.starts_at) * 1000000)::bigint as "startsAt",
+      (extract(epoch from e.ends_at) * 1000000)::bigint as "endsAt",
+      b.id as "purchaseId",
+      b.paid_micros + b.discount_micros as "valueMicros"
+    from entitlements e
+    join plans p on p.name = e.plan
+    left join purchases b on b.id = e.purchase_id
+    where e.account_id = ${accountId}
+      and (e.ends_at is null or e.ends_at > ${atMicros(sql, now)})
+    order by e.starts_at`;
+  return rows.map(({ purchaseId, valueMicros, ...row }) => ({
+    ...row,
+    purchase: purchaseId === null || valueMicros === null ? null : { id: purchaseId, valueMicros },
+  }));
+}
+
+/** Microseconds since 1970 as a time of the database's. */
+export function atMicros(sql: Queryable, micros: bigint) {
+  // to 2255 a double holds every microsecond, which is what the product goes through
+  return sql`('epoch'::timestamptz + ${String(micros)}::bigint * interval '1 microsecond')`;
+}

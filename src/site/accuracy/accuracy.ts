@@ -1,0 +1,143 @@
+import type { Memory } from "../../api/memory.ts";
+import type { Holding, Table } from "../../api/tables.ts";
+import type { Sql } from "../../db/client.ts";
+import { PERIODS } from "../../forecasts/accuracy-store.ts";
+import { listHitRates } from "../../forecasts/hit-rates-store.ts";
+import { reasonOf } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import { byOf, ratesOf } from "../../frame/measured.ts";
+import { within } from "../../api/within.ts";
+import type { SitePage } from "../answer.ts";
+import { keeping } from "../keeping.ts";
+import { PATIENCE_MS } from "../loader.ts";
+import { readBriefly } from "../site-store.ts";
+import { ALL_FEATURES, chooseAccuracy, type AskedAccuracy, type Chosen } from "./asked.ts";
+import { drawing } from "./drawn.ts";
+import { lineOf, linesOfHouse, linesOfTable, type Measured } from "./lines.ts";
+import { factsOf, referencesOf, reliabilityOf, skillsOf, type ToDraw } from "./plots.ts";
+import { skillSentence } from "./skill.ts";
+
+/** Lines of a page: with its plots it stays below 100 KB. */
+const LINES_PER_PAGE = 25;
+/** Skills in one plot. */
+const SKILLS_SHOWN = 12;
+/** Names that a menu can have; beyond that they are typed. */
+const MOST_NAMES = 150;
+/** Sums of a house are made anew at most so often: of hundreds of tables they take milliseconds. */
+const BELIEVED_MS = 10_000;
+const MOST_KEPT = 200;
+
+/** What the page is made of. */
+interface AccuracyParts {
+  memory: Memory;
+  sql: Sql;
+  log: Log;
+}
+
+/** The page of what was measured, of all tables, a house or a table, by its parameters. */
+export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URLSearchParams) => Promise<SitePage> {
+  const kept = keeping<ReturnType<typeof linesOf>>({ forMs: BELIEVED_MS, most: MOST_KEPT });
+  const draw = drawing(log);
+
+  async function overTime(chosen: Chosen, { row }: Measured): Promise<ToDraw | null> {
+    const { model, feature, period, start, end } = row;
+    const by = byOf({ period });
+    const tableIds = chosen.tables.map(({ id }) => id);
+    const read = readBriefly(sql, (tx) => listHitRates(tx, { tableIds, model, feature, start, end, by }));
+    const { rates } = await within(PATIENCE_MS, "PostgreSQL", read);
+    return rates.some(({ n }) => n > 0n) ? ratesOf(rates, by) : null;
+  }
+
+  async function plan(chosen: Chosen, found: ReturnType<typeof linesOf>, isAllowed: boolean) {
+    const { detail } = found;
+    if (detail === null) return { all: present([skillsOf(found.lines.slice(0, SKILLS_SHOWN))]), missing: "" };
+    const all = present([reliabilityOf(detail), referencesOf(detail)]);
+    if (!isAllowed || detail.figures.sample_size === 0) return { all, missing: "" };
+    try {
+      return { all: present([await overTime(chosen, detail), ...all]), missing: "" };
+    } catch (error) {
+      log.warn(`the accuracy over time is not shown: ${reasonOf(error)}`);
+      return { all, missing: "The hit rate over time could not be loaded. Please try again shortly." };
+    }
+  }
+
+  return async (params) => {
+    const chosen = chooseAccuracy(params, memory.tables);
+    const { asked, problem, kind } = chosen;
+    const name = JSON.stringify(asked);
+    const found = kept.find(name) ?? kept.keep(name, linesOf(chosen));
+    const { figures, missing } = await draw(name, (isAllowed) => plan(chosen, found, isAllowed));
+    const { detail } = found;
+    return {
+      path: "/accuracy",
+      template: "accuracy/accuracy",
+      title: asked.of === "" ? "Measured accuracy" : `Measured accuracy: ${asked.of}`,
+      description:
+        "How accurate Roundhouse's forecasts of crash games have been: hit rates with sample size, period, 95 % interval and baseline, and the skill that really is.",
+      ...(problem === null ? {} : { status: problem.status }),
+      data: {
+        asked,
+        kind,
+        problem: problem?.text ?? null,
+        names: namesOf(memory.tables),
+        features: featuresOf(chosen.tables, asked),
+        periods: PERIODS,
+        lines: found.lines.map(lineOf),
+        total: found.total,
+        perPage: LINES_PER_PAGE,
+        facts: detail && factsOf(detail),
+        detail: detail && {
+          ...lineOf(detail),
+          start: detail.row.start,
+          end: detail.row.end,
+          sentence: sentenceOf(detail),
+        },
+        figures,
+        missing,
+      },
+    };
+  };
+}
+
+/** The lines of a page, and the one whose plots and figures are shown. Only what is on the page is measured. */
+function linesOf({ asked, tables, kind }: Chosen): { lines: Measured[]; total: number; detail: Measured | null } {
+  const first = (asked.page - 1) * LINES_PER_PAGE;
+  const houses = kind === "table" ? [] : [...Map.groupBy(tables, ({ house }) => house.id).values()];
+  const each = tables.flatMap((table) => linesOfTable(table, asked));
+  // a house of one table is its table
+  const all = [...houses.filter((own) => own.length > 1).flatMap((own) => linesOfHouse(own, asked)), ...each];
+  const own = kind === "all" ? [] : kind === "house" ? linesOfHouse(tables, asked) : each;
+  const feature = asked.feature === ALL_FEATURES ? "next_color" : asked.feature;
+  return {
+    lines: all.slice(first, first + LINES_PER_PAGE).map((line) => line.measure()),
+    total: all.length,
+    // the newest model, where there were several
+    detail: own.findLast((line) => line.feature === feature)?.measure() ?? null,
+  };
+}
+
+function sentenceOf({ figures: { sample_size: sampleSize, skill, skill_interval_95: interval } }: Measured): string {
+  return skillSentence({ sampleSize, skill, interval });
+}
+
+/** Houses and tables for the menu; null where there are too many for one. */
+function namesOf({ byHouse, tables: all }: Holding): { value: string; label: string }[] | null {
+  if (byHouse.size + all.length > MOST_NAMES) return null;
+  return [...byHouse].flatMap(([house, tables]) => [
+    { value: house, label: `${house} (house)` },
+    ...tables.map(({ game, market }) => ({
+      value: `${house}/${game}/${market}`,
+      label: `${house}/${game}/${market}`,
+    })),
+  ]);
+}
+
+function featuresOf(tables: readonly Table[], { feature, of }: AskedAccuracy): string[] {
+  const found = tables.slice(0, MOST_NAMES).flatMap(({ accuracy }) => accuracy.map((row) => row.feature));
+  const names = [...new Set([feature, "next_color", ...found])].filter((name) => name !== ALL_FEATURES).toSorted();
+  return of === "" ? names : [...names, ALL_FEATURES];
+}
+
+function present<Value>(values: readonly (Value | null)[]): Value[] {
+  return values.filter((value) => value !== null);
+}

@@ -1,0 +1,53 @@
+import { z } from "zod";
+import type { Holding, Table } from "../../api/tables.ts";
+import { PERIODS } from "../../forecasts/accuracy-store.ts";
+
+/** The features of all tables together would be a page of their own. */
+export const ALL_FEATURES = "all";
+
+const query = z.object({
+  of: z.string().trim().max(200).default(""),
+  feature: z
+    .string()
+    .regex(/^(?:all|next_color|window:[a-z0-9][a-z0-9_-]{0,31}:(?:50|80|90))$/)
+    .default("next_color"),
+  period: z.enum(PERIODS).default("30d"),
+  page: z.coerce.number().int().min(1).max(10_000).default(1),
+});
+
+/** What is asked of the page: of all houses (empty), of a house, or of a table; of one feature; over a period. */
+export type AskedAccuracy = z.infer<typeof query>;
+
+/** Whose accuracy it is: tables of one house, or one table, or (null) all. */
+export interface Chosen {
+  asked: AskedAccuracy;
+  tables: readonly Table[];
+  kind: "all" | "house" | "table";
+  /** Why it is not what was asked for, and what status that has; null where it is. */
+  problem: { text: string; status: 400 | 404 } | null;
+}
+
+/** Reads the parameters; what cannot be read is told, and the page shown as if it were not there. */
+export function chooseAccuracy(params: URLSearchParams, holding: Holding): Chosen {
+  const given = Object.fromEntries([...params].filter(([name, value]) => name in query.shape && value !== ""));
+  const read = query.safeParse(given);
+  const all = { asked: query.parse({}), tables: holding.tables, kind: "all" as const };
+  if (!read.success) {
+    const names = [...new Set(read.error.issues.map(({ path }) => String(path[0])))].join(", ");
+    const text = `This cannot be shown: ${names} has a value that it cannot have. Here is the accuracy of all tables.`;
+    return { ...all, problem: { text, status: 400 } };
+  }
+  const asked = read.data;
+  if (asked.of === "") {
+    const feature = asked.feature === ALL_FEATURES ? "next_color" : asked.feature;
+    return { ...all, asked: { ...asked, feature }, problem: null };
+  }
+  const [house = "", game, market, ...more] = asked.of.split("/");
+  const own = holding.byHouse.get(house) ?? [];
+  const tables = game === undefined ? own : own.filter((table) => table.game === game && table.market === market);
+  if (tables.length === 0 || more.length > 0) {
+    const text = "There is no such house or table. Here is the accuracy of all tables.";
+    return { ...all, asked: { ...asked, of: "", feature: "next_color", page: 1 }, problem: { text, status: 404 } };
+  }
+  return { asked, tables, kind: game === undefined ? "house" : "table", problem: null };
+}

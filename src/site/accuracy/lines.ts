@@ -1,0 +1,83 @@
+import type { Table } from "../../api/tables.ts";
+import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/present.ts";
+import { verdictOf } from "../../forecasts/verdict.ts";
+import { between, digits, share, TONES } from "../../frame/measured.ts";
+import { ALL_FEATURES, type AskedAccuracy } from "./asked.ts";
+
+/** One line of the list: a feature of a table, or of a house over its tables. */
+export interface Measured {
+  name: string;
+  simulated: boolean;
+  /** Of a house as a whole. */
+  isHouse: boolean;
+  row: PeriodSums;
+  figures: ReturnType<typeof showAccuracy>;
+}
+
+/** A line of which the figures are not made yet: of thousands of them a page shows few. */
+export interface Line {
+  feature: string;
+  measure(): Measured;
+}
+
+/** What was measured of one table. */
+export function linesOfTable(table: Table, asked: AskedAccuracy): Line[] {
+  const { house, game, market } = table;
+  const of = { house: house.id, game, market };
+  const name = `${house.id}/${game}/${market}`;
+  return rowsOf(table, asked).map((row) => ({
+    feature: row.feature,
+    measure: () => ({
+      name,
+      simulated: house.simulated,
+      isHouse: false,
+      row,
+      figures: showAccuracy(of, row),
+    }),
+  }));
+}
+
+/** What was measured of the tables of a house together. */
+export function linesOfHouse(tables: readonly Table[], asked: AskedAccuracy): Line[] {
+  const rows = tables.flatMap((table) => rowsOf(table, asked).map((row) => ({ house: table.house, row })));
+  const groups = Map.groupBy(rows, ({ row: { model, feature } }) => `${feature} ${model}`);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { house } = first;
+    const measure = () => {
+      const [row = first.row] = mergePeriods(group.map((one) => one.row));
+      const figures = showAccuracy({ house: house.id, game: null, market: null }, row);
+      return { name: house.id, simulated: house.simulated, isHouse: true, row, figures };
+    };
+    return [{ feature: first.row.feature, measure }];
+  });
+}
+
+function rowsOf({ accuracy }: Table, { feature, period }: AskedAccuracy): PeriodSums[] {
+  return accuracy.filter((row) => row.period === period && (feature === ALL_FEATURES || row.feature === feature));
+}
+
+/** A line as the page writes it. */
+export function lineOf({ name, simulated, isHouse, row, figures }: Measured) {
+  const verdict = verdictOf(row.sums);
+  return {
+    name,
+    simulated,
+    isHouse,
+    feature: row.feature,
+    model: row.model,
+    verdict,
+    tone: TONES[verdict],
+    n: figures.sample_size,
+    rate: share(figures.hit_rate),
+    interval: between(figures.interval_95),
+    stated: share(figures.expected_rate),
+    baseline: share(figures.baseline_rate),
+    skill: share(figures.skill, 3),
+    skillInterval: between(figures.skill_interval_95, 3),
+    coverage: share(figures.coverage, 1),
+    voids: Object.values(figures.voids).reduce((sum, one) => sum + one, 0),
+    logLoss: digits(figures.log_loss),
+  };
+}

@@ -1,0 +1,104 @@
+import type { Plot } from "../../charts/draw.ts";
+import { reliabilityPlot } from "../../charts/reliability.ts";
+import { skillPlot } from "../../charts/skill.ts";
+import { referenceDetails } from "../../forecasts/reference-sums.ts";
+import type { Reference } from "../../forecasts/references.ts";
+import { between, BIN_COLUMNS, binRow, digits, pointOf, share } from "../../frame/measured.ts";
+import type { Measured } from "./lines.ts";
+
+/** A plot and the numbers in it. */
+export interface ToDraw {
+  plot: Plot;
+  columns: readonly string[];
+  rows: readonly (readonly string[])[];
+}
+
+/** What people go by, in words of ours. */
+const RULES: ReadonlyMap<Reference, string> = new Map([
+  ["last_20", "last 20 rounds"],
+  ["last_100", "last 100 rounds"],
+  ["due", "longest absent"],
+]);
+
+/** The skill of several tables or houses below each other. */
+export function skillsOf(measured: readonly Measured[]): ToDraw | null {
+  return drawnSkills(
+    "Skill against the long-run shares",
+    measured.map(({ name, figures: { skill, skill_interval_95, sample_size } }) => ({
+      name,
+      skill,
+      interval: skill_interval_95,
+      n: sample_size,
+    })),
+  );
+}
+
+/** Our skill beside that of the rules that people go by, on the same forecasts. */
+export function referencesOf({ figures, row }: Measured): ToDraw | null {
+  const { skill, skill_interval_95: interval, sample_size: n } = figures;
+  return drawnSkills("Skill beside rules that people go by", [
+    { name: "ours", skill, interval, n },
+    ...referenceDetails(row.references).map((one) => ({
+      name: RULES.get(one.name) ?? one.name,
+      skill: one.skill,
+      interval: one.skill_interval_95,
+      n: one.sample_size,
+    })),
+  ]);
+}
+
+function drawnSkills(
+  title: string,
+  skills: readonly { name: string; skill: number | null; interval: [number, number] | null; n: number }[],
+): ToDraw | null {
+  const points = skills.flatMap(({ name, skill, interval }) =>
+    skill === null || interval === null ? [] : [{ of: name, skill, low: interval[0], high: interval[1] }],
+  );
+  if (points.length === 0) return null;
+  return {
+    plot: skillPlot(title, points),
+    columns: ["of", "forecasts", "skill", "95 % interval"],
+    rows: skills.map(({ name, skill, interval, n }) => [name, String(n), share(skill, 3), between(interval, 3)]),
+  };
+}
+
+/** What was stated against what came, of one table or house. */
+export function reliabilityOf({ figures }: Measured): ToDraw | null {
+  if (figures.reliability.length === 0) return null;
+  return {
+    plot: reliabilityPlot(
+      "Stated against what came",
+      figures.reliability.map((bin) => pointOf("ours", bin)),
+    ),
+    columns: BIN_COLUMNS,
+    rows: figures.reliability.map(binRow),
+  };
+}
+
+/** Every figure of a line, in words: name and value. */
+export function factsOf({ figures }: Measured): { name: string; value: string }[] {
+  const voids = Object.entries(figures.voids).filter(([, n]) => n > 0);
+  return [
+    { name: "Judged forecasts", value: figures.sample_size.toLocaleString("en-US") },
+    { name: "Hits", value: figures.hits.toLocaleString("en-US") },
+    { name: "Hit rate", value: share(figures.hit_rate) },
+    { name: "95 % interval", value: between(figures.interval_95) },
+    { name: "Stated on average", value: share(figures.expected_rate) },
+    { name: "Baseline: the long-run share", value: share(figures.baseline_rate) },
+    { name: "Skill", value: share(figures.skill, 3) },
+    { name: "Skill, 95 % interval", value: between(figures.skill_interval_95, 3) },
+    { name: "Log loss, nats (baseline)", value: `${digits(figures.log_loss)} (${digits(figures.baseline_log_loss)})` },
+    { name: "Brier (baseline)", value: `${digits(figures.brier)} (${digits(figures.baseline_brier)})` },
+    {
+      name: "Calibration error (by luck alone)",
+      value: `${digits(figures.calibration_error)} (${digits(figures.calibration_error_floor)})`,
+    },
+    { name: "Rounds with a forecast in time", value: share(figures.coverage, 1) },
+    {
+      name: "Could not be judged",
+      value: voids.length === 0 ? "none" : voids.map(([kind, n]) => `${n} ${kind}`).join(", "),
+    },
+    { name: "Hit rate, had all of these missed or hit", value: between(figures.rate_bounds) },
+    { name: "Wait for their end", value: figures.pending.toLocaleString("en-US") },
+  ];
+}

@@ -1,0 +1,16 @@
+import { statusOf, type Status } from "../../houses/status.ts";
+import type { Tone } from "../../frame/format.ts";
+import type { ListedHouse } from "../site-store.ts";
+
+/** A house as pages show it. */
+export type ShownHouse = ListedHouse & { status: Status; tone: Tone };
+
+/** How each status looks. */
+export const STATUS_TONES: Record<Status, Tone> = { live: "good", stale: "warn", offline: "bad", paused: "info" };
+
+/** A house with its badge, by the rule by which callers get it. */
+export function shownHouse(house: ListedHouse, liveWindowMs: number): ShownHouse {
+  const { lastRoundAgeMs: newestPolledAgeMs, paused, enabled } = house;
+  const status = statusOf({ newestPolledAgeMs, paused, enabled }, liveWindowMs);
+  return { ...house, status, tone: STATUS_TONES[status] };
+}

@@ -1,0 +1,42 @@
+import { skillInterval, wilsonInterval } from "../../forecasts/intervals.ts";
+import type { Memory } from "../../api/memory.ts";
+import type { Table } from "../../api/tables.ts";
+import { skillSentence } from "../accuracy/skill.ts";
+
+/** What was measured of all tables together. */
+export type MeasuredRecord = ReturnType<typeof recordOf>;
+
+const FEATURE = "next_color";
+const PERIOD = "30d";
+
+/**
+ * What was measured of the next color over 30 days, of all tables together, in counts that can be added whatever colors they have. Rounds that are invented say nothing of
+ * true ones, so tables of simulated houses count only where there are no others.
+ */
+export function recordOf({ tables: { tables } }: Pick<Memory, "tables">) {
+  const measured = tables.filter((table) => countsOf(table).some(({ n }) => n > 0n));
+  const isTrue = measured.some(({ house }) => !house.simulated);
+  const counted = measured.filter(({ house }) => house.simulated !== isTrue);
+  const sums = { n: 0n, hits: 0n, sumP: 0n, sumD: 0n, sumD2: 0n, sumLlBase: 0n };
+  for (const row of counted.flatMap(countsOf)) {
+    for (const name of ["n", "hits", "sumP", "sumD", "sumD2", "sumLlBase"] as const) sums[name] += row[name];
+  }
+  const { n, hits, sumP, sumLlBase, sumD } = sums;
+  const skill = sumLlBase === 0n ? null : Number(sumD) / Number(sumLlBase);
+  const interval = skillInterval(sums);
+  return {
+    tables: counted.length,
+    simulated: measured.length > 0 && !isTrue,
+    n,
+    hitRate: n === 0n ? null : Number(hits) / Number(n),
+    interval: wilsonInterval(Number(hits), Number(n)),
+    stated: n === 0n ? null : Number(sumP) / (Number(n) * 1e6),
+    skill,
+    skillInterval: interval,
+    sentence: skillSentence({ sampleSize: Number(n), skill, interval }),
+  };
+}
+
+function countsOf({ accuracy }: Table) {
+  return accuracy.flatMap(({ feature, period, sums }) => (feature === FEATURE && period === PERIOD ? [sums] : []));
+}

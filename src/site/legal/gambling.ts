@@ -1,0 +1,14 @@
+import type { SitePage } from "../answer.ts";
+import type { HelplineBlock } from "./helplines.ts";
+
+/** Where to find help, and what these numbers can and cannot do. */
+export function gamblingPage(helplines: readonly HelplineBlock[]): SitePage {
+  return {
+    path: "/responsible-gambling",
+    template: "legal/gambling",
+    title: "Responsible gambling",
+    description:
+      "Where to find help with gambling, free and confidential, and what probabilities cannot do for anyone.",
+    data: { helplines },
+  };
+}

@@ -1,0 +1,20 @@
+import { USAGE_FACTS_KEPT_DAYS } from "../../housekeeping/limits.ts";
+import { ENDED_KEPT_DAYS } from "../../mail/limits.ts";
+import type { SitePage } from "../answer.ts";
+
+/** What is kept of people, and how long: the numbers are those that the service goes by. */
+export function privacyPage({
+  operator,
+  payloadHours,
+}: {
+  operator: string | undefined;
+  payloadHours: number | undefined;
+}): SitePage {
+  return {
+    path: "/privacy",
+    template: "legal/privacy",
+    title: "Privacy",
+    description: "What Roundhouse keeps of you, what for, and how long. No tracking, and cookies for signing in alone.",
+    data: { operator, payloadHours, usageDays: USAGE_FACTS_KEPT_DAYS, mailDays: ENDED_KEPT_DAYS },
+  };
+}

@@ -1,0 +1,15 @@
+import { legalText, paragraphsOf } from "../../accounts/legal.ts";
+import type { SitePage } from "../answer.ts";
+
+/** The terms as people agree to them at the console, with their version and hash, and whom they are made with. */
+export function termsPage(operator: string | undefined): SitePage {
+  const { version, text, sha256 } = legalText("terms");
+  return {
+    path: "/terms",
+    template: "legal/terms",
+    title: "Terms",
+    description:
+      "The terms of Roundhouse, as they are agreed to at sign-up: no resale of the raw feed, own products allowed.",
+    data: { operator, version, sha256, paragraphs: paragraphsOf(text) },
+  };
+}

@@ -1,0 +1,54 @@
+import { within } from "../api/within.ts";
+import { reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+
+/** How long a page waits for a part of it that the database has; the rest of the page is shown without it. */
+export const PATIENCE_MS = 2_000;
+/** A statement that has not ended by then hangs on a dead connection: another one may be tried. */
+const LOST_AFTER_MS = 10_000;
+
+/** Gives what was loaded; null where it cannot be had in time, and the next who asks has it tried again. */
+export type Loader<Value> = () => Promise<Value | null>;
+
+/**
+ * Loads a part of a page for all who look at it: what was loaded is believed for a while, and one statement runs at a
+ * time, so that visitors, who need no key, cannot make the database busy.
+ */
+export function loader<Value>(
+  what: string,
+  load: () => Promise<Value>,
+  { believedMs, log }: { believedMs: number; log: Log },
+): Loader<Value> {
+  let latest: { value: Value; at: number } | null = null;
+  let running: { promise: Promise<Value>; at: number } | null = null;
+  let isFailing = false;
+
+  function run(): Promise<Value> {
+    const at = performance.now();
+    const promise = load()
+      .then((value) => {
+        latest = { value, at };
+        return value;
+      })
+      .finally(() => {
+        if (running?.at === at) running = null;
+      });
+    running = { promise, at };
+    return promise;
+  }
+
+  return async () => {
+    const now = performance.now();
+    if (latest !== null && now - latest.at < believedMs) return latest.value;
+    const isLost = running !== null && now - running.at > LOST_AFTER_MS;
+    try {
+      const value = await within(PATIENCE_MS, "PostgreSQL", running === null || isLost ? run() : running.promise);
+      isFailing = false;
+      return value;
+    } catch (error) {
+      if (!isFailing) log.warn(`the site is shown without ${what}: ${reasonOf(error)}`);
+      isFailing = true;
+      return null;
+    }
+  };
+}

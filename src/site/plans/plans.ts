@@ -1,0 +1,37 @@
+import type { ListedPlan } from "../../callers/plan-store.ts";
+import type { SitePage } from "../answer.ts";
+
+/** The page about plans; null where they could not be loaded. */
+export function plansPage(plans: readonly ListedPlan[] | null): SitePage {
+  return {
+    path: "/plans",
+    template: "plans/plans",
+    title: "Plans",
+    description:
+      "What each plan of Roundhouse costs, how long it lasts, and every limit it has: calls a day, a month and a second.",
+    data: { plans: shownPlans(plans) },
+  };
+}
+
+/** The plans that can be bought, in words; null where they could not be loaded. */
+export function shownPlans(plans: readonly ListedPlan[] | null) {
+  return plans && plans.filter(({ on_sale }) => on_sale).map(shownPlan);
+}
+
+/** A ceiling that protects the service is no promise and so has no number here. */
+function shownPlan({ name, price, days, day_limit, month_limit, burst_per_second, burst, houses }: ListedPlan) {
+  return {
+    name,
+    price: `${price} USD`,
+    days: `${days} days`,
+    day: calls(day_limit),
+    month: calls(month_limit),
+    second: String(burst_per_second),
+    burst: String(burst),
+    houses: houses === null ? "all" : houses.join(", "),
+  };
+}
+
+function calls(limit: bigint | null): string {
+  return limit === null ? "no fixed number" : limit.toLocaleString("en-US");
+}

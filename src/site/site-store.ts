@@ -1,0 +1,174 @@
+import type { Sql, Transaction } from "../db/client.ts";
+import type { Anchor } from "../forecasts/anchors-store.ts";
+import { PATIENCE_MS } from "./loader.ts";
+
+/** A page stays readable; the API has all tables of a plan. */
+const MOST_HOUSES = 200;
+
+/** Reads for as long as a page waits: then the database gives up by itself, so that nothing goes on for nobody. */
+export async function readBriefly<Value>(sql: Sql, read: (tx: Transaction) => Promise<Value>): Promise<Value> {
+  const { value } = await sql.begin("read only", async (tx) => {
+    await tx`select set_config('statement_timeout', ${String(PATIENCE_MS)}, true)`;
+    return { value: await read(tx) };
+  });
+  return value;
+}
+
+/** A house as visitors see it. */
+export interface ListedHouse {
+  id: string;
+  name: string;
+  /** Its rounds are invented. */
+  simulated: boolean;
+  /** It is played by this service itself, with rounds of the past or invented ones. */
+  demo: boolean;
+  enabled: boolean;
+  paused: boolean;
+  /** Tables that are polled. */
+  tables: number;
+  /** When a poll last brought a round of any of its tables; null before the first. */
+  lastRoundAt: Date | null;
+  lastRoundAgeMs: number | null;
+}
+
+/** Houses by id, at most 200, and how many there are. */
+export async function listSiteHouses(tx: Transaction): Promise<{ houses: ListedHouse[]; total: number }> {
+  const rows = await tx<(ListedHouse & { total: number })[]>`
+    select
+      h.id,
+      h.name,
+      h.simulated,
+      h.demo,
+      h.enabled,
+      h.paused_at is not null as paused,
+      newest.tables,
+      newest.at as "lastRoundAt",
+      extract(epoch from clock_timestamp() - newest.at)::float8 * 1000 as "lastRoundAgeMs",
+      count(*) over ()::integer as total
+    from houses h
+    left join lateral (
+      select max(p.last_polled_round_at) as at, count(*) filter (where t.enabled)::integer as tables
+      from tables t
+      join published_now p on p.table_id = t.id
+      where t.house_id = h.id
+    ) newest on true
+    order by h.id
+    limit ${MOST_HOUSES}`;
+  return {
+    total: rows[0]?.total ?? 0,
+    houses: rows.map((row) => {
+      const { total: _, ...house } = row;
+      return house;
+    }),
+  };
+}
+
+/** How the polls of a house went: requests of the last hour and day, and those of them that brought a good answer. */
+export interface PollSuccess {
+  house: string;
+  hourAsked: number;
+  hourGood: number;
+  dayAsked: number;
+  dayGood: number;
+}
+
+/** The polls of the last 24 hours by house. An answer is good where it came and was no error: 2xx, or 304 "unchanged". */
+export async function listPollSuccess(tx: Transaction): Promise<PollSuccess[]> {
+  return tx<PollSuccess[]>`
+    select
+      house_id as house,
+      coalesce(sum(n) filter (where is_late), 0)::float8 as "hourAsked",
+      coalesce(sum(n) filter (where is_late and is_good), 0)::float8 as "hourGood",
+      sum(n)::float8 as "dayAsked",
+      coalesce(sum(n) filter (where is_good), 0)::float8 as "dayGood"
+    from (
+      select
+        p.house_id,
+        p.minute > now() - interval '1 hour' as is_late,
+        s.key ~ '^(2..|304)$' as is_good,
+        s.value::bigint as n
+      from polls p
+      cross join lateral jsonb_each_text(p.statuses) s
+      where p.minute > now() - interval '1 day'
+    ) polled
+    group by house_id`;
+}
+
+/** What keeps the service going, as far as anybody may know. */
+export interface Work {
+  /** Worker processes that reported in the last half minute, and those of them whose clock is wrong. */
+  workers: number;
+  wrongClocks: number;
+  /** Since the scheduler was last alive, in seconds; null where it never was. */
+  scheduledAgo: number | null;
+  pausedQueues: number;
+  /** Since the oldest answer arrived that nobody has read, in seconds; null where all are read. */
+  unreadFor: number | null;
+}
+
+/** Signs of life of the workers, by the database's clock. */
+export async function readWork(tx: Transaction): Promise<Work> {
+  const [work] = await tx<Work[]>`
+    select
+      alive.workers,
+      alive."wrongClocks",
+      (select extract(epoch from clock_timestamp() - at)::float8 from heartbeats where name = 'reconcile') as "scheduledAgo",
+      (select count(*)::integer from queue_controls) as "pausedQueues",
+      (
+        select extract(epoch from clock_timestamp() - min(received_at))::float8
+        from payloads
+        where state = 'unread'
+      ) as "unreadFor"
+    from (
+      select
+        count(*)::integer as workers,
+        count(*) filter (where clock_problem is not null)::integer as "wrongClocks"
+      from workers
+      where seen_at > now() - interval '30 seconds'
+    ) alive`;
+  if (work === undefined) throw new Error("expected the signs of life of the workers, got nothing");
+  return work;
+}
+
+/** What callers are told of a table that is not as it should be. */
+export interface OpenNotice {
+  table: string;
+  simulated: boolean;
+  text: string;
+}
+
+/** The open continuity notices as callers get them, at most `limit`, and how many there are. */
+export async function listSiteNotices(
+  tx: Transaction,
+  limit: number,
+): Promise<{ notices: OpenNotice[]; total: number }> {
+  const rows = await tx<(OpenNotice & { total: number })[]>`
+    select
+      t.house_id || '/' || t.game || '/' || t.market as table,
+      h.simulated,
+      p.continuity_text as text,
+      count(*) over ()::integer as total
+    from published_now p
+    join tables t on t.id = p.table_id
+    join houses h on h.id = t.house_id
+    where p.continuity_text is not null
+    order by t.house_id, t.position, t.id
+    limit ${limit}`;
+  return {
+    total: rows[0]?.total ?? 0,
+    notices: rows.map(({ table, simulated, text }) => ({ table, simulated, text })),
+  };
+}
+
+/** The newest roots, newest first, and how many hours have one. */
+export async function listNewestRoots(tx: Transaction, limit: number): Promise<{ roots: Anchor[]; total: number }> {
+  const roots = await tx<Anchor[]>`
+    select utc_text(hour) as hour, size::float8 as size, root
+    from anchors
+    order by anchors.hour desc
+    limit ${limit}`;
+  const [counted] = await tx<{ total: number }[]>`
+    select count(*)::float8 as total
+    from anchors`;
+  return { roots, total: counted?.total ?? 0 };
+}

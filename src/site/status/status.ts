@@ -1,0 +1,131 @@
+import type { SitePage } from "../answer.ts";
+import { type ShownHouse, shownHouse } from "../home/houses.ts";
+import type { ListedHouse, OpenNotice, PollSuccess, Work } from "../site-store.ts";
+
+/** A worker reports every few seconds and the scheduler every five; twice six times of that is silence. */
+const SCHEDULER_SILENT_SECONDS = 60;
+/** Answers are read within seconds of their arrival. */
+const UNREAD_LATE_SECONDS = 60;
+/** From here on the memory that callers are answered from is called old. */
+const OLD_SECONDS = 15;
+
+/** What the page is made of; what could not be loaded is null. */
+export interface StatusParts {
+  version: string;
+  ageSeconds: number;
+  liveWindowMs: number;
+  houses: { houses: ListedHouse[]; total: number } | null;
+  polls: readonly PollSuccess[] | null;
+  work: Work | null;
+  notices: { notices: OpenNotice[]; total: number } | null;
+}
+
+/** A part of the service and how it is, in words. */
+export interface PartState {
+  name: string;
+  word: string;
+  tone: "good" | "warn" | "bad";
+  text: string;
+}
+
+/** How everything is, from our own rows. Nothing of it says more than a caller or a visitor may know. */
+export function statusPage(parts: StatusParts): SitePage {
+  const { version, liveWindowMs, houses, polls, notices } = parts;
+  const byHouse = new Map(polls?.map((one) => [one.house, one]));
+  return {
+    path: "/status",
+    template: "status/status",
+    title: "Status",
+    description:
+      "How Roundhouse is now: which houses are live, how polling went, whether the API and the work behind it are well.",
+    data: {
+      version,
+      states: [apiState(parts), ...workStates(parts.work)],
+      isWorkKnown: parts.work !== null,
+      houses: houses && {
+        total: houses.total,
+        houses: houses.houses.map((house) => ({
+          ...shownHouse(house, liveWindowMs),
+          polls: polls === null ? null : pollsOf(byHouse.get(house.id)),
+        })),
+      },
+      counted: houses && countedBy(houses.houses.map((house) => shownHouse(house, liveWindowMs))),
+      arePollsKnown: polls !== null,
+      liveSeconds: liveWindowMs / 1_000,
+      notices,
+    },
+  };
+}
+
+function apiState({ ageSeconds, work }: StatusParts): PartState {
+  const name = "API";
+  const age = `what it holds was read ${ageSeconds} s ago`;
+  if (work !== null && ageSeconds <= OLD_SECONDS) return { name, word: "answers", tone: "good", text: `${age}.` };
+  return {
+    name,
+    word: "answers from memory",
+    tone: "warn",
+    text: `the database does not answer in time at the moment; ${age}. Callers who have the newest answer are told so; calls that must be counted are asked to try again.`,
+  };
+}
+
+/**
+ * The work behind the API in words; nothing where it could not be read.
+ */
+export function workStates(work: Work | null): PartState[] {
+  if (work === null) return [];
+  const { workers, wrongClocks, scheduledAgo, pausedQueues, unreadFor } = work;
+  const seconds = (value: number) => `${Math.round(value)} s`;
+  const able = workers - wrongClocks;
+  const isScheduled = scheduledAgo !== null && scheduledAgo < SCHEDULER_SILENT_SECONDS;
+  const isRead = unreadFor === null || unreadFor < UNREAD_LATE_SECONDS;
+  return [
+    {
+      name: "Workers",
+      word: able > 0 ? "at work" : "silent",
+      tone: able > 0 ? "good" : "bad",
+      text:
+        able > 0
+          ? `${able} ${able === 1 ? "process" : "processes"} reported in the last 30 s.`
+          : "none reported in the last 30 s that can work: nothing new is polled or forecast until one does. What is stored is still answered.",
+    },
+    {
+      name: "Scheduling",
+      word: isScheduled ? (pausedQueues > 0 ? "partly paused" : "at work") : "silent",
+      tone: isScheduled ? (pausedQueues > 0 ? "warn" : "good") : "bad",
+      text:
+        (scheduledAgo === null ? "it never ran yet." : `last seen ${seconds(scheduledAgo)} ago.`) +
+        (pausedQueues === 0 ? "" : ` An operator paused ${pausedQueues} of the queues of work.`),
+    },
+    {
+      name: "Reading answers",
+      word: isRead ? "up to date" : "behind",
+      tone: isRead ? "good" : "warn",
+      text: isRead
+        ? "what houses answered is read within seconds."
+        : `the oldest unread one waits since ${seconds(unreadFor)}.`,
+    },
+  ];
+}
+
+function pollsOf(sums: PollSuccess | undefined): { hour: string; day: string } {
+  return {
+    hour: success(sums?.hourGood ?? 0, sums?.hourAsked ?? 0),
+    day: success(sums?.dayGood ?? 0, sums?.dayAsked ?? 0),
+  };
+}
+
+/** Never rounded up to all of them. */
+function success(good: number, asked: number): string {
+  if (asked === 0) return "none asked";
+  const percent = Math.floor((good / asked) * 1_000) / 10;
+  return `${percent.toFixed(1)} % of ${asked.toLocaleString("en-US")}`;
+}
+
+function countedBy(houses: readonly ShownHouse[]): { status: string; tone: string; n: number }[] {
+  return [...Map.groupBy(houses, ({ status }) => status)].map(([status, own]) => ({
+    status,
+    tone: own[0]?.tone ?? "quiet",
+    n: own.length,
+  }));
+}

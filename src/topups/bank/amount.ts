@@ -1,0 +1,126 @@
+/** Currencies whose smallest unit is not a hundredth (ISO 4217). */
+const WITHOUT_DECIMALS = new Set("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(" "));
+const WITH_THREE = new Set("BHD IQD JOD KWD LYD OMR TND".split(" "));
+/** Ten thousand million of a currency with hundredths: a larger amount is a typo. */
+const MOST_MINOR = 1_000_000_000_000n;
+/** USD for one unit of the strongest currency there is are about 3.3; more is a rate the wrong way round. */
+const MOST_RATE_E8 = 10n * 100_000_000n;
+/** One, as a rate: USD for a USD. */
+export const RATE_OF_USD = 100_000_000n;
+
+/** An amount that was typed, or what is wrong with it. */
+export type Parsed<Value> = { ok: true; value: Value } | { ok: false; problem: string };
+
+/**
+ * How many decimals a currency has.
+ *
+ * @example
+ * decimalsOf("EUR"); // => 2
+ * decimalsOf("JPY"); // => 0
+ * decimalsOf("KWD"); // => 3
+ */
+export function decimalsOf(currency: string): number {
+  return WITHOUT_DECIMALS.has(currency) ? 0 : WITH_THREE.has(currency) ? 3 : 2;
+}
+
+/**
+ * An amount as a statement has it, in the smallest unit of its currency: above zero, with a point or a comma before its
+ * decimals and no more of these than the currency has. Thousands may stand apart by spaces or the other sign.
+ *
+ * @example
+ * parseAmount("1234.5", "EUR"); // => { ok: true, value: 123_450n }
+ * parseAmount("1.234,50", "EUR"); // => { ok: true, value: 123_450n }
+ * parseAmount("1,234", "EUR"); // => { ok: false, problem: "1,234 may be one or a thousand; write it with 2 decimals" }
+ * parseAmount("0.001", "USD"); // => { ok: false, problem: "0.001 has more decimals than the 2 of USD" }
+ * parseAmount("-5", "USD"); // => { ok: false, problem: "-5 is below zero: only money that came in is written down" }
+ */
+export function parseAmount(text: string, currency: string): Parsed<bigint> {
+  const typed = text.trim();
+  const shown = typed.slice(0, 40);
+  const refuse = (problem: string) => ({ ok: false, problem: `${shown} ${problem}` }) as const;
+  if (typed === "") return { ok: false, problem: "expected an amount" };
+  if (/^[-−(]/.test(typed)) return refuse("is below zero: only money that came in is written down");
+  const bare = typed.replaceAll(/[\s'\u{2019}]/gu, "").replace(/^\+/, "");
+  const [, whole = "", mark, fraction = ""] =
+    /^(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3})+)(?:([.,])(\d*))?$/.exec(bare) ?? [];
+  if (whole === "" || whole.length > 20 || (mark !== undefined && whole.includes(mark))) {
+    return refuse("is no amount; expected one such as 1234.50");
+  }
+  const decimals = decimalsOf(currency);
+  const isUnclear = decimals !== 3 && /^\d{1,3}[.,]\d{3}$/.test(bare) && !/^0[.,]/.test(bare);
+  if (isUnclear) return refuse(`may be one or a thousand; write it with ${decimals} decimals`);
+  if (fraction.length > decimals && !/^0*$/.test(fraction.slice(decimals))) {
+    return refuse(`has more decimals than the ${decimals} of ${currency}`);
+  }
+  const minor = BigInt(whole.replaceAll(/[.,]/g, "") + fraction.slice(0, decimals).padEnd(decimals, "0"));
+  if (minor === 0n) return refuse("is nothing");
+  if (minor > MOST_MINOR) return refuse(`is more than ${amountText(MOST_MINOR, currency)}; is a digit too many in it?`);
+  return { ok: true, value: minor };
+}
+
+/**
+ * An amount with its currency.
+ *
+ * @example
+ * amountText(123_450n, "EUR"); // => "1234.50 EUR"
+ * amountText(5n, "USD"); // => "0.05 USD"
+ * amountText(1_000n, "JPY"); // => "1000 JPY"
+ */
+export function amountText(minor: bigint, currency: string): string {
+  const decimals = decimalsOf(currency);
+  if (decimals === 0) return `${minor} ${currency}`;
+  const digits = String(minor).padStart(decimals + 1, "0");
+  return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)} ${currency}`;
+}
+
+/**
+ * USD for one unit of a currency, in 1e-8: above zero, at most 10, at most 8 decimals. Of USD it is 1 and need not be
+ * typed.
+ *
+ * @example
+ * parseRate("1.0823", "EUR"); // => { ok: true, value: 108_230_000n }
+ * parseRate("", "USD"); // => { ok: true, value: 100_000_000n }
+ * parseRate("1.1", "USD"); // => { ok: false, problem: "a USD is a USD: leave the rate empty" }
+ * parseRate("0", "EUR"); // => { ok: false, problem: "0 is no rate; expected USD for one EUR, such as 1.0823" }
+ */
+export function parseRate(text: string, currency: string): Parsed<bigint> {
+  const typed = text.trim().replace(",", ".");
+  const [, whole, decimals = ""] = /^(\d{1,2})(?:\.(\d{1,8}))?$/.exec(typed) ?? [];
+  const value = whole === undefined ? null : BigInt(whole + decimals.padEnd(8, "0"));
+  if (currency === "USD") {
+    return typed === "" || value === RATE_OF_USD
+      ? { ok: true, value: RATE_OF_USD }
+      : { ok: false, problem: "a USD is a USD: leave the rate empty" };
+  }
+  if (value === null || value === 0n || value > MOST_RATE_E8) {
+    const shown = typed === "" ? "nothing" : typed.slice(0, 40);
+    return { ok: false, problem: `${shown} is no rate; expected USD for one ${currency}, such as 1.0823` };
+  }
+  return { ok: true, value };
+}
+
+/**
+ * A rate as text.
+ *
+ * @example
+ * rateText(108_230_000n); // => "1.0823"
+ * rateText(100_000_000n); // => "1"
+ */
+export function rateText(rateE8: bigint): string {
+  const decimals = String(rateE8 % RATE_OF_USD)
+    .padStart(8, "0")
+    .replace(/0+$/, "");
+  return `${rateE8 / RATE_OF_USD}${decimals === "" ? "" : `.${decimals}`}`;
+}
+
+/**
+ * What an amount is worth, in 1e-6 USD. Exact, but for what is left below a millionth, which is dropped; 0 where it is
+ * worth less than that.
+ *
+ * @example
+ * toMicros({ minor: 10_000n, currency: "EUR", rateE8: 108_230_000n }); // => 108_230_000n
+ * toMicros({ minor: 1n, currency: "JPY", rateE8: 649_351n }); // => 6_493n
+ */
+export function toMicros({ minor, currency, rateE8 }: { minor: bigint; currency: string; rateE8: bigint }): bigint {
+  return (minor * rateE8) / 100n / 10n ** BigInt(decimalsOf(currency));
+}

@@ -1,0 +1,65 @@
+import { type Parsed, parseAmount } from "./amount.ts";
+import type { StatementLine } from "./line.ts";
+
+/** A line as somebody typed it, or a file has it. */
+export interface TypedLine {
+  bank: string;
+  bankRef: string;
+  valueDate: string;
+  amount: string;
+  currency: string;
+  sender: string;
+  remittance: string;
+}
+
+const BANK = /^[a-z0-9][a-z0-9 ._-]{0,39}$/;
+const [LONGEST_SENDER, LONGEST_TEXT] = [140, 1_000];
+
+/**
+ * A line that was typed, with everything in it checked, or all that is wrong with it. `currencies` are those that we take.
+ *
+ * @example
+ * const typed = { bank: "Main", bankRef: "A1", valueDate: "2026-11-20", amount: "10", currency: "usd", sender: "Ann", remittance: "" };
+ * checkLine(typed, ["USD"]).value.bank; // => "main"
+ * checkLine({ ...typed, currency: "GBP" }, ["USD"]); // => { ok: false, problem: "expected one of the currencies USD, got GBP" }
+ * checkLine({ ...typed, valueDate: "2026-02-30" }, ["USD"]); // => { ok: false, problem: "expected a value date such as 2026-11-20, got 2026-02-30" }
+ */
+export function checkLine(typed: TypedLine, currencies: readonly string[]): Parsed<StatementLine> {
+  const problems: string[] = [];
+  const bank = clean(typed.bank).toLowerCase(); // one bank, one name: a line is entered once by it
+  if (!BANK.test(bank)) problems.push("expected a short name of the bank: letters, digits, spaces, . _ -");
+  const bankRef = clean(typed.bankRef);
+  if (bankRef === "" || bankRef.length > 100)
+    problems.push("expected the bank's reference of the line, of 1 to 100 characters");
+  const valueDate = typed.valueDate.trim();
+  if (!isDate(valueDate))
+    problems.push(`expected a value date such as 2026-11-20, got ${valueDate.slice(0, 20) || "none"}`);
+  const currency = typed.currency.trim().toUpperCase();
+  if (!currencies.includes(currency)) {
+    problems.push(`expected one of the currencies ${currencies.join(", ")}, got ${currency.slice(0, 10) || "none"}`);
+  }
+  const amount = parseAmount(typed.amount, currency);
+  if (!amount.ok) problems.push(amount.problem);
+  const sender = clean(typed.sender);
+  if (sender === "" || sender.length > LONGEST_SENDER)
+    problems.push(`expected the sender's name, of at most ${LONGEST_SENDER} characters`);
+  const remittance = clean(typed.remittance);
+  if (remittance.length > LONGEST_TEXT) problems.push(`expected a text of at most ${LONGEST_TEXT} characters`);
+  if (!amount.ok || problems.length > 0) return { ok: false, problem: problems.join("; ") };
+  return { ok: true, value: { bank, bankRef, valueDate, currency, amountMinor: amount.value, sender, remittance } };
+}
+
+/** Without what steers a screen, and with single spaces. */
+function clean(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, " ")
+    .trim();
+}
+
+/** A day of the calendar between the first of these banks and the end of four digits. */
+function isDate(text: string): boolean {
+  if (!/^(?:19|20)\d\d-\d\d-\d\d$/.test(text)) return false;
+  const at = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
+}

@@ -1,0 +1,122 @@
+import type { Queryable, Transaction } from "../../db/client.ts";
+import type { TopupState } from "../contract.ts";
+import { countExpected, saveTopup } from "../topup-store.ts";
+import { findReferences } from "./find-reference.ts";
+import { makeReference } from "./reference.ts";
+
+/** More than these at once of an account are no transfers that anybody makes. */
+export const MOST_EXPECTED = 5;
+/** Transfers take days; one that has not come after two months is hardly on its way. */
+const EXPECTED_DAYS = 60;
+
+/** A transfer that its sender announced, or whose account it is said to be. */
+export interface ExpectedTransfer {
+  topupId: bigint;
+  reference: string;
+  state: TopupState;
+  accountId: bigint;
+  email: string;
+  isClosed: boolean;
+  isSuspended: boolean;
+  requestedAt: Date;
+  /** What was announced: `100.00 EUR`; null where nothing was. */
+  announced: string | null;
+}
+
+/** Announces a transfer; null where the account has too many that are waited for. */
+export async function announceTransfer(
+  tx: Transaction,
+  { accountId, announced }: { accountId: bigint; announced: string },
+): Promise<{ id: bigint; reference: string } | null> {
+  await lockAccount(tx, accountId);
+  if ((await countExpected(tx, accountId, "bank")) >= MOST_EXPECTED) return null;
+  return saveTransfer(tx, { accountId, state: "expected", details: { announced } });
+}
+
+/** Makes a top-up for money that came without one of its own: sent twice with one reference, or with none. */
+export async function makeTransfer(
+  tx: Transaction,
+  { accountId, details }: { accountId: bigint; details: Readonly<Record<string, string>> },
+): Promise<{ id: bigint; reference: string }> {
+  await lockAccount(tx, accountId);
+  return saveTransfer(tx, { accountId, state: "seen", details });
+}
+
+/** Transfers by their references; those that nobody was given are left out. */
+export async function findTransfers(sql: Queryable, references: readonly string[]): Promise<ExpectedTransfer[]> {
+  if (references.length === 0) return [];
+  return sql<ExpectedTransfer[]>`
+    select ${columns(sql)}
+    from topups t
+    join accounts a on a.id = t.account_id
+    where t.method = 'bank'
+      and t.reference = any(${[...references]}::text[])
+    order by t.id`;
+}
+
+/** Transfers that are announced and have not come, oldest first. */
+export async function listExpected(sql: Queryable, limit: number): Promise<ExpectedTransfer[]> {
+  return sql<ExpectedTransfer[]>`
+    select ${columns(sql)}
+    from topups t
+    join accounts a on a.id = t.account_id
+    where t.method = 'bank'
+      and t.state = 'expected'
+      and t.expires_at > clock_timestamp()
+    order by t.id
+    limit ${limit}`;
+}
+
+/** What the text of a line points to. */
+export interface Proposal {
+  transfer: ExpectedTransfer;
+  /** Found with a typo: somebody has to look twice. */
+  isTypo: boolean;
+}
+
+/** The transfers whose reference is in a text; those with a typo only where none is written right. */
+export async function proposeTransfers(sql: Queryable, text: string): Promise<Proposal[]> {
+  const { exact, close } = findReferences(text);
+  const found = await findTransfers(sql, exact);
+  if (found.length > 0) return found.map((transfer) => ({ transfer, isTypo: false }));
+  return (await findTransfers(sql, close)).map((transfer) => ({ transfer, isTypo: true }));
+}
+
+async function lockAccount(tx: Transaction, accountId: bigint): Promise<void> {
+  await tx`
+    select
+    from accounts
+    where id = ${accountId}
+    for no key update`;
+}
+
+/** The next reference of an account, whose row the transaction holds. */
+async function saveTransfer(
+  tx: Transaction,
+  topup: { accountId: bigint; state: "expected" | "seen"; details: Readonly<Record<string, string>> },
+): Promise<{ id: bigint; reference: string }> {
+  const { accountId } = topup;
+  const [counted] = await tx<{ sequence: bigint }[]>`
+    select count(*) + 1 as sequence
+    from topups
+    where account_id = ${accountId}
+      and method = 'bank'`;
+  const reference = makeReference({ accountId, sequence: counted?.sequence ?? 1n });
+  const id = await saveTopup(tx, { ...topup, method: "bank", reference, expiresInDays: EXPECTED_DAYS });
+  if (id === null)
+    throw new Error(`the reference ${reference} was given already; are top-ups of account ${accountId} gone?`);
+  return { id, reference };
+}
+
+function columns(sql: Queryable) {
+  return sql`
+    t.id as "topupId",
+    t.reference,
+    case when t.state = 'expected' and t.expires_at <= clock_timestamp() then 'expired' else t.state end as state,
+    t.account_id as "accountId",
+    a.email,
+    a.closed_at is not null as "isClosed",
+    a.suspended_at is not null as "isSuspended",
+    t.requested_at as "requestedAt",
+    t.details ->> 'announced' as announced`;
+}

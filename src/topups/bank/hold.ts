@@ -1,0 +1,155 @@
+import type { Transaction } from "../../db/client.ts";
+import { usd } from "../../ledger/money.ts";
+import { post } from "../../ledger/store.ts";
+import { amountText, rateText, toMicros } from "./amount.ts";
+import { approvalOf, type Person } from "./four-eyes.ts";
+import { lineName, type BankLine } from "./line.ts";
+import { lockLine, saveLineState } from "./line-store.ts";
+import { type BankReturn, endReturn, findOpenReturn, saveReturn, saveReturnApproval } from "./return-store.ts";
+
+/** What came of a decision: the line as it was before, and what the audit log keeps. */
+export type Decision =
+  { ok: true; line: BankLine; message: string; before: object; after: object } | { ok: false; problem: string };
+
+/**
+ * Puts a line into suspense: its money came in, and nobody knows for whom, or it must not be credited yet. From now on it
+ * is worth what it is at this rate.
+ */
+export async function holdLine(
+  tx: Transaction,
+  _by: Person,
+  { lineId, rateE8, reason }: { lineId: bigint; rateE8: bigint; reason: string },
+): Promise<Decision> {
+  const line = await lockLine(tx, lineId);
+  if (line === null) return { ok: false, problem: `there is no bank line ${lineId}` };
+  if (line.state !== "new")
+    return { ok: false, problem: `${lineName(line)} is ${line.state}; only a new line goes to suspense` };
+  const micros = toMicros({ minor: line.amountMinor, currency: line.currency, rateE8 });
+  if (micros === 0n)
+    return { ok: false, problem: `${amountText(line.amountMinor, line.currency)} is worth nothing at this rate` };
+  const suspense = await postToSuspense(tx, line, { rateE8, micros });
+  if (!suspense.ok) return suspense;
+  await saveLineState(tx, line.id, { state: "suspense", reason, ...suspense.posted });
+  return {
+    ok: true,
+    line,
+    message: `${lineName(line)} is in suspense: ${usd(micros)} USD`,
+    before: { state: line.state },
+    after: { state: "suspense", rate: rateText(rateE8), usd: usd(micros) },
+  };
+}
+
+/** Posts a line to suspense where it is not there already; `posted` is what its row has to keep. */
+export async function postToSuspense(
+  tx: Transaction,
+  line: BankLine,
+  { rateE8, micros }: { rateE8: bigint; micros: bigint },
+): Promise<
+  | { ok: true; posted: { suspense?: { transactionId: bigint; micros: bigint; rateE8: bigint } } }
+  | { ok: false; problem: string }
+> {
+  if (line.suspenseTransactionId !== null) return { ok: true, posted: {} };
+  const posted = await post(tx, {
+    kind: "suspense",
+    key: `bank-suspense:${line.bank}:${line.bankRef}`,
+    legs: [
+      { side: { kind: "cash_bank" }, micros: -micros },
+      { side: { kind: "suspense" }, micros },
+    ],
+    meta: { line: String(line.id), amount: amountText(line.amountMinor, line.currency), rate: rateText(rateE8) },
+  });
+  if (!posted.ok) return { ok: false, problem: posted.message };
+  return { ok: true, posted: { suspense: { transactionId: posted.transactionId, micros, rateE8 } } };
+}
+
+/** Says that the bank desk sent a line's money back to where it came from. Another person has to confirm it. */
+export async function askReturn(
+  tx: Transaction,
+  by: Person,
+  { lineId, reason }: { lineId: bigint; reason: string },
+): Promise<Decision> {
+  const line = await lockLine(tx, lineId);
+  if (line === null) return { ok: false, problem: `there is no bank line ${lineId}` };
+  if (line.state !== "suspense" && line.state !== "rejected") {
+    return {
+      ok: false,
+      problem: `${lineName(line)} is ${line.state}; only what is in suspense or rejected goes back to its bank`,
+    };
+  }
+  const open = await findOpenReturn(tx, line.id);
+  if (open !== null) return { ok: false, problem: `${open.askedBy} said so already: it waits for another person` };
+  const id = await saveReturn(tx, { lineId, reason, by: by.id });
+  return {
+    ok: true,
+    line,
+    message: `${lineName(line)} is said to be returned; another person has to confirm it`,
+    before: { state: line.state },
+    after: { state: line.state, return: id },
+  };
+}
+
+/** Confirms it: the money leaves suspense to where it came from. It never was in a wallet. */
+export async function approveReturn(
+  tx: Transaction,
+  by: Person,
+  { lineId, returnId, isOnePerson }: { lineId: bigint; returnId: bigint; isOnePerson: boolean },
+): Promise<Decision> {
+  const found = await openReturnOf(tx, lineId, returnId);
+  if (!found.ok) return found;
+  const { line, asked } = found;
+  const approval = approvalOf(by, { enteredById: asked.enteredById, decidedById: asked.askedById }, { isOnePerson });
+  if (!approval.ok) return approval;
+  const { suspenseMicros: micros, suspenseTransactionId } = line;
+  if (micros === null || suspenseTransactionId === null)
+    throw new Error(`${lineName(line)} is ${line.state} and was never posted`);
+  const posted = await post(tx, {
+    // neither a correction of what was posted, which was right, nor anything of a caller's: suspense gives up what it held
+    kind: "suspense",
+    key: `bank-return:${line.bank}:${line.bankRef}`,
+    legs: [
+      { side: { kind: "suspense" }, micros: -micros },
+      { side: { kind: "cash_bank" }, micros },
+    ],
+    meta: { line: String(line.id), posted: String(suspenseTransactionId), way: "returned by the bank desk" },
+  });
+  if (!posted.ok) return { ok: false, problem: posted.message };
+  await saveReturnApproval(tx, asked.id, by.id, approval.onePerson);
+  await saveLineState(tx, line.id, { state: "returned", returnedBy: posted.transactionId });
+  return {
+    ok: true,
+    line,
+    message: `${lineName(line)} is returned by the bank desk: ${usd(micros)} USD left suspense`,
+    before: { state: line.state, return: asked.id },
+    after: { state: "returned", usd: usd(micros), transaction: posted.transactionId, one_person: approval.onePerson },
+  };
+}
+
+/** Ends it: the money was not sent, and is where it was. */
+export async function stopReturn(
+  tx: Transaction,
+  by: Person,
+  { lineId, returnId, reason }: { lineId: bigint; returnId: bigint; reason: string },
+): Promise<Decision> {
+  const found = await openReturnOf(tx, lineId, returnId);
+  if (!found.ok) return found;
+  await endReturn(tx, found.asked.id, by.id, reason);
+  return {
+    ok: true,
+    line: found.line,
+    message: `${lineName(found.line)} stays where it is`,
+    before: { state: found.line.state, return: found.asked.id },
+    after: { state: found.line.state },
+  };
+}
+
+async function openReturnOf(
+  tx: Transaction,
+  lineId: bigint,
+  returnId: bigint,
+): Promise<{ ok: true; line: BankLine; asked: BankReturn } | { ok: false; problem: string }> {
+  const line = await lockLine(tx, lineId);
+  if (line === null) return { ok: false, problem: `there is no bank line ${lineId}` };
+  const asked = await findOpenReturn(tx, lineId);
+  if (asked?.id === returnId) return { ok: true, line, asked };
+  return { ok: false, problem: `${lineName(line)} is ${line.state} now; look at it again` };
+}

@@ -1,0 +1,222 @@
+import type { Queryable, Transaction } from "../../db/client.ts";
+import type { BankLine, LineState, StatementLine } from "./line.ts";
+
+/** What became of a line that was to be written down, or would. */
+export type Compared =
+  | { line: StatementLine; is: "new"; id: bigint | null }
+  /** It is there already, with the same facts. */
+  | { line: StatementLine; is: "same"; id: bigint }
+  /** Another line has its place: same bank and bank reference, other facts. */
+  | { line: StatementLine; is: "other"; id: bigint; differs: string[] };
+
+/** Compares lines with those that are kept, by bank and bank reference; nothing is written. */
+export async function compareLines(sql: Queryable, lines: readonly StatementLine[]): Promise<Compared[]> {
+  const kept = await sql<(StatementLine & { id: bigint })[]>`
+    select
+      l.id, l.bank, l.bank_ref as "bankRef", l.value_date::text as "valueDate", l.currency,
+      l.amount_minor as "amountMinor", l.sender, l.remittance
+    from unnest(
+      ${lines.map(({ bank }) => bank)}::text[],
+      ${lines.map(({ bankRef }) => bankRef)}::text[]
+    ) as given (bank, bank_ref)
+    join bank_lines l using (bank, bank_ref)`;
+  const byName = new Map(kept.map((line) => [nameOf(line), line]));
+  return lines.map((line): Compared => {
+    const known = byName.get(nameOf(line));
+    if (known === undefined) return { line, is: "new", id: null };
+    const differs = FACTS.filter((fact) => known[fact] !== line[fact]).map((fact) => WORDS[fact]);
+    return differs.length === 0 ? { line, is: "same", id: known.id } : { line, is: "other", id: known.id, differs };
+  });
+}
+
+/** Writes lines down; those that are there already change nothing. Gives what became of each, in their order. */
+export async function saveLines(
+  tx: Transaction,
+  lines: readonly StatementLine[],
+  { by, importId }: { by: string; importId: bigint | null },
+): Promise<Compared[]> {
+  const saved = await tx<{ id: bigint; bank: string; bankRef: string }[]>`
+    insert into bank_lines (
+      bank, bank_ref, value_date, currency, amount_minor, sender, remittance, import_id, entered_by
+    )
+    select bank, bank_ref, value_date::date, currency, amount_minor, sender, remittance, ${importId}, ${by}
+    from unnest(
+      ${lines.map(({ bank }) => bank)}::text[],
+      ${lines.map(({ bankRef }) => bankRef)}::text[],
+      ${lines.map(({ valueDate }) => valueDate)}::text[],
+      ${lines.map(({ currency }) => currency)}::text[],
+      ${lines.map(({ amountMinor }) => String(amountMinor))}::bigint[],
+      ${lines.map(({ sender }) => sender)}::text[],
+      ${lines.map(({ remittance }) => remittance)}::text[]
+    ) with ordinality as given (bank, bank_ref, value_date, currency, amount_minor, sender, remittance, place)
+    order by place
+    on conflict (bank, bank_ref) do nothing
+    returning id, bank, bank_ref as "bankRef"`;
+  const ids = new Map(saved.map((line) => [nameOf(line), line.id]));
+  return (await compareLines(tx, lines)).map((compared) => {
+    const id = ids.get(nameOf(compared.line));
+    return id === undefined ? compared : { line: compared.line, is: "new", id };
+  });
+}
+
+/** One line; null where there is none. */
+export async function findLine(sql: Queryable, id: bigint): Promise<BankLine | null> {
+  const [line] = await sql<BankLine[]>`
+    select ${columns(sql)}
+    from bank_lines l
+    join auth.users u on u.id = l.entered_by
+    where l.id = ${id}`;
+  return line ?? null;
+}
+
+/** One line, held until the transaction ends; null where there is none. */
+export async function lockLine(tx: Transaction, id: bigint): Promise<BankLine | null> {
+  await tx`
+    select
+    from bank_lines
+    where id = ${id}
+    for no key update`;
+  return findLine(tx, id); // a second statement sees what the last holder of the lock committed
+}
+
+/** Which lines are looked for: those of a state (with `return`, those whose return waits), with a text in them. */
+export interface LineSearch {
+  state: LineState | "return" | null;
+  text: string;
+}
+
+/** Lines that match, newest first, and how many there are. Pages are counted from 1. */
+export async function listLines(
+  sql: Queryable,
+  { state, text }: LineSearch,
+  { page, perPage }: { page: number; perPage: number },
+): Promise<{ rows: BankLine[]; total: number }> {
+  const rows = await sql<(BankLine & { total: number })[]>`
+    select ${columns(sql)}, count(*) over ()::integer as total
+    from bank_lines l
+    join auth.users u on u.id = l.entered_by
+    where (
+        ${state}::text is null
+        or l.state = ${state}
+        or (
+          ${state} = 'return'
+          and exists (
+            select
+            from bank_returns r
+            where r.line_id = l.id
+              and r.ended_at is null
+              and r.approved_at is null
+          )
+        )
+      )
+      and (
+        ${text} = ''
+        or strpos(lower(concat_ws(' ', l.bank, l.bank_ref, l.sender, l.remittance)), lower(${text})) > 0
+      )
+    order by l.id desc
+    limit ${perPage}
+    offset ${(page - 1) * perPage}`;
+  const shown = rows.map((found) => {
+    const { total: _, ...row } = found;
+    return row;
+  });
+  return { rows: shown, total: rows[0]?.total ?? 0 };
+}
+
+/** Lines that say the same of the money as this one under another bank reference: it may have been entered twice. */
+export async function listTwins(sql: Queryable, line: BankLine): Promise<Pick<BankLine, "id" | "bank" | "bankRef">[]> {
+  return sql<Pick<BankLine, "id" | "bank" | "bankRef">[]>`
+    select id, bank, bank_ref as "bankRef"
+    from bank_lines
+    where value_date = ${line.valueDate}::text::date
+      and currency = ${line.currency}
+      and amount_minor = ${line.amountMinor}
+      and lower(sender) = lower(${line.sender})
+      and id <> ${line.id}
+    order by id
+    limit 5`;
+}
+
+/** How many lines wait for what. */
+export interface LineCounts {
+  new: number;
+  matched: number;
+  suspense: number;
+  rejected: number;
+  /** Of those in suspense and rejected, whose return waits for another person. */
+  returns: number;
+  /** Since when the oldest match or return waits for another person; null where none does. */
+  oldestWaits: Date | null;
+}
+
+/** How many lines wait for what. */
+export async function countLines(sql: Queryable): Promise<LineCounts> {
+  const [counts] = await sql<LineCounts[]>`
+    select
+      count(*) filter (where l.state = 'new')::integer as new,
+      count(*) filter (where l.state = 'matched')::integer as matched,
+      count(*) filter (where l.state = 'suspense')::integer as suspense,
+      count(*) filter (where l.state = 'rejected')::integer as rejected,
+      count(r.id)::integer as returns,
+      min(coalesce(m.matched_at, r.asked_at)) as "oldestWaits"
+    from bank_lines l
+    left join bank_matches m
+      on m.line_id = l.id
+      and m.ended_at is null
+      and m.approved_at is null
+    left join bank_returns r
+      on r.line_id = l.id
+      and r.ended_at is null
+      and r.approved_at is null
+    where l.state in ('new', 'matched', 'suspense', 'rejected')`;
+  if (counts === undefined) throw new Error("a count gave no row");
+  return counts;
+}
+
+/** Moves a line on. What is not given stays. */
+export async function saveLineState(
+  tx: Transaction,
+  id: bigint,
+  next: {
+    state: LineState;
+    reason?: string | null;
+    suspense?: { transactionId: bigint; micros: bigint; rateE8: bigint };
+    creditedBy?: bigint;
+    returnedBy?: bigint;
+  },
+): Promise<void> {
+  const { state, reason = null, suspense, creditedBy = null, returnedBy = null } = next;
+  await tx`
+    update bank_lines
+    set
+      state = ${state},
+      reason = coalesce(${reason}, reason),
+      suspense_transaction_id = coalesce(${suspense?.transactionId ?? null}, suspense_transaction_id),
+      suspense_micros = coalesce(${suspense?.micros ?? null}, suspense_micros),
+      rate_e8 = coalesce(${suspense?.rateE8 ?? null}, rate_e8),
+      credit_transaction_id = coalesce(${creditedBy}, credit_transaction_id),
+      return_transaction_id = coalesce(${returnedBy}, return_transaction_id)
+    where id = ${id}`;
+}
+
+const FACTS = ["valueDate", "currency", "amountMinor", "sender", "remittance"] as const;
+const WORDS: Record<(typeof FACTS)[number], string> = {
+  valueDate: "value date",
+  currency: "currency",
+  amountMinor: "amount",
+  sender: "sender",
+  remittance: "text",
+};
+
+function nameOf({ bank, bankRef }: Pick<StatementLine, "bank" | "bankRef">): string {
+  return JSON.stringify([bank, bankRef]);
+}
+
+function columns(sql: Queryable) {
+  return sql`
+    l.id, l.bank, l.bank_ref as "bankRef", l.value_date::text as "valueDate", l.currency,
+    l.amount_minor as "amountMinor", l.sender, l.remittance, l.state, l.import_id as "importId",
+    u.email as "enteredBy", l.entered_by as "enteredById", l.entered_at as "enteredAt", l.rate_e8 as "rateE8",
+    l.suspense_micros as "suspenseMicros", l.suspense_transaction_id as "suspenseTransactionId",
+    l.credit_transaction_id as "creditTransactionId", l.return_transaction_id as "returnTransactionId", l.reason`;
+}

@@ -1,0 +1,101 @@
+import type { Queryable, Transaction } from "../../db/client.ts";
+import type { TopupState } from "../contract.ts";
+
+/** Who said whose a line is, and what came of it. People are named by their addresses, and known by their ids. */
+export interface BankMatch {
+  id: bigint;
+  lineId: bigint;
+  topupId: bigint;
+  accountId: bigint;
+  /** USD for one unit of the line's currency, in 1e-8. */
+  rateE8: bigint;
+  /** What would be credited, in 1e-6 USD. */
+  micros: bigint;
+  note: string;
+  /** What the top-up was before. */
+  topupState: Exclude<TopupState, "seen" | "credited" | "rejected">;
+  reference: string;
+  email: string;
+  isClosed: boolean;
+  isSuspended: boolean;
+  enteredById: string;
+  matchedBy: string;
+  matchedById: string;
+  matchedAt: Date;
+  approvedBy: string | null;
+  approvedAt: Date | null;
+  onePerson: boolean;
+  endedBy: string | null;
+  endedAt: Date | null;
+  endedWhy: string | null;
+}
+
+/** Writes a match down; gives its id. */
+export async function saveMatch(
+  tx: Transaction,
+  match: Pick<BankMatch, "lineId" | "topupId" | "accountId" | "rateE8" | "micros" | "note" | "topupState"> & {
+    by: string;
+  },
+): Promise<bigint> {
+  const [saved] = await tx<{ id: bigint }[]>`
+    insert into bank_matches (
+      line_id, entered_by, topup_id, account_id, rate_e8, micros, note, topup_state, matched_by
+    )
+    select
+      id, entered_by, ${match.topupId}, ${match.accountId}, ${match.rateE8}, ${match.micros}, ${match.note},
+      ${match.topupState}, ${match.by}
+    from bank_lines
+    where id = ${match.lineId}
+    returning id`;
+  if (saved === undefined) throw new Error(`there is no bank line ${match.lineId}`);
+  return saved.id;
+}
+
+/** The matches of a line, newest first. */
+export async function listMatches(sql: Queryable, lineId: bigint): Promise<BankMatch[]> {
+  return sql<BankMatch[]>`
+    select
+      m.id, m.line_id as "lineId", m.topup_id as "topupId", m.account_id as "accountId", m.rate_e8 as "rateE8",
+      m.micros, m.note, m.topup_state as "topupState", t.reference, a.email, a.closed_at is not null as "isClosed",
+      a.suspended_at is not null as "isSuspended", m.entered_by as "enteredById", maker.email as "matchedBy",
+      m.matched_by as "matchedById", m.matched_at as "matchedAt", approver.email as "approvedBy",
+      m.approved_at as "approvedAt", m.one_person as "onePerson", ender.email as "endedBy", m.ended_at as "endedAt",
+      m.ended_why as "endedWhy"
+    from bank_matches m
+    join topups t on t.id = m.topup_id
+    join accounts a on a.id = m.account_id
+    join auth.users maker on maker.id = m.matched_by
+    left join auth.users approver on approver.id = m.approved_by
+    left join auth.users ender on ender.id = m.ended_by
+    where m.line_id = ${lineId}
+    order by m.id desc
+    limit 100`;
+}
+
+/** The match of a line that waits for approval; null where none does. */
+export async function findOpenMatch(sql: Queryable, lineId: bigint): Promise<BankMatch | null> {
+  const [newest] = await listMatches(sql, lineId);
+  return newest !== undefined && newest.endedAt === null && newest.approvedAt === null ? newest : null;
+}
+
+/** Notes who else said so. The database refuses the same person, unless the team was said to be of one. */
+export async function saveApproval(tx: Transaction, id: bigint, by: string, onePerson: boolean): Promise<void> {
+  await tx`
+    update bank_matches
+    set
+      approved_by = ${by},
+      approved_at = clock_timestamp(),
+      one_person = ${onePerson}
+    where id = ${id}`;
+}
+
+/** Ends a match without a credit. */
+export async function endMatch(tx: Transaction, id: bigint, by: string, why: string): Promise<void> {
+  await tx`
+    update bank_matches
+    set
+      ended_by = ${by},
+      ended_at = clock_timestamp(),
+      ended_why = ${why}
+    where id = ${id}`;
+}

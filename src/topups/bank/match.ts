@@ -1,0 +1,208 @@
+import type { Transaction } from "../../db/client.ts";
+import { usd } from "../../ledger/money.ts";
+import { queueMail } from "../../mail/outbox-store.ts";
+import { rejectedLetter } from "../letters.ts";
+import { creditTopup, lockTopup, saveTopupState } from "../topup-store.ts";
+import { amountText, rateText, toMicros } from "./amount.ts";
+import { makeTransfer } from "./expected-store.ts";
+import { approvalOf, type Person } from "./four-eyes.ts";
+import { postToSuspense, type Decision } from "./hold.ts";
+import { lineName, type BankLine } from "./line.ts";
+import { lockLine, saveLineState } from "./line-store.ts";
+import { type BankMatch, endMatch, findOpenMatch, listMatches, saveApproval, saveMatch } from "./match-store.ts";
+import { findOpenReturn } from "./return-store.ts";
+import { findTarget, type Target } from "./target-store.ts";
+
+/** Whose a line is said to be. */
+export interface MatchRequest {
+  lineId: bigint;
+  /** A reference, or an account's id or e-mail address. */
+  to: string;
+  /** The account that was on the screen: another one is refused. */
+  accountId: bigint;
+  /** USD for one unit of the line's currency, in 1e-8; what a line is worth stands from when it went to suspense. */
+  rateE8: bigint;
+  note: string;
+}
+
+/** Says whose a line is. Nothing is credited: another person has to approve it. */
+export async function matchLine(tx: Transaction, by: Person, asked: MatchRequest): Promise<Decision> {
+  const line = await lockLine(tx, asked.lineId);
+  if (line === null) return { ok: false, problem: `there is no bank line ${asked.lineId}` };
+  if (line.state !== "new" && line.state !== "suspense") return { ok: false, problem: await whyNot(tx, line) };
+  if ((await findOpenReturn(tx, line.id)) !== null) {
+    return { ok: false, problem: `${lineName(line)} is said to go back to its bank; stop that first` };
+  }
+  const found = await findTarget(tx, asked.to);
+  if (!found.ok) return found;
+  const { target } = found;
+  if (target.accountId !== asked.accountId) {
+    const problem = `${asked.to} is of account ${target.accountId}, not of ${asked.accountId} that was on the screen; look again`;
+    return { ok: false, problem };
+  }
+  if (target.isClosed) {
+    return { ok: false, problem: `account ${target.accountId} was closed by its holder: put the line into suspense` };
+  }
+  const rateE8 = line.rateE8 ?? asked.rateE8;
+  const micros = line.suspenseMicros ?? toMicros({ minor: line.amountMinor, currency: line.currency, rateE8 });
+  if (micros === 0n)
+    return { ok: false, problem: `${amountText(line.amountMinor, line.currency)} is worth nothing at this rate` };
+  const { topupId, reference, topupState } = await takeTopup(tx, line, target);
+  const match = { lineId: line.id, topupId, accountId: target.accountId, rateE8, micros, note: asked.note, topupState };
+  const id = await saveMatch(tx, { ...match, by: by.id });
+  await saveLineState(tx, line.id, { state: "matched" });
+  return {
+    ok: true,
+    line,
+    message: `${lineName(line)} is matched with ${reference} of ${target.email}: ${usd(micros)} USD wait for another person`,
+    before: { state: line.state },
+    after: {
+      state: "matched",
+      match: id,
+      topup: topupId,
+      account: target.accountId,
+      rate: rateText(rateE8),
+      usd: usd(micros),
+    },
+  };
+}
+
+/**
+ * Credits a match that somebody else made, with everything that belongs to it, in one transaction: posting, top-up, line
+ * and mail. Of several who approve at once one does.
+ */
+export async function approveMatch(
+  tx: Transaction,
+  by: Person,
+  { lineId, matchId, isOnePerson }: { lineId: bigint; matchId: bigint; isOnePerson: boolean },
+): Promise<Decision> {
+  const open = await openMatchOf(tx, lineId, matchId);
+  if (!open.ok) return open;
+  const { line, match } = open;
+  const approval = approvalOf(by, { enteredById: match.enteredById, decidedById: match.matchedById }, { isOnePerson });
+  if (!approval.ok) return approval;
+  if (match.isClosed) {
+    const problem = `account ${match.accountId} was closed meanwhile: take the match back and put the line into suspense`;
+    return { ok: false, problem };
+  }
+  const posted = await creditTopup(tx, {
+    topupId: match.topupId,
+    micros: match.micros,
+    key: `bank:${line.bank}:${line.bankRef}`,
+    cash: line.suspenseTransactionId === null ? "cash_bank" : "suspense",
+    meta: { line: String(line.id), amount: amountText(line.amountMinor, line.currency), rate: rateText(match.rateE8) },
+  });
+  if (!posted.ok) return { ok: false, problem: posted.message };
+  await saveApproval(tx, match.id, by.id, approval.onePerson);
+  await saveLineState(tx, line.id, { state: "credited", creditedBy: posted.transactionId });
+  return {
+    ok: true,
+    line,
+    message: `${usd(match.micros)} USD are in the wallet of ${match.email}`,
+    before: { state: "matched", match: match.id },
+    after: {
+      state: "credited",
+      match: match.id,
+      account: match.accountId,
+      usd: usd(match.micros),
+      transaction: posted.transactionId,
+      one_person: approval.onePerson,
+    },
+  };
+}
+
+/** Takes a match back that was not approved; the line waits for another one. */
+export async function takeBackMatch(
+  tx: Transaction,
+  by: Person,
+  { lineId, matchId, reason }: { lineId: bigint; matchId: bigint; reason: string },
+): Promise<Decision> {
+  const open = await openMatchOf(tx, lineId, matchId);
+  if (!open.ok) return open;
+  const { line, match } = open;
+  await endMatch(tx, match.id, by.id, reason);
+  await lockTopup(tx, match.topupId);
+  await saveTopupState(tx, match.topupId, match.topupState);
+  const state = line.suspenseTransactionId === null ? "new" : "suspense";
+  await saveLineState(tx, line.id, { state });
+  return {
+    ok: true,
+    line,
+    message: `the match of ${lineName(line)} was taken back`,
+    before: { state: "matched", match: match.id },
+    after: { state },
+  };
+}
+
+/** Says that a transfer is not credited and why, to its sender too. Its money stays apart until its bank has it back. */
+export async function rejectMatch(
+  tx: Transaction,
+  by: Person,
+  { lineId, matchId, reason }: { lineId: bigint; matchId: bigint; reason: string },
+): Promise<Decision> {
+  const open = await openMatchOf(tx, lineId, matchId);
+  if (!open.ok) return open;
+  const { line, match } = open;
+  const suspense = await postToSuspense(tx, line, { rateE8: match.rateE8, micros: match.micros });
+  if (!suspense.ok) return suspense;
+  await endMatch(tx, match.id, by.id, reason);
+  await lockTopup(tx, match.topupId);
+  await saveTopupState(tx, match.topupId, "rejected", reason);
+  await saveLineState(tx, line.id, { state: "rejected", reason, ...suspense.posted });
+  if (!match.isClosed) {
+    const letter = rejectedLetter({
+      amount: amountText(line.amountMinor, line.currency),
+      reference: match.reference,
+      reason,
+    });
+    await queueMail(tx, { ...letter, recipient: match.email, dedupKey: `topup ${match.topupId} rejected` });
+  }
+  return {
+    ok: true,
+    line,
+    message: `${lineName(line)} is rejected; ${match.email} is told why`,
+    before: { state: "matched", match: match.id },
+    after: { state: "rejected", account: match.accountId, topup: match.topupId },
+  };
+}
+
+/** The match on somebody's screen, with its line held; refused where it is not what stands now. */
+async function openMatchOf(
+  tx: Transaction,
+  lineId: bigint,
+  matchId: bigint,
+): Promise<{ ok: true; line: BankLine; match: BankMatch } | { ok: false; problem: string }> {
+  const line = await lockLine(tx, lineId);
+  if (line === null) return { ok: false, problem: `there is no bank line ${lineId}` };
+  const match = await findOpenMatch(tx, lineId);
+  if (line.state !== "matched" || match === null) return { ok: false, problem: await whyNot(tx, line) };
+  if (match.id === matchId) return { ok: true, line, match };
+  return { ok: false, problem: `${lineName(line)} was matched anew by ${match.matchedBy} meanwhile; look at it again` };
+}
+
+/** The top-up that a line is for: the one announced, or a new one where that had its money already. */
+async function takeTopup(
+  tx: Transaction,
+  line: BankLine,
+  { accountId, transfer }: Target,
+): Promise<{ topupId: bigint; reference: string; topupState: BankMatch["topupState"] }> {
+  const topup = transfer === null ? null : await lockTopup(tx, transfer.topupId);
+  if (topup !== null && topup.state !== "credited" && topup.state !== "seen" && topup.state !== "rejected") {
+    await saveTopupState(tx, topup.id, "seen");
+    return { topupId: topup.id, reference: topup.reference, topupState: topup.state };
+  }
+  const details = topup === null ? { line: String(line.id) } : { line: String(line.id), again: topup.reference };
+  const made = await makeTransfer(tx, { accountId, details });
+  return { topupId: made.id, reference: made.reference, topupState: "cancelled" };
+}
+
+/** Why a line cannot be decided as somebody wanted: what it is, and who did that. */
+async function whyNot(tx: Transaction, line: BankLine): Promise<string> {
+  const [match] = await listMatches(tx, line.id);
+  const name = lineName(line);
+  if (line.state === "credited" && match?.approvedBy != null)
+    return `${name} was approved by ${match.approvedBy} already`;
+  if (line.state === "matched" && match !== undefined) return `${name} is matched by ${match.matchedBy} already`;
+  const who = match?.endedBy == null ? "" : ` (the last match was ended by ${match.endedBy}: ${match.endedWhy})`;
+  return `${name} is ${line.state}${who}; look at it again`;
+}

@@ -1,0 +1,26 @@
+import type { Settings } from "../../config.ts";
+import type { TopupMethod } from "../contract.ts";
+
+/** The settings that bank transfers go by. */
+export type BankSettings = Pick<
+  Settings,
+  "BANK_BENEFICIARY" | "BANK_IBAN" | "BANK_BIC" | "BANK_NAME" | "BANK_CURRENCIES" | "BANK_ONE_PERSON"
+>;
+
+/** International bank transfer, looked at by two people before it is credited. */
+export const bankTransfer: TopupMethod = {
+  id: "bank",
+  label: "Bank transfer",
+  path: "/bank",
+  isConfigured: hasBank,
+  about: ({ BANK_CURRENCIES, BANK_ONE_PERSON }) => ({
+    time: `One to five working days from bank to bank; after that ${BANK_ONE_PERSON ? "somebody" : "two people"} of ours look${BANK_ONE_PERSON ? "s" : ""} at it on a working day.`,
+    minimum: "None of ours; a bank in between may keep a fee, so small amounts make little sense.",
+    credited: `What arrives, in USD. We take ${BANK_CURRENCIES.join(", ")}; another currency than USD is changed at the rate of the day it is looked at.`,
+  }),
+};
+
+/** Whether bank transfers are set up. */
+export function hasBank({ BANK_BENEFICIARY, BANK_IBAN }: BankSettings): boolean {
+  return BANK_BENEFICIARY !== undefined && BANK_IBAN !== undefined;
+}

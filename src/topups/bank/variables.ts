@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { ibanProblem } from "./iban.ts";
+
+const line = z
+  .string()
+  .trim()
+  .max(140)
+  .regex(/^[^\p{Cc}]+$/u, "expected one line");
+
+/** The settings of bank transfers. They are offered where the beneficiary and the IBAN are given. */
+export const bankVariables = {
+  BANK_BENEFICIARY: line.optional(),
+  BANK_IBAN: z
+    .string()
+    .transform((text) => text.replaceAll(" ", "").toUpperCase())
+    .superRefine((iban, context) => {
+      const problem = ibanProblem(iban);
+      if (problem !== null) context.addIssue(problem);
+    })
+    .optional(),
+  BANK_BIC: z
+    .string()
+    .trim()
+    .regex(/^[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$/, "expected a BIC of 8 or 11 capital letters and digits")
+    .optional(),
+  BANK_NAME: line.optional(),
+  BANK_CURRENCIES: z
+    .string()
+    .default("USD,EUR")
+    .transform((text) => [...new Set(text.split(",").map((code) => code.trim()))])
+    .refine((codes) => codes.every((code) => /^[A-Z]{3}$/.test(code)), {
+      error: "expected codes of three capital letters such as USD,EUR, with commas between",
+    }),
+  BANK_ONE_PERSON: z
+    .enum(["", "0", "1", "true", "false", "on", "off"])
+    .default("")
+    .transform((value) => value === "1" || value === "true" || value === "on"),
+};

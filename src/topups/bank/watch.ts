@@ -1,0 +1,23 @@
+import { syncAlerts } from "../../alerts/store.ts";
+import type { Sql } from "../../db/client.ts";
+import type { Log } from "../../log.ts";
+import { countOverdue } from "./overdue-store.ts";
+
+/**
+ * Keeps an alert open while bank transfers that one person decided on wait for another for more than a day: somebody paid
+ * and cannot use it. Gives how many there are.
+ */
+export async function watchBankDesk(sql: Sql, log: Log): Promise<number> {
+  const { count, since } = await countOverdue(sql);
+  const alerts =
+    since === null
+      ? []
+      : [
+          {
+            subject: "approval",
+            text: `${count === 1 ? "1 bank transfer waits" : `${count} bank transfers wait`} for a second person, since ${since.toISOString()}: look at them at /ops/bank`,
+          },
+        ];
+  await syncAlerts(sql, log, "bank-desk", alerts);
+  return count;
+}

@@ -1,0 +1,106 @@
+import { z } from "zod";
+import { parseUsd } from "../../ledger/money.ts";
+
+/** What every answer of the payment app is wrapped in. */
+export const wrapped = z.object({
+  status: z.string(),
+  code: z.string(),
+  data: z.unknown(),
+  errorMessage: z.string().nullish(),
+});
+
+const id = z.string().regex(/^[A-Za-z0-9]{1,64}$/);
+const link = z
+  .string()
+  .max(2_000)
+  .refine((text) => URL.canParse(text) && new URL(text).protocol === "https:", "expected a URL with https");
+
+/** An order that was made. */
+export const madeOrder = z.object({
+  prepayId: id,
+  expireTime: z.number().int().positive(),
+  checkoutUrl: link,
+  qrContent: z.string().min(1).max(2_000),
+});
+export type MadeOrder = z.infer<typeof madeOrder>;
+
+/** An order as it stands. Amounts come as a number or a text. */
+export const askedOrder = z.object({
+  prepayId: id,
+  merchantTradeNo: z.string().max(64),
+  status: z.string().max(40),
+  currency: z.string().max(20),
+  orderAmount: z.union([z.string().max(40), z.number()]).transform(String),
+});
+export type AskedOrder = z.infer<typeof askedOrder>;
+
+/** Public keys that notices are signed with. */
+export const certificates = z
+  .array(z.object({ certSerial: z.string().min(1).max(128), certPublic: z.string().min(1).max(10_000) }))
+  .max(20);
+export type Certificate = z.infer<typeof certificates>[number];
+
+/** What we ordered. */
+export interface Ordered {
+  tradeNo: string;
+  prepayId: string;
+  currency: string;
+  micros: bigint;
+}
+
+/** What is to be done with an order that was asked for. */
+export type Verdict =
+  | { kind: "waiting" }
+  | { kind: "paid" }
+  /** It says something else than what we ordered: a person must look. */
+  | { kind: "strange"; reason: string }
+  /** Nothing came of it: `state` is that of its top-up. */
+  | { kind: "over"; state: "cancelled" | "expired" | "rejected"; reason: string };
+
+/**
+ * Judges an order by what the payment app says of it now. Paid counts only where reference, amount and currency are
+ * those that we ordered.
+ *
+ * @example
+ * const ours = { tradeNo: "RH1", prepayId: "7", currency: "USDT", micros: 25_170_000n };
+ * const told = { prepayId: "7", merchantTradeNo: "RH1", currency: "USDT", orderAmount: "25.17000000" };
+ * judgeOrder(ours, { ...told, status: "PAID" }); // => { kind: "paid" }
+ * judgeOrder(ours, { ...told, status: "PENDING" }); // => { kind: "waiting" }
+ * judgeOrder(ours, { ...told, status: "PAID", orderAmount: "25.16" }).kind; // => "strange"
+ */
+export function judgeOrder(ours: Ordered, told: AskedOrder): Verdict {
+  const differences = [
+    told.prepayId === ours.prepayId ? null : `prepayId ${ours.prepayId}, came ${told.prepayId}`,
+    told.merchantTradeNo === ours.tradeNo ? null : `merchantTradeNo ${ours.tradeNo}, came ${told.merchantTradeNo}`,
+    told.currency === ours.currency ? null : `currency ${ours.currency}, came ${told.currency}`,
+    microsOf(told.orderAmount) === ours.micros ? null : `${ours.micros} micro-units, came ${told.orderAmount}`,
+  ].filter((difference) => difference !== null);
+  if (differences.length > 0) return { kind: "strange", reason: `expected ${differences.join("; ")}` };
+  switch (told.status) {
+    case "INITIAL":
+    case "PENDING":
+      return { kind: "waiting" };
+    case "PAID":
+      return { kind: "paid" };
+    case "CANCELED":
+      return { kind: "over", state: "cancelled", reason: "the order was cancelled" };
+    case "EXPIRED":
+      return { kind: "over", state: "expired", reason: "the order was not paid in time" };
+    case "ERROR":
+      return { kind: "over", state: "rejected", reason: "the payment app could not take the payment" };
+    case "REFUNDING":
+    case "REFUNDED":
+    case "FULL_REFUNDED":
+      return { kind: "over", state: "rejected", reason: "the payment app gave the money back to who sent it" };
+    default:
+      return {
+        kind: "strange",
+        reason: `the payment app says ${JSON.stringify(told.status)}, which is not known here`,
+      };
+  }
+}
+
+/** A decimal amount in micro-units, zeros at its end or not; null where it is none, or finer than a micro-unit. */
+function microsOf(text: string): bigint | null {
+  return parseUsd(text.replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""));
+}

@@ -1,0 +1,118 @@
+import type { z } from "zod";
+import { reasonOf } from "../../errors.ts";
+import {
+  askedOrder,
+  certificates,
+  madeOrder,
+  wrapped,
+  type AskedOrder,
+  type Certificate,
+  type MadeOrder,
+} from "./answers.ts";
+import { newNonce, signedHeaders } from "./sign.ts";
+import type { BinancePay } from "./variables.ts";
+
+/** From the name lookup to the last byte. */
+const TIMEOUT_MS = 10_000;
+/** An order is about a kilobyte, all certificates together some more. */
+const LARGEST_ANSWER = 64 << 10;
+
+/** What came back: troubles are values. `code` is the payment app's own, where it answered and said no. */
+export type Told<Data> = { ok: true; data: Data } | { ok: false; code: string | null; reason: string };
+
+/** An order to be made. */
+export interface OrderToMake {
+  tradeNo: string;
+  /** In whole micro-units; the payment app takes a decimal number. */
+  amount: number;
+  currency: string;
+  /** Milliseconds since 1970. */
+  expiresAtMs: number;
+  /** Our public address; null where it is not known, and then nothing is said of where to go back to. */
+  site: string | null;
+  topupId: bigint;
+}
+
+/** The calls that we make. */
+export interface BinancePayClient {
+  createOrder(order: OrderToMake): Promise<Told<MadeOrder>>;
+  queryOrder(prepayId: string): Promise<Told<AskedOrder>>;
+  closeOrder(prepayId: string): Promise<Told<unknown>>;
+  fetchCertificates(): Promise<Told<Certificate[]>>;
+}
+
+/** Speaks with the payment app, ten seconds and 64 KiB a call at most, without redirects and without a second try. */
+export function createClient(app: BinancePay, signal: AbortSignal): BinancePayClient {
+  const ask = <Data>(path: string, body: object, schema: z.ZodType<Data>) =>
+    askOnce(app, signal, { path, body, schema });
+  return {
+    createOrder: ({ tradeNo, amount, currency, expiresAtMs, site, topupId }) =>
+      ask(
+        "/binancepay/openapi/v3/order",
+        {
+          env: { terminalType: "WEB" },
+          merchantTradeNo: tradeNo,
+          orderAmount: amount,
+          currency,
+          description: "Top-up of a balance",
+          goodsDetails: [
+            { goodsType: "02", goodsCategory: "Z000", referenceGoodsId: "balance", goodsName: "Top-up of a balance" },
+          ],
+          orderExpireTime: expiresAtMs,
+          ...(site !== null && {
+            returnUrl: `${site}/console/top-up/binance-pay/${topupId}`,
+            cancelUrl: `${site}/console/top-up/binance-pay/${topupId}`,
+            webhookUrl: `${site}/topups/binance-pay/notify`,
+          }),
+        },
+        madeOrder,
+      ),
+    queryOrder: (prepayId) => ask("/binancepay/openapi/v2/order/query", { prepayId }, askedOrder),
+    closeOrder: (prepayId) => ask("/binancepay/openapi/order/close", { prepayId }, wrapped.shape.data),
+    fetchCertificates: () => ask("/binancepay/openapi/certificates", {}, certificates),
+  };
+}
+
+async function askOnce<Data>(
+  app: BinancePay,
+  signal: AbortSignal,
+  { path, body, schema }: { path: string; body: object; schema: z.ZodType<Data> },
+): Promise<Told<Data>> {
+  const text = Buffer.from(JSON.stringify(body));
+  const deadline = AbortSignal.timeout(TIMEOUT_MS);
+  try {
+    const response = await fetch(app.url + path, {
+      method: "POST",
+      headers: signedHeaders(app, { timestamp: String(Date.now()), nonce: newNonce(), body: text }),
+      body: text,
+      redirect: "error",
+      signal: AbortSignal.any([signal, deadline]),
+    });
+    const answer: unknown = JSON.parse(await readBounded(response));
+    const outer = wrapped.safeParse(answer);
+    if (!outer.success)
+      return { ok: false, code: null, reason: `answered ${response.status} with something else than was expected` };
+    const { status, code, data, errorMessage } = outer.data;
+    if (status !== "SUCCESS")
+      return { ok: false, code, reason: `said no: ${code} ${errorMessage ?? ""}`.trim().slice(0, 300) };
+    const inner = schema.safeParse(data);
+    if (inner.success) return { ok: true, data: inner.data };
+    const where = inner.error.issues.map(({ path: at, message }) => `${at.join(".")}: ${message}`).join("; ");
+    return { ok: false, code: null, reason: `answered something else than was expected (${where})`.slice(0, 300) };
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = deadline.aborted ? `did not answer within ${TIMEOUT_MS / 1_000} s` : reasonOf(error).slice(0, 300);
+    return { ok: false, code: null, reason };
+  }
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > LARGEST_ANSWER) throw new Error("answered more than 64 KiB");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,21 @@
+import { usd } from "../../ledger/money.ts";
+import type { TopupMethod } from "../contract.ts";
+import { binancePayOf } from "./variables.ts";
+
+/** Smallest and largest order in micro-units: below it the payment app's own fee weighs more than it brings, above it one pays in parts. */
+export const ORDER_MICROS = { least: 5_000_000n, most: 10_000_000_000n } as const;
+/** How long an order can be paid, in minutes; the payment app allows an hour at most. */
+export const ORDER_MINUTES = 45;
+
+/** Paying in USDT with the Binance app. */
+export const binancePay: TopupMethod = {
+  id: "binance-pay",
+  label: "Binance Pay",
+  path: "/binance-pay",
+  isConfigured: (settings) => binancePayOf(settings) !== null,
+  about: () => ({
+    time: "A minute or two after you have paid in the app.",
+    minimum: `${usd(ORDER_MICROS.least)} USDT, and at most ${usd(ORDER_MICROS.most)} USDT at a time.`,
+    credited: "1 USDT as 1 USD, exactly what the order says.",
+  }),
+};

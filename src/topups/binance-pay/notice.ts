@@ -1,0 +1,77 @@
+import { z } from "zod";
+import type { Sql } from "../../db/client.ts";
+import type { Log } from "../../log.ts";
+import { findPublicKey, takeNotice } from "./notice-store.ts";
+import { isSignedWith } from "./sign.ts";
+
+/** How old a notice may be, or how far ahead, by the database clock. */
+const WINDOW_SECONDS = 300;
+
+const header = z.object({
+  timestamp: z.string().regex(/^\d{13}$/),
+  nonce: z.string().regex(/^[A-Za-z0-9_-]{16,64}$/),
+  serial: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/),
+  signature: z.string().regex(/^[A-Za-z0-9+/]{40,1400}={0,2}$/),
+});
+
+/** What is read of a notice: `bizIdStr` is the payment app's id of the order, as text since it is no safe number. */
+const told = z.object({
+  bizType: z.string().max(40),
+  bizIdStr: z.string().regex(/^[A-Za-z0-9]{1,64}$/),
+  bizStatus: z.string().max(40),
+});
+
+/** A notice as it came: headers in small letters, the body's very bytes. */
+export interface RawNotice {
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  body: Uint8Array;
+}
+
+/** The answer to it. The payment app sends it again where `returnCode` is not SUCCESS. */
+export interface NoticeAnswer {
+  status: number;
+  body: { returnCode: "SUCCESS" | "FAIL"; returnMessage: string | null };
+}
+
+/**
+ * Takes a notice of the payment app. It is only a hint that an order is worth asking for: nothing it says is believed,
+ * and nothing is credited here. Refused where headers are missing, where it was not signed with a key that the payment
+ * app gives as its own, where it is more than five minutes old or ahead, and where its nonce came before.
+ */
+export async function answerNotice(sql: Sql, log: Log, { headers, body }: RawNotice): Promise<NoticeAnswer> {
+  const given = header.safeParse({
+    timestamp: headers["binancepay-timestamp"],
+    nonce: headers["binancepay-nonce"],
+    serial: headers["binancepay-certificate-sn"],
+    signature: headers["binancepay-signature"],
+  });
+  if (!given.success) {
+    return refuse(log, 400, "expected the headers BinancePay-Timestamp, -Nonce, -Certificate-SN and -Signature");
+  }
+  const { timestamp, nonce, serial, signature } = given.data;
+  const publicKey = await findPublicKey(sql, serial);
+  if (publicKey === null) return refuse(log, 401, "the certificate is not known here yet; send it again later");
+  if (!isSignedWith(publicKey, signature, { timestamp, nonce, body }))
+    return refuse(log, 401, "the signature does not fit");
+  const notice = read(body);
+  if (notice === null) return refuse(log, 400, "expected JSON with bizType, bizIdStr and bizStatus");
+  const { bizType, bizIdStr: prepayId, bizStatus } = notice;
+  const taken = await takeNotice(sql, { timestampMs: Number(timestamp), nonce, prepayId }, WINDOW_SECONDS);
+  if (taken === "too-old") return refuse(log, 401, `the time is more than ${WINDOW_SECONDS / 60} minutes from ours`);
+  if (taken === "seen") return refuse(log, 409, "the nonce came before");
+  log.info({ bizType, bizStatus, prepayId, taken }, "Binance Pay told of an order; it is asked for next");
+  return { status: 200, body: { returnCode: "SUCCESS", returnMessage: null } };
+}
+
+function read(body: Uint8Array): z.infer<typeof told> | null {
+  try {
+    return told.parse(JSON.parse(Buffer.from(body).toString("utf8")));
+  } catch {
+    return null; // it was signed, and is still nothing that we know
+  }
+}
+
+function refuse(log: Log, status: number, returnMessage: string): NoticeAnswer {
+  log.warn({ status }, `a notice for Binance Pay was refused: ${returnMessage}`);
+  return { status, body: { returnCode: "FAIL", returnMessage } };
+}

@@ -1,0 +1,159 @@
+import type { Queryable, Transaction } from "../../db/client.ts";
+import type { MadeOrder } from "./answers.ts";
+import { ORDER_MINUTES } from "./method.ts";
+
+/** An order at the payment app, as it stands. */
+export interface AppOrder {
+  topupId: bigint;
+  accountId: bigint;
+  tradeNo: string;
+  currency: string;
+  micros: bigint;
+  /** `new`: to be made. `open`: may be paid. `strange`: paid otherwise than ordered. */
+  state: "new" | "open" | "paid" | "strange" | "closed";
+  attempts: number;
+  prepayId: string | null;
+  checkoutUrl: string | null;
+  qrContent: string | null;
+  expiresAt: Date | null;
+  /** Whether its time to be paid is over, by the database clock. */
+  isOver: boolean;
+  lastError: string | null;
+}
+
+/** Writes down an order that is to be made; the worker's next look makes it. */
+export async function saveNewOrder(
+  tx: Transaction,
+  order: { topupId: bigint; tradeNo: string; micros: bigint },
+): Promise<void> {
+  await tx`
+    insert into payment_app_orders (topup_id, trade_no, amount_micros, ask_at)
+    values (${order.topupId}, ${order.tradeNo}, ${order.micros}, clock_timestamp())`;
+}
+
+/** Top-ups whose order is to be looked after now, the longest waiting first. */
+export async function listDueOrders(sql: Queryable, limit: number): Promise<bigint[]> {
+  const rows = await sql<{ id: bigint }[]>`
+    select topup_id as id
+    from payment_app_orders
+    where ask_at <= clock_timestamp()
+    order by ask_at
+    limit ${limit}`;
+  return rows.map(({ id }) => id);
+}
+
+/** The order of a top-up; null where there is none. Held until the transaction ends where `isHeld`. */
+export async function findOrder(
+  sql: Queryable,
+  topupId: bigint,
+  { isHeld = false }: { isHeld?: boolean } = {},
+): Promise<AppOrder | null> {
+  const [found] = await sql<AppOrder[]>`
+    select
+      o.topup_id as "topupId",
+      t.account_id as "accountId",
+      o.trade_no as "tradeNo",
+      o.currency,
+      o.amount_micros as micros,
+      o.state,
+      o.attempts,
+      o.prepay_id as "prepayId",
+      o.checkout_url as "checkoutUrl",
+      o.qr_content as "qrContent",
+      o.expires_at as "expiresAt",
+      coalesce(o.expires_at <= clock_timestamp(), false) as "isOver",
+      o.last_error as "lastError"
+    from payment_app_orders o
+    join topups t on t.id = o.topup_id
+    where o.topup_id = ${topupId}
+    ${isHeld ? sql`for no key update of o` : sql``}`;
+  return found ?? null;
+}
+
+/** As long as one look may take; one that was killed is taken up again after it. */
+const TURN_SECONDS = 60;
+
+/** Takes an order whose turn it is, so that nobody else looks after it meanwhile; false where it is not its turn. */
+export async function takeTurn(sql: Queryable, topupId: bigint): Promise<boolean> {
+  const taken = await sql`
+    update payment_app_orders
+    set ask_at = clock_timestamp() + make_interval(secs => ${TURN_SECONDS})
+    where topup_id = ${topupId}
+      and ask_at <= clock_timestamp()`;
+  return taken.count === 1;
+}
+
+/** How long after an attempt to make an order the next one follows, in seconds times the attempts so far. */
+const AGAIN_SECONDS = 10;
+
+/**
+ * Begins an attempt to make an order, under a name that no attempt before it had. Gives when it is to end, in
+ * milliseconds since 1970; null where it is made already or somebody else began at the same time.
+ */
+export async function beginAttempt(
+  sql: Queryable,
+  order: AppOrder,
+  tradeNo: string,
+): Promise<{ expiresAtMs: number } | null> {
+  const [begun] = await sql<{ expiresAtMs: number }[]>`
+    update payment_app_orders
+    set
+      attempts = attempts + 1,
+      trade_no = ${tradeNo},
+      asked_at = clock_timestamp(),
+      ask_at = clock_timestamp() + make_interval(secs => ${AGAIN_SECONDS * (order.attempts + 1)})
+    where topup_id = ${order.topupId}
+      and state = 'new'
+      and attempts = ${order.attempts}
+    returning (extract(epoch from clock_timestamp() + make_interval(mins => ${ORDER_MINUTES})) * 1000)::float8 as "expiresAtMs"`;
+  return begun === undefined ? null : { expiresAtMs: Math.floor(begun.expiresAtMs) };
+}
+
+/** Keeps what the payment app made, for the attempt that it was made in; from now on it may be paid. */
+export async function saveMadeOrder(
+  tx: Transaction,
+  { topupId, tradeNo }: { topupId: bigint; tradeNo: string },
+  made: MadeOrder,
+): Promise<boolean> {
+  const saved = await tx`
+    update payment_app_orders
+    set
+      state = 'open',
+      prepay_id = ${made.prepayId},
+      checkout_url = ${made.checkoutUrl},
+      qr_content = ${made.qrContent},
+      expires_at = to_timestamp(${made.expireTime}::float8 / 1000),
+      last_error = null,
+      ask_at = clock_timestamp() + interval '5 minutes'
+    where topup_id = ${topupId}
+      and trade_no = ${tradeNo}
+      and state = 'new'`;
+  return saved.count === 1;
+}
+
+/** How an order goes on: `askInSeconds` until it is looked after again, null for never. */
+export interface OrderStep {
+  /** What it was when the step was decided: whoever moved it on meanwhile knows better. */
+  from: AppOrder["state"];
+  state: AppOrder["state"];
+  askInSeconds: number | null;
+  providerStatus?: string | null;
+  error?: string | null;
+}
+
+/** Moves an order on. A notice that came since its turn was taken keeps its place: it is looked after again at once. */
+export async function saveOrderStep(sql: Queryable, topupId: bigint, step: OrderStep): Promise<void> {
+  await sql`
+    update payment_app_orders
+    set
+      state = ${step.state},
+      ask_at = case
+        when ${step.state} <> 'paid' and ask_at <= clock_timestamp() then ask_at
+        else clock_timestamp() + make_interval(secs => ${step.askInSeconds})
+      end,
+      asked_at = clock_timestamp(),
+      provider_status = coalesce(${step.providerStatus ?? null}, provider_status),
+      last_error = ${step.error ?? null}
+    where topup_id = ${topupId}
+      and state = ${step.from}`;
+}

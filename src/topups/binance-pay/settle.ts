@@ -1,0 +1,189 @@
+import { closeAlert, openAlert } from "../../alerts/store.ts";
+import type { Sql, Transaction } from "../../db/client.ts";
+import type { Log } from "../../log.ts";
+import { creditTopup, lockTopup, saveTopupState } from "../topup-store.ts";
+import { judgeOrder, type AskedOrder, type Verdict } from "./answers.ts";
+import type { BinancePayClient } from "./client.ts";
+import { isPublicKey } from "./sign.ts";
+import { noteTry, saveCertificates } from "./notice-store.ts";
+import { beginAttempt, findOrder, saveMadeOrder, saveOrderStep, takeTurn, type AppOrder } from "./order-store.ts";
+
+/** An order that cannot be made so often is given up: its holder tries again, or pays in another way. */
+const MOST_ATTEMPTS = 5;
+/** Notices may be lost: every open order is asked for by itself. */
+const POLL_SECONDS = 300;
+/** After an answer that did not come, and after asking for an order to be closed. */
+const SOON_SECONDS = 60;
+/** For what waits for a person, or for a payment app that does not answer long after the order ended. */
+const SELDOM_SECONDS = 3_600;
+
+/** What orders are looked after with. */
+export interface SettleParts {
+  sql: Sql;
+  client: BinancePayClient;
+  /** Our public address, where it is known. */
+  site: string | null;
+  log: Log;
+}
+
+/**
+ * Looks after one order: makes it, or asks what became of it, and credits what was paid. Every step is written down
+ * before the next one is taken, and each may be taken twice: an attempt to make an order has a name of its own, and a
+ * credit has the payment app's id as its key.
+ */
+export async function lookAfterOrder(parts: SettleParts, topupId: bigint): Promise<Record<string, number>> {
+  if (!(await takeTurn(parts.sql, topupId))) return { skipped: 1 };
+  const order = await findOrder(parts.sql, topupId);
+  if (order === null || order.state === "paid") return { skipped: 1 };
+  const { prepayId } = order;
+  return prepayId === null ? makeOrder(parts, order) : settleOrder(parts, { ...order, prepayId });
+}
+
+/** Fetches the keys that notices are signed with. Those that are no RSA keys are left out. */
+export async function refreshCertificates({ sql, client, log }: SettleParts): Promise<Record<string, number>> {
+  await noteTry(sql);
+  const told = await client.fetchCertificates();
+  const keys = told.ok ? told.data.filter(({ certPublic }) => isPublicKey(certPublic)) : [];
+  if (keys.length === 0) {
+    const reason = told.ok ? "gave none that is an RSA key" : told.reason;
+    log.warn(
+      `the keys of Binance Pay's notices were not fetched: it ${reason}; its orders are asked for every 5 minutes meanwhile`,
+    );
+    return { failed: 1 };
+  }
+  await saveCertificates(sql, keys);
+  return { certificates: keys.length };
+}
+
+async function makeOrder({ sql, client, site, log }: SettleParts, order: AppOrder): Promise<Record<string, number>> {
+  const { topupId, attempts } = order;
+  if (attempts >= MOST_ATTEMPTS) {
+    log.warn(
+      { topup: String(topupId) },
+      `an order at Binance Pay was given up after ${attempts} tries: it ${order.lastError ?? "did not answer"}`,
+    );
+    const reason = "the payment app did not take the order; nothing was paid, so begin again or choose another way";
+    await endOrder(sql, order, { state: "rejected", reason, providerStatus: null });
+    return { given_up: 1 };
+  }
+  const tradeNo = `${order.tradeNo.slice(0, -1)}${attempts + 1}`;
+  const attempt = await beginAttempt(sql, order, tradeNo);
+  if (attempt === null) return { skipped: 1 };
+  const amount = Number(order.micros) / 1_000_000; // at most ten thousand with six decimals: exact to the last one
+  const told = await client.createOrder({ tradeNo, amount, currency: order.currency, site, topupId, ...attempt });
+  if (!told.ok) {
+    const askInSeconds = 10 * (attempts + 1);
+    await saveOrderStep(sql, topupId, { from: "new", state: "new", askInSeconds, error: told.reason });
+    log.warn({ topup: String(topupId) }, `Binance Pay did not make an order: it ${told.reason}`);
+    return { failed: 1 };
+  }
+  const isSaved = await sql.begin((tx) => saveMadeOrder(tx, { topupId, tradeNo }, told.data));
+  return isSaved ? { made: 1 } : { skipped: 1 };
+}
+
+async function settleOrder(
+  parts: SettleParts,
+  order: AppOrder & { prepayId: string },
+): Promise<Record<string, number>> {
+  const { sql, client, log } = parts;
+  const { topupId, state, prepayId } = order;
+  const told = await client.queryOrder(prepayId);
+  if (!told.ok) {
+    const askInSeconds = order.isOver ? SELDOM_SECONDS : SOON_SECONDS;
+    await saveOrderStep(sql, topupId, { from: state, state, askInSeconds, error: told.reason });
+    log.warn({ topup: String(topupId) }, `Binance Pay did not say what became of an order: it ${told.reason}`);
+    return { failed: 1 };
+  }
+  const providerStatus = told.data.status;
+  const verdict = judgeOrder(order, told.data);
+  switch (verdict.kind) {
+    case "waiting": {
+      if (order.isOver) await client.closeOrder(prepayId); // whether it did shows when it is asked for again
+      const askInSeconds = order.isOver ? SOON_SECONDS : POLL_SECONDS;
+      await saveOrderStep(sql, topupId, { from: state, state: "open", askInSeconds, providerStatus });
+      return { waiting: 1 };
+    }
+    case "over":
+      await endOrder(sql, order, { ...verdict, providerStatus });
+      await closeAlert(sql, log, alertOf(order));
+      return { closed: 1 };
+    case "paid":
+      return credit(parts, order, told.data);
+    case "strange":
+      return setAside(parts, order, told.data, verdict);
+  }
+}
+
+async function credit(
+  parts: SettleParts,
+  order: AppOrder & { prepayId: string },
+  told: AskedOrder,
+): Promise<Record<string, number>> {
+  const { sql, log } = parts;
+  const { topupId, prepayId, micros } = order;
+  const posted = await sql.begin(async (tx) => {
+    await lockTopup(tx, topupId);
+    const done = await creditTopup(tx, {
+      topupId,
+      micros,
+      key: `binance-pay:${prepayId}`,
+      cash: "cash_payapp",
+      meta: { prepay_id: prepayId },
+    });
+    if (!done.ok) return done;
+    const now = await findOrder(tx, topupId, { isHeld: true });
+    const from = now?.state ?? order.state;
+    await saveOrderStep(tx, topupId, { from, state: "paid", askInSeconds: null, providerStatus: told.status });
+    return done;
+  });
+  if (!posted.ok) return setAside(parts, order, told, { reason: posted.message });
+  await closeAlert(sql, log, alertOf(order));
+  return posted.isReplay ? { skipped: 1 } : { credited: 1 };
+}
+
+/** Paid, but not what we ordered: nothing is credited before a person has looked. */
+async function setAside(
+  { sql, log }: SettleParts,
+  order: AppOrder & { prepayId: string },
+  told: AskedOrder,
+  { reason }: { reason: string },
+): Promise<Record<string, number>> {
+  await sql.begin(async (tx) => {
+    if ((await lockTopup(tx, order.topupId)).state === "credited") return;
+    await saveTopupState(
+      tx,
+      order.topupId,
+      "seen",
+      "the payment app says something else than was ordered; we look at it",
+    );
+    const step = { askInSeconds: SELDOM_SECONDS, providerStatus: told.status, error: reason };
+    await saveOrderStep(tx, order.topupId, { from: order.state, state: "strange", ...step });
+  });
+  const text = `order ${order.tradeNo} (prepay id ${order.prepayId}) at Binance Pay is not what was ordered: ${reason}; nothing was credited, look at it in the merchant's portal`;
+  await openAlert(sql, log, { ...alertOf(order), text });
+  return { strange: 1 };
+}
+
+async function endOrder(
+  sql: Sql,
+  order: AppOrder,
+  end: Pick<Extract<Verdict, { kind: "over" }>, "state" | "reason"> & { providerStatus: string | null },
+): Promise<void> {
+  const { topupId, state: from } = order;
+  await sql.begin(async (tx: Transaction) => {
+    if ((await lockTopup(tx, topupId)).state === "credited") return;
+    await saveTopupState(tx, topupId, end.state, end.reason);
+    const { providerStatus } = end;
+    await saveOrderStep(tx, topupId, {
+      from,
+      state: "closed",
+      askInSeconds: null,
+      providerStatus,
+      error: order.lastError,
+    });
+  });
+}
+
+function alertOf({ topupId }: AppOrder): { kind: string; subject: string } {
+  return { kind: "topup", subject: `binance-pay ${topupId}` };
+}

@@ -1,0 +1,48 @@
+import { z } from "zod";
+
+/** Where the payment app is asked, as its public specification says. */
+const API = "https://bpay.binanceapi.com";
+
+/** The variables of Binance Pay. It is offered where key and secret are given. */
+export const binancePayVariables = {
+  BINANCE_PAY_URL: z
+    .string()
+    .default(API)
+    .refine(isSafe, { error: "expected a URL that begins with https:// (http:// is for this machine alone)" })
+    .transform((text) => text.replace(/\/+$/, "")),
+  BINANCE_PAY_KEY: z.string().trim().min(8, "expected the API key of the merchant").optional(),
+  BINANCE_PAY_SECRET: z.string().trim().min(16, "expected the API secret of the merchant").optional(),
+};
+
+const variables = z.object(binancePayVariables);
+/** What the variables give. */
+export type BinancePaySettings = z.infer<typeof variables>;
+
+/** How the payment app is spoken to. */
+export interface BinancePay {
+  /** Without a slash at its end. */
+  url: string;
+  key: string;
+  secret: string;
+}
+
+/** The payment app as the settings say; null where it is not configured. */
+export function binancePayOf(given: BinancePaySettings): BinancePay | null {
+  const { BINANCE_PAY_URL: url, BINANCE_PAY_KEY: key, BINANCE_PAY_SECRET: secret } = given;
+  return key === undefined || secret === undefined ? null : { url, key, secret };
+}
+
+/** What is wrong with the variables together. */
+export function binancePayProblems(given: BinancePaySettings): { path: [string]; message: string }[] {
+  const { BINANCE_PAY_KEY: key, BINANCE_PAY_SECRET: secret } = given;
+  if ((key === undefined) === (secret === undefined)) return [];
+  const [missing, other] =
+    key === undefined ? ["BINANCE_PAY_KEY", "BINANCE_PAY_SECRET"] : ["BINANCE_PAY_SECRET", "BINANCE_PAY_KEY"];
+  return [{ path: [missing], message: `expected it beside ${other}; set both, or neither to offer no payment app` }];
+}
+
+function isSafe(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocol === "https:" || (protocol === "http:" && /^(?:127\.0\.0\.1|\[::1\]|localhost)$/.test(hostname));
+}

@@ -1,0 +1,26 @@
+import { usd } from "../ledger/money.ts";
+import { letter, type Letter } from "../mail/letter.ts";
+import type { MethodId } from "./contract.ts";
+
+const WAYS: Record<MethodId, string> = {
+  bank: "bank transfer",
+  usdt: "USDT on-chain",
+  "binance-pay": "payment app",
+};
+
+/** Says that money is in the wallet. */
+export function creditedLetter(of: { micros: bigint; method: MethodId; reference: string }): Letter {
+  const amount = `${usd(of.micros)} USD`;
+  return letter("topup-credited", `Your balance was credited: ${amount}`, [
+    `${amount} were added to your balance.\nWay: ${WAYS[of.method]}\nReference: ${of.reference}`,
+    "You can buy a plan with it in the console; what the ledger holds of it is listed in your statement there.",
+  ]);
+}
+
+/** Says that a transfer will not be credited, and why. */
+export function rejectedLetter(of: { amount: string; reference: string; reason: string }): Letter {
+  return letter("topup-rejected", `Your transfer was rejected: ${of.reason}`, [
+    `Your transfer of ${of.amount} with the reference ${of.reference} was not added to your balance.\nReason: ${of.reason}`,
+    "Please do not send it again before you know what was wrong. If you think that this is a mistake, write to whoever runs this service, with the reference above.",
+  ]);
+}

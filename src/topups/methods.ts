@@ -1,0 +1,18 @@
+import type { Settings } from "../config.ts";
+import { bankTransfer } from "./bank/method.ts";
+import type { MethodId, TopupMethod } from "./contract.ts";
+import { binancePay } from "./binance-pay/method.ts";
+import { usdtOnChain } from "./usdt/method.ts";
+
+/** Every way to pay in that there is, in the order in which they are offered. */
+const methods: readonly TopupMethod[] = [bankTransfer, usdtOnChain, binancePay];
+
+/** The ways that are set up here. */
+export function configuredMethods(settings: Settings): readonly TopupMethod[] {
+  return methods.filter((method) => method.isConfigured(settings));
+}
+
+/** What a way is called, set up or not. */
+export function methodLabel(id: MethodId): string {
+  return methods.find((method) => method.id === id)?.label ?? id;
+}

@@ -1,0 +1,174 @@
+import type { Queryable, Transaction } from "../db/client.ts";
+import { post, type Posted } from "../ledger/store.ts";
+import { queueMail } from "../mail/outbox-store.ts";
+import type { MethodId, Topup, TopupState } from "./contract.ts";
+import { creditedLetter } from "./letters.ts";
+
+/** What is put into a wallet, and where it came from. */
+export interface Credit {
+  topupId: bigint;
+  /** In 1e-6 USD. */
+  micros: bigint;
+  /** Names the money itself, such as `bank:NAME:REF`: the same money is credited once, whatever asks for it. */
+  key: string;
+  /** The cash account of its way; `suspense` for money that was posted there first. */
+  cash: "cash_bank" | "cash_onchain" | "cash_payapp" | "suspense";
+  meta?: Record<string, string>;
+}
+
+/**
+ * Credits a top-up, in the caller's transaction: posts the money to the wallet of its account, marks the row and writes
+ * the mail that says so. Twice is once. Refused, with nothing written, where the key stands for other money or the
+ * top-up was credited with another key.
+ * @throws Error where there is no such top-up.
+ */
+export async function creditTopup(tx: Transaction, credit: Credit): Promise<Posted> {
+  const { topupId, micros, key, cash, meta = {} } = credit;
+  const topup = await lockTopup(tx, topupId);
+  const posted = await post(tx, {
+    kind: cash === "suspense" ? "placement" : "topup",
+    key,
+    legs: [
+      { side: { kind: cash }, micros: -micros },
+      { side: { kind: "wallet", owner: topup.accountId }, micros },
+    ],
+    meta: { topup: String(topupId), method: topup.method, reference: topup.reference, ...meta },
+  });
+  if (!posted.ok) return posted;
+  if (topup.transactionId === posted.transactionId) return posted;
+  if (topup.state === "credited" || posted.isReplay) {
+    // rolls the posting back with whatever else the caller's transaction did: no caller may ask for this
+    throw new Error(
+      `top-up ${topupId} is credited by transaction ${topup.transactionId ?? "none"} and the key ${key} by ${posted.transactionId}; one top-up is one credit`,
+    );
+  }
+  await tx`
+    update topups
+    set
+      state = 'credited',
+      amount_micros = ${micros},
+      credited_at = clock_timestamp(),
+      transaction_id = ${posted.transactionId}
+    where id = ${topupId}`;
+  if (topup.isClosed) return posted;
+  const letter = creditedLetter({ micros, method: topup.method, reference: topup.reference });
+  await queueMail(tx, { ...letter, recipient: topup.email, dedupKey: `topup ${topupId} credited` });
+  return posted;
+}
+
+/** A top-up that this transaction holds, and whose it is. */
+export interface LockedTopup extends Topup {
+  email: string;
+  isClosed: boolean;
+  isSuspended: boolean;
+}
+
+/** A top-up with its account, held until the transaction ends. @throws Error where there is none. */
+export async function lockTopup(tx: Transaction, id: bigint): Promise<LockedTopup> {
+  await tx`
+    select
+    from topups
+    where id = ${id}
+    for no key update`;
+  const [found] = await tx<LockedTopup[]>`
+    select
+      ${columns(tx)},
+      a.email,
+      a.closed_at is not null as "isClosed",
+      a.suspended_at is not null as "isSuspended"
+    from topups t
+    join accounts a on a.id = t.account_id
+    where t.id = ${id}`;
+  if (found === undefined) throw new Error(`there is no top-up ${id}`);
+  return found;
+}
+
+/** A top-up that begins. */
+export interface NewTopup {
+  accountId: bigint;
+  method: MethodId;
+  reference: string;
+  state?: "expected" | "seen";
+  amountMicros?: bigint | null;
+  /** After how many days it counts as expired; never where not given. */
+  expiresInDays?: number;
+  details?: Readonly<Record<string, string>>;
+}
+
+/** Writes down a top-up; null where its reference is there already. */
+export async function saveTopup(tx: Queryable, topup: NewTopup): Promise<bigint | null> {
+  const { accountId, method, reference, state = "expected", amountMicros = null, details = {} } = topup;
+  const [saved] = await tx<{ id: bigint }[]>`
+    insert into topups (account_id, method, reference, state, amount_micros, expires_at, details)
+    values (
+      ${accountId}, ${method}, ${reference}, ${state}, ${amountMicros},
+      clock_timestamp() + make_interval(days => ${topup.expiresInDays ?? null}), ${tx.json(details)}
+    )
+    on conflict (reference) do nothing
+    returning id`;
+  return saved?.id ?? null;
+}
+
+/** Moves a top-up that is not credited to another state; `reason` is kept where one is given. */
+export async function saveTopupState(
+  tx: Transaction,
+  id: bigint,
+  state: Exclude<TopupState, "credited">,
+  reason: string | null = null,
+): Promise<void> {
+  await tx`
+    update topups
+    set
+      state = ${state},
+      reason = coalesce(${reason}, reason)
+    where id = ${id}`;
+}
+
+/** Top-ups of an account, newest first. */
+export async function listTopups(sql: Queryable, accountId: bigint, limit: number): Promise<Topup[]> {
+  return sql<Topup[]>`
+    select ${columns(sql)}
+    from topups t
+    where t.account_id = ${accountId}
+    order by t.id desc
+    limit ${limit}`;
+}
+
+/** One top-up of an account; null where there is none of that id, or it is of somebody else. */
+export async function findTopup(sql: Queryable, accountId: bigint, id: bigint): Promise<Topup | null> {
+  const [found] = await sql<Topup[]>`
+    select ${columns(sql)}
+    from topups t
+    where t.id = ${id}
+      and t.account_id = ${accountId}`;
+  return found ?? null;
+}
+
+/** How many top-ups of an account are announced by a method, have not come and are still waited for. */
+export async function countExpected(sql: Queryable, accountId: bigint, method: MethodId): Promise<number> {
+  const [counted] = await sql<{ count: number }[]>`
+    select count(*)::integer as count
+    from topups
+    where account_id = ${accountId}
+      and method = ${method}
+      and state = 'expected'
+      and (expires_at is null or expires_at > clock_timestamp())`;
+  return counted?.count ?? 0;
+}
+
+/** Columns of {@link Topup}: one that is waited for past its time is shown as expired, without anybody marking it. */
+function columns(sql: Queryable) {
+  return sql`
+    t.id,
+    t.account_id as "accountId",
+    t.method,
+    t.reference,
+    case when t.state = 'expected' and t.expires_at <= clock_timestamp() then 'expired' else t.state end as state,
+    t.amount_micros as "amountMicros",
+    t.requested_at as "requestedAt",
+    t.expires_at as "expiresAt",
+    t.credited_at as "creditedAt",
+    t.transaction_id as "transactionId",
+    t.reason,
+    t.details`;
+}

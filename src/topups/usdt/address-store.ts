@@ -1,0 +1,71 @@
+import type { Queryable, Sql, Transaction } from "../../db/client.ts";
+
+/** Whoever gives an account its address holds this until the transaction ends: "rh", 28. */
+const LOCK = 0x7268_001c;
+
+/** The address of an account, with what it was derived from. */
+export interface DepositAddress {
+  accountId: bigint;
+  index: number;
+  address: `0x${string}`;
+  xpubFingerprint: string;
+  createdAt: Date;
+}
+
+/** The address of an account; null before it was first asked for. */
+export async function findAddress(sql: Queryable, accountId: bigint): Promise<DepositAddress | null> {
+  const [found] = await sql<DepositAddress[]>`
+    select ${columns(sql)}
+    from deposit_addresses
+    where account_id = ${accountId}`;
+  return found ?? null;
+}
+
+/**
+ * Gives an account the next address, or the one that it has. `derive` makes the address of an index. Indexes are given one
+ * by one and leave no gap, since wallets stop looking for money behind one.
+ */
+export async function giveAddress(
+  sql: Sql,
+  accountId: bigint,
+  { xpubFingerprint, derive }: { xpubFingerprint: string; derive: (index: number) => string },
+): Promise<DepositAddress> {
+  return sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(${LOCK})`;
+    const known = await findAddress(tx, accountId);
+    if (known !== null) return known;
+    const index = await nextIndex(tx);
+    const [saved] = await tx<DepositAddress[]>`
+      insert into deposit_addresses (account_id, address_index, address, xpub_fingerprint)
+      values (${accountId}, ${index}, ${derive(index)}, ${xpubFingerprint})
+      returning ${columns(tx)}`;
+    if (saved === undefined) throw new Error(`account ${accountId} got no address`);
+    return saved;
+  });
+}
+
+/** Fingerprints of the keys that addresses were made of: one, unless somebody changed the key. */
+export async function listFingerprints(sql: Queryable): Promise<string[]> {
+  const rows = await sql<{ fingerprint: string }[]>`
+    select distinct xpub_fingerprint as fingerprint
+    from deposit_addresses
+    order by 1
+    limit 10`;
+  return rows.map(({ fingerprint }) => fingerprint);
+}
+
+async function nextIndex(tx: Transaction): Promise<number> {
+  const [row] = await tx<{ next: number }[]>`
+    select coalesce(max(address_index) + 1, 0) as next
+    from deposit_addresses`;
+  return row?.next ?? 0;
+}
+
+function columns(sql: Queryable) {
+  return sql`
+    account_id as "accountId",
+    address_index as index,
+    address,
+    xpub_fingerprint as "xpubFingerprint",
+    created_at as "createdAt"`;
+}

@@ -1,0 +1,71 @@
+/** A chain that USDT comes on, and what of it is pinned: the token by its contract, never by a name or a symbol. */
+export interface Chain {
+  /** Its id by EIP-155. */
+  id: bigint;
+  /** What people who send call it. */
+  name: string;
+  /** The token's contract. */
+  token: `0x${string}`;
+  /** How many decimal places the token's amounts have. */
+  decimals: number;
+  /** Blocks on top of a deposit, its own among them, before it is credited. */
+  confirmations: number;
+  /** Newest blocks that are read again at each look, since they may still be replaced by others. */
+  rescan: number;
+  /** Where one looks a transaction up, without its hash; null where nobody does. */
+  explorer: string | null;
+}
+
+/**
+ * The chains that are known by name. Contracts are Tether's own, on BNB Smart Chain Binance's; the same USDT has 18 decimals
+ * there and 6 on all others. Tron is not one of them: its addresses and signatures are others.
+ */
+export const CHAINS = {
+  ethereum: {
+    id: 1n,
+    name: "Ethereum (ERC-20)",
+    token: "0xdAC17F958D2ee523a2206206994597C13D831ec7",
+    decimals: 6,
+    confirmations: 12,
+    rescan: 128,
+    explorer: "https://etherscan.io/tx/",
+  },
+  polygon: {
+    id: 137n,
+    name: "Polygon PoS",
+    token: "0xc2132D05D31c914a87C6611C10748AEb04B58e8F",
+    decimals: 6,
+    confirmations: 128,
+    rescan: 512,
+    explorer: "https://polygonscan.com/tx/",
+  },
+  arbitrum: {
+    id: 42_161n,
+    name: "Arbitrum One",
+    token: "0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9",
+    decimals: 6,
+    confirmations: 240, // a minute: its blocks come four times a second
+    rescan: 960,
+    explorer: "https://arbiscan.io/tx/",
+  },
+  bsc: {
+    id: 56n,
+    name: "BNB Smart Chain (BEP-20)",
+    token: "0x55d398326f99059fF775485246999027B3197955",
+    decimals: 18,
+    confirmations: 30,
+    rescan: 256,
+    explorer: "https://bscscan.com/tx/",
+  },
+} as const satisfies Record<string, Chain>;
+
+/** A chain that is known by name. */
+export type ChainName = keyof typeof CHAINS;
+
+/** What a chain of the operator's own starts from: a test chain mostly, so little is assumed. */
+export const CUSTOM = { confirmations: 12, rescan: 128, explorer: null } as const;
+
+/** What a chain is called by its id, and where its transactions are looked up; also one that is not configured any more. */
+export function chainOfId(id: bigint): Pick<Chain, "name" | "explorer"> {
+  return Object.values(CHAINS).find((chain) => chain.id === id) ?? { name: `chain ${id}`, explorer: null };
+}

@@ -1,0 +1,115 @@
+import type { Queryable } from "../../db/client.ts";
+import type { Usdt } from "./variables.ts";
+
+/** Where a deposit stands: see `sql/0028_chain.sql`. */
+export type DepositState = "pending" | "below_min" | "credited" | "orphaned";
+
+/** A deposit as people see it. */
+export interface Deposit {
+  id: bigint;
+  chainId: bigint;
+  accountId: bigint;
+  email: string;
+  txHash: string;
+  position: number;
+  sender: string;
+  /** In 1e-6 USD. */
+  micros: bigint;
+  blockNumber: bigint;
+  state: DepositState;
+  seenAt: Date;
+  changedAt: Date;
+  /** Why it is not credited though it is deep enough. */
+  dispute: string | null;
+  topupId: bigint | null;
+}
+
+/** Deposits, the newest first: of an account or of all, in one state or in any, before an id. */
+export async function listDeposits(
+  sql: Queryable,
+  filter: { accountId: bigint | null; state: DepositState | null; before: bigint | null; limit: number },
+): Promise<Deposit[]> {
+  const { accountId, state, before, limit } = filter;
+  return sql<Deposit[]>`
+    select
+      d.id,
+      d.chain_id as "chainId",
+      d.account_id as "accountId",
+      a.email,
+      d.tx_hash as "txHash",
+      d.position,
+      d.sender,
+      d.micros,
+      d.block_number as "blockNumber",
+      d.state,
+      d.seen_at as "seenAt",
+      d.changed_at as "changedAt",
+      d.dispute,
+      d.topup_id as "topupId"
+    from chain_deposits d
+    join accounts a on a.id = d.account_id
+    where (${accountId}::bigint is null or d.account_id = ${accountId})
+      and (${state}::text is null or d.state = ${state})
+      and (${before}::bigint is null or d.id < ${before})
+    order by d.id desc
+    limit ${limit}`;
+}
+
+/** What an account has in deposits that are too small by themselves, in 1e-6 USD. */
+export async function smallMicros(sql: Queryable, { chain }: Usdt, accountId: bigint): Promise<bigint> {
+  const [row] = await sql<{ micros: bigint }[]>`
+    select coalesce(sum(micros), 0)::bigint as micros
+    from chain_deposits
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and account_id = ${accountId}
+      and state = 'below_min'`;
+  return row?.micros ?? 0n;
+}
+
+/** How many deposits are in each state, and how much they are together, in 1e-6 USD. */
+export async function sumDeposits(sql: Queryable): Promise<{ state: DepositState; n: bigint; micros: bigint }[]> {
+  return sql<{ state: DepositState; n: bigint; micros: bigint }[]>`
+    select state, count(*) as n, sum(micros)::bigint as micros
+    from chain_deposits
+    group by state
+    order by state`;
+}
+
+/** An address with what came to it. */
+export interface AddressRow {
+  index: number;
+  address: string;
+  accountId: bigint;
+  email: string;
+  isClosed: boolean;
+  createdAt: Date;
+  /** Everything that came and stayed, credited or kept, in 1e-6 USD; not what is on it now. */
+  micros: bigint;
+}
+
+/** Addresses by their index, after one. */
+export async function listAddressRows(sql: Queryable, { after, limit }: { after: number; limit: number }) {
+  return sql<AddressRow[]>`
+    select
+      d.address_index as index,
+      d.address,
+      d.account_id as "accountId",
+      a.email,
+      a.closed_at is not null as "isClosed",
+      d.created_at as "createdAt",
+      coalesce(
+        (
+          select sum(c.micros)
+          from chain_deposits c
+          where c.account_id = d.account_id
+            and c.state in ('credited', 'below_min')
+        ),
+        0
+      )::bigint as micros
+    from deposit_addresses d
+    join accounts a on a.id = d.account_id
+    where d.address_index > ${after}
+    order by d.address_index
+    limit ${limit}`;
+}

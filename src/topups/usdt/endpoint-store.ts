@@ -1,0 +1,162 @@
+import type { Queryable } from "../../db/client.ts";
+import type { Head } from "./on-chain.ts";
+import type { Usdt } from "./variables.ts";
+
+/** What is kept of an endpoint by its place in the setting. */
+export interface EndpointState {
+  place: number;
+  host: string;
+  rangeBlocks: number;
+  /** Every block up to it was read for good; null before it was first read. */
+  settledTo: bigint | null;
+  head: bigint | null;
+  headAt: Date | null;
+  finalized: bigint | null;
+  lookedAt: Date;
+  answeredAt: Date | null;
+  failingSince: Date | null;
+  lastError: string | null;
+}
+
+/** What an endpoint is told apart by. */
+type Named = { place: number; host: string; urlHash: string };
+
+/** Found to be what is configured once, an endpoint is believed to be that for so long; another URL is looked at at once. */
+const VERIFIED_HOURS = 1;
+
+/** Notes that endpoints are there to be read, so that one that never is shows. */
+export async function saveEndpoints(
+  sql: Queryable,
+  { chain }: Usdt,
+  endpoints: readonly Pick<Named, "place" | "host">[],
+) {
+  await sql`
+    insert into chain_endpoints (chain_id, token, place, host)
+    select ${chain.id}, ${chain.token.toLowerCase()}, place, host
+    from unnest(
+      ${endpoints.map(({ place }) => place)}::integer[],
+      ${endpoints.map(({ host }) => host)}::text[]
+    ) as t (place, host)
+    on conflict (chain_id, token, place) do update
+    set host = excluded.host
+    where chain_endpoints.host <> excluded.host`;
+}
+
+/** Whether an endpoint was found to be of the configured chain and token within the last hour, at the same URL. */
+export async function isVerified(sql: Queryable, { chain }: Usdt, { place, urlHash }: Named): Promise<boolean> {
+  const found = await sql`
+    select
+    from chain_endpoints
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and place = ${place}
+      and verified_url = ${urlHash}
+      and verified_at > clock_timestamp() - make_interval(hours => ${VERIFIED_HOURS})`;
+  return found.length > 0;
+}
+
+/** Notes that an endpoint is of the configured chain and token. */
+export async function saveVerified(sql: Queryable, { chain }: Usdt, { place, urlHash }: Named): Promise<void> {
+  await sql`
+    update chain_endpoints
+    set
+      verified_at = clock_timestamp(),
+      verified_url = ${urlHash}
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and place = ${place}`;
+}
+
+/**
+ * Notes the newest block of an endpoint, and gives where reading it goes on: after the block up to which it was read for
+ * good. One that was never read begins where the other one is; the first of all, `rescan` blocks before the newest one.
+ */
+export async function saveHead(
+  sql: Queryable,
+  { chain }: Usdt,
+  { place }: Pick<Named, "place">,
+  head: Head,
+): Promise<{ settledTo: bigint; rangeBlocks: number }> {
+  const begin = head.number - BigInt(chain.rescan);
+  const [saved] = await sql<{ settledTo: bigint; rangeBlocks: number }[]>`
+    update chain_endpoints e
+    set
+      head = ${head.number},
+      head_at = ${head.at.toISOString()}::text::timestamptz,
+      finalized = ${head.finalized},
+      settled_to = coalesce(
+        e.settled_to,
+        (
+          select min(other.settled_to)
+          from chain_endpoints other
+          where other.chain_id = e.chain_id
+            and other.token = e.token
+        ),
+        greatest(${begin}::bigint, -1)
+      )
+    where e.chain_id = ${chain.id}
+      and e.token = ${chain.token.toLowerCase()}
+      and e.place = ${place}
+    returning settled_to as "settledTo", range_blocks as "rangeBlocks"`;
+  if (saved === undefined)
+    throw new Error(`endpoint ${place} of chain ${chain.id} was not written down before it was read`);
+  return saved;
+}
+
+/** Notes how far an endpoint was read for good; never takes a step back. */
+export async function saveSettled(sql: Queryable, { chain }: Usdt, place: number, settledTo: bigint): Promise<void> {
+  await sql`
+    update chain_endpoints
+    set settled_to = ${settledTo}
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and place = ${place}
+      and settled_to < ${settledTo}`;
+}
+
+/** Notes how a look at an endpoint ended: `error` is null where it was read up to its newest block. */
+export async function saveLook(
+  sql: Queryable,
+  { chain }: Usdt,
+  { place, rangeBlocks, error }: { place: number; rangeBlocks: number | null; error: string | null },
+): Promise<void> {
+  await sql`
+    update chain_endpoints
+    set
+      looked_at = clock_timestamp(),
+      range_blocks = coalesce(${rangeBlocks}, range_blocks),
+      answered_at = case when ${error}::text is null then clock_timestamp() else answered_at end,
+      failing_since = case when ${error}::text is null then null else coalesce(failing_since, clock_timestamp()) end,
+      last_error = ${error}
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and place = ${place}`;
+}
+
+/** The endpoints of the configured chain, as they were last seen. */
+export async function listEndpoints(sql: Queryable, { chain, rpcUrls }: Usdt): Promise<EndpointState[]> {
+  return sql<EndpointState[]>`
+    select
+      place::integer as place,
+      host,
+      range_blocks as "rangeBlocks",
+      settled_to as "settledTo",
+      head,
+      head_at as "headAt",
+      finalized,
+      looked_at as "lookedAt",
+      answered_at as "answeredAt",
+      failing_since as "failingSince",
+      last_error as "lastError"
+    from chain_endpoints
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and place <= ${rpcUrls.length}
+    order by place`;
+}
+
+/** Whether every endpoint was read once: what comes from now on is seen. */
+export async function isWatched(sql: Queryable, usdt: Usdt): Promise<boolean> {
+  const endpoints = await listEndpoints(sql, usdt);
+  return endpoints.length === usdt.rpcUrls.length && endpoints.every(({ settledTo }) => settledTo !== null);
+}

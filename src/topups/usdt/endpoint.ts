@@ -1,0 +1,195 @@
+import { hash } from "node:crypto";
+import {
+  type Address,
+  BaseError,
+  createPublicClient,
+  getAddress,
+  type Hex,
+  http,
+  isAddress,
+  parseAbiItem,
+  type PublicClient,
+  TimeoutError,
+  TransactionReceiptNotFoundError,
+} from "viem";
+import type { Chain } from "./chains.ts";
+import { type Head, placeOf, type Receipt, type Transfer, type TransferLog } from "./on-chain.ts";
+import type { BlockRange } from "./ranges.ts";
+
+const TRANSFER = parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)");
+const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const DECIMALS = parseAbiItem("function decimals() view returns (uint8)");
+const TIMEOUT_MS = 10_000;
+/** A range whose answer is longer is asked for in halves. */
+const LONGEST_ANSWER = 4_000_000;
+const LONGEST_REASON = 300;
+
+/** A node that is asked about a chain. Everything it says is checked against what was asked, and nothing is believed of it alone. */
+export interface Endpoint {
+  /** 1 or 2, in the order of the setting. */
+  place: number;
+  /** What is shown of its URL, whose path or user may be a key. */
+  host: string;
+  /** SHA-256 of the URL. */
+  urlHash: string;
+  /** What is not as configured: the chain's id, the token's contract or its decimals; null where all is. */
+  verify(): Promise<string | null>;
+  head(): Promise<Head>;
+  /** Transfers of the token to any of the addresses, in blocks of the range. */
+  transfers(range: BlockRange, addresses: readonly Address[]): Promise<TransferLog[]>;
+  /** What a transaction did; null where it is in no block. */
+  receipt(txHash: Hex): Promise<Receipt | null>;
+}
+
+/** An endpoint did not answer, or with an error. The message has its host and never its URL. */
+export class EndpointError extends Error {
+  override name = "EndpointError";
+  readonly isTimeout: boolean;
+
+  constructor(message: string, isTimeout: boolean) {
+    super(message);
+    this.isTimeout = isTimeout;
+  }
+}
+
+/** Opens the endpoints of a chain, in the order of the setting; requests end with `signal`. */
+export function openEndpoints(chain: Chain, urls: readonly string[], signal: AbortSignal): Endpoint[] {
+  return urls.map((url, at) => openEndpoint(chain, url, at + 1, signal));
+}
+
+/** The token's address with its checksum, or what is wrong with it. An address in small letters has none to check. */
+export function tokenProblem(token: string): string | null {
+  const isRight = token === token.toLowerCase() || isAddress(token);
+  return isRight
+    ? null
+    : `expected an address whose capital letters are its checksum (EIP-55), got ${token}; for these digits it is ${getAddress(token.toLowerCase())}`;
+}
+
+function openEndpoint(chain: Chain, url: string, place: number, signal: AbortSignal): Endpoint {
+  const { host } = new URL(url);
+  const token = getAddress(chain.token.toLowerCase());
+  const client: PublicClient = createPublicClient({
+    cacheTime: 0, // else the newest block is that of seconds ago
+    transport: http(url, {
+      timeout: TIMEOUT_MS,
+      retryCount: 1,
+      maxResponseBodySize: LONGEST_ANSWER,
+      fetchFn: (input, init = {}) =>
+        fetch(input, { ...init, signal: init.signal ? AbortSignal.any([init.signal, signal]) : signal }),
+    }),
+  });
+
+  async function ask<Result>(question: (of: PublicClient) => Promise<Result>): Promise<Result> {
+    try {
+      return await question(client);
+    } catch (error) {
+      signal.throwIfAborted();
+      const isTimeout = error instanceof BaseError && error.walk((one) => one instanceof TimeoutError) !== null;
+      // the message of the library has the URL in it, and no cause is kept, since that has it too
+      throw new EndpointError(`${host}: ${withoutUrl(reasonOf(error), url)}`, isTimeout);
+    }
+  }
+
+  return {
+    place,
+    host,
+    urlHash: hash("sha256", url),
+    async verify() {
+      const id = BigInt(await ask((of) => of.getChainId()));
+      if (id !== chain.id) return `${host}: expected chain ${chain.id} (${chain.name}), got chain ${id}`;
+      const code = await ask((of) => of.getCode({ address: token }));
+      if (code === undefined) return `${host}: expected the token at ${token}, got an address without a contract`;
+      const decimals = await ask((of) =>
+        of.readContract({ address: token, abi: [DECIMALS], functionName: "decimals" }),
+      );
+      return decimals === chain.decimals
+        ? null
+        : `${host}: expected a token of ${chain.decimals} decimals at ${token}, got one of ${decimals}`;
+    },
+    async head() {
+      const latest = await ask((of) => of.getBlock({ blockTag: "latest" }));
+      // asked for by its word here alone, since not every node knows it where logs are asked for; some know it nowhere,
+      // and then depth alone decides
+      const finalized = await ask((of) => of.getBlock({ blockTag: "finalized" })).catch((error: unknown) => {
+        if (error instanceof EndpointError && !error.isTimeout) return null;
+        throw error;
+      });
+      return {
+        number: latest.number,
+        at: new Date(Number(latest.timestamp) * 1_000),
+        finalized: finalized?.number ?? null,
+      };
+    },
+    async transfers({ from, to }, addresses) {
+      if (addresses.length === 0) return [];
+      const logs = await ask((of) =>
+        of.getLogs({
+          address: token,
+          event: TRANSFER,
+          args: { to: [...addresses] },
+          fromBlock: from,
+          toBlock: to,
+          strict: true,
+        }),
+      );
+      const ours = new Set(addresses.map((address) => address.toLowerCase()));
+      return logs.flatMap(({ address, args, transactionHash: txHash, blockHash, blockNumber, logIndex, removed }) => {
+        const isAsked =
+          !removed &&
+          address.toLowerCase() === token.toLowerCase() &&
+          ours.has(args.to.toLowerCase()) &&
+          blockNumber >= from &&
+          blockNumber <= to &&
+          args.value > 0n; // transfers of nothing are sent to be mistaken for others
+        return isAsked ? [{ txHash: small(txHash), blockHash: small(blockHash), blockNumber, logIndex }] : [];
+      });
+    },
+    async receipt(txHash) {
+      const found = await ask(async (of) => {
+        try {
+          return await of.getTransactionReceipt({ hash: txHash });
+        } catch (error) {
+          if (error instanceof TransactionReceiptNotFoundError) return null;
+          throw error;
+        }
+      });
+      if (found === null || small(found.transactionHash) !== txHash) return null;
+      return {
+        blockHash: small(found.blockHash),
+        blockNumber: found.blockNumber,
+        transfers:
+          found.status === "success" ? found.logs.flatMap((log, position) => transferOf(log, position, token)) : [],
+      };
+    },
+  };
+}
+
+function transferOf(
+  log: { address: Address; topics: readonly Hex[]; data: Hex; logIndex: number },
+  position: number,
+  token: Address,
+): Transfer[] {
+  const [topic, from, to] = log.topics;
+  const isTransfer =
+    log.address.toLowerCase() === token.toLowerCase() &&
+    topic === TRANSFER_TOPIC &&
+    from !== undefined &&
+    to !== undefined &&
+    log.data.length === 66;
+  return isTransfer
+    ? [{ position, logIndex: log.logIndex, sender: placeOf(from), to: placeOf(to), units: BigInt(log.data) }]
+    : [];
+}
+
+function small(hex: Hex): Hex {
+  return hex.toLowerCase() as Hex;
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof BaseError)) return error instanceof Error ? error.message : String(error);
+  return [error.shortMessage, error.details].filter((text) => text !== "").join(" ");
+}
+
+function withoutUrl(text: string, url: string): string {
+  return text.replaceAll(url, "its URL").replaceAll(/\s+/g, " ").trim().slice(0, LONGEST_REASON);
+}

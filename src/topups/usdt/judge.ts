@@ -1,0 +1,67 @@
+import type { Receipt, Transfer } from "./on-chain.ts";
+
+/** A deposit that waits, as it is stored: `to` in small letters. */
+export interface Waiting {
+  position: number;
+  to: string;
+  units: bigint;
+  blockHash: string;
+  blockNumber: bigint;
+}
+
+/** What one endpoint says of a deposit: `behind` where it has not come to the deposit's block yet. */
+export type View =
+  | { kind: "behind" }
+  | { kind: "none" }
+  | { kind: "there"; blockHash: `0x${string}`; blockNumber: bigint; transfer: Transfer };
+
+/** What is to be done with it. */
+export type Judgement =
+  | { kind: "wait" }
+  | { kind: "credit" }
+  | { kind: "orphan" }
+  | { kind: "move"; blockHash: `0x${string}`; blockNumber: bigint; transfer: Transfer }
+  | { kind: "dispute"; text: string };
+
+/** What an endpoint says of a deposit, by the receipt it gave for its transaction and the newest block it has. */
+export function viewOf(deposit: Waiting, receipt: Receipt | null, head: bigint): View {
+  const transfer = receipt?.transfers.find(
+    (one) => one.position === deposit.position && one.to === deposit.to && one.units > 0n,
+  );
+  if (receipt !== null && transfer !== undefined) {
+    return { kind: "there", blockHash: receipt.blockHash, blockNumber: receipt.blockNumber, transfer };
+  }
+  return receipt === null && head < deposit.blockNumber ? { kind: "behind" } : { kind: "none" };
+}
+
+/**
+ * What all endpoints together make of a deposit. Only what every one of them sees in the same block, with the same amount,
+ * deep enough, is credited. What they see differently is waited for, since a chain that is just being reorganised looks
+ * so; once it is deep it is a dispute, which people have to look at.
+ */
+export function judge(deposit: Waiting, views: readonly View[], isDeep: boolean): Judgement {
+  const [first, ...others] = views;
+  if (first === undefined || views.some(({ kind }) => kind === "behind")) return { kind: "wait" };
+  if (views.every(({ kind }) => kind === "none")) return { kind: "orphan" };
+  const isSame = first.kind === "there" && others.every((other) => saysTheSame(first, other));
+  if (!isSame) {
+    return isDeep
+      ? { kind: "dispute", text: `the endpoints differ: ${views.map(inWords).join("; ")}` }
+      : { kind: "wait" };
+  }
+  const { blockHash, blockNumber, transfer } = first;
+  if (blockHash !== deposit.blockHash || transfer.units !== deposit.units) {
+    return { kind: "move", blockHash, blockNumber, transfer };
+  }
+  return isDeep ? { kind: "credit" } : { kind: "wait" };
+}
+
+function saysTheSame(one: Extract<View, { kind: "there" }>, other: View): boolean {
+  return other.kind === "there" && other.blockHash === one.blockHash && other.transfer.units === one.transfer.units;
+}
+
+function inWords(view: View, at: number): string {
+  const who = `endpoint ${at + 1}`;
+  if (view.kind !== "there") return `${who} knows no such transfer`;
+  return `${who} has ${view.transfer.units} units in block ${view.blockNumber} (${view.blockHash})`;
+}

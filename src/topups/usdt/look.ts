@@ -1,0 +1,140 @@
+import type { Address } from "viem";
+import type { Sql } from "../../db/client.ts";
+import { reasonOf } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import { amountOf } from "./amount.ts";
+import { type FoundDeposit, listUnknown, listWatched, saveDeposits } from "./deposit-store.ts";
+import { type Endpoint, EndpointError } from "./endpoint.ts";
+import { isVerified, saveHead, saveSettled, saveVerified } from "./endpoint-store.ts";
+import type { Head, TransferLog } from "./on-chain.ts";
+import { type BlockRange, batches, nextRange, settledTo } from "./ranges.ts";
+import type { Usdt } from "./variables.ts";
+
+/** Nodes take about a thousand addresses in one question; half of it leaves room. */
+const ADDRESSES_AT_ONCE = 500;
+/** Of a range; more blocks make longer answers. */
+const MOST_BLOCKS = 1_000;
+/** Ranges of one look: what is left is for the next one, so that a long catching up never ends by the clock. */
+const MOST_RANGES = 100;
+/** Receipts that are asked for at once. */
+export const RECEIPTS_AT_ONCE = 5;
+
+/** What a look at a chain is made of. */
+export interface Watch {
+  sql: Sql;
+  usdt: Usdt;
+  endpoints: readonly Endpoint[];
+  log: Log;
+  signal: AbortSignal;
+}
+
+/** What a look at an endpoint brought, also where it ended with an error (then without the newest block). */
+export interface Look {
+  endpoint: Endpoint;
+  head: Head | null;
+  error: string | null;
+  /** Deposits that are new, or were found in another block than before. */
+  found: number;
+  /** How many blocks it is asked for at once from now on; null where it was not read. */
+  rangeBlocks: number | null;
+}
+
+/**
+ * Reads what an endpoint has that was not read for good yet, up to its newest block, and stores the deposits in it. An endpoint
+ * that is away, refuses or is of another chain is a fact of the look, not a failure of it.
+ */
+export async function lookAt(watch: Watch, endpoint: Endpoint): Promise<Look> {
+  const { sql, usdt, log, signal } = watch;
+  const look: Look = { endpoint, head: null, error: null, found: 0, rangeBlocks: null };
+  try {
+    await verify(watch, endpoint);
+    const head = await endpoint.head();
+    const { settledTo: settled, rangeBlocks } = await saveHead(sql, usdt, endpoint, head);
+    look.rangeBlocks = rangeBlocks;
+    // asked for after the newest block: whatever is in the blocks that are read was sent to an address of this list
+    const addresses = await listWatched(sql);
+    await readBlocks(watch, look, { head, from: settled + 1n, addresses });
+    look.head = head;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof EndpointError)) throw error;
+    log.debug({ endpoint: endpoint.place }, reasonOf(error));
+    look.error = error.message;
+  }
+  return look;
+}
+
+async function verify({ sql, usdt }: Watch, endpoint: Endpoint): Promise<void> {
+  if (await isVerified(sql, usdt, endpoint)) return;
+  const problem = await endpoint.verify();
+  if (problem !== null) throw new EndpointError(`refused: ${problem}`, false);
+  await saveVerified(sql, usdt, endpoint);
+}
+
+async function readBlocks(
+  watch: Watch,
+  look: Look,
+  { head, from, addresses }: { head: Head; from: bigint; addresses: readonly Address[] },
+): Promise<void> {
+  const { sql, usdt, signal } = watch;
+  let size = BigInt(Math.min(MOST_BLOCKS, look.rangeBlocks ?? MOST_BLOCKS));
+  let next = from;
+  let isLimit = false;
+  for (let ranges = 0; ranges < MOST_RANGES; ranges += 1) {
+    const range = nextRange(next, head.number, size);
+    if (range === null) break;
+    signal.throwIfAborted();
+    try {
+      look.found += await readRange(watch, look.endpoint, range, addresses);
+    } catch (error) {
+      // too many blocks or too long an answer mostly: each node has a limit of its own, and its own words for it
+      if (!(error instanceof EndpointError) || size === 1n) throw error;
+      size = (size + 1n) / 2n;
+      look.rangeBlocks = Number(size);
+      if (error.isTimeout) throw error;
+      continue;
+    }
+    isLimit ||= range.to - range.from + 1n === size;
+    const settled = settledTo({ read: range.to, head: head.number, rescan: usdt.chain.rescan });
+    await saveSettled(sql, usdt, look.endpoint.place, settled);
+    next = range.to + 1n;
+  }
+  // whether a limit is gone is tried out slowly, since every trial costs an answer
+  if (isLimit) look.rangeBlocks = Math.min(MOST_BLOCKS, Number(size + size / 8n + 1n));
+}
+
+async function readRange(
+  watch: Watch,
+  endpoint: Endpoint,
+  range: BlockRange,
+  addresses: readonly Address[],
+): Promise<number> {
+  const { sql, usdt } = watch;
+  let found = 0;
+  for (const some of batches(addresses, ADDRESSES_AT_ONCE)) {
+    const unknown = await listUnknown(sql, usdt, await endpoint.transfers(range, some));
+    for (const few of batches(unknown, RECEIPTS_AT_ONCE)) {
+      const deposits = await Promise.all(few.map((log) => complete(watch, endpoint, log)));
+      found += await saveDeposits(
+        sql,
+        usdt,
+        deposits.filter((one) => one !== null),
+      );
+    }
+  }
+  return found;
+}
+
+/** A deposit of a log: with its place in its transaction, which only the receipt tells. Null where the two do not fit. */
+async function complete({ usdt, log }: Watch, endpoint: Endpoint, seen: TransferLog): Promise<FoundDeposit | null> {
+  const receipt = await endpoint.receipt(seen.txHash);
+  const transfer = receipt?.transfers.find((one) => one.logIndex === seen.logIndex);
+  if (receipt?.blockHash !== seen.blockHash || transfer === undefined) return null; // a reorganisation: read again soon
+  const amount = amountOf(transfer.units, usdt.chain.decimals);
+  if (amount === null) {
+    log.warn(`${endpoint.host} tells of ${transfer.units} units in ${seen.txHash}, which nobody has; it is left out`);
+    return null;
+  }
+  const { position, to, sender, units } = transfer;
+  return { ...seen, position, to, sender, units, ...amount };
+}

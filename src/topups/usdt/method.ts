@@ -1,0 +1,25 @@
+import { usd } from "../../ledger/money.ts";
+import type { TopupMethod } from "../contract.ts";
+import { usdtOf } from "./variables.ts";
+
+/** USDT, sent to an address of one's own. */
+export const usdtOnChain: TopupMethod = {
+  id: "usdt",
+  label: "USDT on-chain",
+  path: "/usdt",
+  isConfigured: (settings) => usdtOf(settings) !== null,
+  about: (settings) => {
+    const { confirmations, network } = usdtFacts(settings);
+    return {
+      time: `After ${confirmations} blocks of ${network}, by itself, at any hour.`,
+      minimum: `${usd(settings.USDT_MIN)} USDT; smaller deposits are kept, and credited together once they make that.`,
+      credited: "What arrives: 1 USDT is 1 USD.",
+    };
+  },
+};
+
+function usdtFacts(settings: Parameters<typeof usdtOf>[0]): { confirmations: number; network: string } {
+  const usdt = usdtOf(settings);
+  if (usdt === null) throw new Error("expected USDT to be configured where it is described");
+  return { confirmations: usdt.chain.confirmations, network: usdt.chain.name };
+}

@@ -1,0 +1,144 @@
+import type { Queryable, Transaction } from "../../db/client.ts";
+import type { Usdt } from "./variables.ts";
+
+/** A deposit that waits, with the address that it came to. */
+export interface PendingDeposit {
+  id: bigint;
+  accountId: bigint;
+  txHash: `0x${string}`;
+  position: number;
+  address: string;
+  addressIndex: number;
+  /** `address` in small letters. */
+  to: string;
+  units: bigint;
+  micros: bigint;
+  blockHash: string;
+  blockNumber: bigint;
+}
+
+/** Deposits that wait, those that were looked at longest ago first. */
+export async function listPending(sql: Queryable, { chain }: Usdt, limit: number): Promise<PendingDeposit[]> {
+  const rows = await sql<(Omit<PendingDeposit, "units"> & { units: string })[]>`
+    select
+      d.id,
+      d.account_id as "accountId",
+      d.tx_hash as "txHash",
+      d.position,
+      a.address,
+      a.address_index as "addressIndex",
+      lower(a.address) as to,
+      d.units::text as units,
+      d.micros,
+      d.block_hash as "blockHash",
+      d.block_number as "blockNumber"
+    from chain_deposits d
+    join deposit_addresses a on a.account_id = d.account_id
+    where d.chain_id = ${chain.id}
+      and d.token = ${chain.token.toLowerCase()}
+      and d.state = 'pending'
+    order by d.checked_at nulls first, d.id
+    limit ${limit}`;
+  return rows.map((row) => ({ ...row, units: BigInt(row.units) }));
+}
+
+/** Notes that deposits were looked at, and which of them are disputed, by id; a dispute that is over is forgotten. */
+export async function saveChecked(
+  sql: Queryable,
+  ids: readonly bigint[],
+  disputes: ReadonlyMap<bigint, string>,
+): Promise<void> {
+  await sql`
+    update chain_deposits d
+    set
+      checked_at = clock_timestamp(),
+      dispute = said.dispute,
+      disputed_since = case when said.dispute is null then null else coalesce(d.disputed_since, clock_timestamp()) end
+    from unnest(
+      ${ids.map(String)}::bigint[],
+      ${ids.map((id) => disputes.get(id) ?? null)}::text[]
+    ) as said (id, dispute)
+    where d.id = said.id
+      and d.state = 'pending'`;
+}
+
+/** Gives a deposit up that is on the chain no more; it waits again if it comes back. False where it changed meanwhile. */
+export async function saveOrphaned(sql: Queryable, { id, blockHash }: PendingDeposit): Promise<boolean> {
+  const saved = await sql`
+    update chain_deposits
+    set
+      state = 'orphaned',
+      changed_at = clock_timestamp(),
+      disputed_since = null,
+      dispute = null
+    where id = ${id}
+      and block_hash = ${blockHash}
+      and state = 'pending'
+    returning id`;
+  return saved.length > 0;
+}
+
+/** Holds a deposit until the transaction ends; null where it waits no more, or is in another block than was looked at. */
+export async function lockPending(tx: Transaction, { id, blockHash }: PendingDeposit): Promise<{ id: bigint } | null> {
+  const [held] = await tx<{ id: bigint }[]>`
+    select id
+    from chain_deposits
+    where id = ${id}
+      and block_hash = ${blockHash}
+      and state = 'pending'
+    for no key update`;
+  return held ?? null;
+}
+
+/** Keeps a deposit that is too small by itself. */
+export async function saveBelowMin(tx: Transaction, id: bigint): Promise<void> {
+  await tx`
+    update chain_deposits
+    set
+      state = 'below_min',
+      changed_at = clock_timestamp(),
+      disputed_since = null,
+      dispute = null
+    where id = ${id}`;
+}
+
+/** Notes by which top-up deposits were credited; for good. */
+export async function saveCredited(tx: Transaction, ids: readonly bigint[], topupId: bigint): Promise<void> {
+  await tx`
+    update chain_deposits
+    set
+      state = 'credited',
+      topup_id = ${topupId},
+      changed_at = clock_timestamp(),
+      disputed_since = null,
+      dispute = null
+    where id = any (${ids.map(String)}::bigint[])`;
+}
+
+/** Accounts whose small deposits together make the minimum. */
+export async function listSmallAccounts(sql: Queryable, { chain, minMicros }: Usdt): Promise<bigint[]> {
+  const rows = await sql<{ accountId: bigint }[]>`
+    select account_id as "accountId"
+    from chain_deposits
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and state = 'below_min'
+    group by account_id
+    having sum(micros) >= ${minMicros}
+    order by account_id
+    limit 100`;
+  return rows.map(({ accountId }) => accountId);
+}
+
+/** The small deposits of an account, held until the transaction ends. */
+export async function lockSmall(tx: Transaction, { chain }: Usdt, accountId: bigint) {
+  return tx<{ id: bigint; txHash: `0x${string}`; position: number; micros: bigint }[]>`
+    select id, tx_hash as "txHash", position, micros
+    from chain_deposits
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and account_id = ${accountId}
+      and state = 'below_min'
+    order by id
+    for no key update`;
+}

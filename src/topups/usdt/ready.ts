@@ -1,0 +1,74 @@
+import type { Settings } from "../../config.ts";
+import type { Sql } from "../../db/client.ts";
+import { reasonOf, UsageError } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import { listFingerprints } from "./address-store.ts";
+import { saveEndpoints } from "./endpoint-store.ts";
+import { type Usdt, usdtOf } from "./variables.ts";
+import { xpubFingerprint } from "./xpub.ts";
+
+/** An endpoint that is slow must not hold a start up: whoever watches asks it again. */
+const WITHIN_MS = 5_000;
+
+/** What an endpoint said when it was asked whether it is what is configured. */
+export type Checked = { host: string; state: "ok" | "wrong" | "away"; text: string };
+
+/**
+ * Before work begins: the key must be the one that addresses were made of, and the chain, its token and the token's decimals
+ * those that are configured. An endpoint that does not answer is a warning, since the watcher asks it again before it reads.
+ * @throws UsageError where one of them is another, since money would be shown a wrong way, or counted wrong.
+ */
+export async function requireUsdt(sql: Sql, settings: Settings, log: Log): Promise<void> {
+  const usdt = usdtOf(settings);
+  if (usdt === null) return;
+  const problem = (await settingProblem(usdt)) ?? (await keyProblem(sql, usdt));
+  if (problem !== null) throw new UsageError(problem);
+  await saveEndpoints(
+    sql,
+    usdt,
+    usdt.rpcUrls.map((url, at) => ({ place: at + 1, host: new URL(url).host })),
+  );
+  for (const { state, text } of await checkEndpoints(usdt)) {
+    if (state === "wrong") throw new UsageError(`USDT is not as it is configured: ${text}`);
+    if (state === "away") log.warn(`an endpoint of ${usdt.chain.name} is not checked yet: ${text}`);
+  }
+}
+
+/** What is wrong with the settings that only arithmetic shows: the token's checksum, the key's point on the curve. */
+export async function settingProblem({ chain, xpub }: Usdt): Promise<string | null> {
+  const [{ tokenProblem }, { addressAt }] = await Promise.all([import("./endpoint.ts"), import("./derive.ts")]);
+  const problem = tokenProblem(chain.token);
+  if (problem !== null) return `USDT_TOKEN: ${problem}`;
+  try {
+    addressAt(xpub, 0);
+    return null;
+  } catch {
+    return "USDT_XPUB: expected an extended public key from which addresses can be derived";
+  }
+}
+
+/** Whether addresses were made of another key than the one that is set; null where all are of this one. */
+export async function keyProblem(sql: Sql, { xpub }: Usdt): Promise<string | null> {
+  const fingerprint = xpubFingerprint(xpub);
+  const others = (await listFingerprints(sql)).filter((one) => one !== fingerprint);
+  return others.length === 0
+    ? null
+    : `USDT_XPUB: expected the key that the addresses of accounts were made of (fingerprint ${others.join(", ")}), got one with fingerprint ${fingerprint}; addresses are for good, so set the former key again`;
+}
+
+/** Asks every endpoint whether chain, token and decimals are those that are configured. */
+export async function checkEndpoints(usdt: Usdt): Promise<Checked[]> {
+  const { openEndpoints } = await import("./endpoint.ts");
+  const endpoints = openEndpoints(usdt.chain, usdt.rpcUrls, AbortSignal.timeout(WITHIN_MS));
+  return Promise.all(
+    endpoints.map(async (endpoint): Promise<Checked> => {
+      const { host } = endpoint;
+      try {
+        const text = await endpoint.verify();
+        return text === null ? { host, state: "ok", text: host } : { host, state: "wrong", text };
+      } catch (error) {
+        return { host, state: "away", text: reasonOf(error) };
+      }
+    }),
+  );
+}

@@ -1,0 +1,49 @@
+import type { EndpointState } from "./endpoint-store.ts";
+
+/** Something that people should look at, as an alert has it. */
+export interface Trouble {
+  subject: string;
+  text: string;
+}
+
+const MINUTE_MS = 60_000;
+/** A look is every ten seconds; a worker that restarts is away for less. */
+const UNWATCHED_MS = 3 * MINUTE_MS;
+/** Endpoints stumble for minutes without anybody's doing. */
+const AWAY_MS = 5 * MINUTE_MS;
+/** No chain of ours makes fewer blocks than four a minute. */
+const STILL_MS = 15 * MINUTE_MS;
+
+/** What is wrong with an endpoint at a time; null where nothing is, or not for long enough. */
+export function endpointTrouble(chain: string, endpoint: EndpointState, now: Date): Trouble | null {
+  const { place, host, lookedAt, failingSince, lastError, headAt } = endpoint;
+  const age = (at: Date) => now.getTime() - at.getTime();
+  const subject = `endpoint ${place}`;
+  const until = "no deposit is credited until then, and none is lost";
+  if (age(lookedAt) > UNWATCHED_MS) {
+    const text = `nobody has looked at ${chain} through ${host} since ${time(lookedAt)}: see whether a worker runs and watch-deposits is not paused; ${until}`;
+    return { subject, text };
+  }
+  if (failingSince !== null && age(failingSince) > AWAY_MS) {
+    const text = `${chain} cannot be read since ${time(failingSince)}: ${lastError ?? host}; wait, or set USDT_RPC_URLS to an endpoint that answers; ${until}`;
+    return { subject, text };
+  }
+  if (failingSince === null && headAt !== null && age(headAt) > STILL_MS) {
+    const text = `${host} knows no block of ${chain} that is newer than ${time(headAt)}: wait, or set USDT_RPC_URLS to an endpoint that follows the chain; ${until}`;
+    return { subject, text };
+  }
+  return null;
+}
+
+/** A deposit on which endpoints differ though it is deep. */
+export function disputeTrouble(deposit: { txHash: string; position: number; since: Date; text: string }): Trouble {
+  const { txHash, position, since, text } = deposit;
+  return {
+    subject: `${txHash} ${position}`,
+    text: `the deposit in ${txHash} at ${position} is not credited since ${time(since)}: ${text}; look it up at an explorer, and replace the endpoint that is wrong`,
+  };
+}
+
+function time(at: Date): string {
+  return `${at.toISOString().slice(0, 19).replace("T", " ")}Z`;
+}

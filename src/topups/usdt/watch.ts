@@ -1,0 +1,129 @@
+import { takeDeposit, takeSmallDeposits } from "./credit.ts";
+import { amountOf } from "./amount.ts";
+import { saveDeposits } from "./deposit-store.ts";
+import { addressAt } from "./derive.ts";
+import { EndpointError } from "./endpoint.ts";
+import { saveEndpoints, saveLook } from "./endpoint-store.ts";
+import { judge, viewOf } from "./judge.ts";
+import { type Look, lookAt, RECEIPTS_AT_ONCE, type Watch } from "./look.ts";
+import type { Head } from "./on-chain.ts";
+import { listPending, type PendingDeposit, saveChecked, saveOrphaned } from "./pending-store.ts";
+import { batches, confirmationsOf } from "./ranges.ts";
+import type { Usdt } from "./variables.ts";
+
+/** Deposits that are decided on in one look; those that waited longest first, so that a flood keeps nobody out. */
+const MOST_PENDING = 200;
+
+/** What a look brought, as counts; `unread` endpoints did not answer, or not as they should. */
+export type Seen = Record<"found" | "credited" | "small" | "orphaned" | "disputed" | "unread", number>;
+
+/**
+ * One look at a chain: reads what every endpoint has that was not read for good, and decides on the deposits that wait.
+ *
+ * Each endpoint is read by itself and keeps its own place, so that one that was away, or holds logs back, costs nothing of
+ * what is seen through the other. Deposits are decided on only while every endpoint answers. Every step may be lost or
+ * repeated: places move on after what was found is stored, and a deposit is credited in one transaction under its own key.
+ */
+export async function watchDeposits(watch: Watch): Promise<Seen> {
+  const { sql, usdt, endpoints } = watch;
+  await saveEndpoints(sql, usdt, endpoints);
+  const looks = await Promise.all(endpoints.map((endpoint) => lookAt(watch, endpoint)));
+  const seen: Seen = { found: 0, credited: 0, small: 0, orphaned: 0, disputed: 0, unread: 0 };
+  for (const { found } of looks) seen.found += found;
+  const heads = looks.flatMap(({ head }) => head ?? []);
+  if (heads.length === looks.length) await decide(watch, looks, heads, seen);
+  for (const { endpoint, rangeBlocks, error } of looks) {
+    if (error !== null) seen.unread += 1;
+    await saveLook(sql, usdt, { place: endpoint.place, rangeBlocks, error });
+  }
+  return seen;
+}
+
+/** What deciding goes by, and what it brings. */
+interface Deciding {
+  watch: Watch;
+  looks: readonly Look[];
+  heads: readonly Head[];
+  seen: Seen;
+  disputes: Map<bigint, string>;
+}
+
+async function decide(watch: Watch, looks: readonly Look[], heads: readonly Head[], seen: Seen): Promise<void> {
+  const { sql, usdt, signal } = watch;
+  const pending = await listPending(sql, usdt, MOST_PENDING);
+  const deciding: Deciding = { watch, looks, heads, seen, disputes: new Map() };
+  const checked: bigint[] = [];
+  for (const few of batches(pending, RECEIPTS_AT_ONCE)) {
+    signal.throwIfAborted();
+    const receipts = await Promise.all(few.map((deposit) => askAll(deciding, deposit)));
+    for (const [at, deposit] of few.entries()) {
+      const given = receipts[at];
+      if (given === undefined || given === null) continue;
+      checked.push(deposit.id);
+      await decideOn(deciding, deposit, given);
+    }
+  }
+  seen.disputed = deciding.disputes.size;
+  if (checked.length > 0) await saveChecked(sql, checked, deciding.disputes);
+  seen.credited += await takeSmallDeposits(sql, usdt);
+}
+
+type Receipts = Awaited<ReturnType<Look["endpoint"]["receipt"]>>[];
+
+/** What every endpoint says of the transaction of a deposit; null where one of them does not answer. */
+async function askAll({ looks, watch }: Deciding, { txHash }: PendingDeposit): Promise<Receipts | null> {
+  const answers = await Promise.allSettled(looks.map(({ endpoint }) => endpoint.receipt(txHash)));
+  watch.signal.throwIfAborted();
+  let isWhole = true;
+  const receipts = answers.map((answer, at) => {
+    if (answer.status === "fulfilled") return answer.value;
+    if (!(answer.reason instanceof EndpointError)) throw answer.reason;
+    const look = looks[at];
+    if (look !== undefined) look.error ??= answer.reason.message;
+    isWhole = false;
+    return null;
+  });
+  return isWhole ? receipts : null;
+}
+
+async function decideOn(deciding: Deciding, deposit: PendingDeposit, receipts: Receipts): Promise<void> {
+  const { watch, heads, seen, disputes } = deciding;
+  const { sql, usdt } = watch;
+  const views = receipts.map((receipt, at) => viewOf(deposit, receipt, heads[at]?.number ?? -1n));
+  const judgement = judge(deposit, views, isDeep(usdt, heads, deposit.blockNumber));
+  switch (judgement.kind) {
+    case "wait":
+      break;
+    case "dispute":
+      disputes.set(deposit.id, judgement.text);
+      break;
+    case "orphan":
+      if (await saveOrphaned(sql, deposit)) seen.orphaned += 1;
+      break;
+    case "move": {
+      const { blockHash, blockNumber, transfer } = judgement;
+      const amount = amountOf(transfer.units, usdt.chain.decimals);
+      if (amount === null) disputes.set(deposit.id, `it is of ${transfer.units} units now, which nobody has`);
+      else await saveDeposits(sql, usdt, [{ ...transfer, ...amount, txHash: deposit.txHash, blockHash, blockNumber }]);
+      break;
+    }
+    case "credit": {
+      if (addressAt(usdt.xpub, deposit.addressIndex) !== deposit.address) {
+        const text = `its address, ${deposit.addressIndex}, is not of the key in USDT_XPUB: set the former key again`;
+        disputes.set(deposit.id, text);
+        break;
+      }
+      const taken = await takeDeposit(sql, usdt, deposit);
+      if (taken === "credited") seen.credited += 1;
+      if (taken === "below_min") seen.small += 1;
+    }
+  }
+}
+
+/** Deep enough for every endpoint: by number of blocks, or by the chain's own word that nothing replaces the block. */
+function isDeep({ chain }: Usdt, heads: readonly Head[], block: bigint): boolean {
+  return heads.every(
+    ({ number, finalized }) =>
+      confirmationsOf(block, number) >= chain.confirmations || (finalized !== null && block <= finalized),
+  );
+}

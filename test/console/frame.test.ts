@@ -1,0 +1,432 @@
+import { globSync, readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { insertOperator } from "../../src/accounts/operator-store.ts";
+import { hashPassword } from "../../src/accounts/password.ts";
+import { suspendAccount } from "../../src/callers/account-store.ts";
+import type { ConsoleAction, ConsolePage } from "../../src/console/contract.ts";
+import { actions, pages } from "../../src/console/index.ts";
+import { promisesIn } from "../forecasts/words.ts";
+import type { Somebody } from "../support/somebody.ts";
+import {
+  EVERY_METHOD,
+  FIELD_SAMPLES,
+  FORMS,
+  NO_IDS,
+  OWN_SAMPLES,
+  PATH_SAMPLES,
+  type Sample,
+  SHARED,
+} from "./samples.ts";
+import { type ConsoleWorld, type Holding, openConsoleWorld, PASSWORD } from "./world.ts";
+
+let world: ConsoleWorld;
+let ann: Somebody & Holding;
+let bob: Somebody & Holding;
+beforeAll(async () => {
+  world = await openConsoleWorld({ variables: EVERY_METHOD });
+  await countFromFar();
+  [ann, bob] = [await world.as("ann"), await world.as("bob")];
+  for (const { accountId } of [ann, bob]) {
+    await world.giveMoney(accountId, 1_000_000_000n);
+    await world.givePlan(accountId, "Pro", 20);
+    await world.giveKey(accountId, "server");
+  }
+});
+afterAll(() => world.close());
+
+const LARGEST_PAGE = 100_000;
+/** A path with something in the place of each parameter. */
+const filled = (path: string, ids: Record<string, string> = {}) =>
+  `/console${path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? "1")}`.replace(/\/$/, "");
+const paramsOf = (path: string) => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
+const named = (list: readonly ConsoleAction[]) => list.map((action) => [action.name, action] as const);
+const byPath = (list: readonly ConsolePage[]) => list.map((page) => [page.path, page] as const);
+
+/** Makes ids large, so that none of them stands in a page by chance. */
+async function countFromFar(): Promise<void> {
+  const columns = await world.sql<{ table: string; column: string }[]>`
+    select table_name as table, column_name as column
+    from information_schema.columns
+    where table_schema = 'public' and is_identity = 'YES' and data_type = 'bigint'`;
+  for (const { table, column } of columns) {
+    await world.sql`alter table ${world.sql(table)} alter column ${world.sql(column)} restart with 730000001`;
+  }
+}
+
+/** Tables with something of somebody's, each with the column that says whose. */
+async function listOwnedTables(): Promise<{ table: string; column: string }[]> {
+  const tables = await world.sql<{ table: string; column: string }[]>`
+    select table_schema || '.' || table_name as table, column_name as column
+    from information_schema.columns
+    join information_schema.tables using (table_schema, table_name)
+    where table_type = 'BASE TABLE'
+      and table_schema in ('public', 'auth')
+      and (column_name in ('account_id', 'owner_id') and data_type = 'bigint' or column_name = 'user_id')
+    order by 1, 2`;
+  return tables.filter(({ table }) => table !== "auth.sessions"); // which notes that somebody looked
+}
+
+let owned: ReturnType<typeof listOwnedTables> | undefined;
+
+/** Everything there is of an account, as text. */
+async function everythingOf({ accountId, userId }: Holding): Promise<string> {
+  owned ??= listOwnedTables();
+  const found = [];
+  for (const { table, column } of await owned) {
+    const of = column === "user_id" ? userId : String(accountId);
+    const rows = await world.sql`
+      select to_jsonb(t)::text as row
+      from ${world.sql(table)} t
+      where ${world.sql(column)}::text = ${of}
+      order by 1`;
+    found.push(`${table} ${JSON.stringify(rows)}`);
+  }
+  return found.join("\n");
+}
+
+/** The fields of a form or query that would take an id. */
+function idFields(schema: z.ZodType): string[] {
+  if (!(schema instanceof z.ZodObject))
+    throw new Error("expected forms and queries to be objects, whose fields have names");
+  const shape = schema.shape as Record<string, z.ZodType>;
+  const IDS = ["17", "730000001", "3f0c9a52-6f2e-4f0e-9d0a-0d8c5a1f2b3c"];
+  return Object.keys(shape).filter((name) => IDS.some((id) => shape[name]!.safeParse(id).success));
+}
+
+describe("every action", () => {
+  it("has a path of its own, and a name as logs want it", () => {
+    expect(new Set(actions.map(({ path }) => path)).size).toBe(actions.length);
+    for (const { name } of actions) expect(name).toMatch(/^[a-z]+(-[a-z]+)*(\.[a-z]+(-[a-z]+)*)+$/);
+  });
+
+  it.each(named(actions))(
+    "is refused to whoever is not signed in, and to those without an account: %s",
+    async (_, action) => {
+      expect((await world.stranger().post(filled(action.path))).status).toBe(401);
+      const operator = await lookingOperator();
+      expect((await operator.post(filled(action.path))).status).toBe(403);
+    },
+  );
+
+  it.each(named(actions))("is not sent by a page of another site, nor asked for with GET: %s", async (_, { path }) => {
+    for (const headers of [
+      { "sec-fetch-site": "cross-site", origin: "https://evil.example" },
+      { "sec-fetch-site": "same-site" },
+      { "sec-fetch-site": "cross-site", origin: "null" },
+    ]) {
+      const refused = await ann.post(filled(path), {}, headers);
+      expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("another site")]);
+    }
+    if (pages.some((page) => page.path === path)) return;
+    const { status } = await ann.get(filled(path));
+    expect([404, 405]).toContain(status);
+  });
+
+  it.each(named(actions.filter(({ needs }) => needs.includes("terms"))))(
+    "that wants the terms sends to them whoever has not agreed: %s",
+    async (_, { path }) => {
+      const tom = await holder("tom", { hasAgreed: false });
+      const sent = await tom.post(filled(path), {}, { referer: `${world.url}/console/keys?x=1` });
+      expect([sent.status, sent.headers.get("location")]).toEqual([303, "/console/terms?to=%2Fconsole%2Fkeys%3Fx%3D1"]);
+    },
+  );
+
+  it.each(named(actions))(
+    "that changes something is refused to a suspended account, with the reason: %s",
+    async (_, action) => {
+      const sue = await holder("sue");
+      await world.sql.begin((tx) => suspendAccount(tx, sue.accountId, { by: "test", reason: "calls for <others>" }));
+      const sent = await sue.post(filled(action.path));
+      if (action.name === "key.revoke") return expect(sent.status).toBe(404); // there is no such key; with one it is done
+      expect([sent.status, await sent.text()]).toEqual([403, expect.stringContaining("calls for &lt;others&gt;")]);
+    },
+  );
+});
+
+describe("every page", () => {
+  it.each(byPath(pages))("brings whoever is not signed in there after the sign-in: %s", async (path) => {
+    const asked = `${filled(path)}?days=2`;
+    const response = await world.stranger().get(asked);
+    expect([response.status, response.headers.get("location")]).toEqual([
+      302,
+      `/console/sign-in?to=${encodeURIComponent(asked)}`,
+    ]);
+    const welcome = await (await lookingOperator()).get(filled(path));
+    expect([welcome.status, welcome.headers.get("location")]).toEqual([303, "/console/welcome"]);
+  });
+
+  it.each(byPath(pages.filter(({ path }) => !path.includes(":"))))(
+    "is shown to its holder, with headers that let nothing else in, and is not large: %s",
+    async (path, { query }) => {
+      const response = await ann.get(filled(path));
+      expect(response.status).toBe(query.safeParse({}).success ? 200 : 400);
+      checkHeaders(response);
+      const text = await response.text();
+      expect(text.length).toBeLessThan(LARGEST_PAGE);
+      if (response.headers.get("content-type")?.startsWith("text/html") !== true) return;
+      checkPage(text);
+      expect(text).toContain("ann@example.com");
+      expect(text).not.toContain("bob@example.com");
+    },
+  );
+
+  it("writes nothing when it is looked at", async () => {
+    const before = [await everythingOf(ann), await auditEntries()];
+    for (const { path } of pages) await ann.get(filled(path));
+    expect([await everythingOf(ann), await auditEntries()]).toEqual(before);
+  });
+
+  it.each(byPath(pages.filter(({ path }) => !path.includes(":"))))(
+    "is shown to a suspended account: %s",
+    async (path, { query }) => {
+      if (!query.safeParse({}).success) return;
+      const sue = await holder("sue");
+      await world.sql`
+      update accounts
+      set suspended_at = now(), suspend_reason = 'calls for <others>'
+      where id = ${sue.accountId}`;
+      const response = await sue.get(filled(path));
+      expect(response.status).toBe(200);
+      if (response.headers.get("content-type")?.startsWith("text/html") !== true) return;
+      expect(await response.text()).toContain("Your account is suspended");
+    },
+  );
+});
+
+describe("what belongs to somebody else", () => {
+  const items = [...pages, ...actions].map((item) => ["needs" in item ? item.name : item.path, item] as const);
+  /** Parameters of a path that name something of somebody's. */
+  const ownParams = (path: string) => paramsOf(path).filter((name) => !(`${path} ${name}` in SHARED));
+
+  /** The ids of a path, all of them of the same holder. */
+  async function idsOf(path: string, of: Somebody & Holding): Promise<Record<string, string>> {
+    const ids: Record<string, string> = {};
+    for (const name of paramsOf(path)) {
+      const place = `${path} ${name}`;
+      ids[name] = SHARED[place] ?? (await sampleOf(PATH_SAMPLES, place)(world, of));
+    }
+    return ids;
+  }
+
+  /** Asks for it as Ann. */
+  async function asAnn(
+    item: ConsolePage | ConsoleAction,
+    ids: Record<string, string>,
+    fields: Record<string, string> = {},
+  ) {
+    const path = filled(item.path, ids);
+    await ann.get("/console/usage"); // takes what the last action left to say
+    const response =
+      "needs" in item
+        ? await ann.post(path, { ...(await FORMS[item.name]?.(ann)), ...fields })
+        : await ann.get(`${path}?${new URLSearchParams(fields).toString()}`);
+    return { status: response.status, text: await response.text() };
+  }
+  const masked = (text: string, ids: readonly string[]) =>
+    ids.reduce((left, id) => left.replaceAll(id, "ID"), text).replaceAll(/req_\w+/g, "REQUEST");
+
+  it.each(items.filter(([, { path }]) => ownParams(path).length > 0))(
+    "is answered as what is not there, and stays as it is: %s",
+    async (_, item) => {
+      const theirs = await idsOf(item.path, bob);
+      const nobodys = Object.fromEntries(ownParams(item.path).map((name) => [name, "987654321"]));
+      const before = await everythingOf(bob);
+      const ofBob = await asAnn(item, theirs);
+      const ofNobody = await asAnn(item, { ...theirs, ...nobodys });
+      expect([ofBob.status, ofNobody.status]).toEqual([404, 404]);
+      expect(masked(ofBob.text, Object.values(theirs))).toBe(masked(ofNobody.text, Object.values(nobodys)));
+      expect(ofBob.text).not.toContain("bob");
+      expect(await everythingOf(bob)).toBe(before);
+      // it is the id that was refused: one of her own is found
+      expect((await asAnn(item, await idsOf(item.path, ann))).status).not.toBe(404);
+    },
+  );
+
+  const fields = [
+    ...actions.flatMap((item) => idFields(item.form).map((field) => [`${item.name} ${field}`, item, field] as const)),
+    ...pages.flatMap((item) => idFields(item.query).map((field) => [`${item.path} ?${field}`, item, field] as const)),
+  ];
+
+  it("is told from the rest: of each field that would take an id it is known whether it names something", () => {
+    const known = (name: string) => NO_IDS.has(name) || name in FIELD_SAMPLES || name in OWN_SAMPLES;
+    const unknown = fields.map(([name]) => name).filter((name) => !known(name));
+    expect(unknown, "add each of them to test/console/samples.ts").toEqual([]);
+    const all = new Set<string>(fields.map(([name]) => name));
+    for (const name of [...NO_IDS, ...Object.keys(FIELD_SAMPLES), ...Object.keys(OWN_SAMPLES)]) {
+      expect(all, "what test/console/samples.ts lists is there").toContain(name);
+    }
+  });
+
+  it.each(fields.filter(([name]) => name in FIELD_SAMPLES || name in OWN_SAMPLES))(
+    "is not reached by a field either: %s",
+    async (name, item, field) => {
+      const isOwn = name in OWN_SAMPLES;
+      const theirs = await sampleOf(isOwn ? OWN_SAMPLES : FIELD_SAMPLES, name)(world, bob);
+      const own = await idsOf(item.path, ann);
+      const before = await everythingOf(bob);
+      const { status, text } = await asAnn(item, own, { [field]: theirs });
+      if (!isOwn) expect(status).toBe(404);
+      expect(text).not.toContain("bob");
+      expect(await everythingOf(bob)).toBe(before);
+    },
+  );
+});
+
+describe("a request", () => {
+  it("of another site is refused wherever it goes, before anybody is asked who they are", async () => {
+    for (const path of [
+      "",
+      "/sign-in",
+      "/sign-up",
+      "/sign-out",
+      "/terms",
+      "/welcome",
+      "/security/password",
+      "/nothing",
+    ]) {
+      const headers = { "sec-fetch-site": "cross-site", origin: "https://evil.example" };
+      for (const somebody of [ann, world.stranger()]) {
+        const refused = await somebody.post(`/console${path}`, {}, headers);
+        expect([path, refused.status]).toEqual([path, 403]);
+        checkHeaders(refused);
+      }
+    }
+    expect((await ann.get("/console")).status).toBe(200); // nobody was signed out
+  });
+
+  it("for nothing is 404, with another method 405 and says which there are", async () => {
+    expect((await ann.get("/console/nothing/here")).status).toBe(404);
+    expect((await ann.post("/console/keys/%zz/revoke")).status).toBe(400);
+    expect((await ann.post("/console/keys/%00/revoke")).status).toBe(404);
+    for (const path of ["refund", "refunds", "withdraw", "withdrawal", "payout", "card", "cards", "transfer"]) {
+      expect([path, (await ann.get(`/console/${path}`)).status]).toEqual([path, 404]);
+      expect([path, (await ann.post(`/console/${path}`)).status]).toEqual([path, 404]);
+    }
+    const wrong = await ann.post("/console/usage");
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+    checkHeaders(wrong);
+  });
+
+  it("with a form that is too large, no form, or holds what no text does is refused", async () => {
+    const cookie = [...ann.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const send = async (body: string, type = "application/x-www-form-urlencoded") => {
+      const headers = { cookie, "content-type": type, "sec-fetch-site": "same-origin" };
+      return (await fetch(`${world.url}/console/keys`, { method: "POST", body, headers, redirect: "manual" })).status;
+    };
+    expect(await send(`name=${"a".repeat(70_000)}`)).toBe(413);
+    expect(await send("a=1&".repeat(1_500))).toBe(413);
+    expect(await send('{"name":"server"}', "application/json")).toBe(415);
+    expect(await send("name=a%00b")).toBe(400);
+    expect(await send("")).toBe(400);
+  });
+
+  it("leaves one line in the log, with the account's number and never an address of a person", async () => {
+    const { id } = await world.giveKey(ann.accountId, "logged");
+    world.lines.length = 0;
+    expect((await ann.post(`/console/keys/${id}/revoke`)).status).toBe(303);
+    const acted = world.lines.filter((line) => line.includes("holder acted"));
+    expect(acted).toEqual([expect.stringContaining(`"account":"${ann.accountId}","action":"key.revoke"`)]);
+    expect(world.lines.filter((line) => line.includes("@example.com"))).toEqual([]);
+  });
+
+  it("is written to the log without its form, whatever it holds", async () => {
+    world.lines.length = 0;
+    const { key } = await world.giveKey(ann.accountId, "pasted");
+    await ann.post("/console/first-call", { endpoint: "games", secret_key: key });
+    await ann.post("/console/first-call", { endpoint: "none", secret_key: key });
+    await ann.post("/console/keys", { name: "n".repeat(99), _password: PASSWORD, more: key });
+    await world.stranger().post("/console/sign-in", { email: "ann@example.com", password: `${PASSWORD}!` });
+    expect(world.lines.length).toBeGreaterThan(3);
+    expect(world.lines.filter((line) => line.includes(key) || line.includes(PASSWORD))).toEqual([]);
+  });
+});
+
+describe("the words of the console", () => {
+  /** What people read of a template: its text, without code and attributes that are not read. */
+  const textOf = (template: string) => template.replaceAll(/<%[\s\S]*?%>/g, " ").replaceAll(/<[^>]*>/g, " ");
+  const templates = globSync("src/{console,frame}/**/*.eta");
+
+  it.each(templates)("promise nothing, and offer no card, no refund and no withdrawal: %s", (file) => {
+    const source = readFileSync(file, "utf8");
+    expect(promisesIn(source, ["en"])).toEqual([]);
+    const offers = textOf(source).replaceAll(
+      /\b(?:no|not|never|nor|neither|without|cannot)\b[^.;:]*?\b(?:cards?|refund\w*|withdraw\w*|paid out|given back|pay-?outs?)/gi,
+      "",
+    );
+    expect(offers.match(/\b(?:cards?|refund\w*|withdraw\w*|pay-?outs?|chargeback\w*)\b.*/gi)).toBeNull();
+  });
+
+  it("are the same in what code says", () => {
+    const literals = globSync("src/{console,accounts,mail,purchases,topups,ledger}/**/*.ts").flatMap((file) =>
+      [
+        ...readFileSync(file, "utf8")
+          .replaceAll(/\/\*.*?\*\/|^\s*\/\/.*$/gms, "")
+          .matchAll(/"(?:[^"\\\n]|\\.)*"|`[^`]*`/g),
+      ]
+        .filter(([literal]) => literal.includes(" "))
+        .flatMap(([literal]) => promisesIn(literal, ["en"]).map((one) => `${file} ${one}`)),
+    );
+    expect(literals).toEqual([]);
+    for (const { path } of [...pages, ...actions]) expect(path).not.toMatch(/card|refund|withdraw|payout|cash-?out/i);
+  });
+});
+
+const holders = new Map<string, Promise<Somebody & Holding>>();
+
+/** Somebody with an account of their own, made when first asked for. */
+function holder(name: string, options: { hasAgreed?: boolean } = {}): Promise<Somebody & Holding> {
+  const known = holders.get(name);
+  if (known !== undefined) return known;
+  const made = (async () => {
+    const holding = await world.makeHolder(`${name}@example.com`, options);
+    const { somebody } = await world.signIn(holding.email);
+    return Object.assign(somebody, holding);
+  })();
+  holders.set(name, made);
+  return made;
+}
+
+let operator: Promise<Somebody> | undefined;
+
+/** An operator, who may sign in at the console like everybody and holds no account. */
+function lookingOperator(): Promise<Somebody> {
+  operator ??= (async () => {
+    const passwordHash = await hashPassword(PASSWORD);
+    await world.sql.begin((tx) =>
+      insertOperator(tx, { email: "op@example.com", role: "viewer", passwordHash, by: "test" }),
+    );
+    return (await world.signIn("op@example.com")).somebody;
+  })();
+  return operator;
+}
+
+async function auditEntries(): Promise<bigint> {
+  const [head] = await world.sql<[{ n: bigint }]>`select seq as n from audit_head`;
+  return head.n;
+}
+
+function sampleOf(samples: Readonly<Record<string, Sample>>, name: string): Sample {
+  const sample = samples[name];
+  if (sample === undefined)
+    throw new Error(`no sample for ${JSON.stringify(name)}: add one to test/console/samples.ts`);
+  return sample;
+}
+
+function checkHeaders({ headers }: Response): void {
+  const policy = headers.get("content-security-policy") ?? "";
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("script-src 'self'");
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).not.toContain("unsafe");
+  expect(headers.get("x-content-type-options")).toBe("nosniff");
+  expect(headers.get("cache-control")).toBe("no-store");
+  expect(headers.get("referrer-policy")).toBe("same-origin");
+  expect(headers.get("x-request-id")).toMatch(/^req_/);
+}
+
+function checkPage(text: string): void {
+  expect(text).toContain("no outcome is guaranteed. 18+.");
+  expect(text).not.toMatch(/ style="| on[a-z]+="|<style|<script(?! src="\/frame\.js)/);
+  expect(promisesIn(text, ["en"])).toEqual([]);
+}

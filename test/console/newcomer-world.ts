@@ -1,0 +1,102 @@
+import sendMail from "../../jobs/send-mail.ts";
+import watchDeposits from "../../jobs/watch-deposits.ts";
+import { insertOperator } from "../../src/accounts/operator-store.ts";
+import { hashPassword } from "../../src/accounts/password.ts";
+import { startApi } from "../../src/api/server.ts";
+import { loadSettings } from "../../src/config.ts";
+import { startConsole } from "../../src/console/start.ts";
+import type { Sql } from "../../src/db/client.ts";
+import { startOps } from "../../src/ops/start.ts";
+import type { Job } from "../../src/queue/job.ts";
+import { addRounds, CHECKS } from "../api/world.ts";
+import { createWorld } from "../queue/world.ts";
+import { startChain, type TestChain, XPUB } from "../support/chain.ts";
+import { startMailServer, type TestMailServer } from "../support/mail-server.ts";
+import { makeTable } from "../support/make.ts";
+
+/** Blocks that confirm a deposit here. */
+export const CONFIRMATIONS = 4;
+/** The chain is looked at four times a second, so that nobody waits for the ten seconds that it takes otherwise. */
+const LOOK_MS = 250;
+const SECRET = "a secret of a test, 32 characters at least";
+
+/** All of it at once: the site, the console, `/ops` and the API in front, workers, a mail server and a chain behind. */
+export interface NewcomerWorld {
+  sql: Sql;
+  url: string;
+  mail: TestMailServer;
+  chain: TestChain;
+  /** Makes somebody who signs in at `/ops` and works at the bank desk. */
+  makeOperator(email: string, password: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openNewcomerWorld(): Promise<NewcomerWorld> {
+  const [behind, mail, chain] = await Promise.all([createWorld(), startMailServer(), startChain()]);
+  const { sql, databaseUrl: directUrl, redisUrl, log } = behind;
+  const table = await makeTable(sql);
+  await addRounds(sql, table.name, [{ id: "8812345" }, { id: "8812346", hundredths: 1_250, color: "pink" }]);
+  const settings = loadSettings({
+    PORT: "0",
+    AUTH_SECRET: SECRET,
+    SMTP_URL: mail.url,
+    MAIL_FROM: "hello@example.com",
+    BANK_BENEFICIARY: "Roundhouse Test",
+    BANK_IBAN: "DE89370400440532013000",
+    BANK_NAME: "Main",
+    USDT_XPUB: XPUB,
+    USDT_CHAIN: "custom",
+    USDT_CHAIN_ID: String(chain.id),
+    USDT_TOKEN: chain.token,
+    USDT_DECIMALS: "6",
+    USDT_RPC_URLS: chain.url,
+    USDT_CONFIRMATIONS: String(CONFIRMATIONS),
+  });
+  await behind.start([sendMail, oftener(watchDeposits)] as Job<unknown>[], { settings });
+  const parts = { sql, settings, log };
+  const ops = startOps({
+    parts: { ...parts, queues: null, liveWindowSeconds: settings.LIVE_WINDOW_SECONDS },
+    directUrl,
+    secret: SECRET,
+    settings,
+    printLink: null,
+  });
+  const consoleSurface = startConsole({ parts, directUrl, secret: SECRET });
+  const api = await startApi({
+    sql,
+    directUrl,
+    redisUrl,
+    settings,
+    log,
+    version: "1.2.3",
+    checks: CHECKS,
+    surfaces: [ops, consoleSurface],
+  });
+  return {
+    sql,
+    url: api.url,
+    mail,
+    chain,
+    async makeOperator(email, password) {
+      const passwordHash = await hashPassword(password);
+      await sql.begin((tx) => insertOperator(tx, { email, role: "operator", passwordHash, by: "test" }));
+    },
+    async close() {
+      await api.close();
+      await Promise.all([ops.close(), consoleSurface.close()]);
+      await behind.end();
+      await Promise.all([mail.close(), chain.stop()]);
+    },
+  };
+}
+
+/** A job as it is, but for its pace. */
+function oftener<Payload>(job: Job<Payload>): Job<Payload> {
+  const { schedule } = job;
+  if (schedule === null) throw new Error(`${job.name} has no schedule`);
+  return {
+    ...job,
+    schedule: async (context) =>
+      (await schedule(context)).map(({ payload }) => ({ payload, everyMs: LOOK_MS, offsetMs: 0 })),
+  };
+}

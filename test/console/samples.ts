@@ -1,0 +1,112 @@
+import { XPUB } from "../support/chain.ts";
+import type { Somebody } from "../support/somebody.ts";
+import type { ConsoleWorld, Holding } from "./world.ts";
+
+/** Makes something of a holder's and gives the id that stands for it in a path, a form or a query. */
+export type Sample = (world: ConsoleWorld, holder: Somebody & Holding) => Promise<string>;
+
+let made = 0;
+
+const key: Sample = async (world, { accountId, email }) => {
+  made += 1;
+  return String((await world.giveKey(accountId, `sample ${made} of ${email}`)).id);
+};
+
+/** The order form of a plan as it is shown, both of its boxes ticked. */
+async function orderForm(holder: Somebody): Promise<Record<string, string>> {
+  const text = await (await holder.get("/console/plans/Pro/buy")).text();
+  return Object.fromEntries(
+    [...text.matchAll(/name="(key|offer|start_now|is_final)" value="([^"]*)"/g)].map(([, name, value]) => [
+      name!,
+      value!,
+    ]),
+  );
+}
+
+async function buy(holder: Somebody): Promise<{ form: Record<string, string>; purchase: string }> {
+  const form = await orderForm(holder);
+  const done = await holder.post("/console/plans/Pro/buy", form);
+  const purchase = /^\/console\/purchases\/(\d+)$/.exec(done.headers.get("location") ?? "")?.[1];
+  if (purchase === undefined) throw new Error(`buying a plan was answered ${done.status}: ${await done.text()}`);
+  return { form, purchase };
+}
+
+const transfer: Sample = async (_, holder) => {
+  const done = await holder.post("/console/top-up/bank", { amount: "100.00", currency: "USD" });
+  const id = /^\/console\/top-up\/bank\/(\d+)$/.exec(done.headers.get("location") ?? "")?.[1];
+  if (id === undefined) throw new Error(`announcing a transfer was answered ${done.status}: ${await done.text()}`);
+  return id;
+};
+
+/** Variables with which every way to pay in is there. */
+export const EVERY_METHOD: Readonly<Record<string, string>> = {
+  BANK_BENEFICIARY: "Roundhouse Test",
+  BANK_IBAN: "DE89370400440532013000",
+  BINANCE_PAY_KEY: "a merchant of a test",
+  BINANCE_PAY_SECRET: "a secret of a merchant of a test",
+  USDT_XPUB: XPUB,
+  USDT_RPC_URLS: "http://127.0.0.1:9", // nobody asks it: no worker runs
+};
+
+/**
+ * What stands in the paths of pages and actions: `PATH PARAMETER`. A page with a parameter that is not listed fails the
+ * test, since nobody would know whether it shows what belongs to somebody else.
+ */
+export const PATH_SAMPLES: Readonly<Record<string, Sample>> = {
+  "/keys/:key/rotate key": key,
+  "/keys/:key/revoke key": key,
+  "/top-up/bank/:topup topup": transfer,
+  "/top-up/bank/:topup/cancel topup": transfer,
+  "/top-up/binance-pay/:id id": async (_, holder) => {
+    const done = await holder.post("/console/top-up/binance-pay", { amount: "25.00" });
+    const id = /^\/console\/top-up\/binance-pay\/(\d+)$/.exec(done.headers.get("location") ?? "")?.[1];
+    if (id === undefined) throw new Error(`beginning an order was answered ${done.status}: ${await done.text()}`);
+    return id;
+  },
+  "/purchases/:purchase purchase": async (_, holder) => (await buy(holder)).purchase,
+};
+
+/** Parameters of paths that name what everybody may see: `PATH PARAMETER`, with one that there is. */
+export const SHARED: Readonly<Record<string, string>> = {
+  "/plans/:plan/buy plan": "Pro",
+};
+
+/** Fields of forms that name something of a holder's: `ACTION FIELD`; and parameters of pages: `PATH ?PARAMETER`. */
+export const FIELD_SAMPLES: Readonly<Record<string, Sample>> = {};
+
+/**
+ * Those that are read within the holder's own account alone, so that another's is as good as any: the place from which on
+ * a list is shown, the mark by which an order is placed once.
+ */
+export const OWN_SAMPLES: Readonly<Record<string, Sample>> = {
+  "plan.buy key": async (_, holder) => (await buy(holder)).form["key"]!,
+  "/statement ?before": async (world, { accountId }) => {
+    const [entry] = await world.sql<[{ id: bigint }]>`
+      select max(e.transaction_id) as id
+      from ledger_entries e
+      join ledger_accounts a on a.id = e.account_id
+      where a.owner_id = ${accountId}`;
+    return String(entry.id);
+  },
+};
+
+/** Fields that take any text or number and name nothing that somebody has: `ACTION FIELD` or `PATH ?PARAMETER`. */
+export const NO_IDS: ReadonlySet<string> = new Set([
+  "key.create name",
+  "call.try secret_key",
+  "plan.buy offer",
+  "topup.bank.announce amount",
+  "topup.bank.announce currency",
+  "topup.binance-pay amount",
+  "plan.buy start_now",
+  "plan.buy is_final",
+  "/usage ?days",
+  "/usage/usage.csv ?days",
+  "/purchases ?page",
+]);
+
+/** What else a form needs, so that it is the id alone that is wrong. */
+export const FORMS: Readonly<Record<string, (holder: Somebody) => Promise<Record<string, string>>>> = {
+  "key.rotate": () => Promise.resolve({ overlap: "1h" }),
+  "plan.buy": orderForm,
+};

@@ -1,0 +1,334 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { dropHolderFactor } from "../../src/accounts/holder-help.ts";
+import { insertOperator } from "../../src/accounts/operator-store.ts";
+import { verifyAudit } from "../../src/audit/verify.ts";
+import { walletMicros } from "../../src/ledger/store.ts";
+import { totp } from "../ops/totp.ts";
+import type { Somebody } from "../support/somebody.ts";
+import { linkTo, mailsTo, tokenOf } from "./mails.ts";
+import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "./world.ts";
+
+const SECURITY = "/console/security";
+const NEW = "seven blue spoons";
+
+let world: ConsoleWorld;
+beforeAll(async () => {
+  world = await openConsoleWorld({ variables: { OPS_REQUIRE_TWO_FACTOR: "1" } });
+});
+afterAll(() => world.close());
+
+const isIn = async (somebody: Somebody) => (await somebody.get(SECURITY)).status === 200;
+const lastMail = async (email: string) => (await mailsTo(world.sql, email)).at(-1)?.kind;
+
+async function actionsOf(accountId: bigint): Promise<string[]> {
+  const rows = await world.sql<{ action: string }[]>`
+    select action from audit_log where target = ${`account ${accountId}`} and surface = 'console' order by seq`;
+  return rows.map(({ action }) => action);
+}
+
+describe("the password", () => {
+  it("is changed with the one of now, ends the other sign-ins and the links that wait, and is told by mail", async () => {
+    const ann = await world.as("ann");
+    const { somebody: other } = await world.signIn(ann.email);
+    const wrong = await ann.post(`${SECURITY}/password`, { password: "not it at all", next: NEW, again: NEW });
+    expect(wrong.status).toBe(422);
+    const text = await wrong.text();
+    expect(text).toContain("the password is not right");
+    expect(text).not.toContain(NEW); // what was typed is not shown again
+    await ann.post(`${SECURITY}/email`, { email: "thief@example.com", password: PASSWORD });
+    const link = await linkTo(world.sql, "thief@example.com", "new-email");
+    const done = await ann.post(`${SECURITY}/password`, { password: PASSWORD, next: NEW, again: NEW });
+    expect(done.headers.get("location")).toBe(SECURITY);
+    expect([await isIn(ann), await isIn(other)]).toEqual([true, false]);
+    expect((await ann.get(link)).status).toBe(410);
+    expect((await world.signIn(ann.email)).response.status).toBe(401);
+    expect((await world.signIn(ann.email, NEW)).response.status).toBe(303);
+    expect(await lastMail(ann.email)).toBe("password-changed");
+    expect(await actionsOf(ann.accountId)).toEqual(["own.ask-email", "own.password"]);
+  });
+
+  it("cannot be tried out without end", async () => {
+    const tim = await world.as("tim");
+    const statuses: number[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      statuses.push((await tim.post(`${SECURITY}/password`, { password: `wrong ${n}`, next: NEW, again: NEW })).status);
+    }
+    expect(statuses).toEqual([422, 422, 422, 422, 429, 429]); // signing in took one
+  });
+
+  it("is changed by no page of another site", async () => {
+    const { somebody } = await world.signIn((await world.makeHolder("crossed@example.com")).email);
+    const headers = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };
+    for (const path of [
+      "security/password",
+      "security/email",
+      "security/sessions/end-others",
+      "account/close",
+      "terms",
+    ]) {
+      expect((await somebody.post(`/console/${path}`, { password: PASSWORD }, headers)).status).toBe(403);
+    }
+  });
+});
+
+describe("sign-ins", () => {
+  it("are listed, ended one by one or all others, and nobody's but one's own", async () => {
+    const { email, userId } = await world.makeHolder("bea@example.com");
+    const [here, second, third] = [await world.signIn(email), await world.signIn(email), await world.signIn(email)];
+    const bea = here.somebody;
+    const text = await (await bea.get(SECURITY)).text();
+    const ids = [...text.matchAll(/name="id" value="([^"]+)"/g)].map(([, id = ""]) => id);
+    expect(ids).toHaveLength(2);
+    const eve = await world.as("eve");
+    expect((await eve.post(`${SECURITY}/sessions/end`, { id: ids[0]! })).status).toBe(422);
+    expect((await bea.post(`${SECURITY}/sessions/end`, { id: ids[0]! })).status).toBe(303);
+    const others = await Promise.all([second, third].map(({ somebody }) => isIn(somebody)));
+    expect(others.filter(Boolean)).toHaveLength(1);
+    await world.signIn(email);
+    await bea.post(`${SECURITY}/sessions/end-others`);
+    const [row] = await world.sql`select count(*)::integer as n from auth.sessions where user_id = ${userId}`;
+    expect(row).toEqual({ n: 1 });
+    expect(await isIn(bea)).toBe(true);
+  });
+});
+
+describe("a second factor", () => {
+  it("is turned on with a code, asked for at sign-ins and changes, kept by a reset, and turned off, each told by mail", async () => {
+    const { email, accountId } = await world.makeHolder("zoe@example.com");
+    const { somebody: zoe } = await world.signIn(email);
+    const enroll = await (await zoe.post(`${SECURITY}/two-factor/enable`, { password: PASSWORD })).text();
+    const secret = /secret: <code>([A-Z2-7]+)</.exec(enroll)![1]!;
+    const backup = [...enroll.matchAll(/<li><code>([^<]+)</g)].map(([, code = ""]) => code);
+    expect(enroll).toContain("data:image/svg+xml;base64,");
+    expect(backup.length).toBeGreaterThan(5);
+    /** What the authenticator shows, as if half a minute had passed since the last time. */
+    const code = async () => {
+      await world.sql`delete from auth.used_codes`;
+      return totp(secret);
+    };
+    expect((await zoe.post(`${SECURITY}/two-factor/verify`, { code: await code() })).status).toBe(303);
+    expect(await lastMail(email)).toBe("second-factor-changed");
+
+    const { somebody: later, response } = await world.signIn(email);
+    expect(response.headers.get("location")).toBe("/console/sign-in/code");
+    expect(await isIn(later)).toBe(false);
+    expect((await later.post("/console/sign-in/code", { code: "not-a-code" })).status).toBe(401);
+    const shown = await code();
+    const second = await later.post("/console/sign-in/code", { code: shown, to: SECURITY });
+    expect([second.status, second.headers.get("location")]).toEqual([303, SECURITY]);
+    expect(await isIn(later)).toBe(true);
+    const replay = await world.signIn(email);
+    expect((await replay.somebody.post("/console/sign-in/code", { code: shown })).status).toBe(401);
+
+    // from here on from another address, since each of these takes one of the few tries
+    const bare = { password: PASSWORD, next: NEW, again: NEW };
+    expect((await later.post(`${SECURITY}/password`, bare)).status).toBe(422);
+    expect((await later.post(`${SECURITY}/password`, { ...bare, code: backup[0]! })).status).toBe(303);
+    const off = { password: NEW, code: backup[0]! };
+    expect((await later.post(`${SECURITY}/two-factor/disable`, off)).status).toBe(422); // once is all
+    expect((await later.post(`${SECURITY}/two-factor/codes`, { password: NEW, code: backup[1]! })).status).toBe(200);
+
+    await world.stranger().post("/console/forgot", { email });
+    await expect.poll(() => lastMail(email)).toBe("reset-password");
+    const token = tokenOf(await linkTo(world.sql, email, "reset"));
+    await world.stranger().post("/console/reset", { token, next: PASSWORD, again: PASSWORD });
+    const again = await world.signIn(email);
+    expect(again.response.headers.get("location")).toBe("/console/sign-in/code");
+    expect((await again.somebody.post("/console/sign-in/code", { code: await code() })).status).toBe(303);
+    const codes = await (
+      await again.somebody.post(`${SECURITY}/two-factor/codes`, { password: PASSWORD, code: "" })
+    ).text();
+    expect(codes).toContain("the code is not right");
+    // where whoever operates needs one, the console is no way around it
+    await world.sql`insert into operators (user_id, role, created_by) select id, 'viewer', 'test' from auth.users where email = ${email}`;
+    const kept = await again.somebody.post(`${SECURITY}/two-factor/disable`, {
+      password: PASSWORD,
+      code: await code(),
+    });
+    expect(await kept.text()).toContain("who operates needs a second factor");
+    await world.sql`delete from operators where created_by = 'test' and role = 'viewer'`;
+    const done = await again.somebody.post(`${SECURITY}/two-factor/disable`, {
+      password: PASSWORD,
+      code: await code(),
+    });
+    expect(done.status).toBe(303);
+    expect(await isIn(again.somebody)).toBe(true);
+    expect(await lastMail(email)).toBe("second-factor-changed");
+    expect(await actionsOf(accountId)).toEqual([
+      "own.two-factor-on",
+      "own.password",
+      "own.backup-codes",
+      "own.reset-password",
+      "own.two-factor-off",
+    ]);
+    expect((await world.signIn(email)).response.headers.get("location")).toBe("/console");
+  });
+});
+
+describe("a second factor that was lost", () => {
+  it("is taken off by an admin, which ends the sign-ins of its holder and is told by mail", async () => {
+    const { email, userId, accountId } = await world.makeHolder("lost@example.com");
+    const { somebody } = await world.signIn(email);
+    const drop = () => world.sql.begin((tx) => dropHolderFactor(tx, accountId));
+    expect(await drop()).toEqual({ ok: false, reason: `${email} has no second factor` });
+    await world.sql`update auth.users set two_factor_enabled = true where id = ${userId}`;
+    await world.sql`
+      insert into auth.two_factors (id, secret, backup_codes, user_id) values ('lost', 'x', 'x', ${userId})`;
+    expect(await drop()).toMatchObject({ ok: true, after: { two_factor: false, sessions_ended: 1 } });
+    expect(await isIn(somebody)).toBe(false);
+    expect((await world.signIn(email)).response.headers.get("location")).toBe("/console");
+    expect(await lastMail(email)).toBe("second-factor-changed");
+    await world.sql`insert into operators (user_id, role, created_by) values (${userId}, 'viewer', 'test')`;
+    expect(await drop()).toMatchObject({ ok: false, reason: `${email} is an operator; do it at /ops/people` });
+  });
+});
+
+describe("another e-mail address", () => {
+  it("counts once the mail to it is opened and its form sent, for the sign-in and the account together", async () => {
+    const cas = await world.as("cas");
+    expect((await cas.post(`${SECURITY}/email`, { email: "new@example.com", password: "wrong one" })).status).toBe(422);
+    expect(await mailsTo(world.sql, "new@example.com")).toEqual([]);
+    await cas.post(`${SECURITY}/email`, { email: "newer@example.com", password: PASSWORD });
+    const stale = tokenOf(await linkTo(world.sql, "newer@example.com", "new-email"));
+    await cas.post(`${SECURITY}/email`, { email: "New@example.com", password: PASSWORD });
+    const link = await linkTo(world.sql, "new@example.com", "new-email");
+    expect(await lastMail(cas.email)).toBe("address-will-change");
+    expect((await cas.get(`/console/new-email?token=${stale}`)).status).toBe(410);
+
+    const looked = await (await world.stranger().get(link)).text();
+    expect(looked).toContain('name="password"');
+    expect(await (await cas.get(link)).text()).not.toContain('name="password"');
+    const token = tokenOf(link);
+    expect((await world.stranger().post("/console/new-email", { token, password: "wrong one" })).status).toBe(401);
+    const eve = await world.as("eve2"); // signed in as somebody else is nobody
+    expect((await eve.post("/console/new-email", { token })).status).toBe(401);
+    expect((await world.stranger().post("/console/new-email", { token, password: PASSWORD })).status).toBe(303);
+    const rows = await world.sql`
+      select a.email as account, u.email as person from accounts a join auth.users u on u.id = a.user_id where a.id = ${cas.accountId}`;
+    expect([...rows]).toEqual([{ account: "new@example.com", person: "new@example.com" }]);
+    expect(await lastMail(cas.email)).toBe("address-changed");
+    expect((await world.signIn(cas.email)).response.status).toBe(401);
+    expect((await world.signIn("new@example.com")).response.status).toBe(303);
+    expect((await cas.post("/console/new-email", { token })).status).toBe(410);
+    const [{ log }] = (await world.sql`
+      select string_agg(to_jsonb(a)::text, '') as log from audit_log a where surface = 'console'`) as [{ log: string }];
+    expect(log).not.toContain("@example.com"); // the log cannot forget
+  });
+
+  it("that somebody has already is refused in the mail to it alone, and one that is taken meanwhile at the end", async () => {
+    const dan = await world.as("dan");
+    await world.makeHolder("taken@example.com");
+    const [free, taken] = [
+      await dan.post(`${SECURITY}/email`, { email: "free@example.com", password: PASSWORD }),
+      await dan.post(`${SECURITY}/email`, { email: "taken@example.com", password: PASSWORD }),
+    ];
+    expect([taken.status, taken.headers.get("location")]).toEqual([free.status, free.headers.get("location")]);
+    const [mail] = await mailsTo(world.sql, "taken@example.com");
+    expect(mail!.kind).toBe("new-address-is-taken");
+    expect(mail!.body).not.toContain("token=");
+    await dan.post(`${SECURITY}/email`, { email: "race@example.com", password: PASSWORD });
+    const token = tokenOf(await linkTo(world.sql, "race@example.com", "new-email"));
+    await world.makeHolder("race@example.com");
+    const late = await dan.post("/console/new-email", { token });
+    expect(late.status).toBe(410);
+    expect(await late.text()).toContain("an account of its own meanwhile");
+  });
+
+  it("is not taken of an operator, whom the audit log knows by it", async () => {
+    const { email } = await world.makeHolder("oscar@example.com");
+    await world.sql.begin((tx) => insertOperator(tx, { email, role: "viewer", passwordHash: null, by: "test" }));
+    const { somebody } = await world.signIn(email);
+    const refused = await somebody.post(`${SECURITY}/email`, { email: "oscar2@example.com", password: PASSWORD });
+    expect([refused.status, await mailsTo(world.sql, "oscar2@example.com")]).toEqual([422, []]);
+  });
+});
+
+describe("an account", () => {
+  it("is closed for good with address and password: nothing works, nobody is named, the ledger stays", async () => {
+    const gus = await world.as("gus");
+    const { accountId, email, userId } = gus;
+    await world.giveMoney(accountId, 29_500_000n);
+    await world.givePlan(accountId, "Pro", 10);
+    const { key } = await world.giveKey(accountId, "server");
+    const call = () => fetch(`${world.url}/api/v1/usage`, { headers: { "x-api-key": key } });
+    expect((await call()).status).toBe(200);
+    await world.sql.begin(async (tx) => {
+      await tx`update consents set address = null where account_id = ${accountId}`;
+      await tx`
+        insert into consents (account_id, kind, version, sha256, address, user_agent)
+        select account_id, kind, version, sha256, '198.51.100.7', 'a browser' from consents where account_id = ${accountId}`;
+    });
+    const page = await (await gus.get("/console/account")).text();
+    expect(page).toContain("29.50 USD</strong> is lost");
+
+    expect(
+      (await gus.post("/console/account/close", { address: "other@example.com", password: PASSWORD })).status,
+    ).toBe(422);
+    expect((await gus.post("/console/account/close", { address: email, password: "wrong one" })).status).toBe(422);
+    const done = await gus.post("/console/account/close", { address: "GUS@example.com ", password: PASSWORD });
+    expect([done.status, done.headers.get("location")]).toEqual([303, "/console/sign-in"]);
+
+    await expect.poll(async () => (await call()).status).toBe(401);
+    expect(await isIn(gus)).toBe(false);
+    expect((await world.signIn(email)).response.status).toBe(401);
+    const [account] = await world.sql`
+      select email, user_id, closed_at is not null as closed from accounts where id = ${accountId}`;
+    expect(account).toEqual({ email: `closed-${accountId}@accounts.invalid`, user_id: null, closed: true });
+    const left = await world.sql`
+      select
+        (select count(*)::integer from auth.users where id = ${userId}) as users,
+        (select count(*)::integer from auth.sessions where user_id = ${userId}) as sessions,
+        (select count(*)::integer from entitlements where account_id = ${accountId} and ends_at > now()) as plans,
+        (select count(*)::integer from consents where account_id = ${accountId} and address is not null) as origins,
+        (select count(*)::integer from consents where account_id = ${accountId} and kind = 'terms') as consents`;
+    expect([...left]).toEqual([{ users: 0, sessions: 0, plans: 0, origins: 0, consents: 2 }]);
+    expect(await walletMicros(world.sql, accountId)).toBe(29_500_000n);
+    expect(await lastMail(email)).toBe("account-closed");
+    expect(await actionsOf(accountId)).toEqual(["account.close"]);
+    await expect(world.giveKey(accountId, "late")).rejects.toThrow("gets no key");
+    expect((await verifyAudit(world.sql)).failure).toBeNull();
+
+    await world.makeHolder(email); // the address is free for a new account
+  });
+
+  it("of an operator is closed, and the operator stays one", async () => {
+    const { email, userId, accountId } = await world.makeHolder("olaf@example.com");
+    await world.sql.begin((tx) => insertOperator(tx, { email, role: "viewer", passwordHash: null, by: "test" }));
+    const { somebody } = await world.signIn(email);
+    await somebody.post("/console/account/close", { address: email, password: PASSWORD });
+    const rows = await world.sql`
+      select closed_at is not null as closed, (select count(*)::integer from auth.users where id = ${userId}) as users
+      from accounts where id = ${accountId}`;
+    expect([...rows]).toEqual([{ closed: true, users: 1 }]);
+    expect(await isIn(somebody)).toBe(false);
+    const { somebody: anew } = await world.signIn(email);
+    expect((await anew.get("/console/account")).headers.get("location")).toBe("/console/welcome");
+  });
+
+  it("is given to its holder as a file, without a secret and without anybody else's", async () => {
+    const ida = await world.as("ida");
+    await world.giveMoney(ida.accountId, 5_000_000n);
+    const { key } = await world.giveKey(ida.accountId, "laptop");
+    await ida.post(`${SECURITY}/sessions/end-others`);
+    const response = await ida.get("/console/account/data.json");
+    expect(response.headers.get("content-disposition")).toContain(`roundhouse-account-${ida.accountId}.json`);
+    const text = await response.text();
+    const data = JSON.parse(text) as Record<string, unknown[]>;
+    expect(data).toMatchObject({
+      account: { id: String(ida.accountId), email: ida.email },
+      agreed: [{ kind: "terms" }, { kind: "adult" }],
+      keys: [{ name: "laptop", last4: key.slice(-4) }],
+      balance_entries: [{ micros: "5000000" }],
+      changes: [{ action: "own.end-session" }],
+      is_whole: true,
+    });
+    expect(data["sign_ins"]).toHaveLength(1);
+    const session = ida.cookies.get("rh_console.session_token")!;
+    const hash = createHash("sha256").update(key).digest("hex");
+    for (const secret of [key, hash, decodeURIComponent(session).split(".")[0]!, "argon2", "eve@"]) {
+      expect(text).not.toContain(secret);
+    }
+    expect((await world.stranger().get("/console/account/data.json")).status).toBe(302);
+  });
+});

@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { legalText } from "../../src/accounts/legal.ts";
+import { insertOperator } from "../../src/accounts/operator-store.ts";
+import { forgetEndedSignIns } from "../../src/accounts/session-store.ts";
+import { createAccount, createKey } from "../../src/callers/store.ts";
+import { verifyAudit } from "../../src/audit/verify.ts";
+import type { Somebody } from "../support/somebody.ts";
+import { linkTo, mailsTo, plain, tokenOf } from "./mails.ts";
+import { type ConsoleWorld, openConsoleWorld, PASSWORD } from "./world.ts";
+
+let world: ConsoleWorld;
+beforeAll(async () => {
+  world = await openConsoleWorld({ variables: { OPERATOR_NAME: "Kettles <Ltd>" } });
+});
+afterAll(() => world.close());
+
+const BOTH = { terms: "on", adult: "on" };
+
+async function signUp(email: string, password = PASSWORD, boxes: Record<string, string> = BOTH) {
+  const somebody = world.stranger();
+  const response = await somebody.post("/console/sign-up", { email, password, ...boxes });
+  return { somebody, response };
+}
+
+/** Signs up and opens the link. */
+async function join(email: string): Promise<Somebody> {
+  const { somebody } = await signUp(email);
+  const token = tokenOf(await linkTo(world.sql, email, "confirm"));
+  const { status } = await somebody.post("/console/confirm", { token, password: PASSWORD });
+  expect(status).toBe(303);
+  return somebody;
+}
+
+async function countUsers(email: string): Promise<number> {
+  const [row] = await world.sql<{ n: number }[]>`
+    select count(*)::integer as n from auth.users where email = ${email}`;
+  return row!.n;
+}
+
+describe("signing up", () => {
+  it("leads by the link in the mail to an account that is signed in, with what was agreed to", async () => {
+    const form = await (await world.stranger().get("/console/sign-up")).text();
+    expect(form.match(/type="checkbox"/g)).toHaveLength(2);
+    expect(form).not.toContain("checked");
+
+    const { somebody, response } = await signUp(" Ann@Example.com ");
+    expect(response.status).toBe(200);
+    expect(somebody.cookies.size).toBe(0);
+    expect(await countUsers("ann@example.com")).toBe(0); // nothing is there for an address that nobody proved
+
+    const link = await linkTo(world.sql, "ann@example.com", "confirm");
+    const page = await somebody.get(link);
+    expect(page.status).toBe(200);
+    const text = await page.text();
+    expect(text).toContain('name="password"');
+    expect([page.headers.get("cache-control"), page.headers.get("referrer-policy")]).toEqual([
+      "no-store",
+      "same-origin",
+    ]);
+    await somebody.get(link); // looking uses nothing up
+    const done = await somebody.post("/console/confirm", { token: tokenOf(link), password: PASSWORD });
+    expect([done.status, done.headers.get("location")]).toEqual([303, "/console"]);
+    expect((await somebody.get("/console/security")).status).toBe(200);
+
+    const [account] = await world.sql`
+      select a.id, a.verified_at is not null as verified, u.email
+      from accounts a join auth.users u on u.id = a.user_id
+      where a.email = 'ann@example.com'`;
+    expect(account).toMatchObject({ verified: true, email: "ann@example.com" });
+    const consents = await world.sql`
+      select kind, version, sha256, address is not null as from, given_at < clock_timestamp() as past
+      from consents where account_id = ${account!["id"] as bigint} order by id`;
+    const expected = (["terms", "adult"] as const).map((kind) => {
+      const { version, sha256 } = legalText(kind);
+      return { kind, version, sha256, from: true, past: true };
+    });
+    expect([...consents]).toEqual(expected);
+    const entries = await world.sql`select surface, actor, role from audit_log where action = 'account.open'`;
+    expect([...entries]).toEqual([{ surface: "console", actor: `account ${String(account!["id"])}`, role: null }]);
+    expect((await verifyAudit(world.sql)).failure).toBeNull();
+  });
+
+  it.each([
+    ["without the terms", { adult: "on" }, PASSWORD, "terms are not accepted"],
+    ["by nobody who is 18", { terms: "on" }, PASSWORD, "18 or older"],
+    ["with a short password", BOTH, "kettles", "at least 10 characters"],
+    ["with a password that everybody tries", BOTH, "password123", "everybody tries"],
+  ])("is refused %s", async (_, boxes, password, said) => {
+    const { response } = await signUp("refused@example.com", password, boxes);
+    expect(response.status).toBe(422);
+    const text = await response.text();
+    expect(text).toContain(said);
+    expect(text).toContain('value="refused@example.com"');
+    expect(text).not.toContain(password);
+    expect(await mailsTo(world.sql, "refused@example.com")).toEqual([]);
+  });
+
+  it.each(["", "ann", "ann@localhost", "a b@example.com", "ann@example.com\n@example.com"])(
+    "is refused without an address: %j",
+    async (email) => expect((await signUp(email)).response.status).toBe(422),
+  );
+
+  it("does not tell whether an address is known: only the mail to it does", async () => {
+    await world.makeHolder("known@example.com");
+    await world.sql.begin((tx) =>
+      insertOperator(tx, { email: "boss@example.com", role: "admin", passwordHash: null, by: "test" }),
+    );
+    const answers: unknown[] = [];
+    for (const email of ["known@example.com", "unknown@example.com", "boss@example.com"]) {
+      const { somebody, response } = await signUp(email, "another good password");
+      answers.push({ status: response.status, text: await plain(response), cookies: [...somebody.cookies] });
+    }
+    expect(answers[1]).toEqual(answers[0]);
+    expect(answers[2]).toEqual(answers[0]);
+    const kinds = async (email: string) => (await mailsTo(world.sql, email)).map(({ kind }) => kind);
+    expect(await kinds("known@example.com")).toEqual(["sign-up-of-known"]);
+    expect(await kinds("boss@example.com")).toEqual(["sign-up-of-known"]);
+    expect(await kinds("unknown@example.com")).toEqual(["confirm-address"]);
+    const [mail] = await mailsTo(world.sql, "known@example.com");
+    expect(mail!.body).not.toContain("token=");
+    expect((await world.signIn("known@example.com")).response.status).toBe(303); // and changes nothing
+    expect((await world.signIn("known@example.com", "another good password")).response.status).toBe(401);
+  });
+
+  it("by an attacker gives them nothing: the owner of the address does not know the password", async () => {
+    await signUp("victim@example.com", "the attacker's password");
+    const link = await linkTo(world.sql, "victim@example.com", "confirm");
+    const victim = world.stranger();
+    const refused = await victim.post("/console/confirm", { token: tokenOf(link), password: PASSWORD });
+    expect(refused.status).toBe(401);
+    expect(await countUsers("victim@example.com")).toBe(0);
+    await join("victim@example.com"); // the owner signs up meanwhile, with a link of their own
+    const late = await world
+      .stranger()
+      .post("/console/confirm", { token: tokenOf(link), password: "the attacker's password" });
+    expect(late.status).toBe(410);
+    expect((await world.signIn("victim@example.com", "the attacker's password")).response.status).toBe(401);
+    expect((await world.signIn("victim@example.com")).response.status).toBe(303);
+  });
+
+  it("has a link that works once, for a day, and for nothing else", async () => {
+    await signUp("late@example.com");
+    const token = tokenOf(await linkTo(world.sql, "late@example.com", "confirm"));
+    await world.sql`update sign_ups set expires_at = clock_timestamp() where email = 'late@example.com'`;
+    const somebody = world.stranger();
+    expect((await somebody.get(`/console/confirm?token=${token}`)).status).toBe(410);
+    expect((await somebody.post("/console/confirm", { token, password: PASSWORD })).status).toBe(410);
+    expect((await somebody.get(`/console/reset?token=${token}`)).status).toBe(410);
+    expect((await somebody.get(`/console/new-email?token=${token}`)).status).toBe(410);
+    expect((await somebody.get("/console/confirm?token=")).status).toBe(410);
+    await forgetEndedSignIns(world.sql);
+    expect([...(await world.sql`select from sign_ups where email = 'late@example.com'`)]).toEqual([]);
+
+    await signUp("once@example.com");
+    const once = tokenOf(await linkTo(world.sql, "once@example.com", "confirm"));
+    const both = await Promise.all(
+      [somebody, world.stranger()].map((one) => one.post("/console/confirm", { token: once, password: PASSWORD })),
+    );
+    expect(both.filter(({ status, headers }) => status === 303 && headers.get("location") === "/console")).toHaveLength(
+      1,
+    );
+    expect(await countUsers("once@example.com")).toBe(1);
+    expect((await somebody.post("/console/confirm", { token: once, password: PASSWORD })).status).toBe(410);
+  });
+
+  it("keeps neither the link's token nor the password", async () => {
+    await signUp("secret@example.com", "a password that is nowhere");
+    const token = tokenOf(await linkTo(world.sql, "secret@example.com", "confirm"));
+    const rows = JSON.stringify([...(await world.sql`select * from sign_ups where email = 'secret@example.com'`)]);
+    for (const secret of [token, "a password that is nowhere"]) {
+      expect(rows).not.toContain(secret);
+      expect(world.lines.join("")).not.toContain(secret);
+    }
+  });
+
+  it("claims the account that was made at the command line, with its keys", async () => {
+    const made = await createAccount(world.sql, "Claimed@example.com");
+    await createKey(world.sql, { email: "claimed@example.com", plan: "Pro" });
+    await join("claimed@example.com");
+    const rows = await world.sql`
+      select a.id, a.user_id is not null as held, (select count(*)::integer from keys k where k.account_id = a.id) as keys
+      from accounts a where lower(a.email) = 'claimed@example.com'`;
+    expect([...rows]).toEqual([{ id: made.ok && made.id, held: true, keys: 1 }]);
+  });
+
+  it("is limited: mails to one address, mails that one network asks for, and tries of a link's password", async () => {
+    const statuses: number[] = [];
+    for (let n = 0; n < 6; n += 1) statuses.push((await signUp("bombed@example.com")).response.status);
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+    const machine = world.stranger();
+    const many = await Promise.all(
+      Array.from({ length: 12 }, (_, n) =>
+        machine.post("/console/sign-up", { email: `list${n}@example.com`, password: PASSWORD, ...BOTH }),
+      ),
+    );
+    const refused = many.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(2);
+    expect(Number(refused[0]!.headers.get("retry-after"))).toBeGreaterThan(0);
+    const token = tokenOf(await linkTo(world.sql, "bombed@example.com", "confirm"));
+    const tries: number[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      tries.push((await machine.post("/console/confirm", { token, password: `wrong ${n}` })).status);
+    }
+    expect(tries).toEqual([401, 401, 401, 401, 401, 429]);
+  });
+
+  it("is not done by a page of another site", async () => {
+    const fields = { email: "cross@example.com", password: PASSWORD, ...BOTH };
+    const headers = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };
+    for (const path of ["sign-up", "confirm", "sign-in", "sign-in/code", "forgot", "reset", "new-email", "sign-out"]) {
+      expect([path, (await world.stranger().post(`/console/${path}`, fields, headers)).status]).toEqual([path, 403]);
+    }
+    expect(await mailsTo(world.sql, "cross@example.com")).toEqual([]);
+  });
+});
+
+describe("somebody who signs in and holds no account", () => {
+  it("is asked for both boxes at the welcome page, and nothing else opens before", async () => {
+    const { hashPassword } = await import("../../src/accounts/password.ts");
+    const passwordHash = await hashPassword(PASSWORD);
+    await world.sql.begin((tx) =>
+      insertOperator(tx, { email: "olga@example.com", role: "viewer", passwordHash, by: "test" }),
+    );
+    const { somebody: olga } = await world.signIn("olga@example.com");
+    for (const path of ["/console", "/console/security", "/console/account", "/console/account/data.json"]) {
+      const { status, headers } = await olga.get(path);
+      expect([path, status, headers.get("location")]).toEqual([path, expect.any(Number), "/console/welcome"]);
+    }
+    expect((await olga.post("/console/security/password", { password: PASSWORD, next: "x", again: "x" })).status).toBe(
+      403,
+    );
+    const page = await (await olga.get("/console/welcome")).text();
+    expect(page).toContain("olga@example.com");
+    expect((await olga.post("/console/welcome", { terms: "on" })).status).toBe(422);
+    expect((await olga.post("/console/welcome", BOTH)).status).toBe(303);
+    expect((await olga.get("/console/security")).status).toBe(200);
+    expect((await olga.get("/console/welcome")).headers.get("location")).toBe("/console");
+    const [row] = await world.sql`
+      select count(*)::integer as n from consents c join accounts a on a.id = c.account_id where a.email = 'olga@example.com'`;
+    expect(row).toEqual({ n: 2 });
+  });
+});
+
+describe("the terms", () => {
+  it("are there for everybody to read, with their version and who offers them", async () => {
+    const response = await world.stranger().get("/console/terms");
+    const text = await response.text();
+    expect(response.status).toBe(200);
+    expect(text).toContain(legalText("terms").version);
+    expect(text).toContain(legalText("terms").sha256);
+    expect(text).toContain("Kettles &lt;Ltd&gt;");
+    expect(text).not.toContain('<form method="post" action="/console/terms"');
+  });
+
+  it("are asked again of whoever agreed to another version, and kept as they were agreed to", async () => {
+    const { accountId } = await world.makeHolder("older@example.com", { hasAgreed: false });
+    await world.sql.begin(async (tx) => {
+      await tx`insert into legal_texts (kind, version, sha256, body) values ('terms', '2020-01-01', ${"0".repeat(64)}, 'old')`;
+      await tx`insert into consents (account_id, kind, version, sha256) values (${accountId}, 'terms', '2020-01-01', ${"0".repeat(64)})`;
+    });
+    const { somebody } = await world.signIn("older@example.com");
+    const asked = await (await somebody.get("/console/terms?to=/console/keys")).text();
+    expect(asked).toContain('<form method="post" action="/console/terms"');
+    const unticked = await somebody.post("/console/terms", { to: "/console/keys" });
+    expect(unticked.headers.get("location")).toBe("/console/terms?to=%2Fconsole%2Fkeys");
+    const done = await somebody.post("/console/terms", { terms: "on", to: "/console/keys" });
+    expect(done.headers.get("location")).toBe("/console/keys");
+    await somebody.post("/console/terms", { terms: "on", to: "https://evil.example" }); // once is all
+    const rows = await world.sql`select version from consents where account_id = ${accountId} order by id`;
+    expect(rows.map(({ version }) => String(version))).toEqual(["2020-01-01", legalText("terms").version]);
+    expect(await (await somebody.get("/console/terms")).text()).not.toContain('action="/console/terms"');
+    await expect(world.sql`delete from consents`).rejects.toThrow("only ever added");
+    await expect(world.sql`update consents set version = '2020-01-01'`).rejects.toThrow("only ever added");
+    await expect(world.sql`update legal_texts set body = ''`).rejects.toThrow("only ever added");
+  });
+});

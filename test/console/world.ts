@@ -1,0 +1,179 @@
+import { randomUUID } from "node:crypto";
+import pino from "pino";
+import { saveConsent } from "../../src/accounts/consent-store.ts";
+import { savePassword } from "../../src/accounts/operator-store.ts";
+import { hashPassword } from "../../src/accounts/password.ts";
+import { startApi, type Api } from "../../src/api/server.ts";
+import { createOwnKey } from "../../src/callers/own-key-store.ts";
+import { loadSettings, type Settings } from "../../src/config.ts";
+import { startConsole, type StartConsole } from "../../src/console/start.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { post } from "../../src/ledger/store.ts";
+import { CHECKS } from "../api/world.ts";
+import { createDatabase } from "../support/database.ts";
+import { openSomebody, type Somebody } from "../support/somebody.ts";
+
+const SECRET = "a secret of a test, 32 characters at least";
+/** The password of every holder of a world. */
+export const PASSWORD = "five rare green kettles";
+
+/** Somebody who holds an account. */
+export interface Holding {
+  email: string;
+  userId: string;
+  accountId: bigint;
+}
+
+/** A server with `/console`, over a database of its own. */
+export interface ConsoleWorld {
+  sql: Sql;
+  databaseUrl: string;
+  settings: Settings;
+  api: Api;
+  url: string;
+  /** Log lines. */
+  lines: string[];
+  /** Somebody who is not signed in. */
+  stranger(): Somebody;
+  /** The holder `NAME@example.com`, made where there is none yet, signed in by password. */
+  as(name: string): Promise<Somebody & Holding>;
+  /** Makes an account whose holder signs in with {@link PASSWORD} and agreed to the terms, unless told otherwise. */
+  makeHolder(email: string, options?: { hasAgreed?: boolean }): Promise<Holding>;
+  /** Signs somebody in. */
+  signIn(email: string, password?: string): Promise<{ somebody: Somebody; response: Response }>;
+  /** Gives an account money, as a bank transfer that was credited. */
+  giveMoney(accountId: bigint, micros: bigint): Promise<void>;
+  /** Gives an account a plan for some days from now; a part of a day counts. */
+  givePlan(accountId: bigint, plan: string, days: number): Promise<void>;
+  /** Gives an account a key. */
+  giveKey(accountId: bigint, name: string): Promise<{ id: bigint; key: string }>;
+  close(): Promise<void>;
+}
+
+interface Options {
+  /** Variables of the environment beside those that every world has. */
+  variables?: Record<string, string>;
+  /** Fills the database before anything is started on it. */
+  before?: (sql: Sql) => Promise<void>;
+  /** Other pages and actions than those there are. */
+  lists?: StartConsole["lists"];
+}
+
+let hashed: Promise<string> | undefined;
+
+export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWorld> {
+  const database = await createDatabase();
+  const sql = connect(database.url, { name: "test", max: 3 });
+  await options.before?.(sql);
+  const apiSql = connect(database.url, { name: "api", max: 4 });
+  const lines: string[] = [];
+  const log = pino({ level: "debug" }, { write: (line) => void lines.push(line) });
+  const settings = loadSettings({
+    PORT: "0",
+    TRUSTED_PROXIES: "127.0.0.1", // so that a test chooses the address it comes from
+    AUTH_SECRET: SECRET,
+    ...options.variables,
+  });
+  const consoleSurface = startConsole({
+    parts: { sql: apiSql, settings, log },
+    directUrl: database.url,
+    secret: SECRET,
+    ...(options.lists && { lists: options.lists }),
+  });
+  const api = await startApi({
+    sql: apiSql,
+    directUrl: database.url,
+    redisUrl: undefined,
+    settings,
+    log,
+    version: "1.2.3",
+    checks: CHECKS,
+    surfaces: [consoleSurface],
+  });
+  let strangers = 0;
+  const stranger = () => {
+    strangers += 1;
+    return openSomebody(api.url, `198.51.100.${strangers % 250}`);
+  };
+  const signedIn = new Map<string, Somebody & Holding>();
+
+  async function makeHolder(email: string, { hasAgreed = true } = {}): Promise<Holding> {
+    hashed ??= hashPassword(PASSWORD);
+    const passwordHash = await hashed;
+    return sql.begin(async (tx) => {
+      const userId = randomUUID();
+      await tx`
+        insert into auth.users (id, name, email, email_verified)
+        values (${userId}, ${email}, ${email}, true)`;
+      await savePassword(tx, userId, passwordHash);
+      const [made] = await tx<{ id: bigint }[]>`
+        insert into accounts (email, verified_at, user_id)
+        values (${email}, now(), ${userId})
+        returning id`;
+      const accountId = made!.id;
+      for (const kind of hasAgreed ? (["terms", "adult"] as const) : []) {
+        await saveConsent(tx, { accountId, kind, address: null, userAgent: null });
+      }
+      return { email, userId, accountId };
+    });
+  }
+  async function signIn(email: string, password = PASSWORD) {
+    const somebody = stranger();
+    somebody.email = email;
+    const response = await somebody.post("/console/sign-in", { email, password });
+    return { somebody, response };
+  }
+  return {
+    sql,
+    databaseUrl: database.url,
+    settings,
+    api,
+    url: api.url,
+    lines,
+    stranger,
+    makeHolder,
+    signIn,
+    async as(name) {
+      const known = signedIn.get(name);
+      if (known !== undefined) return known;
+      const email = `${name}@example.com`;
+      const holding = await makeHolder(email);
+      const { somebody, response } = await signIn(email);
+      if (response.status !== 303) throw new Error(`signing in ${email} was answered ${response.status}`);
+      const both = Object.assign(somebody, holding);
+      signedIn.set(name, both);
+      return both;
+    },
+    async giveMoney(accountId, micros) {
+      const posted = await sql.begin((tx) =>
+        post(tx, {
+          kind: "topup",
+          key: `test ${randomUUID()}`,
+          legs: [
+            { side: { kind: "cash_bank" }, micros: -micros },
+            { side: { kind: "wallet", owner: accountId }, micros },
+          ],
+        }),
+      );
+      if (!posted.ok) throw new Error(posted.message);
+    },
+    async givePlan(accountId, plan, days) {
+      await sql`
+        insert into entitlements (account_id, plan, starts_at, ends_at)
+        values (${accountId}, ${plan}, now() - interval '1 day', now() + ${days}::float8 * interval '1 day')`;
+    },
+    giveKey: (accountId, name) =>
+      sql.begin(async (tx) => {
+        const made = await createOwnKey(tx, accountId, name);
+        if (!made.ok) throw new Error(made.reason);
+        return made;
+      }),
+    async close() {
+      await api.close();
+      await consoleSurface.close();
+      await apiSql.end({ timeout: 1 });
+      await sql.end();
+      await database.drop();
+    },
+  };
+}

@@ -1,0 +1,461 @@
+import { once } from "node:events";
+import { createServer, type AddressInfo, type Socket } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import housekeep from "../../jobs/housekeep.ts";
+import sendMail from "../../jobs/send-mail.ts";
+import { closeAlert, openAlert } from "../../src/alerts/store.ts";
+import { checkMail } from "../../src/cli/doctor-mail.ts";
+import { printMails } from "../../src/cli/print-mails.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { openMailServer } from "../../src/mail/deliver.ts";
+import { letter } from "../../src/mail/letter.ts";
+import { queueMail, takeMail } from "../../src/mail/outbox-store.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { startMailServer, type TestMailServer } from "../support/mail-server.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+let server: TestMailServer;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test", max: 4 });
+});
+beforeEach(async () => {
+  await sql`truncate mails, mail_trouble, alerts, alert_mails`;
+  server = await startMailServer();
+});
+afterEach(() => server.close());
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+const write = (recipient: string, subject = "Hello", paragraphs = ["Some words."]) =>
+  sql.begin((tx) => queueMail(tx, { ...letter("test", subject, paragraphs), recipient }));
+
+async function send(env: Record<string, string> = {}, signal?: AbortSignal) {
+  const { context, lines } = testContext(sql, {
+    env: { SMTP_URL: server.url, PUBLIC_URL: "https://rounds.example", ...env },
+    ...(signal && { signal }),
+  });
+  const isAsked = ((await sendMail.sweep?.(context)) ?? []).length > 0;
+  return { isAsked, counts: await sendMail.run({}, context), lines };
+}
+
+/** Lets the time of the next try come. */
+const wait = () =>
+  sql.begin(async (tx) => {
+    await tx`update mails set next_try_at = clock_timestamp() where sent_at is null and given_up_at is null`;
+    await tx`update mail_trouble set next_try_at = clock_timestamp()`;
+  });
+
+interface Row {
+  state: string;
+  attempts: number;
+  body: string | null;
+  error: string | null;
+  /** Minutes until the next try, rounded. */
+  wait: number;
+}
+const rows = () => sql<Row[]>`
+  select
+    case when sent_at is not null then 'sent' when is_refused then 'refused'
+      when given_up_at is not null then 'late' else 'waiting' end as state,
+    attempts,
+    body,
+    last_error as error,
+    round(extract(epoch from next_try_at - clock_timestamp()) / 60)::integer as wait
+  from mails
+  order by id`;
+const states = async () => (await rows()).map(({ state }) => state);
+const openAlerts = async () =>
+  (await sql<{ kind: string }[]>`select kind from alerts where closed_at is null`).map(({ kind }) => kind);
+
+describe("a mail", () => {
+  it("is sent once, with everything that belongs into it, and its text is forgotten", async () => {
+    const link = `https://rounds.example/verify?token=${"x".repeat(150)}`;
+    await write("ann@example.com", "Grüße aus São Paulo ♥", [`Öffne das:\n${link}`]);
+    await Promise.all([1, 2].map(() => write("ben@example.com")));
+    const { isAsked, counts } = await send({ MAIL_FROM: "Zoë <hello@example.com>" });
+    expect([isAsked, counts]).toEqual([true, { alerts: 0, sent: 3, putOff: 0, refused: 0, givenUp: 0 }]);
+    expect(server.connections).toBe(1);
+    const [first] = server.received;
+    expect(first).toMatchObject({ from: "hello@example.com", to: ["ann@example.com"] });
+    const header = (name: string) => first?.headers.get(name);
+    expect(header("subject")).toBe("Grüße aus São Paulo ♥");
+    expect(header("from")).toBe("Zoë <hello@example.com>");
+    expect(header("to")).toBe("ann@example.com");
+    expect(header("auto-submitted")).toBe("auto-generated");
+    expect(header("content-type")).toMatch(/^text\/plain; charset=utf-8/);
+    expect(header("message-id")).toMatch(/^<[0-9a-f-]{36}@example\.com>$/);
+    expect(first?.text).toContain(`Öffne das:\n${link}\n`);
+    expect(first?.text.trimEnd().endsWith("no outcome is guaranteed. 18+.")).toBe(true);
+    expect(await rows()).toMatchObject([1, 2, 3].map(() => ({ state: "sent", attempts: 1, body: null, error: null })));
+    expect((await send()).isAsked).toBe(false);
+    expect(server.received).toHaveLength(3);
+  });
+
+  it("that tells of one thing is written once, and only if that thing happened", async () => {
+    const mail = { ...letter("bought", "Thanks", ["You bought it."]), recipient: "ann@example.com", dedupKey: "buy 1" };
+    const lost = sql.begin(async (tx) => {
+      await queueMail(tx, mail);
+      throw new Error("it did not happen");
+    });
+    await expect(lost).rejects.toThrow("it did not happen");
+    await queueMail(sql, mail);
+    await queueMail(sql, { ...mail, subject: "Thanks again" });
+    expect(await sql`select subject from mails`).toEqual([{ subject: "Thanks" }]);
+  });
+
+  it("cannot carry another header, wherever somebody puts it", async () => {
+    for (const recipient of ["a@b.c\r\nBcc: d@e.f", "a@b.c, d@e.f", "A <a@b.c>", "a@b.c\nd", "nobody", "a@b@c"]) {
+      await expect(write(recipient), recipient).rejects.toThrow(/recipient_looks_like_an_address/);
+    }
+    const raw = { kind: "test", recipient: "a@b.c", subject: "Hi\r\nBcc: d@e.f", body: "x" };
+    await expect(queueMail(sql, raw)).rejects.toThrow(/subject_is_one_line/);
+    await write("ann@example.com", "Hi\r\nBcc: all@example.com", ["x\r\n.\r\nMAIL FROM:<evil@example.com>"]);
+    await send();
+    expect(server.received).toHaveLength(1);
+    expect(server.received[0]?.to).toEqual(["ann@example.com"]);
+    expect(server.received[0]?.headers.has("bcc")).toBe(false);
+    expect(server.received[0]?.headers.get("subject")).toBe("Hi Bcc: all@example.com");
+  });
+
+  it("is taken by one of two workers", async () => {
+    for (let n = 0; n < 30; n++) await write(`n${n}@example.com`);
+    const [one, two] = await Promise.all([send(), send()]);
+    expect((one.counts["sent"] ?? 0) + (two.counts["sent"] ?? 0)).toBe(30);
+    expect(new Set(server.received.flatMap(({ to }) => to)).size).toBe(30);
+    expect(server.received).toHaveLength(30);
+  });
+
+  it("that a worker took and left behind is sent by another, under the same id", async () => {
+    await write("ann@example.com");
+    const taken = await takeMail(sql);
+    expect((await send()).counts["sent"]).toBe(0);
+    await wait();
+    await send();
+    expect(server.received[0]?.headers.get("message-id")).toBe(`<${taken?.messageId}@rounds.example>`);
+    expect(await rows()).toMatchObject([{ state: "sent", attempts: 2 }]);
+  });
+});
+
+describe("a refusal", () => {
+  it("for now is tried again later and later, and holds no other mail up", async () => {
+    server.answer = (address) => (address.startsWith("full") ? 452 : null);
+    await write("full@example.com");
+    await write("ann@example.com");
+    expect((await send()).counts).toMatchObject({ sent: 1, putOff: 1 });
+    expect(await rows()).toMatchObject([{ state: "waiting", wait: 1, attempts: 1 }, { state: "sent" }]);
+    for (const minutes of [2, 4, 8, 16, 32, 60, 60]) {
+      expect((await send()).isAsked).toBe(false);
+      await wait();
+      await send();
+      expect((await rows())[0]).toMatchObject({ state: "waiting", wait: minutes });
+    }
+    server.answer = () => null;
+    await wait();
+    await send();
+    expect(await states()).toEqual(["sent", "sent"]);
+    expect(await openAlerts()).toEqual([]);
+  });
+
+  it("for good gives it up at once, says why, and keeps its text for another try", async () => {
+    server.answer = (address) => (address.startsWith("gone") ? 550 : null);
+    await write("gone@example.com");
+    await write("ann@example.com");
+    const { counts, lines } = await send();
+    expect(counts).toMatchObject({ sent: 1, refused: 1 });
+    const [gone] = await rows();
+    expect(gone).toMatchObject({ state: "refused" });
+    expect(gone?.error).toContain("550");
+    expect(gone?.body).toContain("Some words.");
+    expect(JSON.stringify(lines)).toContain("550");
+    expect(JSON.stringify(lines)).not.toContain("gone@");
+    expect(await openAlerts()).toEqual([]);
+  });
+
+  it("that lasts for three days gives it up, with an alert until it is old news", async () => {
+    server.answer = () => 450;
+    await write("full@example.com");
+    await send();
+    await wait();
+    await sql`update mails set asked_at = clock_timestamp() - interval '3 days'`;
+    await write("ann@example.com");
+    expect((await send()).counts).toMatchObject({ givenUp: 1 });
+    expect(await rows()).toMatchObject([{ state: "late" }, { state: "waiting" }]);
+    expect(await openAlerts()).toEqual(["mail_given_up"]);
+    const [old] = await sql<{ id: bigint }[]>`
+      update mails
+      set given_up_at = clock_timestamp() - interval '31 days', created_at = clock_timestamp() - interval '40 days'
+      where given_up_at is not null
+      returning id`;
+    await sql`update mails set asked_at = clock_timestamp() - interval '31 days', next_try_at = clock_timestamp() where id <> ${old?.id ?? 0n}`;
+    await housekeep.run({ kind: "retention" }, testContext(sql).context);
+    expect(await rows()).toMatchObject([{ state: "late", error: expect.stringContaining("450") as string }]);
+    expect(await openAlerts()).toEqual(["mail_given_up"]);
+    await sql`update mails set given_up_at = clock_timestamp() - interval '2 days'`;
+    await housekeep.run({ kind: "retention" }, testContext(sql).context);
+    expect(await openAlerts()).toEqual([]);
+  });
+});
+
+describe("a mail server in trouble", () => {
+  it("that is away is tried by one mail after a minute and more, and all are sent once it is back", async () => {
+    const { port } = server;
+    await server.close();
+    for (const name of ["ann", "ben", "cat"]) await write(`${name}@example.com`);
+    const { counts, lines } = await send();
+    expect(counts).toMatchObject({ sent: 0, putOff: 1 });
+    expect(await states()).toEqual(["waiting", "waiting", "waiting"]);
+    expect(JSON.stringify(lines)).toContain("ECONNREFUSED");
+    expect((await send()).isAsked).toBe(false);
+    expect((await send()).counts).toMatchObject({ sent: 0, putOff: 0 });
+    await sql`update mail_trouble set since = since - interval '20 minutes'`;
+    await wait();
+    await send();
+    expect(await openAlerts()).toEqual(["mail_server"]);
+    server = await startMailServer({ port });
+    await wait();
+    expect((await send()).counts).toMatchObject({ sent: 3 });
+    expect(await openAlerts()).toEqual([]);
+    expect(await sql`select from mail_trouble`).toHaveLength(0);
+  });
+
+  it("with a certificate that nobody knows gets no mail, unless its URL says so", async () => {
+    for (const tls of ["always", "starttls"] as const) {
+      await server.close();
+      server = await startMailServer({ tls });
+      await write("ann@example.com");
+      await wait();
+      await send();
+      expect(server.received).toEqual([]);
+      expect((await rows()).at(-1)).toMatchObject({
+        state: "waiting",
+        error: expect.stringMatching(/certificate/) as string,
+      });
+      await wait();
+      await send({ SMTP_URL: `${server.url}?tls.rejectUnauthorized=false` });
+      expect(server.received.map(({ to }) => to)).toEqual([["ann@example.com"]]);
+    }
+  });
+
+  it("that knows us not is asked no more often, and its password is in no line", async () => {
+    await server.close();
+    server = await startMailServer({ password: "hunter2-and-more" });
+    const url = (password: string) => server.url.replace("//", `//me:${password}@`);
+    await write("ann@example.com");
+    const { lines } = await send({ SMTP_URL: url("wrong-password") });
+    expect((await send({ SMTP_URL: url("wrong-password") })).isAsked).toBe(false);
+    expect(await rows()).toMatchObject([{ state: "waiting", error: expect.stringContaining("535") as string }]);
+    expect(JSON.stringify(lines)).not.toContain("wrong-password");
+    expect(JSON.stringify(await checkMail({ SMTP_URL: url("wrong-password") }))).toMatch(/"fail".*535/);
+    expect(JSON.stringify(await checkMail({ SMTP_URL: url("wrong-password") }))).not.toContain("wrong-password");
+    expect(await checkMail({ SMTP_URL: url("hunter2-and-more") })).toMatchObject({ status: "ok", advice: null });
+    await wait();
+    await send({ SMTP_URL: url("hunter2-and-more") });
+    expect(await states()).toEqual(["sent"]);
+  });
+
+  it("that takes no mail from our address, or closes on us, loses none of them", async () => {
+    await write("ann@example.com");
+    server.answerSender = () => 553;
+    await send();
+    expect(await rows()).toMatchObject([{ state: "waiting", error: expect.stringContaining("553") as string }]);
+    expect((await send()).isAsked).toBe(false);
+    server.answerSender = () => null;
+    for (const code of [421, 503]) {
+      server.answer = () => code;
+      await wait();
+      await send();
+      expect(await sql`select from mail_trouble`).toHaveLength(1);
+    }
+    server.answer = () => null;
+    await wait();
+    await send();
+    expect(await states()).toEqual(["sent"]);
+  });
+
+  it("that accepts and never answers is left when the worker stops, and the mail is tried again", async () => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => void sockets.push(socket)).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    await write("ann@example.com");
+    const stop = new AbortController();
+    const sending = send({ SMTP_URL: `smtp://127.0.0.1:${port}` }, stop.signal);
+    await eventually(() => sockets.length > 0);
+    stop.abort();
+    expect((await sending).counts).toMatchObject({ sent: 0, putOff: 1 });
+    expect(await rows()).toMatchObject([{ state: "waiting", wait: 1 }]);
+    expect(await sql`select from mail_trouble`).toHaveLength(0);
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+
+  it("that never says a word, or never ends what it says, holds a mail for a while and no longer", async () => {
+    const answers = [
+      () => undefined,
+      (socket: Socket) => {
+        const drip = setInterval(() => socket.write("220-welcome\r\n"), 5);
+        socket.on("close", () => clearInterval(drip)).on("error", () => undefined);
+      },
+    ];
+    const mail = { recipient: "ann@example.com", subject: "Hello", body: "x", messageId: "1" };
+    for (const answer of answers) {
+      const odd = createServer(answer).listen(0, "127.0.0.1");
+      await once(odd, "listening");
+      const { port } = odd.address() as AddressInfo;
+      const from = { name: "Us", address: "us@example.com" };
+      const way = openMailServer(`smtp://127.0.0.1:${port}`, from, { withinMs: 100 });
+      const delivery = await way.deliver(mail, new AbortController().signal);
+      expect(delivery).toEqual({ outcome: "trouble", reason: "the mail server did not take it within 0.1 s" });
+      way.close();
+      odd.close();
+    }
+  });
+
+  it("that breaks off at one mail is tried with another one first, so that nobody stops everybody's mail", async () => {
+    server.answer = (address) => (address.startsWith("slow") ? 421 : null);
+    for (const name of ["slow", "ann"]) await write(`${name}@example.com`);
+    await send();
+    await write("ben@example.com");
+    await sql`update mails set next_try_at = next_try_at - interval '1 hour'`;
+    await sql`update mail_trouble set next_try_at = next_try_at - interval '1 hour'`;
+    await send();
+    expect(server.received.flatMap(({ to }) => to)).toEqual(["ann@example.com", "ben@example.com"]);
+    expect(await states()).toEqual(["waiting", "sent", "sent"]);
+  });
+
+  it("that refuses whatever it is given is an alert until it takes a mail, since nobody gets one", async () => {
+    server.answer = (address) => (address.startsWith("ann") ? null : 554);
+    for (let n = 1; n <= 4; n++) await write(`n${n}@elsewhere.example`);
+    await send();
+    expect(await openAlerts()).toEqual([]);
+    await write("n5@elsewhere.example");
+    await send();
+    expect(await openAlerts()).toEqual(["mail_refused"]);
+    const [{ text }] = (await sql`select text from alerts`) as [{ text: string }];
+    expect(text).toContain("refused the last 5 mails");
+    await write("n6@elsewhere.example");
+    await write("ann@example.com");
+    await send();
+    expect(await openAlerts()).toEqual([]);
+  });
+
+  it("is what the doctor looks for where people reach us, and nothing that is missing on one's own machine", async () => {
+    expect(await checkMail({ PUBLIC_URL: "https://rounds.example" })).toMatchObject({ status: "warn" });
+    expect(await checkMail({ PUBLIC_URL: "http://127.0.0.1:3000" })).toMatchObject({ status: "ok" });
+    await server.close();
+    expect(await checkMail({ SMTP_URL: server.url })).toMatchObject({ status: "fail" });
+    server = await startMailServer();
+  });
+});
+
+describe("without a mail server", () => {
+  it("mails wait, and each new one is printed once with its link", async () => {
+    await write("ann@example.com", "Confirm your address", ["Open this:\nhttp://127.0.0.1:3000/verify?token=abc"]);
+    const { context, lines } = testContext(sql);
+    expect(await sendMail.sweep?.(context)).toEqual([]);
+    expect(await sendMail.run({}, context)).toEqual({ alerts: 0 });
+    const said: string[] = [];
+    const stop = new AbortController();
+    const printing = [1, 2].map(() =>
+      printMails(sql, { say: (text) => said.push(text), log: context.log, signal: stop.signal }),
+    );
+    await eventually(() => said.length > 0);
+    await write("ben@example.com");
+    await eventually(() => said.length > 1);
+    stop.abort();
+    await Promise.all(printing);
+    expect(said).toHaveLength(2);
+    expect(said[0]).toContain("ann@example.com");
+    expect(said[0]).toContain("Confirm your address");
+    expect(said[0]).toContain("http://127.0.0.1:3000/verify?token=abc");
+    expect(await states()).toEqual(["waiting", "waiting"]);
+    expect(lines).toEqual([]);
+  });
+
+  it("those that wait for more than three days are not sent unasked once there is one", async () => {
+    await write("ann@example.com");
+    await sql`update mails set asked_at = clock_timestamp() - interval '4 days'`;
+    await write("ben@example.com");
+    expect((await send()).counts).toMatchObject({ sent: 1, givenUp: 1 });
+    expect(server.received.map(({ to }) => to)).toEqual([["ben@example.com"]]);
+    expect(await rows()).toMatchObject([{ state: "late", error: expect.stringContaining("too old") as string }, {}]);
+  });
+});
+
+describe("ALERT_EMAIL", () => {
+  const env = { ALERT_EMAIL: "ops@example.com, night@example.com" };
+  const disk = { kind: "disk", subject: "host:/data", text: "the disk is nearly full: make room" };
+  const later = () => sql`
+    update alert_mails
+    set written_at = written_at - interval '1 hour', quiet = tstzrange(lower(quiet) - interval '1 hour', upper(quiet) - interval '1 hour')`;
+
+  it("is told of an alert when it opens and when it is over, once each", async () => {
+    const { context } = testContext(sql);
+    await openAlert(sql, context.log, disk);
+    expect((await send(env)).counts).toMatchObject({ alerts: 1, sent: 2 });
+    expect((await send(env)).isAsked).toBe(false);
+    const [first] = server.received;
+    expect(server.received.flatMap(({ to }) => to).toSorted()).toEqual(["night@example.com", "ops@example.com"]);
+    expect(first?.headers.get("subject")).toBe("Alert: disk (host:/data)");
+    expect(first?.text).toContain("the disk is nearly full: make room");
+    expect(first?.text).toContain("https://rounds.example/ops");
+    await later();
+    expect((await send(env)).isAsked).toBe(false);
+    await closeAlert(sql, context.log, disk);
+    await send(env);
+    expect(server.received.map(({ headers }) => headers.get("subject")).slice(2)).toEqual([
+      "Over: disk (host:/data)",
+      "Over: disk (host:/data)",
+    ]);
+    await later();
+    expect((await send(env)).isAsked).toBe(false);
+  });
+
+  it("gets one mail about a storm of them, and the rest ten minutes later, however many workers write it", async () => {
+    const { context } = testContext(sql);
+    const houses = Array.from({ length: 20 }, (_, n) => ({ kind: "house_offline", subject: `h${n}`, text: "silent" }));
+    for (const house of houses) await openAlert(sql, context.log, house);
+    const toOne = { ALERT_EMAIL: "ops@example.com" };
+    await Promise.all([send(toOne), send(toOne), send(toOne)]);
+    await openAlert(sql, context.log, disk);
+    for (const house of houses) await closeAlert(sql, context.log, house);
+    await send(toOne);
+    expect(server.received).toHaveLength(1);
+    expect(server.received[0]?.headers.get("subject")).toBe("20 new alerts");
+    await later();
+    await send(toOne);
+    expect(server.received.map(({ headers }) => headers.get("subject"))).toEqual([
+      "20 new alerts",
+      "1 new alert, 20 over",
+    ]);
+    expect(server.received[1]?.text).toContain("OPEN since");
+  });
+
+  it("is told of alerts however long they are, and they hold no other mail up", async () => {
+    const { context } = testContext(sql);
+    for (let n = 0; n < 50; n++) {
+      await openAlert(sql, context.log, { kind: "odd", subject: `h${n} ${"x".repeat(2_000)}`, text: "word ".repeat(600) });
+    }
+    await write("ann@example.com");
+    expect((await send({ ALERT_EMAIL: "ops@example.com" })).counts).toMatchObject({ alerts: 50, sent: 2 });
+  });
+
+  it("set today is told what is open, not what was over long ago; unset, nobody is", async () => {
+    const { context } = testContext(sql);
+    await openAlert(sql, context.log, { ...disk, subject: "old" });
+    await closeAlert(sql, context.log, { ...disk, subject: "old" });
+    await sql`update alerts set opened_at = opened_at - interval '3 days', closed_at = closed_at - interval '2 days'`;
+    await openAlert(sql, context.log, disk);
+    await sql`update alerts set opened_at = opened_at - interval '9 days' where closed_at is null`;
+    expect((await send()).counts).toMatchObject({ alerts: 0 });
+    expect(await rows()).toEqual([]);
+    await send({ ALERT_EMAIL: "ops@example.com" });
+    expect(server.received.map(({ headers }) => headers.get("subject"))).toEqual(["Alert: disk (host:/data)"]);
+  });
+});

@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { setPlan } from "../../src/callers/plan-store.ts";
+import { applyHouses } from "../../src/houses/store.ts";
+import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
+import { houseEntry } from "../support/houses.ts";
+
+const USD = 1_000_000n;
+type Person = Awaited<ReturnType<ConsoleWorld["as"]>>;
+
+let world: ConsoleWorld;
+beforeAll(async () => {
+  world = await openConsoleWorld();
+  await applyHouses(world.sql, [houseEntry(), houseEntry({ id: "beta", name: "Beta" })]);
+});
+afterAll(() => world.close());
+
+const text = async (response: Response) => (await response.text()).replaceAll(/\s+/g, " ").replaceAll("&#39;", "'");
+async function page(somebody: Person, path: string): Promise<string> {
+  const response = await somebody.get(path);
+  const body = await text(response);
+  expect([path, response.status]).toEqual([path, 200]);
+  expect(body).not.toMatch(/undefined|NaN|\[object/);
+  return body;
+}
+
+/** The fields of the form of a page, with both boxes ticked, as a browser would send it. */
+function fieldsOf(body: string): Record<string, string> {
+  const inputs = body.matchAll(/<input type="(?:hidden|checkbox)" name="(\w+)" value="([^"]*)"/g);
+  return Object.fromEntries([...inputs].map(([, name = "", value = ""]) => [name, value]));
+}
+const formOf = async (somebody: Person, plan: string) => fieldsOf(await page(somebody, `/console/plans/${plan}/buy`));
+const send = (somebody: Person, plan: string, fields: Record<string, string>) =>
+  somebody.post(`/console/plans/${plan}/buy`, fields);
+const bought = async (somebody: Person) =>
+  (await world.sql`select from purchases where account_id = ${somebody.accountId}`).length;
+
+async function richPerson(name: string, usd: bigint): Promise<Person> {
+  const somebody = await world.as(name);
+  await world.giveMoney(somebody.accountId, usd * USD);
+  return somebody;
+}
+
+describe("a plan at the console", () => {
+  it("is bought with two boxes and one button, and is there with the next call", async () => {
+    const ann = await richPerson("ann", 100n);
+    const { key } = await world.giveKey(ann.accountId, "server");
+    const call = () => fetch(`${world.url}/api/v1/games`, { headers: { "X-Api-Key": key } });
+    expect((await call()).status).toBe(402);
+    const plans = await page(ann, "/console/plans");
+    expect(plans).toContain('<a href="/console/plans/Pro/buy">Buy Pro</a>');
+    expect(plans).toContain("100,000 calls a UTC day");
+    expect(plans).toContain("Alpha, Beta");
+    expect(plans).toContain("199.00 USD are missing from your balance");
+    const before = await page(ann, "/console/plans/Pro/buy");
+    expect(before).toContain("<strong>99.00 USD</strong>, from your balance");
+    expect(before).not.toMatch(/checkbox"[^>]*checked/);
+    const fields = fieldsOf(before);
+    expect(Object.keys(fields).toSorted()).toEqual(["is_final", "key", "offer", "start_now"]);
+    const done = await send(ann, "Pro", fields);
+    expect([done.status, done.headers.get("location")]).toEqual([303, expect.stringMatching(/purchases\/\d+$/)]);
+    await expect.poll(async () => (await call()).status, { timeout: 2_000 }).toBe(200);
+    const result = await page(ann, done.headers.get("location") ?? "");
+    expect(result).toContain("the receipt is on its way by mail");
+    expect(result).toContain("lose my right to withdraw");
+    expect(result).toContain("1.00 USD");
+    expect(await page(ann, "/console/purchases")).toContain('<td class="num">99.00</td>');
+    const again = await send(ann, "Pro", fields);
+    expect([again.status, again.headers.get("location")]).toEqual([303, done.headers.get("location")]);
+    expect(await page(ann, again.headers.get("location") ?? "")).toContain("bought once");
+    expect(await bought(ann)).toBe(1);
+    const other = await send(ann, "Pro", { ...fields, offer: fields["offer"]?.replace("99000000", "98000000") ?? "" });
+    expect([other.status, await text(other)]).toEqual([422, expect.stringContaining("has bought something else")]);
+  });
+
+  it("is renewed, changed now or changed later, with what that comes to said before", async () => {
+    const ben = await richPerson("ben", 600n);
+    await send(ben, "Pro", await formOf(ben, "Pro"));
+    const plans = await page(ben, "/console/plans");
+    for (const verb of ["Renew Pro", "Change to Max now", "Change to Starter later"]) expect(plans).toContain(verb);
+    expect(plans).toMatch(/since 98\.9\d+ USD are left of what it replaces/);
+    expect(await page(ben, "/console/plans/Starter/buy")).toContain("Your Pro runs to its end");
+    expect(await page(ben, "/console/plans/Pro/buy")).toContain("It goes on where your Pro ends");
+    const max = await page(ben, "/console/plans/Max/buy");
+    expect(max).toContain("What ends with it");
+    expect((await send(ben, "Starter", await formOf(ben, "Starter"))).status).toBe(303);
+    expect(await page(ben, "/console/plans/Pro/buy")).toContain("only one change can wait");
+    const done = await send(ben, "Max", fieldsOf(await page(ben, "/console/plans/Max/buy")));
+    const result = await page(ben, done.headers.get("location") ?? "");
+    expect(result).toContain("It took the place of");
+    expect(await page(ben, "/console/purchases")).toContain("gave way to");
+  });
+
+  it("that was given without an end says why nothing is to be had beside it", async () => {
+    const cem = await richPerson("cem", 600n);
+    await world.sql`insert into entitlements (account_id, plan) values (${cem.accountId}, 'Starter')`;
+    expect(await page(cem, "/console/plans")).toContain("you have Starter without an end, which was given to you");
+    expect(await page(cem, "/console/plans/Pro/buy")).not.toContain('<form method="post" action="/console/plans');
+  });
+
+  it("that lasts longer since what is left is worth more says so before", async () => {
+    const eve = await richPerson("eve", 200n);
+    for (let n = 0; n < 4; n++) await send(eve, "Starter", await formOf(eve, "Starter"));
+    const seen = await page(eve, "/console/plans/Pro/buy");
+    expect(seen).toContain("What is left is worth more than Pro costs. So you pay nothing");
+    expect(seen).toContain("35.1 days instead of 30");
+    expect(seen).toContain("<button>Take Pro, nothing to pay</button>");
+    const done = await send(eve, "Pro", fieldsOf(seen));
+    expect(await page(eve, done.headers.get("location") ?? "")).toContain("so nothing was paid, and it lasts longer");
+  });
+
+  it("off sale is shown to nobody but those who have it", async () => {
+    const [dan, fay] = [await richPerson("dan", 300n), await richPerson("fay", 300n)];
+    await send(dan, "Max", await formOf(dan, "Max"));
+    await setPlan(world.sql, "Max", { onSale: false });
+    expect(await page(dan, "/console/plans")).toContain("Not to be had now: Max is not on sale now.");
+    expect(await page(fay, "/console/plans")).not.toContain("Max");
+    expect(await page(fay, "/console/plans/Max/buy")).toContain("Max is not on sale now");
+    await setPlan(world.sql, "Max", { onSale: true });
+  });
+});
+
+describe("nothing is bought", () => {
+  it("where a box is empty, the price has changed, money is missing, or the form is another", async () => {
+    const gus = await richPerson("gus", 99n);
+    const fields = await formOf(gus, "Pro");
+    const { start_now: _, ...one } = fields;
+    for (const [changed, said] of [
+      [one, "both boxes have to be ticked"],
+      [{ ...fields, is_final: "" }, "both boxes have to be ticked"],
+      [{ ...fields, is_final: "2001-01-01" }, "the texts that you agreed to have changed"],
+    ] as const) {
+      const answer = await text(await send(gus, "Pro", changed));
+      expect(answer).toContain(said);
+      expect(fieldsOf(answer)["key"]).not.toBe(fields["key"]);
+    }
+    await setPlan(world.sql, "Pro", { priceMicros: 98n * USD });
+    const anew = await text(await send(gus, "Pro", fields));
+    expect(anew).toContain("Nothing was bought: what you saw is no longer what it comes to. Below it is as it is now");
+    expect(anew).toContain("<strong>98.00 USD</strong>");
+    await setPlan(world.sql, "Pro", { priceMicros: 99_000_001n });
+    expect(await text(await send(gus, "Pro", fieldsOf(anew)))).toContain("0.000001 USD are missing");
+    const missing = await page(gus, "/console/plans/Pro/buy");
+    expect(missing).toContain('<a href="/console/top-up">Top it up</a>');
+    expect(missing).not.toContain("<button>Pay");
+    await setPlan(world.sql, "Pro", { priceMicros: 99n * USD });
+    expect((await send(gus, "Pro", { ...fields, offer: "x" })).status).toBe(422);
+    expect((await send(gus, "Pro", { ...fields, key: "x" })).status).toBe(400);
+    expect((await send(gus, "Gold", fields)).status).toBe(404);
+    expect((await gus.get("/console/plans/Gold/buy")).status).toBe(404);
+    expect(await bought(gus)).toBe(0);
+  });
+
+  it("by a suspended account, or before the terms that hold now are agreed to", async () => {
+    const hal = await richPerson("hal", 99n);
+    const fields = await formOf(hal, "Pro");
+    await world.sql`update accounts set suspended_at = now(), suspend_reason = 'a test' where id = ${hal.accountId}`;
+    expect(await page(hal, "/console/plans/Pro/buy")).not.toContain("<button>Pay");
+    expect((await send(hal, "Pro", fields)).status).toBe(403);
+    expect(await bought(hal)).toBe(0);
+    const ian = await world.makeHolder("ian@example.com", { hasAgreed: false });
+    await world.giveMoney(ian.accountId, 99n * USD);
+    const { somebody } = await world.signIn("ian@example.com");
+    const person = Object.assign(somebody, ian);
+    const response = await send(person, "Pro", await formOf(person, "Pro"));
+    expect(response.headers.get("location")).toContain("/console/terms");
+    expect(await bought(person)).toBe(0);
+  });
+
+  it("and nothing is seen of what another has bought", async () => {
+    const [joy, kim] = [await richPerson("joy", 99n), await world.as("kim")];
+    const done = await send(joy, "Pro", await formOf(joy, "Pro"));
+    const path = done.headers.get("location") ?? "";
+    expect((await joy.get(path)).status).toBe(200);
+    expect((await kim.get(path)).status).toBe(404);
+    expect((await kim.get("/console/purchases/x")).status).toBe(404);
+    expect(await page(kim, "/console/purchases")).toContain("Nothing yet.");
+  });
+});

@@ -1,0 +1,382 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findCaller } from "../../src/callers/caller-store.ts";
+import { hashKey } from "../../src/callers/key.ts";
+import { suspendAccount } from "../../src/callers/account-store.ts";
+import { setPlan } from "../../src/callers/plan-store.ts";
+import { createKey } from "../../src/callers/store.ts";
+import { legalText } from "../../src/accounts/legal.ts";
+import { checkLedger } from "../../src/ledger/check.ts";
+import { findPurchase, listPurchases } from "../../src/purchases/history-store.ts";
+import type { Order } from "../../src/purchases/judge.ts";
+import { purchase } from "../../src/purchases/purchase-store.ts";
+import remindHolders from "../../jobs/remind-holders.ts";
+import { testContext } from "../support/context.ts";
+import { makeVictims } from "./killed.ts";
+import { makeKeyOnly, openPurchaseWorld, type PurchaseWorld } from "./world.ts";
+
+const USD = 1_000_000n;
+let world: PurchaseWorld;
+beforeAll(async () => void (world = await openPurchaseWorld()));
+afterAll(() => world.close());
+
+/** Everything that a purchase leaves, of one account. */
+async function tracesOf(id: bigint) {
+  const { sql } = world;
+  const [row] = await sql<(typeof NOTHING)[]>`
+    select
+      (select count(*)::integer from purchases where account_id = ${id}) as purchases,
+      (select count(*)::integer from ledger_transactions where kind = 'purchase' and idempotency_key like ${`purchase:${id}:%`}) as paid,
+      (select count(*)::integer from entitlements where account_id = ${id}) as entitlements,
+      (select count(*)::integer from consents where account_id = ${id}) as consents,
+      (select count(*)::integer from mails m join accounts a on a.email = m.recipient where a.id = ${id}) as mails,
+      (select count(*)::integer from audit_log where target = ${`account ${id}`}) as audits`;
+  return { ...NOTHING, ...row, balance: (await world.balance(id)) / USD };
+}
+const NOTHING = { purchases: 0, paid: 0, entitlements: 0, consents: 0, mails: 0, audits: 0 };
+const ONCE = { purchases: 1, paid: 1, entitlements: 1, consents: 2, mails: 1, audits: 1 };
+
+describe("a purchase", () => {
+  it("pays, opens access from the next call on, keeps both consents, mails the receipt and is in the audit log", async () => {
+    const id = await world.makeHolder(100n);
+    const key = await makeKeyOnly(world.sql, id);
+    const standing = async () => (await findCaller(world.sql, hashKey(key)))?.standing;
+    expect(await standing()).toBe("no_active_plan");
+    const heard: string[] = [];
+    const { unlisten } = await world.sql.listen("roundhouse_callers", (payload) => void heard.push(payload));
+    const order = await world.order(id, "Pro");
+    const done = await purchase(world.sql, order);
+    expect(done).toEqual({ ok: true, purchaseId: expect.any(BigInt), isReplay: false });
+    expect(await standing()).toBe("good");
+    expect(await tracesOf(id)).toEqual({ ...ONCE, balance: 1n });
+    await expect.poll(() => heard).toEqual([""]);
+    await unlisten();
+
+    const { rows } = await listPurchases(world.sql, id, { limit: 9, offset: 0 });
+    expect(rows).toMatchObject([
+      { kind: "buy", plan: "Pro", listedMicros: 99n * USD, discountMicros: 0n, paidMicros: 99n * USD, days: 30 },
+    ]);
+    expect(await world.held(id)).toEqual([["Pro", 0, 30]]);
+    const [mail] = await world.sql<{ subject: string; body: string }[]>`
+      select subject, body from mails where dedup_key = ${`purchase ${rows[0]?.id ?? 0n}`}`;
+    expect(mail?.subject).toBe(`Receipt ${rows[0]?.id}: Pro, 99.00 USD`);
+    const body = mail?.body.replaceAll(/\s+/g, " ");
+    for (const kind of ["start-now", "no-withdrawal"] as const) expect(body).toContain(legalText(kind).text);
+    expect(body).toContain("Paid from your balance: 99.00 USD");
+    const [audit] = await world.sql`
+      select surface, actor, action, before, after, request_id from audit_log where target = ${`account ${id}`}`;
+    expect(audit).toMatchObject({
+      surface: "console",
+      actor: `account ${id}`,
+      action: "plan.buy",
+      before: { plan: null, balance: "100.00" },
+      after: { plan: "Pro", paid: "99.00", discount: "0.00", balance: "1.00" },
+      request_id: order.requestId,
+    });
+  });
+
+  it("of a plan that costs nothing posts nothing, and gives access all the same", async () => {
+    await world.sql`
+      insert into plans (name, position, day_limit, burst_per_second, burst, price_micros, days)
+      values ('Free', 0, 100, 1, 1, 0, 7)`;
+    const id = await world.makeHolder();
+    const purchaseId = await world.bought(id, "Free");
+    expect(await findPurchase(world.sql, id, purchaseId)).toMatchObject({ paidMicros: 0n, transactionId: null });
+    expect(await tracesOf(id)).toEqual({ ...ONCE, paid: 0, balance: 0n });
+    expect(await findPurchase(world.sql, await world.makeHolder(), purchaseId)).toBeNull();
+  });
+
+  it("is never changed afterwards, and is paid by one transaction of its own", async () => {
+    await expect(world.sql`update purchases set plan = 'Max'`).rejects.toThrow("only ever added to");
+    await expect(world.sql`delete from purchases`).rejects.toThrow("only ever added to");
+    await expect(world.sql`truncate purchases cascade`).rejects.toThrow("only ever added to");
+  });
+});
+
+describe("a plan that is had already", () => {
+  it("is renewed from its end on, without a gap", async () => {
+    const id = await world.makeHolder(100n);
+    await world.bought(id, "Starter");
+    await world.age(id, 10);
+    await world.bought(id, "Starter");
+    expect(await world.held(id)).toEqual([
+      ["Starter", -10, 20],
+      ["Starter", 20, 50],
+    ]);
+    const [gap] = await world.sql`
+      select
+        b.starts_at - a.ends_at = interval '0' as none,
+        a.end_told_at is not null and b.end_told_at is null as "onlyLastIsWatched"
+      from entitlements a, entitlements b
+      where a.account_id = ${id} and b.account_id = ${id} and a.id < b.id`;
+    expect(gap).toEqual({ none: true, onlyLastIsWatched: true });
+    expect(await world.balance(id)).toBe(42n * USD);
+  });
+
+  it("gives way to a higher one at once, with all that is left of it as a discount, once", async () => {
+    const id = await world.makeHolder(500n);
+    const [first, second] = [await world.bought(id, "Starter"), await world.bought(id, "Starter")];
+    await world.age(id, 15);
+    const pro = await world.bought(id, "Pro");
+    const made = await findPurchase(world.sql, id, pro);
+    expect(made).toMatchObject({ kind: "upgrade", listedMicros: 99n * USD, replaces: [first, second] });
+    // half of the first and all of the second, but for the moment that has gone by
+    expect(Number(made?.discountMicros)).toBeCloseTo(43_500_000, -3);
+    expect(made?.paidMicros).toBe(99n * USD - (made?.discountMicros ?? 0n));
+    expect(await world.held(id)).toEqual([
+      ["Starter", -15, 0],
+      ["Pro", 0, 30],
+    ]);
+    expect(await findPurchase(world.sql, id, first)).toMatchObject({ replacedBy: pro });
+    const max = await world.bought(id, "Max");
+    expect(await findPurchase(world.sql, id, max)).toMatchObject({ replaces: [pro] });
+    expect(Number((await findPurchase(world.sql, id, max))?.discountMicros)).toBeCloseTo(99_000_000, -3);
+    await expect(
+      world.sql`insert into purchase_credits (purchase_id, of_purchase, micros) values (${max}, ${first}, 1)`,
+    ).rejects.toThrow("unused_share_is_credited_once");
+  });
+
+  it("goes on longer where it was worth more than the higher one costs", async () => {
+    const id = await world.makeHolder(500n);
+    for (let n = 0; n < 6; n++) await world.bought(id, "Starter");
+    const before = await world.balance(id);
+    const pro = await world.bought(id, "Pro");
+    expect(await world.balance(id)).toBe(before);
+    expect(await findPurchase(world.sql, id, pro)).toMatchObject({ paidMicros: 0n, days: 30, transactionId: null });
+    const [, [, , ends] = []] = await world.held(id);
+    expect(ends).toBeCloseTo((30 * 174) / 99, 1);
+    const [mail] = await world.sql`select body from mails where dedup_key = ${`purchase ${pro}`}`;
+    expect(String(mail?.["body"]).replaceAll(/\s+/g, " ")).toContain("lasts longer than its 30 days");
+  });
+
+  it("is followed by a lower one, once", async () => {
+    const id = await world.makeHolder(500n);
+    await world.bought(id, "Max");
+    await world.age(id, 5);
+    const order = await world.order(id, "Starter");
+    expect(await purchase(world.sql, order)).toMatchObject({ ok: true });
+    expect(await world.held(id)).toEqual([
+      ["Max", -5, 25],
+      ["Starter", 25, 55],
+    ]);
+    const other = { ...order, key: "another", quote: { ...order.quote, plan: "Pro", listedMicros: 99n * USD } };
+    expect(await purchase(world.sql, other)).toMatchObject({
+      ok: false,
+      reason: "not-offered",
+      message: expect.stringContaining("only one change can wait"),
+    });
+  });
+
+  it("is judged at the border between two by the database's clock: no call falls between them", async () => {
+    const id = await world.makeHolder(500n);
+    const key = await makeKeyOnly(world.sql, id);
+    await world.bought(id, "Pro");
+    await world.bought(id, "Starter");
+    await world.age(id, 30);
+    const caller = await findCaller(world.sql, hashKey(key));
+    expect([caller?.standing, caller?.plan?.name]).toEqual(["good", "Starter"]);
+    await world.age(id, 30);
+    expect((await findCaller(world.sql, hashKey(key)))?.standing).toBe("plan_expired");
+  });
+
+  it("without an end keeps anything from being bought beside it, and two at a time are impossible", async () => {
+    const id = await world.makeHolder(500n);
+    const order = await world.order(id, "Pro");
+    const [account] = await world.sql<{ email: string }[]>`select email from accounts where id = ${id}`;
+    expect(await createKey(world.sql, { email: account?.email ?? "", plan: "Starter" })).toMatchObject({ ok: true });
+    expect(await purchase(world.sql, order)).toMatchObject({
+      reason: "not-offered",
+      message: expect.stringContaining("Starter without an end"),
+    });
+    await expect(
+      world.sql`
+        insert into entitlements (account_id, plan, starts_at, ends_at)
+        values (${id}, 'Pro', now() + interval '5 days', now() + interval '6 days')`,
+    ).rejects.toThrow("account_has_one_plan_at_a_time");
+    expect(await tracesOf(id)).toEqual({ ...NOTHING, entitlements: 1, balance: 500n });
+  });
+});
+
+describe("an order", () => {
+  it("that is sent twice, or twenty times at once, buys once", async () => {
+    const id = await world.makeHolder(500n);
+    const order = await world.order(id, "Pro");
+    const done = await Promise.all(Array.from({ length: 20 }, () => purchase(world.sql, order)));
+    expect(done.filter((one) => one.ok && !one.isReplay)).toHaveLength(1);
+    expect(new Set(done.map((one) => one.ok && one.purchaseId)).size).toBe(1);
+    expect(await tracesOf(id)).toEqual({ ...ONCE, balance: 401n });
+    const later = { ...(await world.order(id, "Pro")), key: order.key };
+    expect(await purchase(world.sql, later)).toMatchObject({ ok: false, reason: "other-request" });
+    const stranger = await world.makeHolder(500n);
+    const same = { ...(await world.order(stranger, "Pro")), key: order.key };
+    expect(await purchase(world.sql, same)).toMatchObject({ ok: true, isReplay: false });
+  });
+
+  it("of twenty at once with money for one is done once, and nineteen say that the balance is not enough", async () => {
+    const id = await world.makeHolder(29n);
+    const order = await world.order(id, "Starter");
+    const done = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => purchase(world.sql, { ...order, key: `click ${n}` })),
+    );
+    expect(done.filter(({ ok }) => ok)).toHaveLength(1);
+    expect(done.filter((one) => !one.ok && one.reason === "balance")).toHaveLength(19);
+    expect(done.find((one) => !one.ok)).toMatchObject({
+      message: "Starter comes to 29.00 USD and your balance is 0.00 USD: 29.00 USD are missing",
+    });
+    expect(await tracesOf(id)).toEqual({ ...ONCE, balance: 0n });
+  });
+
+  it("for what is no longer so is refused: price, plan, discount, texts, time, account", async () => {
+    const id = await world.makeHolder(500n);
+    await world.bought(id, "Starter");
+    await world.age(id, 10);
+    const before = await tracesOf(id);
+    const seen = await world.order(id, "Pro");
+    const half = 1_800_000_000n;
+    const { quote, agreed } = seen;
+    const cases: [string, Partial<Order>][] = [
+      ["changed", { quote: { ...quote, discountMicros: quote.discountMicros + 1n } }],
+      ["changed", { quote: { ...quote, listedMicros: 1n } }],
+      ["changed", { quote: { ...quote, kind: "buy" } }],
+      ["changed", { quote: { ...quote, asOf: quote.asOf - half } }],
+      ["changed", { quote: { ...quote, asOf: quote.asOf + half } }],
+      ["changed", { agreed: { ...agreed, startNow: "" } }],
+      ["changed", { agreed: { ...agreed, noWithdrawal: "2020-01-01" } }],
+      ["not-offered", { quote: { ...quote, plan: "Gold" } }],
+      ["not-yours", { accountId: 999_999n }],
+    ];
+    for (const [reason, changed] of cases) {
+      expect([changed, await purchase(world.sql, { ...seen, ...changed })]).toMatchObject([changed, { reason }]);
+    }
+    await setPlan(world.sql, "Pro", { day: 99_999 });
+    expect(await purchase(world.sql, seen)).toMatchObject({ reason: "changed" });
+    const afterwards = await world.order(id, "Pro");
+    await setPlan(world.sql, "Pro", { day: 100_000, onSale: false });
+    expect(await purchase(world.sql, afterwards)).toMatchObject({ reason: "not-offered", message: /not on sale/ });
+    await setPlan(world.sql, "Pro", { onSale: true });
+    const last = await world.order(id, "Pro");
+    await world.sql.begin((tx) => suspendAccount(tx, id, { by: "a test", reason: "a test" }));
+    expect(await purchase(world.sql, last)).toMatchObject({ reason: "suspended" });
+    expect(await tracesOf(id)).toEqual(before);
+  });
+});
+
+describe("the holder of a plan", () => {
+  const context = () => testContext(world.sql, { env: { PUBLIC_URL: "https://roundhouse.example/" } }).context;
+  const remind = async () => remindHolders.run({}, context());
+  const isAsked = async () => (await remindHolders.sweep?.(context()))?.length;
+  const mailsOf = async (id: bigint) => {
+    const rows = await world.sql<{ subject: string; body: string }[]>`
+      select m.subject, m.body from mails m join accounts a on a.email = m.recipient
+      where a.id = ${id} and m.kind in ('plan-ends', 'plan-ended') order by m.id`;
+    return rows.map(({ subject, body }) => [subject.replace(/ on .*/, ""), body.replaceAll(/\s+/g, " ")] as const);
+  };
+
+  it("is told three days before its end, and at its end, once each", async () => {
+    await remind(); // of those whose plans ended above
+    const id = await world.makeHolder(99n);
+    await world.bought(id, "Pro");
+    await world.age(id, 26);
+    expect([await isAsked(), await remind()]).toEqual([0, { reminded: 0, ended: 0 }]);
+    await world.age(id, 1.5);
+    expect([await isAsked(), await remind(), await remind()]).toEqual([
+      1,
+      { reminded: 1, ended: 0 },
+      { reminded: 0, ended: 0 },
+    ]);
+    expect(await isAsked()).toBe(0);
+    expect(await mailsOf(id)).toEqual([["Your plan Pro ends", expect.stringContaining("plan_expired (402)")]]);
+    await world.age(id, 3);
+    expect([await isAsked(), await remind(), await remind(), await isAsked()]).toEqual([
+      1,
+      { reminded: 0, ended: 1 },
+      { reminded: 0, ended: 0 },
+      0,
+    ]);
+    expect(await mailsOf(id)).toEqual([
+      ["Your plan Pro ends", expect.stringContaining("https://roundhouse.example/console/plans")],
+      ["Your plan Pro has ended", expect.stringContaining("Your keys and your balance stay as they are")],
+    ]);
+  });
+
+  it("is told by one of two workers at once", async () => {
+    const id = await world.makeHolder(99n);
+    await world.bought(id, "Pro");
+    await world.age(id, 28);
+    const counts = await Promise.all([remind(), remind(), remind()]);
+    expect(counts.filter(({ reminded }) => reminded === 1)).toHaveLength(1);
+    expect(await mailsOf(id)).toHaveLength(1);
+  });
+
+  it("is told nothing where another plan follows, was upgraded to, is too short, or whose account is suspended", async () => {
+    const follows = await world.makeHolder(300n);
+    await world.bought(follows, "Pro");
+    await world.bought(follows, "Starter");
+    await world.age(follows, 28);
+    const upgraded = await world.makeHolder(300n);
+    await world.bought(upgraded, "Starter");
+    await world.bought(upgraded, "Pro");
+    const suspended = await world.makeHolder(300n);
+    await world.bought(suspended, "Pro");
+    await world.age(suspended, 31);
+    await world.sql.begin((tx) => suspendAccount(tx, suspended, { by: "a test", reason: "a test" }));
+    await world.sql`update plans set days = 2 where name = 'Free'`;
+    const short = await world.makeHolder();
+    await world.bought(short, "Free");
+    expect([await isAsked(), await remind()]).toEqual([0, { reminded: 0, ended: 0 }]);
+    await world.age(follows, 2.5);
+    expect(await remind()).toEqual({ reminded: 0, ended: 0 });
+    for (const id of [follows, upgraded, suspended, short]) expect(await mailsOf(id)).toEqual([]);
+    await world.age(short, 3);
+    expect(await remind()).toEqual({ reminded: 0, ended: 1 });
+  });
+
+  it("is not told of an end that is long ago", async () => {
+    const id = await world.makeHolder(99n);
+    await world.bought(id, "Pro");
+    await world.age(id, 45);
+    expect([await isAsked(), await remind()]).toEqual([0, { reminded: 0, ended: 0 }]);
+  });
+});
+
+describe("a process that is killed in the middle of a purchase", () => {
+  const statements = [
+    "insert on ledger_transactions",
+    "update on ledger_accounts",
+    "insert on ledger_entries",
+    "insert on purchases",
+    "insert on purchase_credits",
+    "delete on entitlements",
+    "update on entitlements",
+    "insert on entitlements",
+    "insert on consents",
+    "insert on mails",
+    "insert on audit_log",
+    "update on audit_head",
+    "commit of mails",
+  ];
+
+  it("leaves nothing half done at any statement, and the same order sent again and again buys once", async () => {
+    const victims = await makeVictims(world, statements);
+    const id = await world.makeHolder(200n);
+    await world.bought(id, "Starter");
+    await world.bought(id, "Starter");
+    const stateOf = async () => ({ traces: await tracesOf(id), held: (await world.held(id)).length });
+    const before = await stateOf();
+    const order = await world.order(id, "Pro");
+    for (const [statement, victim] of victims) {
+      await victim.killIn(order);
+      // what is being committed is the database's to end; whatever comes before that is undone
+      const isEnded = statement.startsWith("commit") && (await tracesOf(id)).purchases === 3;
+      if (!isEnded) expect([statement, await stateOf()]).toEqual([statement, before]);
+    }
+    const isEnded = (await tracesOf(id)).purchases === 3;
+    const done = await purchase(world.sql, order);
+    expect(done).toEqual({ ok: true, purchaseId: expect.any(BigInt), isReplay: isEnded });
+    expect(await purchase(world.sql, order)).toEqual({ ...done, isReplay: true });
+    expect(await stateOf()).toEqual({
+      traces: { purchases: 3, paid: 3, entitlements: 2, consents: 6, mails: 3, audits: 3, balance: 100n },
+      held: 2,
+    });
+    expect(await checkLedger(world.sql)).toMatchObject({ ok: true, differences: [] });
+  });
+});

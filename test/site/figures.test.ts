@@ -1,0 +1,289 @@
+import pino from "pino";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { skillPlot } from "../../src/charts/skill.ts";
+import { createDrawer } from "../../src/charts/draw.ts";
+import { drawing } from "../../src/site/accuracy/drawn.ts";
+import { skillSentence } from "../../src/site/accuracy/skill.ts";
+import { loader } from "../../src/site/loader.ts";
+import { workStates } from "../../src/site/status/status.ts";
+import { allowSlowness, issue, play, score } from "../api/play.ts";
+import { makeWorld, type World } from "../api/world.ts";
+import { eventually } from "../support/eventually.ts";
+
+const CRASH = "alpha/crash/global";
+let world: World;
+
+beforeAll(async () => {
+  world = await makeWorld();
+  await allowSlowness(world);
+  await play(world, CRASH, [150]);
+  for (const hundredths of [230, 1150, 120, 340, 101, 199, 200, 130, 410, 2200, 170]) {
+    await issue(world, "alpha");
+    await play(world, CRASH, [hundredths]);
+  }
+  await score(world, "alpha");
+  await eventually(async () => (await (await world.get("/api/v1/accuracy")).text()).includes('"next_color"'));
+}, 60_000);
+afterAll(() => world.close());
+
+const ask = async (path: string, of = world) => {
+  const response = await fetch(of.api.url + path);
+  const page = await response.text();
+  expect(Buffer.byteLength(page), path).toBeLessThan(100_000);
+  const text = page.replaceAll(/\s+/g, " ").replaceAll(/ ?(<[^>]*>) ?/g, "$1");
+  return { status: response.status, text };
+};
+const percent = (value: number, digits = 2) => `${(value * 100).toFixed(digits)} %`;
+const row = z.object({
+  sample_size: z.int(),
+  hits: z.int(),
+  hit_rate: z.number(),
+  interval_95: z.tuple([z.number(), z.number()]),
+  expected_rate: z.number(),
+  baseline_rate: z.number(),
+  skill: z.number(),
+  skill_interval_95: z.tuple([z.number(), z.number()]),
+  references: z.array(z.object({ name: z.string(), skill: z.number() })),
+});
+
+async function fromApi(query: string) {
+  const answer: unknown = await (await world.get(`/api/v1/accuracy${query}`)).json();
+  const [found] = z.object({ accuracy: z.array(row) }).parse(answer).accuracy;
+  if (found === undefined) throw new Error(`expected accuracy of ${query}`);
+  return found;
+}
+
+describe("/accuracy", () => {
+  it("shows of every table what the API answers, with sample, interval, baseline and skill", async () => {
+    const { text } = await ask("/accuracy");
+    const facts = await fromApi("?feature=next_color");
+    expect(facts.sample_size).toBeGreaterThan(9);
+    const [low, high] = facts.interval_95;
+    expect(text).toContain(
+      `<td class="num nowrap">${percent(facts.hit_rate)}<br><small>${percent(low)} to ${percent(high)}</small></td><td class="num nowrap">${percent(facts.expected_rate)}</td><td class="num nowrap">${percent(facts.baseline_rate)}</td><td class="num nowrap">${percent(facts.skill, 3)}<br>`,
+    );
+    expect(text).toContain("<figcaption>Skill against the long-run shares</figcaption>");
+    // the first plot of a process may take longer than a page waits
+    await eventually(async () =>
+      expect((await ask("/accuracy")).text).toContain('<svg role="img" aria-label="Skill against the long-run shares"'),
+    );
+  });
+
+  it("draws of one table its rates over time, what was stated against what came, and the rules that people go by", async () => {
+    const text = await eventually(async () => {
+      const shown = await ask(`/accuracy?of=${encodeURIComponent(CRASH)}`);
+      return shown.text.includes("<svg") && shown.text;
+    });
+    const facts = await fromApi("?feature=next_color");
+    expect(text).toContain("<h1>Measured accuracy: alpha/crash/global</h1>");
+    const titles = [...text.matchAll(/<figcaption>([^<]*)<\/figcaption>/g)].map(([, title]) => title);
+    expect(titles).toEqual(["Hit rate by day", "Stated against what came", "Skill beside rules that people go by"]);
+    expect(text.match(/<svg role="img"/g)).toHaveLength(3);
+    expect(text).toContain(`<strong>Skill ${percent(facts.skill, 3)}</strong>`);
+    expect(text).toContain(`With ${facts.sample_size} judged forecasts nothing can be said of skill yet`);
+    for (const { name, skill } of facts.references) {
+      const rule = { last_20: "last 20 rounds", last_100: "last 100 rounds", due: "longest absent" }[name];
+      expect(text).toContain(
+        `<th scope="row">${rule}</th><td class="num">${facts.sample_size}</td><td class="num">${percent(skill, 3)}</td>`,
+      );
+    }
+    expect(text).toContain(`<dt>Judged forecasts</dt><dd>${facts.sample_size}</dd>`);
+  });
+
+  it("is filtered by house, feature and period, and says what there is not", async () => {
+    const house = await ask("/accuracy?of=alpha&feature=all&period=24h");
+    expect(house.text).toContain("<figcaption>Hit rate by hour</figcaption>");
+    expect(house.text).toContain("<td>window:blue:50</td>");
+    expect(house.text).toContain("</a>(house)</th>");
+    const nothing = await ask("/accuracy?of=beta&feature=next_color&period=7d");
+    expect(nothing.text).toContain("Nothing was measured of this in this period yet.");
+    expect(nothing.text).not.toContain("<svg");
+  });
+
+  it("shows all tables, with the reason, where what is asked for cannot be", async () => {
+    const unknown = await ask("/accuracy?of=%3Cb%3Enowhere");
+    expect(unknown.status).toBe(404);
+    expect(unknown.text).toContain("There is no such house or table.");
+    expect(unknown.text).not.toContain("nowhere");
+    for (const query of ["period=1h", "feature=pink", "page=0", "page=x"]) {
+      const wrong = await ask(`/accuracy?${query}`);
+      expect(wrong.status, query).toBe(400);
+      expect(wrong.text).toContain("has a value that it cannot have");
+      expect(wrong.text).toContain(CRASH);
+    }
+  });
+
+  it("draws so many views a minute for all visitors together, and then gives the numbers alone", async () => {
+    const draw = drawing(pino({ level: "silent" }));
+    const plot = skillPlot("Skill", [{ of: "ours", skill: 0, low: -0.1, high: 0.1 }]);
+    const all = [{ plot, columns: ["of", "skill"], rows: [["ours", "0.000 %"]] }];
+    const view = (name: string, drawn = all) => draw(name, () => Promise.resolve({ all: drawn, missing: "" }));
+    for (let n = 0; n < 30; n += 1) await view(`nothing ${n}`, []);
+    await eventually(async () => (await view("view 0")).figures[0]?.svg != null);
+    for (let n = 1; n < 30; n += 1) await view(`view ${n}`);
+    const { figures, missing } = await view("view 30");
+    expect(figures).toEqual([{ title: "Skill", svg: null, columns: ["of", "skill"], rows: [["ours", "0.000 %"]] }]);
+    expect(missing).toBe("Many plots are asked for at the moment. Please try again shortly.");
+    expect((await view("view 0")).figures[0]?.svg).toContain("<svg");
+  });
+
+  it("is summed up on the first page, without what is simulated", async () => {
+    const { text } = await ask("/");
+    const { sample_size: n, hit_rate: rate } = await fromApi("?feature=next_color");
+    expect(text).toContain(`<strong>${n}</strong>forecasts of the next color were judged on 1 table.`);
+    expect(text).toContain(`<strong>${percent(rate)}</strong>`);
+    expect(text).toContain("nothing can be said of skill yet");
+  });
+
+  it("calls a skill what it is", () => {
+    const said = (skill: number | null, interval: [number, number] | null, sampleSize = 900) =>
+      skillSentence({ sampleSize, skill, interval });
+    expect(said(0.0001, [-0.002, 0.0022])).toBe(
+      "Zero lies within the interval: no skill beyond the long-run shares is shown.",
+    );
+    expect(said(0, [0, 0])).toMatch(/^Zero lies within/);
+    expect(said(-0.04, [-0.06, -0.02])).toBe(
+      "The skill lies below zero: these statements were worse than the long-run shares, by 4.000 %.",
+    );
+    expect(said(0.01, [0.002, 0.018])).toMatch(/^The skill lies above zero: .* by 1\.000 %\. .* by luck alone\.$/);
+    expect(said(null, null, 0)).toBe("Nothing was judged yet.");
+    const tooFew = /^With \d+ judged forecasts? nothing can be said of skill yet/;
+    expect(said(0.018, [0.01, 0.026], 10)).toMatch(tooFew); // as it was with the first ten of a table
+    expect(said(0.018, [0.01, 0.026], 499)).toMatch(tooFew);
+    expect(said(0.01, null, 1)).toMatch(tooFew);
+  });
+
+  it("names every line of a plot of skills, however long its name is", async () => {
+    const drawer = createDrawer();
+    const name = "a-house-with-a-long-name/and-a-game/and-a-market";
+    try {
+      const svg = await drawer.draw(skillPlot("Skill", [{ of: name, skill: 0.01, low: -0.01, high: 0.03 }]));
+      expect(svg).toContain(`>${name}</text>`);
+    } finally {
+      await drawer.close();
+    }
+  });
+});
+
+describe("/method", () => {
+  const ROOT = "ab".repeat(32);
+
+  it("has the newest roots, and all of them as JSON and CSV, a page after another", async () => {
+    expect((await ask("/method/roots.json")).text).toBe('{"ok":true,"roots":[],"next":null}');
+    const far = await makeWorld({}, { on: world });
+    try {
+      await world.sql`
+        insert into anchors (hour, size, root)
+        select h, 7, ${ROOT}
+        from generate_series('2026-01-01T00:00Z'::timestamptz, '2026-02-11T16:00Z', interval '1 hour') h`;
+      const { text } = await ask("/method", far);
+      expect(text).toContain("The newest 24 of 1,001");
+      expect(text.match(new RegExp(`<td><code>${ROOT}</code></td>`, "g"))).toHaveLength(24);
+      expect(text).toContain('<time datetime="2026-02-11T16:00:00.000Z"');
+      const body = z.object({
+        roots: z.array(z.object({ hour: z.string(), size: z.int(), root: z.string() })),
+        next: z.string().nullable(),
+      });
+      const read = async (query: string) =>
+        body.parse(await (await fetch(`${far.api.url}/method/roots.json${query}`)).json());
+      const first = await read("");
+      expect([first.roots.length, first.next]).toEqual([1_000, "2026-02-11T15:00:00.0000000Z"]);
+      expect(first.roots[0]).toEqual({ hour: "2026-01-01T00:00:00.0000000Z", size: 7, root: ROOT });
+      const second = await read(`?after=${first.next}`);
+      expect(second).toEqual({ roots: [{ hour: "2026-02-11T16:00:00.0000000Z", size: 7, root: ROOT }], next: null });
+      const csv = await fetch(`${far.api.url}/method/roots.csv?after=2026-02-11T15:00Z`);
+      expect(await csv.text()).toBe(`hour,size,root\r\n2026-02-11T16:00:00.0000000Z,7,${ROOT}\r\n`);
+      expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    } finally {
+      await far.close();
+    }
+  });
+
+  it.each([
+    "?after=yesterday",
+    "?after=2026-13-01T00:00Z",
+    "?after=2026-01-01T00:00Z&after=2026-01-01T00:00Z",
+    "?page=2",
+  ])("refuses %s", async (query) => {
+    expect((await fetch(`${world.api.url}/method/roots.json${query}`)).status).toBe(400);
+  });
+});
+
+describe("/status", () => {
+  it("says from our own rows how houses, polling and the work are, and nothing of machines", async () => {
+    const { sql } = world;
+    await sql`
+      insert into workers (id, pid, host, version, queues)
+      values ('w1', 4711, 'secret-host', '9.9.9', '{}')`;
+    await sql`insert into heartbeats (name, detail) values ('reconcile', '{"leader":"w1"}')`;
+    await sql`
+      insert into polls (house_id, shard, minute, requests, statuses, bytes, latency_ms)
+      select 'alpha', 0, date_trunc('minute', now()) - minutes * interval '1 minute', 1000, statuses::jsonb, 1, array_fill(0, '{10}')
+      from (values (0, '{"200": 900, "304": 99, "503": 1}'), (90, '{"200": 500, "0": 500}')) as p (minutes, statuses)`;
+    const far = await makeWorld({}, { on: world });
+    try {
+      const { text } = await ask("/status", far);
+      expect(text).toContain("1 process reported in the last 30 s.");
+      expect(text).toContain('<span class="badge good">answers</span>');
+      expect(text).toContain(
+        '<td class="num nowrap" data-name="Good answers, last hour">99.9 % of 1,000</td><td class="num nowrap" data-name="Good answers, last 24 hours">74.9 % of 2,000</td>',
+      );
+      expect(text).toContain('data-name="Good answers, last hour">none asked</td>');
+      expect(text).toContain("None: nothing is known to be missing.");
+      expect(text).not.toMatch(/secret-host|4711|9\.9\.9|w1/);
+    } finally {
+      await far.close();
+    }
+  });
+
+  it("shows open notices as callers get them", async () => {
+    await world.sql`
+      update published_now
+      set continuity_text = '3 rounds are missing'
+      where table_id = (select id from tables where house_id = 'beta')`;
+    const far = await makeWorld({}, { on: world });
+    try {
+      expect((await ask("/status", far)).text).toContain(
+        '<strong>beta/crash/eu</strong><span class="badge info">simulated</span>: 3 rounds are missing',
+      );
+    } finally {
+      await far.close();
+    }
+  });
+
+  it("calls silent what is silent, and behind what is behind", () => {
+    const well = { workers: 2, wrongClocks: 0, scheduledAgo: 3, pausedQueues: 0, unreadFor: null };
+    const words = (changes: object) => workStates({ ...well, ...changes }).map(({ word }) => word);
+    expect(words({})).toEqual(["at work", "at work", "up to date"]);
+    expect(words({ workers: 0 })).toEqual(["silent", "at work", "up to date"]);
+    expect(words({ wrongClocks: 2 })).toEqual(["silent", "at work", "up to date"]);
+    expect(words({ scheduledAgo: 61 })).toEqual(["at work", "silent", "up to date"]);
+    expect(words({ scheduledAgo: null })).toEqual(["at work", "silent", "up to date"]);
+    expect(words({ pausedQueues: 1 })).toEqual(["at work", "partly paused", "up to date"]);
+    expect(words({ unreadFor: 61 })).toEqual(["at work", "at work", "behind"]);
+    expect(workStates(null)).toEqual([]);
+  });
+});
+
+describe("a part of a page that the database has", () => {
+  const log = pino({ level: "silent" });
+
+  it("is loaded once for all who ask meanwhile, and believed for a while", async () => {
+    let loads = 0;
+    const load = loader("it", () => Promise.resolve(++loads), { believedMs: 60_000, log });
+    expect(await Promise.all([load(), load(), load()])).toEqual([1, 1, 1]);
+    expect(await load()).toBe(1);
+  });
+
+  it("is asked for again by the next who looks, where it failed", async () => {
+    let isBroken = true;
+    const load = loader("it", () => (isBroken ? Promise.reject(new Error("away")) : Promise.resolve("here")), {
+      believedMs: 60_000,
+      log,
+    });
+    expect(await load()).toBeNull();
+    isBroken = false;
+    expect(await load()).toBe("here");
+  });
+});

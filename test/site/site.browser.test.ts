@@ -1,0 +1,111 @@
+import { mkdirSync } from "node:fs";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
+import { PAUSE_MS } from "../forecasts/world.ts";
+import { playTurns } from "../ops/data-world.ts";
+import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
+import { eventually } from "../support/eventually.ts";
+import { makeTable } from "../support/make.ts";
+
+/** A folder for screenshots, to be looked at; none are made without it. */
+const { SHOTS } = process.env;
+const PAGES: Record<string, string> = {
+  home: "/",
+  accuracy: "/accuracy",
+  "accuracy-house": "/accuracy?of=acme",
+  method: "/method",
+  plans: "/plans",
+  status: "/status",
+  terms: "/terms",
+  privacy: "/privacy",
+  gambling: "/responsible-gambling",
+  docs: "/docs",
+  errors: "/docs/errors",
+  missing: "/nothing-here",
+};
+
+let world: ConsoleWorld;
+let browser: Browser;
+
+beforeAll(async () => {
+  [world, browser] = await Promise.all([openConsoleWorld(), openBrowser()]);
+  const { sql } = world;
+  const house = { id: "acme", name: "Acme with a name that is rather long for a telephone" };
+  const table = await makeTable(sql, { house_edge: 0.01, pause_ms: PAUSE_MS }, house);
+  await playTurns(sql, table, [150, 320, 1200, 101, 250, 180, 420, 130]);
+  await sql`
+    update published_now
+    set continuity_text = 'round 1234567890123456789012345678901234567890 came twice',
+      last_polled_round_at = now(),
+      updated_at = clock_timestamp()`;
+  await sql`
+    insert into anchors (hour, size, root)
+    values ('2026-01-01T00:00Z', 7, ${"ab".repeat(32)})`;
+  await sql`select pg_notify('roundhouse_published', '')`;
+  await eventually(async () => (await (await fetch(`${world.url}/accuracy?of=acme`)).text()).includes("<svg"));
+  if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
+}, 90_000);
+afterAll(async () => {
+  await browser.close();
+  await world.close();
+});
+
+it("has no fault for a screen reader in light or dark, nothing to scroll sideways at 320 px, and breaks no policy", async () => {
+  const page = await browser.newPage();
+  const said: string[] = [];
+  page.on("console", (message) => message.type() === "error" && said.push(message.text()));
+  for (const [name, path] of Object.entries(PAGES)) {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.goto(world.url + path);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await accessibilityFaults(page), `${name}, ${colorScheme}`).toEqual([]);
+      if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-${colorScheme}.png`, fullPage: true });
+    }
+    await page.setViewportSize({ width: 320, height: 800 });
+    expect(await overflow(page), `${name} at 320 px`).toBe(0);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-320.png`, fullPage: true });
+  }
+  // a page that is not there says so in the browser's own words
+  expect(said.filter((text) => !text.includes("404"))).toEqual([]);
+  await page.close();
+}, 120_000);
+
+it("can be read and used without JavaScript, and with the keys alone", async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(world.url);
+  await page.keyboard.press("Tab");
+  expect(await page.locator(":focus").textContent()).toBe("Skip to the content");
+  expect(await page.getByRole("row", { name: /^Acme/ }).getByText("live", { exact: true }).isVisible()).toBe(true);
+  expect(await page.getByRole("row", { name: /^Starter/ }).isVisible()).toBe(true);
+  await page.getByRole("link", { name: "Accuracy", exact: true }).click();
+  await page.getByLabel("House or table").selectOption("acme (house)");
+  await page.getByLabel("Period").selectOption("24h");
+  await page.getByRole("button", { name: "Show" }).click();
+  expect(new URL(page.url()).searchParams.get("period")).toBe("24h");
+  expect(await page.getByRole("heading", { name: "Measured accuracy: acme" }).isVisible()).toBe(true);
+  await page.getByText("Numbers of Stated against what came").click();
+  expect(await page.getByRole("columnheader", { name: "mean stated" }).isVisible()).toBe(true);
+  await context.close();
+}, 60_000);
+
+it("has only links that answer, those to the console among them", async () => {
+  const seen = new Set<string>();
+  const waiting = ["/", "/robots.txt", "/sitemap.xml"];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (seen.has(path)) continue;
+    seen.add(path);
+    const response = await fetch(world.url + path, { headers: { accept: "text/html" } });
+    expect(response.status, path).toBe(200);
+    const isOurs = response.headers.get("content-type")?.startsWith("text/html") === true;
+    if (!isOurs || path.startsWith("/console")) continue;
+    for (const [, link = ""] of (await response.text()).matchAll(/(?:href|src|action)="(\/[^"#]*)/g)) {
+      waiting.push(link.replaceAll("&amp;", "&"));
+    }
+  }
+  expect([...seen]).toEqual(
+    expect.arrayContaining(["/console", "/console/sign-up", "/plans", "/method/roots.json", "/terms.txt"]),
+  );
+}, 60_000);

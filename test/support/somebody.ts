@@ -1,0 +1,40 @@
+/** What a test says to pages as somebody, cookies kept. */
+export interface Somebody {
+  email: string;
+  cookies: Map<string, string>;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+  post(path: string, fields?: Record<string, string | string[]>, headers?: Record<string, string>): Promise<Response>;
+}
+
+/** A browser without the rest of it: keeps cookies, follows nothing. `address` is where it says to come from. */
+export function openSomebody(url: string, address: string): Somebody {
+  const cookies = new Map<string, string>();
+  async function ask(path: string, init: RequestInit): Promise<Response> {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const headers = { cookie, "x-forwarded-for": address, ...(init.headers as Record<string, string>) };
+    const response = await fetch(url + path, { redirect: "manual", ...init, headers });
+    for (const line of response.headers.getSetCookie()) {
+      const [pair = ""] = line.split(";");
+      const [name = "", ...value] = pair.split("=");
+      if (/max-age=0/i.test(line)) cookies.delete(name);
+      else cookies.set(name, value.join("="));
+    }
+    return response;
+  }
+  return {
+    email: "",
+    cookies,
+    get: (path, headers = {}) => ask(path, { headers }),
+    post: (path, fields = {}, headers = {}) => {
+      const body = new URLSearchParams();
+      for (const [name, values] of Object.entries(fields)) {
+        for (const value of [values].flat()) body.append(name, value);
+      }
+      return ask(path, {
+        method: "POST",
+        body,
+        headers: { origin: url, "sec-fetch-site": "same-origin", ...headers },
+      });
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readStatement } from "../../src/topups/bank/statement.ts";
+import * as amount from "../../src/topups/bank/amount.ts";
+import * as checked from "../../src/topups/bank/check-line.ts";
+import * as camt from "../../src/topups/bank/statement-camt.ts";
+import * as csv from "../../src/topups/bank/statement-csv.ts";
+import * as eyes from "../../src/topups/bank/four-eyes.ts";
+import * as found from "../../src/topups/bank/find-reference.ts";
+import * as iban from "../../src/topups/bank/iban.ts";
+import * as reference from "../../src/topups/bank/reference.ts";
+import { listExamples, runExample } from "../support/examples.ts";
+
+describe("what the bank desk reads and writes", () => {
+  it.each(
+    [
+      ["amount", amount],
+      ["check-line", checked],
+      ["find-reference", found],
+      ["four-eyes", eyes],
+      ["iban", iban],
+      ["reference", reference],
+      ["statement-camt", camt],
+      ["statement-csv", csv],
+    ].flatMap(([file, module]) =>
+      listExamples(`src/topups/bank/${file as string}.ts`).map((example) => ({ ...example, module: module as object })),
+    ),
+  )("the example of $title holds", (example) => {
+    const claims = runExample(example, { ...example.module });
+    expect(claims.length).toBeGreaterThan(0);
+    for (const { line, actual, expected } of claims) expect(actual, line).toEqual(expected);
+  });
+});
+
+describe("a reference", () => {
+  // a digit for a letter may be right by chance, since a letter counts as two digits
+  const KINDS = ["0123456789", "ABCDEFGHJKMNPQRSTVWXYZ"];
+  const anyOf = fc.record({ accountId: fc.bigInt(1n, 2n ** 40n), sequence: fc.bigInt(1n, 2n ** 20n) });
+
+  it("is of 11 to 25 characters, right by ISO 11649, and read back as what it stands for", () => {
+    fc.assert(
+      fc.property(anyOf, (of) => {
+        const made = reference.makeReference(of);
+        expect(made).toMatch(/^RF\d{2}[0-9A-HJKMNP-TV-Z]{7,21}$/);
+        expect(iban.mod97(made.slice(4) + made.slice(0, 4))).toBe(1);
+        expect(reference.readReference(iban.inFours(made).toLowerCase())).toEqual(of);
+      }),
+    );
+  });
+
+  it("with one digit, or one letter, changed is no reference, and is found in a text as one with a typo", () => {
+    const small = fc.record({ accountId: fc.bigInt(1n, 2n ** 20n), sequence: fc.bigInt(1n, 1_000n) });
+    fc.assert(
+      fc.property(small, fc.nat(), fc.nat(), (of, place, letter) => {
+        const made = reference.makeReference(of);
+        const at = 4 + (place % (made.length - 4));
+        const kind = KINDS.find((letters) => letters.includes(made.charAt(at)))!;
+        const other = kind.charAt((kind.indexOf(made.charAt(at)) + 1 + (letter % (kind.length - 1))) % kind.length);
+        const typo = made.slice(0, at) + other + made.slice(at + 1);
+        expect(reference.isReference(typo)).toBe(false);
+        expect(found.findReferences(`invoice ${typo}, thanks`).close).toContain(made);
+      }),
+      { numRuns: 25 },
+    );
+  });
+});
+
+describe("a statement", () => {
+  const options = { bank: "main", currencies: ["USD", "EUR"] };
+
+  it("of whatever text is read or refused, and never breaks the reader", () => {
+    const piece = fc.constantFrom(
+      "<Ntry>",
+      "</Ntry>",
+      "<TxDtls>",
+      '<Amt Ccy="EUR">1.00</Amt>',
+      "<CdtDbtInd>CRDT</CdtDbtInd>",
+      "&#0;",
+      "&#x110000;",
+      "bank_ref,value_date,amount,currency,sender",
+      "\n",
+      '"',
+      ";",
+      "2026-11-20",
+      "-1",
+      "9e9",
+      "\u0000",
+      "\ud800",
+    );
+    const text = fc.array(fc.oneof(piece, fc.string()), { maxLength: 30 }).map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(text, (given) => {
+        const read = readStatement(given, options);
+        if (!read.ok) expect(read.problem).not.toBe("");
+        else for (const { line } of read.statement.lines) expect(line.amountMinor > 0n).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,481 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { checkLedger } from "../../src/ledger/check.ts";
+import { listOpenSubjects } from "../../src/alerts/store.ts";
+import { RATE_OF_USD } from "../../src/topups/bank/amount.ts";
+import { approveMatch } from "../../src/topups/bank/match.ts";
+import { watchBankDesk } from "../../src/topups/bank/watch.ts";
+import { findTopup } from "../../src/topups/topup-store.ts";
+import { testContext } from "../support/context.ts";
+import { makeVictims } from "../support/victims.ts";
+import { openDesk, problemOf, type Desk } from "./desk.ts";
+
+let desk: Desk;
+
+beforeAll(async () => {
+  desk = await openDesk();
+});
+afterAll(() => desk?.world.close());
+
+describe("a bank transfer", () => {
+  it("is credited once a second person approves what the first matched, and its holder is told", async () => {
+    const cleo = await desk.account("cleo@example.com");
+    const topup = await desk.announce(cleo);
+    const path = await desk.enter({
+      remittance: `plan ${topup.reference.toLowerCase().replace(/(.{4})/g, "$1 ")} thanks`,
+    });
+    const page = await (await desk.ann.get(path)).text();
+    expect(page).toContain("cleo@example.com");
+    expect(page).toContain("as given");
+
+    expect((await desk.match(path, topup.reference, cleo)).status).toBe(303);
+    expect(await desk.holds("wallet", cleo)).toBe(0n);
+    expect((await findTopup(desk.sql, cleo, topup.id))?.state).toBe("seen");
+    const match = await desk.matchId(path);
+    expect((await desk.ben.post(`${path}/approve`, { match })).status).toBe(303);
+
+    expect(await desk.holds("wallet", cleo)).toBe(100_000_000n);
+    expect(await desk.stateOf(path)).toBe("credited");
+    const credited = await findTopup(desk.sql, cleo, topup.id);
+    expect(credited).toMatchObject({ state: "credited", amountMicros: 100_000_000n });
+    const mails = await desk.sql`select kind, recipient, body from mails where recipient = 'cleo@example.com'`;
+    expect(mails).toMatchObject([{ kind: "topup-credited", body: expect.stringContaining(topup.reference) as string }]);
+    const entries = await desk.sql`select action, actor from audit_log where target like ${`bank line %`} order by seq`;
+    expect(entries).toMatchObject([
+      { action: "bank.line.add", actor: "ann@example.com" },
+      { action: "bank.line.match", actor: "ann@example.com" },
+      { action: "bank.match.approve", actor: "ben@example.com" },
+    ]);
+    const [posted] =
+      await desk.sql`select kind, idempotency_key as key from ledger_transactions order by id desc limit 1`;
+    expect(posted).toEqual({ kind: "topup", key: "bank:main:ref-1" });
+  });
+
+  it("is not approved by who matched or entered it, at the page, or past it at the database", async () => {
+    const account = await desk.account("self@example.com");
+    const topup = await desk.announce(account);
+    const path = await desk.enter({ remittance: topup.reference });
+    await desk.match(path, topup.reference, account);
+    const match = await desk.matchId(path);
+    const refused = await desk.ann.post(`${path}/approve`, { match });
+    expect(refused.status).toBe(422);
+    expect(await problemOf(refused)).toContain("another person has to approve");
+    await expect(
+      desk.sql`update bank_matches set approved_by = matched_by, approved_at = now() where id = ${match}`,
+    ).rejects.toThrow("match_is_approved_by_another");
+
+    // Ben matches what Ann entered: Ann may not approve that either
+    await desk.ann.post(`${path}/unmatch`, { match, reason: "Ben does it" });
+    await desk.ben.post(`${path}/match`, { to: topup.reference, account: String(account) });
+    const second = await desk.matchId(path);
+    expect(await problemOf(await desk.ann.post(`${path}/approve`, { match: second }))).toContain(
+      "you entered this line",
+    );
+    await expect(
+      desk.sql`update bank_matches set approved_by = entered_by, approved_at = now() where id = ${second}`,
+    ).rejects.toThrow("match_is_approved_by_another");
+    await expect(
+      desk.sql`update bank_lines set state = 'credited', credit_transaction_id = 1 where id = ${/\d+$/.exec(path)![0]}`,
+    ).rejects.toThrow("somebody else has approved");
+    expect(await desk.holds("wallet", account)).toBe(0n);
+  });
+
+  it("is credited once, however many approve it at the same time", async () => {
+    const account = await desk.account("rush@example.com");
+    const topup = await desk.announce(account);
+    const path = await desk.enter({ remittance: topup.reference });
+    await desk.match(path, topup.reference, account);
+    const match = await desk.matchId(path);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => desk.ben.post(`${path}/approve`, { match })));
+    expect(answers.filter(({ status }) => status === 303)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 422)).toHaveLength(5);
+    expect(await desk.holds("wallet", account)).toBe(100_000_000n);
+    const mails = await desk.sql`select from mails where recipient = 'rush@example.com'`;
+    expect(mails).toHaveLength(1);
+  });
+
+  it("in another currency is worth what the typed rate says, shown to both", async () => {
+    const account = await desk.account("euro@example.com");
+    const topup = await desk.announce(account, "50.00 EUR");
+    const path = await desk.enter({ remittance: topup.reference, amount: "50,00", currency: "EUR" });
+    const preview = await (await desk.ann.get(`${path}?to=${topup.reference}&rate=1.0823`)).text();
+    expect(preview).toContain("54.115 USD");
+    expect(await problemOf(await desk.match(path, topup.reference, account))).toContain("nothing is no rate");
+    await desk.match(path, topup.reference, account, "1.0823");
+    expect(await (await desk.ben.get(path)).text()).toContain("1 EUR = 1.0823 USD");
+    await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
+    expect(await desk.holds("wallet", account)).toBe(54_115_000n);
+  });
+
+  it("sent twice with one reference is one more top-up of the same account", async () => {
+    const account = await desk.account("again@example.com");
+    const topup = await desk.announce(account);
+    for (const amount of ["10.00", "11.00"]) {
+      const path = await desk.enter({ remittance: topup.reference, amount });
+      await desk.match(path, topup.reference, account);
+      await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
+    }
+    expect(await desk.holds("wallet", account)).toBe(21_000_000n);
+    const rows =
+      await desk.sql`select details ->> 'again' as again from topups where account_id = ${account} order by id`;
+    expect(rows).toEqual([{ again: null }, { again: topup.reference }]);
+  });
+
+  it("that comes after it was cancelled, or too late, is credited all the same", async () => {
+    const account = await desk.account("late-or-not@example.com");
+    for (const change of [{ state: "cancelled" }, { expires_at: "2026-01-01" }]) {
+      const topup = await desk.announce(account);
+      await desk.sql`update topups set ${desk.sql(change)} where id = ${topup.id}`;
+      const path = await desk.enter({ remittance: topup.reference });
+      await desk.match(path, topup.reference, account);
+      const first = await desk.matchId(path);
+      await desk.ann.post(`${path}/unmatch`, { match: first, reason: "a slip" });
+      expect((await findTopup(desk.sql, account, topup.id))?.state).toBe(change.state ?? "expired");
+      await desk.match(path, topup.reference, account);
+      await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
+    }
+    expect(await desk.holds("wallet", account)).toBe(200_000_000n);
+  });
+
+  it("with a typo in its reference is proposed as such", async () => {
+    const account = await desk.account("typo@example.com");
+    const { reference } = await desk.announce(account);
+    const last = reference.at(-1) === "7" ? "8" : "7";
+    const path = await desk.enter({ remittance: `Rechnung ${reference.slice(0, -1)}${last}` });
+    const page = await (await desk.ann.get(path)).text();
+    expect(page).toContain("with a typo");
+    expect(page).toContain("typo@example.com");
+    expect(await problemOf(await desk.match(path, `${reference.slice(0, -1)}${last}`, account))).toContain(
+      "has a typo",
+    );
+  });
+
+  it("is refused where the form names another account than the reference is of", async () => {
+    const [own, other] = [await desk.account("own@example.com"), await desk.account("other@example.com")];
+    const topup = await desk.announce(own);
+    const path = await desk.enter({ remittance: topup.reference });
+    const refused = await desk.match(path, topup.reference, other);
+    expect(await problemOf(refused)).toContain(`is of account ${own}, not of ${other}`);
+    expect(await desk.stateOf(path)).toBe("new");
+    await desk.match(path, topup.reference, own);
+    const first = await desk.matchId(path);
+    await desk.ann.post(`${path}/unmatch`, { match: first, reason: "the other one" });
+    await desk.match(path, "other@example.com", other);
+    // Ben has the first match on his screen
+    expect(await problemOf(await desk.ben.post(`${path}/approve`, { match: first }))).toContain("matched anew");
+    expect(await findTopup(desk.sql, other, topup.id)).toBeNull();
+    expect(await desk.holds("wallet", own)).toBe(0n);
+    expect(await desk.holds("wallet", other)).toBe(0n);
+  });
+
+  it("is approved by the same person where the team is said to be of one, and that is written down", async () => {
+    const account = await desk.account("alone@example.com");
+    const topup = await desk.announce(account);
+    const path = await desk.enter({ remittance: topup.reference });
+    await desk.match(path, topup.reference, account);
+    const [ann] = await desk.sql<{ id: string }[]>`select id from auth.users where email = 'ann@example.com'`;
+    const by = { id: ann!.id, email: "ann@example.com", hasTwoFactor: true };
+    const [lineId, matchId] = [BigInt(/\d+$/.exec(path)![0]), BigInt(await desk.matchId(path))];
+    const approve = (isOnePerson: boolean) =>
+      desk.sql.begin((tx) => approveMatch(tx, by, { lineId, matchId, isOnePerson }));
+    expect(await approve(false)).toMatchObject({ ok: false });
+    expect(await approve(true)).toMatchObject({ ok: true });
+    expect(await (await desk.ann.get(path)).text()).toContain("by the same person");
+  });
+
+  it.each([
+    ["-5.00", "USD", "below zero"],
+    ["0", "USD", "is nothing"],
+    ["0.001", "USD", "more decimals"],
+    ["1.0000001", "EUR", "more decimals"],
+    ["1,234", "USD", "one or a thousand"],
+    ["99999999999999", "USD", "a digit too many"],
+    ["1e3", "USD", "no amount"],
+    ["10.00", "GBP", "one of the currencies USD, EUR"],
+  ])("of %s %s is not written down", async (amount, currency, why) => {
+    const blank = { bank: "Main", bank_ref: "odd", value_date: "2026-11-20", sender: "X", remittance: "" };
+    const response = await desk.ann.post("/ops/bank/lines/new", {
+      ...blank,
+      amount,
+      currency,
+    });
+    expect(response.status).toBe(422);
+    expect(await problemOf(response)).toContain(why);
+  });
+
+  it("is written down once, by the bank's own reference", async () => {
+    await desk.enter({ bank_ref: "once" });
+    await expect(desk.enter({ bank_ref: "once" })).rejects.toThrow("is here already");
+    await expect(desk.enter({ bank_ref: "once", amount: "9.00" })).rejects.toThrow("with another amount");
+    await expect(desk.enter({ bank: "MAIN", bank_ref: "once" })).rejects.toThrow("is here already");
+    const twin = await desk.enter({ bank_ref: "once more" });
+    expect(await (await desk.ann.get(twin)).text()).toContain("Of the same day, amount and sender");
+  });
+});
+
+describe("money that cannot be placed", () => {
+  it("goes to suspense and from there to a wallet by two people", async () => {
+    const account = await desk.account("late@example.com");
+    const before = await desk.holds("suspense");
+    const path = await desk.enter({ remittance: "no idea", currency: "EUR", amount: "20.00" });
+    await desk.ann.post(`${path}/hold`, { rate: "1.1", reason: "unknown reference" });
+    expect(await desk.stateOf(path)).toBe("suspense");
+    expect((await desk.holds("suspense")) - before).toBe(22_000_000n);
+    // the rate stands from when it was posted
+    await desk.match(path, "late@example.com", account, "2");
+    await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
+    expect(await desk.holds("wallet", account)).toBe(22_000_000n);
+    expect(await desk.holds("suspense")).toBe(before);
+    const [posted] = await desk.sql`select kind from ledger_transactions order by id desc limit 1`;
+    expect(posted).toEqual({ kind: "placement" });
+  });
+
+  it("of a closed account is not matched; what was matched before is not credited", async () => {
+    const account = await desk.account("gone@example.com");
+    const topup = await desk.announce(account);
+    const path = await desk.enter({ remittance: topup.reference });
+    await desk.match(path, topup.reference, account);
+    const match = await desk.matchId(path);
+    await desk.sql`update accounts set closed_at = now(), email = 'closed-1@example.invalid' where id = ${account}`;
+    expect(await problemOf(await desk.ben.post(`${path}/approve`, { match }))).toContain("was closed meanwhile");
+    await desk.ben.post(`${path}/unmatch`, { match, reason: "the account was closed" });
+    expect(await problemOf(await desk.match(path, topup.reference, account))).toContain("put the line into suspense");
+    expect((await desk.ann.post(`${path}/hold`, { reason: "account closed" })).status).toBe(303);
+    expect(await desk.stateOf(path)).toBe("suspense");
+  });
+
+  it("that is rejected never reaches a wallet, is told of, and leaves suspense by two people", async () => {
+    const account = await desk.account("no@example.com");
+    const topup = await desk.announce(account);
+    const path = await desk.enter({ remittance: topup.reference, amount: "30.00" });
+    await desk.match(path, topup.reference, account);
+    const [before, cash] = [await desk.holds("suspense"), await desk.holds("cash_bank")];
+    await desk.ben.post(`${path}/reject`, { match: await desk.matchId(path), reason: "the sender is another person" });
+    expect(await desk.stateOf(path)).toBe("rejected");
+    expect((await desk.holds("suspense")) - before).toBe(30_000_000n);
+    const [mail] = await desk.sql`select subject from mails where recipient = 'no@example.com'`;
+    expect(mail?.["subject"]).toContain("the sender is another person");
+    expect((await findTopup(desk.sql, account, topup.id))?.reason).toBe("the sender is another person");
+    expect(await problemOf(await desk.match(path, topup.reference, account))).toContain("is rejected");
+    await expect(
+      desk.sql`update bank_lines set state = 'new', reason = null where id = ${/\d+$/.exec(path)![0]}`,
+    ).rejects.toThrow("never reaches a wallet");
+
+    await desk.ann.post(`${path}/return`, { reason: "sent back as OUT-1" });
+    const [asked] = await desk.sql<{ id: string }[]>`select id::text from bank_returns order by id desc limit 1`;
+    const own = await desk.ann.post(`${path}/return/approve`, { return: asked!.id });
+    expect(await problemOf(own)).toContain("another person");
+    await expect(
+      desk.sql`update bank_returns set approved_by = asked_by, approved_at = now() where id = ${asked!.id}`,
+    ).rejects.toThrow("return_is_approved_by_another");
+    expect((await desk.ben.post(`${path}/return/approve`, { return: asked!.id })).status).toBe(303);
+    expect(await desk.stateOf(path)).toBe("returned");
+    expect(await desk.holds("suspense")).toBe(before);
+    expect(await desk.holds("cash_bank")).toBe(cash);
+    expect(await desk.holds("wallet", account)).toBe(0n);
+  });
+
+  it("that is said to be returned is not matched meanwhile, and stays where that is stopped", async () => {
+    const account = await desk.account("stay@example.com");
+    const path = await desk.enter({ remittance: "?" });
+    expect(await problemOf(await desk.ann.post(`${path}/return`, { reason: "too early" }))).toContain(
+      "only what is in suspense",
+    );
+    await desk.ann.post(`${path}/hold`, { reason: "unknown" });
+    await desk.ann.post(`${path}/return`, { reason: "sent back" });
+    expect(await problemOf(await desk.match(path, "stay@example.com", account))).toContain("stop that first");
+    const [asked] = await desk.sql<{ id: string }[]>`select id::text from bank_returns order by id desc limit 1`;
+    await desk.ann.post(`${path}/return/stop`, { return: asked!.id, reason: "it did not leave" });
+    expect((await desk.match(path, "stay@example.com", account)).status).toBe(303);
+  });
+});
+
+describe("who may do what at the bank desk", () => {
+  it("approving wants a second factor", async () => {
+    const account = await desk.account("factor@example.com");
+    const topup = await desk.announce(account);
+    const path = await desk.enter({ remittance: topup.reference });
+    await desk.match(path, topup.reference, account);
+    await desk.sql`update auth.users set two_factor_enabled = false where email = 'ben@example.com'`;
+    const refused = await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
+    expect(await problemOf(refused)).toContain("second factor");
+    await desk.sql`update auth.users set two_factor_enabled = true where email = 'ben@example.com'`;
+  });
+
+  it("viewers and data staff look, and change nothing", async () => {
+    for (const role of ["viewer", "data"] as const) {
+      const somebody = await desk.world.as(role);
+      expect((await somebody.get("/ops/bank")).status).toBe(200);
+      expect((await somebody.post("/ops/bank/lines/new", {})).status).toBe(403);
+      expect((await somebody.post("/ops/bank/lines/1/approve", { match: "1" })).status).toBe(403);
+    }
+  });
+});
+
+describe("a statement that is pasted", () => {
+  const csv = (rows: string[]) => ["bank_ref;value_date;amount;currency;sender;text", ...rows].join("\n");
+  const look = async (statement: string) => {
+    const done = await desk.ann.post("/ops/bank/import", { bank: "Main", statement });
+    const location = done.headers.get("location");
+    if (location === null) throw new Error(`${done.status}: ${await problemOf(done)}`);
+    return location;
+  };
+  const count = async () => (await desk.sql<{ n: number }[]>`select count(*)::integer as n from bank_lines`)[0]!.n;
+
+  it("is looked at first, then taken in once; what is there already is skipped and said", async () => {
+    const before = await count();
+    const rows = [
+      'c-1;2026-11-19;12,50;EUR;"Doe; Ann";first',
+      "c-2;2026-11-19;13.00;USD;Ben;second",
+      "c-2;2026-11-19;14.00;USD;Ben;twice in one text",
+      "c-3;2026-11-19;-5.00;USD;Ben;out",
+    ];
+    const path = await look(csv(rows));
+    const page = await (await desk.ann.get(path)).text();
+    expect(page).toContain("Doe; Ann");
+    expect(page).toContain("Take 2 lines in");
+    expect(page).toContain("the same bank reference as in 3: c-2");
+    expect(page).toContain("-5.00 is below zero");
+    expect(await count()).toBe(before);
+    expect((await desk.ann.post(`${path}/take`)).status).toBe(303);
+    expect(await count()).toBe(before + 2);
+    expect(await problemOf(await desk.ann.post(`${path}/take`))).toContain("was taken in already");
+
+    const again = await look(csv([rows[0]!, "c-2;2026-11-19;99.00;USD;Ben;second", "c-4;2026-11-20;1.00;USD;Cy;"]));
+    const text = await (await desk.ann.get(again)).text();
+    expect(text).toContain("Take 1 line in");
+    expect(text).toContain("with another amount");
+    await desk.ann.post(`${again}/take`);
+    expect(await count()).toBe(before + 3);
+  });
+
+  it("may be camt: credits that are booked, each transaction of an entry, and the sender's reference", async () => {
+    const before = await count();
+    const entry = (ref: string, way: string, details: string) =>
+      `<Ntry><Amt Ccy="EUR">20.00</Amt><CdtDbtInd>${way}</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><ValDt><Dt>2026-11-18</Dt></ValDt><AcctSvcrRef>${ref}</AcctSvcrRef><NtryDtls>${details}</NtryDtls></Ntry>`;
+    const part = (id: string, amount: string) =>
+      `<TxDtls><Refs><EndToEndId>${id}</EndToEndId></Refs><Amt Ccy="EUR">${amount}</Amt><RltdPties><Dbtr><Nm>Ann &amp; Co</Nm></Dbtr></RltdPties><RmtInf><Strd><CdtrRefInf><Ref>RF18539007547034</Ref></CdtrRefInf></Strd></RmtInf></TxDtls>`;
+    const camt = `<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkToCstmrStmt>${entry("m-1", "CRDT", part("e1", "5.00") + part("e2", "15.00"))}${entry("m-2", "DBIT", "")}</BkToCstmrStmt></Document>`;
+    const path = await look(camt);
+    const page = await (await desk.ann.get(path)).text();
+    expect(page).toContain("Ann &amp; Co");
+    expect(page).toContain("RF18539007547034");
+    expect(page).toContain("<li>1 are no money that came in");
+    await desk.ann.post(`${path}/take`);
+    const lines = await desk.sql`select bank_ref, amount_minor from bank_lines where bank_ref like 'm-%' order by id`;
+    expect(lines).toEqual([
+      { bank_ref: "m-1 e1", amount_minor: 500n },
+      { bank_ref: "m-1 e2", amount_minor: 1_500n },
+    ]);
+    expect(await count()).toBe(before + 2);
+    await expect(look("<!DOCTYPE x><Document><Ntry></Ntry></Document>")).rejects.toThrow("document type");
+    await expect(look("a;b\n1;2")).rejects.toThrow("no column for");
+  });
+});
+
+describe("who is told", () => {
+  it("an alert opens while something waits for a second person for more than a day", async () => {
+    const { log } = testContext(desk.sql).context;
+    const account = await desk.account("slow@example.com");
+    const path = await desk.enter({ remittance: "?" });
+    await desk.match(path, "slow@example.com", account);
+    await watchBankDesk(desk.sql, log);
+    expect(await listOpenSubjects(desk.sql, "bank-desk")).toEqual([]);
+    await desk.sql`alter table bank_matches disable trigger bank_match_is_never_changed`;
+    const match = await desk.matchId(path);
+    await desk.sql`update bank_matches set matched_at = matched_at - interval '25 hours' where id = ${match}`;
+    await desk.sql`alter table bank_matches enable trigger bank_match_is_never_changed`;
+    await watchBankDesk(desk.sql, log);
+    expect(await listOpenSubjects(desk.sql, "bank-desk")).toEqual(["approval"]);
+    await desk.ben.post(`${path}/approve`, { match });
+    await watchBankDesk(desk.sql, log);
+    expect(await listOpenSubjects(desk.sql, "bank-desk")).toEqual([]);
+  });
+});
+
+describe("a process that is killed at the bank desk", () => {
+  const names = [
+    "match: insert on bank_matches",
+    "match: update on bank_lines",
+    "match: update on audit_head",
+    "approve: insert on ledger_transactions",
+    "approve: insert on ledger_entries",
+    "approve: update on topups",
+    "approve: insert on mails",
+    "approve: update on bank_lines",
+    "approve: update on audit_head",
+    "approve: commit of mails",
+  ];
+
+  it("leaves nothing half done at any statement, and doing it again does it once", async () => {
+    const { sql, world } = desk;
+    const account = await desk.account("killed@example.com");
+    const topup = await desk.announce(account);
+    const at = await desk.enter({ remittance: topup.reference });
+    const line = /\d+$/.exec(at)![0];
+    const [lineId, rateE8] = [BigInt(line), RATE_OF_USD];
+    const traces = async () => {
+      const [row] = await sql`
+        select
+          (select state from bank_lines where id = ${line}) as line,
+          (select state from topups where id = ${topup.id}) as topup,
+          (select count(*)::integer from bank_matches where line_id = ${line}) as matches,
+          (select count(*)::integer from bank_matches where line_id = ${line} and approved_by is not null) as approved,
+          (select count(*)::integer from ledger_transactions where meta ->> 'line' = ${line}) as posted,
+          (select count(*)::integer from mails where recipient = 'killed@example.com') as mails,
+          (select count(*)::integer from audit_log where target like ${`bank line ${line} %`}) as audits`;
+      return { ...row, wallet: await desk.holds("wallet", account) };
+    };
+    const person = async (email: string) => {
+      const [user] = await sql<{ id: string }[]>`select id from auth.users where email = ${email}`;
+      return { id: user!.id, email, hasTwoFactor: true };
+    };
+    const [ann, ben] = [await person("ann@example.com"), await person("ben@example.com")];
+    const script = join(import.meta.dirname, "desk-process.ts");
+    const victims = await makeVictims(world, script, names);
+
+    const fresh = {
+      line: "new",
+      topup: "expected",
+      matches: 0,
+      approved: 0,
+      posted: 0,
+      mails: 0,
+      audits: 1,
+      wallet: 0n,
+    };
+    const matched = { ...fresh, line: "matched", topup: "seen", matches: 1, audits: 2 };
+    const credited = {
+      ...matched,
+      line: "credited",
+      topup: "credited",
+      approved: 1,
+      posted: 1,
+      mails: 1,
+      audits: 3,
+      wallet: 100_000_000n,
+    };
+    for (const [name, victim] of victims) {
+      if (!name.startsWith("match")) continue;
+      await victim.killIn({ by: ann, match: { lineId, to: topup.reference, accountId: account, rateE8, note: "" } });
+      expect([name, await traces()]).toEqual([name, fresh]);
+    }
+    expect((await desk.match(at, topup.reference, account)).status).toBe(303);
+    const match = await desk.matchId(at);
+    for (const [name, victim] of victims) {
+      if (!name.startsWith("approve")) continue;
+      await victim.killIn({ by: ben, approve: { lineId, matchId: BigInt(match) } });
+      // what is being committed is the database's to end; whatever comes before that is undone
+      const isEnded = name.includes("commit") && (await desk.stateOf(at)) === "credited";
+      expect([name, await traces()]).toEqual([name, isEnded ? credited : matched]);
+    }
+    const isEnded = (await desk.stateOf(at)) === "credited";
+    expect((await desk.ben.post(`${at}/approve`, { match })).status).toBe(isEnded ? 422 : 303);
+    expect((await desk.ben.post(`${at}/approve`, { match })).status).toBe(422);
+    expect(await traces()).toEqual(credited);
+  });
+
+  it("and whatever else was done here, the ledger is as its entries say", async () => {
+    expect(await checkLedger(desk.sql)).toMatchObject({ ok: true, differences: [] });
+  });
+});

@@ -1,0 +1,226 @@
+import { createHash, createHmac, createSign, generateKeyPairSync, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import settleTopups from "../../jobs/settle-topups.ts";
+import { notifySurface } from "../../src/console/top-up/notify.ts";
+import { walletMicros } from "../../src/ledger/store.ts";
+import { openConsoleWorld, type ConsoleWorld } from "../console/world.ts";
+import { testContext } from "../support/context.ts";
+
+const KEY = "merchant-key-of-a-test";
+const SECRET = "merchant-secret-of-a-test";
+
+/** An order at the payment app. */
+export interface ProviderOrder {
+  prepayId: string;
+  merchantTradeNo: string;
+  status: string;
+  currency: string;
+  orderAmount: string;
+  asked: Record<string, unknown>;
+}
+
+/** The payment app, as its public specification describes it, with a key pair of its own. */
+export interface Provider {
+  url: string;
+  orders: Map<string, ProviderOrder>;
+  /** Paths that were asked for, in order. */
+  calls: string[];
+  /** What the next calls of a path are answered with instead: a status, or nothing for a connection that is cut. */
+  failing: Map<string, "cut" | "huge" | { code: string; errorMessage: string }>;
+  /** What happens once, after the next answer is made up and before it is sent. */
+  hear: (() => Promise<void>) | null;
+  /** A notice as it is sent, signed; what is changed is changed before it is signed. */
+  notice(order: ProviderOrder, changed?: { timestamp?: string; nonce?: string; bizStatus?: string }): SentNotice;
+  serial: string;
+  close(): Promise<void>;
+}
+
+/** A notice on the wire. */
+export interface SentNotice {
+  headers: Record<string, string>;
+  body: string;
+}
+
+async function startProvider(): Promise<Provider> {
+  const pair = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const certPublic = pair.publicKey.export({ type: "spki", format: "pem" }).toString();
+  const serial = createHash("md5").update(certPublic).digest("hex");
+  const orders: Provider["orders"] = new Map();
+  const calls: string[] = [];
+  const failing: Provider["failing"] = new Map();
+
+  const answers: Record<string, (asked: Record<string, unknown>) => unknown> = {
+    "/binancepay/openapi/certificates": () => [{ certSerial: serial, certPublic }],
+    "/binancepay/openapi/v3/order": (asked) => {
+      const prepayId = String(29_383_937_493_038_367_000n + BigInt(orders.size));
+      const merchantTradeNo = String(asked["merchantTradeNo"]);
+      const known = [...orders.values()].some((one) => one.merchantTradeNo === merchantTradeNo);
+      if (known || !/^[A-Za-z0-9]{1,32}$/.test(merchantTradeNo))
+        throw new Error("400201 merchantTradeNo is invalid or duplicated");
+      const orderAmount = Number(asked["orderAmount"]).toFixed(8);
+      orders.set(prepayId, {
+        prepayId,
+        merchantTradeNo,
+        status: "INITIAL",
+        currency: String(asked["currency"]),
+        orderAmount,
+        asked,
+      });
+      return {
+        prepayId,
+        terminalType: "WEB",
+        expireTime: asked["orderExpireTime"],
+        qrcodeLink: `https://pay.example/qr/${prepayId}.jpg`,
+        qrContent: `https://pay.example/qr/${prepayId}`,
+        checkoutUrl: `https://pay.example/checkout/${prepayId}`,
+        deeplink: "bnc://app/x",
+        universalUrl: "https://app.example/x",
+        totalFee: orderAmount,
+        currency: asked["currency"],
+      };
+    },
+    "/binancepay/openapi/v2/order/query": ({ prepayId }) => {
+      const order = orders.get(String(prepayId));
+      if (order === undefined) throw new Error("400202 order not found");
+      const { asked: _, ...told } = { ...order };
+      return { merchantId: 98_765, ...told, createTime: 1_425_702_060, transactTime: null };
+    },
+    "/binancepay/openapi/order/close": ({ prepayId }) => {
+      const order = orders.get(String(prepayId));
+      if (order?.status === "INITIAL") order.status = "CANCELED";
+      return true;
+    },
+  };
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url ?? "";
+    calls.push(path);
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString();
+    const say = (told: object) => {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(told));
+    };
+    const [time, nonce, signature] = ["timestamp", "nonce", "signature"].map((name) =>
+      String(request.headers[`binancepay-${name}`]),
+    );
+    const expected = createHmac("sha512", SECRET).update(`${time}\n${nonce}\n${body}\n`).digest("hex").toUpperCase();
+    if (
+      signature !== expected ||
+      request.headers["binancepay-certificate-sn"] !== KEY ||
+      !/^[a-zA-Z]{32}$/.test(nonce ?? "")
+    ) {
+      return say({ status: "FAIL", code: "400002", errorMessage: "Signature for this request is not valid." });
+    }
+    const failure = failing.get(path);
+    const answer = answers[path];
+    try {
+      const data = answer?.(JSON.parse(body) as Record<string, unknown>);
+      const { hear } = provider;
+      provider.hear = null;
+      await hear?.();
+      if (failure === "cut") return void response.destroy(); // it did what was asked, and nobody hears of it
+      if (failure === "huge") return say({ status: "SUCCESS", code: "000000", data: "x".repeat(70_000) });
+      if (failure !== undefined) return say({ status: "FAIL", ...failure });
+      say({ status: "SUCCESS", code: "000000", data, errorMessage: "" });
+    } catch (error) {
+      const [code = "", ...words] = (error as Error).message.split(" ");
+      say({ status: "FAIL", code, errorMessage: words.join(" ") });
+    }
+  }
+
+  const server = createServer((request, response) => void serve(request, response)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const provider: Provider = {
+    hear: null,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    orders,
+    calls,
+    failing,
+    serial,
+    notice(order, changed = {}) {
+      const {
+        timestamp = String(Date.now()),
+        nonce = randomBytes(16).toString("hex"),
+        bizStatus = "PAY_SUCCESS",
+      } = changed;
+      const { merchantTradeNo, currency, prepayId } = order;
+      const data = JSON.stringify({ merchantTradeNo, totalFee: Number(order.orderAmount), currency, tradeType: "WEB" });
+      const body = `{"bizType":"PAY","data":${JSON.stringify(data)},"bizIdStr":"${prepayId}","bizId":${prepayId},"bizStatus":"${bizStatus}"}`;
+      const signature = createSign("sha256")
+        .update(`${timestamp}\n${nonce}\n${body}\n`)
+        .sign(pair.privateKey, "base64");
+      return {
+        body,
+        headers: {
+          "content-type": "application/json",
+          "BinancePay-Timestamp": timestamp,
+          "BinancePay-Nonce": nonce,
+          "BinancePay-Signature": signature,
+          "BinancePay-Certificate-SN": serial,
+        },
+      };
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+  return provider;
+}
+
+/** The payment app, a console, the place where it sends its notices, and the worker between. */
+export interface PayWorld extends ConsoleWorld {
+  provider: Provider;
+  /** Sends a notice; gives the status and the answer. */
+  send(notice: SentNotice): Promise<[number, { returnCode: string; returnMessage: string | null }]>;
+  /** What a worker does of all that is to be done now, summed up. */
+  work(): Promise<Record<string, number>>;
+  /** Lets the time pass until the next look at the order of a top-up. */
+  wait(topupId: string): Promise<void>;
+  wallet(accountId: bigint): Promise<bigint>;
+  notifyUrl: string;
+}
+
+export async function openPayWorld(): Promise<PayWorld> {
+  const provider = await startProvider();
+  const variables = { BINANCE_PAY_URL: provider.url, BINANCE_PAY_KEY: KEY, BINANCE_PAY_SECRET: SECRET };
+  const world = await openConsoleWorld({ variables });
+  const { sql, settings } = world;
+  const { context } = testContext(sql, { env: { ...variables, PUBLIC_URL: "https://round.example/" } });
+  const notify = createServer(notifySurface({ sql, settings, log: context.log }).listener()).listen(0, "127.0.0.1");
+  await once(notify, "listening");
+  const notifyUrl = `http://127.0.0.1:${(notify.address() as AddressInfo).port}/topups/binance-pay/notify`;
+  return {
+    ...world,
+    provider,
+    notifyUrl,
+    async send({ headers, body }) {
+      const response = await fetch(notifyUrl, { method: "POST", headers, body });
+      return [response.status, (await response.json()) as { returnCode: string; returnMessage: string | null }];
+    },
+    async work() {
+      const sum: Record<string, number> = {};
+      for (const payload of (await settleTopups.sweep?.(context)) ?? []) {
+        for (const [name, count] of Object.entries(await settleTopups.run(payload, context))) {
+          sum[name] = (sum[name] ?? 0) + count;
+        }
+      }
+      return sum;
+    },
+    async wait(topupId) {
+      await sql`update payment_app_orders set ask_at = now() where ask_at is not null and topup_id = ${topupId}`;
+    },
+    wallet: (accountId) => walletMicros(sql, accountId),
+    async close() {
+      notify.closeAllConnections();
+      notify.close();
+      await provider.close();
+      await world.close();
+    },
+  };
+}

@@ -1,0 +1,468 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadSettings } from "../../src/config.ts";
+import { binancePayPages } from "../../src/console/top-up/binance-pay.ts";
+import { notifySurface } from "../../src/console/top-up/notify.ts";
+import { checkLedger } from "../../src/ledger/check.ts";
+import * as answers from "../../src/topups/binance-pay/answers.ts";
+import { configuredMethods } from "../../src/topups/methods.ts";
+import { eventually } from "../support/eventually.ts";
+import { listExamples, runExample } from "../support/examples.ts";
+import type { Task } from "./binance-pay-process.ts";
+import { openPayWorld, type PayWorld, type ProviderOrder } from "./binance-pay-world.ts";
+
+let world: PayWorld;
+beforeAll(async () => void (world = await openPayWorld()), 60_000);
+afterAll(() => world.close());
+
+const text = async (response: Response) => (await response.text()).replaceAll(/\s+/g, " ");
+type Holder = Awaited<ReturnType<PayWorld["as"]>>;
+
+/** An order that somebody began at the console; gives the path of its page. */
+async function begin(somebody: Holder, amount = "25.17"): Promise<string> {
+  const response = await somebody.post("/console/top-up/binance-pay", { amount });
+  expect([response.status, await text(response)]).toEqual([303, ""]);
+  return response.headers.get("location") ?? "";
+}
+/** An order that was made and may be paid. */
+async function made(somebody: Holder, amount?: string): Promise<{ page: string; id: string; order: ProviderOrder }> {
+  const page = await begin(somebody, amount);
+  const id = page.split("/").at(-1) ?? "";
+  await world.work();
+  return { page, id, order: await orderOf(id) };
+}
+async function orderOf(id: string): Promise<ProviderOrder> {
+  const [row] = await world.sql<{ prepayId: string }[]>`
+    select prepay_id as "prepayId" from payment_app_orders where topup_id = ${id}`;
+  const order = world.provider.orders.get(row?.prepayId ?? "");
+  if (order === undefined) throw new Error(`top-up ${id} has no order at the payment app`);
+  return order;
+}
+async function stateOf(id: string): Promise<string[]> {
+  const [row] = await world.sql<{ order: string; topup: string }[]>`
+    select o.state as order, t.state as topup
+    from payment_app_orders o join topups t on t.id = o.topup_id where t.id = ${id}`;
+  return [row?.order ?? "", row?.topup ?? ""];
+}
+const creditsOf = (id: string) => world.sql`
+  select idempotency_key as key from ledger_transactions where meta ->> 'topup' = ${id}`;
+
+describe("an order", () => {
+  it("is begun at the console, made by the worker, paid in the app, told of, asked for, and credited once", async () => {
+    const ana = await world.as("ana");
+    expect(await text(await ana.get("/console/top-up/binance-pay"))).toContain("5.00 to 10000.00");
+    const page = await begin(ana);
+    const id = page.split("/").at(-1) ?? "";
+    expect(await text(await ana.get(page))).toContain("The order is being made");
+    expect(await world.work()).toMatchObject({ made: 1 });
+    const order = await orderOf(id);
+    expect(order.asked).toMatchObject({
+      orderAmount: 25.17,
+      currency: "USDT",
+      merchantTradeNo: expect.stringMatching(/^[A-Za-z0-9]{1,32}$/),
+      webhookUrl: "https://round.example/topups/binance-pay/notify",
+      returnUrl: `https://round.example${page}`,
+    });
+    const open = await text(await ana.get(page));
+    expect(open).toContain(`href="https://pay.example/checkout/${order.prepayId}"`);
+    expect(open).toContain('src="data:image/png;base64,');
+    expect(await world.work()).toEqual({}); // nobody's turn
+
+    order.status = "PAID";
+    expect(await world.send(world.provider.notice(order))).toEqual([
+      200,
+      { returnCode: "SUCCESS", returnMessage: null },
+    ]);
+    expect(await world.wallet(ana.accountId)).toBe(0n); // a notice credits nothing by itself
+    expect(await world.work()).toEqual({ credited: 1 });
+    expect(await world.wallet(ana.accountId)).toBe(25_170_000n);
+    expect(await creditsOf(id)).toEqual([{ key: `binance-pay:${order.prepayId}` }]);
+    expect(await text(await ana.get(page))).toContain("25.17 USD are on your balance");
+    expect(await text(await ana.get("/console/statement"))).toContain("Top-up by Binance Pay");
+    expect(await world.sql`select 1 from mails where dedup_key = ${`topup ${id} credited`}`).toHaveLength(1);
+
+    // told of again, by notices and by the clock
+    expect((await world.send(world.provider.notice(order)))[0]).toBe(200);
+    await world.wait(id);
+    expect(await world.work()).toEqual({});
+    expect(await world.wallet(ana.accountId)).toBe(25_170_000n);
+  });
+
+  it("that is paid while every notice is lost is found when its turn comes", async () => {
+    const ben = await world.as("ben");
+    const { id, order } = await made(ben);
+    await world.wait(id);
+    expect(await world.work()).toEqual({ waiting: 1 });
+    order.status = "PAID";
+    await world.wait(id);
+    expect(await world.work()).toEqual({ credited: 1 });
+    expect(await stateOf(id)).toEqual(["paid", "credited"]);
+  });
+
+  it.each([
+    ["another amount", { orderAmount: "25.16000000" }],
+    ["another currency", { currency: "BUSD" }],
+    ["another reference", { merchantTradeNo: "SOMEBODYELSE1" }],
+  ])("that says %s credits nothing, is looked at by people, and says so", async (_, changed) => {
+    const cleo = await world.as("cleo");
+    const before = await world.wallet(cleo.accountId);
+    const { page, id, order } = await made(cleo);
+    Object.assign(order, { status: "PAID", ...changed });
+    await world.send(world.provider.notice(order));
+    expect(await world.work()).toEqual({ strange: 1 });
+    expect(await world.wallet(cleo.accountId)).toBe(before);
+    expect(await stateOf(id)).toEqual(["strange", "seen"]);
+    expect(await text(await cleo.get(page))).toContain("people of ours look at it");
+    const open = () =>
+      world.sql`select 1 from alerts where kind = 'topup' and subject = ${`binance-pay ${id}`} and closed_at is null`;
+    expect(await open()).toHaveLength(1);
+    // sent back in the merchant's portal: the matter is closed
+    Object.assign(order, {
+      status: "REFUNDED",
+      orderAmount: "25.17",
+      currency: "USDT",
+      merchantTradeNo: order.asked["merchantTradeNo"],
+    });
+    await world.wait(id);
+    expect(await world.work()).toEqual({ closed: 1 });
+    expect(await open()).toHaveLength(0);
+  });
+
+  it.each([
+    ["EXPIRED", "expired", "It ended unpaid"],
+    ["CANCELED", "cancelled", "It was cancelled"],
+    ["ERROR", "rejected", "It was rejected"],
+  ])(
+    "that the payment app calls %s ends, and is credited all the same where it is paid after that",
+    async (status, state, said) => {
+      const dora = await world.as("dora");
+      const before = await world.wallet(dora.accountId);
+      const { page, id, order } = await made(dora);
+      order.status = status;
+      await world.send(world.provider.notice(order, { bizStatus: "PAY_CLOSED" }));
+      expect(await world.work()).toEqual({ closed: 1 });
+      expect(await stateOf(id)).toEqual(["closed", state]);
+      expect(await text(await dora.get(page))).toContain(said);
+      order.status = "PAID";
+      await world.send(world.provider.notice(order));
+      expect(await world.work()).toEqual({ credited: 1 });
+      expect(await world.wallet(dora.accountId)).toBe(before + 25_170_000n);
+    },
+  );
+
+  it("whose time is over is closed at the payment app, and only then here", async () => {
+    const { id, order } = await made(await world.as("emil"));
+    await world.sql`update payment_app_orders set expires_at = now() where topup_id = ${id}`;
+    await world.wait(id);
+    expect(await world.work()).toEqual({ waiting: 1 });
+    expect(order.status).toBe("CANCELED");
+    expect(await stateOf(id)).toEqual(["open", "expected"]);
+    await world.wait(id);
+    expect(await world.work()).toEqual({ closed: 1 });
+    expect(await stateOf(id)).toEqual(["closed", "cancelled"]);
+  });
+
+  it("whose answer is lost is made again under another name, and given up in the end", async () => {
+    const finn = await world.as("finn");
+    const page = await begin(finn);
+    const id = page.split("/").at(-1) ?? "";
+    const place = "/binancepay/openapi/v3/order";
+    for (const failure of ["cut", "huge", { code: "400000", errorMessage: "busy" }] as const) {
+      world.provider.failing.set(place, failure);
+      await world.wait(id);
+      expect(await world.work()).toEqual({ failed: 1 });
+    }
+    world.provider.failing.delete(place);
+    await world.wait(id);
+    expect(await world.work()).toEqual({ made: 1 });
+    const order = await orderOf(id);
+    const names = [...world.provider.orders.values()].map(({ merchantTradeNo }) => merchantTradeNo);
+    expect(names.filter((name) => name.slice(0, -1) === order.merchantTradeNo.slice(0, -1))).toHaveLength(4);
+    expect(await text(await finn.get(page))).toContain(order.prepayId); // the one that may be paid is the last
+
+    const other = (await begin(finn)).split("/").at(-1) ?? "";
+    world.provider.failing.set(place, "cut");
+    for (let turn = 0; turn < 6; turn += 1) {
+      await world.wait(other);
+      await world.work();
+    }
+    world.provider.failing.delete(place);
+    expect(await stateOf(other)).toEqual(["closed", "rejected"]);
+    expect(await text(await finn.get(`/console/top-up/binance-pay/${other}`))).toContain("nothing was paid");
+  });
+
+  it("waits while the payment app does not say what became of it", async () => {
+    const { id, order } = await made(await world.as("gus"));
+    order.status = "PAID";
+    world.provider.failing.set("/binancepay/openapi/v2/order/query", "cut");
+    await world.wait(id);
+    expect(await world.work()).toMatchObject({ failed: 1 });
+    world.provider.failing.clear();
+    expect(await stateOf(id)).toEqual(["open", "expected"]);
+    await world.wait(id);
+    expect(await world.work()).toMatchObject({ credited: 1 });
+  });
+
+  it.each(["4.99", "10000.01", "25.171", "1e3", "-5", ""])("of %s USDT is refused", async (amount) => {
+    const response = await (await world.as("hana")).post("/console/top-up/binance-pay", { amount });
+    expect([response.status, await text(response)]).toEqual([
+      422,
+      expect.stringMatching(/expected (?:an amount|5\.00 to 10000\.00)/),
+    ]);
+  });
+
+  it("is seen by its holder alone, and five of them may wait", async () => {
+    const ida = await world.as("ida");
+    const page = await begin(ida);
+    expect((await (await world.as("ana")).get(page)).status).toBe(404);
+    for (let n = 1; n < 5; n += 1) await begin(ida);
+    const sixth = await ida.post("/console/top-up/binance-pay", { amount: "25" });
+    expect([sixth.status, await text(sixth)]).toEqual([422, expect.stringContaining("5 orders that are not paid yet")]);
+  });
+});
+
+describe("a notice", () => {
+  let order: ProviderOrder;
+  let holder: Holder;
+  beforeAll(async () => {
+    holder = await world.as("jo");
+    ({ order } = await made(holder));
+    order.status = "PAID";
+    await world.sql`update payment_app_orders set ask_at = now() + interval '5 minutes' where ask_at is not null`;
+  });
+  const fits = { returnCode: "FAIL", returnMessage: expect.stringMatching(/./) as string };
+
+  it.each<[string, number, () => ReturnType<PayWorld["provider"]["notice"]>]>([
+    [
+      "with another body than was signed",
+      401,
+      () => ({
+        ...world.provider.notice(order),
+        body: world.provider.notice(order).body.replace("PAY_SUCCESS", "PAY_SUCCESS "),
+      }),
+    ],
+    ["with a time that is not the signed one", 401, () => withHeader("BinancePay-Timestamp", String(Date.now() - 1))],
+    [
+      "with a signature of nobody",
+      401,
+      () => withHeader("BinancePay-Signature", Buffer.alloc(256, 7).toString("base64")),
+    ],
+    ["with a certificate that is not known", 401, () => withHeader("BinancePay-Certificate-SN", "0".repeat(32))],
+    ["without a nonce", 400, () => withHeader("BinancePay-Nonce", "")],
+    ["of six minutes ago", 401, () => world.provider.notice(order, { timestamp: String(Date.now() - 360_000) })],
+    ["of six minutes ahead", 401, () => world.provider.notice(order, { timestamp: String(Date.now() + 360_000) })],
+  ])("%s is refused and changes nothing", async (_, status, notice) => {
+    expect(await world.send(notice())).toEqual([status, fits]);
+    expect(await world.work()).toEqual({});
+  });
+
+  it("counts once: its nonce is not taken again, by any process", async () => {
+    const notice = world.provider.notice(order);
+    const sent = await Promise.all([world.send(notice), world.send(notice), world.send(notice)]);
+    expect(sent.map(([status]) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409]);
+    expect(await world.work()).toEqual({ credited: 1 });
+    expect(await world.send(notice)).toEqual([409, fits]);
+  });
+
+  it("that comes while its order is asked for has it asked for again", async () => {
+    const { id, order: open } = await made(holder);
+    await world.wait(id);
+    world.provider.hear = async () => {
+      open.status = "PAID"; // right after it was said to be unpaid
+      expect((await world.send(world.provider.notice(open)))[0]).toBe(200);
+    };
+    expect(await world.work()).toEqual({ waiting: 1 });
+    expect(await world.work()).toEqual({ credited: 1 });
+  });
+
+  it("of an order that is not ours is taken and comes to nothing", async () => {
+    const notice = world.provider.notice({ ...order, prepayId: "1", status: "PAID" });
+    expect((await world.send(notice))[0]).toBe(200);
+    expect(await world.work()).toEqual({});
+  });
+
+  it("of a key that is new makes the worker ask for the keys, at most every five minutes", async () => {
+    await world.sql`delete from payment_app_certificates`;
+    const asked = () => world.provider.calls.filter((call) => call.endsWith("/certificates")).length;
+    const before = asked();
+    expect(await world.send(world.provider.notice(order))).toEqual([401, fits]);
+    await world.sql`update payment_app_state set certificates_tried_at = null`;
+    expect(await world.work()).toEqual({}); // they were fetched a moment ago
+    await world.sql`update payment_app_state set certificates_at = now() - interval '6 minutes'`;
+    expect(await world.work()).toEqual({ certificates: 1 });
+    expect(asked()).toBe(before + 1);
+    expect((await world.send(world.provider.notice(order)))[0]).toBe(200);
+  });
+
+  it("is not larger than 64 KiB, comes by POST, and under its own address alone", async () => {
+    const huge = await fetch(world.notifyUrl, { method: "POST", body: "x".repeat(70_000) }).then(
+      ({ status }) => status,
+      () => 413,
+    );
+    expect(huge).toBe(413);
+    expect((await fetch(world.notifyUrl)).status).toBe(405);
+    expect((await fetch(`${world.notifyUrl}/more`, { method: "POST" })).status).toBe(404);
+  });
+
+  function withHeader(name: string, value: string) {
+    const { headers, body } = world.provider.notice(order);
+    return { body, headers: { ...headers, [name]: value } };
+  }
+});
+
+describe("where no payment app is configured", () => {
+  const settings = loadSettings({});
+  it("is not offered, its pages are not found, and nothing is taken", async () => {
+    expect(configuredMethods(settings).map(({ id }) => id)).not.toContain("binance-pay");
+    for (const page of binancePayPages) {
+      const parts = { sql: world.sql, settings } as Parameters<typeof page.show>[0];
+      const holder = await world.as("ana");
+      const asked = { holder, params: { id: "1" }, query: {} } as unknown as Parameters<typeof page.show>[1];
+      expect(await page.show(parts, asked)).toBeNull();
+    }
+    const { listener } = notifySurface({ sql: world.sql, settings, log: undefined as never });
+    let status = 0;
+    const response = { writeHead: (code: number) => (status = code), end: () => undefined };
+    listener()({ url: "/topups/binance-pay/notify", method: "POST", complete: true } as never, response as never);
+    await eventually(() => status === 404);
+  });
+
+  it.each([
+    [{ BINANCE_PAY_KEY: "a-key-of-ours" }, "BINANCE_PAY_SECRET: expected it beside BINANCE_PAY_KEY"],
+    [{ BINANCE_PAY_URL: "http://pay.example" }, "BINANCE_PAY_URL: expected a URL that begins with https://"],
+  ])("half a configuration is refused: %j", (env, message) => {
+    expect(() => loadSettings(env)).toThrow(message);
+  });
+});
+
+describe("what the payment app answers", () => {
+  it("is judged as the examples say", () => {
+    const claims = listExamples("src/topups/binance-pay/answers.ts").flatMap((one) => runExample(one, { ...answers }));
+    expect(claims).toHaveLength(3);
+    for (const { line, actual, expected } of claims) expect([line, actual]).toEqual([line, expected]);
+  });
+
+  it("counts as paid for one amount alone, whatever is said", () => {
+    const ours = { tradeNo: "RH1", prepayId: "7", currency: "USDT", micros: 25_170_000n };
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.float().map(String), fc.bigInt().map(String)), (orderAmount) => {
+        const told = { prepayId: "7", merchantTradeNo: "RH1", currency: "USDT", status: "PAID", orderAmount };
+        const isPaid = answers.judgeOrder(ours, told).kind === "paid";
+        expect(isPaid).toBe(/^0*25\.170*$/.test(orderAmount.trim()));
+      }),
+    );
+  });
+});
+
+describe("a process that is killed", () => {
+  const LOCK = 515_151;
+  const script = path.join(import.meta.dirname, "binance-pay-process.ts");
+  const ORDERS = "before update on payment_app_orders for each row when";
+  const STEPS: Record<string, string> = {
+    "begin attempt": `${ORDERS} (new.attempts > old.attempts)`,
+    "keep the order": `${ORDERS} (old.state = 'new' and new.state = 'open')`,
+    "note the turn": `${ORDERS} (old.state = new.state and new.attempts = old.attempts)`,
+    "post the credit": "before insert on ledger_entries for each row",
+    "mark the order": `${ORDERS} (new.state = 'paid')`,
+    commit: "after insert on mails deferrable initially deferred for each row",
+  };
+  const victims = new Map<string, ChildProcess>();
+
+  beforeAll(async () => {
+    await world.sql.unsafe(`
+      create function stop_here() returns trigger language plpgsql as $$
+      begin
+        if current_setting('application_name') = 'roundhouse ' || tg_argv[0] then
+          perform pg_advisory_xact_lock(${LOCK});
+        end if;
+        return new;
+      end
+      $$`);
+    for (const [name, when] of Object.entries(STEPS)) {
+      const kind = when.includes("deferrable") ? "constraint trigger" : "trigger";
+      await world.sql.unsafe(`create ${kind} "stop to ${name}" ${when} execute function stop_here('${name}')`);
+    }
+    await Promise.all(
+      Object.keys(STEPS).map(async (name) => {
+        const child = fork(script, [world.databaseUrl, name], { stdio: "inherit", serialization: "advanced" });
+        victims.set(name, child);
+        await once(child, "message");
+      }),
+    );
+  });
+
+  /** Lets a process do a task and kills it where it stops. */
+  async function killIn(name: string, task: Omit<Task, "settings">): Promise<void> {
+    const child = victims.get(name);
+    if (child === undefined) throw new Error(`there is no process to ${name}`);
+    const held = await world.sql.reserve();
+    try {
+      await held`select pg_advisory_lock(${LOCK})`;
+      let early: unknown;
+      child.once("message", (message) => (early = message));
+      child.send({ ...task, settings: world.settings });
+      await eventually(async () => {
+        if (early !== undefined) throw new Error(`${name} was not reached: ${JSON.stringify(early)}`);
+        const waiting = await held`
+          select from pg_locks
+          where locktype = 'advisory' and objid = ${LOCK} and not granted`;
+        return waiting.length > 0;
+      });
+      const died = once(child, "exit");
+      child.kill("SIGKILL");
+      await died;
+    } finally {
+      await held`select pg_advisory_unlock(${LOCK})`;
+      held.release();
+    }
+    await eventually(async () => {
+      const left = await world.sql`
+        select from pg_stat_activity
+        where datname = current_database() and application_name = ${`roundhouse ${name}`}`;
+      return left.length === 0;
+    });
+  }
+
+  it("between any two steps leaves nothing half done, and what is done again is done once", async () => {
+    const kim = await world.as("kim");
+    const page = await begin(kim, "40");
+    const id = page.split("/").at(-1) ?? "";
+    const forForty = () => [...world.provider.orders.values()].filter((one) => one.orderAmount === "40.00000000");
+    await killIn("begin attempt", { of: id });
+    expect([await stateOf(id), forForty().length]).toEqual([["new", "expected"], 0]);
+    await world.wait(id);
+    await killIn("keep the order", { of: id }); // made at the payment app, and nobody knows where to pay it
+    expect([await stateOf(id), forForty().length]).toEqual([["new", "expected"], 1]);
+    await world.wait(id);
+    expect(await world.work()).toMatchObject({ made: 1 });
+    const order = await orderOf(id);
+    expect(forForty()).toHaveLength(2);
+    order.status = "PAID";
+
+    const notice = world.provider.notice(order);
+    await killIn("note the turn", { notice });
+    const nonce = notice.headers["BinancePay-Nonce"] ?? "";
+    expect(await world.sql`select 1 from payment_app_nonces where nonce = ${nonce}`).toHaveLength(0);
+    expect((await world.send(notice))[0]).toBe(200); // sent again, it counts
+
+    for (const step of ["post the credit", "mark the order"]) {
+      await world.wait(id);
+      await killIn(step, { of: id });
+      expect([step, await world.wallet(kim.accountId), await stateOf(id)]).toEqual([step, 0n, ["open", "expected"]]);
+    }
+    // the database was told to commit already: it may, though nobody hears of it, and then all of it is there
+    await world.wait(id);
+    await killIn("commit", { of: id });
+    const isDone = (await world.wallet(kim.accountId)) > 0n;
+    expect(await stateOf(id)).toEqual(isDone ? ["paid", "credited"] : ["open", "expected"]);
+    await world.wait(id);
+    expect(await world.work()).toEqual(isDone ? {} : { credited: 1 });
+    expect(await world.wallet(kim.accountId)).toBe(40_000_000n);
+    expect(await creditsOf(id)).toHaveLength(1);
+    expect(await world.sql`select 1 from mails where dedup_key = ${`topup ${id} credited`}`).toHaveLength(1);
+    expect((await checkLedger(world.sql)).ok).toBe(true);
+  });
+});

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { walletMicros } from "../../src/ledger/store.ts";
+import { creditTopup, findTopup, saveTopup } from "../../src/topups/topup-store.ts";
+import { openConsoleWorld, type ConsoleWorld } from "../console/world.ts";
+import { problemOf } from "./desk.ts";
+
+let world: ConsoleWorld;
+beforeAll(async () => {
+  world = await openConsoleWorld({
+    variables: {
+      BANK_BENEFICIARY: "Roundhouse Ltd",
+      BANK_IBAN: "de89 3704 0044 0532 0130 00",
+      BANK_CURRENCIES: "USD,EUR",
+    },
+  });
+});
+afterAll(() => world?.close());
+
+const begin = (accountId: bigint, reference: string) => saveTopup(world.sql, { accountId, method: "usdt", reference });
+const credit = (topupId: bigint, key: string, micros = 5_000_000n) =>
+  world.sql.begin((tx) => creditTopup(tx, { topupId, micros, key, cash: "cash_onchain" }));
+
+describe("a top-up", () => {
+  it("is credited once, however often it is asked for, with one mail", async () => {
+    const { accountId, email } = await world.makeHolder("once@example.com");
+    const topup = (await begin(accountId, "chain:1"))!;
+    const answers = await Promise.all([1, 2, 3, 4].map(() => credit(topup, "evm:1")));
+    expect(answers.filter((one) => one.ok)).toHaveLength(4);
+    expect(answers.filter((one) => one.ok && !one.isReplay)).toHaveLength(1);
+    expect(await walletMicros(world.sql, accountId)).toBe(5_000_000n);
+    expect(await findTopup(world.sql, accountId, topup)).toMatchObject({ state: "credited", amountMicros: 5_000_000n });
+    expect(await world.sql`select kind from mails where recipient = ${email}`).toEqual([{ kind: "topup-credited" }]);
+    expect(await begin(accountId, "chain:1")).toBeNull();
+  });
+
+  it("is not credited by other money, nor money to another top-up; both leave everything as it was", async () => {
+    const { accountId } = await world.makeHolder("other@example.com");
+    const [first, second] = [(await begin(accountId, "chain:2"))!, (await begin(accountId, "chain:3"))!];
+    await credit(first, "evm:2");
+    await expect(credit(first, "evm:other")).rejects.toThrow("one top-up is one credit");
+    expect(await credit(second, "evm:2")).toMatchObject({ ok: false, reason: "other-request" });
+    expect(await credit(first, "evm:2", 6_000_000n)).toMatchObject({ ok: false, reason: "other-request" });
+    expect(await walletMicros(world.sql, accountId)).toBe(5_000_000n);
+    expect((await findTopup(world.sql, accountId, second))?.state).toBe("expected");
+    await expect(world.sql`update topups set amount_micros = 1 where id = ${first}`).rejects.toThrow("was credited");
+    await expect(world.sql`delete from topups where id = ${second}`).rejects.toThrow("never deleted");
+  });
+
+  it("of an account that was closed is credited, and nobody is written to", async () => {
+    const { accountId } = await world.makeHolder("gone@example.com");
+    const topup = (await begin(accountId, "chain:4"))!;
+    await world.sql`
+      update accounts set closed_at = now(), user_id = null, email = 'closed@example.invalid' where id = ${accountId}`;
+    expect(await credit(topup, "evm:4")).toMatchObject({ ok: true });
+    expect(await world.sql`select from mails where recipient like '%.invalid'`).toHaveLength(0);
+  });
+});
+
+describe("a holder who tops up by bank", () => {
+  it("says an amount, gets a reference with everything to copy, and sees how far it is", async () => {
+    const ann = await world.as("ann");
+    expect(await (await ann.get("/console/top-up")).text()).toContain("Bank transfer");
+    const made = await ann.post("/console/top-up/bank", { amount: "1.250,5", currency: "EUR" });
+    const path = made.headers.get("location")!;
+    const page = await (await ann.get(path)).text();
+    const [row] = await world.sql<{ reference: string; id: bigint }[]>`
+      select id, reference from topups where account_id = ${ann.accountId}`;
+    for (const text of [row!.reference, "1250.50 EUR", "Roundhouse Ltd", "DE89370400440532013000", "DE89 3704"]) {
+      expect(page).toContain(text);
+    }
+    const entries =
+      await world.sql`select actor, target, after::text as after from audit_log where action = 'topup.announce'`;
+    expect(entries).toMatchObject([{ actor: `account ${ann.accountId}` }]);
+    expect(JSON.stringify(entries)).not.toContain("@");
+    await world.sql`update topups set expires_at = now() where id = ${row!.id}`;
+    expect(await (await ann.get(path)).text()).toContain("It did not come in time");
+  });
+
+  it("has a few that are waited for at most, may cancel one, and none of somebody else's", async () => {
+    const [ben, cleo] = [await world.as("ben"), await world.as("cleo")];
+    const announce = () => ben.post("/console/top-up/bank", { amount: "10", currency: "USD" });
+    const made = await Promise.all(Array.from({ length: 7 }, announce));
+    expect(made.filter(({ status }) => status === 303)).toHaveLength(5);
+    expect(made.filter(({ status }) => status === 422)).toHaveLength(2);
+    expect(await (await ben.get("/console/top-up/bank")).text()).toContain("You have 5 transfers");
+    const path = made.find(({ status }) => status === 303)!.headers.get("location")!;
+    expect((await cleo.get(path)).status).toBe(404);
+    expect((await cleo.post(`${path}/cancel`)).status).toBe(404);
+    expect((await ben.post(`${path}/cancel`)).status).toBe(303);
+    expect(await problemOf(await ben.post(`${path}/cancel`))).toContain("nothing to cancel");
+    expect((await announce()).status).toBe(303);
+  });
+
+  it.each([
+    ["-1", "USD"],
+    ["0.001", "USD"],
+    ["10", "GBP"],
+    ["9".repeat(30), "EUR"],
+    ["", "EUR"],
+  ])("is told what is wrong with %j %s", async (amount, currency) => {
+    const cleo = await world.as("cleo");
+    expect((await cleo.post("/console/top-up/bank", { amount, currency })).status).toBe(422);
+  });
+});
+
+describe("where no way to pay in is set up", () => {
+  it("the page says so, and no page of a way is found", async () => {
+    const bare = await openConsoleWorld();
+    try {
+      const ann = await bare.as("ann");
+      const page = await (await ann.get("/console/top-up")).text();
+      expect(page).toContain("No way to pay in is set up here");
+      expect(page).not.toContain("Bank transfer");
+      for (const path of ["/console/top-up/bank", "/console/top-up/bank/1"])
+        expect((await ann.get(path)).status).toBe(404);
+      for (const path of ["/console/top-up/bank", "/console/top-up/bank/1/cancel"]) {
+        expect((await ann.post(path, { amount: "1", currency: "USD" })).status).toBe(404);
+      }
+    } finally {
+      await bare.close();
+    }
+  });
+});
