@@ -89,7 +89,8 @@ export async function listMeasuredPage(
     order by page.place`;
   return {
     total: rows[0]?.total ?? 0,
-    rows: rows.map(({ total: _, sums, references, ...row }) => {
+    rows: rows.map((found) => {
+      const { total: _, sums, references, ...row } = found;
       try {
         return { ...row, sums: sumsFromJson(sums), references: referenceSumsFromJson(references) };
       } catch (error) {

@@ -51,21 +51,23 @@
 
 // Copies what a field holds. Its button is hidden until this script runs.
 (() => {
+  async function copy(field, note) {
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+      note.textContent = "copied";
+    } catch {
+      note.textContent = "selected; copy it with Ctrl-C or your browser's menu";
+    }
+  }
+
   function offer() {
     for (const button of document.querySelectorAll("[data-copy]")) {
       const field = document.getElementById(button.dataset.copy);
       const note = document.querySelector(`[data-copied="${button.dataset.copy}"]`);
       if (field === null || note === null) continue;
       button.hidden = false;
-      button.addEventListener("click", async () => {
-        field.select();
-        try {
-          await navigator.clipboard.writeText(field.value);
-          note.textContent = "copied";
-        } catch {
-          note.textContent = "selected; copy it with Ctrl-C or your browser's menu";
-        }
-      });
+      button.addEventListener("click", () => void copy(field, note));
     }
   }
 
