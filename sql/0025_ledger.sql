@@ -96,19 +96,49 @@ create constraint trigger ledger_entries_are_balanced after insert on ledger_ent
 
 create function refuse_balance_without_entry() returns trigger language plpgsql as $$
 declare
+  moved bigint;
   held bigint;
   written bigint;
 begin
-  select balance into held from ledger_accounts where id = new.id;
-  select balance_after into written from ledger_entries where account_id = new.id order by transaction_id desc limit 1;
+  if tg_table_name = 'ledger_entries' then
+    moved := new.account_id;
+    select balance_after
+    into held
+    from ledger_entries
+    where account_id = moved
+      and transaction_id < new.transaction_id
+    order by transaction_id desc
+    limit 1;
+    if new.balance_after <> coalesce(held, 0) + new.amount then
+      raise exception 'an entry leaves what was there before it and what it moved: account % held %, got % and % was written', moved, coalesce(held, 0), new.amount, new.balance_after
+        using errcode = 'check_violation', constraint = 'entry_follows_from_the_one_before';
+    end if;
+    select balance_after - amount
+    into held
+    from ledger_entries
+    where account_id = moved
+      and transaction_id > new.transaction_id
+    order by transaction_id
+    limit 1;
+    if held <> new.balance_after then
+      raise exception 'an entry is added after those that are there: account % has later ones than transaction %', moved, new.transaction_id
+        using errcode = 'check_violation', constraint = 'entry_is_added_at_the_end';
+    end if;
+  else
+    moved := new.id;
+  end if;
+  select balance into held from ledger_accounts where id = moved;
+  select balance_after into written from ledger_entries where account_id = moved order by transaction_id desc limit 1;
   if held <> coalesce(written, 0) then
-    raise exception 'a balance is what the newest entry left: account % has % and its entry says %', new.id, held, coalesce(written, 0)
+    raise exception 'a balance is what the newest entry left: account % has % and its entry says %', moved, held, coalesce(written, 0)
       using errcode = 'check_violation', constraint = 'balance_is_what_the_newest_entry_left';
   end if;
   return null;
 end
 $$;
 create constraint trigger balance_is_what_the_newest_entry_left after insert or update on ledger_accounts
+  deferrable initially deferred for each row execute function refuse_balance_without_entry();
+create constraint trigger entry_is_what_its_balance_moved_by after insert on ledger_entries
   deferrable initially deferred for each row execute function refuse_balance_without_entry();
 create function refuse_other_account() returns trigger language plpgsql as $$
 begin

@@ -59,6 +59,47 @@ create table purchase_credits (
 );
 comment on table purchase_credits is 'what an upgrade replaced, and how much of its value was left: together its discount';
 
+-- what is checked when a transaction commits, whoever wrote it
+create function refuse_purchase_beside_the_books() returns trigger language plpgsql as $$
+declare
+  bought record;
+begin
+  if tg_table_name = 'purchases' then
+    select * into bought from purchases where id = new.id;
+  else
+    select * into bought from purchases where id = new.purchase_id;
+  end if;
+  if bought.transaction_id is not null and not exists (
+    select
+    from ledger_transactions t
+    join ledger_entries e on e.transaction_id = t.id
+    join ledger_accounts a on a.id = e.account_id
+    where t.id = bought.transaction_id
+      and t.kind = 'purchase'
+      and a.owner_id = bought.account_id
+      and e.amount = -bought.paid_micros
+  ) then
+    raise exception 'a purchase is paid from the wallet of its account: transaction % does not take % from that of account %', bought.transaction_id, bought.paid_micros, bought.account_id
+      using errcode = 'check_violation', constraint = 'purchase_is_paid_from_its_wallet';
+  end if;
+  if bought.discount_micros <> (select coalesce(sum(micros), 0) from purchase_credits where purchase_id = bought.id) or exists (
+    select
+    from purchase_credits c
+    join purchases p on p.id = c.of_purchase
+    where c.purchase_id = bought.id
+      and p.account_id <> bought.account_id
+  ) then
+    raise exception 'a discount is what was left of purchases of the same account: that of purchase % is not', bought.id
+      using errcode = 'check_violation', constraint = 'discount_is_what_was_left';
+  end if;
+  return null;
+end
+$$;
+create constraint trigger purchase_is_in_the_books after insert on purchases
+  deferrable initially deferred for each row execute function refuse_purchase_beside_the_books();
+create constraint trigger purchase_credit_is_in_the_books after insert on purchase_credits
+  deferrable initially deferred for each row execute function refuse_purchase_beside_the_books();
+
 create trigger purchase_is_never_changed before update or delete on purchases
   for each row execute function refuse_change_of_record();
 create trigger purchases_are_never_emptied before truncate on purchases

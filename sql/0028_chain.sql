@@ -76,17 +76,18 @@ comment on column chain_deposits.dispute is 'why it is not credited though it is
 create index deposits_to_check on chain_deposits (chain_id, token, checked_at nulls first) where state = 'pending';
 create index deposits_of_account on chain_deposits (account_id, id desc);
 create index deposits_by_state on chain_deposits (state, id desc);
-create index small_deposits on chain_deposits (chain_id, token, account_id) where state = 'below_min';
+create index small_deposits on chain_deposits (chain_id, token, account_id) include (micros) where state = 'below_min';
 
 create function refuse_change_of_credited_deposit() returns trigger language plpgsql as $$
 begin
   if tg_op = 'DELETE' or old.state = 'credited' then
     raise exception 'deposit % of chain % stands as it is', old.tx_hash, old.chain_id;
   end if;
-  if (new.chain_id, new.tx_hash, new.position, new.account_id, new.token)
-    is distinct from (old.chain_id, old.tx_hash, old.position, old.account_id, old.token)
+  -- whose it is may change until then: in another block a transaction may do something else
+  if (new.chain_id, new.tx_hash, new.position, new.token)
+    is distinct from (old.chain_id, old.tx_hash, old.position, old.token)
   then
-    raise exception 'whose a deposit is, and by what it is known, does not change';
+    raise exception 'what a deposit is known by does not change';
   end if;
   return new;
 end

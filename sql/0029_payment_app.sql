@@ -30,6 +30,7 @@ comment on table payment_app_orders is
 comment on column payment_app_orders.trade_no is 'our name for it at the payment app; another with each attempt to make it, so that an answer that was lost leaves nothing anybody could pay';
 comment on column payment_app_orders.ask_at is 'when it is looked after next: a notice of the payment app makes that now';
 create index payment_app_orders_by_turn on payment_app_orders (ask_at) where ask_at is not null;
+create index payment_app_orders_not_made on payment_app_orders (asked_at) where prepay_id is null;
 
 create table payment_app_nonces (
   nonce text primary key,

@@ -3,7 +3,8 @@ import { listConsents } from "./consent-store.ts";
 
 /**
  * What is kept of an account and its holder, as a file tells it: what was agreed to, keys without their secrets, plans,
- * sign-ins, mails that were written to them, and what they changed.
+ * sign-ins, mails that were written to them, what they changed, and from whom their money came. Of bank transfers only
+ * those of which two people found that they are theirs: the name on any other may be somebody else's.
  */
 export async function readOwnData(sql: Queryable, { accountId, userId }: { accountId: bigint; userId: string }) {
   const [account] = await sql`
@@ -41,5 +42,23 @@ export async function readOwnData(sql: Queryable, { accountId, userId }: { accou
     from audit_log
     where actor = ${`account ${accountId}`}
     order by seq`;
-  return { account, agreed: await listConsents(sql, accountId), keys, plans, sign_ins: signIns, mails, changes };
+  const transfers = await sql`
+    select l.bank, l.bank_ref, l.value_date::text as value_date, l.currency, l.amount_minor, l.sender, l.remittance
+    from bank_matches m
+    join bank_lines l on l.id = m.line_id
+    join topups t on t.id = m.topup_id
+    where t.account_id = ${accountId} and m.approved_by is not null and m.ended_at is null
+    order by m.id`;
+  const [given] = await sql<{ address: string }[]>`
+    select address
+    from deposit_addresses
+    where account_id = ${accountId}`;
+  const deposits = await sql`
+    select chain_id, tx_hash, sender, micros, state, utc_text(seen_at) as seen_at
+    from chain_deposits
+    where account_id = ${accountId}
+    order by id`;
+  const chain = { address: given?.address ?? null, deposits };
+  const agreed = await listConsents(sql, accountId);
+  return { account, agreed, keys, plans, sign_ins: signIns, mails, changes, bank_transfers: transfers, chain };
 }

@@ -20,7 +20,10 @@ export async function takeMail(
   address: string,
   { purpose, recipient }: { purpose: MailPurpose; recipient: string },
 ): Promise<number> {
-  const mailbox = recipient.trim().toLowerCase().replace(/\+[^@]*(?=@)/, "");
+  const mailbox = recipient
+    .trim()
+    .toLowerCase()
+    .replace(/\+[^@]*(?=@)/, "");
   const who = createHash("sha256").update(mailbox).digest("base64url").slice(0, 22);
   for (const [name, size] of [
     [`network ${networkOf(address)}`, BY_NETWORK],

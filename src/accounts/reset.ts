@@ -18,11 +18,13 @@ const LASTS_SECONDS = 3_600;
  */
 export async function askReset(sql: Sql, { email, site }: { email: string; site: string }): Promise<void> {
   await sql.begin(async (tx) => {
-    const person = await findPerson(tx, { email });
+    const known = await findPerson(tx, { email });
+    if (known === null) return;
+    await lockPerson(tx, known.userId);
+    const person = await findPerson(tx, { email }); // again: they may have closed their account, or left the address
     if (person === null) return;
     const { userId, email: recipient, isOperator } = person;
     if (isOperator) return queueMail(tx, { ...resetOfOperator({ site }), recipient });
-    await lockPerson(tx, userId);
     const purpose = "reset-password" as const;
     const token = await insertMailToken(tx, { purpose, userId, email: recipient, lastsSeconds: LASTS_SECONDS });
     await queueMail(tx, { ...resetPassword({ site, token }), recipient });

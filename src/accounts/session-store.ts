@@ -5,6 +5,9 @@ import type { OperatorRole } from "./roles.ts";
 /** Between two notes that a sign-in is used: less often than that would make an idle hour of minutes, more often only writes. */
 const NOTED_EVERY_SECONDS = 30;
 
+/** Sign-ins of a list. Whoever has more ends all others at once. */
+const MOST_LISTED = 50;
+
 /** A sign-in at `/ops` that holds, and whose it is. */
 export interface OperatorSession {
   sessionId: string;
@@ -74,7 +77,7 @@ export interface ListedSession {
   byLink: boolean;
 }
 
-/** Somebody's sign-ins at a surface that have not ended, the newest first. */
+/** Somebody's sign-ins at a surface that have not ended, the newest first: as many as a page has room for. */
 export async function listSessions(
   sql: Sql,
   userId: string,
@@ -89,7 +92,8 @@ export async function listSessions(
       and surface = ${surface}
       and expires_at > clock_timestamp()
       and seen_at > clock_timestamp() - make_interval(secs => ${idleSeconds})
-    order by created_at desc`;
+    order by created_at desc
+    limit ${MOST_LISTED}`;
 }
 
 /** Ends one sign-in of somebody. False where they have none by that id at this surface. */

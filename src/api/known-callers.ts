@@ -79,7 +79,9 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
       // an answer from before a change may not say what holds after it
       // and whoever is refused may have bought a plan in another process: nobody waits for the word of it to arrive
       const isBelieved = doubts === doubtsBefore && caller.standing === "good";
-      known.set(id, { sha256, caller, toldAt: now, askAt: isBelieved ? now + BELIEVED_MS : now });
+      // nobody is told when a plan or a key ends, so it is believed no longer than that
+      const believedMs = Math.min(BELIEVED_MS, caller.endsInMs ?? BELIEVED_MS);
+      known.set(id, { sha256, caller, toldAt: now, askAt: isBelieved ? now + believedMs : now });
       if (known.size > MOST_KNOWN) for (const oldest of known.keys().take(1)) known.delete(oldest);
       return caller;
     } catch (error) {

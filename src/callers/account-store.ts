@@ -151,6 +151,36 @@ export async function restoreAccount(tx: Transaction, id: bigint): Promise<Outco
   return { ok: true, email, before, after: { suspended: false, reason: null } };
 }
 
+/** A plan without end before and after it was ended. */
+export interface EndedGrant {
+  email: string;
+  before: { plan: string; ends_at: null };
+  after: { plan: string; ends_at: string };
+}
+
+/**
+ * Ends the plan that an account was granted without end, from the next call on, so that it can buy one. Refused where it
+ * has none: what was bought runs to its end.
+ */
+export async function endGrant(tx: Transaction, id: bigint): Promise<Outcome<EndedGrant>> {
+  const account = await lockAccount(tx, id);
+  if (account === null) return { ok: false, reason: `there is no account ${id}` };
+  const [ended] = await tx<{ plan: string; endsAt: string }[]>`
+    update entitlements
+    set
+      ends_at = clock_timestamp(),
+      end_told_at = clock_timestamp()
+    where account_id = ${id}
+      and ends_at is null
+    returning plan, utc_text(ends_at) as "endsAt"`;
+  if (ended === undefined) {
+    return { ok: false, reason: `${account.email} has no plan without end; what was bought runs to its end` };
+  }
+  await announce(tx);
+  const { plan, endsAt } = ended;
+  return { ok: true, email: account.email, before: { plan, ends_at: null }, after: { plan, ends_at: endsAt } };
+}
+
 async function lockAccount(tx: Transaction, id: bigint): Promise<Account | null> {
   await tx`
     select

@@ -33,6 +33,8 @@ export interface Caller {
     | "no_active_plan";
   /** The plan that holds now; null only where the standing says that there is none. */
   plan: Allowance | null;
+  /** In how many milliseconds the plan or the key ends, whichever comes first; null where neither has an end. */
+  endsInMs: number | null;
 }
 
 interface CallerRow extends Omit<Caller, "plan">, Omit<Allowance, "name" | "houses"> {
@@ -68,11 +70,12 @@ export async function findCaller(sql: Queryable, sha256: Uint8Array): Promise<Ca
       p.day_ceiling as "dayCeiling",
       p.burst_per_second as "burstPerSecond",
       p.burst,
-      case when not p.all_houses then array(select house_id from plan_houses where plan = p.name) end as houses
+      case when not p.all_houses then array(select house_id from plan_houses where plan = p.name) end as houses,
+      (extract(epoch from least(current.ends_at, k.expires_at) - now()) * 1000)::float8 as "endsInMs"
     from keys k
     join accounts a on a.id = k.account_id
     left join lateral (
-      select plan
+      select plan, ends_at
       from entitlements
       where account_id = a.id
         and starts_at <= now()
@@ -83,7 +86,7 @@ export async function findCaller(sql: Queryable, sha256: Uint8Array): Promise<Ca
     left join plans p on p.name = current.plan
     where k.sha256 = ${sha256}`;
   if (row === undefined || !timingSafeEqual(row.sha256, sha256)) return null;
-  const { keyId, keyName, last4, accountId, standing, planName, houses, sha256: _, ...limits } = row;
+  const { keyId, keyName, last4, accountId, standing, planName, houses, endsInMs, sha256: _, ...limits } = row;
   const plan = planName === null ? null : { name: planName, ...limits, houses: houses && new Set(houses) };
-  return { keyId, keyName, last4, accountId, standing, plan };
+  return { keyId, keyName, last4, accountId, standing, plan, endsInMs };
 }

@@ -50,7 +50,8 @@ export function ratePlot(title: string, points: readonly RatePoint[], by: "hour"
         },
         {
           data: { values: lines },
-          mark: { type: "line", strokeWidth: 2 },
+          // nor has a line of one point any length
+          mark: { type: "line", strokeWidth: 2, point: points.length === 1 ? { filled: true, size: 40 } : false },
           encoding: {
             x,
             y: { field: "value", ...y },

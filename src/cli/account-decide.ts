@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import {
   type Account,
-  type Decided,
+  endGrant,
   findAccount,
   listHeldPlans,
   restoreAccount,
@@ -22,7 +22,7 @@ import { withDatabase } from "./session.ts";
 
 const PURCHASES_SHOWN = 20;
 
-/** `roundhouse account show | suspend | restore`: one account, and what is decided on it. */
+/** `roundhouse account show | suspend | restore | end-plan`: one account, and what is decided on it. */
 export function addAccountDecisions(command: Command): void {
   command
     .command("show")
@@ -39,7 +39,7 @@ export function addAccountDecisions(command: Command): void {
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples('account suspend ann@example.com --reason "keys were shared in public"'))
     .action((which: string, given: { reason: string; json: boolean }) =>
-      decide(which, { ...given, action: "account.suspend" }, (tx, id) =>
+      decide(which, { ...given, action: "account.suspend", said: "is suspended" }, (tx, id) =>
         suspendAccount(tx, id, { by: operator(), reason: given.reason }),
       ),
     );
@@ -51,7 +51,17 @@ export function addAccountDecisions(command: Command): void {
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples('account restore ann@example.com --reason "the keys were replaced"'))
     .action((which: string, given: { reason: string; json: boolean }) =>
-      decide(which, { ...given, action: "account.restore" }, restoreAccount),
+      decide(which, { ...given, action: "account.restore", said: "is restored" }, restoreAccount),
+    );
+  command
+    .command("end-plan")
+    .description("end the plan that an account was given without end, from the next call on, so that it can buy one")
+    .argument("<email>", "its address, or its id")
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples('account end-plan ann@example.com --reason "the trial is over"'))
+    .action((which: string, given: { reason: string; json: boolean }) =>
+      decide(which, { ...given, action: "account.end-plan", said: "has no plan without end any more" }, endGrant),
     );
 }
 
@@ -62,10 +72,10 @@ async function required(sql: Sql, which: string): Promise<Account> {
   return found;
 }
 
-function decide(
+function decide<Decision extends { email: string; before: object; after: object }>(
   which: string,
-  { action, reason, json }: { action: string; reason: string; json: boolean },
-  work: (tx: Transaction, id: bigint) => Promise<Outcome<Decided>>,
+  { action, said, reason, json }: { action: string; said: string; reason: string; json: boolean },
+  work: (tx: Transaction, id: bigint) => Promise<Outcome<Decision>>,
 ): Promise<void> {
   return withDatabase(async ({ sql }) => {
     const account = await required(sql, which);
@@ -78,7 +88,7 @@ function decide(
     if (!outcome.ok) throw new Error(outcome.reason);
     const { email, after } = outcome;
     if (json) return printJson({ id: account.id, email, ...after });
-    await print(after.suspended ? `${email} is suspended` : `${email} is restored`);
+    await print(`${email} ${said}`);
   });
 }
 

@@ -26,9 +26,7 @@ export function keyCommand(): Command {
           sql,
           (tx) => createKey(nested(tx), { email: account, plan, name, days }),
           (made) =>
-            made.ok
-              ? { action: "key.create", target: `key ${made.id}`, after: { name, plan: made.plan, days } }
-              : null,
+            made.ok ? { action: "key.create", target: `key ${made.id}`, after: { name, plan: made.plan, days } } : null,
         );
         if (!outcome.ok) throw new Error(outcome.reason);
         const { id, key } = outcome;

@@ -11,6 +11,8 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { startWorkers, type Workers } from "../queue/worker.ts";
 import { sumCells } from "../rounds/cells-store.ts";
 import { expireNotices, refreshStalledNotices, syncProofAlerts } from "../rounds/notices-store.ts";
+import { findPaymentAppTroubles } from "../topups/binance-pay/trouble-store.ts";
+import { binancePayOf } from "../topups/binance-pay/variables.ts";
 import { requireUsdt } from "../topups/usdt/ready.ts";
 import { findUsdtTroubles } from "../topups/usdt/trouble-store.ts";
 import { usdtOf } from "../topups/usdt/variables.ts";
@@ -121,6 +123,10 @@ function upkeep(settings: Settings, log: Log, published: () => void): ((sql: Sql
     },
     async function usdt(sql) {
       await syncAlerts(sql, log, "usdt", await findUsdtTroubles(sql, usdtOf(settings)));
+    },
+    async function paymentApp(sql) {
+      const isConfigured = binancePayOf(settings) !== null;
+      await syncAlerts(sql, log, "payment-app", await findPaymentAppTroubles(sql, isConfigured));
     },
     async function unreadable(sql) {
       await syncAlerts(sql, log, "answers_unreadable", await findUnreadableTables(sql));

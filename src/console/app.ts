@@ -9,7 +9,7 @@ import { type Doorkeeper, remember, type RouteParts, whoAsks } from "./who.ts";
 const SURFACE: Surface = {
   base: "/console",
   folder: "console",
-  away: "Our database does not answer, so nothing can be looked up or changed here now. Calls with your keys are answered from memory meanwhile. Nothing that you did before is lost; this page works again by itself.",
+  away: "Our database does not answer, so nothing can be looked up or changed here now. Calls with your keys cannot be counted meanwhile, so they are answered with temporarily_unavailable (503) and cost nothing. Nothing that you did before is lost. Try again in a moment.",
 };
 
 /** What `/console` is made of. */

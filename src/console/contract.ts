@@ -42,14 +42,14 @@ export interface ConsolePage<Query = unknown> {
 
 /** What must hold before an action is done. The form is kept and goes through once it does. */
 export type Need =
-  /** The terms that hold now were accepted. */
+  /** The terms that hold now were accepted, or are with the form. */
   | "terms"
   /** A sign-in, or the password given again, of the last ten minutes; where a second factor is on, its code too. */
   | "fresh"
   /** As `fresh`, but only of those who have a second factor. */
   | "fresh-with-second-factor";
 
-/** Something that is done by sending a form. */
+/** Something that is done by sending a form. What changes something leaves an audit entry, in the same transaction. */
 export interface ConsoleAction<Form = unknown> {
   /** The word of logs for it: `key.create`. */
   name: string;
@@ -65,9 +65,10 @@ export interface ConsoleAction<Form = unknown> {
 
 /**
  * What came of it: where to go on (at or below `/console`) and what to say there, or what was wrong with it. `once` is
- * shown at once instead, for what is kept nowhere, such as a new key. `missing` is answered as an unknown path is.
+ * shown at once instead, for what is kept nowhere, such as a new key. `didNothing` says that nothing was changed, so that
+ * there is nothing to audit; without it an action that left no entry fails. `missing` is answered as an unknown path is.
  */
 export type ConsoleDone =
-  | { ok: true; message: string; location: string; once?: Shown }
+  | { ok: true; message: string; location: string; once?: Shown; didNothing?: true }
   | { ok: false; problem: string }
   | { ok: false; missing: true };

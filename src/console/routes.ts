@@ -1,9 +1,12 @@
 import type { Express, RequestHandler } from "express";
+import { hasAudit } from "../audit/store.ts";
 import { findAccount } from "../callers/account-store.ts";
+import { reasonOf } from "../errors.ts";
 import { PageError } from "../frame/errors.ts";
 import { addRoutes as addTo, askForProof, isStillThem, type SentForm, showPage, takeForm } from "../frame/routes.ts";
 import type { PageReply } from "../frame/shown.ts";
-import { backOf, showProblem } from "../frame/trouble.ts";
+import { showProblem } from "../frame/trouble.ts";
+import { agrees } from "./agree.ts";
 import type { ConsoleAction, ConsolePage } from "./contract.ts";
 import { holding, type RouteParts } from "./who.ts";
 
@@ -40,15 +43,6 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper 
     const { name, needs } = action;
     const told = { request_id: holder.requestId, account: String(holder.accountId), action: name };
 
-    /** Sends them to the terms, and from there back to the page that they came from. */
-    function askTerms(): false {
-      const back = backOf("/console", request);
-      const message =
-        "The terms have changed, or you have not agreed to them yet. Read and accept them, then do this again.";
-      answers.goOn(reply, `/console/terms?to=${encodeURIComponent(back)}`, message);
-      return false;
-    }
-
     async function mayGoOn(sent: SentForm): Promise<boolean> {
       if (holder.isSuspended && !DONE_WHILE_SUSPENDED.has(name)) {
         parts.log.warn(told, "refused a suspended account");
@@ -56,7 +50,8 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper 
         showProblem(answers, request, reply, { status: 403, message, attempt: null });
         return false;
       }
-      if (needs.includes("terms") && !hasCurrentTerms) return askTerms();
+      const lacksTerms = needs.includes("terms") && !hasCurrentTerms;
+      if (lacksTerms && !(await agrees({ parts, answers }, request, reply, { holder, sent }))) return false;
       const isProven = needs.includes("fresh") || (needs.includes("fresh-with-second-factor") && hasTwoFactor);
       if (!isProven) return true;
       return isStillThem(sent, {
@@ -66,10 +61,18 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper 
           askForProof(answers, request, reply, {
             email: person.email,
             hasTwoFactor,
-            name,
+            name: "what you were doing", // an action's own name is a word of logs
             fields: sent.fields,
             problem,
           }),
+      });
+    }
+
+    /** A database that goes away after it was done must not cost the answer, which may hold a key that is shown this once. */
+    function isAudited(): Promise<boolean> {
+      return hasAudit(parts.sql, holder.requestId).catch((error: unknown) => {
+        parts.log.warn(told, `not looked up whether it is in the audit log: ${reasonOf(error)}`);
+        return true;
       });
     }
 
@@ -77,7 +80,14 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper 
       form: action.form,
       mayGoOn,
       run: (sent) => action.run(parts, { holder, ...sent }),
-      wasDone: () => parts.log.info(told, "holder acted"),
+      async wasDone() {
+        if (!(await isAudited())) {
+          throw new Error(
+            `${name} was done and left nothing in the audit log; it must add an entry in its transaction, or say didNothing`,
+          );
+        }
+        parts.log.info(told, "holder acted");
+      },
     });
   };
 }

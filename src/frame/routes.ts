@@ -6,9 +6,12 @@ import { PageError } from "./errors.ts";
 import type { PageReply, Shown } from "./shown.ts";
 import { type Attempt, backOf, fieldsOf, showProblem } from "./trouble.ts";
 
-/** What an action came to: where to go on, what to show at once and never again, or what was wrong. */
+/**
+ * What an action came to: where to go on, what to show at once and never again, or what was wrong. `didNothing` is said
+ * where nothing was changed, such as by a form that comes a second time: there is then nothing to write down.
+ */
 export type Done =
-  | { ok: true; message: string; location: string; once?: Shown }
+  | { ok: true; message: string; location: string; once?: Shown; didNothing?: true }
   | { ok: false; problem: string }
   | { ok: false; missing: true };
 
@@ -16,6 +19,8 @@ export type Done =
 export interface SentForm {
   fields: Typed;
   proof: { password: string; code: string };
+  /** The version of the terms whose box was ticked beside it; empty for none. */
+  agreedTo: string;
   attempt: Attempt;
 }
 
@@ -73,14 +78,14 @@ export async function takeForm<Form>(
     /** Whether it may be done now; false, and answered, where something has to be first. */
     mayGoOn(sent: SentForm): Promise<boolean>;
     run(sent: { params: Params; form: Form }): Promise<Done>;
-    /** Is told that it was done, before it is answered. */
+    /** Is told that it was done, before it is answered; not where nothing was. */
     wasDone(): Promise<void> | void;
   },
 ): Promise<void> {
-  const { _password, _code, ...fields } = await readForm(request);
+  const { _password, _code, _terms, ...fields } = await readForm(request);
   const attempt = { method: "post", action: request.originalUrl, typed: fields } as const;
   const proof = { password: textOf(_password), code: textOf(_code) };
-  if (!(await action.mayGoOn({ fields, proof, attempt }))) return;
+  if (!(await action.mayGoOn({ fields, proof, agreedTo: textOf(_terms), attempt }))) return;
   const form = action.form.safeParse(fields);
   if (!form.success) {
     return showProblem(answers, request, reply, { status: 400, message: problemOf(form.error), attempt });
@@ -90,7 +95,7 @@ export async function takeForm<Form>(
     if ("missing" in done) throw new PageError(404, "there is nothing under this address");
     return showProblem(answers, request, reply, { status: 422, message: done.problem, attempt });
   }
-  await action.wasDone();
+  if (done.didNothing !== true) await action.wasDone();
   if (done.once === undefined) answers.goOn(reply, done.location, done.message);
   else answers.show(request, reply, done.once);
 }

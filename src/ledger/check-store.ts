@@ -44,7 +44,14 @@ export interface StoredRequest extends RequestParts {
 /** Transactions after an id, with what their requests' hashes cover. */
 export async function listRequests(tx: Transaction, after: bigint, limit: number): Promise<StoredRequest[]> {
   return tx<StoredRequest[]>`
-    select t.id, t.kind, t.request_hash as "requestHash", t.meta, t.reverses::text as reverses, moved.legs
+    select
+      t.id,
+      t.kind,
+      t.idempotency_key as key,
+      t.request_hash as "requestHash",
+      t.meta,
+      t.reverses::text as reverses,
+      moved.legs
     from (
       select *
       from ledger_transactions

@@ -62,15 +62,17 @@ function whatIsExpected({ kind, key, legs, reverses }: Posting): string | null {
 /** A request as its hash sees it: sides by {@link sideName}, amounts and ids as text. */
 export interface RequestParts {
   kind: string;
+  key: string;
   legs: readonly { side: string; micros: string }[];
   meta: Readonly<Record<string, unknown>>;
   reverses: string | null;
 }
 
 /** The hash of what a posting asks for; see {@link hashOfRequest}. */
-export function requestHash({ kind, legs, meta = {}, reverses }: Posting): string {
+export function requestHash({ kind, key, legs, meta = {}, reverses }: Posting): string {
   return hashOfRequest({
     kind,
+    key,
     legs: legs.map(({ side, micros }) => ({ side: sideName(side), micros: String(micros) })),
     meta,
     reverses: reverses === undefined ? null : String(reverses),
@@ -79,7 +81,8 @@ export function requestHash({ kind, legs, meta = {}, reverses }: Posting): strin
 
 /**
  * What tells one request from another under the same key: SHA-256, in hex, over its canonical JSON (RFC 8785). It also
- * ties a stored transaction to its entries: whoever changes an amount on both sides leaves the sums right, and not this.
+ * ties a stored transaction to its entries and its key: whoever changes an amount on both sides leaves the sums right, and
+ * not this; nor does another key, under which the same money could come again.
  */
 export function hashOfRequest(request: RequestParts): string {
   const text = canonicalize(request);

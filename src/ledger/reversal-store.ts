@@ -49,7 +49,8 @@ export async function listProposals(
 
 /**
  * Writes down that somebody wants a transaction taken back; nothing moves until somebody else agrees. Refused where it
- * is taken back already, or on the way to it, or holds money in suspense, which has its own desk.
+ * is taken back already, or on the way to it, holds money in suspense, which has its own desk, or paid for something whose
+ * rest went into another purchase, since that would give the same money twice.
  */
 export async function proposeReversal(
   tx: Transaction,
@@ -89,6 +90,7 @@ export async function decideReversal(
   }
   let reversalId: bigint | null = null;
   if (isApproved) {
+    await lockOwners(tx, transactionId);
     const refusal = await whyNotReversible(tx, transactionId);
     if (refusal !== null) return { ok: false, reason: refusal };
     const posted = await post(tx, {
@@ -113,15 +115,50 @@ export async function decideReversal(
   return { ok: true, transactionId, reversalId };
 }
 
+/** Holds the accounts whose wallets it moves, as a purchase does: what they have bought stays so until this has ended. */
+async function lockOwners(tx: Transaction, id: bigint): Promise<void> {
+  await tx`
+    select
+    from accounts
+    where id in (
+      select a.owner_id
+      from ledger_entries e
+      join ledger_accounts a on a.id = e.account_id
+      where e.transaction_id = ${id}
+    )
+    order by id
+    for no key update`;
+}
+
 async function whyNotReversible(tx: Transaction, id: bigint): Promise<string | null> {
-  const [found] = await tx<{ kind: string; reversedBy: bigint | null }[]>`
-    select t.kind, r.id as "reversedBy"
+  const [found] = await tx<{ kind: string; reversedBy: bigint | null; wentInto: bigint | null }[]>`
+    with recursive chain (id) as (
+      select ${id}::bigint
+      union all
+      select t.reverses
+      from chain
+      join ledger_transactions t on t.id = chain.id
+      where t.reverses is not null
+    )
+    select
+      t.kind,
+      r.id as "reversedBy",
+      (
+        select c.purchase_id
+        from purchases p
+        join purchase_credits c on c.of_purchase = p.id
+        where p.transaction_id in (select id from chain)
+          and c.micros > 0
+      ) as "wentInto"
     from ledger_transactions t
     left join ledger_transactions r on r.reverses = t.id
     where t.id = ${id}`;
   if (found === undefined) return `there is no transaction ${id}`;
   if (found.reversedBy !== null) return `transaction ${id} was taken back by ${found.reversedBy} already`;
   if (found.kind === "suspense") return "money in suspense is placed or sent back at /ops/bank, not reversed here";
+  if (found.wentInto !== null) {
+    return `what was left of this purchase was taken off the price of purchase ${found.wentInto} and would count twice; look at what paid that one`;
+  }
   return null;
 }
 

@@ -152,8 +152,8 @@ export async function listLateMails(sql: Queryable): Promise<{ subject: string; 
 }
 
 /**
- * The alert about a mail server that refused for good the last mails it was given, all of them: it most likely takes none
- * of ours, such as one that relays for nobody. None where it took one of them, or there were fewer in the last day.
+ * The alert about a mail server that refused for good the newest mails of the last day, all of them: it most likely takes
+ * none of ours, such as one that relays for nobody. None where it took one of them, or there were fewer.
  */
 export async function listRefusals(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   return sql<{ subject: string; text: string }[]>`
@@ -165,10 +165,9 @@ export async function listRefusals(sql: Queryable): Promise<{ subject: string; t
     from (
       select is_refused
       from mails
-      where created_at > clock_timestamp() - ${TRIED_FOR_DAYS} * interval '1 day'
+      where created_at > clock_timestamp() - interval '1 day'
         and (sent_at is not null or is_refused)
-        and coalesce(sent_at, given_up_at) > clock_timestamp() - interval '1 day'
-      order by coalesce(sent_at, given_up_at) desc
+      order by id desc
       limit ${REFUSALS_TO_TELL}
     ) as ended
     having count(*) = ${REFUSALS_TO_TELL}

@@ -10,7 +10,7 @@ import { type Doorkeeper, remember, whoAsks } from "./who.ts";
 const SURFACE: Surface = {
   base: "/ops",
   folder: "ops",
-  away: "PostgreSQL does not answer, so nothing can be looked up or done here now. Callers still get answers from memory. Look at /readyz and at the log of PostgreSQL; this page works again by itself.",
+  away: "PostgreSQL does not answer, so nothing can be looked up or done here now. Calls cannot be counted meanwhile, so callers are answered with temporarily_unavailable (503). Look at /readyz and at the log of PostgreSQL; this page works again by itself.",
 };
 
 /** What `/ops` is made of. */

@@ -2,7 +2,7 @@ import { bankActions, bankPages } from "./bank/lists.ts";
 import { boardActions, boardMounts, boardPages } from "./board/lists.ts";
 import type { OpsAction, OpsMount, OpsPage } from "./contract.ts";
 import { dataActions, dataPages } from "./data.ts";
-import { depositPages } from "./deposits/deposits.ts";
+import { depositActions, depositPages } from "./deposits/deposits.ts";
 import { evidenceActions, evidencePages } from "./evidence.ts";
 import { ledgerActions } from "./ledger/actions.ts";
 import { ledgerPages } from "./ledger/pages.ts";
@@ -31,6 +31,7 @@ export const actions: readonly OpsAction[] = [
   ...ledgerActions,
   ...paymentAppActions,
   ...bankActions,
+  ...depositActions,
   ...mailActions,
   ...planActions,
 ];

@@ -22,7 +22,7 @@ export interface HeldPlan {
   position: number;
   startsAt: bigint;
   endsAt: bigint | null;
-  /** What it was bought with, and what that was worth: what was paid, and what of earlier purchases went into it. */
+  /** What it was bought with, and its worth: what was paid and not given back, and what of others went into it. */
   purchase: { id: bigint; valueMicros: bigint } | null;
 }
 
@@ -77,7 +77,7 @@ export function offerOf(
   if (!plan.isOnSale) return refuse("off-sale", `${plan.name} is not on sale now`);
   const endless = held.find(({ endsAt }) => endsAt === null);
   if (endless !== undefined) {
-    const message = `you have ${endless.plan} without an end, which was given to you; nothing can be bought beside it. Ask whoever gave it to you to end it first`;
+    const message = `you have ${endless.plan} without an end, which was given to you; nothing can be bought beside it. Ask whoever runs this service to end it first`;
     return refuse("endless", message);
   }
   const [current, last] = [held[0], held.at(-1)];

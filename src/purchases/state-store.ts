@@ -33,8 +33,25 @@ export async function lockBuyer(tx: Transaction, accountId: bigint): Promise<Buy
   return readBuyer(tx, accountId); // a second statement sees what the last holder of the lock committed
 }
 
+/** What was paid and given back since, by a reversal, is worth nothing towards another plan; what went into it still is. */
 async function listHeld(sql: Queryable, accountId: bigint, now: bigint): Promise<HeldPlan[]> {
   const rows = await sql<(Omit<HeldPlan, "purchase"> & { purchaseId: bigint | null; valueMicros: bigint | null })[]>`
+    with recursive reversals (paid_by, id, times) as (
+      select p.transaction_id, t.id, 1
+      from purchases p
+      join ledger_transactions t on t.reverses = p.transaction_id
+      where p.account_id = ${accountId}
+      union all
+      select r.paid_by, t.id, r.times + 1
+      from reversals r
+      join ledger_transactions t on t.reverses = r.id
+    ),
+    given_back as (
+      select paid_by
+      from reversals
+      group by paid_by
+      having max(times) % 2 = 1 -- a reversal that was reversed gives nothing back
+    )
     select
       e.id as "entitlementId",
       e.plan,
@@ -42,7 +59,8 @@ async function listHeld(sql: Queryable, accountId: bigint, now: bigint): Promise
       (extract(epoch from e.starts_at) * 1000000)::bigint as "startsAt",
       (extract(epoch from e.ends_at) * 1000000)::bigint as "endsAt",
       b.id as "purchaseId",
-      b.paid_micros + b.discount_micros as "valueMicros"
+      b.discount_micros
+        + case when b.transaction_id in (select paid_by from given_back) then 0 else b.paid_micros end as "valueMicros"
     from entitlements e
     join plans p on p.name = e.plan
     left join purchases b on b.id = e.purchase_id

@@ -46,7 +46,7 @@ const ROOTS_BELIEVED_MS = 30_000;
 /** Sums over all tables: of ten thousand they take this process some milliseconds. */
 const RECORD_BELIEVED_MS = 5_000;
 const ROOTS_SHOWN = 24;
-const NOTICES_SHOWN = 60;
+const NOTICES_SHOWN = 30;
 
 /** Settings that pages speak of; what is not given is not spoken of. */
 export type SiteSettings = Partial<Pick<Settings, "HELPLINES_FILE" | "OPERATOR_NAME" | "PAYLOAD_RETENTION_HOURS">>;

@@ -2,8 +2,8 @@ import type { Sql, Transaction } from "../db/client.ts";
 import type { Anchor } from "../forecasts/anchors-store.ts";
 import { PATIENCE_MS } from "./loader.ts";
 
-/** A page stays readable; the API has all tables of a plan. */
-const MOST_HOUSES = 200;
+/** More than anybody has; a page shows fewer. */
+const MOST_HOUSES = 2_000;
 
 /** Reads for as long as a page waits: then the database gives up by itself, so that nothing goes on for nobody. */
 export async function readBriefly<Value>(sql: Sql, read: (tx: Transaction) => Promise<Value>): Promise<Value> {
@@ -31,7 +31,7 @@ export interface ListedHouse {
   lastRoundAgeMs: number | null;
 }
 
-/** Houses by id, at most 200, and how many there are. */
+/** Houses by id, at most 2,000, and how many there are. */
 export async function listSiteHouses(tx: Transaction): Promise<{ houses: ListedHouse[]; total: number }> {
   const rows = await tx<(ListedHouse & { total: number })[]>`
     select

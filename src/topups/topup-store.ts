@@ -83,6 +83,15 @@ export async function lockTopup(tx: Transaction, id: bigint): Promise<LockedTopu
   return found;
 }
 
+/** Holds an account until the transaction ends, so that of several top-ups that begin at once each is counted. */
+export async function holdAccount(tx: Transaction, accountId: bigint): Promise<void> {
+  await tx`
+    select
+    from accounts
+    where id = ${accountId}
+    for no key update`;
+}
+
 /** A top-up that begins. */
 export interface NewTopup {
   accountId: bigint;

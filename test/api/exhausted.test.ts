@@ -4,7 +4,15 @@ import { meterCalls } from "../../src/api/metering.ts";
 import type { Allowance, Caller } from "../../src/callers/caller-store.ts";
 import type { Verdict } from "../../src/usage/store.ts";
 
-const CALLER: Caller = { keyId: 1n, keyName: "default", last4: "abcd", accountId: 1n, standing: "good", plan: null };
+const CALLER: Caller = {
+  keyId: 1n,
+  keyName: "default",
+  last4: "abcd",
+  accountId: 1n,
+  standing: "good",
+  plan: null,
+  endsInMs: null,
+};
 const LIMITS = { dayLimit: 10n, monthLimit: 100n };
 
 /** What is known of a plan; asking for its caller anew makes another object of it. */

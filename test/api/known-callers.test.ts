@@ -12,6 +12,7 @@ const CALLER: Caller = {
   accountId: 1n,
   standing: "good",
   plan: null,
+  endsInMs: null,
 };
 
 /** A directory that counts how often it is asked, and answers when it is told to. */
@@ -52,6 +53,17 @@ it("whoever is refused is asked for each time, so that a plan holds with the ver
   expect(await second).toBe(CALLER);
   expect(await callers.of("one")).toBe(CALLER);
   expect(waiting).toHaveLength(2);
+});
+
+it("nobody is believed to be good beyond the end of their plan or key", async () => {
+  const { waiting, callers } = slowDirectory();
+  const first = callers.of("one");
+  waiting[0]?.({ ...CALLER, endsInMs: 0 });
+  expect(await first).toMatchObject({ standing: "good" });
+  const ended: Caller = { ...CALLER, standing: "plan_expired" };
+  const second = callers.of("one");
+  waiting[1]?.(ended);
+  expect(await second).toBe(ended);
 });
 
 it("whoever is not known is only asked for if that is allowed, and whoever is known in any case", async () => {

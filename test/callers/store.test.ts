@@ -184,7 +184,13 @@ describe("finding the caller of a key", () => {
         burst: 50,
         houses: null,
       },
+      endsInMs: null,
     });
+    await sql`update entitlements set ends_at = now() + interval '1 hour'`;
+    await sql`update keys set expires_at = now() + interval '1 minute'`;
+    const ending = await findCaller(sql, hashKey(key));
+    expect(ending?.endsInMs).toBeGreaterThan(30_000);
+    expect(ending?.endsInMs).toBeLessThanOrEqual(60_000);
   });
 
   it("gives null for a key that was never made", async () => {

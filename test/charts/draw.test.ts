@@ -33,6 +33,11 @@ describe("a plot", () => {
       expect(color).toMatch(/"(none|transparent|currentColor|var\(--[a-z]+, currentColor\))"$/);
   });
 
+  it("of one rate shows what was stated and the baseline too, each as a point", async () => {
+    const svg = await drawer.draw(ratePlot("one rate", [rate], "day"));
+    for (const name of ["--warn", "--soft"]) expect(svg).toMatch(new RegExp(`A[^"]*" fill="var\\(${name},`));
+  });
+
   it("that nobody can draw is an error, and the next one is drawn", async () => {
     const broken = { title: "x", description: "y", spec: { mark: "no such mark" } as never };
     await expect(drawer.draw(broken)).rejects.toThrow("expected a plot, got");

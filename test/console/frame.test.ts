@@ -1,18 +1,23 @@
 import { globSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { z } from "zod";
+import { legalText } from "../../src/accounts/legal.ts";
 import { insertOperator } from "../../src/accounts/operator-store.ts";
 import { hashPassword } from "../../src/accounts/password.ts";
 import { suspendAccount } from "../../src/callers/account-store.ts";
 import type { ConsoleAction, ConsolePage } from "../../src/console/contract.ts";
 import { actions, pages } from "../../src/console/index.ts";
+import { connect } from "../../src/db/client.ts";
 import { promisesIn } from "../forecasts/words.ts";
+import { eventually } from "../support/eventually.ts";
 import type { Somebody } from "../support/somebody.ts";
 import {
+  DOORS,
   EVERY_METHOD,
   FIELD_SAMPLES,
   FORMS,
   NO_IDS,
+  OWN_ROUTES,
   OWN_SAMPLES,
   PATH_SAMPLES,
   type Sample,
@@ -20,11 +25,20 @@ import {
 } from "./samples.ts";
 import { type ConsoleWorld, type Holding, openConsoleWorld, PASSWORD } from "./world.ts";
 
+/** Says that it did something, and wrote nothing down. */
+const forgets: ConsoleAction = {
+  name: "test.forgets",
+  path: "/test/forgets",
+  needs: [],
+  form: z.object({}),
+  run: () => Promise.resolve({ ok: true, message: "", location: "/console" }),
+};
+
 let world: ConsoleWorld;
 let ann: Somebody & Holding;
 let bob: Somebody & Holding;
 beforeAll(async () => {
-  world = await openConsoleWorld({ variables: EVERY_METHOD });
+  world = await openConsoleWorld({ variables: EVERY_METHOD, lists: { pages, actions: [...actions, forgets] } });
   await countFromFar();
   [ann, bob] = [await world.as("ann"), await world.as("bob")];
   for (const { accountId } of [ann, bob]) {
@@ -39,6 +53,7 @@ const LARGEST_PAGE = 100_000;
 /** A path with something in the place of each parameter. */
 const filled = (path: string, ids: Record<string, string> = {}) =>
   `/console${path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? "1")}`.replace(/\/$/, "");
+const filledNot = (path: string) => (path === "/" ? "/console" : `/console${path}`);
 const paramsOf = (path: string) => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
 const named = (list: readonly ConsoleAction[]) => list.map((action) => [action.name, action] as const);
 const byPath = (list: readonly ConsolePage[]) => list.map((page) => [page.path, page] as const);
@@ -54,8 +69,8 @@ async function countFromFar(): Promise<void> {
   }
 }
 
-/** Tables with something of somebody's, each with the column that says whose. */
-async function listOwnedTables(): Promise<{ table: string; column: string }[]> {
+/** Asks each table with something of somebody's for all of it, in one statement: `$1` is their account, `$2` who they are. */
+async function ownedStatement(): Promise<string> {
   const tables = await world.sql<{ table: string; column: string }[]>`
     select table_schema || '.' || table_name as table, column_name as column
     from information_schema.columns
@@ -64,25 +79,23 @@ async function listOwnedTables(): Promise<{ table: string; column: string }[]> {
       and table_schema in ('public', 'auth')
       and (column_name in ('account_id', 'owner_id') and data_type = 'bigint' or column_name = 'user_id')
     order by 1, 2`;
-  return tables.filter(({ table }) => table !== "auth.sessions"); // which notes that somebody looked
+  return tables
+    .map(
+      ({ table, column }) => `
+        select '${table}' || (to_jsonb(t) - 'seen_at')::text as row -- that somebody looked is noted there
+        from ${table} t
+        where ${column}::text = ${column === "user_id" ? "$2" : "$1"}`,
+    )
+    .join(" union all ");
 }
 
-let owned: ReturnType<typeof listOwnedTables> | undefined;
+let owned: Promise<string> | undefined;
 
 /** Everything there is of an account, as text. */
 async function everythingOf({ accountId, userId }: Holding): Promise<string> {
-  owned ??= listOwnedTables();
-  const found = [];
-  for (const { table, column } of await owned) {
-    const of = column === "user_id" ? userId : String(accountId);
-    const rows = await world.sql`
-      select to_jsonb(t)::text as row
-      from ${world.sql(table)} t
-      where ${world.sql(column)}::text = ${of}
-      order by 1`;
-    found.push(`${table} ${JSON.stringify(rows)}`);
-  }
-  return found.join("\n");
+  owned ??= ownedStatement();
+  const rows = await world.sql.unsafe<{ row: string }[]>(`${await owned} order by 1`, [String(accountId), userId]);
+  return rows.map(({ row }) => row).join("\n");
 }
 
 /** The fields of a form or query that would take an id. */
@@ -124,13 +137,49 @@ describe("every action", () => {
   });
 
   it.each(named(actions.filter(({ needs }) => needs.includes("terms"))))(
-    "that wants the terms sends to them whoever has not agreed: %s",
+    "that wants the terms asks whoever has not agreed, keeps the form, and goes through with it: %s",
     async (_, { path }) => {
-      const tom = await holder("tom", { hasAgreed: false });
-      const sent = await tom.post(filled(path), {}, { referer: `${world.url}/console/keys?x=1` });
-      expect([sent.status, sent.headers.get("location")]).toEqual([303, "/console/terms?to=%2Fconsole%2Fkeys%3Fx%3D1"]);
+      const tom = await freshHolder({ hasAgreed: false });
+      const before = await everythingOf(tom);
+      const referer = `${world.url}/console/keys?x=1`;
+      const typed = { name: 'typed <"before">', overlap: "1h" };
+      for (const version of ["", "2020-01-01"]) {
+        const asked = await tom.post(filled(path), { ...typed, _terms: version }, { referer });
+        expect(asked.status).toBe(403);
+        const text = await asked.text();
+        checkPage(text);
+        expect(text).toContain(legalText("terms").sha256);
+        expect(text).toContain(`<form method="post" action="${filled(path)}">`);
+        expect(text).toContain('name="name" value="typed &lt;&quot;before&quot;&gt;"');
+        expect(text).toContain('<a href="/console/keys?x=1">Leave it</a>');
+        expect(text).not.toMatch(/name="_terms"[^>]* checked/);
+      }
+      expect(await everythingOf(tom)).toBe(before);
+      const done = await tom.post(filled(path), { ...typed, _terms: legalText("terms").version }, { referer });
+      expect(await done.text()).not.toContain("I accept these terms");
+      expect(await everythingOf(tom)).toContain('"kind": "terms"');
     },
   );
+
+  it("goes through with what was typed once the terms are accepted with it, and never asks again", async () => {
+    const tia = await holder("tia", { hasAgreed: false });
+    const form = { name: "kept" };
+    expect((await tia.post("/console/keys", form)).status).toBe(403);
+    const made = await tia.post("/console/keys", { ...form, _terms: legalText("terms").version });
+    expect([made.status, await made.text()]).toEqual([200, expect.stringContaining('value="rh_live_')]);
+    expect((await tia.post("/console/keys", { name: "second" })).status).toBe(200);
+  });
+
+  it("that changes something and leaves no audit entry is a fault, and what changes nothing leaves none", async () => {
+    expect((await ann.post("/console/test/forgets")).status).toBe(500);
+    expect(world.lines.some((line) => line.includes("test.forgets was done and left nothing"))).toBe(true);
+    const { id, key } = await world.giveKey(ann.accountId, "audited");
+    const entries = await auditEntries();
+    await ann.post("/console/first-call", { endpoint: "usage", secret_key: key });
+    expect(await auditEntries()).toBe(entries);
+    for (const _ of ["once", "twice"]) expect((await ann.post(`/console/keys/${id}/revoke`)).status).toBe(303);
+    expect(await auditEntries()).toBe(entries + 1n);
+  });
 
   it.each(named(actions))(
     "that changes something is refused to a suspended account, with the reason: %s",
@@ -243,6 +292,41 @@ describe("what belongs to somebody else", () => {
     },
   );
 
+  it("is told from the rest: every route there is, is a page, an action, a door, or about oneself", () => {
+    const listed = [
+      ...pages.map(({ path }) => `GET ${filledNot(path)}`),
+      ...[...actions, forgets].map(({ path }) => `POST ${filledNot(path)}`),
+      ...DOORS,
+      ...Object.keys(OWN_ROUTES),
+    ];
+    expect(world.routes.toSorted(), "add what is new to test/console/samples.ts").toEqual(listed.toSorted());
+  });
+
+  it.each(Object.entries(OWN_ROUTES))(
+    "is not reached by what people do about themselves: %s",
+    async (route, sample) => {
+      const [method, path = ""] = route.split(" ");
+      const zoe = await freshHolder();
+      const { userId, accountId, email } = bob;
+      const id = sample === null ? String(accountId) : await sample(world, bob);
+      const aimed = { id, userId, user_id: userId, accountId: String(accountId), account_id: String(accountId) };
+      const fields = { ...aimed, email, address: email, password: PASSWORD, code: "123456", terms: "on", adult: "on" };
+      const before = await everythingOf(bob);
+      const answer = method === "GET" ? await zoe.get(path) : await zoe.post(path, fields);
+      const text = await answer.text();
+      expect(answer.status).toBeLessThan(500);
+      expect(await everythingOf(bob)).toBe(before);
+      expect((await bob.get("/console/keys")).status).toBe(200);
+      if (method === "GET") expect(text).not.toContain("bob");
+      if (sample === null) return;
+      const ofNobody = await zoe.post(path, { ...fields, id: "987654321" });
+      expect([answer.status, masked(text, [id])]).toEqual([
+        ofNobody.status,
+        masked(await ofNobody.text(), ["987654321"]),
+      ]);
+    },
+  );
+
   const fields = [
     ...actions.flatMap((item) => idFields(item.form).map((field) => [`${item.name} ${field}`, item, field] as const)),
     ...pages.flatMap((item) => idFields(item.query).map((field) => [`${item.path} ?${field}`, item, field] as const)),
@@ -342,6 +426,37 @@ describe("a request", () => {
   });
 });
 
+describe("while PostgreSQL is away", () => {
+  it("pages say so, with what becomes of calls, and come back by themselves", async () => {
+    const { key } = await world.giveKey(ann.accountId, "known");
+    const call = () => fetch(`${world.url}/api/v1/games`, { headers: { "x-api-key": key } });
+    expect((await call()).status).toBe(200);
+    const name = new URL(world.databaseUrl).pathname.slice(1);
+    const admin = connect(inject("databaseUrl"), { name: "test", max: 1 });
+    try {
+      await admin`alter database ${admin(name)} with allow_connections false`;
+      await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+      for (const path of ["/console", "/console/keys", "/console/terms", "/console/usage/usage.csv"]) {
+        const away = await ann.get(path);
+        expect([path, away.status, away.headers.get("retry-after")]).toEqual([path, 503, "5"]);
+        const text = await away.text();
+        checkPage(text);
+        expect(text).toContain("answered with temporarily_unavailable (503) and cost nothing");
+      }
+      const sent = await ann.post("/console/keys", { name: "while away" });
+      expect([sent.status, (await world.stranger().get("/console/sign-in")).status]).toEqual([503, 200]);
+      const refused = await call(); // what cannot be counted is not answered: the page says the same
+      expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining("temporarily_unavailable")]);
+      expect((await fetch(`${world.url}/healthz`)).status).toBe(200);
+    } finally {
+      await admin`alter database ${admin(name)} with allow_connections true`;
+      await admin.end();
+    }
+    await eventually(async () => (await ann.get("/console/keys")).status === 200 && (await call()).status === 200);
+    expect(await (await ann.get("/console/keys")).text()).not.toContain("while away");
+  });
+});
+
 describe("the words of the console", () => {
   /** What people read of a template: its text, without code and attributes that are not read. */
   const textOf = (template: string) => template.replaceAll(/<%[\s\S]*?%>/g, " ").replaceAll(/<[^>]*>/g, " ");
@@ -385,6 +500,14 @@ function holder(name: string, options: { hasAgreed?: boolean } = {}): Promise<So
   })();
   holders.set(name, made);
   return made;
+}
+
+let fresh = 0;
+
+/** Somebody new, to whom anything may be done. */
+function freshHolder(options: { hasAgreed?: boolean } = {}): Promise<Somebody & Holding> {
+  fresh += 1;
+  return holder(`fresh${fresh}`, options);
 }
 
 let operator: Promise<Somebody> | undefined;

@@ -120,7 +120,8 @@ async function callsToday(page: Page, click: Click): Promise<string> {
 /** Somebody of the bank desk, signed in with the second factor that approving wants, in a window of their own. */
 async function openOperator(email: string): Promise<{ page: Page; click: Click }> {
   await world.makeOperator(email, PASSWORD);
-  const { page, click } = await openWindow();
+  const page = await (await browser.newContext()).newPage();
+  const click = clicker(page);
   await page.goto(`${world.url}/ops/me`);
   await page.getByLabel("E-mail").fill(email);
   await page.getByLabel("Password").fill(PASSWORD);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { suspendAccount } from "../../src/callers/account-store.ts";
 import { checkKey } from "../../src/callers/key.ts";
 import * as state from "../../src/console/dashboard/state.ts";
+import * as csv from "../../src/frame/csv.ts";
 import * as sums from "../../src/console/usage/sums.ts";
 import { applyHouses } from "../../src/houses/store.ts";
 import { rollUpDay } from "../../src/usage/store.ts";
@@ -93,17 +94,21 @@ describe("the dashboard", () => {
       update entitlements
       set starts_at = starts_at - interval '99 days', ends_at = ends_at - interval '99 days'
       where account_id = ${ed.accountId}`;
-    expect(words(await pageOf(ed, "/console"))).toMatch(/Your plan Starter ended at .* buy a plan/);
+    const over = words(await pageOf(ed, "/console"));
+    expect(over).toMatch(/Your plan Starter ended at .* buy a plan/);
+    expect(over).toMatch(/Calls today 0 Counted/); // what a plan allowed that is over is no limit now
     await world.sql.begin((tx) => suspendAccount(tx, ed.accountId, { by: "test", reason: "a <reason> of ours" }));
     const suspended = await pageOf(ed, "/console");
     expect(suspended).toContain("a &lt;reason&gt; of ours");
     expect(await pageOf(ed, "/console/keys")).not.toContain('id="create"');
+    expect(await pageOf(ed, "/console/first-call")).not.toContain('name="secret_key"');
   });
 
   it("has functions with examples that hold", () => {
     const files = [
       ["src/console/dashboard/state.ts", { ...state }],
       ["src/console/usage/sums.ts", { ...sums }],
+      ["src/frame/csv.ts", { ...csv }],
     ] as const;
     for (const [file, scope] of files) {
       const claims = listExamples(file).flatMap((example) => runExample(example, scope));
@@ -145,9 +150,12 @@ describe("keys", () => {
       422,
       expect.stringContaining("already; give this one another name"),
     ]);
-    for (const name of ["", "  ", "n".repeat(61), "a\u202Eb"]) {
+    for (const name of ["", "  ", "n".repeat(61), "a\u202Eb", "a\u200Db", "a\u2028b"]) {
       expect([name, (await kim.post("/console/keys", { name })).status]).toEqual([name, 400]);
     }
+    const emoji = await kim.post("/console/keys", { name: "👩‍💻 خادم" });
+    expect([emoji.status, await emoji.text()]).toEqual([200, expect.stringContaining("<strong>👩‍💻 خادم</strong>")]);
+    await kim.post(`/console/keys/${(await keysOf(kim)).get("👩‍💻 خادم")?.id}/revoke`);
     const both = await Promise.all([1, 2, 3].map(() => kim.post("/console/keys", { name: "twin" })));
     expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 422, 422]);
   });

@@ -110,3 +110,39 @@ export const FORMS: Readonly<Record<string, (holder: Somebody) => Promise<Record
   "key.rotate": () => Promise.resolve({ overlap: "1h" }),
   "plan.buy": orderForm,
 };
+
+/**
+ * Routes that are neither a page nor an action, and know people by an address, a password or a link: whoever knows these
+ * is who they say. What they answer and do is in sign-in.test.ts and sign-up.test.ts.
+ */
+export const DOORS: ReadonlySet<string> = new Set([
+  ...["sign-up", "confirm", "sign-in", "sign-in/code", "forgot", "reset", "new-email"].flatMap((path) => [
+    `GET /console/${path}`,
+    `POST /console/${path}`,
+  ]),
+  "GET /console/terms",
+  "POST /console/sign-out",
+]);
+
+/**
+ * Routes that are neither, and are about whoever is signed in: what a form of theirs would name somebody else by, beside
+ * what is tried at all of them. A route that is not listed anywhere fails the test.
+ */
+export const OWN_ROUTES: Readonly<Record<string, Sample | null>> = {
+  "POST /console/terms": null,
+  "GET /console/welcome": null,
+  "POST /console/welcome": null,
+  "GET /console/security": null,
+  "POST /console/security/sessions/end": async ({ sql }, { userId }) => {
+    const [session] = await sql<[{ id: string }]>`select id from auth.sessions where user_id = ${userId} limit 1`;
+    return session.id;
+  },
+  "POST /console/security/sessions/end-others": null,
+  "POST /console/security/password": null,
+  "POST /console/security/two-factor/enable": null,
+  "POST /console/security/two-factor/verify": null,
+  "POST /console/security/two-factor/codes": null,
+  "POST /console/security/two-factor/disable": null,
+  "POST /console/security/email": null,
+  "POST /console/account/close": null,
+};

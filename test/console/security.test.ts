@@ -86,6 +86,12 @@ describe("sign-ins", () => {
     const others = await Promise.all([second, third].map(({ somebody }) => isIn(somebody)));
     expect(others.filter(Boolean)).toHaveLength(1);
     await world.signIn(email);
+    await world.sql`
+      insert into auth.sessions (id, token, user_id, surface, expires_at, updated_at, user_agent, created_at)
+      select 'many ' || n, 'many ' || n, ${userId}, 'console', now() + interval '1 day', now(), repeat('a browser ', 30),
+        now() - interval '1 day'
+      from generate_series(1, 300) as n`;
+    expect((await (await bea.get(SECURITY)).text()).length).toBeLessThan(100_000);
     await bea.post(`${SECURITY}/sessions/end-others`);
     const [row] = await world.sql`select count(*)::integer as n from auth.sessions where user_id = ${userId}`;
     expect(row).toEqual({ n: 1 });
@@ -311,6 +317,38 @@ describe("an account", () => {
     await world.giveMoney(ida.accountId, 5_000_000n);
     const { key } = await world.giveKey(ida.accountId, "laptop");
     await ida.post(`${SECURITY}/sessions/end-others`);
+    const { sql } = world;
+    await sql`
+      insert into deposit_addresses (account_id, address_index, address, xpub_fingerprint)
+      values (${ida.accountId}, 7, ${`0x${"1d".repeat(20)}`}, 'f')`;
+    await sql`
+      insert into chain_deposits (
+        chain_id, tx_hash, position, account_id, token, sender, units, micros, rest_units, block_number, block_hash, log_index
+      )
+      values (
+        1, ${`0x${"ab".repeat(32)}`}, 0, ${ida.accountId}, 't', ${`0x${"5e".repeat(20)}`}, 1, 2500000, 0, 1, 'h', 0
+      )`;
+    const [keeper, checker] = await sql.begin((tx) =>
+      Promise.all(
+        ["keeper", "checker"].map((name) =>
+          insertOperator(tx, { email: `${name}@example.com`, role: "operator", passwordHash: null, by: "test" }),
+        ),
+      ),
+    );
+    const [topup] = await sql<{ id: bigint }[]>`
+      insert into topups (account_id, method, reference) values (${ida.accountId}, 'bank', 'RF00TEST') returning id`;
+    const [line] = await sql<{ id: bigint }[]>`
+      insert into bank_lines (bank, bank_ref, value_date, currency, amount_minor, sender, remittance, entered_by)
+      values ('test', 'line 1', '2026-11-20', 'USD', 2900, 'IDA KETTLE', 'RF00TEST', ${keeper!.id})
+      returning id`;
+    await sql`
+      insert into bank_matches (
+        line_id, entered_by, topup_id, account_id, topup_state, rate_e8, micros, matched_by, approved_by, approved_at
+      )
+      values (
+        ${line!.id}, ${keeper!.id}, ${topup!.id}, ${ida.accountId}, 'expected', 100000000, 29000000, ${keeper!.id},
+        ${checker!.id}, now()
+      )`;
     const response = await ida.get("/console/account/data.json");
     expect(response.headers.get("content-disposition")).toContain(`roundhouse-account-${ida.accountId}.json`);
     const text = await response.text();
@@ -321,12 +359,14 @@ describe("an account", () => {
       keys: [{ name: "laptop", last4: key.slice(-4) }],
       balance_entries: [{ micros: "5000000" }],
       changes: [{ action: "own.end-session" }],
+      bank_transfers: [{ sender: "IDA KETTLE", remittance: "RF00TEST", amount_minor: "2900" }],
+      chain: { address: `0x${"1d".repeat(20)}`, deposits: [{ sender: `0x${"5e".repeat(20)}`, micros: "2500000" }] },
       is_whole: true,
     });
     expect(data["sign_ins"]).toHaveLength(1);
     const session = ida.cookies.get("rh_console.session_token")!;
     const hash = createHash("sha256").update(key).digest("hex");
-    for (const secret of [key, hash, decodeURIComponent(session).split(".")[0]!, "argon2", "eve@"]) {
+    for (const secret of [key, hash, decodeURIComponent(session).split(".")[0]!, "argon2", "eve@", "keeper@"]) {
       expect(text).not.toContain(secret);
     }
     expect((await world.stranger().get("/console/account/data.json")).status).toBe(302);

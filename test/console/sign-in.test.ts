@@ -36,7 +36,7 @@ const reset = (token: string, next = NEW, again = next) =>
 
 describe("signing in at the console", () => {
   it("goes to where somebody wanted to go, below /console and nowhere else", async () => {
-    await world.makeHolder("ann@example.com");
+    const { userId } = await world.makeHolder("ann@example.com");
     const wanted = await world.stranger().get("/console/security?x=1");
     expect(wanted.headers.get("location")).toBe("/console/sign-in?to=%2Fconsole%2Fsecurity%3Fx%3D1");
     for (const [to, location] of [
@@ -54,6 +54,8 @@ describe("signing in at the console", () => {
       expect([status, headers.get("location")]).toEqual([303, location]);
       expect(await isIn(ann)).toBe(true);
     }
+    const noted = world.lines.filter((line) => line.includes("a sign-in at /console began"));
+    expect([noted.length, noted.every((line) => line.includes(userId))]).toEqual([4, true]);
   });
 
   it("gives a cookie for two weeks, for https and this host, that scripts do not see and other sites do not send", async () => {

@@ -263,6 +263,9 @@ describe("the terms", () => {
     expect(asked).toContain('<form method="post" action="/console/terms"');
     const unticked = await somebody.post("/console/terms", { to: "/console/keys" });
     expect(unticked.headers.get("location")).toBe("/console/terms?to=%2Fconsole%2Fkeys");
+    expect(asked).toContain(`name="version" value="${legalText("terms").version}"`);
+    const stale = await somebody.post("/console/terms", { terms: "on", version: "2020-01-01", to: "/console/keys" });
+    expect(stale.headers.get("location")).toBe("/console/terms?to=%2Fconsole%2Fkeys"); // they read another text
     const done = await somebody.post("/console/terms", { terms: "on", to: "/console/keys" });
     expect(done.headers.get("location")).toBe("/console/keys");
     await somebody.post("/console/terms", { terms: "on", to: "https://evil.example" }); // once is all

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Express } from "express";
 import pino from "pino";
 import { saveConsent } from "../../src/accounts/consent-store.ts";
 import { savePassword } from "../../src/accounts/operator-store.ts";
@@ -33,6 +34,8 @@ export interface ConsoleWorld {
   url: string;
   /** Log lines. */
   lines: string[];
+  /** Every method and path that is answered below `/console`: `POST /console/keys`. */
+  routes: string[];
   /** Somebody who is not signed in. */
   stranger(): Somebody;
   /** The holder `NAME@example.com`, made where there is none yet, signed in by password. */
@@ -80,6 +83,7 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     secret: SECRET,
     ...(options.lists && { lists: options.lists }),
   });
+  const routes: string[] = [];
   const api = await startApi({
     sql: apiSql,
     directUrl: database.url,
@@ -88,7 +92,16 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     log,
     version: "1.2.3",
     checks: CHECKS,
-    surfaces: [consoleSurface],
+    surfaces: [
+      {
+        base: consoleSurface.base,
+        listener(shared) {
+          const listener = consoleSurface.listener(shared);
+          routes.push(...routesOf(listener as Express));
+          return listener;
+        },
+      },
+    ],
   });
   let strangers = 0;
   const stranger = () => {
@@ -130,6 +143,7 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     api,
     url: api.url,
     lines,
+    routes,
     stranger,
     makeHolder,
     signIn,
@@ -176,4 +190,14 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
       await database.drop();
     },
   };
+}
+
+/** What an app answers, by its router. One that holds routers of its own would hide what is in them, so that fails. */
+function routesOf({ router }: Express): string[] {
+  return router.stack.flatMap(({ name, route }) => {
+    if (name === "router") throw new Error("expected the console to have one router, found one within it");
+    if (route === undefined) return [];
+    const methods = route.stack.flatMap(({ method }) => (method ? [method.toUpperCase()] : []));
+    return [...new Set(methods)].map((method) => `${method} ${route.path}`);
+  });
 }

@@ -238,6 +238,11 @@ describe("a check", () => {
       ["reversal: transaction REVERSAL", "request: transaction REVERSAL"],
     ],
     [
+      "a key under which the same could come again",
+      "update ledger_transactions set idempotency_key = 'another' where id = BOUGHT",
+      ["request: transaction BOUGHT"],
+    ],
+    [
       "what a purchase was for",
       `update ledger_transactions set meta = '{"plan":"Max"}' where id = BOUGHT`,
       ["request: transaction BOUGHT"],
@@ -276,6 +281,12 @@ describe("a check", () => {
 });
 
 describe("the database itself", () => {
+  const NEW_TRANSACTION =
+    "insert into ledger_transactions (kind, idempotency_key, request_hash) values ('suspense', 'by hand', repeat('0', 64)) returning id";
+  const entriesOf = (left: string) => `
+    select made.id, row_number() over (), a.id, amount, ${left}
+    from made, ledger_accounts a, lateral (select case a.kind when 'suspense' then 5 else -5 end as amount) moved
+    where a.kind in ('suspense', 'cash_payapp')`;
   let owner: bigint;
   beforeAll(async () => {
     owner = await world.account();
@@ -313,8 +324,31 @@ describe("the database itself", () => {
     ],
     [
       "an entry more for an old transaction",
-      "insert into ledger_entries (transaction_id, seq, account_id, amount, balance_after) select max(t.id), 9, min(a.id), 5, 5 from ledger_transactions t, ledger_accounts a where a.kind = 'revenue'",
+      `with entry as (
+         insert into ledger_entries
+         select max(t.id), 9, min(a.id), 5, min(a.balance) + 5 from ledger_transactions t, ledger_accounts a where a.kind = 'revenue'
+       )
+       update ledger_accounts set balance = balance + 5 where kind = 'revenue'`,
       /3 entries with the sum 5/,
+    ],
+    [
+      "entries that no balance follows",
+      `with made as (${NEW_TRANSACTION}) insert into ledger_entries ${entriesOf("a.balance + amount")}`,
+      /a balance is what the newest entry left/,
+    ],
+    [
+      "a balance that does not follow from the one before",
+      `with made as (${NEW_TRANSACTION}), entries as (insert into ledger_entries ${entriesOf("100 * amount")})
+       update ledger_accounts set balance = case kind when 'suspense' then 500 else -500 end where kind in ('suspense', 'cash_payapp')`,
+      /an entry leaves what was there before it and what it moved/,
+    ],
+    [
+      "entries before those that are there",
+      `insert into ledger_entries
+       select min(t.id), 8, (select id from ledger_accounts where kind = 'revenue'), 5, 5 from ledger_transactions t
+       union all
+       select min(t.id), 9, (select id from ledger_accounts where kind = 'cash_payapp'), -5, -5 from ledger_transactions t`,
+      /an entry is added after those that are there/,
     ],
   ])("refuses %s at commit", async (_, statement, message) => {
     await expect(world.sql.unsafe(statement)).rejects.toThrow(message);

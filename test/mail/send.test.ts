@@ -440,7 +440,11 @@ describe("ALERT_EMAIL", () => {
   it("is told of alerts however long they are, and they hold no other mail up", async () => {
     const { context } = testContext(sql);
     for (let n = 0; n < 50; n++) {
-      await openAlert(sql, context.log, { kind: "odd", subject: `h${n} ${"x".repeat(2_000)}`, text: "word ".repeat(600) });
+      await openAlert(sql, context.log, {
+        kind: "odd",
+        subject: `h${n} ${"x".repeat(2_000)}`,
+        text: "word ".repeat(600),
+      });
     }
     await write("ann@example.com");
     expect((await send({ ALERT_EMAIL: "ops@example.com" })).counts).toMatchObject({ alerts: 50, sent: 2 });

@@ -469,6 +469,25 @@ describe("a caller", () => {
     expect(entries.at(-1)).toMatchObject({ target: `account ${id}`, reason: "it asked for it" });
   });
 
+  it("loses a plan without end at the command line, from the next call on, and nothing that has one", async () => {
+    const { id, key } = await makeCaller("gil@callers.example");
+    const place = { env: { DATABASE_URL: world.databaseUrl } };
+    const end = ["account", "end-plan", "gil@callers.example", "--reason", "the trial is over"];
+    expect(await call(key)).toEqual([200, undefined]);
+    expect(await roundhouse(end, place)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("has no plan without end any more"),
+    });
+    expect(await call(key)).toEqual([402, "plan_expired"]);
+    expect(await roundhouse(end, place)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("what was bought runs to its end"),
+    });
+    expect(await audited("account.end-plan")).toMatchObject([
+      { target: `account ${id}`, before: { plan: "Pro", ends_at: null }, reason: "the trial is over" },
+    ]);
+  });
+
   it("loses one key for good, and only by the account that has it", async () => {
     const { id, key, keyId } = await makeCaller("dan@callers.example");
     const other = await makeCaller("eve@callers.example");
@@ -477,9 +496,7 @@ describe("a caller", () => {
     expect((await operator.post(`/ops/callers/${id}/keys/${keyId}/revoke`, { reason: "leaked" })).status).toBe(303);
     expect(await call(key)).toEqual([401, "revoked_api_key"]);
     expect(await call(other.key)).toEqual([200, undefined]);
-    expect(await audited("key.revoke")).toMatchObject([
-      { target: `key ${keyId} of account ${id}`, reason: "leaked" },
-    ]);
+    expect(await audited("key.revoke")).toMatchObject([{ target: `key ${keyId} of account ${id}`, reason: "leaked" }]);
     // the log cannot forget an address, and an account that is closed has to be forgotten
     const named = await world.sql`select target from audit_log a where to_jsonb(a)::text like '%@callers.example%'`;
     expect([...named]).toEqual([]);

@@ -66,6 +66,8 @@ describe("mails", () => {
     for (const other of [operator, viewer, await world.as("data")]) {
       expect(await page(other, "/ops/mails/1")).not.toContain("token");
     }
+    const read = await world.sql`select actor, target from audit_log where action = 'mail.read'`;
+    expect(read).toEqual([{ actor: admin?.email, target: "mail 1" }]); // its link opens somebody's account
     await write("ben@example.com");
     await giveUp(2);
     for (const path of ["/ops/mails/1", "/ops/mails/2"]) expect(await page(admin, path)).not.toContain("token");
@@ -91,7 +93,7 @@ describe("mails", () => {
       order by id`;
     expect(waiting).toEqual([1, 2, 3].map((id) => ({ id, attempts: 0 })));
     const told = await world.sql`
-      select action, target, reason from audit_log where action like 'mail.%' order by seq`;
+      select action, target, reason from audit_log where action like 'mail.retry%' order by seq`;
     expect(told).toEqual([
       { action: "mail.retry", target: "mail 1", reason },
       { action: "mail.retry-all", target: "mail 2", reason },

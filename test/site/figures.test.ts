@@ -63,6 +63,7 @@ describe("/accuracy", () => {
     expect(text).toContain(
       `<td class="num nowrap">${percent(facts.hit_rate)}<br><small>${percent(low)} to ${percent(high)}</small></td><td class="num nowrap">${percent(facts.expected_rate)}</td><td class="num nowrap">${percent(facts.baseline_rate)}</td><td class="num nowrap">${percent(facts.skill, 3)}<br>`,
     );
+    expect(text).toContain("<br><small>too few to say</small></td>");
     expect(text).toContain("<figcaption>Skill against the long-run shares</figcaption>");
     // the first plot of a process may take longer than a page waits
     await eventually(async () =>
@@ -80,6 +81,7 @@ describe("/accuracy", () => {
     const titles = [...text.matchAll(/<figcaption>([^<]*)<\/figcaption>/g)].map(([, title]) => title);
     expect(titles).toEqual(["Hit rate by day", "Stated against what came", "Skill beside rules that people go by"]);
     expect(text.match(/<svg role="img"/g)).toHaveLength(3);
+    expect(text).toContain(`>ours, ${facts.sample_size} judged: too few to say</text>`);
     expect(text).toContain(`<strong>Skill ${percent(facts.skill, 3)}</strong>`);
     expect(text).toContain(`With ${facts.sample_size} judged forecasts nothing can be said of skill yet`);
     for (const { name, skill } of facts.references) {
@@ -130,9 +132,10 @@ describe("/accuracy", () => {
 
   it("is summed up on the first page, without what is simulated", async () => {
     const { text } = await ask("/");
-    const { sample_size: n, hit_rate: rate } = await fromApi("?feature=next_color");
+    const { sample_size: n, hit_rate: rate, baseline_rate: baseline } = await fromApi("?feature=next_color");
     expect(text).toContain(`<strong>${n}</strong>forecasts of the next color were judged on 1 table.`);
     expect(text).toContain(`<strong>${percent(rate)}</strong>`);
+    expect(text).toContain(`the long-run shares alone would have said ${percent(baseline)}.`);
     expect(text).toContain("nothing can be said of skill yet");
   });
 
@@ -203,6 +206,8 @@ describe("/method", () => {
   it.each([
     "?after=yesterday",
     "?after=2026-13-01T00:00Z",
+    "?after=0000-01-01T00:00Z",
+    "?after=2026-02-30T00:00Z",
     "?after=2026-01-01T00:00Z&after=2026-01-01T00:00Z",
     "?page=2",
   ])("refuses %s", async (query) => {

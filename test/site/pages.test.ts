@@ -8,7 +8,10 @@ import { FAILURES } from "../../src/api/errors.ts";
 import { openApiDocument } from "../../src/api/openapi/document.ts";
 import { OPERATIONS } from "../../src/api/operations.ts";
 import { setPlan } from "../../src/callers/plan-store.ts";
+import { SESSION_SECONDS as CONSOLE_SECONDS } from "../../src/console/sign-in/limits.ts";
 import { USAGE_FACTS_KEPT_DAYS } from "../../src/housekeeping/limits.ts";
+import { ENDED_KEPT_DAYS } from "../../src/mail/limits.ts";
+import { SESSION_SECONDS as OPS_SECONDS } from "../../src/ops/sign-in/limits.ts";
 import { helplineBlocks, readHelplines } from "../../src/site/legal/helplines.ts";
 import { prose } from "../../src/site/prose.ts";
 import { addRounds, errorBody, makeWorld, secondsAgo, type World } from "../api/world.ts";
@@ -98,6 +101,12 @@ describe("the first page", () => {
 
   it("shows how to ask, under the public address", async () => {
     expect(await page("/")).toContain('curl -H "X-Api-Key: rh_live_…" https://rounds.example/api/v1/games');
+  });
+
+  it("says on its first screen what it costs and where to begin", async () => {
+    const [above = ""] = (await page("/")).split('<h2 id="houses">');
+    expect(above).toContain("Plans from<strong>29.00 USD</strong>for 30 days");
+    expect(above).toContain('<a href="#begin">How to begin</a>');
   });
 });
 
@@ -281,6 +290,9 @@ describe("terms, privacy and help", () => {
     const shown = await page("/privacy");
     expect(shown).toContain(`${USAGE_FACTS_KEPT_DAYS} days; the sums by hour, day and month stay`);
     expect(shown).toContain("for 48 hours after the end of their day");
+    const signInDays = Math.max(CONSOLE_SECONDS, OPS_SECONDS) / 86_400 + 1; // they are swept a day after their end
+    expect(shown).toContain(`Until you sign out or end them, and ${signInDays} days at most`);
+    expect(shown).toContain(`Of one that could not be sent, all of it for these ${ENDED_KEPT_DAYS} days`);
     expect(shown).toContain("write to the operator: Example &amp; Sons");
   });
 
@@ -387,6 +399,48 @@ describe("every page", () => {
     const { headers } = await fetch(world.api.url + style);
     expect(headers.get("content-type")).toBe("text/css; charset=utf-8");
     expect(headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+  });
+});
+
+// the last one, since it leaves its houses behind
+describe("with more houses and notices than a page can hold", () => {
+  it("every page stays below 100 KB, escapes what it names and counts what it leaves out", async () => {
+    const { sql } = world;
+    await sql`
+      insert into houses (id, name, settings, enabled)
+      select 'many-' || n || repeat('x', 50), '<b>' || n || '</b>' || repeat(' a long name & more', 9), '{}', true
+      from generate_series(1, 300) n`;
+    await sql`
+      insert into tables (house_id, game, market, position, settings, round_ids, pause_ms, colors)
+      select h.id, repeat('g', 60), repeat('m', 60), 0, t.settings, 'opaque', 1000, t.colors
+      from houses h
+      cross join (select settings, colors from tables order by id limit 1) t
+      where h.id like 'many-%'`;
+    await sql`
+      insert into published_now (table_id, continuity_text)
+      select id, repeat('<i>a long notice</i> ', 40)
+      from tables
+      where house_id like 'many-%'
+      on conflict (table_id) do update set continuity_text = excluded.continuity_text`;
+    const many = await sql<{ id: string }[]>`select id from houses where id like 'many-%'`;
+    await setPlan(sql, "Starter", { houses: many.map(({ id }) => id) });
+    const far = await makeWorld({}, { on: world });
+    try {
+      const first = await page("/", far);
+      expect(first).toContain("And 280 more, which the API lists.");
+      expect(first).toContain("&lt;b&gt;100&lt;/b&gt; a long name &amp; more");
+      expect(first).toMatch(/<td data-name="Houses">many-[^<]* and 260 more<\/td>/);
+      const status = await page("/status", far);
+      expect(status).toContain(badge("300 offline", "bad"));
+      expect(status).toContain("And 223 more; those that are not live come first here.");
+      for (const path of PAGES) {
+        const text = await page(path, far);
+        expect(Buffer.byteLength(text), path).toBeLessThan(100_000);
+        expect(text, path).not.toMatch(/<[bi]>/);
+      }
+    } finally {
+      await far.close();
+    }
   });
 });
 

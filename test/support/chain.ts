@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createRequire } from "node:module";
 import { join, dirname } from "node:path";
 import { z } from "zod";
+import { eventually } from "./eventually.ts";
 
 /** What a node is asked and what it says. */
 type Params = readonly unknown[];
@@ -17,7 +18,7 @@ export interface TestChain {
   token: `0x${string}`;
   fakeToken: `0x${string}`;
   ask(method: string, ...params: unknown[]): Promise<unknown>;
-  /** Sends tokens in a block of their own, or with what else waits while mining is off; gives the transaction's hash. */
+  /** Sends tokens, and waits for the block that has them; gives the transaction's hash. */
   transfer(
     to: string,
     units: bigint,
@@ -55,6 +56,8 @@ export async function startChain(id = 31_337): Promise<TestChain> {
 
   async function send(transaction: Record<string, string>): Promise<`0x${string}`> {
     const sent = await ask("eth_sendTransaction", { from: SENDER, gas: "0x30000", ...transaction });
+    // the node says so before the block is made
+    await eventually(async () => (await ask("eth_getTransactionReceipt", sent)) !== null);
     return z.string().parse(sent) as `0x${string}`;
   }
   async function deploy(decimals: number): Promise<`0x${string}`> {
@@ -103,8 +106,15 @@ export interface Proxy {
   close(): Promise<void>;
 }
 
-/** Thrown by {@link Proxy.say} for an error as nodes give them. */
-export class NodeRefusal extends Error {}
+/** Thrown by {@link Proxy.say} for an error as nodes give them, with a status of HTTP. */
+export class NodeRefusal extends Error {
+  readonly status: number;
+
+  constructor(message: string, status = 200) {
+    super(message);
+    this.status = status;
+  }
+}
 
 /** Starts a proxy in front of a node. */
 export async function startProxy(target: string): Promise<Proxy> {
@@ -119,18 +129,20 @@ export async function startProxy(target: string): Promise<Proxy> {
           .object({ id: z.number(), method: z.string(), params: z.array(z.unknown()).default([]) })
           .parse(JSON.parse(Buffer.concat(chunks).toString()));
         proxy.asked.push(question.method);
-        const said = await sayIt(question.method, question.params);
+        const { status = 200, ...said } = await sayIt(question.method, question.params);
+        response.statusCode = status;
         response.setHeader("Content-Type", "application/json");
         response.end(JSON.stringify({ jsonrpc: "2.0", id: question.id, ...said }));
       })();
     });
   });
-  async function sayIt(method: string, params: Params) {
+  async function sayIt(method: string, params: Params): Promise<{ status?: number; result?: unknown; error?: object }> {
     try {
       const result = await askNode(target, method, params);
       return { result: proxy.say === null ? result : proxy.say(method, result, params) };
     } catch (error) {
-      return { error: { code: -32_005, message: error instanceof Error ? error.message : "refused" } };
+      const status = error instanceof NodeRefusal ? error.status : 200;
+      return { status, error: { code: -32_000, message: error instanceof Error ? error.message : "refused" } };
     }
   }
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

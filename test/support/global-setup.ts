@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type Postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import { postgres } from "../../src/db/driver.ts";
@@ -18,6 +20,8 @@ declare module "vitest" {
  * Its name is of this run alone, since other runs may use the same given servers.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // where src/start.js keeps it: every process that a test starts then begins in half the time
+  process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), "node-compile-cache");
   const { TEST_SERVERS, DATABASE_URL, REDIS_URL } = process.env;
   const servers = await startTestServers(TEST_SERVERS, { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL });
   const run = randomBytes(4).toString("hex");

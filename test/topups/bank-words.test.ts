@@ -68,6 +68,22 @@ describe("a reference", () => {
 describe("a statement", () => {
   const options = { bank: "main", currencies: ["USD", "EUR"] };
 
+  const entry = (details: string) =>
+    `<Ntry><Amt Ccy="EUR">985.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><ValDt><Dt>2026-11-20</Dt></ValDt><AcctSvcrRef>A1</AcctSvcrRef><NtryDtls>${details}</NtryDtls></Ntry>`;
+  const details = (id: string, own: string) =>
+    `<TxDtls><Refs><TxId>${id}</TxId></Refs>${own}<AmtDtls><InstdAmt><Amt Ccy="USD">1100.00</Amt></InstdAmt><TxAmt><Amt Ccy="EUR">500.00</Amt></TxAmt></AmtDtls><Chrgs><Amt Ccy="EUR">15.00</Amt><CdtDbtInd>DBIT</CdtDbtInd></Chrgs><RltdPties><Dbtr><Nm>Ann</Nm></Dbtr></RltdPties></TxDtls>`;
+  const amounts = (text: string) => {
+    const read = readStatement(text, options);
+    if (!read.ok) return read.problem;
+    return read.statement.lines.map(({ line }) => amount.amountText(line.amountMinor, line.currency));
+  };
+
+  it("counts what was booked, neither what was sent before charges nor the charges", () => {
+    expect(amounts(entry(details("t1", "")))).toEqual(["985.00 EUR"]);
+    const several = details("t1", "") + details("t2", '<Amt Ccy="EUR">485.00</Amt><CdtDbtInd>CRDT</CdtDbtInd>');
+    expect(amounts(entry(several))).toEqual(["500.00 EUR", "485.00 EUR"]);
+  });
+
   it("of whatever text is read or refused, and never breaks the reader", () => {
     const piece = fc.constantFrom(
       "<Ntry>",

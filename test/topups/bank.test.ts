@@ -209,7 +209,9 @@ describe("a bank transfer", () => {
     await expect(desk.enter({ bank_ref: "once", amount: "9.00" })).rejects.toThrow("with another amount");
     await expect(desk.enter({ bank: "MAIN", bank_ref: "once" })).rejects.toThrow("is here already");
     const twin = await desk.enter({ bank_ref: "once more" });
-    expect(await (await desk.ann.get(twin)).text()).toContain("Of the same day, amount and sender");
+    expect(await (await desk.ann.get(twin)).text()).toContain("Of the same day and amount, and of the same sender");
+    const capital = await desk.enter({ bank_ref: "ONCE", sender: "CALLER CLEO" });
+    expect(await (await desk.ann.get(capital)).text()).toContain("main once</a>");
   });
 });
 
@@ -347,6 +349,18 @@ describe("a statement that is pasted", () => {
     expect(text).toContain("with another amount");
     await desk.ann.post(`${again}/take`);
     expect(await count()).toBe(before + 3);
+  });
+
+  it("is of who pasted it, whoever takes it in: they do not approve what is in it", async () => {
+    const account = await desk.account("pasted@example.com");
+    const path = await look(csv(["forged;2026-11-20;70.00;USD;Pat;"]));
+    expect((await desk.ben.post(`${path}/take`)).status).toBe(303);
+    const [line] = await desk.sql<{ id: string }[]>`select id::text from bank_lines where bank_ref = 'forged'`;
+    const at = `/ops/bank/lines/${line!.id}`;
+    await desk.ben.post(`${at}/match`, { to: "pasted@example.com", account: String(account) });
+    const refused = await desk.ann.post(`${at}/approve`, { match: await desk.matchId(at) });
+    expect(await problemOf(refused)).toContain("you entered this line");
+    expect(await desk.holds("wallet", account)).toBe(0n);
   });
 
   it("may be camt: credits that are booked, each transaction of an entry, and the sender's reference", async () => {

@@ -12,7 +12,7 @@ import { usdtPage } from "../../src/console/top-up/usdt.ts";
 import { renderPage } from "../../src/frame/render.ts";
 import type { Shown } from "../../src/frame/shown.ts";
 import type { OpsParts, Visitor } from "../../src/ops/contract.ts";
-import { depositPages } from "../../src/ops/deposits/deposits.ts";
+import { depositActions, depositPages } from "../../src/ops/deposits/deposits.ts";
 import { NodeRefusal, OTHER_SENDER, type Proxy, XPUB } from "../support/chain.ts";
 import { testContext } from "../support/context.ts";
 import { makeVictims, type Victim } from "./usdt-killed.ts";
@@ -190,6 +190,7 @@ describe("a reorganisation", () => {
     expect(await states(id)).toEqual(["orphaned"]);
     expect(await settle()).toMatchObject({ credited: 0 });
     await chain.ask("eth_sendRawTransaction", raw);
+    await chain.mine(1);
     await world.turn();
     expect(await states(id)).toEqual(["pending"]);
     await settle();
@@ -252,6 +253,108 @@ describe("endpoints", () => {
     expect(await world.turn()).toMatchObject({ disputed: 0, credited: 1 });
     expect(await findUsdtTroubles(sql, usdt)).toEqual([]);
     expect(await world.wallet(id)).toBe(11_000_000n);
+  });
+
+  it("of which one tells a lower block bring no deposit forward", async () => {
+    const { chain, first, second } = world;
+    const { id, address } = await world.account();
+    await settle(2 * CONFIRMATIONS);
+    await chain.transfer(address, 14_000_000n);
+    const lower = (told: unknown) => ({ ...(told as object), blockNumber: hex(block - BigInt(CONFIRMATIONS)) });
+    const block = await chain.head();
+    second.say = (method, result) => {
+      if (method === "eth_getLogs") return (result as unknown[]).map(lower);
+      return method === "eth_getTransactionReceipt" ? lower(result) : result;
+    };
+    first.isAway = true; // so that what is stored comes of the other one
+    await world.turn();
+    first.isAway = false;
+    expect(await world.turn()).toMatchObject({ credited: 0, unread: 0 });
+    second.say = null;
+    expect(await world.turn()).toMatchObject({ credited: 0 });
+    expect(await states(id)).toEqual(["pending"]);
+    expect(await settle()).toMatchObject({ credited: 1 });
+  });
+
+  it("of which one named another account lose nothing once it is right, though the blocks are not read again", async () => {
+    const { chain, first, second, usdt } = world;
+    const [own, other] = [await world.account(), await world.account()];
+    await chain.transfer(own.address, 15_000_000n);
+    second.say = (method, result) => {
+      if (method !== "eth_getTransactionReceipt" || result === null) return result;
+      const told = result as { logs: { topics: string[] }[] };
+      const topic = `0x${other.address.slice(2).toLowerCase().padStart(64, "0")}`;
+      return { ...told, logs: told.logs.map((log) => ({ ...log, topics: [...log.topics.slice(0, 2), topic] })) };
+    };
+    first.isAway = true;
+    await world.turn();
+    expect(await states(other.id)).toEqual(["pending"]);
+    first.isAway = false;
+    expect(await settle(2 * usdt.chain.rescan)).toMatchObject({ credited: 0 });
+    expect(await states(other.id)).toEqual(["pending"]);
+    second.say = null;
+    await settle(2 * usdt.chain.rescan);
+    expect(await world.turn()).toMatchObject({ credited: 1 });
+    expect([await world.wallet(own.id), await world.wallet(other.id)]).toEqual([15_000_000n, 0n]);
+  });
+
+  it("that refuse to be asked so often, or answer nonsense, are away, and asked no more than before", async () => {
+    const { sql, chain, first, usdt } = world;
+    const { id, address } = await world.account();
+    await settle(2 * usdt.chain.rescan);
+    await chain.transfer(address, 16_000_000n);
+    await sql`update chain_endpoints set range_blocks = 500`;
+    const lies: Proxy["say"][] = [
+      (method, result) => {
+        if (method === "eth_getLogs") throw new NodeRefusal("no more for key-of-the-operator", 429);
+        return result;
+      },
+      (method, result) =>
+        method === "eth_getLogs"
+          ? (result as object[]).map((log) => ({ ...log, transactionHash: null, blockHash: null }))
+          : result,
+      (method, result) => (method === "eth_getBlockByNumber" ? { ...(result as object), number: "0x1" } : result),
+    ];
+    for (const lie of lies) {
+      Object.assign(first, { say: lie, asked: [] });
+      expect(await world.turn()).toMatchObject({ unread: 1, credited: 0 });
+      const [away] = await listEndpoints(sql, usdt);
+      expect(away!.lastError).toMatch(/^127\.0\.0\.1:/);
+      expect(away!.lastError).not.toContain("key-of-the-operator");
+      expect(away!.rangeBlocks).toBe(500);
+    }
+    expect(await states(id), "found through the other one").toEqual(["pending"]);
+    first.say = null;
+    expect(await settle()).toMatchObject({ credited: 1, unread: 0 });
+  });
+
+  it("that held a deposit back are read again from its block where an operator says so", async () => {
+    const { sql, chain, first, second, settings, usdt } = world;
+    const { id, address } = await world.account();
+    await chain.transfer(address, 17_000_000n);
+    const block = await chain.head();
+    for (const proxy of [first, second]) {
+      proxy.say = (method, result) => (method === "eth_getLogs" ? [] : result);
+    }
+    await settle(2 * usdt.chain.rescan);
+    for (const proxy of [first, second]) proxy.say = null;
+    expect([await settle(), await states(id)]).toMatchObject([{ found: 0, unread: 0 }, []]);
+    const visitor = { email: "op@example.com", role: "operator", address: "127.0.0.1", requestId: "r-1" } as Visitor;
+    const readAgain = (typed: string) => {
+      const [action] = depositActions;
+      const sent = { visitor, params: {}, form: action!.form.parse({ block: typed }) };
+      return action!.run({ sql, settings } as OpsParts, sent);
+    };
+    expect(await readAgain(String(block))).toMatchObject({ ok: true });
+    expect(await sql`select after from audit_log where action = 'deposits.read-again'`).toMatchObject([
+      { after: { block: String(block), endpoints: 2 } },
+    ]);
+    expect(await world.turn()).toMatchObject({ credited: 1 });
+    expect(await world.wallet(id)).toBe(17_000_000n);
+    expect(await readAgain(String(await chain.head()))).toMatchObject({ ok: false });
+    expect(await readAgain("1")).toMatchObject({ ok: true });
+    expect(await world.turn()).toMatchObject({ credited: 0, unread: 0 });
+    expect(await world.wallet(id)).toBe(17_000_000n);
   });
 
   it("that agree that the transaction failed give the deposit up, and take it back once they say otherwise", async () => {

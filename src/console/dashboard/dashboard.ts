@@ -10,7 +10,7 @@ import { usd } from "../../ledger/money.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { readUsage } from "../../usage/store.ts";
 import type { ConsolePage } from "../contract.ts";
-import { nextSteps, planState } from "./state.ts";
+import { nextSteps, planState, timeLeft } from "./state.ts";
 
 const DAYS_PLOTTED = 31;
 
@@ -37,11 +37,13 @@ export const dashboardPage: ConsolePage<z.infer<typeof query>> = {
       rows: usage.days.map(({ date, requests }) => [date, number(requests)]),
     });
     const state = planState(held, usage.readAtMs);
-    const limits = plans.find(({ name }) => name === state.plan) ?? null;
+    const holds = state.kind === "running" || state.kind === "ending";
+    const limits = plans.find(({ name }) => holds && name === state.plan) ?? null;
     const isUsed = usage.days.some(({ requests }) => requests > 0n);
     const data = {
       suspendReason: account.suspendedAt === null ? null : (account.suspendReason ?? ""),
       state,
+      left: state.endsAt === null ? "without end" : timeLeft(Date.parse(state.endsAt) - usage.readAtMs),
       limits,
       bars: [
         { name: "Calls today", used: usage.dayUsed, limit: limits?.day_limit ?? null, resetsAt: usage.dayResetsAt },

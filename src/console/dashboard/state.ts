@@ -1,6 +1,7 @@
 import type { HeldPlan } from "../../callers/account-store.ts";
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 /** From here on a plan counts as ending soon: as long as the mail before an end is ahead of it, and a few days more. */
 const SOON_DAYS = 7;
 
@@ -51,6 +52,25 @@ function endOf(held: readonly HeldPlan[], plan: string, endsAt: string | null): 
     }
   }
   return end;
+}
+
+/**
+ * A time that is left, in whole days and hours: a plan that was bought just now has all but a moment of its days left.
+ *
+ * @example
+ * timeLeft(30 * 86_400_000 - 1); // => "29 days 23 hours"
+ * timeLeft(86_400_000); // => "1 day"
+ * timeLeft(3_600_000); // => "1 hour"
+ * timeLeft(1); // => "less than an hour"
+ */
+export function timeLeft(ms: number): string {
+  const hours = Math.floor(Math.max(0, ms) / HOUR_MS);
+  const parts = [
+    { count: Math.floor(hours / 24), unit: "day" },
+    { count: hours % 24, unit: "hour" },
+  ].filter(({ count }) => count > 0);
+  if (parts.length === 0) return "less than an hour";
+  return parts.map(({ count, unit }) => `${count} ${unit}${count === 1 ? "" : "s"}`).join(" ");
 }
 
 /** Something that a newcomer does, in the order in which it is done. */

@@ -39,6 +39,7 @@ export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
       ok: true as const,
       message: "",
       location: "/console/first-call",
+      didNothing: true as const, // a call is counted by the meter, as any other
       once: await page(parts, holder, { endpoint, problem, answer }),
     });
     // only keys of the account are tried, so that nobody tests here whether a text is somebody's key
@@ -58,10 +59,10 @@ export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
 
 async function page(
   { sql, site }: ConsoleParts,
-  { accountId }: Holder,
+  { accountId, isSuspended }: Holder,
   shown: { endpoint: string; problem: string | null; answer: LiveAnswer | null },
 ): Promise<Shown> {
   const { working } = await listOwnKeys(sql, accountId, 0);
-  const data = { ...shown, site: site(), endpoints: ENDPOINTS_TO_TRY, hasKey: working.length > 0 };
+  const data = { ...shown, site: site(), endpoints: ENDPOINTS_TO_TRY, hasKey: working.length > 0, isSuspended };
   return { template: "first-call/first-call", title: "Your first call", data };
 }

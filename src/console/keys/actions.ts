@@ -16,8 +16,11 @@ const createForm = z.object({
     .trim()
     .min(1, "expected a name, so that you know later what the key is for")
     .max(60, "expected a name of at most 60 characters")
-    // what would change how the rest of a line reads
-    .regex(/^[^\p{Cc}\p{Cf}]*$/u, "expected a name of letters, digits and signs"),
+    // what would change how the rest of a line reads; a joiner only within an emoji
+    .regex(
+      /^(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|(?<=[\p{Extended_Pictographic}\p{EMod}\uFE0F])\u200D)*$/u,
+      "expected a name without line breaks and signs that cannot be seen",
+    ),
 });
 
 /** Makes a key and shows it, this once. */
@@ -86,7 +89,8 @@ export const revokeKeyAction: ConsoleAction<Record<string, never>> = {
     });
     if (done === null) return { ok: false, missing: true };
     const said = done.wasRevoked ? "was revoked before" : "is revoked: it is refused from the next call on";
-    return { ok: true, message: `the key …${done.last4} ${said}`, location: KEYS };
+    const message = `the key …${done.last4} ${said}`;
+    return { ok: true, message, location: KEYS, ...(done.wasRevoked && { didNothing: true }) };
   },
 };
 

@@ -49,7 +49,8 @@ export const buyAction: ConsoleAction<z.infer<typeof form>> = {
       const message = done.isReplay
         ? "this form has bought it already: here it is, bought once"
         : `${plan} is bought; the receipt is on its way by mail`;
-      return { ok: true, message, location: `/console/purchases/${done.purchaseId}` };
+      const location = `/console/purchases/${done.purchaseId}`;
+      return { ok: true, message, location, ...(done.isReplay && { didNothing: true }) };
     }
     if (done.reason === "not-yours") return { ok: false, missing: true };
     if (done.reason === "other-request") return { ok: false, problem: done.message };
@@ -57,7 +58,7 @@ export const buyAction: ConsoleAction<z.infer<typeof form>> = {
   },
 };
 
-const shownAnew = { ok: true, message: "", location: "/console/plans" } as const;
+const shownAnew = { ok: true, message: "", location: "/console/plans", didNothing: true } as const;
 
 async function showOrder(
   { sql }: ConsoleParts,

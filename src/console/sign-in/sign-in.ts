@@ -15,6 +15,7 @@ const WRONG = "the e-mail or the password is not right";
 const signInForm = z.object({ email: typedEmail, password: typedPassword, to: goal });
 const codeForm = z.object({ code: z.string().max(100).default(""), to: goal });
 const query = z.object({ to: goal });
+const begun = z.object({ user: z.object({ id: z.string() }) });
 
 /** Adds signing in, its second step, and signing out. */
 export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorParts): void {
@@ -34,6 +35,11 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
     answers.show(request, reply, { template: "sign-in/code", title: "The second step", data: shown }, status);
   }
 
+  /** Writes to the log who signed in, so that a stolen password leaves a trace that outlives its sign-in. */
+  function noteBegun(reply: PageReply, user: string) {
+    log.info({ request_id: reply.locals.requestId, user }, "a sign-in at /console began");
+  }
+
   addDoor(app, "/sign-in", {
     show: (request, reply) => showSignIn(request, reply, queryOf(request, query)),
     async take(request, reply) {
@@ -50,7 +56,10 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
         return showSignIn(request, reply, { problem: WRONG, email, to }, 401);
       }
       passCookies(reply, answer.cookies);
-      if (!wantsCode(answer)) return answers.goOn(reply, localPath("/console", to), "");
+      if (!wantsCode(answer)) {
+        noteBegun(reply, begun.parse(answer.body).user.id);
+        return answers.goOn(reply, localPath("/console", to), "");
+      }
       answers.goOn(reply, `/console/sign-in/code${to === "" ? "" : `?to=${encodeURIComponent(to)}`}`, "");
     },
   });
@@ -72,7 +81,10 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
       const answer = await askCode(doors, challenged, userId, code);
       if (answer.status >= 500) throw new Error(`better-auth answered a code with ${answer.status}`);
       passCookies(reply, answer.cookies);
-      if (answer.status === 200) return answers.goOn(reply, localPath("/console", to), "");
+      if (answer.status === 200) {
+        noteBegun(reply, userId);
+        return answers.goOn(reply, localPath("/console", to), "");
+      }
       log.warn({ request_id: reply.locals.requestId, user: userId }, "a code at /console was refused");
       showCode(request, reply, { problem: `${WRONG_CODE}; wait for the next one, or begin again`, to }, 401);
     },

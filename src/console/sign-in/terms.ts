@@ -1,19 +1,17 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
-import { hasCurrentConsent, saveConsent } from "../../accounts/consent-store.ts";
-import { holderEntry } from "../../accounts/holder-entry.ts";
 import { legalText, paragraphsOf } from "../../accounts/legal.ts";
 import { openOwnAccount } from "../../accounts/sign-up.ts";
-import { appendAudit } from "../../audit/store.ts";
 import { localPath } from "../../frame/answer.ts";
 import { isLooking } from "../../frame/pages.ts";
 import type { PageReply } from "../../frame/shown.ts";
+import { acceptTerms } from "../agree.ts";
 import { holding, remember, type RouteParts, signedIn } from "../who.ts";
 import { addDoor, box, formOf, goal, queryOf } from "./door.ts";
 
 const TERMS = "/console/terms";
 const query = z.object({ to: goal });
-const acceptForm = z.object({ terms: box, to: goal });
+const acceptForm = z.object({ terms: box, to: goal, version: z.string().max(20).optional() });
 const welcomeForm = z.object({ terms: box, adult: box });
 
 /** Adds the terms as everybody may read them; who is signed in and has not agreed to this version is asked to. */
@@ -40,18 +38,15 @@ export function addAgreeing(app: Express, { answers, parts }: RouteParts): void 
   app.post(TERMS, async (request, response) => {
     const reply = response as PageReply;
     const { holder } = holding(response);
-    const { terms, to } = await formOf(request, acceptForm);
-    if (!terms) {
-      const message = "the terms are not accepted; tick their box to go on, or leave everything as it is";
+    const { terms, to, version = legalText("terms").version } = await formOf(request, acceptForm);
+    const isRead = version === legalText("terms").version;
+    if (!terms || !isRead) {
+      const message = isRead
+        ? "the terms are not accepted; tick their box to go on, or leave everything as it is"
+        : "the terms have changed since you opened the page; read them again";
       return answers.goOn(reply, `${TERMS}?to=${encodeURIComponent(to)}`, message);
     }
-    const { accountId, address, userAgent } = holder;
-    await sql.begin(async (tx) => {
-      if (await hasCurrentConsent(tx, accountId, "terms")) return; // once is all
-      await saveConsent(tx, { accountId, kind: "terms", address, userAgent });
-      const after = { version: legalText("terms").version };
-      await appendAudit(tx, holderEntry(holder, { action: "terms.accept", after }));
-    });
+    await acceptTerms(sql, holder);
     answers.goOn(reply, localPath("/console", to), "the terms are accepted");
   });
 

@@ -85,7 +85,7 @@ export const bankTransferPage: ConsolePage<z.infer<typeof nothing>> = {
       bic: settings.BANK_BIC ?? null,
       bank: settings.BANK_NAME ?? null,
       isOnePerson: settings.BANK_ONE_PERSON,
-      isOpen: ["expected", "expired", "cancelled"].includes(topup.state),
+      isOpen: topup.state === "expected" || topup.state === "expired",
     };
     return { template: "top-up/bank", title: `Transfer ${inFours(topup.reference)}`, data, crumbs };
   },

@@ -109,7 +109,8 @@ export const takeAction: OpsAction<z.infer<typeof nothing>> = {
     return sql.begin(async (tx) => {
       if (!(await takeImport(tx, id))) return { ok: false, problem: `statement ${id} was taken in already` } as const;
       const lines = read.statement.lines.map(({ line }) => line);
-      const saved = await saveLines(tx, lines, { by: visitor.operatorId, importId: id });
+      // whoever pasted it said what is in it, and must not be the one who approves that
+      const saved = await saveLines(tx, lines, { by: kept.enteredById, importId: id });
       const count = (is: string) => saved.filter((one) => one.is === is).length;
       const after = {
         lines: saved.flatMap((one) => (one.is === "new" && one.id !== null ? [String(one.id)] : [])),

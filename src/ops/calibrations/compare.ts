@@ -9,7 +9,7 @@ import { comparisonOf } from "../../forecasts/calibration-view.ts";
 import { commonRange, comparedOf } from "../../forecasts/compare.ts";
 import { askComparison, findComparison } from "../../forecasts/comparison-store.ts";
 import { findLiveRecord } from "../../forecasts/manual-run-store.ts";
-import { BIN_COLUMNS, binRow, pointOf } from "../accuracy/words.ts";
+import { BIN_COLUMNS, binRow, pointOf } from "../../frame/measured.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";

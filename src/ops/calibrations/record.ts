@@ -5,7 +5,7 @@ import { findCalibration } from "../../forecasts/calibration-store.ts";
 import { detailOf } from "../../forecasts/calibration-view.ts";
 import { findLiveRecord } from "../../forecasts/manual-run-store.ts";
 import { findRunOf } from "../../forecasts/run-desk-store.ts";
-import { BIN_COLUMNS, binRow, digits, pointOf } from "../accuracy/words.ts";
+import { BIN_COLUMNS, binRow, digits, pointOf } from "../../frame/measured.ts";
 import type { OpsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";
 import { idOf } from "../payloads/listing.ts";

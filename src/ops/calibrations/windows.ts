@@ -1,5 +1,6 @@
 import type { Detail } from "../../forecasts/calibration-view.ts";
-import { between, digits, evidence, share } from "../accuracy/words.ts";
+import { between, digits, share } from "../../frame/measured.ts";
+import { evidence } from "../accuracy/words.ts";
 
 /** What {@link windowRows} gives. */
 export const WINDOW_COLUMNS = ["window", "n", "stated", "came true", "95 % interval", "z", "e-value", "voids"];

@@ -4,6 +4,8 @@ import { findAccount, listAccounts, listHeldPlans } from "../../callers/account-
 import { listPlanSettings } from "../../callers/plan-store.ts";
 import { listKeys } from "../../callers/store.ts";
 import { callsPlot } from "../../charts/over-time.ts";
+import { usd } from "../../ledger/money.ts";
+import { walletMicros } from "../../ledger/store.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
 import { readUsage } from "../../usage/store.ts";
 import type { OpsPage } from "../contract.ts";
@@ -52,13 +54,14 @@ export const callerPage: OpsPage<z.infer<typeof days>> = {
     const id = idOf(params["id"]);
     const account = id === null ? null : await findAccount(sql, { id });
     if (id === null || account === null) return null;
-    const [plans, settings, keys, usage, endpointDays, holder] = await Promise.all([
+    const [plans, settings, keys, usage, endpointDays, holder, balance] = await Promise.all([
       listHeldPlans(sql, id),
       listPlanSettings(sql),
       listKeys(sql, account.email),
       readUsage(sql, id, asked.days),
       listEndpointDays(sql, id, asked.days),
       findSeenHolder(sql, id),
+      walletMicros(sql, id),
     ]);
     const plotted = usage.days.toReversed().map(({ date, requests }) => ({ date, requests: Number(requests) }));
     const figure = await figureOf(log, callsPlot(`Calls of ${account.email} by day`, plotted), {
@@ -68,6 +71,7 @@ export const callerPage: OpsPage<z.infer<typeof days>> = {
     const data = {
       account,
       holder,
+      balance: usd(balance),
       plans,
       plan: settings.find(({ name }) => name === account.plan) ?? null,
       keys,

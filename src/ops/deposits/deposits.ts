@@ -1,13 +1,15 @@
 import { z } from "zod";
+import { appendAudit } from "../../audit/store.ts";
 import { usd } from "../../ledger/money.ts";
 import { keyProblem } from "../../topups/usdt/ready.ts";
 import { chainOfId } from "../../topups/usdt/chains.ts";
 import { type Deposit, listAddressRows, listDeposits, sumDeposits } from "../../topups/usdt/desk-store.ts";
-import { type EndpointState, listEndpoints } from "../../topups/usdt/endpoint-store.ts";
+import { type EndpointState, listEndpoints, readAgainFrom } from "../../topups/usdt/endpoint-store.ts";
 import { findUsdtTroubles } from "../../topups/usdt/trouble-store.ts";
 import { type Usdt, usdtOf } from "../../topups/usdt/variables.ts";
 import { xpubFingerprint } from "../../topups/usdt/xpub.ts";
-import type { OpsPage } from "../contract.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { OpsAction, OpsPage } from "../contract.ts";
 import { idOf, pageOf, PER_PAGE } from "../payloads/listing.ts";
 
 const REFRESH_SECONDS = 10;
@@ -69,8 +71,41 @@ const addressesPage: OpsPage<z.infer<typeof addressQuery>> = {
   },
 };
 
+const againForm = z.object({
+  block: z
+    .string()
+    .trim()
+    .regex(/^\d{1,15}$/, "expected the number of a block")
+    .transform(BigInt),
+});
+
+/** Has blocks read again that an endpoint may have held something back of: somebody paid, and nothing came. */
+const readAgainAction: OpsAction<z.infer<typeof againForm>> = {
+  name: "deposits.read-again",
+  path: "/deposits/read-again",
+  roles: ["operator"],
+  isDangerous: false,
+  form: againForm,
+  async run({ sql, settings }, { visitor, form: { block } }) {
+    const usdt = usdtOf(settings);
+    if (usdt === null) return { ok: false, problem: "USDT is not taken here: no chain is read" };
+    const endpoints = await sql.begin(async (tx) => {
+      const moved = await readAgainFrom(tx, usdt, block);
+      const told = { action: "deposits.read-again", target: `chain ${usdt.chain.id}` };
+      if (moved > 0)
+        await appendAudit(tx, auditEntry(visitor, { ...told, after: { block: String(block), endpoints: moved } }));
+      return moved;
+    });
+    if (endpoints === 0) return { ok: false, problem: `block ${block} is read at the next look anyway` };
+    return { ok: true, message: `everything from block ${block} on is read again`, location: "/ops/deposits" };
+  },
+};
+
 /** Deposits on a chain. */
 export const depositPages = [depositsPage, addressesPage] as readonly OpsPage[];
+
+/** What is done about them. */
+export const depositActions = [readAgainAction] as readonly OpsAction[];
 
 function setupOf({ chain, xpub, minMicros, rpcUrls }: Usdt) {
   return { chain, fingerprint: xpubFingerprint(xpub), least: usd(minMicros), isCompared: rpcUrls.length > 1 };

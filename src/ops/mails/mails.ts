@@ -9,6 +9,8 @@ import {
   type MailState,
   wasMailTried,
 } from "../../mail/desk-store.ts";
+import { audited } from "../../audit/store.ts";
+import { auditEntry } from "../audit-entry.ts";
 import type { OpsPage, Visitor } from "../contract.ts";
 import { excerptOf, idOf, listing, pageOf, PER_PAGE } from "../payloads/listing.ts";
 import { MOST_RETRIED } from "./retry.ts";
@@ -65,7 +67,10 @@ export const mailsPage: OpsPage<z.infer<typeof listQuery>> = {
 
 const nothing = z.object({});
 
-/** One mail; its text too for an admin, while there is no mail server that could bring it to whoever it is for. */
+/**
+ * One mail; its text too for an admin, while there is no mail server that could bring it to whoever it is for. Reading it is
+ * written down, since a link in it may open somebody's account.
+ */
 export const mailPage: OpsPage<z.infer<typeof nothing>> = {
   path: "/mails/:id",
   query: nothing,
@@ -76,6 +81,10 @@ export const mailPage: OpsPage<z.infer<typeof nothing>> = {
     const hasServer = settings.SMTP_URL !== undefined;
     const isForMe = visitor.role === "admin" && !hasServer;
     const text = isForMe ? await findUntouchedText(sql, mail.id) : null;
+    if (text !== null) {
+      const entry = auditEntry(visitor, { action: "mail.read", target: `mail ${mail.id}` });
+      await audited(sql, () => Promise.resolve({ result: null, entry }));
+    }
     const data = { mail, text, hidden: text === null ? whyHidden(mail, visitor, hasServer) : null };
     return {
       template: "mails/mail",

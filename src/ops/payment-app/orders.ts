@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { usd } from "../../ledger/money.ts";
+import { binancePayOf } from "../../topups/binance-pay/variables.ts";
 import { askAtOnce, findKeyFacts, listOrders } from "../../topups/binance-pay/desk-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
@@ -21,14 +22,15 @@ const query = z.object({
 const ordersPage: OpsPage<z.infer<typeof query>> = {
   path: "/payment-app",
   query,
-  async show({ sql }, { query: { state, before } }) {
+  async show({ sql, settings }, { query: { state, before } }) {
     const [found, keys] = await Promise.all([
       listOrders(sql, { state: state === "" ? null : state, before: idOf(before), limit: PER_PAGE + 1 }),
       findKeyFacts(sql),
     ]);
     const rows = found.slice(0, PER_PAGE);
     const next = found.length > PER_PAGE ? (rows.at(-1)?.topupId ?? null) : null;
-    const data = { rows, next, keys, states: STATES, query: { state, before }, usd };
+    const isConfigured = binancePayOf(settings) !== null;
+    const data = { rows, next, keys, isConfigured, states: STATES, query: { state, before }, usd };
     const crumbs = [{ label: "Ledger", href: "/ops/ledger" }];
     return { template: "payment-app/orders", title: "Payment app", data, crumbs };
   },

@@ -15,7 +15,7 @@ import { ALL_FEATURES, chooseAccuracy, type AskedAccuracy, type Chosen } from ".
 import { drawing } from "./drawn.ts";
 import { lineOf, linesOfHouse, linesOfTable, type Measured } from "./lines.ts";
 import { factsOf, referencesOf, reliabilityOf, skillsOf, type ToDraw } from "./plots.ts";
-import { skillSentence } from "./skill.ts";
+import { LEAST, skillSentence } from "./skill.ts";
 
 /** Lines of a page: with its plots it stays below 100 KB. */
 const LINES_PER_PAGE = 25;
@@ -85,6 +85,7 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
         lines: found.lines.map(lineOf),
         total: found.total,
         perPage: LINES_PER_PAGE,
+        least: LEAST,
         facts: detail && factsOf(detail),
         detail: detail && {
           ...lineOf(detail),

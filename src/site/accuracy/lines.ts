@@ -3,6 +3,7 @@ import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/pre
 import { verdictOf } from "../../forecasts/verdict.ts";
 import { between, digits, share, TONES } from "../../frame/measured.ts";
 import { ALL_FEATURES, type AskedAccuracy } from "./asked.ts";
+import { LEAST } from "./skill.ts";
 
 /** One line of the list: a feature of a table, or of a house over its tables. */
 export interface Measured {
@@ -76,6 +77,7 @@ export function lineOf({ name, simulated, isHouse, row, figures }: Measured) {
     baseline: share(figures.baseline_rate),
     skill: share(figures.skill, 3),
     skillInterval: between(figures.skill_interval_95, 3),
+    isTooFew: figures.sample_size > 0 && figures.sample_size < LEAST,
     coverage: share(figures.coverage, 1),
     voids: Object.values(figures.voids).reduce((sum, one) => sum + one, 0),
     logLoss: digits(figures.log_loss),

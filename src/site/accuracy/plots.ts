@@ -5,6 +5,7 @@ import { referenceDetails } from "../../forecasts/reference-sums.ts";
 import type { Reference } from "../../forecasts/references.ts";
 import { between, BIN_COLUMNS, binRow, digits, pointOf, share } from "../../frame/measured.ts";
 import type { Measured } from "./lines.ts";
+import { LEAST } from "./skill.ts";
 
 /** A plot and the numbers in it. */
 export interface ToDraw {
@@ -51,9 +52,11 @@ function drawnSkills(
   title: string,
   skills: readonly { name: string; skill: number | null; interval: [number, number] | null; n: number }[],
 ): ToDraw | null {
-  const points = skills.flatMap(({ name, skill, interval }) =>
-    skill === null || interval === null ? [] : [{ of: name, skill, low: interval[0], high: interval[1] }],
-  );
+  const points = skills.flatMap(({ name, skill, interval, n }) => {
+    if (skill === null || interval === null) return [];
+    const of = `${name}, ${n.toLocaleString("en-US")} judged${n < LEAST ? ": too few to say" : ""}`;
+    return [{ of, skill, low: interval[0], high: interval[1] }];
+  });
   if (points.length === 0) return null;
   return {
     plot: skillPlot(title, points),

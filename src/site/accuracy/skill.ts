@@ -11,7 +11,7 @@ export interface Skill {
  * Judged forecasts before anything is said of skill. The interval is a normal approximation, which wants the rarest color,
  * one round in ten, to have come some fifty times; and at first the long-run shares are themselves hardly known.
  */
-const LEAST = 500;
+export const LEAST = 500;
 
 /**
  * What a skill says, in plain words: zero is called zero, and a few forecasts too few.

@@ -5,7 +5,7 @@ import type { Table } from "../../api/tables.ts";
 import type { ListedPlan } from "../../callers/plan-store.ts";
 import { between, share } from "../../frame/measured.ts";
 import type { SitePage } from "../answer.ts";
-import { shownPlans } from "../plans/plans.ts";
+import { cheapestOf, shownPlans } from "../plans/plans.ts";
 import type { ListedHouse } from "../site-store.ts";
 import { shownHouse, STATUS_TONES } from "./houses.ts";
 import type { MeasuredRecord } from "./record.ts";
@@ -41,7 +41,7 @@ export function homePage({ memory, record, site, houses, plans }: HomeParts): Si
     template: "home/home",
     title: "Rounds of crash games, checked and measured",
     description:
-      "Roundhouse collects rounds of crash games, checks them, states probabilities before each round, measures them in public, and serves all of it as JSON. Information only, 18+.",
+      "An API with live rounds of crash games, checked where they can be, and forecasts whose hit rate is measured in public. Information only, 18+.",
     data: {
       site,
       liveSeconds: liveWindowMs / 1_000,
@@ -56,6 +56,7 @@ export function homePage({ memory, record, site, houses, plans }: HomeParts): Si
       noticesLeft: Math.max(0, noticed.length - NOTICES_SHOWN),
       record,
       plans: shownPlans(plans),
+      cheapest: cheapestOf(plans),
       share,
       between,
     },

@@ -17,11 +17,12 @@ export function recordOf({ tables: { tables } }: Pick<Memory, "tables">) {
   const measured = tables.filter((table) => countsOf(table).some(({ n }) => n > 0n));
   const isTrue = measured.some(({ house }) => !house.simulated);
   const counted = measured.filter(({ house }) => house.simulated !== isTrue);
-  const sums = { n: 0n, hits: 0n, sumP: 0n, sumD: 0n, sumD2: 0n, sumLlBase: 0n };
+  const sums = { n: 0n, hits: 0n, sumP: 0n, sumPBase: 0n, sumD: 0n, sumD2: 0n, sumLlBase: 0n };
   for (const row of counted.flatMap(countsOf)) {
-    for (const name of ["n", "hits", "sumP", "sumD", "sumD2", "sumLlBase"] as const) sums[name] += row[name];
+    for (const name of ["n", "hits", "sumP", "sumPBase", "sumD", "sumD2", "sumLlBase"] as const)
+      sums[name] += row[name];
   }
-  const { n, hits, sumP, sumLlBase, sumD } = sums;
+  const { n, hits, sumP, sumPBase, sumLlBase, sumD } = sums;
   const skill = sumLlBase === 0n ? null : Number(sumD) / Number(sumLlBase);
   const interval = skillInterval(sums);
   return {
@@ -31,6 +32,7 @@ export function recordOf({ tables: { tables } }: Pick<Memory, "tables">) {
     hitRate: n === 0n ? null : Number(hits) / Number(n),
     interval: wilsonInterval(Number(hits), Number(n)),
     stated: n === 0n ? null : Number(sumP) / (Number(n) * 1e6),
+    baseline: n === 0n ? null : Number(sumPBase) / (Number(n) * 1e6),
     skill,
     skillInterval: interval,
     sentence: skillSentence({ sampleSize: Number(n), skill, interval }),

@@ -16,7 +16,7 @@ const BELIEVED_MS = 60_000;
 const MOST_KEPT = 50;
 /** Statements at a time, for whoever asks without a key. */
 const MOST_AT_ONCE = 2;
-const AFTER = /^\d{4}-\d{2}-\d{2}T\d{2}:00(?::00(?:\.0{1,7})?)?Z$/;
+const AFTER = /^(?!0000)\d{4}-\d{2}-\d{2}T\d{2}:00(?::00(?:\.0{1,7})?)?Z$/;
 
 /** A page of roots, oldest first. */
 export interface RootsPage {
@@ -55,12 +55,17 @@ export function rootsReader(sql: Sql, log: Log): (params: URLSearchParams) => Pr
       throw new ApiError("unknown_parameter", { message });
     }
     const after = params.get("after") ?? "";
-    const isHour = after === "" || (AFTER.test(after) && !Number.isNaN(Date.parse(after)));
-    if (!isHour || params.getAll("after").length > 1) {
+    if ((after !== "" && !isHour(after)) || params.getAll("after").length > 1) {
       throw new ApiError("invalid_parameter", { message: "expected after as an hour such as 2026-11-21T04:00Z" });
     }
     return kept.find(after) ?? kept.keep(after, await read(after));
   };
+}
+
+/** Whether it is an hour that there is, and that the database has too (it knows no year 0). */
+function isHour(text: string): boolean {
+  const at = AFTER.test(text) ? new Date(text) : null;
+  return at !== null && !Number.isNaN(at.getTime()) && at.toISOString().slice(0, 13) === text.slice(0, 13);
 }
 
 /** Roots as a file, as `roundhouse export roots` writes them. */

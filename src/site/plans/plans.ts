@@ -1,6 +1,9 @@
 import type { ListedPlan } from "../../callers/plan-store.ts";
 import type { SitePage } from "../answer.ts";
 
+/** Houses of a plan that are named; a page stays short, and a caller gets them all from `/api/v1/games`. */
+const HOUSES_NAMED = 40;
+
 /** The page about plans; null where they could not be loaded. */
 export function plansPage(plans: readonly ListedPlan[] | null): SitePage {
   return {
@@ -18,6 +21,12 @@ export function shownPlans(plans: readonly ListedPlan[] | null) {
   return plans && plans.filter(({ on_sale }) => on_sale).map(shownPlan);
 }
 
+/** The price and length of the plan that costs least; null where there is none, or they could not be loaded. */
+export function cheapestOf(plans: readonly ListedPlan[] | null): { price: string; days: string } | null {
+  const [first] = (plans ?? []).filter(({ on_sale }) => on_sale).toSorted((a, b) => Number(a.price) - Number(b.price));
+  return first === undefined ? null : shownPlan(first);
+}
+
 /** A ceiling that protects the service is no promise and so has no number here. */
 function shownPlan({ name, price, days, day_limit, month_limit, burst_per_second, burst, houses }: ListedPlan) {
   return {
@@ -28,10 +37,16 @@ function shownPlan({ name, price, days, day_limit, month_limit, burst_per_second
     month: calls(month_limit),
     second: String(burst_per_second),
     burst: String(burst),
-    houses: houses === null ? "all" : houses.join(", "),
+    houses: houses === null ? "all" : named(houses),
   };
 }
 
 function calls(limit: bigint | null): string {
   return limit === null ? "no fixed number" : limit.toLocaleString("en-US");
+}
+
+function named(houses: readonly string[]): string {
+  if (houses.length === 0) return "none yet";
+  const left = houses.length - HOUSES_NAMED;
+  return houses.slice(0, HOUSES_NAMED).join(", ") + (left > 0 ? ` and ${left} more` : "");
 }

@@ -9,6 +9,9 @@ const UNREAD_LATE_SECONDS = 60;
 /** From here on the memory that callers are answered from is called old. */
 const OLD_SECONDS = 15;
 
+/** A page stays below 100 KB, whatever houses are called. */
+const HOUSES_SHOWN = 80;
+
 /** What the page is made of; what could not be loaded is null. */
 export interface StatusParts {
   version: string;
@@ -32,6 +35,7 @@ export interface PartState {
 export function statusPage(parts: StatusParts): SitePage {
   const { version, liveWindowMs, houses, polls, notices } = parts;
   const byHouse = new Map(polls?.map((one) => [one.house, one]));
+  const all = houses && houses.houses.map((house) => shownHouse(house, liveWindowMs));
   return {
     path: "/status",
     template: "status/status",
@@ -42,19 +46,25 @@ export function statusPage(parts: StatusParts): SitePage {
       version,
       states: [apiState(parts), ...workStates(parts.work)],
       isWorkKnown: parts.work !== null,
-      houses: houses && {
-        total: houses.total,
-        houses: houses.houses.map((house) => ({
-          ...shownHouse(house, liveWindowMs),
+      houses: all && {
+        total: houses?.total ?? 0,
+        houses: firstOf(all).map((house) => ({
+          ...house,
           polls: polls === null ? null : pollsOf(byHouse.get(house.id)),
         })),
       },
-      counted: houses && countedBy(houses.houses.map((house) => shownHouse(house, liveWindowMs))),
+      counted: all && countedBy(all),
       arePollsKnown: polls !== null,
       liveSeconds: liveWindowMs / 1_000,
       notices,
     },
   };
+}
+
+/** Where there are more than a page shows, those that are not live come first: they are what people look for here. */
+function firstOf(houses: readonly ShownHouse[]): readonly ShownHouse[] {
+  if (houses.length <= HOUSES_SHOWN) return houses;
+  return houses.toSorted((a, b) => Number(a.status === "live") - Number(b.status === "live")).slice(0, HOUSES_SHOWN);
 }
 
 function apiState({ ageSeconds, work }: StatusParts): PartState {

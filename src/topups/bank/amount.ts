@@ -32,14 +32,14 @@ export function decimalsOf(currency: string): number {
  * parseAmount("1.234,50", "EUR"); // => { ok: true, value: 123_450n }
  * parseAmount("1,234", "EUR"); // => { ok: false, problem: "1,234 may be one or a thousand; write it with 2 decimals" }
  * parseAmount("0.001", "USD"); // => { ok: false, problem: "0.001 has more decimals than the 2 of USD" }
- * parseAmount("-5", "USD"); // => { ok: false, problem: "-5 is below zero: only money that came in is written down" }
+ * parseAmount("-5", "USD"); // => { ok: false, problem: "-5 is below zero; expected an amount above it" }
  */
 export function parseAmount(text: string, currency: string): Parsed<bigint> {
   const typed = text.trim();
   const shown = typed.slice(0, 40);
   const refuse = (problem: string) => ({ ok: false, problem: `${shown} ${problem}` }) as const;
   if (typed === "") return { ok: false, problem: "expected an amount" };
-  if (/^[-−(]/.test(typed)) return refuse("is below zero: only money that came in is written down");
+  if (/^[-−(]/.test(typed)) return refuse("is below zero; expected an amount above it");
   const bare = typed.replaceAll(/[\s'\u{2019}]/gu, "").replace(/^\+/, "");
   const [, whole = "", mark, fraction = ""] =
     /^(\d+|\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3})+)(?:([.,])(\d*))?$/.exec(bare) ?? [];

@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import type { TopupState } from "../contract.ts";
-import { countExpected, saveTopup } from "../topup-store.ts";
+import { countExpected, holdAccount, saveTopup } from "../topup-store.ts";
 import { findReferences } from "./find-reference.ts";
 import { makeReference } from "./reference.ts";
 
@@ -28,7 +28,7 @@ export async function announceTransfer(
   tx: Transaction,
   { accountId, announced }: { accountId: bigint; announced: string },
 ): Promise<{ id: bigint; reference: string } | null> {
-  await lockAccount(tx, accountId);
+  await holdAccount(tx, accountId);
   if ((await countExpected(tx, accountId, "bank")) >= MOST_EXPECTED) return null;
   return saveTransfer(tx, { accountId, state: "expected", details: { announced } });
 }
@@ -38,7 +38,7 @@ export async function makeTransfer(
   tx: Transaction,
   { accountId, details }: { accountId: bigint; details: Readonly<Record<string, string>> },
 ): Promise<{ id: bigint; reference: string }> {
-  await lockAccount(tx, accountId);
+  await holdAccount(tx, accountId);
   return saveTransfer(tx, { accountId, state: "seen", details });
 }
 
@@ -80,14 +80,6 @@ export async function proposeTransfers(sql: Queryable, text: string): Promise<Pr
   const found = await findTransfers(sql, exact);
   if (found.length > 0) return found.map((transfer) => ({ transfer, isTypo: false }));
   return (await findTransfers(sql, close)).map((transfer) => ({ transfer, isTypo: true }));
-}
-
-async function lockAccount(tx: Transaction, accountId: bigint): Promise<void> {
-  await tx`
-    select
-    from accounts
-    where id = ${accountId}
-    for no key update`;
 }
 
 /** The next reference of an account, whose row the transaction holds. */

@@ -7,6 +7,7 @@ export interface BankImport {
   bank: string;
   body: string;
   enteredBy: string;
+  enteredById: string;
   enteredAt: Date;
   takenAt: Date | null;
 }
@@ -28,7 +29,9 @@ export async function saveImport(
 /** A statement that was pasted; null where there is none. */
 export async function findImport(sql: Queryable, id: bigint): Promise<BankImport | null> {
   const [found] = await sql<BankImport[]>`
-    select i.id, i.bank, i.body, u.email as "enteredBy", i.entered_at as "enteredAt", i.taken_at as "takenAt"
+    select
+      i.id, i.bank, i.body, u.email as "enteredBy", i.entered_by as "enteredById", i.entered_at as "enteredAt",
+      i.taken_at as "takenAt"
     from bank_imports i
     join auth.users u on u.id = i.entered_by
     where i.id = ${id}`;

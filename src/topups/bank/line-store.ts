@@ -123,7 +123,7 @@ export async function listLines(
   return { rows: shown, total: rows[0]?.total ?? 0 };
 }
 
-/** Lines that say the same of the money as this one under another bank reference: it may have been entered twice. */
+/** Lines of the same day and amount, and of the same sender or but for small letters the same reference: entered twice maybe. */
 export async function listTwins(sql: Queryable, line: BankLine): Promise<Pick<BankLine, "id" | "bank" | "bankRef">[]> {
   return sql<Pick<BankLine, "id" | "bank" | "bankRef">[]>`
     select id, bank, bank_ref as "bankRef"
@@ -131,7 +131,7 @@ export async function listTwins(sql: Queryable, line: BankLine): Promise<Pick<Ba
     where value_date = ${line.valueDate}::text::date
       and currency = ${line.currency}
       and amount_minor = ${line.amountMinor}
-      and lower(sender) = lower(${line.sender})
+      and (lower(sender) = lower(${line.sender}) or lower(bank_ref) = lower(${line.bankRef}))
       and id <> ${line.id}
     order by id
     limit 5`;

@@ -54,7 +54,7 @@ export async function matchLine(tx: Transaction, by: Person, asked: MatchRequest
   return {
     ok: true,
     line,
-    message: `${lineName(line)} is matched with ${reference} of ${target.email}: ${usd(micros)} USD wait for another person`,
+    message: `${lineName(line)} is matched with ${reference} of ${target.email}: ${usd(micros)} USD wait for approval`,
     before: { state: line.state },
     after: {
       state: "matched",

@@ -24,11 +24,12 @@ export function readCamt(text: string): Parsed<{ rows: RawRow[]; skipped: number
   let at = 0;
   for (const entry of entries) {
     const parts = all(entry, "TxDtls");
-    const head = entry.replaceAll(/<NtryDtls>[\s\S]*?<\/NtryDtls>/g, "");
+    const head = without(entry, "NtryDtls");
     for (const part of parts.length === 0 ? [""] : parts) {
       at += 1;
       const status = textOf(inner(head, "Sts"));
-      const way = textOf(inner(part, "CdtDbtInd")) || textOf(inner(head, "CdtDbtInd"));
+      const own = parts.length > 1 ? textOf(inner(without(part, "Chrgs"), "CdtDbtInd")) : "";
+      const way = own || textOf(inner(head, "CdtDbtInd"));
       const isReversal = textOf(inner(head, "RvslInd")) === "true";
       if (way !== "CRDT" || isReversal || (status !== "" && status !== "BOOK")) {
         skipped += 1;
@@ -42,8 +43,10 @@ export function readCamt(text: string): Parsed<{ rows: RawRow[]; skipped: number
 
 function fieldsOf(head: string, part: string, isOneOfSeveral: boolean): Record<string, string> {
   const whole = part === "" ? head : part;
-  // of several in one entry the entry's own reference and sum are of all of them
-  const amount = amountOf(part) ?? (isOneOfSeveral ? null : amountOf(head));
+  // of several in one entry the entry's own reference and sum are of all of them; of one, the sum is what was booked, while
+  // its details also tell what was sent, before charges and in another currency
+  const bare = without(part, "Chrgs");
+  const amount = isOneOfSeveral ? amountOf(without(bare, "AmtDtls") + inner(bare, "TxAmt")) : amountOf(head);
   const own = textOf(inner(part, "AcctSvcrRef")) || textOf(inner(part, "TxId")) || textOf(inner(part, "EndToEndId"));
   const entry = textOf(inner(head, "AcctSvcrRef")) || textOf(inner(head, "NtryRef"));
   const day = inner(head, "ValDt") || inner(head, "BookgDt");
@@ -79,6 +82,12 @@ function all(text: string, name: string): string[] {
 
 function inner(text: string, name: string): string {
   return all(text, name)[0] ?? "";
+}
+
+/** A text without the elements of a name. */
+function without(text: string, name: string): string {
+  const [before = "", ...rest] = text.split(new RegExp(`<${name}(?:\\s[^>]*)?>`));
+  return before + rest.map((one) => one.split(`</${name}>`).slice(1).join(`</${name}>`)).join("");
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };

@@ -57,9 +57,20 @@ export type Verdict =
   /** Nothing came of it: `state` is that of its top-up. */
   | { kind: "over"; state: "cancelled" | "expired" | "rejected"; reason: string };
 
+const GIVEN_BACK = { state: "rejected", reason: "the payment app gave the money back to who sent it" } as const;
+/** What the payment app says of orders of which nothing comes any more. */
+const OVER: ReadonlyMap<string, Omit<Extract<Verdict, { kind: "over" }>, "kind">> = new Map([
+  ["CANCELED", { state: "cancelled", reason: "the order was cancelled" }],
+  ["EXPIRED", { state: "expired", reason: "the order was not paid in time" }],
+  ["ERROR", { state: "rejected", reason: "the payment app could not take the payment" }],
+  ["REFUNDING", GIVEN_BACK],
+  ["REFUNDED", GIVEN_BACK],
+  ["FULL_REFUNDED", GIVEN_BACK],
+]);
+
 /**
  * Judges an order by what the payment app says of it now. Paid counts only where reference, amount and currency are
- * those that we ordered.
+ * those that we ordered; what is over is over whatever its amount.
  *
  * @example
  * const ours = { tradeNo: "RH1", prepayId: "7", currency: "USDT", micros: 25_170_000n };
@@ -69,6 +80,10 @@ export type Verdict =
  * judgeOrder(ours, { ...told, status: "PAID", orderAmount: "25.16" }).kind; // => "strange"
  */
 export function judgeOrder(ours: Ordered, told: AskedOrder): Verdict {
+  const isOurs = told.prepayId === ours.prepayId && told.merchantTradeNo === ours.tradeNo;
+  const over = OVER.get(told.status);
+  // nothing is credited by it, so it need not be of the right amount: one that was not is given back in the merchant's portal
+  if (isOurs && over !== undefined) return { kind: "over", ...over };
   const differences = [
     told.prepayId === ours.prepayId ? null : `prepayId ${ours.prepayId}, came ${told.prepayId}`,
     told.merchantTradeNo === ours.tradeNo ? null : `merchantTradeNo ${ours.tradeNo}, came ${told.merchantTradeNo}`,
@@ -82,16 +97,6 @@ export function judgeOrder(ours: Ordered, told: AskedOrder): Verdict {
       return { kind: "waiting" };
     case "PAID":
       return { kind: "paid" };
-    case "CANCELED":
-      return { kind: "over", state: "cancelled", reason: "the order was cancelled" };
-    case "EXPIRED":
-      return { kind: "over", state: "expired", reason: "the order was not paid in time" };
-    case "ERROR":
-      return { kind: "over", state: "rejected", reason: "the payment app could not take the payment" };
-    case "REFUNDING":
-    case "REFUNDED":
-    case "FULL_REFUNDED":
-      return { kind: "over", state: "rejected", reason: "the payment app gave the money back to who sent it" };
     default:
       return {
         kind: "strange",

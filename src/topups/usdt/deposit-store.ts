@@ -51,8 +51,8 @@ export async function listUnknown(
 }
 
 /**
- * Stores deposits; one that is known and in another block now, or was given up, waits again from there. What was credited
- * stays. Gives how many rows came or changed.
+ * Stores deposits to addresses of ours; one that is known and otherwise now, or was given up, waits again from there. What
+ * was credited stays. Gives how many rows came or changed.
  */
 export async function saveDeposits(sql: Queryable, { chain }: Usdt, found: readonly FoundDeposit[]): Promise<number> {
   if (found.length === 0) return 0;
@@ -79,6 +79,8 @@ export async function saveDeposits(sql: Queryable, { chain }: Usdt, found: reado
     order by f.block_number, f.log_index
     on conflict (chain_id, tx_hash, position) do update
     set
+      account_id = excluded.account_id,
+      sender = excluded.sender,
       units = excluded.units,
       micros = excluded.micros,
       rest_units = excluded.rest_units,
@@ -89,10 +91,11 @@ export async function saveDeposits(sql: Queryable, { chain }: Usdt, found: reado
       changed_at = clock_timestamp()
     where chain_deposits.state <> 'credited'
       and chain_deposits.token = excluded.token
-      and chain_deposits.account_id = excluded.account_id
       and (
         chain_deposits.state = 'orphaned'
+        or chain_deposits.account_id <> excluded.account_id
         or chain_deposits.block_hash <> excluded.block_hash
+        or chain_deposits.block_number <> excluded.block_number
         or chain_deposits.units <> excluded.units
       )
     returning id`;

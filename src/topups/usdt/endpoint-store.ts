@@ -103,15 +103,32 @@ export async function saveHead(
   return saved;
 }
 
-/** Notes how far an endpoint was read for good; never takes a step back. */
-export async function saveSettled(sql: Queryable, { chain }: Usdt, place: number, settledTo: bigint): Promise<void> {
+/** Notes that an endpoint was read for good from one block to another; nothing where it is to be read from an earlier one now. */
+export async function saveSettled(
+  sql: Queryable,
+  { chain }: Usdt,
+  place: number,
+  read: { from: bigint; to: bigint },
+): Promise<void> {
   await sql`
     update chain_endpoints
-    set settled_to = ${settledTo}
+    set settled_to = ${read.to}
     where chain_id = ${chain.id}
       and token = ${chain.token.toLowerCase()}
       and place = ${place}
-      and settled_to < ${settledTo}`;
+      and settled_to >= ${read.from - 1n}
+      and settled_to < ${read.to}`;
+}
+
+/** Has every endpoint read again from a block on; gives how many were past it. What was credited stays so. */
+export async function readAgainFrom(sql: Queryable, { chain }: Usdt, block: bigint): Promise<number> {
+  const moved = await sql`
+    update chain_endpoints
+    set settled_to = ${block - 1n}
+    where chain_id = ${chain.id}
+      and token = ${chain.token.toLowerCase()}
+      and settled_to >= ${block}`;
+  return moved.count;
 }
 
 /** Notes how a look at an endpoint ended: `error` is null where it was read up to its newest block. */

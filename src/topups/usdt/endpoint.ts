@@ -6,6 +6,7 @@ import {
   getAddress,
   type Hex,
   http,
+  HttpRequestError,
   isAddress,
   parseAbiItem,
   type PublicClient,
@@ -23,6 +24,9 @@ const TIMEOUT_MS = 10_000;
 /** A range whose answer is longer is asked for in halves. */
 const LONGEST_ANSWER = 4_000_000;
 const LONGEST_REASON = 300;
+/** What is shorter in a URL is no key. */
+const SHORTEST_KEY = 12;
+const TOO_MANY = 429;
 
 /** A node that is asked about a chain. Everything it says is checked against what was asked, and nothing is believed of it alone. */
 export interface Endpoint {
@@ -44,11 +48,12 @@ export interface Endpoint {
 /** An endpoint did not answer, or with an error. The message has its host and never its URL. */
 export class EndpointError extends Error {
   override name = "EndpointError";
-  readonly isTimeout: boolean;
+  /** `busy`: it was asked too much (HTTP 429). */
+  readonly why: "timeout" | "busy" | "other";
 
-  constructor(message: string, isTimeout: boolean) {
+  constructor(message: string, why: EndpointError["why"]) {
     super(message);
-    this.isTimeout = isTimeout;
+    this.why = why;
   }
 }
 
@@ -79,14 +84,14 @@ function openEndpoint(chain: Chain, url: string, place: number, signal: AbortSig
     }),
   });
 
+  /** Also an answer that does not read as one is the endpoint's fault, so questions take it apart before they end. */
   async function ask<Result>(question: (of: PublicClient) => Promise<Result>): Promise<Result> {
     try {
       return await question(client);
     } catch (error) {
       signal.throwIfAborted();
-      const isTimeout = error instanceof BaseError && error.walk((one) => one instanceof TimeoutError) !== null;
       // the message of the library has the URL in it, and no cause is kept, since that has it too
-      throw new EndpointError(`${host}: ${withoutUrl(reasonOf(error), url)}`, isTimeout);
+      throw new EndpointError(`${host}: ${withoutUrl(reasonOf(error), url)}`, whyOf(error));
     }
   }
 
@@ -111,7 +116,7 @@ function openEndpoint(chain: Chain, url: string, place: number, signal: AbortSig
       // asked for by its word here alone, since not every node knows it where logs are asked for; some know it nowhere,
       // and then depth alone decides
       const finalized = await ask((of) => of.getBlock({ blockTag: "finalized" })).catch((error: unknown) => {
-        if (error instanceof EndpointError && !error.isTimeout) return null;
+        if (error instanceof EndpointError && error.why === "other") return null;
         throw error;
       });
       return {
@@ -122,44 +127,36 @@ function openEndpoint(chain: Chain, url: string, place: number, signal: AbortSig
     },
     async transfers({ from, to }, addresses) {
       if (addresses.length === 0) return [];
-      const logs = await ask((of) =>
-        of.getLogs({
-          address: token,
-          event: TRANSFER,
-          args: { to: [...addresses] },
-          fromBlock: from,
-          toBlock: to,
-          strict: true,
-        }),
-      );
       const ours = new Set(addresses.map((address) => address.toLowerCase()));
-      return logs.flatMap(({ address, args, transactionHash: txHash, blockHash, blockNumber, logIndex, removed }) => {
-        const isAsked =
-          !removed &&
-          address.toLowerCase() === token.toLowerCase() &&
-          ours.has(args.to.toLowerCase()) &&
-          blockNumber >= from &&
-          blockNumber <= to &&
-          args.value > 0n; // transfers of nothing are sent to be mistaken for others
-        return isAsked ? [{ txHash: small(txHash), blockHash: small(blockHash), blockNumber, logIndex }] : [];
+      const asked = { address: token, event: TRANSFER, args: { to: [...addresses] }, fromBlock: from, toBlock: to };
+      return ask(async (of) => {
+        const logs = await of.getLogs({ ...asked, strict: true });
+        return logs.flatMap(({ address, args, transactionHash: txHash, blockHash, blockNumber, logIndex, removed }) => {
+          const isAsked =
+            !removed &&
+            address.toLowerCase() === token.toLowerCase() &&
+            ours.has(args.to.toLowerCase()) &&
+            blockNumber >= from &&
+            blockNumber <= to &&
+            args.value > 0n; // transfers of nothing are sent to be mistaken for others
+          return isAsked ? [{ txHash: small(txHash), blockHash: small(blockHash), blockNumber, logIndex }] : [];
+        });
       });
     },
     async receipt(txHash) {
-      const found = await ask(async (of) => {
-        try {
-          return await of.getTransactionReceipt({ hash: txHash });
-        } catch (error) {
+      return ask(async (of) => {
+        const found = await of.getTransactionReceipt({ hash: txHash }).catch((error: unknown) => {
           if (error instanceof TransactionReceiptNotFoundError) return null;
           throw error;
-        }
+        });
+        if (found === null || small(found.transactionHash) !== txHash) return null;
+        return {
+          blockHash: small(found.blockHash),
+          blockNumber: found.blockNumber,
+          transfers:
+            found.status === "success" ? found.logs.flatMap((log, position) => transferOf(log, position, token)) : [],
+        };
       });
-      if (found === null || small(found.transactionHash) !== txHash) return null;
-      return {
-        blockHash: small(found.blockHash),
-        blockNumber: found.blockNumber,
-        transfers:
-          found.status === "success" ? found.logs.flatMap((log, position) => transferOf(log, position, token)) : [],
-      };
     },
   };
 }
@@ -190,6 +187,19 @@ function reasonOf(error: unknown): string {
   return [error.shortMessage, error.details].filter((text) => text !== "").join(" ");
 }
 
+/** Without the URL and what in it may be a key, which nodes repeat now and then. */
 function withoutUrl(text: string, url: string): string {
-  return text.replaceAll(url, "its URL").replaceAll(/\s+/g, " ").trim().slice(0, LONGEST_REASON);
+  const { pathname, search, username, password } = new URL(url);
+  const parts = [...`${pathname}${search}`.split(/[/?&=]/), username, password];
+  const shown = [url, ...parts.filter(({ length }) => length >= SHORTEST_KEY)].reduce(
+    (left, part) => left.replaceAll(part, "…"),
+    text,
+  );
+  return shown.replaceAll(/\s+/g, " ").trim().slice(0, LONGEST_REASON);
+}
+
+function whyOf(error: unknown): EndpointError["why"] {
+  if (!(error instanceof BaseError)) return "other";
+  if (error.walk((one) => one instanceof TimeoutError) !== null) return "timeout";
+  return error.walk((one) => one instanceof HttpRequestError && one.status === TOO_MANY) === null ? "other" : "busy";
 }

@@ -50,14 +50,20 @@ export function judge(deposit: Waiting, views: readonly View[], isDeep: boolean)
       : { kind: "wait" };
   }
   const { blockHash, blockNumber, transfer } = first;
-  if (blockHash !== deposit.blockHash || transfer.units !== deposit.units) {
+  const isAsStored = blockHash === deposit.blockHash && blockNumber === deposit.blockNumber;
+  if (!isAsStored || transfer.units !== deposit.units) {
     return { kind: "move", blockHash, blockNumber, transfer };
   }
   return isDeep ? { kind: "credit" } : { kind: "wait" };
 }
 
 function saysTheSame(one: Extract<View, { kind: "there" }>, other: View): boolean {
-  return other.kind === "there" && other.blockHash === one.blockHash && other.transfer.units === one.transfer.units;
+  return (
+    other.kind === "there" &&
+    other.blockHash === one.blockHash &&
+    other.blockNumber === one.blockNumber && // what its confirmations are counted from
+    other.transfer.units === one.transfer.units
+  );
 }
 
 function inWords(view: View, at: number): string {

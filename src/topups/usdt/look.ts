@@ -51,6 +51,10 @@ export async function lookAt(watch: Watch, endpoint: Endpoint): Promise<Look> {
     const head = await endpoint.head();
     const { settledTo: settled, rangeBlocks } = await saveHead(sql, usdt, endpoint, head);
     look.rangeBlocks = rangeBlocks;
+    if (head.number < settled) {
+      const text = `its newest block is ${head.number}, and it was read up to ${settled} before; if it said too much then, have it read again at /ops/deposits`;
+      throw new EndpointError(`${endpoint.host}: ${text}`, "other");
+    }
     // asked for after the newest block: whatever is in the blocks that are read was sent to an address of this list
     const addresses = await listWatched(sql);
     await readBlocks(watch, look, { head, from: settled + 1n, addresses });
@@ -67,7 +71,7 @@ export async function lookAt(watch: Watch, endpoint: Endpoint): Promise<Look> {
 async function verify({ sql, usdt }: Watch, endpoint: Endpoint): Promise<void> {
   if (await isVerified(sql, usdt, endpoint)) return;
   const problem = await endpoint.verify();
-  if (problem !== null) throw new EndpointError(`refused: ${problem}`, false);
+  if (problem !== null) throw new EndpointError(`refused: ${problem}`, "other");
   await saveVerified(sql, usdt, endpoint);
 }
 
@@ -77,7 +81,8 @@ async function readBlocks(
   { head, from, addresses }: { head: Head; from: bigint; addresses: readonly Address[] },
 ): Promise<void> {
   const { sql, usdt, signal } = watch;
-  let size = BigInt(Math.min(MOST_BLOCKS, look.rangeBlocks ?? MOST_BLOCKS));
+  const begun = Math.min(MOST_BLOCKS, look.rangeBlocks ?? MOST_BLOCKS);
+  let size = BigInt(begun);
   let next = from;
   let isLimit = false;
   for (let ranges = 0; ranges < MOST_RANGES; ranges += 1) {
@@ -88,15 +93,19 @@ async function readBlocks(
       look.found += await readRange(watch, look.endpoint, range, addresses);
     } catch (error) {
       // too many blocks or too long an answer mostly: each node has a limit of its own, and its own words for it
-      if (!(error instanceof EndpointError) || size === 1n) throw error;
+      if (!(error instanceof EndpointError)) throw error;
+      if (size === 1n || error.why === "busy") {
+        look.rangeBlocks = begun; // it was not for the number of blocks, and more questions would make it worse
+        throw error;
+      }
       size = (size + 1n) / 2n;
       look.rangeBlocks = Number(size);
-      if (error.isTimeout) throw error;
+      if (error.why === "timeout") throw error;
       continue;
     }
     isLimit ||= range.to - range.from + 1n === size;
     const settled = settledTo({ read: range.to, head: head.number, rescan: usdt.chain.rescan });
-    await saveSettled(sql, usdt, look.endpoint.place, settled);
+    await saveSettled(sql, usdt, look.endpoint.place, { from, to: settled });
     next = range.to + 1n;
   }
   // whether a limit is gone is tried out slowly, since every trial costs an answer

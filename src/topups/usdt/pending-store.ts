@@ -78,13 +78,17 @@ export async function saveOrphaned(sql: Queryable, { id, blockHash }: PendingDep
   return saved.length > 0;
 }
 
-/** Holds a deposit until the transaction ends; null where it waits no more, or is in another block than was looked at. */
-export async function lockPending(tx: Transaction, { id, blockHash }: PendingDeposit): Promise<{ id: bigint } | null> {
+/** Holds a deposit until the transaction ends; null where it waits no more, or is not what was looked at. */
+export async function lockPending(tx: Transaction, deposit: PendingDeposit): Promise<{ id: bigint } | null> {
+  const { id, accountId, blockHash, blockNumber, micros } = deposit;
   const [held] = await tx<{ id: bigint }[]>`
     select id
     from chain_deposits
     where id = ${id}
+      and account_id = ${accountId}
       and block_hash = ${blockHash}
+      and block_number = ${blockNumber}
+      and micros = ${micros}
       and state = 'pending'
     for no key update`;
   return held ?? null;

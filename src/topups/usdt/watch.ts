@@ -1,6 +1,6 @@
 import { takeDeposit, takeSmallDeposits } from "./credit.ts";
 import { amountOf } from "./amount.ts";
-import { saveDeposits } from "./deposit-store.ts";
+import { type FoundDeposit, saveDeposits } from "./deposit-store.ts";
 import { addressAt } from "./derive.ts";
 import { EndpointError } from "./endpoint.ts";
 import { saveEndpoints, saveLook } from "./endpoint-store.ts";
@@ -99,6 +99,8 @@ async function decideOn(deciding: Deciding, deposit: PendingDeposit, receipts: R
       break;
     case "orphan":
       if (await saveOrphaned(sql, deposit)) seen.orphaned += 1;
+      // what the transaction did instead: blocks that were read for good are not read again for it
+      seen.found += await saveDeposits(sql, usdt, transfersOf(usdt, deposit, receipts));
       break;
     case "move": {
       const { blockHash, blockNumber, transfer } = judgement;
@@ -118,6 +120,18 @@ async function decideOn(deciding: Deciding, deposit: PendingDeposit, receipts: R
       if (taken === "below_min") seen.small += 1;
     }
   }
+}
+
+/** Every transfer of the token that endpoints have in the transaction of a deposit. */
+function transfersOf({ chain }: Usdt, { txHash }: PendingDeposit, receipts: Receipts): FoundDeposit[] {
+  const found = new Map<number, FoundDeposit>(); // a statement cannot change a row twice
+  for (const { blockHash, blockNumber, transfers } of receipts.filter((receipt) => receipt !== null)) {
+    for (const transfer of transfers) {
+      const amount = amountOf(transfer.units, chain.decimals);
+      if (amount !== null) found.set(transfer.position, { ...transfer, ...amount, txHash, blockHash, blockNumber });
+    }
+  }
+  return [...found.values()];
 }
 
 /** Deep enough for every endpoint: by number of blocks, or by the chain's own word that nothing replaces the block. */

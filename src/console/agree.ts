@@ -1,0 +1,48 @@
+import type { Request } from "express";
+import { hasCurrentConsent, saveConsent } from "../accounts/consent-store.ts";
+import { holderEntry } from "../accounts/holder-entry.ts";
+import { legalText, paragraphsOf } from "../accounts/legal.ts";
+import { appendAudit } from "../audit/store.ts";
+import type { Sql } from "../db/client.ts";
+import type { SentForm } from "../frame/routes.ts";
+import type { PageReply } from "../frame/shown.ts";
+import { backOf, fieldsOf } from "../frame/trouble.ts";
+import type { Holder } from "./contract.ts";
+import type { RouteParts } from "./who.ts";
+
+/** Keeps that a holder accepted the terms that hold now, with its audit entry. Once is all. */
+export async function acceptTerms(sql: Sql, holder: Holder): Promise<void> {
+  const { accountId, address, userAgent } = holder;
+  await sql.begin(async (tx) => {
+    if (await hasCurrentConsent(tx, accountId, "terms")) return;
+    await saveConsent(tx, { accountId, kind: "terms", address, userAgent });
+    const after = { version: legalText("terms").version };
+    await appendAudit(tx, holderEntry(holder, { action: "terms.accept", after }));
+  });
+}
+
+/**
+ * Whether a form may go on as far as the terms go. What came with the version that holds now ticked accepts it; anything
+ * else is answered with the text, its box, and the form as it was sent, which then goes through.
+ */
+export async function agrees(
+  { parts, answers }: Pick<RouteParts, "parts" | "answers">,
+  request: Request,
+  reply: PageReply,
+  { holder, sent }: { holder: Holder; sent: SentForm },
+): Promise<boolean> {
+  const { version, text, sha256 } = legalText("terms");
+  if (sent.agreedTo === version) {
+    await acceptTerms(parts.sql, holder);
+    return true;
+  }
+  const operator = parts.settings.OPERATOR_NAME ?? null;
+  const data = {
+    terms: { version, sha256, operator, paragraphs: paragraphsOf(text) },
+    action: request.originalUrl,
+    fields: fieldsOf(sent.fields),
+    back: backOf(answers.surface.base, request),
+  };
+  answers.show(request, reply, { template: "agree", title: "The terms have changed", data }, 403);
+  return false;
+}

@@ -1,0 +1,56 @@
+import type { Queryable } from "../../db/client.ts";
+
+/** The payment app stumbles for minutes without anybody's doing. */
+const SILENT_MINUTES = 15;
+/** How long one knows of orders that could not be made. */
+const GIVEN_UP_MINUTES = 60;
+/** Keys are fetched daily; until then the former ones hold. */
+const KEYS_DAYS = 2;
+
+/** What people should look at, as an alert has it. */
+interface Trouble {
+  subject: string;
+  text: string;
+}
+
+/**
+ * What is wrong between us and the payment app: orders that it does not make or does not speak of, and keys of its notices
+ * that it does not give. Nothing where it is not configured.
+ */
+export async function findPaymentAppTroubles(sql: Queryable, isConfigured: boolean): Promise<Trouble[]> {
+  if (!isConfigured) return [];
+  const [[silent], [refused], [keys]] = await Promise.all([
+    sql<{ n: number; why: string | null }[]>`
+      select count(*)::integer as n, max(last_error) as why
+      from payment_app_orders
+      where ask_at is not null
+        and state = 'open'
+        and last_error is not null
+        and created_at < clock_timestamp() - make_interval(mins => ${SILENT_MINUTES})`,
+    sql<{ n: number; why: string | null }[]>`
+      select count(*)::integer as n, max(last_error) as why
+      from payment_app_orders
+      where prepay_id is null
+        and state = 'closed'
+        and asked_at > clock_timestamp() - make_interval(mins => ${GIVEN_UP_MINUTES})`,
+    sql<{ since: Date | null }[]>`
+      select certificates_at as since
+      from payment_app_state
+      where certificates_tried_at is not null
+        and certificates_at < clock_timestamp() - make_interval(days => ${KEYS_DAYS})`,
+  ]);
+  const troubles: Trouble[] = [];
+  if (silent !== undefined && silent.n > 0) {
+    const text = `Binance Pay does not say what became of ${silent.n} of our orders: it ${silent.why}; what was paid is credited once it does, see /ops/payment-app`;
+    troubles.push({ subject: "orders not told of", text });
+  }
+  if (refused !== undefined && refused.n > 0) {
+    const text = `Binance Pay did not make ${refused.n} of our orders in the last hour: it ${refused.why ?? "did not answer"}; are BINANCE_PAY_KEY and BINANCE_PAY_SECRET still right?`;
+    troubles.push({ subject: "orders not made", text });
+  }
+  if (keys?.since != null) {
+    const text = `the keys of Binance Pay's notices were not fetched since ${keys.since.toISOString()}: orders are asked for every 5 minutes meanwhile`;
+    troubles.push({ subject: "keys", text });
+  }
+  return troubles;
+}
