@@ -7,7 +7,7 @@ export default defineConfig({
     // Processes of their own: the kernel ends a test's private servers with the process whose main thread started them.
     pool: "forks",
     // Two cores are what the suite is measured on, and tests mostly wait for processes they start; each worker also has one of Redis' 16 logical databases.
-    maxWorkers: 3,
+    maxWorkers: 4,
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

@@ -121,10 +121,13 @@ describe("a template", () => {
       .split(" : ")
       .map((part) => part.split(" ? ").at(-1)!);
 
-  it.each(globSync("src/{ops,console,frame}/**/*.eta"))("writes without escaping only what helpers made: %s", (file) => {
-    const raw = [...readFileSync(file, "utf8").matchAll(/<%~\s*([\s\S]*?)%>/g)].map(([, code]) => code!.trim());
-    expect(raw.flatMap(written).filter((code) => !isSafe(code))).toEqual([]);
-  });
+  it.each(globSync("src/{ops,console,frame}/**/*.eta"))(
+    "writes without escaping only what helpers made: %s",
+    (file) => {
+      const raw = [...readFileSync(file, "utf8").matchAll(/<%~\s*([\s\S]*?)%>/g)].map(([, code]) => code!.trim());
+      expect(raw.flatMap(written).filter((code) => !isSafe(code))).toEqual([]);
+    },
+  );
 
   it("shows a query that it cannot use with what was typed, escaped", async () => {
     const viewer = await world.as("viewer");
