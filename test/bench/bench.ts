@@ -13,11 +13,14 @@ import type { Bench, Measured } from "./measured.ts";
 import api from "./api.ts";
 import calibrate from "./calibrate.ts";
 import fairness from "./fairness.ts";
+import bringingIn from "./import.ts";
+import ingest from "./ingest.ts";
+import meter from "./meter.ts";
 import model from "./model.ts";
 import regret from "./regret.ts";
 import windows from "./windows.ts";
 
-const BENCHES: readonly Bench[] = [api, model, calibrate, regret, windows, fairness];
+const BENCHES: readonly Bench[] = [api, model, calibrate, regret, windows, fairness, ingest, bringingIn, meter];
 
 const program = new Command("npm run bench --")
   .description("measure what is claimed, each against a baseline")

@@ -48,7 +48,7 @@ export const buyAction: ConsoleAction<z.infer<typeof form>> = {
     if (done.ok) {
       const message = done.isReplay
         ? "this form has bought it already: here it is, bought once"
-        : `${plan} is bought; the receipt is on its way by mail`;
+        : `${plan} is ${quote.kind === "renew" ? "renewed" : "bought"}; the receipt is on its way by mail`;
       const location = `/console/purchases/${done.purchaseId}`;
       return { ok: true, message, location, ...(done.isReplay && { didNothing: true }) };
     }

@@ -1,0 +1,90 @@
+/**
+ * A file of history brought in by `roundhouse import`, as its own process with all that it does: read, checked, ordered,
+ * given its place and its history hash, learned. The baseline is COPY of the very same rows into an empty table of the
+ * same columns, constraints and indexes.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import path from "node:path";
+import { connect } from "../../src/db/client.ts";
+import { migrate } from "../../src/db/migrate.ts";
+import { draw } from "../../src/houses/demo/draw.ts";
+import { makeTable } from "../support/make.ts";
+import { startTestServers } from "../support/servers.ts";
+import { copyAgain, timed } from "./copied.ts";
+import type { Bench } from "./measured.ts";
+
+const ROUNDS = 1_000_000;
+const SHORT_ROUNDS = 10_000;
+const PROMISED_RATIO = 0.5;
+const START = path.join(import.meta.dirname, "../../src/start.js");
+
+export default {
+  name: "import",
+  about: "rows a second of a CSV file brought in by the command, against COPY of the same rows",
+  async run({ isShort, directory, say }) {
+    const rounds = isShort ? SHORT_ROUNDS : ROUNDS;
+    const { TEST_SERVERS, DATABASE_URL, REDIS_URL } = process.env;
+    const servers = await startTestServers(TEST_SERVERS, { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL });
+    try {
+      await migrate(servers.databaseUrl);
+      const sql = connect(servers.databaseUrl, { name: "bench", max: 2, patient: true });
+      try {
+        const table = await makeTable(sql, { house_edge: 0.01 });
+        const file = path.join(directory, "import.csv");
+        say(`writing ${rounds} rows`);
+        await writeFile(file, rounds);
+        say("bringing them in");
+        const oursMs = await timed(() => bringIn(table.name, file, servers.databaseUrl, directory));
+        say("the same rows by COPY");
+        const { copied, ms: copyMs } = await copyAgain(sql, table.id);
+        if (copied !== rounds) throw new Error(`expected ${rounds} rounds to be stored, got ${copied}`);
+        const [ours, baseline] = [(rounds / oursMs) * 1_000, (rounds / copyMs) * 1_000];
+        const row = (what: string, perSecond: number, ms: number) => ({
+          what,
+          rows: rounds,
+          seconds: Math.round(ms / 100) / 10,
+          rows_per_second: Math.round(perSecond),
+          ratio: Math.round((perSecond / baseline) * 100) / 100,
+        });
+        return {
+          baseline,
+          ours,
+          unit: "rows/s",
+          results: [row("COPY of the same rows", baseline, copyMs), row("roundhouse import", ours, oursMs)],
+          notes: ["the command's time holds its start and what the model learns of each round"],
+          failures:
+            !isShort && ours < PROMISED_RATIO * baseline
+              ? [`${PROMISED_RATIO} × COPY, got ${(ours / baseline).toFixed(2)}`]
+              : [],
+        };
+      } finally {
+        await sql.end({ timeout: 5 });
+      }
+    } finally {
+      await servers.stop();
+    }
+  },
+} satisfies Bench;
+
+async function writeFile(file: string, rounds: number): Promise<void> {
+  const stream = createWriteStream(file);
+  stream.write("round_id,multiplier\n");
+  for (let id = 1; id <= rounds; id++) {
+    const multiplier = Math.max(1, Math.floor(99 / (1 - draw(1, "import", id))) / 100);
+    if (!stream.write(`${id},${multiplier.toFixed(2)}\n`)) await once(stream, "drain");
+  }
+  stream.end();
+  await once(stream, "close");
+}
+
+async function bringIn(table: string, file: string, databaseUrl: string, directory: string): Promise<void> {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(process.execPath, [START, "import", "--table", table, "--file", file, "--json"], {
+    env: { PATH, HOME, DATABASE_URL: databaseUrl, DATA_DIR: directory },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const [code] = (await once(child, "exit")) as [number | null];
+  if (code !== 0) throw new Error(`import ended with exit code ${code}`);
+}
