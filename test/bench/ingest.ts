@@ -72,8 +72,8 @@ async function measure(sql: Sql, rounds: number, { isShort, say }: { isShort: bo
     throw new Error(`expected ${all} proven rounds, got ${stored?.n} with ${stored?.verified} proven`);
   }
   say("the same rows by COPY");
-  const { copied, ms } = await copyAgain(sql, table.id);
-  const copyMs = (ms * rounds) / copied;
+  const again = await copyAgain(sql, table.id);
+  const copyMs = (again.ms * rounds) / again.copied;
   const [ours, baseline] = [(rounds / oursMs) * 1_000, (rounds / copyMs) * 1_000];
   const row = (what: string, perSecond: number, ms: number) => ({
     what,
