@@ -68,6 +68,7 @@ export async function startMember(
     });
   }
 
+  process.once("exit", () => child?.kill("SIGKILL")); // whoever stops the simulation leaves nothing behind
   begin();
   await Promise.race([
     ready.promise,

@@ -72,6 +72,7 @@ const program = new Command("npm run simulate --")
       await build.remove();
     }
   });
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 await program.parseAsync();
 
 async function tell(seed: number, day: Day): Promise<void> {
