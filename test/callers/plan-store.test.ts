@@ -3,6 +3,7 @@ import { listPlans, listPlanSettings, setPlan } from "../../src/callers/plan-sto
 import { connect, type Sql } from "../../src/db/client.ts";
 import { applyHouses } from "../../src/houses/store.ts";
 import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { houseEntry } from "../support/houses.ts";
 
 let database: { url: string; drop(): Promise<void> };
@@ -10,7 +11,7 @@ let sql: Sql;
 
 beforeAll(async () => {
   database = await createDatabase();
-  sql = connect(database.url, { name: "test", max: 2 });
+  sql = connect(database.url, { name: "test", max: 3 });
   await applyHouses(sql, [houseEntry(), houseEntry({ id: "beta" })]);
 });
 afterAll(async () => {
@@ -90,7 +91,23 @@ it("a plan is changed in what is given, and keeps the rest", async () => {
 
 it("of changes that are made at once each tells what it has changed, so that they make a chain", async () => {
   const first = await planOf("Max");
+  // somebody holds the plan until both have begun, so that each would have read the same before
+  const held = Promise.withResolvers<void>();
+  const holding = sql.begin(async (tx) => {
+    await tx`select from plans where name = 'Max' for update`;
+    held.resolve();
+    await eventually(async () => {
+      await tx`select pg_stat_clear_snapshot()`; // what others wait for is else read once in a transaction
+      const [row] = await tx<{ n: number }[]>`
+        select count(*)::integer as n
+        from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      return row?.n === 2;
+    });
+  });
+  await held.promise;
   const outcomes = await Promise.all([101, 102].map((day) => setPlan(sql, "max", { day })));
+  await holding;
   const steps = outcomes.map((outcome) => (outcome.ok ? [outcome.before.day_limit, outcome.plan.day_limit] : []));
   const last = (await planOf("Max"))?.day_limit ?? null;
   const middle = last === 101n ? 102n : 101n;

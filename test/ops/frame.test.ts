@@ -8,7 +8,9 @@ import { auditEntry } from "../../src/ops/audit-entry.ts";
 import { auditFile } from "../../src/ops/audit/pages.ts";
 import type { OpsAction, OpsMount, OpsPage, OpsParts } from "../../src/ops/contract.ts";
 import { duration, helpersFor } from "../../src/frame/format.ts";
+import * as csv from "../../src/frame/csv.ts";
 import * as format from "../../src/frame/format.ts";
+import * as paths from "../../src/frame/paths.ts";
 import { mayDo } from "../../src/ops/routes.ts";
 import { allActions, allPages } from "../../src/ops/start.ts";
 import { eventually } from "../support/eventually.ts";
@@ -421,10 +423,20 @@ describe("the frame", () => {
   });
 });
 
+it("what only begins like /ops is not of it: it is as unknown as any other path, to whoever asks", async () => {
+  const somebody = await world.as("viewer");
+  for (const path of ["/opsx", "/ops.css"]) {
+    const response = await somebody.get(path);
+    expect([path, response.status, await response.json()]).toMatchObject([path, 404, { error: { code: "not_found" } }]);
+  }
+});
+
 describe("helpers", () => {
   it("have examples that hold", () => {
-    const claims = listExamples("src/frame/format.ts").flatMap((example) => runExample(example, { ...format }));
-    expect(claims.length).toBeGreaterThan(5);
+    const claims = Object.entries({ csv, format, paths }).flatMap(([name, exports]) =>
+      listExamples(`src/frame/${name}.ts`).flatMap((example) => runExample(example, { ...exports })),
+    );
+    expect(claims.length).toBeGreaterThan(9);
     for (const { line, actual, expected } of claims) expect(actual, line).toEqual(expected);
     expect(duration(61)).toBe("1 min 1 s");
   });
