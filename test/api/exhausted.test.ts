@@ -1,6 +1,11 @@
+import { createServer } from "node:http";
+import { once } from "node:events";
+import express from "express";
 import pino from "pino";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { meterCalls } from "../../src/api/metering.ts";
+import { addOperation } from "../../src/api/operations.ts";
 import type { Allowance, Caller } from "../../src/callers/caller-store.ts";
 import type { Verdict } from "../../src/usage/store.ts";
 
@@ -48,8 +53,42 @@ function world(startAt: string, outcome: string) {
     const { refusal, quota } = await metering.count({ caller: CALLER, plan, begunAt: performance.now() }, "games");
     return { code: refusal?.code ?? "ok", retryAfter: refusal?.headers["Retry-After"], atMs: quota?.atMs };
   };
-  return { state, count, isRefusedAtOnce };
+  return { state, metering, count, isRefusedAtOnce };
 }
+
+it("nothing is made for an account that is known to have used up its quota", async () => {
+  const { metering } = world("2026-11-21T23:00:00Z", "day_quota_exceeded");
+  const plan = planOf();
+  let [asked, made] = [0, 0];
+  // another answer each time, so that none is kept from before
+  const answer = () => ({ etag: `"${++asked}"`, json: () => `${++made}` });
+  const app = express();
+  const parts = {
+    gate: () => Promise.resolve({ caller: CALLER, plan, draw: null, begunAt: performance.now() }),
+    lastUsed: { note: () => undefined },
+    memory: { ageSeconds: () => 0 },
+    metering,
+  } as unknown as Parameters<typeof addOperation>[2];
+  const answering = addOperation(app, { path: "/one", endpoint: "one", params: z.strictObject({}), answer }, parts);
+  const refused: unknown[] = [];
+  const server = createServer((request, response) => {
+    const reply = Object.assign(response, { locals: { requestId: "" } });
+    void answering(request, reply).catch((error: unknown) => {
+      refused.push(error);
+      response.writeHead(429).end();
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/one`;
+  for (const times of [1, 2, 3]) {
+    expect((await fetch(url)).status).toBe(429);
+    expect(refused).toHaveLength(times);
+    expect(made).toBe(1); // for the first one, of which only the database could tell
+  }
+  expect(refused[2]).toMatchObject({ code: "day_quota_exceeded" });
+  server.close();
+});
 
 describe("an account whose quota is gone", () => {
   it("is refused without asking, and told how long it still is", async () => {
