@@ -3,21 +3,58 @@ import { Redis } from "ioredis";
 import type Postgres from "postgres";
 import { inject } from "vitest";
 import { postgres } from "../../src/db/driver.ts";
+import { makeFresh } from "./fresh.ts";
 
 /**
- * A database of one's own with the newest schema and nothing in it: a copy of the run's template. Call `drop` when
- * done with it.
+ * A database of one's own with the newest schema and nothing in it: a copy of the run's template, or one that another
+ * test had and that was made like new. Call `drop` when done with it.
  */
 export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const template = inject("templateDatabase");
-  const name = template.replace("template", `test_${randomBytes(6).toString("hex")}`);
-  await administer((sql) => sql`create database ${sql(name)} template ${sql(template)} strategy file_copy`);
+  const named = (kind: string) => template.replace("template", `${kind}_${randomBytes(6).toString("hex")}`);
+  const name = named("test");
+  await administer(async (sql) => {
+    if (await takeUsed(sql, template.replace("template", "used\\_%"), name)) return;
+    await sql`create database ${sql(name)} template ${sql(template)} strategy file_copy`;
+  });
   const url = new URL(inject("databaseUrl"));
   url.pathname = name;
   return {
     url: url.href,
-    drop: () => administer((sql) => sql`drop database if exists ${sql(name)} with (force)`),
+    drop: () =>
+      administer(async (sql) => {
+        await sql`
+          select pg_terminate_backend(pid, 5000)
+          from pg_stat_activity
+          where datname = ${name}`;
+        const isFresh = await makeFresh(url.href).catch(() => false); // then it is thrown away, whatever was wrong
+        if (isFresh && (await rename(sql, name, named("used")))) return;
+        await sql`drop database if exists ${sql(name)} with (force)`;
+      }),
   };
+}
+
+/** Gives a database that was made like new another name, so that whoever still knows the old one cannot come back. */
+async function takeUsed(sql: Postgres.Sql, pattern: string, name: string): Promise<boolean> {
+  const used = await sql<{ datname: string }[]>`
+    select datname
+    from pg_database
+    where datname like ${pattern}
+    order by oid
+    limit 4`;
+  for (const { datname } of used) if (await rename(sql, datname, name)) return true;
+  return false;
+}
+
+/** False where another worker was quicker, or somebody is in it. */
+async function rename(sql: Postgres.Sql, from: string, to: string): Promise<boolean> {
+  try {
+    await sql`alter database ${sql(from)} rename to ${sql(to)}`;
+    return true;
+  } catch (error) {
+    if (error instanceof postgres.PostgresError) return false;
+    throw error;
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import type Postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import { postgres } from "../../src/db/driver.ts";
 import { migrate } from "../../src/db/migrate.ts";
+import { rememberFresh } from "./fresh.ts";
 import { startTestServers } from "./servers.ts";
 
 declare module "vitest" {
@@ -37,6 +38,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const template = new URL(servers.databaseUrl);
     template.pathname = templateDatabase;
     await migrate(template.href);
+    const inside = postgres(template.href, { max: 1, onnotice: () => undefined });
+    await rememberFresh(inside).finally(() => inside.end());
   } catch (error) {
     await teardown();
     throw error;
