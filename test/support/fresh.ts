@@ -1,4 +1,3 @@
-import type Postgres from "postgres";
 import { postgres } from "../../src/db/driver.ts";
 
 /** More than this in one table is quicker thrown away than taken out row by row. */
@@ -8,8 +7,16 @@ const MOST_BYTES = 4_000_000;
  * Lets copies of a template be used again: it remembers its rows and sequences, and notes every change of the schema.
  * Copying a thousand files for each of some hundred databases was a third of the suite's time.
  */
-export async function rememberFresh(template: Postgres.Sql): Promise<void> {
-  await template.unsafe(`
+export async function rememberFresh(template: string): Promise<void> {
+  const sql = postgres(template, { max: 1, onnotice: () => undefined });
+  try {
+    await sql.unsafe(REMEMBER);
+  } finally {
+    await sql.end();
+  }
+}
+
+const REMEMBER = `
     create schema fresh;
     create table fresh.changes (tag text not null);
     create table fresh.sequences as
@@ -70,8 +77,7 @@ export async function rememberFresh(template: Postgres.Sql): Promise<void> {
     create event trigger note_drop on sql_drop execute function fresh.note_change();
     alter event trigger note_change enable always;
     alter event trigger note_drop enable always;
-  `);
-}
+  `;
 
 /** Makes a database what its template was; false where its schema was changed, much was written or somebody is still in it. */
 export async function makeFresh(url: string): Promise<boolean> {

@@ -38,8 +38,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const template = new URL(servers.databaseUrl);
     template.pathname = templateDatabase;
     await migrate(template.href);
-    const inside = postgres(template.href, { max: 1, onnotice: () => undefined });
-    await rememberFresh(inside).finally(() => inside.end());
+    await rememberFresh(template.href);
   } catch (error) {
     await teardown();
     throw error;
