@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
+import { copyField } from "../db/copy.ts";
 import { type Line, readLines } from "./csv-lines.ts";
 import { csvReader } from "./csv-rows.ts";
 import type { FileFormat } from "./import-format.ts";
@@ -88,12 +89,5 @@ function toCopy(items: FileItem[], findings: FileFindings, isNumbered: boolean):
 }
 
 function copyLine({ line, roundId, multiplier, occurredAt, hash }: FileRow): string {
-  return `${line}\t${field(roundId)}\t${field(multiplier)}\t${field(occurredAt)}\t${field(hash)}\n`;
+  return `${line}\t${copyField(roundId)}\t${copyField(multiplier)}\t${copyField(occurredAt)}\t${copyField(hash)}\n`;
 }
-
-function field(text: string | null): string {
-  if (text === null) return "\\N";
-  return /[\\\t\n\r]/.test(text) ? text.replaceAll(/[\\\t\n\r]/g, (mark) => ESCAPED[mark] ?? mark) : text;
-}
-
-const ESCAPED: Record<string, string> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };

@@ -8,7 +8,14 @@ import type Postgres from "postgres";
  * - what was buffered, and the note that its writing is under way, outlive the connection: the next one never sends a word;
  * - where the connection ended with an error, statements that were sent after it stay in line: the next connection waits for their answers;
  * - the last words of the server ("terminating connection") are taken for the answer to the first statement on the next connection;
+ * - a connection on which reading paused while the last rows of a `copy … to stdout` came never reads again, and all that is asked on it waits for good;
  * - a connection that ends while it asks for the types of arrays rejects what nobody waits for, and the next one does not ask again.
+ *
+ * And around COPY from this side, where rounds and imported rows go:
+ *
+ * - what the server refuses after the last row was sent never reaches whoever waits for the end, and the transaction stays open (porsager/postgres#1173);
+ * - a COPY that ended well is cancelled once more, which a server ignores and a pooler may count;
+ * - two short writes in a row wait 40 ms for the first to be acknowledged, and each COPY has such a pair at its end.
  */
 const REPAIRS: { broken: string; times: number; repaired: string }[] = [
   {
@@ -35,9 +42,32 @@ const REPAIRS: { broken: string; times: number; repaired: string }[] = [
     repaired: ";(query || sent.length) && error(",
   },
   {
+    broken: "    stream && stream.push(null)\n    stream = null\n",
+    times: 1,
+    repaired: "    stream && stream.push(null)\n    stream = null\n    socket.resume()\n",
+  },
+  {
     broken: "        return fetchArrayTypes()\n",
     times: 1,
     repaired: "        return fetchArrayTypes().catch(() => { needsTypes = true; socket && socket.destroy() })\n",
+  },
+  {
+    broken: "stream && (stream.destroy(err), stream = null)\n",
+    times: 1,
+    repaired: `stream && (stream.destroy(err), stream = null)
+    final && (final(err), final = null)
+`,
+  },
+  {
+    broken: "socket.write(b().f().str(error + b.N).end())\n",
+    times: 2,
+    repaired: "error && socket && socket.write(b().f().str(error + b.N).end())\n",
+  },
+  {
+    broken: "      keep_alive && socket.setKeepAlive ",
+    times: 1,
+    repaired: `      socket.setNoDelay && socket.setNoDelay(true)
+      keep_alive && socket.setKeepAlive `,
   },
   {
     broken: "    if (initial)\n      return reconnect()\n",

@@ -11,6 +11,7 @@ import type { Fairness } from "../houses/fairness/settings.ts";
 import { walkBackSliced } from "../houses/fairness/walk.ts";
 import type { House } from "../houses/house.ts";
 import { addFound, closeGap, findHighestMissing, findProvenAbove, type Gap } from "./gaps-store.ts";
+import { listHeldBack } from "./known-store.ts";
 import { publishTables, refreshNotices } from "./notices-store.ts";
 import { markPayloads, saveHistoryPage, type HistoryPage } from "./payload-store.ts";
 import { anchorFor, idsOf, listKnownOf } from "./prepare.ts";
@@ -19,7 +20,7 @@ import { checkProofs } from "./proofs.ts";
 import { isOwnFault, ownFault, readAnswer } from "./read-answer.ts";
 import { multiplierText, numberOf, type CheckedItem, type KnownRound } from "./round.ts";
 import { saveAdditions } from "./save.ts";
-import { listHeldBack, listTableStates, lockTables, type LockedTable } from "./store.ts";
+import { listTableStates, lockTables, type LockedTable } from "./store.ts";
 import { takeIn, type TakenIn } from "./take-in.ts";
 
 /** Rounds computed and stored in one transaction: a tenth of a second under the table's lock. */

@@ -1,5 +1,6 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Prover } from "../houses/fairness/prove.ts";
+import { type EarlierRounds, rememberEarlier } from "./import-earlier.ts";
 import { type ImportPlan, planImport, type PlanOptions } from "./import-plan.ts";
 import { type LineProofs, proveLines } from "./import-proofs.ts";
 import { readRow } from "./import-row.ts";
@@ -82,12 +83,13 @@ interface ImportWork {
 
 async function store(sql: Sql, work: ImportWork): Promise<void> {
   const { tableId, lines, options } = work;
+  const earlier = await remembering(sql, work);
   let storedSeq = 0n;
   const isDone = await sql.begin(async (transaction) => {
     const table = await lockOne(transaction, tableId);
     storedSeq = table.state.lastSeq;
     if (!table.isEmpty) return false;
-    await storeLines(transaction, table, work, { lines, manner: "first", storedSeq });
+    await fillTable(sql, transaction, table, work, earlier);
     await tellAnew(transaction, tableId);
     return true;
   });
@@ -96,37 +98,63 @@ async function store(sql: Sql, work: ImportWork): Promise<void> {
     options.signal.throwIfAborted();
     await sql.begin(async (transaction) => {
       const table = await lockOne(transaction, tableId);
-      const some = lines.subarray(from, from + ROWS_AT_ONCE);
-      await storeLines(transaction, table, work, { lines: some, manner: "late", storedSeq });
+      const items = await listItems(transaction, work, lines.subarray(from, from + ROWS_AT_ONCE));
+      const known = await listKnownOf(transaction, tableId, items);
+      const taken = takeItems(table, items, { manner: "late", known, storedSeq }, work.result);
+      await saveTaken(transaction, table, taken, work);
       await tellAnew(transaction, tableId); // each time: an import may end in the middle
     });
     options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
   }
 }
 
-/** Stores lines under the table's lock, by the thousands; the table's state moves on with them. */
-async function storeLines(
-  sql: Transaction,
+/**
+ * Stores all lines in a table that is empty and stays locked. While PostgreSQL stores some, the next are read, on another
+ * connection, and taken in: nobody else adds to the table, so what is known is what this file brought.
+ */
+async function fillTable(
+  sql: Sql,
+  transaction: Transaction,
   table: LockedTable,
   work: ImportWork,
-  { lines, manner, storedSeq }: { lines: Int32Array; manner: "first" | "late"; storedSeq: bigint },
+  earlier: EarlierRounds,
 ): Promise<void> {
-  const { proofs, options } = work;
-  const { settings, signal, progress } = options;
-  const fairness = settings.fairness ?? null;
-  const gapsGivenUp = fairness === null ? "the imported file does not have them" : null;
-  if (proofs.newest !== null && isNewerAnchor(proofs.newest, table.anchor)) table.anchor = proofs.newest;
-  for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
-    signal.throwIfAborted();
+  const { lines, options, result } = work;
+  const take = async (from: number) => {
+    if (from >= lines.length) return null;
+    options.signal.throwIfAborted();
     const items = await listItems(sql, work, lines.subarray(from, from + ROWS_AT_ONCE));
-    const known = await listKnownOf(sql, table.id, items);
-    const taken = takeItems(table, items, { manner, known, storedSeq }, work.result);
-    await saveAdditions(sql, [table], [{ table, source: "import", from: null, taken, shown: [] }], {
-      gapsGivenUp,
-      quarantine: false,
-    });
-    if (lines.length > ROWS_AT_ONCE) progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
+    const known = earlier.known(items, new Map());
+    const taken = takeItems(table, items, { manner: "first", known, storedSeq: 0n }, result);
+    earlier.add(taken.rounds);
+    return { taken, table: { ...table } }; // as it is after these: the next ones move it on before they are stored
+  };
+  let next = await take(0);
+  for (let from = 0; next !== null; from += ROWS_AT_ONCE) {
+    const { taken, table: after } = next;
+    // both end before anything is thrown: nothing can be rolled back while rows are on their way
+    const [taking, saving] = await Promise.allSettled([
+      take(from + ROWS_AT_ONCE),
+      saveTaken(transaction, after, taken, work),
+    ]);
+    if (saving.status === "rejected") throw saving.reason;
+    if (taking.status === "rejected") throw taking.reason;
+    next = taking.value;
+    if (lines.length > ROWS_AT_ONCE) options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
   }
+}
+
+/** Stores lines that were taken in under the table's lock; the table's state moves on with them. */
+async function saveTaken(
+  sql: Transaction,
+  table: LockedTable,
+  taken: TakenIn,
+  { proofs, options }: ImportWork,
+): Promise<void> {
+  const gapsGivenUp = options.settings.fairness === undefined ? "the imported file does not have them" : null;
+  if (proofs.newest !== null && isNewerAnchor(proofs.newest, table.anchor)) table.anchor = proofs.newest;
+  const addition = { table, source: "import", from: null, taken, shown: [] } as const;
+  await saveAdditions(sql, [table], [addition], { gapsGivenUp, quarantine: false });
 }
 
 /** Does what storing would do, in memory, where of earlier lines only those are kept that may come again. */
@@ -136,25 +164,19 @@ async function tryOut(sql: Sql, work: ImportWork): Promise<void> {
   if (table === undefined) throw new Error(`the table ${tableId} does not exist`);
   const storedSeq = table.state.lastSeq;
   const manner = table.isEmpty ? "first" : "late";
-  const isSideBySide = result.survey.order.takenBy === "number";
-  const mayRepeat = isSideBySide ? null : await repeatedIds(sql, work);
-  let earlier = new Map<string, KnownRound>();
+  const earlier = await remembering(sql, work);
   for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
     options.signal.throwIfAborted();
     const items = await listItems(sql, work, lines.subarray(from, from + ROWS_AT_ONCE));
-    const known = new Map(await listKnownOf(sql, tableId, items));
-    for (const { round } of items) {
-      const same = earlier.get(round.roundId);
-      if (same !== undefined) known.set(round.roundId, same);
-    }
+    const known = earlier.known(items, await listKnownOf(sql, tableId, items));
     const taken = takeItems(table, items, { manner, known, storedSeq }, result);
-    if (isSideBySide) earlier = new Map();
-    for (const { seq, roundId, hundredths, late, verified, proofHash } of taken.rounds) {
-      if (mayRepeat?.has(roundId) === false) continue;
-      earlier.set(roundId, { seq, hundredths, late, verified, proofHash, payloadId: null });
-    }
+    earlier.add(taken.rounds);
     options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
   }
+}
+
+async function remembering(sql: Sql, work: ImportWork): Promise<EarlierRounds> {
+  return rememberEarlier(work.result.survey.order.takenBy === "number" ? null : await repeatedIds(sql, work));
 }
 
 /** Ids that several rows have; none where rows are numbered. */

@@ -50,18 +50,17 @@ async function storeEach(
   first: unknown,
   signal: AbortSignal,
 ): Promise<NormalizedBatch> {
-  const { anchors } = batch;
   const sum: NormalizedBatch = { ...EMPTY, payloadIds: [], gaps: [], formats: [] };
   const useless = new Map<number, boolean>();
   for (const answer of batch.answers) {
     signal.throwIfAborted();
     try {
       if (batch.answers.length === 1) throw first;
-      add(sum, await sql.begin((transaction) => storeBatch(transaction, { anchors, answers: [answer] }, useless)));
+      add(sum, await sql.begin((transaction) => storeBatch(transaction, { ...batch, answers: [answer] }, useless)));
     } catch (error) {
       if (!isOwnFault(error)) throw error;
       const refused: Prepared = { ok: false, payload: answer.payload, reason: ownFault(error) };
-      add(sum, await sql.begin((transaction) => storeBatch(transaction, { anchors, answers: [refused] }, useless)));
+      add(sum, await sql.begin((transaction) => storeBatch(transaction, { ...batch, answers: [refused] }, useless)));
     }
   }
   return sum;

@@ -6,12 +6,13 @@ import { chainsOf } from "../houses/fairness/chains.ts";
 import type { Prover } from "../houses/fairness/prove.ts";
 import type { Fairness } from "../houses/fairness/settings.ts";
 import type { House } from "../houses/house.ts";
+import { listKnown } from "./known-store.ts";
 import type { UnreadPayload } from "./payload-store.ts";
 import { listHashOwners } from "./proof-range-store.ts";
 import { checkProofs } from "./proofs.ts";
 import { ownFault, readAnswer } from "./read-answer.ts";
 import type { CheckedItem, KnownRound } from "./round.ts";
-import { listKnown, listTableStates, type LockedTable, type StoredAnchor } from "./store.ts";
+import { listTableStates, type LockedTable, type StoredAnchor } from "./store.ts";
 
 /** An answer that was read and proven, ready to be taken in; or the reason why it is refused. */
 export type Prepared = { payload: UnreadPayload } & (
@@ -24,6 +25,9 @@ export interface PreparedBatch {
   answers: Prepared[];
   /** The newest proven round of each table after this batch. */
   anchors: Map<number, StoredAnchor>;
+  /** What is stored of the rounds that the answers name, by table, as long as the table's last seq is `lastSeqs`. */
+  known: ReadonlyMap<number, ReadonlyMap<string, KnownRound>>;
+  lastSeqs: ReadonlyMap<number, bigint>;
 }
 
 /**
@@ -49,19 +53,28 @@ export async function prepareBatch(
   /** Whose hashes the answers before brought, which are not stored yet. */
   const owners = new Map<number, Map<string, string>>();
   const answers: Prepared[] = [];
+  const reads = [];
   for (const payload of payloads) {
     // an answer of megabytes takes a while to parse; a hundred of them in a row would stop this process for seconds
     await othersTurn(undefined, { signal });
     const table = tables.get(payload.tableId);
     if (table === undefined) throw new Error(`the answer ${payload.id} is of a table that does not exist`);
-    const read = readAnswer(house, table, { ...payload, kind: payload.kind ?? "poll" });
+    reads.push({ payload, table, read: readAnswer(house, table, { ...payload, kind: payload.kind ?? "poll" }) });
+  }
+  // asked once for all answers, and after the tables: where their last seq is the same under the locks, nothing was added
+  const ofTables = await listKnown(
+    sql,
+    reads.flatMap(({ table, read }) => (read.ok ? idsOf(table.id, read.items) : [])),
+  );
+  for (const { payload, table, read } of reads) {
+    await othersTurn(undefined, { signal });
     if (!read.ok) {
       answers.push({ payload, ok: false, reason: read.reason });
       continue;
     }
     const { fairness = null, feed } = read.settings;
     const before = anchors.get(table.id) ?? anchorFor(table, fairness);
-    const known = fairness === null ? NOTHING : await listKnownOf(sql, table.id, read.items);
+    const known = ofTables.get(table.id) ?? NOTHING;
     const { roundIds } = table.state;
     const earlier = owners.get(table.id) ?? new Map<string, string>();
     owners.set(table.id, earlier);
@@ -84,7 +97,8 @@ export async function prepareBatch(
       answers.push({ payload, ok: false, reason: ownFault(error) });
     }
   }
-  return { answers, anchors };
+  const lastSeqs = new Map([...tables].map(([id, { state }]) => [id, state.lastSeq]));
+  return { answers, anchors, known: ofTables, lastSeqs };
 }
 
 /** The proven round that a table begins with: the stored one, if it was proven in a chain that is still declared. */

@@ -4,6 +4,7 @@ import type { Prover } from "../houses/fairness/prove.ts";
 import type { House } from "../houses/house.ts";
 import { gapsShownWhole } from "./gaps.ts";
 import { listUnknownGaps } from "./gaps-store.ts";
+import { listHeldBack, listKnown } from "./known-store.ts";
 import { publishTables, refreshNotices } from "./notices-store.ts";
 import { idsOf, prepareBatch, type Prepared, type PreparedBatch } from "./prepare.ts";
 import { isOwnFault, ownFault } from "./read-answer.ts";
@@ -23,7 +24,7 @@ import {
 } from "./reread-store.ts";
 import type { KnownRound } from "./round.ts";
 import { saveAdditions, type Addition } from "./save.ts";
-import { listHeldBack, listKnown, listTableStates, lockTables, type LockedTable } from "./store.ts";
+import { listTableStates, lockTables, type LockedTable } from "./store.ts";
 import { takeIn, type HeldBack, type TakenIn } from "./take-in.ts";
 
 /** How a range is read again. */

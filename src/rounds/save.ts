@@ -1,14 +1,8 @@
 import type { Transaction } from "../db/client.ts";
 import { closeUnknownGaps, fillGaps, openGaps, type NewGap } from "./gaps-store.ts";
+import { insertRounds } from "./insert-store.ts";
 import { numberOf, type RoundSource } from "./round.ts";
-import {
-  insertRounds,
-  saveConflicts,
-  saveQuarantine,
-  saveTableStates,
-  type LockedTable,
-  type TableChange,
-} from "./store.ts";
+import { saveConflicts, saveQuarantine, saveTableStates, type LockedTable, type TableChange } from "./store.ts";
 import type { TakenIn } from "./take-in.ts";
 
 /** One answer that was taken in, to be stored; `from` is null where no house sent it. */

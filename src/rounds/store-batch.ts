@@ -6,6 +6,7 @@ import { followFormats, type FormatChange } from "./format-desk.ts";
 import { verdictOf } from "./format-watch.ts";
 import { gapsShownWhole } from "./gaps.ts";
 import { listUnknownGaps } from "./gaps-store.ts";
+import { listHeldBack, listKnown } from "./known-store.ts";
 import { NoticeDesk } from "./notice-desk.ts";
 import { listOpenNotices, publishTables, refreshNotices, saveNotices } from "./notices-store.ts";
 import { listStillUnread, markPayloads, type ReadPayload, type UnreadPayload } from "./payload-store.ts";
@@ -13,7 +14,7 @@ import { idsOf, type PreparedBatch } from "./prepare.ts";
 import { isNewerAnchor } from "./proofs.ts";
 import type { KnownRound } from "./round.ts";
 import { saveAdditions, type Addition } from "./save.ts";
-import { listHeldBack, listKnown, lockTables } from "./store.ts";
+import { lockTables, type LockedTable } from "./store.ts";
 import { takeIn, type HeldBack, type TakenIn } from "./take-in.ts";
 
 /** What one batch of answers came to. */
@@ -38,7 +39,7 @@ export interface NormalizedBatch {
 /** Stores a batch; `useless` tells of each table whether the answer before told nothing, and is kept up to date. */
 export async function storeBatch(
   sql: Transaction,
-  { answers, anchors }: PreparedBatch,
+  { answers, anchors, ...prepared }: PreparedBatch,
   useless: Map<number, boolean>,
 ): Promise<NormalizedBatch> {
   const locked = await lockTables(sql, [...new Set(answers.map(({ payload }) => payload.tableId))]);
@@ -49,7 +50,7 @@ export async function storeBatch(
   const open = answers.filter(({ payload }) => unread.has(payload.id));
   const tables = new Map(locked.map((table) => [table.id, table]));
   const ids = open.flatMap((answer) => (answer.ok ? idsOf(answer.payload.tableId, answer.items) : []));
-  const known = await listKnown(sql, ids);
+  const known = await knownUnderLock(sql, locked, ids, prepared);
   const heldBack = await listHeldBack(sql, ids);
   const unknownGaps = await listUnknownGaps(
     sql,
@@ -124,6 +125,23 @@ export async function storeBatch(
     formats: changed,
     proofFailed: additions.some(({ taken }) => taken.refused.some(({ code }) => code === "proof_mismatch")),
   };
+}
+
+/** What is stored of these rounds: as it was read before, or read again where somebody else added rounds since. */
+async function knownUnderLock(
+  sql: Transaction,
+  locked: readonly LockedTable[],
+  ids: readonly { tableId: number; roundId: string }[],
+  { known, lastSeqs }: Pick<PreparedBatch, "known" | "lastSeqs">,
+): Promise<Map<number, Map<string, KnownRound>>> {
+  const moved = new Set(locked.flatMap(({ id, state }) => (lastSeqs.get(id) === state.lastSeq ? [] : [id])));
+  const again = await listKnown(
+    sql,
+    ids.filter(({ tableId }) => moved.has(tableId)),
+  );
+  // copies: what this transaction adds to them must not outlive it
+  for (const [id, rounds] of known) if (!moved.has(id)) again.set(id, new Map(rounds));
+  return again;
 }
 
 function markOf(payload: UnreadPayload, result: Partial<ReadPayload>): ReadPayload {

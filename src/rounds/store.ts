@@ -2,9 +2,8 @@ import { hash } from "node:crypto";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { Anchor } from "../houses/fairness/prove.ts";
 import type { Color } from "./colors.ts";
-import type { Conflict, KnownRound, RefusedItem, RoundSource, TableState, TakenRound } from "./round.ts";
+import type { Conflict, RefusedItem, TableState } from "./round.ts";
 import { statusOf, type Status } from "../houses/status.ts";
-import type { HeldBack } from "./take-in.ts";
 
 /** A table as it is held while rounds are added: its name, its state, and the newest round that is proven. */
 export interface LockedTable {
@@ -101,123 +100,6 @@ function asLocked(row: TableRow): LockedTable {
     },
     anchor: number === null || proofHash === null || of === null ? null : { number, hash: proofHash, of },
   };
-}
-
-/** What is stored of rounds with these ids, by table and then by round id. */
-export async function listKnown(
-  sql: Queryable,
-  ids: readonly { tableId: number; roundId: string }[],
-): Promise<Map<number, Map<string, KnownRound>>> {
-  interface Row {
-    table_id: number;
-    round_id: string;
-    seq: bigint;
-    hundredths: bigint;
-    late: boolean;
-    verified: boolean | null;
-    proof_hash: string | null;
-    payload_id: bigint | null;
-  }
-  const known = new Map<number, Map<string, KnownRound>>();
-  if (ids.length === 0) return known;
-  const rows = await sql<Row[]>`
-    select r.table_id, r.round_id, r.seq, r.hundredths, r.late, r.verified, r.proof_hash, r.payload_id
-    from unnest(${ids.map(({ tableId }) => tableId)}::integer[], ${ids.map(({ roundId }) => roundId)}::text[])
-      as asked (table_id, round_id)
-    join rounds r on r.table_id = asked.table_id and r.round_id = asked.round_id`;
-  for (const row of rows) {
-    const ofTable = known.get(row.table_id) ?? new Map<string, KnownRound>();
-    known.set(row.table_id, ofTable);
-    ofTable.set(row.round_id, {
-      seq: row.seq,
-      hundredths: Number(row.hundredths),
-      late: row.late,
-      verified: row.verified,
-      proofHash: row.proof_hash,
-      payloadId: row.payload_id === null ? null : String(row.payload_id),
-    });
-  }
-  return known;
-}
-
-/** Which rounds have an item in quarantine; `stuck` where a stuck feed is why, unless a person released it. */
-export async function listHeldBack(
-  sql: Queryable,
-  ids: readonly { tableId: number; roundId: string }[],
-): Promise<Map<number, Map<string, HeldBack>>> {
-  const held = new Map<number, Map<string, HeldBack>>();
-  if (ids.length === 0) return held;
-  const rows = await sql<{ table_id: number; round_id: string; stuck: boolean; released: boolean }[]>`
-    select
-      q.table_id,
-      q.round_id,
-      bool_or(q.code = 'stuck_feed') as stuck,
-      bool_or(q.code = 'stuck_feed' and q.state = 'released') as released
-    from unnest(${ids.map(({ tableId }) => tableId)}::integer[], ${ids.map(({ roundId }) => roundId)}::text[])
-      as asked (table_id, round_id)
-    join quarantine q on q.table_id = asked.table_id and q.round_id = asked.round_id
-    group by q.table_id, q.round_id`;
-  for (const { table_id, round_id, stuck, released } of rows) {
-    const ofTable = held.get(table_id) ?? new Map<string, HeldBack>();
-    held.set(table_id, ofTable);
-    ofTable.set(round_id, { stuck, released });
-  }
-  return held;
-}
-
-/** Rounds to store, and where they came from; times are texts of the database. */
-export interface NewRounds {
-  tableId: number;
-  source: RoundSource;
-  payloadId: bigint | null;
-  requestedAt: string | null;
-  /** Null: now. */
-  receivedAt: string | null;
-  rounds: readonly TakenRound[];
-}
-
-/**
- * Inserts rounds with the places they were given, under the lock of their tables. A place given twice is a fault of
- * ours and throws.
- */
-export async function insertRounds(sql: Transaction, groups: readonly NewRounds[]): Promise<void> {
-  const rows = groups.flatMap(({ rounds, ...from }) =>
-    rounds.map((round) => ({
-      table_id: from.tableId,
-      seq: String(round.seq),
-      round_id: round.roundId,
-      hundredths: round.hundredths,
-      raw_value: round.rawValue,
-      color: round.color,
-      source: from.source,
-      requested_at: from.requestedAt,
-      received_at: from.receivedAt,
-      occurred_at: round.occurredAt,
-      absent_at: round.absentAt,
-      after_gap: round.afterGap,
-      late: round.late,
-      proof_hash: round.proofHash,
-      verified: round.verified,
-      payload_id: from.payloadId === null ? null : String(from.payloadId),
-      history_hash: round.historyHash,
-    })),
-  );
-  if (rows.length === 0) return;
-  await sql`
-    insert into rounds (
-      table_id, seq, round_id, hundredths, raw_value, color, source, requested_at, received_at, occurred_at,
-      absent_at, after_gap, late, proof_hash, verified, payload_id, history_hash
-    )
-    select
-      table_id, seq, round_id, hundredths, raw_value, color, source, requested_at,
-      coalesce(received_at, clock_timestamp()), occurred_at, absent_at, after_gap, late, proof_hash, verified,
-      payload_id, history_hash
-    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (
-      table_id integer, seq bigint, round_id text, hundredths bigint, raw_value text, color text, source text,
-      requested_at timestamptz, received_at timestamptz, occurred_at timestamptz, absent_at timestamptz,
-      after_gap boolean, late boolean, proof_hash text, verified boolean, payload_id bigint, history_hash text
-    )
-    order by table_id, seq`;
 }
 
 /** What a table's row becomes after rounds were added. */

@@ -1,7 +1,7 @@
 /**
  * A file of history brought in by `roundhouse import`, as its own process with all that it does: read, checked, ordered,
- * given its place and its history hash, learned. The baseline is COPY of the very same rows into an empty table of the
- * same columns, constraints and indexes.
+ * given its place and its history hash, stored. The baseline is COPY of the very same rows, already in that order, into
+ * an empty table of the same columns, checks and indexes.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -53,7 +53,7 @@ export default {
           ours,
           unit: "rows/s",
           results: [row("COPY of the same rows", baseline, copyMs), row("roundhouse import", ours, oursMs)],
-          notes: ["the command's time holds its start and what the model learns of each round"],
+          notes: ["the command's time holds its start; the model learns these rounds afterwards, in a worker"],
           failures:
             !isShort && ours < PROMISED_RATIO * baseline
               ? [`${PROMISED_RATIO} × COPY, got ${(ours / baseline).toFixed(2)}`]

@@ -1,7 +1,7 @@
 /**
  * Answers of a house that wait, made into stored and proven rounds by normalize-rounds: read, checked against the chain
  * of hashes, given their place and their history hash. The baseline is COPY of the very same rows into an empty table of
- * the same columns, constraints and indexes.
+ * the same columns, checks and indexes.
  */
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { connect, type Sql } from "../../src/db/client.ts";

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createConnection, createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { copyField, copyLines } from "../../src/db/copy.ts";
 import { postgres } from "../../src/db/driver.ts";
 import { createDatabase } from "../support/database.ts";
 
@@ -75,6 +76,40 @@ describe("the repaired driver", () => {
     } finally {
       await sql.end({ timeout: 1 });
       proxy.close();
+    }
+  });
+
+  // unrepaired nobody hears of it: the transaction stays open and the statement after it waits for ever
+  it("tells what a COPY is refused for at its end, and its transaction is rolled back", async () => {
+    const sql = postgres(database.url, { max: 1 });
+    try {
+      await sql`create table copied (n integer primary key)`;
+      const copyTwice = sql.begin(async (tx) => {
+        await tx`insert into copied values (1)`;
+        await copyLines(await tx`copy copied from stdin`.writable(), "2\n2\n");
+      });
+      await expect(copyTwice).rejects.toMatchObject({ code: "23505" });
+      await copyLines(await sql`copy copied from stdin`.writable(), `3\n${copyField("4")}\n`);
+      expect(await sql`select n from copied order by n`).toEqual([{ n: 3 }, { n: 4 }]);
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+  });
+
+  it("ends a COPY whose connection is lost, and its pool goes on", async () => {
+    const sql = postgres(database.url, { max: 1, connect_timeout: 5, backoff: () => 0.01 });
+    try {
+      const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
+      await sql`create table cut_short (n integer)`;
+      const copy = await sql`copy cut_short from stdin`.writable();
+      const ended = once(copy, "error");
+      await cut(row?.pid ?? 0);
+      expect(await ended).toEqual([
+        expect.objectContaining({ message: expect.stringMatching(/terminat|CLOSED|ECONNRESET/) }),
+      ]);
+      expect(await sql`select count(*)::integer as n from cut_short`).toEqual([{ n: 0 }]);
+    } finally {
+      await sql.end({ timeout: 1 });
     }
   });
 });

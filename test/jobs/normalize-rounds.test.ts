@@ -3,6 +3,7 @@ import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { SALT, TERMINATING_HASH } from "../../src/houses/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/houses/demo/true-chain.ts";
+import { listKnown } from "../../src/rounds/known-store.ts";
 import { expireNotices, refreshStalledNotices } from "../../src/rounds/notices-store.ts";
 import { listTables } from "../../src/rounds/store.ts";
 import { testContext, type TestContext } from "../support/context.ts";
@@ -122,6 +123,75 @@ describe("normalize-rounds", () => {
       { round_id: "1", same: true, absent: null },
       { round_id: "2", same: true, absent: atSecond(1).replace("Z", "0000Z") },
     ]);
+  });
+
+  it("many rounds at once are stored as a few are, with whatever marks stand in their texts", async () => {
+    const feed = feedEntry({ instant: ["bust\\\ted"], occurred_at: "at", hash: "hash", order: "newest_last" });
+    const kind = { feed, round_ids: "opaque" };
+    const tables = await makeHouse(sql, {
+      tables: [tableEntry({ ...kind, market: "many" }), tableEntry({ ...kind, market: "few" })],
+    });
+    const [many, few] = tables;
+    if (many === undefined || few === undefined) throw new Error("the house has two tables");
+    const listed = Array.from({ length: 120 }, (_, n) =>
+      makeItem(`\\N ${n}\\t"é"`, n % 40 === 7 ? "bust\\\ted" : `${1 + (n % 90) / 100}x`, {
+        at: n % 3 === 0 ? atSecond(n / 1000) : null,
+        hash: n % 5 === 0 ? "0a".repeat(32) : null,
+      }),
+    );
+    await makePayload(sql, many, { second: 1, items: listed });
+    await normalize();
+    for (const second of [1, 2]) {
+      await makePayload(sql, few, { second, items: listed.slice(0, second * 60) });
+      await normalize();
+    }
+    const stored = ({ id }: MadeTable) => sql`
+      select seq, round_id, round_number, hundredths, raw_value, color, source, utc_text(occurred_at) as occurred_at,
+        late, proof_hash, verified, history_hash
+      from rounds
+      where table_id = ${id}
+      order by seq`;
+    const rounds = await stored(many);
+    expect(rounds).toHaveLength(120);
+    expect(rounds[7]).toMatchObject({
+      round_id: '\\N 7\\t"é"',
+      hundredths: 100n,
+      raw_value: "bust\\\ted",
+      proof_hash: null,
+    });
+    expect(rounds).toEqual(await stored(few));
+    expect(await followChain(sql, many)).toBe(120);
+    const times = await sql`
+      select
+        count(*)::integer as n,
+        bool_and(r.requested_at = p.requested_at and r.received_at = p.received_at) as same,
+        bool_and(r.absent_at = p.previous_requested_at) as absent
+      from rounds r
+      join payloads p on p.id = r.payload_id`;
+    expect(times).toEqual([{ n: 240, same: true, absent: true }]);
+  });
+
+  it("many rounds are looked up one by one, also where PostgreSQL has never counted what is there", async () => {
+    const table = await makeTable(sql);
+    const ids = Array.from({ length: 300 }, (_, n) => ({ tableId: table.id, roundId: String(n * 20) }));
+    const read = await sql.begin(async (tx) => {
+      for (let time = 0; time < 8; time += 1) expect((await listKnown(tx, ids)).size).toBe(0);
+      await tx`
+        insert into rounds (
+          table_id, seq, round_id, hundredths, raw_value, color, source, received_at, after_gap, late, history_hash
+        )
+        select ${table.id}, n, n, 187, '1.87', 'blue', 'import', clock_timestamp(), false, false, repeat('0', 64)
+        from generate_series(1, 3000) n`;
+      const counted = () => tx<{ whole: number; one: number }[]>`
+        select sum(seq_scan)::integer as whole, sum(idx_tup_fetch)::integer as one
+        from pg_stat_xact_user_tables
+        where relname ~ '^rounds_[0-9]{2}$'`;
+      const [before] = await counted();
+      expect((await listKnown(tx, ids)).get(table.id)?.size).toBe(150);
+      const [after] = await counted();
+      return { whole: (after?.whole ?? 0) - (before?.whole ?? 0), one: (after?.one ?? 0) - (before?.one ?? 0) };
+    });
+    expect(read).toEqual({ whole: 0, one: 150 });
   });
 
   it("running again changes nothing, and a house without unread answers is fine", async () => {

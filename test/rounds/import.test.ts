@@ -162,6 +162,20 @@ describe("an import into an empty table", () => {
   });
 });
 
+describe("an id that many rows have", () => {
+  it.each(["consecutive", "opaque"])("is one round, wherever they stand, tried or stored: %s", async (round_ids) => {
+    const table = await makeTable(sql, { round_ids });
+    const same = Array.from({ length: 10_500 }, () => 2);
+    const rows: Row[] = [...rowsOf(1, ...same, 3), ["2", "9.99"], ...rowsOf(4, 1)];
+    const expected = { read: 10_505, inserted: 4, skipped: 10_500, conflicts: 1, refused: [] };
+    const survey = { repeats: { inFile: 10_500, stored: 0 }, conflicts: { inFile: 1, stored: 0 } };
+    expect(await importRows(table, rows, { dryRun: true })).toMatchObject({ ...expected, survey });
+    expect(await importRows(table, rows)).toMatchObject({ ...expected, survey });
+    expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(["1", "2", "3", "4"]);
+    expect(await followChain(sql, table)).toBe(4);
+  });
+});
+
 describe("an import into a table with rounds", () => {
   it("stores late rounds only, fills gaps, and leaves the live rounds as they are", async () => {
     const table = await makeTable(sql);
