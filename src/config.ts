@@ -3,8 +3,10 @@ import { isIP } from "node:net";
 import { parseDocument } from "yaml";
 import { z } from "zod";
 import { reasonOf, UsageError, type Problem } from "./errors.ts";
+import { isNameServer } from "./houses/names.ts";
 import { houseSettings, type HouseSettings } from "./houses/settings.ts";
 import { mailVariables } from "./mail/variables.ts";
+import { placeOfRedis } from "./redis-url.ts";
 import { bankVariables } from "./topups/bank/variables.ts";
 import { binancePayProblems, binancePayVariables } from "./topups/binance-pay/variables.ts";
 import { usdtProblems, usdtVariables } from "./topups/usdt/variables.ts";
@@ -21,6 +23,11 @@ const serverUrl = (...schemes: string[]) =>
     error: `expected a URL that begins with ${schemes.map((scheme) => `${scheme}//`).join(" or ")}`,
   });
 
+const redisUrl = z.string().refine((text) => placeOfRedis(text) !== null, {
+  error:
+    "expected a URL that begins with redis:// or rediss://, or redis+cluster:// or rediss+cluster:// with the nodes of a cluster and commas between",
+});
+
 /** Addresses or networks such as 10.0.0.0/8, with commas between: who may say on whose behalf a request comes. */
 const proxies = z
   .string()
@@ -30,11 +37,20 @@ const proxies = z
     error: "expected addresses or networks such as 10.0.0.0/8, with commas between",
   });
 
+/** Who is asked for the addresses of houses. */
+const nameServers = z
+  .string()
+  .default("")
+  .transform((text) => (text === "" ? [] : text.split(",").map((one) => one.trim())))
+  .refine((list) => list.every(isNameServer), {
+    error: "expected addresses such as 9.9.9.9 or [2620:fe::fe]:53, with commas between",
+  });
+
 const environment = z
   .object({
     DATABASE_URL: serverUrl("postgres:", "postgresql:").optional(),
     DATABASE_DIRECT_URL: serverUrl("postgres:", "postgresql:").optional(),
-    REDIS_URL: serverUrl("redis:", "rediss:").optional(),
+    REDIS_URL: redisUrl.optional(),
     DATA_DIR: z.string().min(1).default(".roundhouse"),
     HOST: z.string().min(1).default("127.0.0.1"),
     PORT: port(3000),
@@ -52,9 +68,11 @@ const environment = z
       .string()
       .min(32, "expected at least 32 characters, such as `openssl rand -base64 33` gives")
       .optional(),
+    AUTH_SECRET_PREVIOUS: z.string().min(1).optional(),
     OPS_REQUIRE_TWO_FACTOR: flag,
     METRICS_TOKEN: z.string().min(16).optional(),
     ALLOW_PRIVATE_HOUSES: flag,
+    HOUSE_NAME_SERVERS: nameServers,
     DEMO_HOUSE_URL: serverUrl("http:").optional(),
     ...mailVariables,
     ...bankVariables,

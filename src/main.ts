@@ -37,6 +37,8 @@ const COMMANDS: Record<string, Record<string, Load>> = {
     verify: async () => (await import("./cli/verify.ts")).verifyCommand(),
   },
   "Data:": {
+    backup: async () => (await import("./cli/backup.ts")).backupCommand(),
+    restore: async () => (await import("./cli/restore.ts")).restoreCommand(),
     import: async () => (await import("./cli/import.ts")).importCommand(),
     export: async () => (await import("./cli/export.ts")).exportCommand(),
   },

@@ -1,18 +1,43 @@
 import { createServer, STATUS_CODES, type RequestListener, type Server } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { codeOf, UsageError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { boundConnections, type ConnectionLimits, type Connections } from "./connections.ts";
 import { ApiError, errorBody, FAILURES, type ErrorCode } from "./errors.ts";
 import { EVERY_ANSWER } from "./protection.ts";
 import { JSON_TYPE, newRequestId } from "./request.ts";
 
 const LARGEST_HEADERS = 16_384;
-const HEADERS_WITHIN_MS = 10_000;
-const REQUEST_WITHIN_MS = 20_000;
-/** Longer than the minute that load balancers keep a connection, so that it is they who end it. */
-const KEEP_ALIVE_MS = 65_000;
 const STOP_WITHIN_MS = 8_000;
 const LOOK_FOR_IDLE_MS = 50;
+
+/** How much of a server one caller may hold on to. */
+export interface ServerLimits extends ConnectionLimits {
+  /** From the connection, or the end of the last answer, to the end of a request's headers. */
+  headersWithinMs: number;
+  /** The same to the end of its body: a form is 64 KiB at most. */
+  requestWithinMs: number;
+  /** How often the two are looked at. */
+  lookEachMs: number;
+  /** A connection on which nothing moves in the middle of an answer: whoever does not read it. */
+  stalledMs: number;
+  /** How long a connection is kept for the next request. */
+  keepAliveMs: number;
+  /** How long the other side has to end a connection that we have ended, and to read what we said last. */
+  lingerMs: number;
+}
+
+export const LIMITS: ServerLimits = {
+  headersWithinMs: 10_000,
+  requestWithinMs: 15_000,
+  lookEachMs: 1_000,
+  stalledMs: 30_000,
+  keepAliveMs: 65_000, // longer than the minute that load balancers keep one, so that it is they who end it
+  lingerMs: 2_000,
+  pipelined: 32,
+  connections: 4_096, // 20 KB each where they say nothing: 80 MB, and below the files that a process may open
+};
 
 /** A server that takes requests. */
 export interface OpenServer {
@@ -31,7 +56,8 @@ export interface Address {
 }
 
 /**
- * Serves over HTTP. What Node's parser refuses gets our error envelope too, instead of an empty answer.
+ * Serves over HTTP. What Node's parser refuses gets our error envelope too, instead of an empty answer, and no caller can
+ * hold on to more of the server than `limits` says.
  * @param site the address under which the pages about errors are
  * @throws UsageError where the port or the host cannot be had.
  */
@@ -40,38 +66,42 @@ export async function openServer(
   address: Address,
   site: () => string,
   log: Log,
+  limits: ServerLimits = LIMITS,
 ): Promise<OpenServer> {
   const server = createServer({
     maxHeaderSize: LARGEST_HEADERS,
-    headersTimeout: HEADERS_WITHIN_MS,
-    requestTimeout: REQUEST_WITHIN_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: 2_000,
+    headersTimeout: limits.headersWithinMs,
+    requestTimeout: limits.requestWithinMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: limits.lookEachMs,
     requireHostHeader: false, // ours is refused with an envelope, see refuseUnfit
   });
-  const open = new Set<Socket>();
-  server.on("connection", (socket) => {
-    open.add(socket);
-    socket.once("close", () => open.delete(socket));
-  });
-  const answering = new WeakSet<Socket>();
+  server.timeout = limits.stalledMs;
+  // 16 KB of headers are bound enough; by number Node would drop the rest unseen, a second key among them
+  server.maxHeadersCount = 0;
+  // a limit would have Node answer the rest of a pipeline 503 without a word
+  server.maxRequestsPerSocket = 0;
+  const connections = boundConnections(server, limits);
   server.on("request", (request, response) => {
-    const { socket } = request;
-    answering.add(socket);
-    response.once("close", () => answering.delete(socket));
+    if (!connections.begin(request, response)) return;
     if (!server.listening) response.setHeader("Connection", "close");
+    // the rest of a body that nobody wants goes with its connection
+    const { socket } = request; // it lets go of it when it is broken off
+    response.once("finish", () => request.complete || finish(socket, limits));
     answer(request, response);
   });
   // an expectation that we do not know changes nothing
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   // Node would cut the connection without a word
-  server.on("connect", (_, socket) => socket.end(refusal("method_not_allowed", site(), "Allow: GET, HEAD, OPTIONS")));
+  server.on("connect", (_, socket) =>
+    finish(socket, limits, refusal("method_not_allowed", site(), "Allow: GET, HEAD, OPTIONS")),
+  );
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     log.debug(`a request could not be read: ${error.code ?? error.message}`);
     // in the middle of an answer, more bytes would only spoil it
-    const isLost = !socket.writable || answering.has(socket) || error.code === "ECONNRESET";
+    const isLost = !socket.writable || connections.isAnswering(socket) || error.code === "ECONNRESET";
     if (isLost) socket.destroy();
-    else socket.end(refusal(failureOf(error), site()));
+    else finish(socket, limits, refusal(failureOf(error), site()));
   });
   await listen(server, address);
   const bound = server.address();
@@ -79,7 +109,7 @@ export async function openServer(
   return {
     url: `http://${reachableHost(address.host)}:${bound.port}`,
     port: bound.port,
-    close: () => close(server, open),
+    close: () => close(server, connections),
   };
 }
 
@@ -101,16 +131,16 @@ async function listen(server: Server, { host, port, variable }: Address): Promis
   }
 }
 
-async function close(server: Server, open: ReadonlySet<Socket>): Promise<void> {
+async function close(server: Server, connections: Connections): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   // connections that were busy a moment ago become idle one by one; Node does not count those that never said anything
   const endIdle = () => {
     server.closeIdleConnections();
-    for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
+    connections.endSilent();
   };
   endIdle();
   const idle = setInterval(endIdle, LOOK_FOR_IDLE_MS);
-  const deadline = setTimeout(() => server.closeAllConnections(), STOP_WITHIN_MS);
+  const deadline = setTimeout(() => connections.endAll(), STOP_WITHIN_MS);
   try {
     await closed;
   } finally {
@@ -123,6 +153,13 @@ function failureOf({ code }: NodeJS.ErrnoException): ErrorCode {
   if (code === "HPE_HEADER_OVERFLOW") return "headers_too_large";
   if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return "body_too_large";
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request_timeout" : "malformed_request";
+}
+
+/** Ends a connection with last words; the other side has a moment to read them, and to end it as well. */
+function finish(socket: Duplex, { lingerMs }: ServerLimits, words = ""): void {
+  socket.end(words);
+  const moment = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once("close", () => clearTimeout(moment));
 }
 
 /** A whole HTTP answer, for a request of which there is no more than a socket. */

@@ -13,10 +13,11 @@ import { startOps } from "../ops/start.ts";
 import { openQueues, type Queues } from "../queue/queues.ts";
 import { reasonOf } from "../errors.ts";
 import { examples } from "./arguments.ts";
-import { authSecret, CONSOLE_CONNECTIONS, OPS_CONNECTIONS } from "./ops.ts";
+import { authSecret, carryOverSecret, CONSOLE_CONNECTIONS, OPS_CONNECTIONS } from "./ops.ts";
 import { requireVariables } from "./deployment.ts";
 import { type Life, live } from "./life.ts";
 import { print, printJson } from "./output.ts";
+import { urlsOf } from "./part.ts";
 import { readinessChecks } from "./readiness.ts";
 import { requireDatabase } from "./session.ts";
 
@@ -42,24 +43,33 @@ export function apiCommand(): Command {
 async function serve(life: Life, settings: Settings, databaseUrl: string, log: ReturnType<typeof createLog>) {
   const directUrl = settings.DATABASE_DIRECT_URL ?? databaseUrl;
   await requireDatabase(directUrl);
-  const pooled = settings.DATABASE_DIRECT_URL !== undefined;
-  const sql = connect(databaseUrl, { name: "api", pooled });
+  const [forApi, forOps, forConsole] = await Promise.all([
+    urlsOf("api", databaseUrl, settings, log),
+    urlsOf("ops", databaseUrl, settings, log),
+    urlsOf("console", databaseUrl, settings, log),
+  ]);
+  const sql = connect(forApi.url, { name: "api", pooled: forApi.pooled });
   life.onStop("the connections to the database", () => sql.end({ timeout: 2 }));
-  const opsSql = connect(databaseUrl, { name: "ops", max: OPS_CONNECTIONS, pooled });
+  const opsSql = connect(forOps.url, { name: "ops", max: OPS_CONNECTIONS, pooled: forOps.pooled });
   life.onStop("the operators' connections", () => opsSql.end({ timeout: 2 }));
-  const consoleSql = connect(databaseUrl, { name: "console", max: CONSOLE_CONNECTIONS, pooled });
+  const consoleSql = connect(forConsole.url, { name: "console", max: CONSOLE_CONNECTIONS, pooled: forConsole.pooled });
   life.onStop("the console's connections", () => consoleSql.end({ timeout: 2 }));
   const checks = readinessChecks({ sql, directUrl, redisUrl: settings.REDIS_URL, workers: null });
   const { REDIS_URL: redisUrl } = settings;
   const queues = reachQueues(life, redisUrl, log);
   const metrics = createMetrics({ sql, queues }, { version: VERSION, endpoints: ENDPOINTS, log });
-  const ops = await openOps(life, { settings, sql: opsSql, directUrl, queues, log });
+  await carryOverSecret(opsSql, settings, log);
+  const ops = await openOps(life, { settings, sql: opsSql, directUrl: forOps.directUrl, queues, log });
   const secret = await authSecret(settings);
-  const consoleSurface = startConsole({ parts: { sql: consoleSql, settings, log }, directUrl, secret });
+  const consoleSurface = startConsole({
+    parts: { sql: consoleSql, settings, log },
+    directUrl: forConsole.directUrl,
+    secret,
+  });
   life.onStop("the console", () => consoleSurface.close());
   const api = await startApi({
     sql,
-    directUrl,
+    directUrl: forApi.directUrl,
     redisUrl,
     settings,
     log,

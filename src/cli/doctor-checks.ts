@@ -12,6 +12,7 @@ import { createLog, withoutPassword } from "../log.ts";
 import { clockProblem, readClocks } from "../queue/clock.ts";
 import { checkRedis, connectProducer } from "../queue/redis.ts";
 import { findHeartbeat } from "../queue/store.ts";
+import { checkPooler } from "./doctor-pooler.ts";
 import { slowPolls } from "./poll-rate.ts";
 import type { Found } from "./session.ts";
 
@@ -46,12 +47,16 @@ export async function checkHere({ settings, running }: Found): Promise<Finding[]
 
 /** PostgreSQL, Redis, the clocks between them, the schema and the workers. What needs a server that failed is left out. */
 export async function checkServers(found: Found): Promise<Finding[]> {
-  const postgres = await checkPostgres(found.databaseUrl);
+  const { databaseUrl } = found;
+  const pooler = databaseUrl === undefined ? null : await checkPooler(databaseUrl, found.settings.DATABASE_DIRECT_URL);
+  const ownUrl = databaseUrl === undefined ? undefined : (found.settings.DATABASE_DIRECT_URL ?? databaseUrl);
+  const postgres = pooler?.status === "fail" ? pooler : await checkPostgres(ownUrl);
   const redis = await checkRedisServer(found.redisUrl);
-  const usable = { database: usableUrl(postgres, found.databaseUrl), redis: usableUrl(redis, found.redisUrl) };
+  const usable = { database: usableUrl(postgres, ownUrl), redis: usableUrl(redis, found.redisUrl) };
   const migrations = usable.database === null ? null : await checkMigrations(usable.database);
   return [
     postgres,
+    ...(pooler === null || pooler === postgres ? [] : [pooler]),
     redis,
     ...(migrations === null ? [] : [migrations]),
     ...(usable.database === null || usable.redis === null ? [] : [await checkClocks(usable.database, usable.redis)]),
@@ -147,8 +152,8 @@ async function checkRedisServer(url: string | undefined): Promise<Finding> {
   const check = "redis";
   if (url === undefined) return { check, status: "fail", found: "nothing is running here", advice: START_ADVICE };
   try {
-    const { version } = await checkRedis(url);
-    return ok(check, `${version}, noeviction, ${withoutPassword(url)}`);
+    const { version, nodes } = await checkRedis(url);
+    return ok(check, `${version}, ${nodes > 1 ? `${nodes} nodes, ` : ""}noeviction, ${withoutPassword(url)}`);
   } catch (error) {
     return {
       check,

@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { reasonOf } from "../errors.ts";
 import { examples } from "./arguments.ts";
 import { checkHere, checkHousesFile, checkServers, type Finding } from "./doctor-checks.ts";
+import { checkDatabase } from "./doctor-database.ts";
 import { checkMail } from "./doctor-mail.ts";
 import { checkUsdt } from "./doctor-usdt.ts";
 import { checkHouse } from "./house-check.ts";
@@ -18,9 +19,11 @@ export function doctorCommand(): Command {
     .action(async ({ houses: ask, json }: { houses: boolean; json: boolean }) => {
       const found = await findServers();
       const { findings: fileFindings, houses } = checkHousesFile(found.settings);
+      const servers = await checkServers(found);
       const findings = [
         ...(await checkHere(found)),
-        ...(await checkServers(found)),
+        ...servers,
+        ...(await checkDatabase(found, servers.find(({ check }) => check === "migrations")?.status)),
         await checkMail(found.settings),
         ...(await checkUsdt(found)),
         ...fileFindings,

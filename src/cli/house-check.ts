@@ -46,7 +46,7 @@ export interface TableCheck {
  */
 export async function checkHouse(found: Found, id: string): Promise<TableCheck[]> {
   const house = await findHouse(found, id);
-  const client = createHouseClient({ version: VERSION });
+  const client = createHouseClient({ version: VERSION, nameServers: found.settings.HOUSE_NAME_SERVERS });
   try {
     const tables = house.settings.tables.filter((table) => table.enabled && hasFeed(table));
     if (tables.length === 0) throw new UsageError(`the house ${id} has no table that could be asked; give one a feed`);

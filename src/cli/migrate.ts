@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { loadSettings } from "../config.ts";
 import { migrate } from "../db/migrate.ts";
+import { requireSession } from "../db/pooler.ts";
 import { examples } from "./arguments.ts";
 import { print, say } from "./output.ts";
 import { requireVariables } from "./deployment.ts";
@@ -15,7 +16,10 @@ export function migrateCommand(): Command {
       const settings = loadSettings();
       const { DATABASE_URL } = requireVariables(settings, ["DATABASE_URL"]);
       const url = settings.DATABASE_DIRECT_URL ?? DATABASE_URL;
-      await reaching(url, () => migrate(url, say));
+      await reaching(url, async () => {
+        await requireSession(url);
+        await migrate(url, say);
+      });
       await print("the schema is up to date");
     });
 }

@@ -1,10 +1,12 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { makeLocalLink } from "../accounts/local-operator.ts";
+import { carryOverFactors } from "../accounts/secret-change-store.ts";
 import type { Settings } from "../config.ts";
 import type { Sql } from "../db/client.ts";
 import { keepPassword } from "../embedded/password.ts";
 import { reasonOf, UsageError } from "../errors.ts";
+import type { Log } from "../log.ts";
 import { LINK_SECONDS } from "../ops/sign-in/limits.ts";
 import { say } from "./output.ts";
 
@@ -25,6 +27,22 @@ export async function authSecret({ AUTH_SECRET, DATA_DIR }: Settings): Promise<s
     return password;
   } catch (error) {
     throw new UsageError(`set AUTH_SECRET: the folder ${DATA_DIR} cannot keep a secret of its own: ${reasonOf(error)}`);
+  }
+}
+
+/**
+ * Encrypts second factors anew after AUTH_SECRET was changed, where AUTH_SECRET_PREVIOUS says what it was.
+ * @param sql of `/ops`, which may write them
+ */
+export async function carryOverSecret(sql: Sql, settings: Settings, log: Log): Promise<void> {
+  const { AUTH_SECRET_PREVIOUS: previous } = settings;
+  if (previous === undefined) return;
+  const { carried, unreadable } = await carryOverFactors(sql, await authSecret(settings), previous);
+  log.info(
+    `${carried} second factors are encrypted with the new AUTH_SECRET; unset AUTH_SECRET_PREVIOUS once every api process has it`,
+  );
+  if (unreadable > 0) {
+    log.warn(`${unreadable} second factors can be read with neither secret; their holders turn them off and on again`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { loadSettings, type Settings } from "../config.ts";
 import { connect, type Sql } from "../db/client.ts";
 import { requireSchema } from "../db/migrate.ts";
+import { requireSession } from "../db/pooler.ts";
 import { readRunFile, type RunFacts } from "../embedded/run-file.ts";
 import { UsageError } from "../errors.ts";
 import { withoutPassword } from "../log.ts";
@@ -52,11 +53,14 @@ export async function withDatabase<Result>(
   const { settings, databaseUrl, redisUrl } = await findServers();
   if (databaseUrl === undefined) throw new Error(nothingRuns("DATABASE_URL"));
   await requireDatabase(settings.DATABASE_DIRECT_URL ?? databaseUrl);
-  const sql = connect(databaseUrl, {
+  const { DATABASE_DIRECT_URL: directUrl } = settings;
+  const patient = options.patient === true;
+  // how long a statement may take is the pooler's to say, so who needs long goes past it
+  const sql = connect(patient ? (directUrl ?? databaseUrl) : databaseUrl, {
     name: "command",
     max: 2,
-    patient: options.patient === true,
-    pooled: settings.DATABASE_DIRECT_URL !== undefined,
+    patient,
+    pooled: !patient && directUrl !== undefined,
   });
   try {
     return await work({ sql, settings, databaseUrl, redisUrl });
@@ -72,11 +76,15 @@ export function requireRedis({ redisUrl }: Pick<Session, "redisUrl">): string {
 }
 
 /**
- * Refuses a database that cannot be used.
- * @throws Error where it cannot be reached, UsageError where its schema is another version's.
+ * Refuses a database that cannot be used; give the way past a pooler.
+ * @throws Error where it cannot be reached, UsageError where its schema is another version's or a transaction pooler
+ * stands before it.
  */
 export function requireDatabase(databaseUrl: string): Promise<void> {
-  return reaching(databaseUrl, () => requireSchema(databaseUrl));
+  return reaching(databaseUrl, async () => {
+    await requireSession(databaseUrl);
+    await requireSchema(databaseUrl);
+  });
 }
 
 /** Does the first thing that is done with a database. @throws Error that names it where it cannot be reached. */

@@ -6,6 +6,7 @@ import type { Checks } from "../api/health.ts";
 import { type HouseEntry, loadSettings, type Settings } from "../config.ts";
 import { connect } from "../db/client.ts";
 import { migrate } from "../db/migrate.ts";
+import { requireSession } from "../db/pooler.ts";
 import { claimDataDir } from "../embedded/lock.ts";
 import { removeRunFile, writeRunFile } from "../embedded/run-file.ts";
 import { startServers } from "../embedded/servers.ts";
@@ -21,8 +22,9 @@ import { startOps } from "../ops/start.ts";
 import { mintDemoKey } from "./demo-key.ts";
 import { type Life, live } from "./life.ts";
 import { servesThisMachineAlone } from "../this-machine.ts";
-import { authSecret, CONSOLE_CONNECTIONS, localLink, OPS_CONNECTIONS } from "./ops.ts";
+import { authSecret, carryOverSecret, CONSOLE_CONNECTIONS, localLink, OPS_CONNECTIONS } from "./ops.ts";
 import { paint, print, printJson, say } from "./output.ts";
+import { urlsOf } from "./part.ts";
 import { printMails } from "./print-mails.ts";
 import { readinessChecks } from "./readiness.ts";
 import { reaching } from "./session.ts";
@@ -73,17 +75,30 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
 
   const { databaseUrl, redisUrl } = await openServers(life, settings);
   const directUrl = settings.DATABASE_DIRECT_URL ?? databaseUrl;
-  await reaching(directUrl, () => migrate(directUrl, (line) => log.info(line)));
+  await reaching(directUrl, async () => {
+    await requireSession(directUrl);
+    await migrate(directUrl, (line) => log.info(line));
+  });
   life.ending.throwIfAborted();
-  const pooled = settings.DATABASE_DIRECT_URL !== undefined;
-  const workSql = connect(databaseUrl, { name: "worker", max: WORK_CONNECTIONS, pooled });
+  const [forWork, forApi, forOps, forConsole] = await Promise.all([
+    urlsOf("worker", databaseUrl, settings, log),
+    urlsOf("api", databaseUrl, settings, log),
+    urlsOf("ops", databaseUrl, settings, log),
+    urlsOf("console", databaseUrl, settings, log),
+  ]);
+  const { pooled } = forWork;
+  const workSql = connect(forWork.url, { name: "worker", max: WORK_CONNECTIONS, pooled });
   life.onStop("the workers' connections", () => workSql.end({ timeout: 2 }));
-  const apiSql = connect(databaseUrl, { name: "api", pooled });
+  const apiSql = connect(forApi.url, { name: "api", pooled });
   life.onStop("the API's connections", () => apiSql.end({ timeout: 2 }));
-  const opsSql = connect(databaseUrl, { name: "ops", max: OPS_CONNECTIONS, pooled });
+  const opsSql = connect(forOps.url, { name: "ops", max: OPS_CONNECTIONS, pooled });
   life.onStop("the operators' connections", () => opsSql.end({ timeout: 2 }));
-  const consoleSql = connect(databaseUrl, { name: "console", max: CONSOLE_CONNECTIONS, pooled });
+  const consoleSql = connect(forConsole.url, { name: "console", max: CONSOLE_CONNECTIONS, pooled });
   life.onStop("the console's connections", () => consoleSql.end({ timeout: 2 }));
+
+  // what a command would do: keys and links of this machine are made with all rights
+  const ownSql = connect(databaseUrl, { name: "command", max: 1, pooled });
+  life.onStop("the connection of this machine", () => ownSql.end({ timeout: 2 }));
 
   let working: Workers | null = null;
   const looked = { sql: apiSql, queues: () => working?.queues ?? null };
@@ -93,7 +108,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
     houses,
     queues: undefined,
     sql: workSql,
-    directUrl,
+    directUrl: forWork.directUrl,
     redisUrl,
     metrics,
     log: quiet(log),
@@ -105,9 +120,10 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   const isAlone = servesThisMachineAlone(settings);
   let ownUrl = "";
   const printLink = async () => {
-    const link = await localLink(apiSql, ownUrl);
+    const link = await localLink(ownSql, ownUrl);
     if (link !== null) say(`sign in, once, within an hour: ${link}`);
   };
+  await carryOverSecret(opsSql, settings, log);
   const secret = await authSecret(settings);
   const ops = startOps({
     parts: {
@@ -117,13 +133,17 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
       settings,
       log: quiet(log),
     },
-    directUrl,
+    directUrl: forOps.directUrl,
     secret,
     settings,
     printLink: isAlone ? printLink : null,
   });
   life.onStop("the operators' view", () => ops.close());
-  const consoleSurface = startConsole({ parts: { sql: consoleSql, settings, log: quiet(log) }, directUrl, secret });
+  const consoleSurface = startConsole({
+    parts: { sql: consoleSql, settings, log: quiet(log) },
+    directUrl: forConsole.directUrl,
+    secret,
+  });
   life.onStop("the console", () => consoleSurface.close());
   const printsMails = isAlone && settings.SMTP_URL === undefined;
   if (printsMails) {
@@ -133,7 +153,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   const api = await startApi({
     surfaces: [ops, consoleSurface, notifySurface({ sql: consoleSql, settings, log: quiet(log) })],
     sql: apiSql,
-    directUrl,
+    directUrl: forApi.directUrl,
     redisUrl,
     settings,
     log: quiet(log),
@@ -146,7 +166,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   ownUrl = api.url;
   life.ending.throwIfAborted();
 
-  const { key, revoke } = await mintDemoKey(apiSql, DATA_DIR);
+  const { key, revoke } = await mintDemoKey(ownSql, DATA_DIR);
   // where the database is gone the next start does it
   life.onStop("the demo key", () => revoke().catch((error: unknown) => log.debug(`not revoked: ${reasonOf(error)}`)));
   await writeRunFile(DATA_DIR, {
@@ -162,7 +182,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   });
   life.onStop("run.json", () => removeRunFile(DATA_DIR));
   await firstRounds(api, checks, life.ending);
-  return { url: api.url, key, opsLink: isAlone ? await localLink(apiSql, api.url) : null, printsMails, houses };
+  return { url: api.url, key, opsLink: isAlone ? await localLink(ownSql, api.url) : null, printsMails, houses };
 }
 
 async function openServers(life: Life, settings: Settings): Promise<{ databaseUrl: string; redisUrl: string }> {

@@ -77,7 +77,7 @@ export async function startWork(
   life.onHangup(async () => apply(readHousesFile(settings, log)));
   life.ending.throwIfAborted();
 
-  const http = metrics.houses(createHouseClient({ version: VERSION }));
+  const http = metrics.houses(createHouseClient({ version: VERSION, nameServers: settings.HOUSE_NAME_SERVERS }));
   life.onStop("the connections to houses", () => http.close());
   const notifier = createNotifier(sql, log);
   life.onStop("announcements", () => notifier.close());

@@ -10,6 +10,7 @@ import { commaList, examples } from "./arguments.ts";
 import { requireVariables } from "./deployment.ts";
 import { type Life, live } from "./life.ts";
 import { print, printJson } from "./output.ts";
+import { urlsOf } from "./part.ts";
 import { readinessChecks } from "./readiness.ts";
 import { requireDatabase } from "./session.ts";
 import { readHousesFile, startWork } from "./work.ts";
@@ -42,10 +43,9 @@ async function work(
 ): Promise<string> {
   const { DATABASE_URL, REDIS_URL: redisUrl, queues, log } = given;
   const houses = readHousesFile(settings, log);
-  const directUrl = settings.DATABASE_DIRECT_URL ?? DATABASE_URL;
-  await requireDatabase(directUrl);
-  const pooled = settings.DATABASE_DIRECT_URL !== undefined;
-  const sql = connect(DATABASE_URL, { name: "worker", max: WORK_CONNECTIONS, pooled });
+  await requireDatabase(settings.DATABASE_DIRECT_URL ?? DATABASE_URL);
+  const { url, directUrl, pooled } = await urlsOf("worker", DATABASE_URL, settings, log);
+  const sql = connect(url, { name: "worker", max: WORK_CONNECTIONS, pooled });
   life.onStop("the connections to the database", () => sql.end({ timeout: 2 }));
   let working: Workers | null = null;
   const looked = { sql, queues: () => working?.queues ?? null };

@@ -12,9 +12,10 @@ export type Queryable = Sql | Transaction;
 /**
  * Opens a pool. Connections are made when first needed, so a wrong URL shows at the first statement.
  *
- * Prepared statements are off where a transaction pooler may stand between (`pooled`), since it would hand the next
- * statement to another server connection. A statement may take a minute; where `patient`, as long as it needs: filling
- * a table from a large file is one statement.
+ * A statement may take a minute; where `patient`, as long as it needs: filling a table from a large file is one statement.
+ * Where a transaction pooler may stand between (`pooled`), prepared statements are off, since it would hand the next
+ * statement to another server connection; and those limits are the database's own or the pooler's, since it refuses a
+ * client that begins with them.
  */
 export function connect(
   url: string,
@@ -32,8 +33,10 @@ export function connect(
     connection: {
       application_name: `roundhouse ${options.name}`,
       TimeZone: "UTC",
-      statement_timeout: options.patient === true ? 0 : 60_000,
-      idle_in_transaction_session_timeout: 60_000,
+      ...(options.pooled !== true && {
+        statement_timeout: options.patient === true ? 0 : 60_000,
+        idle_in_transaction_session_timeout: 60_000,
+      }),
     },
   });
   return survivingLoss(sql);

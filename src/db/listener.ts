@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { roleOption } from "./roles.ts";
 
 /** Soon enough that nobody waits for it, since whoever listens also looks by itself. */
 const RETRY_MS = 1_000;
@@ -45,6 +46,7 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
     const connection = new pg.Client({
       connectionString: directUrl,
       application_name: "roundhouse listener",
+      options: roleOption(directUrl),
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,

@@ -2,6 +2,8 @@ import { readdirSync } from "node:fs";
 import { runner } from "node-pg-migrate";
 import pg from "pg";
 import { UsageError } from "../errors.ts";
+import { WAIT_FOR_TABLE_MS, whileInUse } from "./patience.ts";
+import { applyRoles } from "./roles.ts";
 
 const SQL_FOLDER = new URL("../../sql", import.meta.url).pathname;
 const HISTORY = "migrations";
@@ -11,29 +13,45 @@ const LOCK_TIMEOUT_MS = 60_000;
 /**
  * Brings a database to the newest schema: each file of sql/ once, in order, all in one transaction per file.
  *
+ * A table that others use is waited for in short turns, so that nobody who reads waits behind a file for long.
+ *
  * Any number of processes may call this at once: they queue behind our own advisory lock for up to a minute (the
- * library's lock throws at once instead). Also makes the day partitions of the next days, so that a fresh database can
- * take payloads before housekeep ever ran. Needs a session of its own: give the direct URL where a pooler stands between.
+ * library's lock throws at once instead). Also grants each role what it may do, and makes the day partitions of the next
+ * days, so that a fresh database can take payloads before housekeep ever ran. Needs a session of its own: give the direct URL where a pooler stands between.
+ * With `upTo`, the first names of {@link migrationNames}, no further than that: the schema that a backup is of.
  * @throws UsageError where the database has migrations this version does not know.
  */
-export async function migrate(databaseUrl: string, say: (line: string) => void = () => undefined): Promise<void> {
+export async function migrate(
+  databaseUrl: string,
+  say: (line: string) => void = () => undefined,
+  { upTo = migrationNames() }: { upTo?: readonly string[] } = {},
+): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: "roundhouse migrate" });
   await client.connect();
   try {
     await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`);
     await client.query("select pg_advisory_lock($1)", [LOCK]);
+    await client.query(`set lock_timeout = ${WAIT_FOR_TABLE_MS}`);
+    const before = await appliedMigrations(client);
+    refuseNewerSchema(before);
+    await whileInUse(async () => {
+      await client.query("rollback"); // the library leaves the transaction of a file that failed open
+      const count = upTo.length - (await appliedMigrations(client)).length;
+      if (count <= 0) return;
+      await runner({
+        dbClient: client,
+        dir: SQL_FOLDER,
+        direction: "up",
+        count,
+        migrationsTable: HISTORY,
+        noLock: true,
+        log: () => undefined,
+        logger: { debug: () => undefined, info: () => undefined, warn: say, error: say },
+      });
+    }, say);
+    for (const name of (await appliedMigrations(client)).slice(before.length)) say(`migrated to ${name}`);
+    await applyRoles(client, say);
     await client.query("reset lock_timeout");
-    refuseNewerSchema(await appliedMigrations(client));
-    const applied = await runner({
-      dbClient: client,
-      dir: SQL_FOLDER,
-      direction: "up",
-      migrationsTable: HISTORY,
-      noLock: true,
-      log: () => undefined,
-      logger: { debug: () => undefined, info: () => undefined, warn: say, error: say },
-    });
-    for (const { name } of applied) say(`migrated to ${name}`);
     await client.query("select make_day_partitions((now() at time zone 'UTC')::date - 1, 5)");
   } finally {
     await client.end();
@@ -80,7 +98,8 @@ function refuseUnknown(unknown: string[]): void {
   );
 }
 
-function migrationNames(): string[] {
+/** The names of all migrations of this version, in order. */
+export function migrationNames(): string[] {
   return readdirSync(SQL_FOLDER)
     .filter((file) => file.endsWith(".sql"))
     .map((file) => file.slice(0, -".sql".length))

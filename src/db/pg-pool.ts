@@ -1,4 +1,5 @@
 import pg from "pg";
+import { roleOption } from "./roles.ts";
 
 /**
  * A pool of the `pg` driver, for the libraries that speak it. Its unqualified names are looked for in one schema alone.
@@ -8,7 +9,7 @@ export function openPgPool(url: string, { name, schema, max }: { name: string; s
   const pool = new pg.Pool({
     connectionString: url,
     application_name: `roundhouse ${name}`,
-    options: `-c search_path=${schema} -c TimeZone=UTC`,
+    options: `-c search_path=${schema} -c TimeZone=UTC ${roleOption(url)}`,
     max,
     connectionTimeoutMillis: 5_000,
     statement_timeout: 10_000,

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { chmod, readFile, rename, writeFile } from "node:fs/promises";
+import { chmod, link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { codeOf } from "../errors.ts";
 
 /**
- * The password kept in `file`, made of 24 random bytes at the first call; `isNew` says that it was made just now.
+ * The password kept in `file`, made of 24 random bytes at the first call; `isNew` says that it was made just now. Of
+ * several processes that call it at once on one folder all get the same.
  * Only we can read the file.
  */
 export async function keepPassword(file: string): Promise<{ password: string; isNew: boolean }> {
@@ -16,7 +17,18 @@ export async function keepPassword(file: string): Promise<{ password: string; is
     return { password: kept.trim(), isNew: false };
   }
   const password = randomBytes(24).toString("hex");
-  await writeFile(`${file}.new`, `${password}\n`, { mode: 0o600 });
-  await rename(`${file}.new`, file);
+  const draft = `${file}.${randomBytes(4).toString("hex")}`;
+  await writeFile(draft, `${password}\n`, { mode: 0o600 });
+  try {
+    await link(draft, file); // never over one that another process has made in this moment
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") {
+      const other = (await readFile(file, "utf8")).trim();
+      if (other !== "") return { password: other, isNew: false };
+    }
+    await rename(draft, file); // an empty one, or a file system without links
+  } finally {
+    await rm(draft, { force: true });
+  }
   return { password, isNew: true };
 }

@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { reasonOf } from "../errors.ts";
-import { dieWithUs, findPrograms, programOf, run } from "./process.ts";
+import { environmentOf, openPackages, releaseName } from "./debian-packages.ts";
+import { findPrograms, run } from "./process.ts";
 
 /** A Redis server that answered when asked for its version, and the environment it needs. */
 export interface RedisBinary {
@@ -46,7 +46,7 @@ export async function findRedis(search: RedisSearch): Promise<RedisBinary> {
   search.say("no redis-server on this machine: fetching Redis (1.3 MB, once) with apt; nothing is installed");
   const draft = await mkdtemp(join(folder, `${name}.`));
   try {
-    await fetchPackages(tools, draft);
+    await fetchServer(draft, search.searchPath);
     return await keep(draft, join(folder, name));
   } catch (error) {
     throw new Error(`no redis-server on this machine, and none could be fetched; ${WAYS_OUT}`, { cause: error });
@@ -84,18 +84,8 @@ async function problemOf({ command, env }: RedisBinary): Promise<string | null> 
   return code === 0 && /server v=/.test(stdout) ? null : stderr.trim() || stdout.trim() || `exit code ${code}`;
 }
 
-/** Which system the packages are of: libraries of one release need not fit the next. */
-async function releaseName(): Promise<string> {
-  const text = await readFile("/etc/os-release", "utf8").catch(() => "");
-  const field = (name: string) => new RegExp(`^${name}="?([\\w.-]*)"?$`, "m").exec(text)?.[1] ?? "";
-  return `${field("ID") || "linux"}${field("VERSION_ID")}`;
-}
-
 async function unpackedServer(folder: string): Promise<RedisBinary> {
-  const lib = join(folder, "usr", "lib");
-  const triplets = (await readdir(lib)).filter((name) => name.includes("-linux-"));
-  const libraries = [...triplets.map((name) => join(lib, name)), lib];
-  return { command: join(folder, "usr", "bin", "redis-server"), env: { LD_LIBRARY_PATH: libraries.join(":") } };
+  return { command: join(folder, "usr", "bin", "redis-server"), env: await environmentOf(folder) };
 }
 
 async function tryUnpacked(folder: string): Promise<RedisBinary | null> {
@@ -127,62 +117,18 @@ async function sweep(folder: string): Promise<void> {
   }
 }
 
-/**
- * Fetches and unpacks into `draft`, with lists and caches of our own, so that the system's are neither needed nor
- * touched.
- */
-async function fetchPackages(tools: ReadonlyMap<string, string>, draft: string): Promise<void> {
-  const apt = join(draft, "apt");
-  for (const folder of ["lists/partial", "cache/archives/partial", "deb"])
-    await mkdir(join(apt, folder), { recursive: true });
-  const settings = [
-    `Dir::State::Lists=${apt}/lists`,
-    `Dir::Cache=${apt}/cache`,
-    "Dir::Cache::pkgcache=",
-    "Dir::Cache::srcpkgcache=",
-    "APT::Sandbox::User=root", // it could not write into our folder as _apt
-    "Debug::NoLocking=1", // the lock is the system's, which we do not touch
-    "Acquire::Languages=none", // descriptions are megabytes
-    "Acquire::http::Timeout=20",
-    "Acquire::https::Timeout=20",
-  ].flatMap((setting) => ["-o", setting]);
-  const wrap = await dieWithUs("TERM");
-  const tool = async (name: string, args: string[]) => {
-    // env, because the words of the answers are read: they must be English.
-    const outcome = await run(
-      programOf([...wrap, "/usr/bin/env", "LC_ALL=C", tools.get(name) ?? name, ...args], { cwd: join(apt, "deb") }),
-      { timeoutMs: 180_000 },
-    );
-    if (outcome.code !== 0) throw new Error(`${name}: ${outcome.stderr.trim().slice(-500) || "took more than 180 s"}`);
-    return outcome.stdout;
-  };
-  // One broken source of many fails the update; what counts is whether the packages come.
-  const update = await tool("apt-get", [...settings, "update"]).then(
-    () => null,
-    (error: Error) => error,
-  );
-  const unpack = async (names: string[]) => {
-    await tool("apt-get", [...settings, "download", ...names]);
-    for (const file of await readdir(join(apt, "deb"))) {
-      await tool("dpkg-deb", ["-x", join(apt, "deb", file), draft]);
-      await rm(join(apt, "deb", file));
-    }
-  };
-  try {
-    await unpack(PACKAGES);
-    await symlink("redis-check-rdb", join(draft, "usr", "bin", "redis-server"));
-    if ((await problemOf(await unpackedServer(draft))) !== null) {
-      // A release or a very small system where it needs more than it did where this was tried. The C library is
-      // always there.
-      const depends = await tool("apt-cache", [...settings, "depends", "--important", "redis-tools"]);
-      const names = [...depends.matchAll(/^ *\|?Depends: (\S+)$/gm)].map((match) => match[1] ?? "");
-      await unpack(names.filter((name) => name.startsWith("lib") && name !== "libc6" && !PACKAGES.includes(name)));
-    }
-  } catch (error) {
-    if (update === null) throw error;
-    throw new Error(`${update.message}; ${reasonOf(error)}`, { cause: error });
+/** Fetches and unpacks a server into `draft`. */
+async function fetchServer(draft: string, searchPath: string | undefined): Promise<void> {
+  const packages = await openPackages(draft, searchPath);
+  if (packages === null) throw new Error("apt is gone");
+  await packages.unpack(PACKAGES);
+  await symlink("redis-check-rdb", join(draft, "usr", "bin", "redis-server"));
+  if ((await problemOf(await unpackedServer(draft))) !== null) {
+    // A release or a very small system where it needs more than it did where this was tried.
+    const libraries = await packages.librariesOf("redis-tools");
+    await packages.unpack(libraries.filter((name) => !PACKAGES.includes(name)));
   }
-  await rm(apt, { recursive: true });
+  await packages.close();
 }
 
 /** Puts a complete copy in its place. Another process may have done so meanwhile: then its copy is used. */

@@ -70,11 +70,14 @@ export function refuseUrl(url: URL, allowPrivate: boolean): string | null {
  * Resolves a name once for one connection and refuses it where any of its addresses is not public. The connection is
  * then made to exactly these addresses, so that a name cannot answer differently between the check and the use.
  */
-export function guardedLookup(lookup: Resolve = resolve): LookupFunction {
+export function guardedLookup(
+  lookup: Resolve = resolve,
+  isAllowed: (address: string) => boolean = isPublicAddress,
+): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, []);
-      const refused = addresses.find(({ address }) => !isPublicAddress(address));
+      const refused = addresses.find(({ address }) => !isAllowed(address));
       if (refused !== undefined) {
         const reason = `${hostname} resolves to ${refused.address}, which is not a public address`;
         return callback(new RefusedAddressError(reason), []);
@@ -86,7 +89,8 @@ export function guardedLookup(lookup: Resolve = resolve): LookupFunction {
   };
 }
 
-type Resolve = (
+/** Finds all addresses of a name, as `lookup` of node:dns does. */
+export type Resolve = (
   hostname: string,
   options: LookupAllOptions,
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,

@@ -4,7 +4,8 @@ import { Agent, errors, request as send, type Dispatcher } from "undici";
 import { codeOf, reasonOf } from "../errors.ts";
 import type { FailureReason, HouseAnswer, HouseClient, HouseRequest } from "./client.ts";
 import { excerpt } from "./excerpt.ts";
-import { guardedLookup, RefusedAddressError, refuseUrl } from "./guard.ts";
+import { guardedLookup, RefusedAddressError, refuseUrl, type Resolve } from "./guard.ts";
+import { askNameServers } from "./names.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 
 /** No house lists rounds in more: 50 rounds are 5 to 20 kB. Holds for what is sent and for what it unpacks to. */
@@ -24,13 +25,16 @@ const SETTLED_MS = 2_000;
  *
  * One keep-alive agent per house, at most eight connections each, no retry and no redirect: the next poll is the retry,
  * and a house that moved is a change of configuration. `timeoutMs` of a request bounds all of it, from the name lookup
- * to the last byte. Whatever happens comes back as a value; what it says never holds a header, a path or a body.
+ * to the last byte. Whatever happens comes back as a value; what it says never holds a header, a path or a body. Names
+ * are asked of `nameServers` where some are given, else of the machine.
  */
-export function createHouseClient(options: { version: string }): HouseClient {
+export function createHouseClient(options: { version: string; nameServers?: readonly string[] }): HouseClient {
+  const { nameServers = [] } = options;
+  const resolve = nameServers.length === 0 ? undefined : askNameServers(nameServers);
   const agents = new Map<string, Agent>();
   const agentOf = ({ house, allowPrivate }: HouseRequest): Agent => {
     const name = `${house} ${allowPrivate ? "private" : "public"}`;
-    const agent = agents.get(name) ?? createAgent(allowPrivate);
+    const agent = agents.get(name) ?? createAgent(allowPrivate, resolve);
     agents.set(name, agent);
     return agent;
   };
@@ -49,7 +53,8 @@ export function ownName(version: string): string {
   return `roundhouse/${version}`;
 }
 
-function createAgent(allowPrivate: boolean): Agent {
+function createAgent(allowPrivate: boolean, resolve: Resolve | undefined): Agent {
+  const lookup = allowPrivate ? resolve && guardedLookup(resolve, () => true) : guardedLookup(resolve);
   return new Agent({
     connections: 8,
     pipelining: 1,
@@ -58,7 +63,7 @@ function createAgent(allowPrivate: boolean): Agent {
     keepAliveMaxTimeout: 60_000,
     maxResponseSize: LARGEST_BODY,
     maxHeaderSize: 16_384,
-    connect: { timeout: CONNECT_TIMEOUT_MS, ...(allowPrivate ? {} : { lookup: guardedLookup() }) },
+    connect: { timeout: CONNECT_TIMEOUT_MS, ...(lookup && { lookup }) },
   });
 }
 

@@ -233,9 +233,8 @@ function countConnections(tx: Transaction): Promise<Count[]> {
       regexp_replace(application_name, '^roundhouse ', '') as house,
       coalesce(state, 'unknown') as kind,
       count(*)::integer as n
-    from pg_stat_activity
+    from sessions()
     where application_name like 'roundhouse %'
-      and datname = current_database()
     group by 1, 2
     order by 1, 2`;
 }

@@ -1,6 +1,7 @@
-import type { Redis } from "ioredis";
 import type { Sql } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
+import { nodesOf } from "./cluster.ts";
+import type { RedisConnection } from "./redis.ts";
 
 /** A worker whose clock runs ahead takes every scheduler with it, and leaves them frozen when it stops. */
 const MAX_SKEW_MS = 500;
@@ -18,16 +19,13 @@ export interface ClockReading {
  * Compares this machine's clock (`now`, milliseconds since 1970) with those of PostgreSQL and Redis. Each answer counts
  * for the middle of its round trip; of three samples the one with the shortest round trip is kept.
  */
-export async function readClocks(sql: Sql, redis: Redis, now: () => number): Promise<ClockReading[]> {
+export async function readClocks(sql: Sql, redis: RedisConnection, now: () => number): Promise<ClockReading[]> {
   return [
     await readClock("PostgreSQL", now, async () => {
       const [row] = await sql<{ ms: number }[]>`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`;
       return row?.ms ?? Number.NaN;
     }),
-    await readClock("Redis", now, async () => {
-      const [seconds, micros] = await redis.time();
-      return Number(seconds) * 1_000 + Number(micros) / 1_000;
-    }),
+    await readRedisClock(redis, now),
   ];
 }
 
@@ -45,11 +43,31 @@ export function clockProblem(readings: readonly ClockReading[]): string | null {
  * Refuses to work on a machine whose clock is wrong.
  * @throws UsageError that says by how much and what to do.
  */
-export async function requireRightClock(sql: Sql, redis: Redis, now: () => number): Promise<ClockReading[]> {
+export async function requireRightClock(sql: Sql, redis: RedisConnection, now: () => number): Promise<ClockReading[]> {
   const readings = await readClocks(sql, redis, now);
   const problem = clockProblem(readings);
   if (problem !== null) throw new UsageError(problem);
   return readings;
+}
+
+/** In a cluster, of the node whose clock is farthest from ours; those that are away are left out. @throws Error where all are. */
+async function readRedisClock(redis: RedisConnection, now: () => number): Promise<ClockReading> {
+  const readings: ClockReading[] = [];
+  let failure: unknown = new Error("the Redis Cluster has no nodes");
+  for (const node of nodesOf(redis)) {
+    try {
+      const reading = await readClock("Redis", now, async () => {
+        const [seconds, micros] = await node.time();
+        return Number(seconds) * 1_000 + Number(micros) / 1_000;
+      });
+      readings.push(reading);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  const [worst] = readings.toSorted((a, b) => Math.abs(b.skewMs) - Math.abs(a.skewMs));
+  if (worst === undefined) throw failure;
+  return worst;
 }
 
 async function readClock(

@@ -1,9 +1,8 @@
 import { MetricsTime, WaitingError, Worker } from "bullmq";
-import type { Redis } from "ioredis";
 import type { Log } from "../log.ts";
 import type { Job } from "./job.ts";
 import { BACKOFF, prefixOf } from "./queues.ts";
-import { logQueueTrouble } from "./redis.ts";
+import { logQueueTrouble, type RedisConnection } from "./redis.ts";
 import { retryDelayMs, type Runner } from "./run.ts";
 import { endsWithin } from "./wait.ts";
 
@@ -13,7 +12,8 @@ import { endsWithin } from "./wait.ts";
  */
 const SHORT = { lockDuration: 10_000, stalledInterval: 5_000 };
 const LONG = { lockDuration: 60_000, stalledInterval: 30_000 };
-const LONG_TIMEOUT_MS = 60_000;
+/** Above the timeout of a poll: a house whose poll was cut off must not wait for a long lock to run out. */
+const LONG_TIMEOUT_MS = 70_000;
 const MAX_STALLED = 5;
 const REPLACE_WAIT_MS = 5_000;
 
@@ -33,7 +33,12 @@ export interface Consumer {
 }
 
 /** Takes work from a job's queue until it is closed. `redis` is shared by all consumers; each adds one that blocks. */
-export function startConsumer(options: { job: Job<unknown>; runner: Runner; redis: Redis; log: Log }): Consumer {
+export function startConsumer(options: {
+  job: Job<unknown>;
+  runner: Runner;
+  redis: RedisConnection;
+  log: Log;
+}): Consumer {
   const { job, runner, redis } = options;
   const log = options.log.child({ queue: job.name });
   const open = () => openWorker(job, runner, redis, log);
@@ -55,7 +60,8 @@ export function startConsumer(options: { job: Job<unknown>; runner: Runner; redi
   };
 }
 
-function openWorker(job: Job<unknown>, runner: Runner, redis: Redis, log: Log): Worker {
+function openWorker(job: Job<unknown>, runner: Runner, redis: RedisConnection, log: Log): Worker {
+  const pace = job.timeoutMs > LONG_TIMEOUT_MS ? LONG : SHORT;
   const worker = new Worker(
     job.name,
     // three parameters, or BullMQ passes no signal
@@ -70,7 +76,7 @@ function openWorker(job: Job<unknown>, runner: Runner, redis: Redis, log: Log): 
       connection: redis,
       prefix: prefixOf(job.name),
       concurrency: job.concurrency,
-      ...(job.timeoutMs > LONG_TIMEOUT_MS ? LONG : SHORT),
+      ...pace,
       maxStalledCount: MAX_STALLED,
       metrics: { maxDataPoints: MetricsTime.ONE_WEEK },
       settings: {
@@ -82,6 +88,14 @@ function openWorker(job: Job<unknown>, runner: Runner, redis: Redis, log: Log): 
     },
   );
   worker.on("error", logQueueTrouble(log, `worker of ${job.name}`));
+  let lookAgain: NodeJS.Timeout | null = null;
+  // BullMQ looks for lost runs no more after an error that is not the connection's, such as that of a Redis whose disk is full
+  worker.on("error", () => {
+    lookAgain ??= setTimeout(() => {
+      lookAgain = null;
+      if (worker.isRunning()) void worker.startStalledCheckTimer();
+    }, pace.stalledInterval).unref();
+  });
   worker.on("stalled", (id) => log.warn({ id }, "a run lost its worker and begins again"));
   worker.on("lockRenewalFailed", (ids) => {
     for (const id of ids) worker.cancelJob(id, "its lock was lost: another worker may run it");

@@ -14,12 +14,12 @@ export interface Depth {
 }
 
 /**
- * What every queue holds: three short commands each, however deep it is.
+ * What every queue holds: three short commands each, however deep it is. Queues that cannot be asked are left out.
  * @throws Error where Redis is away, at once.
  */
 export async function readDepths(queues: Queues): Promise<Depth[]> {
   if (queues.redis.status !== "ready") throw new Error("Redis is away");
-  const found = await Promise.all(
+  const found = await Promise.allSettled(
     queues.jobs.map(async ({ name: queue }) => {
       const opened = queues.get(queue);
       const [counts, waiting, active] = await Promise.all([
@@ -35,5 +35,9 @@ export async function readDepths(queues: Queues): Promise<Depth[]> {
       });
     }),
   );
-  return found.flat();
+  // of a Redis Cluster one node may be away, and with it its queues alone
+  const known = found.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const [failure] = found.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
+  if (known.length === 0 && failure !== undefined) throw failure;
+  return known.flat();
 }

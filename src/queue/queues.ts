@@ -1,9 +1,8 @@
 import { Queue, type JobsOptions } from "bullmq";
-import type { Redis } from "ioredis";
 import { UsageError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Job } from "./job.ts";
-import { connectProducer, logQueueTrouble } from "./redis.ts";
+import { connectProducer, logQueueTrouble, type RedisConnection } from "./redis.ts";
 
 /** Events are only looked at while debugging; their streams are the one thing that grows without a reader. */
 const KEPT_EVENTS = 1_000;
@@ -15,7 +14,7 @@ export const BACKOFF = "roundhouse";
 /** All queues of the system as one process hands out work to them. */
 export interface Queues {
   readonly jobs: readonly Job<unknown>[];
-  readonly redis: Redis;
+  readonly redis: RedisConnection;
   /**
    * Adds a run of a job. The same key again before it started changes nothing; while it runs, exactly one more run
    * with the newest payload follows.
@@ -85,7 +84,7 @@ export function problemsOf(error: { issues: readonly { path: PropertyKey[]; mess
   return error.issues.map(({ path, message }) => `${path.map(String).join(".") || "payload"}: ${message}`).join("; ");
 }
 
-function openQueue(name: string, redis: Redis, log: Log): Queue {
+function openQueue(name: string, redis: RedisConnection, log: Log): Queue {
   const queue = new Queue(name, {
     connection: redis,
     prefix: prefixOf(name),

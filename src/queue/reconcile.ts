@@ -4,6 +4,7 @@ import type { Settings } from "../config.ts";
 import type { Sql } from "../db/client.ts";
 import type { Leadership } from "../db/leader.ts";
 import type { Log } from "../log.ts";
+import { findMark, setMark } from "./boot-mark.ts";
 import type { Job, SweepContext } from "./job.ts";
 import { createParts } from "./parts.ts";
 import type { Queues } from "./queues.ts";
@@ -20,8 +21,6 @@ import {
 /** The advisory lock of the one reconciler that leads: "rh", 2. */
 export const LEADER_LOCK = 0x7268_0002;
 
-/** A key that is gone when Redis lost its data. */
-const MARK = "rh:boot";
 const LEADERLESS_MS = 60_000;
 
 /** Brings the queues in Redis back to what PostgreSQL says, tick after tick. */
@@ -83,12 +82,13 @@ export function createReconciler(options: {
     await parts.attempt("pauses that end", endPauses);
     const reached = await parts.attempt("Redis", async () => {
       if (queues.redis.status !== "ready") throw new Error("it is away, so nothing is reconciled");
-      found = await queues.redis.get(MARK);
-      if (found === null && redisMark !== null) await noticeLoss();
+      const { mark, isLost } = await findMark(queues, redisMark);
+      found = mark;
+      if (isLost) await noticeLoss();
     });
     if (reached) {
       if (await restore()) {
-        redisMark = found ?? (await setMark());
+        redisMark = found ?? (await markAgain());
         await parts.attempt("alerts", () => closeAlert(sql, log, { kind: "redis_lost", subject: "redis" }));
       }
       for (const job of queues.jobs) await parts.attempt(`sweep of ${job.name}`, () => sweep(job));
@@ -107,11 +107,9 @@ export function createReconciler(options: {
     await openAlert(sql, log, { kind: "redis_lost", subject: "redis", text });
   }
 
-  async function setMark(): Promise<string> {
-    const mark = `${id} ${new Date().toISOString()}`;
+  async function markAgain(): Promise<string> {
     await queues.restoreSettings();
-    await queues.redis.set(MARK, mark);
-    return mark;
+    return setMark(queues, id);
   }
 
   async function restore(): Promise<boolean> {
@@ -142,13 +140,19 @@ export function createReconciler(options: {
 
   async function syncPauses(): Promise<void> {
     const paused = new Set((await listPauses(sql)).map(({ queue }) => queue));
+    const failures: unknown[] = [];
     for (const { name } of queues.jobs) {
       const queue = queues.get(name);
       const wanted = paused.has(name);
-      if (wanted === (await queue.isPaused())) continue;
-      await (wanted ? queue.pause() : queue.resume());
-      log.info({ queue: name }, wanted ? "paused, as PostgreSQL says" : "resumed, as PostgreSQL says");
+      try {
+        if (wanted === (await queue.isPaused())) continue;
+        await (wanted ? queue.pause() : queue.resume());
+        log.info({ queue: name }, wanted ? "paused, as PostgreSQL says" : "resumed, as PostgreSQL says");
+      } catch (error) {
+        failures.push(error); // in a cluster the other queues may be on a node that answers
+      }
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   async function sweep(job: Job<unknown>): Promise<void> {

@@ -1,7 +1,9 @@
-import { Redis, type RedisOptions } from "ioredis";
+import { Redis, type Cluster } from "ioredis";
 import { isConnectionTrouble } from "../db/trouble.ts";
 import { reasonOf, UsageError } from "../errors.ts";
 import { withoutPassword, type Log } from "../log.ts";
+import { placeOfRedis } from "../redis-url.ts";
+import { type ClusterPlace, connectCluster, makeCluster, type ServerOptions, type Tries } from "./cluster.ts";
 
 const OLDEST_VERSION = [6, 2] as const;
 
@@ -15,16 +17,19 @@ const always = {
   keepAlive: 10_000,
   socketTimeout: SILENCE_MS,
   retryStrategy: (times: number) => Math.min(times * 100, 2_000),
-} satisfies RedisOptions;
+} satisfies ServerOptions;
+
+/** One Redis, or all nodes of a Redis Cluster. */
+export type RedisConnection = Redis | Cluster;
 
 /**
  * The connection of those who hand out work. It fails fast: while Redis is away a nudge is refused at once, since a
  * caller must not hang on a message that may be lost anyway.
  * @throws UsageError where Redis cannot be reached.
  */
-export async function connectProducer(url: string, log: Log): Promise<Redis> {
+export async function connectProducer(url: string, log: Log): Promise<RedisConnection> {
   const failFast = { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 5_000 };
-  return open(url, { ...always, ...failFast }, logTrouble(log, "Redis, for handing out work"));
+  return open(url, { ...always, ...failFast }, "few", logTrouble(log, "Redis, for handing out work"));
 }
 
 /**
@@ -32,15 +37,27 @@ export async function connectProducer(url: string, log: Log): Promise<Redis> {
  * Redis restarts is still written down as done.
  * @throws UsageError where Redis cannot be reached.
  */
-export async function connectConsumer(url: string, log: Log): Promise<Redis> {
-  return open(url, { ...always, maxRetriesPerRequest: null }, logTrouble(log, "Redis, for taking work"));
+export async function connectConsumer(url: string, log: Log): Promise<RedisConnection> {
+  const patient = { ...always, maxRetriesPerRequest: null };
+  return open(url, patient, "endless", logTrouble(log, "Redis, for taking work"));
 }
 
 async function open(
   url: string,
-  options: Omit<RedisOptions, "replyMapping">,
+  options: ServerOptions,
+  tries: Tries,
   trouble: (error: unknown) => void,
-): Promise<Redis> {
+): Promise<RedisConnection> {
+  const place = placeOfRedis(url);
+  if (place?.kind === "cluster") {
+    const cluster = makeCluster(place, options, tries);
+    await connectCluster(cluster).catch((error: unknown) => {
+      throw unreachable(url, error);
+    });
+    cluster.on("error", trouble);
+    cluster.on("node error", (error: unknown, node: string) => trouble(new Error(`${node}: ${reasonOf(error)}`)));
+    return cluster;
+  }
   const redis = new Redis(url, options);
   let first: unknown;
   const remember = (error: unknown) => (first ??= error);
@@ -61,37 +78,71 @@ async function open(
  * its memory is full. Gives its version.
  * @throws UsageError that says what to set.
  */
-export async function checkRedis(url: string): Promise<{ version: string }> {
-  const redis = new Redis(url, {
+export async function checkRedis(url: string): Promise<{ version: string; nodes: number }> {
+  const options = {
     lazyConnect: true,
     connectTimeout: 5_000,
     commandTimeout: 5_000,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
-  });
+  };
+  const place = placeOfRedis(url);
+  const infos = place?.kind === "cluster" ? await askCluster(url, place, options) : [await askServer(url, options)];
+  for (const info of infos) {
+    const problem = redisProblem(info, place?.kind);
+    if (problem !== null) throw new UsageError(`Redis at ${withoutPassword(url)} is not usable: ${problem}`);
+  }
+  return {
+    version: infos.map((info) => field(info, "redis_version") ?? "unknown")[0] ?? "unknown",
+    nodes: infos.length,
+  };
+}
+
+async function askServer(url: string, options: ServerOptions): Promise<string> {
+  const redis = new Redis(url, options);
   let first: unknown;
   redis.on("error", (error: unknown) => (first ??= error));
-  let info: string;
   try {
     await redis.connect();
-    info = await redis.info();
+    return await redis.info();
   } catch (error) {
     throw unreachable(url, first ?? error);
   } finally {
     redis.disconnect();
   }
-  const problem = redisProblem(info);
-  if (problem !== null) throw new UsageError(`Redis at ${withoutPassword(url)} is not usable: ${problem}`);
-  return { version: field(info, "redis_version") ?? "unknown" };
 }
 
-/** What is wrong with a Redis, by its answer to INFO, and what to do; null where it will do. */
-export function redisProblem(info: string): string | null {
+/** What every node says of itself that has slots; a replica that is away is the cluster's own business. */
+async function askCluster(url: string, place: ClusterPlace, options: ServerOptions): Promise<string[]> {
+  const cluster = makeCluster(place, options, "few");
+  try {
+    await connectCluster(cluster);
+    const replicas = Promise.allSettled(cluster.nodes("slave").map((node) => node.info()));
+    const masters = await Promise.all(
+      cluster.nodes("master").map((node) =>
+        node.info().catch((error: unknown) => {
+          throw new Error(`its node ${node.options.host}:${node.options.port} does not answer`, { cause: error });
+        }),
+      ),
+    );
+    return [...masters, ...(await replicas).flatMap((one) => (one.status === "fulfilled" ? [one.value] : []))];
+  } catch (error) {
+    throw unreachable(url, error);
+  } finally {
+    cluster.disconnect();
+  }
+}
+
+/** What is wrong with a Redis, by its answer to INFO, and what to do; null where it will do as what it was given for. */
+export function redisProblem(info: string, givenAs: "server" | "cluster" = "server"): string | null {
   const version = field(info, "redis_version") ?? "";
   const [major = NaN, minor = NaN] = version.split(".").map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_VERSION;
   if (!(major > oldestMajor || (major === oldestMajor && minor >= oldestMinor))) {
     return `it is version ${version || "unknown"}, and ${OLDEST_VERSION.join(".")} or newer is needed`;
+  }
+  if (givenAs === "server" && field(info, "cluster_enabled") === "1") {
+    return "it is a node of a Redis Cluster; let REDIS_URL begin with redis+cluster:// (rediss+cluster:// for TLS) and name some nodes, with commas between";
   }
   const policy = field(info, "maxmemory_policy");
   if (policy !== null && policy !== "noeviction") {
@@ -112,7 +163,8 @@ function unreachable(url: string, error: unknown): UsageError {
 }
 
 /** What ioredis says of a command that was refused, cut off, or not answered in time; such errors have no code. */
-const NO_ANSWER = /^(?:Command timed out|Connection is closed\.|Stream isn't writeable|Reached the max retries)/;
+const NO_ANSWER =
+  /^(?:Command timed out|Connection is closed\.|Stream isn't writeable|Reached the max retries|CLUSTERDOWN|Too many Cluster redirections|Cluster is |Cluster isn't ready|Failed to refresh slots cache|None of startup nodes)/;
 
 /** True where Redis is away, went away, or was silent too long: what was asked of it may have been done or not. */
 export function isRedisTrouble(error: unknown): boolean {
@@ -126,7 +178,7 @@ export function isRedisTrouble(error: unknown): boolean {
 export function logQueueTrouble(log: Log, what: string): (error: unknown) => void {
   const tell = logTrouble(log, what);
   return (error) => {
-    if (!isConnectionTrouble(error)) tell(error);
+    if (!isRedisTrouble(error)) tell(error);
   };
 }
 

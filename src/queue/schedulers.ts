@@ -5,6 +5,8 @@ import { runOptions } from "./queues.ts";
 
 /** A start that is this late without a run that waits for it has lost its chain. */
 const HALTED_AFTER_MS = 10_000;
+/** A start that is further off than its interval and this was set by a worker whose clock ran ahead. */
+const AHEAD_MS = 1_000;
 /** Commands in flight at once: enough to fill the connection, few enough to keep it answering others. */
 const BATCH = 100;
 
@@ -15,7 +17,8 @@ interface Wanted {
 }
 
 /**
- * Makes the schedulers of a queue in Redis equal to `schedules`, and revives those whose chain of starts has halted.
+ * Makes the schedulers of a queue in Redis equal to `schedules`, and revives those whose chain of starts has halted or was
+ * carried into the future by a worker whose clock was wrong.
  *
  * One that is right is left alone: setting it again is safe, but puts its waiting run at the end of the queue, where a
  * busy queue would starve it. One that changed is set over, never removed and set, after which BullMQ may make no run
@@ -32,8 +35,14 @@ export async function syncSchedulers(
   const present = new Map((await queue.getJobSchedulers()).map((scheduler) => [scheduler.key, scheduler]));
   await inBatches([...wanted], async ([id, one]) => {
     const found = present.get(id);
+    const set = (repeat: Wanted["repeat"]) =>
+      queue.upsertJobScheduler(id, repeat, { name: job.name, data: one.data, opts: one.opts });
+    const { every } = one.repeat;
+    const isAhead = every !== undefined && (found?.next ?? now) > now + every + AHEAD_MS;
+    // set over with the same interval a start keeps its time
+    if (isAhead) await set({ ...one.repeat, every: every + 1 });
     const stands = found !== undefined && isAsWanted(found, one) && !(await hasHalted(queue, found, now));
-    if (!stands) await queue.upsertJobScheduler(id, one.repeat, { name: job.name, data: one.data, opts: one.opts });
+    if (isAhead || !stands) await set(one.repeat);
   });
   await inBatches(
     [...present.keys()].filter((id) => !wanted.has(id)),

@@ -16,7 +16,7 @@ import { createOverdueWatch } from "./overdue.ts";
 import { createParts } from "./parts.ts";
 import { openQueues, type Queues } from "./queues.ts";
 import { createReconciler, LEADER_LOCK } from "./reconcile.ts";
-import { checkRedis, connectConsumer } from "./redis.ts";
+import { checkRedis, connectConsumer, isRedisTrouble } from "./redis.ts";
 import type { RunReport } from "./report.ts";
 import { createRunner } from "./run.ts";
 import { deleteWorker, saveWorker } from "./store.ts";
@@ -108,6 +108,7 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
   const checkOverdue = createOverdueWatch({ queues, log, onFatal });
   const parts = createParts(log);
   const clock = guardClock({
+    now,
     read: () => readClocks(sql, queues.redis, now),
     everyMs: options.clockCheckMs ?? CLOCK_CHECK_MS,
     async onWrong(problem) {
@@ -222,7 +223,7 @@ function nudge(queues: Queues, log: Log): JobContext["enqueue"] {
     try {
       await queues.enqueue(next, payload);
     } catch (error) {
-      if (next.sweep === null || queues.redis.status === "ready") throw error;
+      if (next.sweep === null || (queues.redis.status === "ready" && !isRedisTrouble(error))) throw error;
       log.debug({ queue: next.name }, "Redis is away: the sweep will find this work");
     }
   };

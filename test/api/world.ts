@@ -5,6 +5,8 @@ import type { Checks } from "../../src/api/health.ts";
 import { startApi, type Api, type ApiParts } from "../../src/api/server.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
+import { ROLES } from "../../src/db/role-grants.ts";
+import { withRole } from "../../src/db/roles.ts";
 import { applyHouses } from "../../src/houses/store.ts";
 import { createDatabase } from "../support/database.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
@@ -145,7 +147,7 @@ export async function makeWorld(
   const key = on?.key ?? (await makeKey(sql, "ann@example.com", "Pro"));
   const lines: string[] = [];
   const log = pino({ level: "debug" }, { write: (line) => void lines.push(line) });
-  const apiUrl = (await options.through?.(database.url)) ?? database.url;
+  const apiUrl = withRole((await options.through?.(database.url)) ?? database.url, ROLES.api);
   const apiSql = connect(apiUrl, { name: "api", max: 3 });
   const close = async () => {
     await apiSql.end({ timeout: 1 });

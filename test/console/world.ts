@@ -9,6 +9,8 @@ import { createOwnKey } from "../../src/callers/own-key-store.ts";
 import { loadSettings, type Settings } from "../../src/config.ts";
 import { startConsole, type StartConsole } from "../../src/console/start.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
+import { ROLES } from "../../src/db/role-grants.ts";
+import { withRole } from "../../src/db/roles.ts";
 import { post } from "../../src/ledger/store.ts";
 import { CHECKS } from "../api/world.ts";
 import { createDatabase } from "../support/database.ts";
@@ -68,7 +70,9 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
   const database = await createDatabase();
   const sql = connect(database.url, { name: "test", max: 3 });
   await options.before?.(sql);
-  const apiSql = connect(database.url, { name: "api", max: 4 });
+  const [consoleUrl, apiUrl] = [withRole(database.url, ROLES.console), withRole(database.url, ROLES.api)];
+  const consoleSql = connect(consoleUrl, { name: "console", max: 4 });
+  const apiSql = connect(apiUrl, { name: "api", max: 2 });
   const lines: string[] = [];
   const log = pino({ level: "debug" }, { write: (line) => void lines.push(line) });
   const settings = loadSettings({
@@ -78,15 +82,15 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     ...options.variables,
   });
   const consoleSurface = startConsole({
-    parts: { sql: apiSql, settings, log },
-    directUrl: database.url,
+    parts: { sql: consoleSql, settings, log },
+    directUrl: consoleUrl,
     secret: SECRET,
     ...(options.lists && { lists: options.lists }),
   });
   const routes: string[] = [];
   const api = await startApi({
     sql: apiSql,
-    directUrl: database.url,
+    directUrl: apiUrl,
     redisUrl: undefined,
     settings,
     log,
@@ -185,6 +189,7 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     async close() {
       await api.close();
       await consoleSurface.close();
+      await consoleSql.end({ timeout: 1 });
       await apiSql.end({ timeout: 1 });
       await sql.end();
       await database.drop();

@@ -5,6 +5,8 @@ import type { OperatorRole } from "../../src/accounts/roles.ts";
 import { startApi, type Api } from "../../src/api/server.ts";
 import { loadSettings, type Settings } from "../../src/config.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
+import { ROLES } from "../../src/db/role-grants.ts";
+import { withRole } from "../../src/db/roles.ts";
 import type { OpsParts } from "../../src/ops/contract.ts";
 import { startOps, type StartOps } from "../../src/ops/start.ts";
 import { CHECKS } from "../api/world.ts";
@@ -53,7 +55,9 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
   const database = await createDatabase();
   const sql = connect(database.url, { name: "test", max: 3 });
   const url = (await options.through?.(database.url)) ?? database.url;
-  const apiSql = connect(url, { name: "api", max: 4 });
+  const [opsUrl, apiUrl] = [withRole(url, ROLES.ops), withRole(url, ROLES.api)];
+  const opsSql = connect(opsUrl, { name: "ops", max: 4 });
+  const apiSql = connect(apiUrl, { name: "api", max: 2 });
   const lines: string[] = [];
   const log = pino({ level: "debug" }, { write: (line) => void lines.push(line) });
   const settings = {
@@ -69,7 +73,7 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
   };
   const world = { links: 0 };
   const parts = {
-    sql: apiSql,
+    sql: opsSql,
     queues: options.queues ?? null,
     liveWindowSeconds: 300,
     settings: { ...loadSettings({}), ...settings },
@@ -81,7 +85,7 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
   };
   const ops = startOps({
     parts,
-    directUrl: url,
+    directUrl: opsUrl,
     secret: SECRET,
     settings,
     printLink,
@@ -89,7 +93,7 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
   });
   const api = await startApi({
     sql: apiSql,
-    directUrl: url,
+    directUrl: apiUrl,
     redisUrl: undefined,
     settings,
     log,
@@ -139,6 +143,7 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
     async close() {
       await api.close();
       await ops.close();
+      await opsSql.end({ timeout: 1 });
       await apiSql.end({ timeout: 1 });
       await sql.end();
       await database.drop();

@@ -81,6 +81,17 @@ describe("schedules in Redis", () => {
     expect(await delayed()).toHaveLength(1);
   });
 
+  it("that a clock running ahead carried into the future are brought back to their pace", async () => {
+    const often: Schedule<Task> = { payload: { house: "alpha" }, everyMs: 2_000, offsetMs: 100 };
+    const wrong = { every: 2_000, offset: 100, startDate: Date.now() + 600_000 };
+    await queues.get("poll").upsertJobScheduler("alpha", wrong, { name: "poll", data: often.payload });
+    expect((await schedulers())[0]?.next).toBeGreaterThan(Date.now() + 500_000);
+    await sync([often]);
+    expect(await schedulers()).toMatchObject([{ key: "alpha", every: 2_000, offset: 100 }]);
+    expect((await schedulers())[0]?.next).toBeLessThan(Date.now() + 3_000);
+    expect(await delayed()).toHaveLength(1);
+  });
+
   it("may have keys with colons", async () => {
     await sync([hourly("a:b:c:d:5")]);
     expect(await schedulers()).toMatchObject([{ key: "a%3Ab%3Ac%3Ad%3A5" }]);

@@ -1,0 +1,102 @@
+/**
+ * What a backup looks like: a script that psql can run, too, compressed with gzip.
+ *
+ * It begins with a line about itself, then comes each table as `copy … from stdin` with its rows in the text format of
+ * PostgreSQL, then the sequences, and at last a line with the number of rows and the SHA-256 of everything before it: a
+ * file without it was cut off, and one that differs in a byte does not fit it.
+ */
+import { z } from "zod";
+
+const MAGIC = "-- roundhouse backup 1 ";
+const END = "-- end ";
+
+const headerSchema = z.object({
+  version: z.string(),
+  snapshot_at: z.string(),
+  /** The migrations of the schema that the rows are of, in order. */
+  migrations: z.array(z.string()).min(1),
+  /** The days of tables that are made of days; null where there are none. */
+  days: z.object({ from: z.iso.date(), count: z.number().int().positive() }).nullable(),
+  rows_expected: z.number().int().nonnegative(),
+});
+/** What a backup says of itself at its beginning; `rows_expected` is an estimate, for telling how far one is. */
+export type BackupHeader = z.infer<typeof headerSchema>;
+
+const endSchema = z.object({ rows: z.number().int().nonnegative(), sha256: z.string() });
+/** What it says at its end. */
+export type BackupEnd = z.infer<typeof endSchema>;
+
+/** A table of a backup; the name is with its schema, both quoted where they have to be. */
+export interface BackupTable {
+  name: string;
+  columns: string[];
+}
+
+/** Where a sequence stands. */
+export interface SequencePlace {
+  name: string;
+  value: string;
+  isUsed: boolean;
+}
+
+/** What a backup consists of, in its order. */
+export type BackupPart =
+  | { kind: "header"; header: BackupHeader }
+  | { kind: "table"; table: BackupTable }
+  /** Whole or parts of lines of the table before. */
+  | { kind: "rows"; bytes: Buffer }
+  | { kind: "table_end"; rows: number }
+  | { kind: "sequence"; sequence: SequencePlace }
+  | { kind: "end"; end: BackupEnd };
+
+/** The first line. */
+export function headerLine(header: BackupHeader): string {
+  return `${MAGIC}${JSON.stringify(header)}\n`;
+}
+
+/** What stands before the rows of a table. */
+export function tableLine({ name, columns }: BackupTable): string {
+  return `\ncopy ${name} (${columns.join(", ")}) from stdin;\n`;
+}
+
+/** What stands after them. */
+export function tableEndLines(rows: number): string {
+  return `\\.\n-- rows: ${rows}\n`;
+}
+
+/** Where a sequence goes on. */
+export function sequenceLine({ name, value, isUsed }: SequencePlace): string {
+  return `select setval('${name.replaceAll("'", "''")}', ${value}, ${isUsed});\n`;
+}
+
+/** The last line. */
+export function endLine(end: BackupEnd): string {
+  return `${END}${JSON.stringify(end)}\n`;
+}
+
+/** What a line outside of rows says; null where it says nothing. @throws Error where it is none of a backup. */
+export function readLine(line: string): BackupPart | null {
+  if (line === "") return null;
+  if (line.startsWith(MAGIC))
+    return { kind: "header", header: headerSchema.parse(JSON.parse(line.slice(MAGIC.length))) };
+  if (line.startsWith(END)) return { kind: "end", end: endSchema.parse(JSON.parse(line.slice(END.length))) };
+  const table = /^copy ([^(]+) \((.+)\) from stdin;$/.exec(line);
+  if (table?.[1] !== undefined && table[2] !== undefined) {
+    return { kind: "table", table: { name: table[1], columns: table[2].split(", ") } };
+  }
+  const rows = /^-- rows: (\d+)$/.exec(line);
+  if (rows !== null) return { kind: "table_end", rows: Number(rows[1]) };
+  const sequence = /^select setval\('(.+)', (\d+), (true|false)\);$/.exec(line);
+  if (sequence?.[1] !== undefined && sequence[2] !== undefined) {
+    const name = sequence[1].replaceAll("''", "'");
+    return { kind: "sequence", sequence: { name, value: sequence[2], isUsed: sequence[3] === "true" } };
+  }
+  throw new Error(`expected a line of a backup, got ${JSON.stringify(line.slice(0, 80))}`);
+}
+
+/** How many rows a piece of the text format of COPY ends: a line break within a value is written otherwise. */
+export function countRows(bytes: Uint8Array): number {
+  let rows = 0;
+  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) rows += 1;
+  return rows;
+}

@@ -1,0 +1,65 @@
+import { once } from "node:events";
+import type { Writable } from "node:stream";
+import { finished } from "node:stream/promises";
+import type { Sql, Transaction } from "../db/client.ts";
+import type { BackupHeader, BackupTable } from "./format.ts";
+import { readBackup } from "./read.ts";
+import { allOrNothing, listTables, makeRoom, mindAgain, setSequence, writeRows } from "./store.ts";
+
+/** Told how many rows of how many are written, and of which table. */
+export type RestoreProgress = (table: string, done: number, of: number) => void;
+
+/**
+ * Writes what a backup holds into a database that has the schema of the backup and nothing in it: all of it or, where
+ * anything goes wrong, nothing. Foreign keys are checked of every row.
+ * @throws the signal's reason where it is aborted; Error where the file is damaged or does not fit the schema.
+ */
+export async function restoreRows(
+  sql: Sql,
+  file: string,
+  {
+    header,
+    rows,
+    signal,
+    progress,
+  }: { header: BackupHeader; rows: number; signal: AbortSignal; progress: RestoreProgress },
+): Promise<void> {
+  await allOrNothing(sql, async (tx) => {
+    const tables = await listTables(tx);
+    await makeRoom(tx, tables, header.days);
+    const left = new Set(tables.map(({ name }) => name));
+    let done = 0;
+    let copying: { table: BackupTable; stream: Writable } | null = null;
+    for await (const part of readBackup(file)) {
+      signal.throwIfAborted();
+      if (part.kind === "table") {
+        if (!left.delete(part.table.name))
+          throw new Error(`the backup has the table ${part.table.name}, the schema has not`);
+        copying = { table: part.table, stream: await beginRows(tx, part.table) };
+      }
+      if (part.kind === "rows" && copying !== null) await write(copying.stream, part.bytes);
+      if (part.kind === "table_end" && copying !== null) {
+        copying.stream.end();
+        await finished(copying.stream);
+        done += part.rows;
+        progress(copying.table.name, done, rows);
+        copying = null;
+      }
+      if (part.kind === "sequence") await setSequence(tx, part.sequence);
+    }
+    if (left.size > 0) throw new Error(`the schema has tables that the backup lacks: ${[...left].join(", ")}`);
+    await mindAgain(tx);
+  });
+}
+
+async function beginRows(tx: Transaction, table: BackupTable): Promise<Writable> {
+  const stream = await writeRows(tx, table);
+  // what goes wrong is thrown where it is written or waited for next
+  stream.on("error", () => undefined);
+  return stream;
+}
+
+async function write(stream: Writable, bytes: Buffer): Promise<void> {
+  if (stream.errored !== null) throw stream.errored;
+  if (!stream.write(bytes)) await once(stream, "drain");
+}

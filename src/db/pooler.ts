@@ -1,0 +1,79 @@
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
+import { UsageError } from "../errors.ts";
+import { withoutPassword } from "../log.ts";
+
+/** A pooler hands out the connection that came back last, so that the first look shows it unless many others are at work. */
+const LOOKS = 5;
+/** A pooler with no connection to spare lets us wait: then it keeps them for their clients, and what we hold is ours. */
+const ANSWER_MS = 2_000;
+
+/** What stands between us and a database. */
+export type Between = "nothing" | "sessions" | "transactions";
+
+/**
+ * Whether a pooler stands before a database, and whether it lends its connections for sessions or for transactions.
+ *
+ * A pooler tells a client another process id than the server has, since the id is there for calling statements off. One
+ * that lends connections for transactions shows in that two clients get the same, or one client gets two.
+ * @throws the driver's error where it cannot be reached.
+ */
+export async function whatStandsBetween(url: string): Promise<Between> {
+  const [one, other] = [open(url), open(url)];
+  try {
+    await one.connect();
+    const lent = await backendOf(one);
+    if (lent === toldIdOf(one)) return "nothing";
+    if ((await inTime(other.connect())) === "late") return "sessions";
+    for (let look = 0; look < LOOKS; look++) {
+      const theirs = await inTime(backendOf(other));
+      if (theirs === "late") return "sessions";
+      if (theirs === lent || (await backendOf(one)) !== lent) return "transactions";
+    }
+    return "sessions";
+  } finally {
+    await Promise.all([one.end(), other.end()].map(inTime));
+  }
+}
+
+/**
+ * Refuses a way to the database where what is said in one transaction does not hold in the next: locks of a process,
+ * listening and migrations need a session.
+ * @throws UsageError that says what to set.
+ */
+export async function requireSession(url: string): Promise<void> {
+  if ((await whatStandsBetween(url)) !== "transactions") return;
+  throw new UsageError(
+    `the database ${withoutPassword(url)} is behind a pooler that lends its connections for one transaction at a time, so that neither locks nor LISTEN nor migrations hold; set DATABASE_DIRECT_URL to the database itself, and let DATABASE_URL lead through the pooler`,
+  );
+}
+
+function open(url: string): pg.Client {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: "roundhouse look",
+    connectionTimeoutMillis: 5_000,
+  });
+  client.on("error", () => undefined); // the statement that waits for an answer fails with it
+  return client;
+}
+
+async function backendOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+  return rows[0]?.pid ?? 0;
+}
+
+/** What the server, or whoever answers in its place, told of itself as the connection began; the types do not list it. */
+function toldIdOf(client: pg.Client): unknown {
+  return "processID" in client ? client.processID : null;
+}
+
+async function inTime<Result>(work: Promise<Result>): Promise<Result | "late"> {
+  const patience = new AbortController();
+  const late = delay(ANSWER_MS, "late" as const, { signal: patience.signal }).catch(() => "late" as const);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    patience.abort();
+  }
+}

@@ -1,0 +1,232 @@
+/**
+ * What each part of the program may do with each table, and nothing beyond it.
+ *
+ * Facts are only ever added, and by workers alone: whoever answers callers reads them. Operators may add what their
+ * decisions come to (rounds of an answer read again, scores that a revision voids, a promotion), and change or remove
+ * none of it. Workers have no business with whatever lets somebody sign in or call.
+ */
+
+/** A part of the program, by the role it takes; `read` is for people who ask the database themselves. */
+export type Part = "api" | "console" | "ops" | "worker" | "read";
+
+/** The roles, by part. They belong to the whole server: all our databases on it share them. */
+export const ROLES: Record<Part, string> = {
+  api: "roundhouse_api",
+  console: "roundhouse_console",
+  ops: "roundhouse_ops",
+  worker: "roundhouse_worker",
+  read: "roundhouse_read",
+};
+
+/** The role of the workers owns the tables that are made of days: it takes old days out, which only an owner can. */
+export const OWNED_BY_WORKERS = ["payloads", "polls", "poll_failures", "usage_facts"] as const;
+
+/**
+ * By part: r = select, a = insert, w = update, d = delete; with columns in brackets, those alone. Locking a row of a
+ * table needs `w` on one of its columns.
+ */
+type Grants = Partial<Record<Part, string>>;
+
+const EVERYBODY: Grants = { api: "r", console: "r", ops: "r", worker: "r", read: "r" };
+const FACTS: Grants = { ...EVERYBODY, worker: "ra" };
+const IDENTITY: Grants = { console: "rawd", ops: "rawd" };
+
+/** Every table and view there is; a test fails where one is missing here. */
+export const GRANTS: Record<string, Grants> = {
+  // houses and how they are polled
+  houses: { ...EVERYBODY, ops: "rw", worker: "raw" },
+  tables: {
+    ...EVERYBODY,
+    // a round of an answer read again, a revision and a promotion move these heads
+    ops: "r w(last_seq,history_hash,revision_hash,model,newest_round_id,newest_number,newest_occurred_at,same_hundredths,same_count,proof_number,proof_hash,proof_of,rounds,last_round_at,last_polled_round_at)",
+    worker: "raw",
+  },
+  feeds: { ops: "r", worker: "raw", read: "r" },
+  poll_leases: { api: "r", ops: "rw", worker: "raw", read: "r" },
+  request_budgets: { ops: "r", worker: "raw", read: "r" },
+  circuit_changes: { ops: "rad", worker: "rad", read: "r" },
+  payloads: {
+    api: "r(table_id,received_at,requested_at,state)",
+    ops: "r w(state,refused_reason,items,new_rounds,quarantined,reread_at)",
+    read: "r",
+  },
+  payloads_kept: {
+    ops: "r w(state,refused_reason,items,new_rounds,quarantined,reread_at)",
+    worker: "rad",
+    read: "r",
+  },
+  polls: { api: "r", ops: "r", read: "r" },
+  poll_failures: { ops: "r", read: "r" },
+
+  // rounds and what is known of them
+  rounds: { ...FACTS, ops: "ra" },
+  round_revision: { ...EVERYBODY, ops: "ra w(scores_voided_at)", worker: "r w(scores_voided_at)" },
+  disputed_rounds: EVERYBODY,
+  round_cells: { api: "r", ops: "r", worker: "rawd", read: "r" },
+  gaps: { ...EVERYBODY, ops: "raw", worker: "raw" },
+  quarantine: { api: "r", ops: "raw", worker: "rawd", read: "r" },
+  conflicts: { ...EVERYBODY, ops: "raw", worker: "raw" },
+  notices: { ...EVERYBODY, ops: "raw", worker: "rawd" },
+
+  // forecasts and their accuracy
+  forecasts: FACTS,
+  open_forecasts: { api: "r", ops: "rd", worker: "rad", read: "r" },
+  scores: { ...FACTS, ops: "ra" },
+  anchors: FACTS,
+  accuracy_hours: { ...EVERYBODY, ops: "raw", worker: "raw" },
+  accuracy_series: { ...EVERYBODY, ops: "raw", worker: "raw" },
+  accuracy_marks: { ...EVERYBODY, ops: "raw", worker: "raw" },
+  reference_marks: { api: "r", ops: "ra", worker: "raw", read: "r" },
+  published_accuracy: { ...EVERYBODY, ops: "raw", worker: "raw" },
+  published_now: { ...EVERYBODY, ops: "raw", worker: "raw" },
+  model_states: { api: "r(table_id,model,learned_seq,updated_at)", ops: "raw", worker: "raw", read: "r" },
+  model_parameters: { ops: "ra", worker: "ra", read: "r" },
+  calibrations: { ...EVERYBODY, ops: "ra", worker: "rad" },
+  calibration_runs: { api: "r", ops: "raw", worker: "rawd", read: "r" },
+  calibration_comparisons: { api: "r", ops: "raw", worker: "raw", read: "r" },
+  backtest_checkpoints: { ops: "r", worker: "rawd", read: "r" },
+  reading_memories: { api: "r", ops: "r", worker: "rawd", read: "r" },
+  house_audits: { ...EVERYBODY, worker: "rawd" },
+
+  // running it
+  workers: { api: "r", ops: "r", worker: "rawd", read: "r" },
+  heartbeats: { api: "r", ops: "r", worker: "raw", read: "r" },
+  queue_controls: { api: "r", ops: "rawd", worker: "rawd", read: "r" },
+  alerts: { api: "r", ops: "raw", worker: "rawd", read: "r" },
+  alert_mails: { worker: "rad" },
+  backups: { api: "r", ops: "r", read: "r" },
+  migrations: EVERYBODY,
+  audit_log: { console: "ra", ops: "ra", worker: "ra" },
+  audit_head: { console: "rw", ops: "rw", worker: "rw" },
+
+  // callers
+  accounts: { api: "r", console: "raw", ops: "raw", worker: "r" },
+  keys: {
+    api: "r w(last_used_at)",
+    console: "raw",
+    ops: "r w(revoked_at,expires_at)",
+    worker: "r(id,account_id,name,last4,created_at,expires_at,revoked_at,last_used_at,replaced_by)",
+  },
+  plans: { api: "r", console: "r w(revision)", ops: "rw", worker: "r" },
+  plan_houses: { api: "r", console: "r", ops: "rad", worker: "r" },
+  entitlements: { api: "r", console: "rawd", ops: "raw", worker: "r w(reminded_at,end_told_at)" },
+  quotas: { api: "raw", console: "r", ops: "r", worker: "rd" },
+  usage_facts: { api: "ra", console: "r", ops: "r" },
+  usage_rollups: { api: "r", console: "r", ops: "r", worker: "rawd" },
+  purchases: { console: "ra", ops: "r", worker: "r" },
+  purchase_credits: { console: "ra", ops: "r", worker: "r" },
+
+  // money
+  ledger_accounts: { console: "raw", ops: "raw", worker: "raw" },
+  ledger_transactions: { console: "ra", ops: "ra", worker: "ra" },
+  ledger_entries: { console: "ra", ops: "ra", worker: "ra" },
+  reversal_proposals: { ops: "raw" },
+  topups: { console: "raw", ops: "raw", worker: "raw" },
+  bank_imports: { console: "r", ops: "raw", worker: "r" },
+  bank_lines: { console: "r", ops: "raw", worker: "r" },
+  bank_matches: { console: "r", ops: "raw", worker: "r" },
+  bank_returns: { console: "r", ops: "raw", worker: "r" },
+  deposit_addresses: { console: "ra", ops: "r", worker: "r" },
+  chain_endpoints: { api: "r", console: "raw", ops: "r", worker: "raw" },
+  chain_deposits: { api: "r(chain_id,state,seen_at)", console: "r", ops: "r", worker: "raw" },
+  payment_app_orders: { console: "raw", ops: "r w(ask_at)", worker: "raw" },
+  payment_app_nonces: { console: "rad", worker: "rd" },
+  payment_app_certificates: { console: "r", ops: "r", worker: "rawd" },
+  payment_app_state: { console: "rw", ops: "r", worker: "rw" },
+
+  // people, and what they prove who they are with
+  "auth.users": IDENTITY,
+  "auth.accounts": IDENTITY,
+  "auth.sessions": { ...IDENTITY, worker: "r(expires_at) d" },
+  "auth.verifications": { ...IDENTITY, worker: "r(expires_at) d" },
+  "auth.two_factors": IDENTITY,
+  "auth.used_codes": IDENTITY,
+  operators: { console: "r", ops: "raw" },
+  sign_in_links: { ops: "rawd" },
+  sign_ups: { console: "rad", ops: "rd", worker: "r(expires_at) d" },
+  mail_tokens: { console: "rawd", ops: "rd", worker: "r(expires_at) d" },
+  legal_texts: { api: "r", console: "ra", ops: "r" },
+  consents: { console: "ra w(address,user_agent)", ops: "r" },
+  mails: {
+    api: "r(id,created_at,next_try_at,sent_at,given_up_at)",
+    console: "raw",
+    ops: "raw",
+    worker: "rawd",
+  },
+  mail_trouble: { console: "r", ops: "r", worker: "rawd" },
+};
+
+/** Sequences that a statement of ours asks by name; those of identity columns need no grant. */
+const SEQUENCE_GRANTS: Record<string, readonly Part[]> = {
+  payload_ids: ["worker"],
+  usage_batches: ["api"],
+};
+
+/** Functions that run as whoever owns the schema, by their signature, and who may call them. */
+const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
+  "make_day_partitions(date, integer)": ["worker"],
+  "sessions()": ["api", "ops", "worker"],
+};
+
+/** Columns that let whoever reads them sign in, call, or pass for somebody; no worker may. */
+export const SECRETS: readonly (readonly [table: string, column: string])[] = [
+  ["auth.accounts", "password"],
+  ["auth.accounts", "access_token"],
+  ["auth.accounts", "refresh_token"],
+  ["auth.accounts", "id_token"],
+  ["auth.sessions", "id"],
+  ["auth.sessions", "token"],
+  ["auth.two_factors", "secret"],
+  ["auth.two_factors", "backup_codes"],
+  ["auth.verifications", "value"],
+  ["auth.verifications", "identifier"],
+  ["auth.used_codes", "code"],
+  ["sign_ups", "password_hash"],
+  ["sign_ups", "sha256"],
+  ["mail_tokens", "sha256"],
+  ["sign_in_links", "sha256"],
+  ["keys", "sha256"],
+];
+
+const PRIVILEGES = { r: "SELECT", a: "INSERT", w: "UPDATE", d: "DELETE" } as const;
+
+/** Something that a role may do: a privilege on a table, on one of its columns, on a sequence or on a function. */
+export interface Grant {
+  role: string;
+  kind: "table" | "sequence" | "function";
+  /** With its schema. */
+  object: string;
+  column: string | null;
+  privilege: string;
+}
+
+/** The whole list as single grants. */
+export function wantedGrants(): Grant[] {
+  const tables = Object.entries(GRANTS).flatMap(([table, grants]) =>
+    Object.entries(grants).flatMap(([part, text]) =>
+      privilegesOf(text).map(({ privilege, column }): Grant => {
+        return { role: ROLES[part as Part], kind: "table", object: withSchema(table), column, privilege };
+      }),
+    ),
+  );
+  const given = (kind: "sequence" | "function", privilege: string, list: Record<string, readonly Part[]>) =>
+    Object.entries(list).flatMap(([object, parts]) =>
+      parts.map((part): Grant => {
+        return { role: ROLES[part], kind, object: withSchema(object), column: null, privilege };
+      }),
+    );
+  return [...tables, ...given("sequence", "USAGE", SEQUENCE_GRANTS), ...given("function", "EXECUTE", FUNCTION_GRANTS)];
+}
+
+/** A table's, sequence's or function's name with its schema. */
+export function withSchema(name: string): string {
+  return name.includes(".") ? name : `public.${name}`;
+}
+
+function privilegesOf(text: string): { privilege: string; column: string | null }[] {
+  return [...text.matchAll(/([rawd]+)(?:\(([a-z0-9_,]+)\))?/g)].flatMap(([, letters = "", columns]) =>
+    [...letters].flatMap((letter) =>
+      (columns?.split(",") ?? [null]).map((column) => ({ privilege: PRIVILEGES[letter as "r"], column })),
+    ),
+  );
+}

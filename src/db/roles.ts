@@ -1,0 +1,316 @@
+import pg from "pg";
+import { reasonOf } from "../errors.ts";
+import { whileInUse } from "./patience.ts";
+import { type Grant, GRANTS, OWNED_BY_WORKERS, type Part, ROLES, wantedGrants, withSchema } from "./role-grants.ts";
+
+/** Codes of PostgreSQL: not allowed to; and a role that somebody else made at the same moment. */
+const NOT_ALLOWED = "42501";
+const MADE_MEANWHILE = ["42710", "23505"];
+
+/** What a database lacks of the roles, as statements that put it right; none where all is as it should be. */
+export interface RolesState {
+  /** Roles that the server does not have. */
+  missing: string[];
+  /** Grants that the list has and the database has not. */
+  lacking: Grant[];
+  /** Grants of ours that the list does not have. */
+  beyond: Grant[];
+  /** Tables that do not belong to the role of the workers as they should. */
+  notOwned: string[];
+}
+
+/**
+ * Makes the roles where the server lacks them and brings every grant to what the list says, in this database alone.
+ * Twice is once; any number of databases of one server may do so at once. Needs the migrations' lock.
+ *
+ * Where the user of `client` may not make roles, says which statements somebody has to run who may, and gives false:
+ * everything works all the same, with the rights of whoever logs in.
+ */
+export async function applyRoles(client: pg.Client, say: (line: string) => void): Promise<boolean> {
+  const refused: string[] = [];
+  for (const role of Object.values(ROLES)) refused.push(...(await makeRole(client, role)));
+  if (refused.length > 0) {
+    say(
+      `the roles of the database are not in use; let an administrator run: ${refused.join("; ")}; then migrate again`,
+    );
+    return false;
+  }
+  // one table a transaction: whoever held several of them would wait for workers that wait for it
+  await whileInUse(async () => {
+    for (const table of (await readRolesState(client)).notOwned)
+      await client.query("select give_table($1::regclass, $2)", [table, ROLES.worker]);
+  }, say);
+  await client.query("begin");
+  try {
+    const schemas = Object.values(ROLES).map((role) => `grant usage on schema public to ${role}`);
+    const inAuth = [ROLES.console, ROLES.ops, ROLES.worker].map((role) => `grant usage on schema auth to ${role}`);
+    await client.query([...schemas, ...inAuth].join("; "));
+    const { lacking, beyond } = await readRolesState(client);
+    await client.query([...statements("revoke", beyond), ...statements("grant", lacking)].join("; "));
+    await client.query("commit");
+  } catch (error) {
+    await client.query("rollback");
+    throw error;
+  }
+  return true;
+}
+
+/**
+ * How a database stands against the list, and who is logged in for which part of the program now.
+ * @throws the driver's error where it cannot be reached.
+ */
+export async function readRoles(url: string): Promise<RolesState & { logins: Login[] }> {
+  const client = new pg.Client({ connectionString: url, application_name: "roundhouse doctor" });
+  await client.connect();
+  try {
+    return { ...(await readRolesState(client)), logins: await listLogins(client) };
+  } finally {
+    await client.end();
+  }
+}
+
+/** How a database stands against the list; tables that it does not have yet are passed over. */
+export async function readRolesState(client: pg.Client): Promise<RolesState> {
+  const roles = Object.values(ROLES);
+  const there = await client.query<{ rolname: string }>("select rolname from pg_roles where rolname = any($1)", [
+    roles,
+  ]);
+  const missing = roles.filter((role) => !there.rows.some(({ rolname }) => rolname === role));
+  const { rows: objects } = await client.query<{ name: string }>(OBJECTS);
+  const names = new Set(objects.map(({ name }) => name));
+  const { rows: found } = await client.query<Grant>(GRANTED, [roles]);
+  const wanted = wantedGrants().filter(({ object }) => names.has(object));
+  const foundKeys = new Set(found.map(keyOf));
+  const wantedKeys = new Set(wanted.map(keyOf));
+  const { rows: strangers } = await client.query<{ name: string }>(DAYS_OF_OTHERS, [
+    OWNED_BY_WORKERS.map(withSchema),
+    ROLES.worker,
+  ]);
+  return {
+    missing,
+    lacking: wanted.filter((grant) => !foundKeys.has(keyOf(grant))),
+    beyond: found.filter((grant) => !wantedKeys.has(keyOf(grant))),
+    notOwned: strangers.map(({ name }) => name),
+  };
+}
+
+/** Tables and views of the database that the list does not name. */
+export async function listUnlisted(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(OBJECTS);
+  const listed = new Set(Object.keys(GRANTS).map(withSchema));
+  const others = new Set(wantedGrants().flatMap(({ kind, object }) => (kind === "table" ? [] : [object])));
+  return rows.map(({ name }) => name).filter((name) => !listed.has(name) && !others.has(name));
+}
+
+/** How a process is to connect: with the role of its part, or as whoever logs in, and why. */
+export interface Taken {
+  url: string;
+  /** Null: with a role, or as a user that has no other rights than that of its part. */
+  why: string | null;
+  /** Whether whoever logs in may do everything without the role. */
+  isOwner: boolean;
+}
+
+/**
+ * The URL with which a part of the program connects: with it every connection takes the role of the part, whoever logs
+ * in, and has no other rights. Where that cannot be, the URL as it was, and why: the server lacks the roles, or whoever
+ * logs in may not take this one.
+ * @throws the driver's error where the database cannot be reached.
+ */
+export async function withRoleOf(part: Part, url: string): Promise<Taken> {
+  const role = ROLES[part];
+  const client = new pg.Client({ connectionString: url, application_name: "roundhouse roles" });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{
+      user: string;
+      isThere: boolean;
+      mayTake: boolean;
+      isGranted: boolean;
+      isOwner: boolean;
+    }>(MAY_TAKE(await takingOf(client)), [role]);
+    const { user = "", isThere = false, mayTake = false, isGranted = false, isOwner = false } = rows[0] ?? {};
+    const refused = (why: string) => ({ url, isOwner, why: `connected with all rights of ${user}, since ${why}` });
+    if (!isThere) return refused(`the server has no role ${role}; run \`roundhouse migrate\` and see what it says`);
+    if (!mayTake) return refused(`it may not take the role ${role}; run \`grant ${role} to ${quoted(user)}\``);
+    if (!isGranted) return refused(`the role ${role} has no grants yet; run \`roundhouse migrate\``);
+    return { url: withRole(url, role), isOwner, why: null };
+  } finally {
+    await client.end();
+  }
+}
+
+/** A URL that makes every connection take a role as it begins, before its first statement. */
+export function withRole(url: string, role: string): string {
+  const taken = new URL(url);
+  taken.searchParams.set("role", role);
+  return taken.href;
+}
+
+/** Options for a driver that does not read the role from the URL as the other one does. */
+export function roleOption(url: string): string {
+  const role = new URL(url).searchParams.get("role");
+  return role === null ? "" : `-c role=${role}`;
+}
+
+/** Who is logged in for which part of the program, and whether that user may do everything. */
+export interface Login {
+  part: string;
+  user: string;
+  isSuperuser: boolean;
+  ownsTables: boolean;
+}
+
+/** The users with which our processes are logged in now. */
+export async function listLogins(client: pg.Client): Promise<Login[]> {
+  const { rows } = await client.query<Login>(`
+    select distinct
+      substr(a.application_name, length('roundhouse ') + 1) as part,
+      r.rolname as user,
+      r.rolsuper as "isSuperuser",
+      r.oid = (select relowner from pg_class where oid = 'public.rounds'::regclass) as "ownsTables"
+    from pg_stat_activity a
+    join pg_roles r on r.oid = a.usesysid
+    where a.datname = current_database()
+      and a.application_name in ('roundhouse api', 'roundhouse console', 'roundhouse ops', 'roundhouse worker')
+    order by 1, 2`);
+  return rows;
+}
+
+/** Gives what an administrator has to run where we may not. */
+async function makeRole(client: pg.Client, role: string): Promise<string[]> {
+  const refused: string[] = [];
+  const { rows } = await client.query("select from pg_roles where rolname = $1", [role]);
+  if (rows.length === 0 && !(await isDone(client, `create role ${role} nologin`)))
+    refused.push(`create role ${role} nologin`);
+  if (refused.length > 0) return [...refused, `grant ${role} to ${await quotedUser(client)}`];
+  // whoever owns the schema hands tables over to the role of the workers, and takes any of them where one URL is all there is
+  const { rows: held } = await client.query<{ held: boolean }>(
+    `select pg_has_role($1, '${await takingOf(client)}') and pg_has_role($1, 'USAGE') as held`,
+    [role],
+  );
+  if (held[0]?.held === true) return [];
+  const give = `grant ${role} to ${await quotedUser(client)}`;
+  return (await isDone(client, give)) ? [] : [give];
+}
+
+async function isDone(client: pg.Client, statement: string): Promise<boolean> {
+  try {
+    await client.query(statement);
+    return true;
+  } catch (error) {
+    const code = error instanceof pg.DatabaseError ? (error.code ?? "") : "";
+    if (MADE_MEANWHILE.includes(code)) return true;
+    if (code === NOT_ALLOWED) return false;
+    throw new Error(`\`${statement}\` failed: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+async function quotedUser(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ name: string }>("select current_user as name");
+  return quoted(rows[0]?.name ?? "");
+}
+
+function quoted(name: string): string {
+  return pg.escapeIdentifier(name);
+}
+
+/** Before 16, whoever was a member of a role could always take it. */
+async function takingOf(client: pg.Client): Promise<"SET" | "MEMBER"> {
+  const { rows } = await client.query<{ version: number }>(
+    "select current_setting('server_version_num')::integer as version",
+  );
+  return (rows[0]?.version ?? 0) >= 160_000 ? "SET" : "MEMBER";
+}
+
+const MAY_TAKE = (taking: "SET" | "MEMBER") => `
+  select
+    session_user as user,
+    r.oid is not null as "isThere",
+    coalesce(pg_has_role(session_user, r.oid, '${taking}'), false) as "mayTake",
+    coalesce(has_table_privilege(r.oid, 'public.migrations', 'select'), false) as "isGranted",
+    (select rolsuper from pg_roles where rolname = session_user)
+      or pg_has_role(session_user, (select relowner from pg_class where oid = 'public.rounds'::regclass), 'USAGE')
+      as "isOwner"
+  from (values ($1::text)) asked (name)
+  left join pg_roles r on r.rolname = asked.name`;
+
+/** What grants are on: partitions are reached through their whole table alone. */
+const OBJECTS = `
+  select n.nspname || '.' || c.relname as name
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname in ('public', 'auth')
+    and c.relkind in ('r', 'p', 'v', 'm', 'f')
+    and not c.relispartition
+    -- lines of an import that goes on, and days that are being taken out
+    and c.relname !~ '^(import_|.*_[0-9]{8}$)'
+  union all
+  select sequencename
+  from (select schemaname || '.' || sequencename as sequencename from pg_sequences where schemaname = 'public') s
+  where sequencename in ('public.payload_ids', 'public.usage_batches')
+  union all
+  select 'public.' || p.proname || '(' || oidvectortypes(p.proargtypes) || ')'
+  from pg_proc p
+  where p.pronamespace = 'public'::regnamespace
+    and p.prosecdef`;
+
+const GRANTED = `
+  select
+    r.rolname as role,
+    case c.relkind when 'S' then 'sequence' else 'table' end as kind,
+    n.nspname || '.' || c.relname as object,
+    null as column,
+    acl.privilege_type as privilege
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+  cross join aclexplode(c.relacl) acl
+  join pg_roles r on r.oid = acl.grantee
+  where n.nspname in ('public', 'auth')
+    and r.rolname = any($1)
+    and acl.grantee <> c.relowner
+  union all
+  select r.rolname, 'table', n.nspname || '.' || c.relname, a.attname, acl.privilege_type
+  from pg_attribute a
+  join pg_class c on c.oid = a.attrelid
+  join pg_namespace n on n.oid = c.relnamespace
+  cross join aclexplode(a.attacl) acl
+  join pg_roles r on r.oid = acl.grantee
+  where n.nspname in ('public', 'auth')
+    and r.rolname = any($1)
+    and acl.grantee <> c.relowner
+  union all
+  select
+    r.rolname,
+    'function',
+    'public.' || p.proname || '(' || oidvectortypes(p.proargtypes) || ')',
+    null,
+    acl.privilege_type
+  from pg_proc p
+  cross join aclexplode(p.proacl) acl
+  join pg_roles r on r.oid = acl.grantee
+  where p.pronamespace = 'public'::regnamespace
+    and r.rolname = any($1)
+    and acl.grantee <> p.proowner`;
+
+const DAYS_OF_OTHERS = `
+  select c.oid::regclass::text as name
+  from unnest($1::text[]) whole (name)
+  cross join lateral pg_partition_tree(to_regclass(whole.name)) part
+  join pg_class c on c.oid = part.relid
+  where pg_get_userbyid(c.relowner) <> $2
+  order by part.level desc, 1`;
+
+function keyOf({ role, kind, object, column, privilege }: Grant): string {
+  return [role, kind, object, column ?? "", privilege].join("|");
+}
+
+/** One statement for each role and object. */
+function statements(verb: "grant" | "revoke", grants: readonly Grant[]): string[] {
+  const groups = Map.groupBy(grants, ({ role, kind, object }) => `${kind} ${object}|${role}`);
+  return [...groups].map(([group, some]) => {
+    const [on = "", role = ""] = group.split("|");
+    const what = some.map(({ privilege, column }) => (column === null ? privilege : `${privilege} (${column})`));
+    return `${verb} ${what.join(", ")} on ${on} ${verb === "grant" ? "to" : "from"} ${role}`;
+  });
+}

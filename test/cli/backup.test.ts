@@ -1,0 +1,236 @@
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { appendAudit } from "../../src/audit/store.ts";
+import { checkBackup } from "../../src/backup/read.ts";
+import { restoreRows } from "../../src/backup/restore.ts";
+import { listTables } from "../../src/backup/store.ts";
+import { writeBackup } from "../../src/backup/write.ts";
+import { createKey } from "../../src/callers/store.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { migrate } from "../../src/db/migrate.ts";
+import { verify } from "../../src/forecasts/verify.ts";
+import { post } from "../../src/ledger/store.ts";
+import { fullWorld } from "../forecasts/full-world.ts";
+import type { World } from "../forecasts/world.ts";
+import { topup } from "../ledger/world.ts";
+import { eventually } from "../support/eventually.ts";
+import { makeFolder, roundhouse, startRoundhouse } from "./world.ts";
+
+const VERSION = "1.2.3";
+const NO_SIGNAL = new AbortController().signal;
+const NO_REDIS = { REDIS_URL: "redis://127.0.0.1:9/0" };
+/** What a command adds: that it backed up or restored. */
+const TOLD = ["audit_log", "audit_head", "backups"];
+
+let world: World;
+const cleanUps: (() => Promise<void>)[] = [];
+beforeAll(async () => {
+  world = await fullWorld({ whenDone: (cleanUp) => cleanUps.push(cleanUp) });
+  const { sql } = world;
+  const made = await createKey(sql, { email: "ann@example.com", plan: "Pro" }).catch(String);
+  expect(made).toMatchObject({ ok: false }); // the account comes first
+  const [account] = await sql<{ id: bigint }[]>`
+    insert into accounts (email, verified_at) values ('ann@example.com', now()) returning id`;
+  await createKey(sql, { email: "ann@example.com", plan: "Pro", name: "tab\tline\nback\\slash \\. é" });
+  await sql.begin((tx) => post(tx, topup(account?.id ?? 0n, 25_000_000n, "first")));
+  await sql.begin((tx) =>
+    appendAudit(tx, {
+      surface: "cli",
+      actor: "test",
+      role: null,
+      action: "house.pause",
+      target: "house x",
+      before: null,
+      after: { text: "a\nb" },
+      reason: null,
+      requestId: null,
+      address: null,
+    }),
+  );
+});
+afterAll(async () => {
+  for (const cleanUp of cleanUps) await cleanUp();
+});
+
+/** A database with nothing in it, not even a schema. */
+async function emptyDatabase(): Promise<string> {
+  const url = new URL(world.url);
+  url.pathname = `${url.pathname}_${cleanUps.length}_${inject("templateDatabase").slice(-8)}`;
+  const name = url.pathname.slice(1);
+  await world.sql`create database ${world.sql(name)}`;
+  cleanUps.unshift(async () => {
+    await world.sql`drop database if exists ${world.sql(name)} with (force)`;
+  });
+  return url.href;
+}
+
+async function within<Result>(url: string, work: (sql: Sql) => Promise<Result>): Promise<Result> {
+  const sql = connect(url, { name: "test", max: 2, patient: true });
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end();
+  }
+}
+
+/** Every table's rows, as a hash. */
+async function contents(sql: Sql): Promise<Record<string, string>> {
+  const tables = (await listTables(sql)).filter(({ name }) => !TOLD.includes(name));
+  const found: Record<string, string> = {};
+  for (const { name } of tables) {
+    const [row] = await sql.unsafe<{ text: string }[]>(
+      `select count(*) || ' ' || coalesce(md5(string_agg(t::text, '|' order by t::text)), '') as text from ${name} t`,
+    );
+    found[name] = row?.text ?? "";
+  }
+  return found;
+}
+
+const ROUNDS = "select count(*)::integer as n from rounds";
+
+describe("a backup", () => {
+  test("is restored to what it was of, verified, and goes on from there; used databases are refused", async () => {
+    const folder = await makeFolder();
+    const made = await roundhouse(["backup", "--to", folder, "--json"], {
+      env: { DATABASE_URL: world.url, ...NO_REDIS },
+    });
+    expect(made).toMatchObject({ code: 0, stderr: "" });
+    const facts = JSON.parse(made.stdout) as { file: string; bytes: number; rows: number };
+    expect(await readdir(folder)).toEqual([facts.file.slice(folder.length + 1)]);
+    const { mode, size } = await stat(facts.file);
+    expect([mode & 0o777, size]).toEqual([0o600, facts.bytes]);
+
+    const url = await emptyDatabase();
+    const restored = await roundhouse(["restore", "--from", facts.file, "--into", url, "--json"]);
+    expect(restored).toMatchObject({ code: 0 });
+    expect(JSON.parse(restored.stdout)).toMatchObject({
+      ok: true,
+      rows: facts.rows,
+      verify: {
+        figures: { ok: true, first_failure: null },
+        audit: { entries: 2, failure: null },
+        ledger: { ok: true },
+      },
+    });
+    await within(url, async (sql) => {
+      expect(await contents(sql)).toEqual(await contents(world.sql));
+      expect(await sql`select from pg_trigger where tgenabled = 'D'`).toHaveLength(0);
+      // sequences go on, and what guards the rows does so again
+      const [account] = await sql<
+        { id: bigint }[]
+      >`insert into accounts (email) values ('bob@example.com') returning id`;
+      expect(await sql.begin((tx) => post(tx, topup(account?.id ?? 0n, 1_000_000n, "second")))).toMatchObject({
+        ok: true,
+      });
+      await expect(sql`delete from ledger_entries`).rejects.toThrow("only ever added to");
+    });
+    const again = await roundhouse(["restore", "--from", facts.file, "--into", url]);
+    expect(again.code).toBe(2);
+    expect(again.stderr).toContain("is not empty: the table public.houses has rows");
+  });
+
+  test("is of one moment while others write, and leaves nothing of what came after it", async () => {
+    const file = join(await makeFolder(), "b.sql.gz");
+    const [before] = await world.sql.unsafe<{ n: number }[]>(ROUNDS);
+    const writing: Promise<void>[] = [];
+    await writeBackup(world.sql, file, {
+      version: VERSION,
+      signal: NO_SIGNAL,
+      progress: () => void (writing.length > 0 || writing.push(world.turn(321))),
+    });
+    await Promise.all(writing);
+    expect(await world.sql.unsafe(ROUNDS)).toEqual([{ n: (before?.n ?? 0) + 1 }]);
+
+    const url = await emptyDatabase();
+    await migrate(url);
+    const { header, end } = await checkBackup(file, () => undefined);
+    await within(url, async (sql) => {
+      const stopping = new AbortController();
+      const stopped = restoreRows(sql, file, {
+        header,
+        rows: end.rows,
+        signal: stopping.signal,
+        progress: (table) => table === "rounds" && stopping.abort(new Error("stopped")),
+      });
+      await expect(stopped).rejects.toThrow("stopped");
+      expect(await sql`select from houses`).toHaveLength(0);
+      await restoreRows(sql, file, { header, rows: end.rows, signal: NO_SIGNAL, progress: () => undefined });
+      expect(await sql.unsafe(ROUNDS)).toEqual([before]);
+      expect(await verify(sql)).toMatchObject({ ok: true });
+    });
+  });
+
+  test("that is damaged or cut off is refused before anything is written", async () => {
+    const folder = await makeFolder();
+    const file = join(folder, "b.sql.gz");
+    await writeBackup(world.sql, file, { version: VERSION, signal: NO_SIGNAL, progress: () => undefined });
+    const whole = await readFile(file);
+    const text = gunzipSync(whole);
+    const changed = Buffer.from(text);
+    const at = text.indexOf("ann@example.com");
+    changed.write("bob", at);
+    const cases: [string, Buffer, string][] = [
+      ["one letter", gzipSync(changed), "expected the SHA-256"],
+      ["a row less", gzipSync(Buffer.from(text.toString().replace(/\n1\t[^\n]*\n/, "\n"))), "rows of a table"],
+      ["its end", whole.subarray(0, -2_000), "unexpected end of file"],
+      ["its last line", gzipSync(text.subarray(0, text.lastIndexOf("-- end"))), "it ends before its last line"],
+      [
+        "a bit",
+        Buffer.concat([whole.subarray(0, 5_000), Buffer.from([255 ^ (whole[5_000] ?? 0)]), whole.subarray(5_001)]),
+        "",
+      ],
+      ["all of it", Buffer.from("hello"), "incorrect header check"],
+    ];
+    for (const [what, bytes, why] of cases) {
+      const damaged = join(folder, "damaged.sql.gz");
+      await writeFile(damaged, bytes);
+      await expect(
+        checkBackup(damaged, () => undefined),
+        what,
+      ).rejects.toThrow(new RegExp(`damaged.sql.gz cannot be restored, .*${why}`));
+    }
+    const url = await emptyDatabase();
+    const refused = await roundhouse(["restore", "--from", join(folder, "damaged.sql.gz"), "--into", url]);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("it is damaged, cut off or no backup");
+    expect(await within(url, (sql) => sql`select from pg_tables where schemaname = 'public'`)).toHaveLength(0);
+  });
+
+  test("that is killed leaves no file under its name, a restore that is killed nothing in the database", async () => {
+    const folder = await makeFolder();
+    const file = join(folder, "b.sql.gz");
+    const place = { env: { DATABASE_URL: world.url, ...NO_REDIS } };
+    await world.sql.begin(async (tx) => {
+      await tx`lock table scores in access exclusive mode`;
+      const killed = startRoundhouse(["backup", "--to", file], place);
+      await eventually(async () => (await readdir(folder)).length > 0 || undefined);
+      killed.kill("SIGKILL");
+      await killed.ended;
+    });
+    expect(await readdir(folder)).toEqual([expect.stringMatching(/^b\.sql\.gz\.\d+\.partial$/)]);
+
+    await writeBackup(world.sql, file, { version: VERSION, signal: NO_SIGNAL, progress: () => undefined });
+    const url = await emptyDatabase();
+    await migrate(url);
+    await within(url, async (sql) => {
+      await sql.begin(async (tx) => {
+        await tx`lock table scores in access share mode`;
+        const killed = startRoundhouse(["restore", "--from", file, "--into", url]);
+        await eventually(async () => {
+          const waiting = await sql`
+            select from pg_stat_activity
+            where datname = current_database() and application_name = 'roundhouse restore' and wait_event_type = 'Lock'`;
+          return waiting.length > 0 || undefined;
+        });
+        killed.kill("SIGKILL");
+        await killed.ended;
+      });
+      expect(await sql`select from houses`).toHaveLength(0);
+      const { header, end } = await checkBackup(file, () => undefined);
+      await restoreRows(sql, file, { header, rows: end.rows, signal: NO_SIGNAL, progress: () => undefined });
+      expect(await sql`select from houses`).toHaveLength(1);
+    });
+  });
+});

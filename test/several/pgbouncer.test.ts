@@ -1,0 +1,100 @@
+import { join } from "node:path";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { z } from "zod";
+import { makeFolder, roundhouse } from "../cli/world.ts";
+import { eventually } from "../support/eventually.ts";
+import { openSomebody } from "../support/somebody.ts";
+import { startPooler } from "./pgbouncer.ts";
+import {
+  callAll,
+  createEmptyDatabase,
+  expectCounted,
+  expectVerified,
+  makeKey,
+  must,
+  newest,
+  startPart,
+  untilNewer,
+  untilScored,
+  using,
+} from "./world.ts";
+
+/** Fewer than the processes have in their pools, so that each one passes through many hands. */
+const CONNECTIONS = 5;
+const CALLS = 40;
+const ACCOUNT = "ann@example.com";
+
+const made = z.looseObject({ email: z.string(), password: z.string() });
+
+describe("PostgreSQL behind pgbouncer in transaction mode", () => {
+  it("works as without, through a crash of the pooler too; a missing DATABASE_DIRECT_URL is said at once", async () => {
+    const [database, folder] = [await createEmptyDatabase(), await makeFolder()];
+    const pooler = await startPooler(database.url, CONNECTIONS);
+    onTestFinished(async () => {
+      await pooler.stop();
+      await database.drop();
+    });
+    const pooled = {
+      DATABASE_URL: pooler.url,
+      REDIS_URL: inject("redisUrl"),
+      AUTH_SECRET: "a secret that is the same for both",
+      DATA_DIR: join(folder, "data"),
+      PORT: "0",
+      WORKER_PORT: "0",
+    };
+    const env = { ...pooled, DATABASE_DIRECT_URL: database.url };
+    for (const args of [["migrate"], ["worker"], ["account", "create", ACCOUNT]]) {
+      const { code, stderr } = await roundhouse(args, { env: pooled });
+      expect([args, code, stderr]).toEqual([
+        args,
+        2,
+        expect.stringContaining("set DATABASE_DIRECT_URL to the database itself"),
+      ]);
+    }
+    expect((await roundhouse(["doctor"], { env: pooled })).stdout).toMatch(
+      /lends its connections for single transactions/,
+    );
+
+    expect(await must(["migrate"], env)).toContain("the schema is up to date");
+    const key = await makeKey(env, ACCOUNT, "Max");
+    const started = await Promise.all([startPart(["worker"], env), startPart(["api"], env), startPart(["api"], env)]);
+    const [worker, ...apis] = started.map((part) => ({ ...part, api_key: key }));
+    const [api, other] = apis;
+    if (worker === undefined || api === undefined || other === undefined) throw new Error("nothing was started");
+    await eventually(async () => (await newest(api)) > 0, { timeoutMs: 120_000 });
+    await using(database.url, (sql) => untilScored(sql));
+    expect((await roundhouse(["doctor"], { env })).stdout).toMatch(/pooler .*statements may take for ever there/);
+
+    await using(database.url, (sql) => expectCounted(sql, ACCOUNT, apis, CALLS));
+
+    // who signed in at one API is signed in at the other
+    const { email, password } = made.parse(
+      JSON.parse(
+        await must(["ops-user", "create", "olga@example.com", "--role", "admin", "--generate", "--json"], env),
+      ),
+    );
+    const olga = openSomebody(api.url, "198.51.100.7");
+    expect((await olga.post("/ops/sign-in", { email, password })).status).toBe(303);
+    expect((await olga.get("/ops/")).status).toBe(200);
+    const cookie = [...olga.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const there = await fetch(`${other.url}/ops/`, { headers: { cookie }, redirect: "manual" });
+    expect(there.status).toBe(200);
+
+    await pooler.kill();
+    await eventually(async () => (await callAll([api], 1)).get(503) === 1);
+    await pooler.start();
+    console.log(`pgbouncer killed: newer rounds ${(await untilNewer(api)).toFixed(1)} s after its start`);
+    await using(database.url, (sql) => expectCounted(sql, ACCOUNT, apis, CALLS));
+
+    await must(["house", "list"], env);
+    await must(["queue", "list"], env);
+    await must(["calibration", "list"], env);
+    await expectVerified(env);
+    for (const part of started) {
+      part.process.kill("SIGTERM");
+      expect(await part.process.ended).toMatchObject({ code: 0 });
+      expect(part.process.output.stderr).not.toMatch(/prepared statement|unsupported startup|does not exist|uncaught/i);
+    }
+    expect(pooler.log()).not.toMatch(/unsupported|prepared statement|ERROR/);
+  }, 600_000);
+});
