@@ -21,7 +21,7 @@ function written(use: (log: Log) => void, terminal = false): string {
   return lines.join("");
 }
 
-describe("what is logged", () => {
+describe("[LOGS][V16] what is logged", () => {
   it("never holds the password of a server's URL", () => {
     expect(withoutPassword("postgres://app:hunter2@db:5432/x")).toBe("postgres://app:***@db:5432/x");
     expect(withoutPassword("redis://:hunter2@cache:6379")).toBe("redis://:***@cache:6379");

@@ -38,7 +38,7 @@ describe("the tables of identity", () => {
   });
 });
 
-describe("a password", () => {
+describe("[V6] a password", () => {
   it("is kept as argon2id with the parameters of OWASP, salted", async () => {
     const [one, two] = await Promise.all([
       passwords.hashPassword("five rare kettles"),
@@ -50,7 +50,7 @@ describe("a password", () => {
     expect(await passwords.isPassword("five rare kettlez", one)).toBe(false);
   });
 
-  it("that cannot be checked holds nobody up, however many come at once", async () => {
+  it("[API4] that cannot be checked holds nobody up, however many come at once", async () => {
     const broken = Array.from({ length: 20 }, () => passwords.isPassword("anything at all", "not a hash"));
     const settled = await Promise.allSettled(broken);
     expect(new Set(settled.map(({ status }) => status))).toEqual(new Set(["rejected"]));

@@ -30,7 +30,7 @@ async function bytesOf(method: string, path: string, headers: readonly string[])
   return `${head}\r\n\r\n${body}`.replaceAll(/req_[0-9a-f]{32}/g, "req_").replace(/^Date: .*$/m, "Date:");
 }
 
-describe("what is announced and not there", () => {
+describe("[API9] what is announced and not there", () => {
   it.each(["GET", "HEAD", "POST", "OPTIONS", "DELETE"])("answers to %s byte by byte as noise does", async (method) => {
     const keyed = [`X-Api-Key: ${world.key}`];
     const socket = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"];

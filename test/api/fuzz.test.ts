@@ -56,7 +56,7 @@ function logged(since: number, texts: readonly string[]): string[] {
   return texts.filter((text) => lines.includes(text));
 }
 
-describe("whatever is asked", () => {
+describe("[API4][V4] whatever is asked", () => {
   it(
     "is answered as documented or refused with the envelope, costs a call only with a 200, and leaves no secret in the log",
     async () => {

@@ -37,7 +37,7 @@ async function statuses(query = ""): Promise<string[]> {
 }
 
 describe("/games", () => {
-  it("has exactly three fields, and eight for each table of the plan, before any round", async () => {
+  it("[API3] has exactly three fields, and eight for each table of the plan, before any round", async () => {
     const response = await world.get("/api/v1/games");
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { connect as dial } from "node:net";
 import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openServer } from "../../src/api/http.ts";
+import { LIMITS, openServer } from "../../src/api/http.ts";
 import { UsageError } from "../../src/errors.ts";
 import { eventually } from "../support/eventually.ts";
 import { errorBody, makeWorld, type World } from "./world.ts";
@@ -101,9 +101,18 @@ describe("what cannot be read as a request", () => {
 
 describe("a request that never ends", () => {
   it("is given up with the envelope", async () => {
-    const { head, body } = await exchange("GET /api/v1/games HTTP/1.1\r\nHost: a\r\nX-Begun: ");
+    const limits = { ...LIMITS, headersWithinMs: 200, requestWithinMs: 200, lookEachMs: 50 };
+    const server = await openServer(
+      () => undefined,
+      ANY_PORT,
+      () => "",
+      silent,
+      limits,
+    );
+    const { head, body } = await exchange("GET /api/v1/games HTTP/1.1\r\nHost: a\r\nX-Begun: ", server.port);
     expect(head).toMatch(/^HTTP\/1\.1 408 /);
     expect(errorBody.parse(JSON.parse(body)).error.code).toBe("request_timeout");
+    await server.close();
   });
 });
 

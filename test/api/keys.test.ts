@@ -106,7 +106,7 @@ describe("a key", () => {
   });
 });
 
-describe("a key in the URL", () => {
+describe("[KEY-IN-URL] a key in the URL", () => {
   const key = "rh_live_0123456789ABCDEFGHIJKLMNOPQRSTUV09MR4J";
   const secret = key.slice(8);
 
@@ -133,7 +133,7 @@ describe("a key in the URL", () => {
   });
 });
 
-describe("the log", () => {
+describe("[LOGS] the log", () => {
   it("has one line a request with the key's id and last four, and never the key or a parameter", async () => {
     world.lines.length = 0;
     await world.get(`${PATH}?house=alpha`);

@@ -58,7 +58,7 @@ const limitsOf = ({ headers }: Response) =>
     headers.get(name),
   );
 
-describe("the burst of a plan", () => {
+describe("[API4] the burst of a plan", () => {
   it("goes through at once, what is more is 429 rate_limited with Retry-After, and costs no quota", async () => {
     const { ask, key, used } = await makeCaller({ burst: 6 });
     const statuses = await statusesOf(Array.from({ length: 10 }, () => ask()));
@@ -195,7 +195,7 @@ describe("the headers about limits", () => {
   });
 });
 
-describe("bad keys of one address", () => {
+describe("[API2] bad keys of one address", () => {
   /** Asks as if from another place, by way of the proxy that this world trusts. */
   const from = (address: string, key: string) =>
     world.refused(PATH, { headers: { "X-Api-Key": key, "X-Forwarded-For": address } });

@@ -81,7 +81,7 @@ describe("/openapi.json", () => {
 });
 
 describe("the document", () => {
-  it("has every path there is but the pages for people, and no other", () => {
+  it("[API9] has every path there is but the pages for people, and no other", () => {
     expect(routes.filter((one) => !PAGES.includes(one)).toSorted()).toEqual([...documentedPaths].toSorted());
     expect(routes).toEqual(expect.arrayContaining(PAGES));
   });
@@ -118,7 +118,7 @@ describe("the document", () => {
     }
   });
 
-  it("describes every field of every answer", () => {
+  it("[API3] describes every field of every answer", () => {
     const schemas = within(document.components.schemas).flatMap(({ way, value }) =>
       Object.entries(Object(value["properties"] ?? {})).map(([name, field]) => ({
         field: `${way}/${name}`,

@@ -85,7 +85,7 @@ describe("methods", () => {
   });
 });
 
-describe("every answer", () => {
+describe("[API8][V13] every answer", () => {
   it.each(["/api/v1/games", "/api/v1/nothing", "/api/v1/games?x=1", "/", "/healthz"])(
     "%s has its id and safe headers",
     async (path) => {
@@ -134,7 +134,7 @@ describe("every answer", () => {
   });
 });
 
-describe("a fault of ours", () => {
+describe("[API8][V16] a fault of ours", () => {
   it("is a 500 that tells the caller nothing but its id; the log has the rest under that id", async () => {
     const lines: string[] = [];
     const log = pino({}, { write: (line) => void lines.push(line) });

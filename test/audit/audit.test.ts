@@ -61,7 +61,7 @@ async function tampering(how: (tx: Parameters<typeof appendAudit>[0]) => Promise
   }
 }
 
-describe("the audit log", () => {
+describe("[V16] the audit log", () => {
   it("keeps what was done, each entry chained to the one before it", async () => {
     await add({ action: "first" });
     await add({

@@ -49,7 +49,7 @@ async function poolsOf(runFile: string): Promise<string[]> {
 }
 
 describe("a start with nothing given", () => {
-  it("brings its own servers, goes on after kill -9 where it stopped, and leaves nothing behind", async () => {
+  it("brings its own servers, goes on after kill -9 where it stopped, and leaves nothing behind, nor a password in a log", async () => {
     const folder = await makeFolder();
     const dataDir = join(folder, "data");
     const place = { env: { DATA_DIR: dataDir, PORT: "0" } };
@@ -117,6 +117,10 @@ describe("a start with nothing given", () => {
     expect(await third.ended).toMatchObject({ code: 0 });
     await expect(stat(runFile)).rejects.toThrow("ENOENT");
     expect(await processesOf(folder)).toEqual([]);
+    const inData = (name: string) => readFile(join(dataDir, name), "utf8");
+    const passwords = await Promise.all(["postgres.password", "redis.password", "auth-secret"].map(inData));
+    const logs = (await Promise.all(["postgres.log", "redis.log"].map(inData))).join("") + third.output.stderr;
+    for (const password of passwords) expect(logs.includes(password.trim())).toBe(false);
   }, 120_000);
 
   it("stops in order, with exit code 1, when one of its servers dies", async () => {

@@ -206,7 +206,7 @@ describe("every page", () => {
   });
 
   it.each(byPath(pages.filter(({ path }) => !path.includes(":"))))(
-    "is shown to its holder, with headers that let nothing else in, and is not large: %s",
+    "[API8] is shown to its holder, with headers that let nothing else in, and is not large: %s",
     async (path, { query }) => {
       const response = await ann.get(filled(path));
       expect(response.status).toBe(query.safeParse({}).success ? 200 : 400);
@@ -243,7 +243,7 @@ describe("every page", () => {
   );
 });
 
-describe("what belongs to somebody else", () => {
+describe("[API1][V8] what belongs to somebody else", () => {
   const items = [...pages, ...actions].map((item) => ["needs" in item ? item.name : item.path, item] as const);
   /** Parameters of a path that name something of somebody's. */
   const ownParams = (path: string) => paramsOf(path).filter((name) => !(`${path} ${name}` in SHARED));

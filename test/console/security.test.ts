@@ -72,7 +72,7 @@ describe("the password", () => {
   });
 });
 
-describe("sign-ins", () => {
+describe("[V7] sign-ins", () => {
   it("are listed, ended one by one or all others, and nobody's but one's own", async () => {
     const { email, userId } = await world.makeHolder("bea@example.com");
     const [here, second, third] = [await world.signIn(email), await world.signIn(email), await world.signIn(email)];
@@ -99,7 +99,7 @@ describe("sign-ins", () => {
   });
 });
 
-describe("a second factor", () => {
+describe("[V6] a second factor", () => {
   it("is turned on with a code, asked for at sign-ins and changes, kept by a reset, and turned off, each told by mail", async () => {
     const { email, accountId } = await world.makeHolder("zoe@example.com");
     const { somebody: zoe } = await world.signIn(email);
@@ -251,7 +251,7 @@ describe("another e-mail address", () => {
 });
 
 describe("an account", () => {
-  it("is closed for good with address and password: nothing works, nobody is named, the ledger stays", async () => {
+  it("[V14] is closed for good with address and password: nothing works, nobody is named, the ledger stays", async () => {
     const gus = await world.as("gus");
     const { accountId, email, userId } = gus;
     await world.giveMoney(accountId, 29_500_000n);

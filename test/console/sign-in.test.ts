@@ -34,7 +34,7 @@ async function forget(email: string): Promise<string> {
 const reset = (token: string, next = NEW, again = next) =>
   world.stranger().post("/console/reset", { token, next, again });
 
-describe("signing in at the console", () => {
+describe("[API2][V6] signing in at the console", () => {
   it("goes to where somebody wanted to go, below /console and nowhere else", async () => {
     const { userId } = await world.makeHolder("ann@example.com");
     const wanted = await world.stranger().get("/console/security?x=1");
@@ -105,7 +105,7 @@ describe("signing in at the console", () => {
     expect((await world.signIn("forced@example.com")).response.status).toBe(303);
   });
 
-  it("opens nothing at /ops, nor a sign-in of /ops anything here", async () => {
+  it("[API5] opens nothing at /ops, nor a sign-in of /ops anything here", async () => {
     await makeOperator("opal@example.com");
     const { somebody } = await world.signIn("opal@example.com");
     const cookie = [...somebody.cookies].find(([name]) => name.includes("session_token"))!;
@@ -114,7 +114,7 @@ describe("signing in at the console", () => {
     expect(cookie[0]).toBe("__Host-rh_console.session_token");
   });
 
-  it("ends after two weeks, after three days without use, and with signing out", async () => {
+  it("[V7] ends after two weeks, after three days without use, and with signing out", async () => {
     await world.makeHolder("ends@example.com");
     const begin = async () => {
       const { somebody } = await world.signIn("ends@example.com");
@@ -142,7 +142,7 @@ describe("signing in at the console", () => {
   });
 });
 
-describe("a forgotten password", () => {
+describe("[V6] a forgotten password", () => {
   it("is chosen anew with the newest link, once, and every sign-in ends with it", async () => {
     await world.makeHolder("fay@example.com");
     const { somebody } = await world.signIn("fay@example.com");

@@ -163,7 +163,7 @@ describe("signing up", () => {
     expect((await somebody.post("/console/confirm", { token: once, password: PASSWORD })).status).toBe(410);
   });
 
-  it("keeps neither the link's token nor the password", async () => {
+  it("[V14] keeps neither the link's token nor the password", async () => {
     await signUp("secret@example.com", "a password that is nowhere");
     const token = tokenOf(await linkTo(world.sql, "secret@example.com", "confirm"));
     const rows = JSON.stringify([...(await world.sql`select * from sign_ups where email = 'secret@example.com'`)]);
@@ -183,7 +183,7 @@ describe("signing up", () => {
     expect([...rows]).toEqual([{ id: made.ok && made.id, held: true, keys: 1 }]);
   });
 
-  it("is limited: mails to one address, mails that one network asks for, and tries of a link's password", async () => {
+  it("[API6] is limited: mails to one address, mails that one network asks for, and tries of a link's password", async () => {
     const statuses: number[] = [];
     for (let n = 0; n < 6; n += 1) statuses.push((await signUp("bombed@example.com")).response.status);
     expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);

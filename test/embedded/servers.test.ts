@@ -86,7 +86,7 @@ describe("private servers", () => {
     expect(policy).toEqual(["maxmemory-policy", "noeviction"]);
   });
 
-  it("listen on loopback only and ask for a password that only their user can read", async () => {
+  it("[V13] listen on loopback only and ask for a password that only their user can read", async () => {
     const dataDir = await makeFolder();
     const { databaseUrl, redisUrl } = await start(dataDir);
     const listening = await ask(databaseUrl, (sql) => sql`select current_setting('listen_addresses') as addresses`);

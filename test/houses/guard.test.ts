@@ -104,7 +104,7 @@ describe("a URL", () => {
   });
 });
 
-describe("a name", () => {
+describe("[API7] a name", () => {
   test("that resolves to public addresses is connected to exactly these", async () => {
     const lookup = guardedLookup(resolving("8.8.8.8", "2606:4700::1111"));
     expect(await resolve(lookup, true)).toEqual([

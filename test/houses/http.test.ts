@@ -104,7 +104,7 @@ describe("asking for changes only", () => {
   });
 });
 
-describe("a house in trouble", () => {
+describe("[API10] a house in trouble", () => {
   test.each([
     ["says nothing", trouble.silence, "timeout", null],
     ["resets the connection", trouble.reset, "connection", null],
@@ -179,7 +179,7 @@ describe("a house in trouble", () => {
   });
 });
 
-describe("an address that must not be asked", () => {
+describe("[API7] an address that must not be asked", () => {
   test.each([
     ["loopback", "https://127.0.0.1/rounds"],
     ["loopback in another spelling", "https://0x7f.1/rounds"],

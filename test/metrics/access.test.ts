@@ -38,7 +38,7 @@ async function serve(env: Record<string, string>) {
   return { ask, lines, url: opened.url };
 }
 
-describe("metrics", () => {
+describe("[V13] metrics", () => {
   it("need no token on the machine itself, without Redis too, and are read only", async () => {
     const { ask, lines } = await serve({});
     const response = await ask();

@@ -36,7 +36,7 @@ describe("every action", () => {
   });
 
   it.each(allActions.map((action) => [action.name, action] as const))(
-    "is refused to whoever is not signed in, and to every role that may not: %s",
+    "[API5][V8] is refused to whoever is not signed in, and to every role that may not: %s",
     async (_, action) => {
       expect((await world.stranger().post(filled(action.path))).status).toBe(401);
       for (const role of ROLES.filter((one) => !mayDo(action, one))) {
@@ -65,7 +65,7 @@ describe("every action", () => {
 
 describe("every page", () => {
   it.each(allPages.filter(({ path }) => !path.includes(":")).map((page) => [page.path, page] as const))(
-    "is shown to a viewer, with headers that let nothing else in: %s",
+    "[API8] is shown to a viewer, with headers that let nothing else in: %s",
     async (path, { query }) => {
       const viewer = await world.as("viewer");
       const response = await viewer.get(filled(path));
@@ -334,7 +334,7 @@ describe("people", () => {
   });
 });
 
-describe("what is dangerous", () => {
+describe("[API5][V7] what is dangerous", () => {
   it("wants the password again ten minutes after signing in, and then goes on with what was sent", async () => {
     await world.makeOperator("slow@example.com", "admin");
     await world.makeOperator("target@example.com", "viewer");

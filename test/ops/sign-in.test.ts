@@ -45,7 +45,7 @@ describe("without signing in", () => {
   });
 });
 
-describe("signing in", () => {
+describe("[API2][V6] signing in", () => {
   it("goes to where somebody wanted to go, below /ops and nowhere else", async () => {
     await world.makeOperator("ann@example.com", "viewer");
     for (const [to, location] of [
@@ -183,7 +183,7 @@ describe("signing in", () => {
   });
 });
 
-describe("a sign-in", () => {
+describe("[V7] a sign-in", () => {
   async function session(email: string) {
     const { somebody } = await world.signIn(email);
     const [row] = await world.sql<{ id: string }[]>`
@@ -277,7 +277,7 @@ describe("one's own password", () => {
   });
 });
 
-describe("a second factor", () => {
+describe("[V6] a second factor", () => {
   it("is turned on with a code, asked for at each sign-in, replaced by a backup code once, and turned off", async () => {
     await world.makeOperator("two@example.com", "admin");
     const { somebody: two } = await world.signIn("two@example.com");

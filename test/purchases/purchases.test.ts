@@ -247,7 +247,7 @@ describe("a plan that is had already", () => {
 });
 
 describe("an order", () => {
-  it("that is sent twice, or twenty times at once, buys once", async () => {
+  it("[API6][V2] that is sent twice, or twenty times at once, buys once", async () => {
     const id = await world.makeHolder(500n);
     const order = await world.order(id, "Pro");
     const done = await Promise.all(Array.from({ length: 20 }, () => purchase(world.sql, order)));

@@ -51,7 +51,7 @@ describe("a bank transfer", () => {
     expect(posted).toEqual({ kind: "topup", key: "bank:main:ref-1" });
   });
 
-  it("is not approved by who matched or entered it, at the page, or past it at the database", async () => {
+  it("[V2] is not approved by who matched or entered it, at the page, or past it at the database", async () => {
     const account = await desk.account("self@example.com");
     const topup = await desk.announce(account);
     const path = await desk.enter({ remittance: topup.reference });

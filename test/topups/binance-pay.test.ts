@@ -232,7 +232,7 @@ describe("an order", () => {
   });
 });
 
-describe("a notice", () => {
+describe("[WEBHOOK] a notice", () => {
   let order: ProviderOrder;
   let holder: Holder;
   beforeAll(async () => {
@@ -346,7 +346,7 @@ describe("where no payment app is configured", () => {
   });
 });
 
-describe("what the payment app answers", () => {
+describe("[API10] what the payment app answers", () => {
   it("is judged as the examples say", () => {
     const claims = listExamples("src/topups/binance-pay/answers.ts").flatMap((one) => runExample(one, { ...answers }));
     expect(claims).toHaveLength(3);

@@ -4,6 +4,8 @@ import { send, type Answer } from "./answer.ts";
 
 const MOST_CONNECTIONS = 256;
 const REQUEST_TIMEOUT_MS = 10_000;
+/** How often that is looked at: Node does each 30 s by itself. */
+const LOOK_EACH_MS = 2_000;
 /** Longer than any poll interval that is likely, so that a poller keeps its connection. */
 const KEEP_ALIVE_MS = 65_000;
 /** Answers in flight when it is closed get this long. */
@@ -33,7 +35,7 @@ interface Serving {
  * @throws Error saying what to do where the port cannot be used.
  */
 export async function serve({ host, port, answer, onError, say }: Serving): Promise<DemoHouse> {
-  const server = createServer((request, response) => {
+  const server = createServer({ connectionsCheckingInterval: LOOK_EACH_MS }, (request, response) => {
     answer(request).then(
       (good) => send(request, response, good),
       (error: unknown) => send(request, response, onError(request, error)),

@@ -260,7 +260,7 @@ describe("a request", () => {
   });
 });
 
-test("nothing a house sends makes the adapter throw", () => {
+test("[API10] nothing a house sends makes the adapter throw", () => {
   const field = fc.oneof(fc.anything({ maxDepth: 2 }), fc.string(), fc.integer(), fc.double());
   const item = fc.record({ id: field, multiplier: field, created_at: field, hash: field }, { requiredKeys: [] });
   fc.assert(

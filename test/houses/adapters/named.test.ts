@@ -515,7 +515,7 @@ describe("a whole answer that is none", () => {
   });
 });
 
-test("nothing a house sends makes a named adapter throw", () => {
+test("[API10] nothing a house sends makes a named adapter throw", () => {
   const field = fc.oneof(fc.anything({ maxDepth: 2 }), fc.string(), fc.integer(), fc.double());
   const names = [
     "id",

