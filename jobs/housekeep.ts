@@ -6,16 +6,17 @@ import { closeAlert, openAlert, syncAlerts } from "../src/alerts/store.ts";
 import { reasonOf } from "../src/errors.ts";
 import { anchorHours } from "../src/forecasts/anchors.ts";
 import { listHoursToAnchor } from "../src/forecasts/anchors-store.ts";
+import type { Tidied } from "../src/housekeeping/batch-store.ts";
+import { thinCalibrations } from "../src/housekeeping/calibration-retention-store.ts";
 import { diskProblem, readDisk } from "../src/housekeeping/disk.ts";
+import { pruneByAge, trimQuarantine } from "../src/housekeeping/prune-store.ts";
 import {
   countUnread,
   dropPartition,
   keepPayloads,
   listOldPartitions,
   makePartitions,
-  pruneSettled,
   trimKeptPayloads,
-  trimQuarantine,
 } from "../src/housekeeping/store.ts";
 import { watchLedger } from "../src/ledger/watch.ts";
 import { listLateMails } from "../src/mail/outbox-store.ts";
@@ -68,6 +69,15 @@ const WORK = {
 
 async function retain({ sql, settings, log, signal }: JobContext): Promise<Counts> {
   const counts = { dropped: 0, kept: 0, waiting: 0, trimmed: 0, pruned: 0 };
+  const tell = ({ table, rows, state }: Tidied & { table: string }) => {
+    counts.pruned += rows;
+    if (state === "busy") counts.waiting += 1;
+    const left = { done: "", more: "; the next hour goes on", busy: "; the rest is in use and stays another hour" }[
+      state
+    ];
+    if (rows > 0 || state === "busy")
+      log.info({ table, rows, state }, `${rows} rows of ${table} were over their time${left}`);
+  };
   for (const partition of await listOldPartitions(sql, settings.PAYLOAD_RETENTION_HOURS)) {
     signal.throwIfAborted();
     const { name, day } = partition;
@@ -93,7 +103,8 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
     log.warn({ table, dropped }, `${table} has too many quarantined items; the ${dropped} oldest were dropped`);
     counts.trimmed += dropped;
   }
-  counts.pruned += await pruneSettled(sql, signal);
+  for (const tidied of await pruneByAge(sql, signal)) tell(tidied);
+  tell({ table: "calibrations", ...(await thinCalibrations(sql, signal)) });
   counts.pruned += await forgetEndedSignIns(sql);
   counts.pruned += await pruneMails(sql, signal);
   await syncAlerts(sql, log, "mail_given_up", await listLateMails(sql));

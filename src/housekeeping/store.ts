@@ -1,13 +1,12 @@
 import type { Queryable, Sql } from "../db/client.ts";
+import { inBatches } from "./batch-store.ts";
 import {
   BATCH,
-  BATCHES_PER_RUN,
   DAYS_AHEAD,
+  DETACH_PATIENCE_MS,
   KEPT_PER_HOUSE,
   LOCK_TIMEOUT_MS,
-  OPEN_QUARANTINE_PER_TABLE,
   POLLS_KEPT_DAYS,
-  SETTLED_KEPT_DAYS,
   USAGE_FACTS_KEPT_DAYS,
 } from "./limits.ts";
 
@@ -117,8 +116,8 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
 
 /** Drops the oldest kept answers of each house above its limits of rows and bytes; gives their number. */
 export async function trimKeptPayloads(sql: Sql, signal: AbortSignal): Promise<number> {
-  return inBatches(signal, async () => {
-    const rows = await sql`
+  const { rows } = await inBatches(sql, signal, async (tx) => {
+    const { count } = await tx`
       delete from payloads_kept
       where id in (
         select id
@@ -136,14 +135,15 @@ export async function trimKeptPayloads(sql: Sql, signal: AbortSignal): Promise<n
         order by received_at, id
         limit ${BATCH}
       )`;
-    return rows.count;
+    return count;
   });
+  return rows;
 }
 
 /**
  * Takes a partition out and drops it without anybody waiting: detached concurrently first, since dropping it in place
  * would lock the whole table against readers. One that an interrupted run left half detached is finished.
- * @throws where a transaction that began before uses the table for longer than the statement timeout of a minute.
+ * @throws where a transaction that began before uses the table for longer than five seconds: the next hour goes on.
  */
 export async function dropPartition(sql: Sql, { name, parent }: DayPartition): Promise<void> {
   const [attached] = await sql<{ pending: boolean }[]>`
@@ -152,98 +152,19 @@ export async function dropPartition(sql: Sql, { name, parent }: DayPartition): P
     where inhrelid = ${name}::regclass`;
   if (attached !== undefined) {
     const how = attached.pending ? "finalize" : "concurrently";
-    await sql.unsafe(`alter table ${quoted(parent)} detach partition ${quoted(name)} ${how}`);
+    const detached = sql.unsafe(`alter table ${quoted(parent)} detach partition ${quoted(name)} ${how}`);
+    // a timeout of the session would outlive it behind a pooler, and it runs in no transaction
+    const patience = setTimeout(() => detached.cancel(), DETACH_PATIENCE_MS);
+    try {
+      await detached;
+    } finally {
+      clearTimeout(patience);
+    }
   }
-  await sql`drop table ${sql(name)}`;
-}
-
-/** Deletes the oldest open quarantined items of tables that have too many; gives the number per table. */
-export async function trimQuarantine(sql: Sql, signal: AbortSignal): Promise<{ table: string; dropped: number }[]> {
-  const full = await sql<{ id: number; table: string; excess: number }[]>`
-    select t.id, t.house_id || '/' || t.game || '/' || t.market as table, q.open - ${OPEN_QUARANTINE_PER_TABLE} as excess
-    from tables t
-    join (
-      select table_id, count(*)::integer as open
-      from quarantine
-      where state = 'open'
-      group by table_id
-    ) q on q.table_id = t.id
-    where q.open > ${OPEN_QUARANTINE_PER_TABLE}
-    order by t.id`;
-  const trimmed: { table: string; dropped: number }[] = [];
-  for (const { id, table, excess } of full) {
-    let left = excess;
-    const dropped = await inBatches(signal, async () => {
-      const rows = await sql`
-        delete from quarantine
-        where id in (
-          select id
-          from quarantine
-          where table_id = ${id}
-            and state = 'open'
-          order by last_seen_at, id
-          limit ${Math.min(left, BATCH)}
-        )`;
-      left -= rows.count;
-      return rows.count;
-    });
-    trimmed.push({ table, dropped });
-  }
-  return trimmed;
-}
-
-/** Deletes what has been settled for 90 days: decided quarantined items, closed notices and closed alerts. */
-export async function pruneSettled(sql: Sql, signal: AbortSignal): Promise<number> {
-  const quarantined = await inBatches(signal, async () => {
-    const rows = await sql`
-      delete from quarantine
-      where id in (
-        select id
-        from quarantine
-        where state <> 'open'
-          and last_seen_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
-        order by id
-        limit ${BATCH}
-      )`;
-    return rows.count;
+  await sql.begin(async (tx) => {
+    await tx`select set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true)`;
+    await tx`drop table ${tx(name)}`;
   });
-  const notices = await inBatches(signal, async () => {
-    const rows = await sql`
-      delete from notices
-      where id in (
-        select id
-        from notices
-        where closed_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
-        order by id
-        limit ${BATCH}
-      )`;
-    return rows.count;
-  });
-  const alerts = await inBatches(signal, async () => {
-    const rows = await sql`
-      delete from alerts
-      where ctid = any(array(
-        select ctid
-        from alerts
-        where closed_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
-        order by closed_at
-        limit ${BATCH}
-      ))`;
-    return rows.count;
-  });
-  return quarantined + notices + alerts;
-}
-
-/** Repeats a batch until it did less than it may, for a bounded number of times; gives the sum. */
-async function inBatches(signal: AbortSignal, batch: () => Promise<number>): Promise<number> {
-  let sum = 0;
-  for (let done = 0; done < BATCHES_PER_RUN; done += 1) {
-    signal.throwIfAborted();
-    const count = await batch();
-    sum += count;
-    if (count < BATCH) break;
-  }
-  return sum;
 }
 
 /** Names come from the catalog and match a fixed pattern; quoted all the same, since they become part of a statement. */

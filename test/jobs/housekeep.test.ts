@@ -3,6 +3,8 @@ import { resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import housekeep from "../../jobs/housekeep.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
+import { PRUNED_BY_AGE } from "../../src/housekeeping/prune-store.ts";
+import { RETENTION } from "../../src/housekeeping/retention.ts";
 import { applyHouses } from "../../src/houses/store.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
@@ -247,6 +249,150 @@ describe("retention", () => {
     expect(await sql`select id from auth.verifications`).toEqual([{ id: "-1 h" }]);
     await sql`delete from auth.verifications`;
     await sql`delete from auth.users`;
+  });
+
+  test("thins out rolling calibrations, and lets none go that anything rests on", async () => {
+    const made = await sql<{ id: number; version: number }[]>`
+      insert into calibrations (
+        table_id, model, version, kind, begin_seq, from_seq, to_seq, rounds, state, state_hash, live_state_hash,
+        other_bands, weights, sums, carry, record_hash, created_at
+      )
+      select
+        1, 'k7@1', 1000 - n, 'rolling', 1, 1, 1, 1, '', 'a', case n when 300 then 'b' else 'a' end, false, '{}', '{}',
+        '{}', '', now() - n * interval '6 hours'
+      from generate_series(0, 599) as n
+      order by n desc
+      returning id::integer as id, version`;
+    const idOf = new Map(made.map(({ version, id }) => [version, id]));
+    await sql`
+      insert into calibrations (
+        table_id, model, version, kind, begin_seq, from_seq, to_seq, rounds, state, state_hash, other_bands, weights,
+        sums, carry, record_hash, promoted_from, decided_by, reason, created_at
+      )
+      values (
+        1, 'k7@1', 1001, 'promoted', 1, 1, 1, 1, '', 'a', false, '{}', '{}', '{}', '', ${idOf.get(600) ?? 0}, 'ann', 'x',
+        now() - interval '200 days'
+      )`;
+    await sql`
+      insert into calibration_comparisons (a_id, b_id, asked_by)
+      values (${idOf.get(550) ?? 0}, ${idOf.get(551) ?? 0}, 'ann')`;
+    await sql`
+      insert into calibration_runs (table_id, kind, model, status, calibration_id, finished_at)
+      select 1, 'rolling', 'k7@1', 'done', id, now() - interval '1 day'
+      from calibrations
+      where kind = 'rolling'
+      union all
+      select 1, 'rolling', 'k7@1', status, null, now() - days * interval '1 day'
+      from (values ('done', 6), ('done', 8), ('failed', 8)) run (status, days)`;
+    const { counts, lines } = await run("retention");
+    const left = await sql<{ version: number; ageHours: number; kind: string }[]>`
+      select version, kind, extract(epoch from now() - created_at)::float8 / 3600 as "ageHours"
+      from calibrations
+      order by version desc`;
+    const versions = left.filter(({ kind }) => kind === "rolling").map(({ version }) => version);
+    // the newest, the first, one that did not meet the live state, one promoted, two compared
+    expect(versions).toEqual(
+      expect.arrayContaining([1_000, 999, 998, 997, 996, 995, 994, 993, 401, 700, 600, 550, 551]),
+    );
+    const old = left.filter(({ ageHours }) => ageHours > 31 * 24).map(({ version }) => version);
+    expect(old.filter((version) => ![401, 700, 600, 550, 551, 1_001].includes(version)).length).toBeLessThanOrEqual(6);
+    const perDay = left.filter(({ ageHours }) => ageHours > 72 && ageHours < 29 * 24).length;
+    expect(perDay).toBeGreaterThanOrEqual(24);
+    expect(perDay).toBeLessThanOrEqual(28);
+    expect(counts).toMatchObject({ pruned: 600 - versions.length + 2 });
+    expect(lines.map(({ msg }) => msg)).toContain(`${600 - versions.length} rows of calibrations were over their time`);
+    const [runs] = await sql`
+      select count(*)::integer as runs, count(calibration_id)::integer as with_record
+      from calibration_runs`;
+    expect(runs).toEqual({ runs: versions.length + 1, with_record: versions.length });
+    expect((await run("retention")).counts).toMatchObject({ pruned: 0 });
+    await sql`delete from calibration_comparisons`;
+    await sql`delete from calibration_runs`;
+    await sql`delete from calibrations`;
+  });
+
+  test("keeps calls by hour as long as their facts, by day for 400 days and by month for good", async () => {
+    const [account] = await sql<
+      { id: string }[]
+    >`insert into accounts (email) values ('old@example.com') returning id::text`;
+    const [key] = await sql<{ id: string }[]>`
+      insert into keys (account_id, name, sha256, last4)
+      values (${account?.id ?? ""}, 'old', decode(repeat('ab', 32), 'hex'), 'last')
+      returning id::text`;
+    await sql`
+      insert into usage_rollups (grain, starts_at, account_id, key_id, endpoint, n)
+      select grain, date_trunc('day', now(), 'UTC') - days * interval '1 day', ${account?.id ?? ""}, ${key?.id ?? ""}, 'games', 1
+      from unnest(array['hour', 'day', 'month']) grain
+      cross join unnest(array[61, 63, 399, 401]) days`;
+    await sql`
+      insert into quotas (account_id, period, used)
+      select ${account?.id ?? ""}, to_char((now() at time zone 'UTC')::date - days, form), 1
+      from unnest(array[10, 399, 401, 4000]) days
+      cross join unnest(array['YYYY-MM-DD', 'YYYY-MM']) form
+      on conflict do nothing`;
+    expect((await run("retention")).counts).toMatchObject({ pruned: 6 });
+    const left = await sql<{ grain: string; days: number[] }[]>`
+      select grain, array_agg(round(extract(epoch from now() - starts_at) / 86400 - 0.5)::integer order by starts_at desc) as days
+      from usage_rollups
+      group by grain
+      order by grain`;
+    expect([...left]).toEqual([
+      { grain: "day", days: [61, 63, 399] },
+      { grain: "hour", days: [61] },
+      { grain: "month", days: [61, 63, 399, 401] },
+    ]);
+    const periods = await sql`
+      select count(*) filter (where length(period) = 10)::integer as days,
+        count(*) filter (where length(period) = 7 and period < '2020')::integer as old_months
+      from quotas`;
+    expect(periods[0]).toEqual({ days: 2, old_months: 1 });
+    await sql`delete from usage_rollups`;
+    await sql`delete from quotas`;
+    await sql`delete from keys`;
+    await sql`delete from accounts`;
+  });
+
+  test("waits for nobody who reads for long, nobody waits for it, and a row that somebody holds stays for the next hour", async () => {
+    await makeDay(5);
+    await payloads(5, {});
+    const old = "now() - interval '91 days'";
+    await sql.unsafe(`
+      insert into notices (table_id, kind, text, opened_at, closed_at)
+      select 1, 'gap', 'old ' || n, ${old}, ${old} from generate_series(1, 1200) n;
+      insert into alerts (kind, subject, text, opened_at, closed_at) values ('disk', 'held', 'old', ${old}, ${old})`);
+    await sql.begin("isolation level repeatable read", async (reader) => {
+      const tables = Object.entries(RETENTION).filter(([name, { kept }]) => kept === "pruned" && !name.includes("."));
+      for (const [name] of tables) await reader`select count(*) from ${reader(name)}`;
+      await sql.begin(async (holder) => {
+        await holder`select from alerts where subject = 'held' for update`;
+        const { counts, lines } = await run("retention");
+        // its day and the row that is held wait; all else went, while both go on reading
+        expect(counts).toMatchObject({ dropped: 0, waiting: 2, pruned: 1_200 });
+        expect(lines.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/alerts .* stays another hour/));
+      });
+      const [seen] = await reader`select count(*)::integer as n from notices`;
+      expect(seen).toEqual({ n: 1_200 });
+    });
+    expect((await run("retention")).counts).toMatchObject({ dropped: 1, waiting: 0, pruned: 1 });
+  });
+
+  test("has a rule for every table of the schema, and for no other", async () => {
+    const rows = await sql<{ name: string }[]>`
+      select case n.nspname when 'public' then c.relname else n.nspname || '.' || c.relname end as name
+      from pg_class c
+      join pg_namespace n on n.oid = c.relnamespace
+      where c.relkind in ('r', 'p')
+        and not c.relispartition
+        and n.nspname in ('public', 'auth')
+      order by name`;
+    const ruled = Object.keys(RETENTION);
+    expect(ruled.toSorted()).toEqual(rows.map(({ name }) => name).toSorted());
+    const byHousekeep = ruled.filter((name) => {
+      const rule = RETENTION[name];
+      return rule?.kept === "pruned" && rule.by === "housekeep";
+    });
+    expect(byHousekeep).toEqual(expect.arrayContaining([...PRUNED_BY_AGE, "calibrations", "payloads", "mails"]));
+    expect(ruled.filter((name) => PRUNED_BY_AGE.includes(name) && !byHousekeep.includes(name))).toEqual([]);
   });
 
   test("forgets what has been settled for 90 days, and nothing that is open", async () => {

@@ -1,0 +1,43 @@
+import type { Sql, Transaction } from "../db/client.ts";
+import { codeOf } from "../errors.ts";
+import { BATCH, BATCH_TIMEOUT_MS, BATCHES_PER_RUN, LOCK_TIMEOUT_MS } from "./limits.ts";
+
+/** What came of one kind of tidying in one run. */
+export interface Tidied {
+  rows: number;
+  /** `done`; `more` where the next hour goes on; `busy` where somebody held a row for too long, and nothing is lost by it. */
+  state: "done" | "more" | "busy";
+}
+
+const LOCK_NOT_AVAILABLE = "55P03";
+
+/**
+ * Repeats a batch, each in a transaction of its own, until it did less than it may, for a bounded number of times. Stopped
+ * between or within two batches, the next run goes on. A batch waits for no lock longer than a second, and takes no longer
+ * than fifteen.
+ */
+export async function inBatches(
+  sql: Sql,
+  signal: AbortSignal,
+  batch: (tx: Transaction) => Promise<number>,
+): Promise<Tidied> {
+  let rows = 0;
+  for (let done = 0; done < BATCHES_PER_RUN; done += 1) {
+    signal.throwIfAborted();
+    try {
+      const count = await sql.begin(async (tx) => {
+        await tx`
+          select
+            set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true),
+            set_config('statement_timeout', ${`${BATCH_TIMEOUT_MS}ms`}, true)`;
+        return batch(tx);
+      });
+      rows += count;
+      if (count < BATCH) return { rows, state: "done" };
+    } catch (error) {
+      if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+      return { rows, state: "busy" };
+    }
+  }
+  return { rows, state: "more" };
+}

@@ -1,0 +1,141 @@
+import type { Sql, Transaction } from "../db/client.ts";
+import { inBatches, type Tidied } from "./batch-store.ts";
+import {
+  BATCH,
+  OPEN_QUARANTINE_PER_TABLE,
+  RUNS_KEPT_DAYS,
+  SETTLED_KEPT_DAYS,
+  USAGE_DAYS_KEPT_DAYS,
+  USAGE_FACTS_KEPT_DAYS,
+} from "./limits.ts";
+
+/** Rows of a table whose time is over, the oldest first: deletes a batch of them and gives how many. */
+type Prune = (tx: Transaction) => Promise<{ count: number }>;
+
+/** What is deleted by its age alone, by table. */
+const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
+  [
+    "quarantine",
+    (tx) => tx`
+      delete from quarantine
+      where id in (
+        select id
+        from quarantine
+        where state <> 'open'
+          and last_seen_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
+        order by id
+        limit ${BATCH}
+      )`,
+  ],
+  [
+    "notices",
+    (tx) => tx`
+      delete from notices
+      where id in (
+        select id
+        from notices
+        where closed_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
+        order by id
+        limit ${BATCH}
+      )`,
+  ],
+  [
+    "alerts",
+    (tx) => tx`
+      delete from alerts
+      where ctid = any(array(
+        select ctid
+        from alerts
+        where closed_at < clock_timestamp() - ${SETTLED_KEPT_DAYS} * interval '1 day'
+        order by closed_at
+        limit ${BATCH}
+      ))`,
+  ],
+  [
+    "calibration_runs",
+    (tx) => tx`
+      delete from calibration_runs
+      where id in (
+        select id
+        from calibration_runs
+        where kind = 'rolling'
+          and calibration_id is null
+          and finished_at < clock_timestamp() - ${RUNS_KEPT_DAYS} * interval '1 day'
+        order by finished_at
+        limit ${BATCH}
+      )`,
+  ],
+  [
+    "usage_rollups",
+    (tx) => tx`
+      delete from usage_rollups
+      where ctid = any(array(
+        select ctid
+        from usage_rollups
+        where grain = 'hour'
+            and starts_at < date_trunc('day', now(), 'UTC') - ${USAGE_FACTS_KEPT_DAYS} * interval '1 day'
+          or grain = 'day'
+            and starts_at < date_trunc('day', now(), 'UTC') - ${USAGE_DAYS_KEPT_DAYS} * interval '1 day'
+        limit ${BATCH}
+      ))`,
+  ],
+  [
+    "quotas",
+    (tx) => tx`
+      delete from quotas
+      where ctid = any(array(
+        select ctid
+        from quotas
+        where length(period) = 10
+          and period < to_char((now() at time zone 'UTC')::date - ${USAGE_DAYS_KEPT_DAYS}::integer, 'YYYY-MM-DD')
+        limit ${BATCH}
+      ))`,
+  ],
+];
+
+/** Tables of which rows are deleted by their age. */
+export const PRUNED_BY_AGE: readonly string[] = BY_AGE.map(([table]) => table);
+
+/** Deletes of each table what is older than it is kept; gives what came of it, by table. */
+export async function pruneByAge(sql: Sql, signal: AbortSignal): Promise<(Tidied & { table: string })[]> {
+  const pruned: (Tidied & { table: string })[] = [];
+  for (const [table, prune] of BY_AGE) {
+    pruned.push({ table, ...(await inBatches(sql, signal, async (tx) => (await prune(tx)).count)) });
+  }
+  return pruned;
+}
+
+/** Deletes the oldest open quarantined items of tables that have too many; gives the number per table. */
+export async function trimQuarantine(sql: Sql, signal: AbortSignal): Promise<{ table: string; dropped: number }[]> {
+  const full = await sql<{ id: number; table: string; excess: number }[]>`
+    select t.id, t.house_id || '/' || t.game || '/' || t.market as table, q.open - ${OPEN_QUARANTINE_PER_TABLE} as excess
+    from tables t
+    join (
+      select table_id, count(*)::integer as open
+      from quarantine
+      where state = 'open'
+      group by table_id
+    ) q on q.table_id = t.id
+    where q.open > ${OPEN_QUARANTINE_PER_TABLE}
+    order by t.id`;
+  const trimmed: { table: string; dropped: number }[] = [];
+  for (const { id, table, excess } of full) {
+    let left = excess;
+    const { rows: dropped } = await inBatches(sql, signal, async (tx) => {
+      const { count } = await tx`
+        delete from quarantine
+        where id in (
+          select id
+          from quarantine
+          where table_id = ${id}
+            and state = 'open'
+          order by last_seen_at, id
+          limit ${Math.min(left, BATCH)}
+        )`;
+      left -= count;
+      return count;
+    });
+    trimmed.push({ table, dropped });
+  }
+  return trimmed;
+}

@@ -1,0 +1,136 @@
+import {
+  CALIBRATIONS_KEPT,
+  DIFFERENCES_KEPT_DAYS,
+  OPEN_QUARANTINE_PER_TABLE,
+  POLLS_KEPT_DAYS,
+  RUNS_KEPT_DAYS,
+  SETTLED_KEPT_DAYS,
+  USAGE_DAYS_KEPT_DAYS,
+  USAGE_FACTS_KEPT_DAYS,
+} from "./limits.ts";
+
+/**
+ * How long rows of a table are kept.
+ *
+ * - `forever`: facts that anybody may want proved, money, and who decided what. They are never deleted.
+ * - `bounded`: there are only so many, whatever happens: one a house, a table, a process.
+ * - `pruned`: they go; `by` says who lets them go, `housekeep` in small batches every hour.
+ */
+export type Retention =
+  | { kept: "forever"; why: string }
+  | { kept: "bounded"; by: string }
+  | { kept: "pruned"; after: string; by: "housekeep" | "whoever writes it" };
+
+const forever = (why: string): Retention => ({ kept: "forever", why });
+const bounded = (by: string): Retention => ({ kept: "bounded", by });
+const pruned = (after: string, by: "housekeep" | "whoever writes it" = "housekeep"): Retention => ({
+  kept: "pruned",
+  after,
+  by,
+});
+
+const FACT = "a fact: verify and anyone's own scoring start from it";
+const MONEY = "money";
+const DECISION = "what persons decided, by hand and few";
+
+/** Every table there is; a test fails where one is missing here. */
+export const RETENTION: Readonly<Record<string, Retention>> = {
+  houses: bounded("one a house; one that left the file is disabled"),
+  tables: bounded("one a table"),
+  feeds: bounded("one a table"),
+  poll_leases: bounded("one a house and shard"),
+  request_budgets: bounded("one a house"),
+  circuit_changes: pruned("30 days", "whoever writes it"),
+  payloads: pruned("PAYLOAD_RETENTION_HOURS after their day, by whole days, once every answer of the day was read"),
+  payloads_kept: pruned("2,000 answers or 64 MiB of a house, the oldest first"),
+  polls: pruned(`${POLLS_KEPT_DAYS} days, by whole days`),
+  poll_failures: pruned(`${POLLS_KEPT_DAYS} days, by whole days`),
+
+  rounds: forever(FACT),
+  round_revision: forever(DECISION),
+  round_cells: pruned("8 days; made from rounds", "whoever writes it"),
+  gaps: forever("what was missing, which accuracy and audits rest on"),
+  quarantine: pruned(
+    `${SETTLED_KEPT_DAYS} days after it was decided; of open items the newest ${OPEN_QUARANTINE_PER_TABLE.toLocaleString("en")} of a table`,
+  ),
+  conflicts: forever("why a forecast is void"),
+  notices: pruned(`${SETTLED_KEPT_DAYS} days after it closed`),
+
+  forecasts: forever(FACT),
+  open_forecasts: pruned("its first score", "whoever writes it"),
+  scores: forever(FACT),
+  anchors: forever("the roots that others hold against us"),
+  accuracy_hours: forever("what every published period is the sum of"),
+  accuracy_series: bounded("one a table, model and feature"),
+  accuracy_marks: bounded("one a table"),
+  reference_marks: forever("one in a thousand rounds; verify makes each anew"),
+  published_accuracy: bounded("five a table, model and feature"),
+  published_now: bounded("one a table"),
+  model_states: bounded("one a table and model"),
+  model_parameters: forever(DECISION),
+  calibrations: pruned(
+    `rolling ones are thinned out: the newest ${CALIBRATIONS_KEPT.newest} of a table and model, the last of each day for ${CALIBRATIONS_KEPT.days} days and the first and the last of each month stay, those that differed from the live state for ${DIFFERENCES_KEPT_DAYS} days; by hand, promoted and compared ones are kept for good`,
+  ),
+  calibration_runs: pruned(
+    `rolling ones with their record, ${RUNS_KEPT_DAYS} days after their end where they made none`,
+  ),
+  calibration_comparisons: forever(DECISION),
+  backtest_checkpoints: pruned("its run is done", "whoever writes it"),
+  reading_memories: bounded("one a table"),
+  house_audits: forever("evidence on houses, an hour a row; verify makes each anew"),
+
+  workers: pruned("a minute of silence", "whoever writes it"),
+  heartbeats: bounded("one a kind of single worker"),
+  queue_controls: bounded("one a queue"),
+  alerts: pruned(`${SETTLED_KEPT_DAYS} days after it closed`),
+  alert_mails: pruned("30 days"),
+  migrations: bounded("one a file of sql/"),
+  audit_log: forever("who did what, a chain of hashes"),
+  audit_head: bounded("one"),
+  backups: forever("one a backup, so that a restored one can be told"),
+
+  accounts: forever("whose money and calls these are; one that is closed names nobody"),
+  keys: forever("whose calls these were; hashes only"),
+  plans: bounded("one a plan"),
+  plan_houses: bounded("one a plan and house"),
+  entitlements: forever("what was bought and held when"),
+  quotas: pruned(`${USAGE_DAYS_KEPT_DAYS} days for days; months are kept for good`),
+  usage_facts: pruned(`${USAGE_FACTS_KEPT_DAYS} days, by whole days`),
+  usage_rollups: pruned(
+    `${USAGE_FACTS_KEPT_DAYS} days for hours, ${USAGE_DAYS_KEPT_DAYS} for days; months are kept for good`,
+  ),
+  purchases: forever(MONEY),
+  purchase_credits: forever(MONEY),
+
+  ledger_accounts: forever(MONEY),
+  ledger_transactions: forever(MONEY),
+  ledger_entries: forever(MONEY),
+  reversal_proposals: forever(MONEY),
+  topups: forever(MONEY),
+  bank_imports: forever(MONEY),
+  bank_lines: forever(MONEY),
+  bank_matches: forever(MONEY),
+  bank_returns: forever(MONEY),
+  deposit_addresses: forever(MONEY),
+  chain_endpoints: bounded("two a chain and token"),
+  chain_deposits: forever(MONEY),
+  payment_app_orders: forever(MONEY),
+  payment_app_nonces: pruned("their time is too old to be believed", "whoever writes it"),
+  payment_app_certificates: pruned("the payment app names others", "whoever writes it"),
+  payment_app_state: bounded("one"),
+
+  "auth.users": bounded("one a person; gone when the account is closed"),
+  "auth.accounts": bounded("one a person"),
+  "auth.sessions": pruned("a day after their end"),
+  "auth.verifications": pruned("a day after their end"),
+  "auth.two_factors": bounded("one a person"),
+  "auth.used_codes": pruned("minutes, at the next code", "whoever writes it"),
+  operators: bounded("one a person"),
+  sign_in_links: pruned("a day after their end, at the next link", "whoever writes it"),
+  sign_ups: pruned("their end"),
+  mail_tokens: pruned("a day after their end"),
+  legal_texts: forever("what somebody agreed to, as it read"),
+  consents: forever("who agreed to what"),
+  mails: pruned("30 days after they were sent or given up"),
+  mail_trouble: bounded("one"),
+};

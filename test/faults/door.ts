@@ -1,0 +1,80 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+
+/** How a house behind a door may answer; `null` is as it really does. */
+export const MOODS = ["429", "HTML", "10 MB", "slow-loris", "nothing", "not TLS", "reset"] as const;
+export type Mood = (typeof MOODS)[number];
+
+const TEN_MEGABYTES = 10 << 20;
+const DRIP_MS = 100;
+
+/** A house's address that can change its mood: whoever asks gets the true house, or trouble below HTTP too. */
+export async function openDoor(houseUrl: string) {
+  const housePort = Number(new URL(houseUrl).port);
+  const sockets = new Set<Socket>();
+  let mood: Mood | null = null;
+  const server = createServer((near) => {
+    sockets.add(near);
+    near.on("close", () => sockets.delete(near));
+    near.on("error", () => undefined);
+    if (mood === null) pass(near, housePort);
+    else MISBEHAVE[mood](near);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the door of a house has no port");
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    /** From now on it is so; connections that are open end, since they were made in another mood. */
+    setMood(next: Mood | null): void {
+      mood = next;
+      for (const socket of sockets) socket.destroy();
+    },
+    close(): void {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+function pass(near: Socket, port: number): void {
+  const far = connect(port, "127.0.0.1");
+  far.on("error", () => near.destroy());
+  far.on("close", () => near.destroy());
+  near.on("close", () => far.destroy());
+  near.pipe(far).pipe(near);
+}
+
+/** Each waits for the request first, but for the one that never says anything. */
+const MISBEHAVE: Record<Mood, (socket: Socket) => void> = {
+  "429": (socket) => onRequest(socket, () => answer(socket, "429 Too Many Requests", "retry-after: 1\r\n", "later")),
+  HTML: (socket) =>
+    onRequest(socket, () =>
+      answer(socket, "200 OK", "content-type: text/html\r\n", "<!doctype html><title>Back soon</title>"),
+    ),
+  "10 MB": (socket) =>
+    onRequest(socket, () =>
+      answer(socket, "200 OK", "content-type: application/json\r\n", Buffer.alloc(TEN_MEGABYTES, "[")),
+    ),
+  "slow-loris": (socket) =>
+    onRequest(socket, () => {
+      socket.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n");
+      const timer = setInterval(() => socket.write("["), DRIP_MS);
+      socket.on("close", () => clearInterval(timer));
+    }),
+  nothing: (socket) => void socket.resume(),
+  "not TLS": (socket) => onRequest(socket, () => socket.end(Buffer.from("1603030031f00d", "hex"))),
+  reset: (socket) => void socket.resetAndDestroy(),
+};
+
+function onRequest(socket: Socket, act: () => void): void {
+  socket.once("data", act);
+}
+
+function answer(socket: Socket, status: string, headers: string, body: string | Buffer): void {
+  socket.write(
+    `HTTP/1.1 ${status}\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n`,
+  );
+  socket.end(body);
+}

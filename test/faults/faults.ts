@@ -1,0 +1,165 @@
+/**
+ * `npm run faults`: everything that goes wrong by name, with real processes and servers, and how long it takes to recover.
+ *
+ * One world, all cases after one another. After each of them every invariant must hold and nothing may be lost; at the end
+ * `verify` computes everything again. Exit code 1 where an invariant breaks, or a recovery takes more than three times what
+ * is asked, which no busy machine explains.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { Command } from "commander";
+import { print, printJson, printTable, say } from "../../src/cli/output.ts";
+import { reasonOf, UsageError } from "../../src/errors.ts";
+import { call } from "../simulate/callers.ts";
+import { checkRecomputed, checkRollups } from "../simulate/ending.ts";
+import type { FaultCase } from "./case.ts";
+import { NotReached } from "./hold.ts";
+import { HOUSE_CASES } from "./house-cases.ts";
+import { KILL_CASES } from "./kill-cases.ts";
+import { SERVER_CASES } from "./server-cases.ts";
+import { checkWhole } from "./whole.ts";
+import { WORKER_CASES } from "./worker-cases.ts";
+import { startWorld, type World } from "./world.ts";
+
+const CASES: readonly FaultCase[] = [...KILL_CASES, ...SERVER_CASES, ...HOUSE_CASES, ...WORKER_CASES];
+const BOUND = 3;
+/** How long it is waited where no time is asked. */
+const PATIENCE_SECONDS = 60;
+/** How long it is watched what is usual, before each case. */
+const USUAL_MS = 3_000;
+
+/** What became of a case. */
+interface Result {
+  name: string;
+  /** From the moment it counts from until all houses are polled at their pace; null where they were not in time. */
+  seconds: number | null;
+  askedSeconds: number | null;
+  /** The longest silence between two polls of a house just before: what is usual on this machine now. */
+  usualSeconds: number;
+  /** What else was seen. */
+  seen: string;
+  /** Null where every invariant held. */
+  broken: string | null;
+}
+
+interface Given {
+  case?: string[];
+  short: boolean;
+  list: boolean;
+  json: boolean;
+}
+
+const program = new Command("npm run faults --")
+  .description(
+    "kill, empty, freeze and cut off what Roundhouse is made of, measure how long it takes to recover, and check that nothing is lost",
+  )
+  .option("--case <name...>", "only the cases of which the name has this in it")
+  .option("--short", "a few of them, to see that it works", false)
+  .option("--list", "name all cases and do none", false)
+  .option("--json", "print one JSON object", false)
+  .exitOverride((error) => {
+    process.exit(error.exitCode === 0 ? 0 : 2);
+  })
+  .action(async (given: Given) => {
+    const chosen = choose(given);
+    if (given.list) return print(chosen.map(({ name }) => name).join("\n"));
+    const { results, folder, broken } = await runAll(chosen);
+    const isOk = broken === null && results.every(isGood);
+    if (given.json) await printJson({ ok: isOk, broken, results });
+    else await tell(results, broken);
+    if (folder !== null) say(`the logs of every process are in ${folder}`);
+    if (!isOk) process.exitCode = 1;
+  });
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  say(error.message);
+  process.exitCode = 2;
+}
+
+function choose({ case: names = [], short }: Given): FaultCase[] {
+  const unknown = names.find((part) => !CASES.some(({ name }) => name.includes(part)));
+  if (unknown !== undefined) throw new UsageError(`no case has ${JSON.stringify(unknown)} in its name; see --list`);
+  if (names.length > 0) return CASES.filter(({ name }) => names.some((part) => name.includes(part)));
+  return short ? CASES.filter(({ isShort }) => isShort === true) : [...CASES];
+}
+
+async function runAll(cases: readonly FaultCase[]) {
+  const world = await startWorld(say);
+  const results: Result[] = [];
+  let broken: string | null = null;
+  try {
+    const started = await world.polls.recovered(Date.now(), 120_000);
+    if (started === null) throw new Error("not all houses were polled within two minutes of the start");
+    say(`${world.houses.length} houses are polled by ${world.workers.length} workers`);
+    for (const one of cases) {
+      say(one.name);
+      const result = await runCase(world, one);
+      results.push(result);
+      say(`  ${result.broken ?? `${fixed(result.seconds)} s; ${result.seen || "nothing lost"}`}`);
+      if (result.broken !== null) break; // what follows would only repeat it
+    }
+    if (results.every((result) => result.broken === null)) {
+      await checkRollups(world.sql);
+      await checkRecomputed(world.servers.databaseUrl);
+    }
+  } catch (error) {
+    broken = reasonOf(error);
+    say(broken);
+  }
+  const folder = await world.close(broken !== null || !results.every(isGood));
+  return { results, folder, broken };
+}
+
+/** One case, with a caller at work throughout. */
+async function runCase(world: World, { name, askedSeconds, houses, run }: FaultCase): Promise<Result> {
+  const { truth, api, caller, polls } = world;
+  const result: Result = { name, seconds: null, askedSeconds, usualSeconds: 0, seen: "", broken: null };
+  const sinceMs = Date.now();
+  await delay(USUAL_MS);
+  result.usualSeconds = polls.learnPace(sinceMs);
+  const ended = new AbortController();
+  const calling = call(caller, { truth, apis: [api], pauseMs: 30, signal: ended.signal });
+  calling.catch(() => undefined); // it is waited for below
+  try {
+    const { fromMs, seen = "" } = await run(world);
+    result.seen = seen;
+    const patience = (askedSeconds === null ? PATIENCE_SECONDS : BOUND * askedSeconds) * 1_000;
+    result.seconds = await polls.recovered(fromMs, Date.now() - fromMs + patience, houses?.(world));
+    if (result.seconds === null) result.broken = `not all houses are polled again within ${patience / 1_000} s`;
+    ended.abort();
+    await calling;
+    if (result.broken === null) await checkWhole(world, Date.now());
+  } catch (error) {
+    if (error instanceof NotReached) result.seen = error.message;
+    else result.broken = reasonOf(error);
+  } finally {
+    ended.abort();
+    await calling.catch(() => undefined);
+  }
+  return result;
+}
+
+function isGood({ broken, seconds, askedSeconds }: Result): boolean {
+  return broken === null && seconds !== null && (askedSeconds === null || seconds <= BOUND * askedSeconds);
+}
+
+async function tell(results: readonly Result[], broken: string | null): Promise<void> {
+  await printTable(
+    ["case", "polled again after s", "asked s", "usual s", "invariants", "besides"],
+    results.map(({ name, seconds, askedSeconds, usualSeconds, seen, broken: why }) => [
+      name,
+      fixed(seconds),
+      askedSeconds ?? "-",
+      fixed(usualSeconds),
+      why === null ? "hold" : `broken: ${why}`,
+      seen,
+    ]),
+  );
+  if (broken !== null) await print(`broken: ${broken}`);
+}
+
+function fixed(seconds: number | null): string {
+  return seconds === null ? "-" : seconds.toFixed(1);
+}

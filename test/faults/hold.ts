@@ -1,0 +1,90 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Sql, Transaction } from "../../src/db/client.ts";
+
+/** Steps of the way of a round, by the table that each of them writes. */
+export type Step = "payloads" | "rounds" | "forecasts" | "scores" | "calibrations";
+
+/** Somebody stands in the middle of a step, in a transaction that cannot go on until `release`. */
+export interface Hold {
+  release(): Promise<void>;
+}
+
+const PATIENCE_MS = 60_000;
+
+/** Nobody came to where the fault was to be: nothing is shown, and nothing is broken. */
+export class NotReached extends Error {
+  override name = "NotReached";
+}
+
+/**
+ * Stops whoever comes to write a table, in the middle of their transaction, and comes back once a worker stands there;
+ * readers are not stopped. A restart of PostgreSQL ends the hold by itself.
+ * @throws NotReached where nobody comes within a minute, as on a machine too busy to issue forecasts in time
+ */
+export function holdWriters(sql: Sql, step: Step): Promise<Hold> {
+  return hold(sql, `a worker that writes ${step}`, {
+    take: (tx) => tx`lock table ${tx(step)} in share mode`,
+    isThere: async () => {
+      const rows = await sql`
+        select
+        from pg_locks l
+        join pg_stat_activity a on a.pid = l.pid
+        where l.relation = ${step}::regclass
+          and not l.granted
+          and a.application_name like 'roundhouse worker%'`;
+      return rows.length > 0;
+    },
+  });
+}
+
+/** Stops whoever counts calls of an account, and comes back once a batch of the meter stands there. */
+export function holdMeter(sql: Sql, email: string): Promise<Hold> {
+  return hold(sql, "a batch of calls", {
+    take: (tx) => tx`
+      select
+      from quotas q
+      join accounts a on a.id = q.account_id
+      where a.email = ${email}
+      for update of q`,
+    isThere: async () => {
+      const rows = await sql`
+        select
+        from pg_stat_activity
+        where wait_event_type = 'Lock'
+          and query like '%from consume_calls%'
+          and pid <> pg_backend_pid()`;
+      return rows.length > 0;
+    },
+  });
+}
+
+async function hold(
+  sql: Sql,
+  what: string,
+  { take, isThere }: { take: (tx: Transaction) => PromiseLike<unknown>; isThere: () => Promise<boolean> },
+): Promise<Hold> {
+  const taken = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const ended = sql
+    .begin(async (tx) => {
+      await tx`set local idle_in_transaction_session_timeout = 0`;
+      await take(tx);
+      taken.resolve();
+      await released.promise;
+    })
+    .catch((error: unknown) => taken.reject(error)); // after it was taken: PostgreSQL was restarted
+  const release = async () => {
+    released.resolve();
+    await ended;
+  };
+  await taken.promise;
+  try {
+    for (const until = Date.now() + PATIENCE_MS; !(await isThere()); await delay(10)) {
+      if (Date.now() > until) throw new NotReached(`expected ${what} within ${PATIENCE_MS / 1_000} s, nobody came`);
+    }
+  } catch (error) {
+    await release();
+    throw error;
+  }
+  return { release };
+}

@@ -1,0 +1,91 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Sql } from "../../src/db/client.ts";
+
+/** How often it is looked; recovery is known to this. */
+const LOOK_MS = 50;
+/** Houses are polled five times a second: a longer silence than this between two polls is not yet polling again … */
+const PACE_MS = 2_000;
+/** … but on a machine that is busy with others, where so many times the longest silence before the fault counts. */
+const BUSY = 3;
+/** So many polls at that pace make it polling again, and not the end of one that was under way. */
+const POLLS = 3;
+
+/** A watch over good polls, by database time, which is that of this machine. */
+export interface PollWatch {
+  /** Learns from what was polled since a moment what silence is usual on this machine now; gives the longest in seconds. */
+  learnPace(sinceMs: number): number;
+  /**
+   * Seconds from a moment on until each of the houses was polled at its pace again: the first of three good polls without
+   * a longer silence between them. Null where that is not so within the patience.
+   */
+  recovered(fromMs: number, patienceMs: number, houses?: readonly string[]): Promise<number | null>;
+  /** The longest silence between good polls of any of the houses from one moment to another, in seconds. */
+  longestSilence(fromMs: number, toMs: number, houses: readonly string[]): number;
+  close(): Promise<void>;
+}
+
+/** Begins to watch. `sql` comes back by itself after an outage; what happened meanwhile is not seen, and was no polling. */
+export function watchPolls(sql: Sql, houses: readonly string[]): PollWatch {
+  const polls = new Map<string, number[]>(houses.map((house) => [house, []]));
+  let isClosed = false;
+  let paceMs = PACE_MS;
+  const watching = (async () => {
+    while (!isClosed) {
+      for (const { house, at } of await newestPolls(sql)) {
+        const known = polls.get(house);
+        if (known !== undefined && at !== null && at > (known.at(-1) ?? 0)) known.push(at);
+      }
+      await delay(LOOK_MS);
+    }
+  })();
+
+  function firstOfPace(house: string, fromMs: number): number | null {
+    const after = (polls.get(house) ?? []).filter((at) => at > fromMs);
+    for (let n = 0; n + POLLS <= after.length; n++) {
+      const [first, ...rest] = after.slice(n, n + POLLS);
+      if (first === undefined) break;
+      if (rest.every((at, place) => at - (after[n + place] ?? 0) < paceMs)) return first;
+    }
+    return null;
+  }
+
+  function longestSilence(fromMs: number, toMs: number, of: readonly string[]): number {
+    const silences = of.flatMap((house) => {
+      const within = (polls.get(house) ?? []).filter((at) => at > fromMs && at < toMs);
+      return [...within, toMs].map((at, n) => at - (within[n - 1] ?? fromMs));
+    });
+    return Math.max(0, ...silences) / 1_000;
+  }
+
+  return {
+    learnPace(sinceMs) {
+      const usual = longestSilence(sinceMs, Date.now(), houses);
+      paceMs = Math.max(PACE_MS, BUSY * usual * 1_000);
+      return usual;
+    },
+    async recovered(fromMs, patienceMs, of = houses) {
+      while (Date.now() < fromMs + patienceMs) {
+        const firsts = of.map((house) => firstOfPace(house, fromMs));
+        if (firsts.every((at) => at !== null)) return Math.max(0, ...firsts.map((at) => (at - fromMs) / 1_000));
+        await delay(LOOK_MS);
+      }
+      return null;
+    },
+    longestSilence,
+    async close() {
+      isClosed = true;
+      await watching;
+    },
+  };
+}
+
+async function newestPolls(sql: Sql): Promise<{ house: string; at: number | null }[]> {
+  try {
+    return await sql<{ house: string; at: number | null }[]>`
+      select house_id as house, extract(epoch from max(last_ok_at))::float8 * 1000 as at
+      from poll_leases
+      group by house_id`;
+  } catch {
+    return []; // PostgreSQL is away: that is what some of the cases are about
+  }
+}

@@ -1,0 +1,134 @@
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
+import type { Sql } from "../../src/db/client.ts";
+import { ASKED, type FaultCase } from "./case.ts";
+import { holdWriters } from "./hold.ts";
+
+/** PostgreSQL and Redis that are emptied, restarted, frozen, cut off or full. */
+export const SERVER_CASES: readonly FaultCase[] = [
+  {
+    name: "FLUSHALL",
+    askedSeconds: ASKED.redisEmptied,
+    isShort: true,
+    async run({ servers }) {
+      await servers.flushRedis();
+      return { fromMs: Date.now() };
+    },
+  },
+  {
+    name: "FLUSHALL mid-score",
+    askedSeconds: ASKED.redisEmptied,
+    async run({ sql, servers }) {
+      const hold = await holdWriters(sql, "scores");
+      await servers.flushRedis();
+      const fromMs = Date.now();
+      await hold.release();
+      return { fromMs };
+    },
+  },
+  {
+    name: "Redis killed and restarted",
+    askedSeconds: ASKED.redisEmptied,
+    async run({ servers }) {
+      await servers.killRedis();
+      return { fromMs: Date.now() };
+    },
+  },
+  {
+    name: "Redis away for longer than a run's lock, mid-ingest",
+    askedSeconds: ASKED.redisEmptied,
+    async run({ sql, servers }) {
+      const hold = await holdWriters(sql, "rounds");
+      const away = servers.cut("redis", LONGER_THAN_A_LOCK_MS);
+      await delay(LONGER_THAN_A_LOCK_MS - 1_000);
+      await hold.release(); // the work is done while nobody can hear of it
+      await away;
+      return { fromMs: Date.now() };
+    },
+  },
+  {
+    name: "Redis frozen",
+    askedSeconds: ASKED.redisEmptied,
+    async run({ servers }) {
+      await servers.freezeRedis(6_000);
+      return { fromMs: Date.now() };
+    },
+  },
+  {
+    name: "workers cut off from Redis",
+    askedSeconds: ASKED.redisEmptied,
+    async run({ servers }) {
+      await servers.cut("redis", 5_000);
+      return { fromMs: Date.now() };
+    },
+  },
+  {
+    name: "PostgreSQL restarted with -m immediate, mid-ingest",
+    askedSeconds: ASKED.postgresBack,
+    isShort: true,
+    async run({ sql, servers }) {
+      const hold = await holdWriters(sql, "rounds");
+      await servers.restartPostgres();
+      const fromMs = Date.now();
+      await hold.release();
+      return { fromMs };
+    },
+  },
+  {
+    name: "PostgreSQL frozen",
+    askedSeconds: ASKED.postgresBack,
+    async run({ servers }) {
+      await servers.freezePostgres(8_000);
+      return { fromMs: Date.now() };
+    },
+  },
+  {
+    name: "workers and API cut off from PostgreSQL",
+    askedSeconds: ASKED.postgresBack,
+    async run({ servers }) {
+      await servers.cut("postgres", 5_000);
+      return { fromMs: Date.now() };
+    },
+  },
+  {
+    name: "PostgreSQL out of connections",
+    askedSeconds: ASKED.postgresBack,
+    async run({ sql, servers }) {
+      const taken = await takeAllConnections(sql, servers.databaseUrl);
+      await delay(5_000);
+      await Promise.all(taken.map((client) => client.end().catch(() => undefined)));
+      return { fromMs: Date.now(), seen: `${taken.length} connections were taken by others` };
+    },
+  },
+];
+
+const LONGER_THAN_A_LOCK_MS = 13_000; // BullMQ's locks here last 10 s
+
+/** Ends everybody's connections but ours, and takes those that are free, until none is left. */
+async function takeAllConnections(sql: Sql, databaseUrl: string): Promise<pg.Client[]> {
+  const taken: pg.Client[] = [];
+  for (let round = 0; round < 3; round++) {
+    await sql`
+      select pg_terminate_backend(pid)
+      from pg_stat_activity
+      where application_name like 'roundhouse%'
+        and application_name <> 'roundhouse simulate'`;
+    while (await takeConnection(databaseUrl, taken));
+  }
+  return taken;
+}
+
+async function takeConnection(databaseUrl: string, taken: pg.Client[]): Promise<boolean> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: "somebody else" });
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    taken.push(client);
+    return true;
+  } catch (error) {
+    if ((error as { code?: string }).code === TOO_MANY_CONNECTIONS) return false;
+    throw error;
+  }
+}
+
+const TOO_MANY_CONNECTIONS = "53300";

@@ -1,0 +1,61 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Sql } from "../../src/db/client.ts";
+import { Broken } from "../simulate/broken.ts";
+import { checkCounts } from "../simulate/ending.ts";
+import { checkAlways, listMissing } from "../simulate/invariants.ts";
+import type { World } from "./world.ts";
+
+const PATIENCE_MS = 90_000;
+
+/**
+ * What must hold after every case: nothing doubled, reordered or issued late; every round that was played up to a moment
+ * stored, every forecast whose outcome is known scored once, and every call counted that was answered.
+ * @throws Broken at the first that does not, after a patience of 90 s with what takes a while
+ */
+export async function checkWhole({ sql, truth, caller }: World, untilMs: number): Promise<void> {
+  await checkAlways(sql, truth);
+  await eventually("rounds that are missing", async () =>
+    (await listMissing(sql, truth, untilMs)).map(({ message }) => message),
+  );
+  await eventually("forecasts whose score is missing or doubled", () => listUnscored(sql));
+  await checkAlways(sql, truth);
+  await checkCounts(sql, [caller]);
+}
+
+/** Forecasts whose end is known for a second and more that do not have exactly one first score, and the other way round. */
+async function listUnscored(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    with ended as (
+      select f.table_id, f.seq
+      from forecasts f
+      join tables t on t.id = f.table_id
+      cross join lateral window_span(
+        f.table_id, f.cutoff_seq, f.target_round_id, f.horizon, f.issued_at,
+        case when f.feature like 'window:%' then split_part(f.feature, ':', 2) else '' end, true
+      ) span
+      where span.settled_seq is not null
+    ),
+    scored as (
+      select table_id, forecast_seq as seq, count(*) as times
+      from scores
+      where rev = 1
+      group by table_id, forecast_seq
+    )
+    select coalesce(e.table_id, s.table_id) || '/' || coalesce(e.seq, s.seq) || ' scored ' || coalesce(s.times, 0)
+      || ' times' as name
+    from ended e
+    full join scored s using (table_id, seq)
+    where s.times is distinct from 1
+      or e.seq is null
+    limit 5`;
+  return rows.map(({ name }) => name);
+}
+
+async function eventually(what: string, list: () => Promise<string[]>): Promise<void> {
+  let left: string[] = [];
+  for (const until = Date.now() + PATIENCE_MS; Date.now() < until; await delay(250)) {
+    left = await list();
+    if (left.length === 0) return;
+  }
+  throw new Broken(`${what}: ${left.slice(0, 5).join(", ")}`);
+}

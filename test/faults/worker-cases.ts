@@ -1,0 +1,96 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Broken } from "../simulate/broken.ts";
+import { ASKED, type FaultCase } from "./case.ts";
+import type { World } from "./world.ts";
+
+const SKEW_MS = 60_000;
+const BEFORE = new URL("../simulate/member-process.ts", import.meta.url).href;
+const START = join(import.meta.dirname, "../../src/start.js");
+
+/** Workers that are led wrongly: by a clock that is off, or by nobody. */
+export const WORKER_CASES: readonly FaultCase[] = [
+  {
+    name: "the leader of two workers is deposed",
+    askedSeconds: ASKED.workerKilled,
+    async run({ sql, servers }) {
+      const fromMs = Date.now();
+      await servers.deposeLeader();
+      const seconds = await untilLed(sql, fromMs);
+      return { fromMs, seen: `led again after ${seconds.toFixed(1)} s` };
+    },
+  },
+  {
+    name: "a worker that starts with its clock 60 s ahead",
+    askedSeconds: ASKED.workerKilled,
+    async run(world) {
+      const fromMs = Date.now();
+      const { code, said } = await startAhead(world);
+      if (code === 0 || code === null || !said.includes("clock")) {
+        throw new Broken(`a worker whose clock is 60 s ahead should refuse to start and say so: ${code} ${said}`);
+      }
+      return { fromMs, seen: `it refused with exit code ${code}` };
+    },
+  },
+  {
+    name: "a worker whose clock jumps 60 s ahead",
+    askedSeconds: null,
+    async run(world) {
+      const [worker] = world.workers;
+      const beganMs = Date.now();
+      worker?.setClock(SKEW_MS);
+      try {
+        for (; !(await isNoticed(world)); await delay(250)) {
+          if (Date.now() > beganMs + 90_000) throw new Broken("a clock that is 60 s ahead was not noticed within 90 s");
+        }
+      } finally {
+        worker?.setClock(0);
+      }
+      const noticedMs = Date.now();
+      const silence = world.polls.longestSilence(beganMs, noticedMs, world.houses);
+      const noticed = ((noticedMs - beganMs) / 1_000).toFixed(0);
+      return {
+        fromMs: noticedMs,
+        seen: `noticed after ${noticed} s; until then silent for ${silence.toFixed(1)} s at most`,
+      };
+    },
+  },
+];
+
+/** Starts a worker whose clock is ahead, and waits until it has ended. */
+async function startAhead({ folder, env }: World): Promise<{ code: number | null; said: string }> {
+  const { PATH = "", HOME = "" } = process.env;
+  const own = { DATA_DIR: join(folder, "ahead"), WORKER_PORT: "0", SIMULATED_CLOCK_MS: String(SKEW_MS) };
+  const started = spawn(process.execPath, ["--import", BEFORE, START, "worker"], {
+    cwd: folder,
+    env: { PATH, HOME, ...env, ...own },
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
+  let said = "";
+  started.stderr?.setEncoding("utf8").on("data", (text: string) => (said += text));
+  const late = setTimeout(() => started.kill("SIGKILL"), 60_000);
+  const [code] = (await once(started, "exit")) as [number | null];
+  clearTimeout(late);
+  return { code, said };
+}
+
+async function untilLed(sql: World["sql"], fromMs: number): Promise<number> {
+  for (const until = fromMs + 60_000; Date.now() < until; await delay(50)) {
+    const [row] = await sql<{ at: number }[]>`
+      select extract(epoch from at)::float8 * 1000 as at
+      from heartbeats
+      where name = 'reconcile'`;
+    if (row !== undefined && row.at > fromMs) return (row.at - fromMs) / 1_000;
+  }
+  throw new Broken("60 s after the leader was deposed nobody leads");
+}
+
+async function isNoticed({ sql }: World): Promise<boolean> {
+  const rows = await sql`
+    select
+    from workers
+    where clock_problem is not null`;
+  return rows.length > 0;
+}

@@ -1,0 +1,105 @@
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Sql } from "../../src/db/client.ts";
+import { migrate } from "../../src/db/migrate.ts";
+import { makeCallers, type Caller } from "../simulate/callers.ts";
+import { startMember, type Member } from "../simulate/crew.ts";
+import { serveHouses } from "../simulate/house.ts";
+import { housesFile } from "../simulate/houses-file.ts";
+import { startSimulatedServers, type SimulatedServers } from "../simulate/servers.ts";
+import { drawTruth, type Truth } from "../simulate/truth.ts";
+import { openDoor } from "./door.ts";
+import { watchPolls, type PollWatch } from "./polls.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const HOUSES = 4;
+const TABLES = 2;
+/** The house behind the door, whose mood a case may change. */
+export const MOODY = "h0";
+
+/** One PostgreSQL, one Redis, two workers, an API and four houses, all of them real, for all cases after one another. */
+export interface World {
+  servers: SimulatedServers;
+  sql: Sql;
+  truth: Truth;
+  houses: readonly string[];
+  /** Workers at work; a case that ends one for good puts another in its place. */
+  workers: Member[];
+  api: Member;
+  caller: Caller;
+  door: Awaited<ReturnType<typeof openDoor>>;
+  polls: PollWatch;
+  folder: string;
+  /** Starts one more process with what all of them are given; the rest of its environment may be added to. */
+  begin(name: string, args: readonly string[], env?: Record<string, string>): Promise<Member>;
+  env: Record<string, string>;
+  /** Ends everything; keeps the logs and names their folder where `isKept`. */
+  close(isKept: boolean): Promise<string | null>;
+}
+
+/** Starts the world. Takes some ten seconds. */
+export async function startWorld(say: (line: string) => void): Promise<World> {
+  const folder = await mkdtemp(join(tmpdir(), "roundhouse-faults-"));
+  await chmod(folder, 0o711); // PostgreSQL may run as another user
+  const servers = await startSimulatedServers(join(folder, "servers"), join(homedir(), ".cache", "roundhouse"), say);
+  const { sql } = servers;
+  const members: Member[] = [];
+  const truth = drawTruth(1, { nowMs: Date.now(), houses: HOUSES, tablesPerHouse: TABLES });
+  const houses = await serveHouses(truth);
+  const door = await openDoor(houses.url);
+  let polls: PollWatch | undefined;
+  async function close(isKept: boolean): Promise<string | null> {
+    await polls?.close();
+    await Promise.all(members.map((member) => member.stop()));
+    door.close();
+    await houses.close();
+    await servers.stop();
+    if (!isKept) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    return isKept ? folder : null;
+  }
+  try {
+    await migrate(servers.databaseUrl);
+    const names = [...truth.troubles.keys()];
+    const file = join(folder, "houses.yaml");
+    await writeFile(file, fileWithDoor(truth, houses.url, door.url));
+    const env = {
+      DATABASE_URL: servers.databaseUrl,
+      REDIS_URL: servers.redisUrl,
+      HOUSES_FILE: file,
+      ALLOW_PRIVATE_HOUSES: "1",
+      LIVE_WINDOW_SECONDS: "60",
+      LOG_LEVEL: "info",
+    };
+    const begin = async (name: string, args: readonly string[], more: Record<string, string> = {}) => {
+      const member = await startMember(name, args, {
+        root: ROOT,
+        folder,
+        dataFolder: folder,
+        env: { ...env, ...more },
+      });
+      members.push(member);
+      return member;
+    };
+    const [api, ...workers] = await Promise.all([
+      begin("api", ["api"]),
+      begin("worker-0", ["worker"]),
+      begin("worker-1", ["worker"]),
+    ]);
+    const [caller] = await makeCallers(sql);
+    if (caller === undefined) throw new Error("expected a caller, got none");
+    polls = watchPolls(sql, names);
+    return { servers, sql, truth, houses: names, workers, api, caller, door, polls, folder, begin, env, close };
+  } catch (error) {
+    await close(true);
+    throw new Error(`the world did not start; its logs are in ${folder}`, { cause: error });
+  }
+}
+
+/** The houses file of a simulation, but that one house is asked through the door. */
+function fileWithDoor(truth: Truth, url: string, doorUrl: string): string {
+  const { houses } = JSON.parse(housesFile(truth, url)) as { houses: { id: string }[] };
+  return JSON.stringify({
+    houses: houses.map((house) => (house.id === MOODY ? { ...house, base_url: doorUrl } : house)),
+  });
+}
