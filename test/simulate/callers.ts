@@ -1,120 +1,99 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { z } from "zod";
+import { createAccount, createKey } from "../../src/callers/store.ts";
+import type { Sql } from "../../src/db/client.ts";
 import { draw } from "../../src/houses/demo/draw.ts";
+import { checkAnswer, PATHS, readRefusal, type Shown } from "./answers.ts";
+import { Broken } from "./broken.ts";
 import { oneOf, type Member } from "./crew.ts";
-import { everTold, type TrueTable, type Truth } from "./truth.ts";
+import type { Truth } from "./truth.ts";
 
 /** What a caller has seen: calls that were answered 200, and calls of which no answer came. */
 export interface Caller {
   email: string;
+  plan: string;
   key: string;
   answered: number;
+  /** Told that it has the answer already, which costs nothing. */
+  unchanged: number;
   /** Sent, and cut off before its answer: it may have been counted. */
   unanswered: number;
   refused: Map<string, number>;
 }
 
-const failure = z.strictObject({
-  ok: z.literal(false),
-  error: z.looseObject({ code: z.string(), message: z.string(), docs_url: z.string() }),
-  request_id: z.string(),
-});
-const rounds = z.looseObject({
-  ok: z.literal(true),
-  tables: z.array(
-    z.looseObject({
-      house: z.string(),
-      game: z.string(),
-      rounds: z.array(z.looseObject({ round_id: z.string(), multiplier: z.number() })),
-    }),
-  ),
-});
-const forecasts = z.looseObject({
-  ok: z.literal(true),
-  forecasts: z.array(
-    z.looseObject({ next_color: z.looseObject({ probabilities: z.record(z.string(), z.number()) }).nullable() }),
-  ),
-});
-const anything = z.looseObject({ ok: z.literal(true) });
+/** The day's calls of the smallest plan here, so few that they are used up. */
+export const QUOTA = 25;
+const WAIT_MS = 20_000;
+const USED_UP_MS = 500;
+const BURSTS = 0.2;
+const BURST = 3;
+const CONDITIONAL = 0.3;
 
-const PATHS = ["games", "rounds?limit=20", "forecasts", "readings", "accuracy"] as const;
-/** Codes that a call may be refused with, whatever happens to the servers. */
-const FIT = new Set(["rate_limited", "day_quota_exceeded", "month_quota_exceeded", "temporarily_unavailable"]);
+/** Makes an account with a key for each plan; the smallest plan gets a quota that a simulated day uses up. */
+export async function makeCallers(sql: Sql): Promise<Caller[]> {
+  await sql`update plans set day_limit = ${QUOTA} where name = 'Starter'`;
+  const made: Caller[] = [];
+  for (const plan of ["Max", "Starter", "Pro"] as const) {
+    const email = `${plan.toLowerCase()}@example.com`;
+    await createAccount(sql, email);
+    const key = await createKey(sql, { email, plan });
+    if (!key.ok) throw new Error(key.reason);
+    made.push({ email, plan, key: key.key, answered: 0, unchanged: 0, unanswered: 0, refused: new Map() });
+  }
+  return made;
+}
 
 /**
  * Calls the APIs until it is told to stop, and holds every answer against the truth.
- * @throws Error for the first answer that is neither true nor an honest refusal
+ * @throws Broken for the first answer that is neither true nor an honest refusal
  */
 export async function call(
   caller: Caller,
   { truth, apis, pauseMs, signal }: { truth: Truth; apis: readonly Member[]; pauseMs: number; signal: AbortSignal },
 ): Promise<void> {
-  const tables = new Map(truth.tables.map((table) => [`${table.house}/${table.game}`, table]));
+  const { email, plan, key } = caller;
   const etags = new Map<string, string>();
+  const shown: Shown = new Map();
   for (let n = 0; !signal.aborted; n++) {
-    await delay(pauseMs * (0.5 + draw(truth.seed, caller.email, "pause", n)));
-    const api = oneOf(apis, truth.seed, caller.email, "api", n);
+    await delay(pauseMs * (0.5 + draw(truth.seed, email, "pause", n)));
+    // now and then several at once, which two processes then count at once
+    const size = draw(truth.seed, email, "burst", n) < BURSTS ? BURST : 1;
+    await Promise.all(Array.from({ length: size }, (_, place) => callOnce(`${n}.${place}`)));
+  }
+
+  async function callOnce(number: string): Promise<void> {
+    const api = oneOf(apis, truth.seed, email, "api", number);
     const url = api.url();
-    if (url === null) continue;
-    const path = oneOf(PATHS, truth.seed, caller.email, "path", n);
-    const etag = draw(truth.seed, caller.email, "conditional", n) < 0.3 ? etags.get(path) : undefined;
+    if (url === null) return;
+    const path = oneOf(PATHS, truth.seed, email, "path", number);
+    const etag = draw(truth.seed, email, "conditional", number) < CONDITIONAL ? etags.get(path) : undefined;
+    const shownBefore = new Map(shown);
     let response: Response;
     let text: string;
     try {
       response = await fetch(`${url}/api/v1/${path}`, {
-        headers: { "x-api-key": caller.key, ...(etag !== undefined && { "if-none-match": etag }) },
-        signal: AbortSignal.timeout(20_000),
+        headers: { "x-api-key": key, ...(etag !== undefined && { "if-none-match": etag }) },
+        signal: AbortSignal.timeout(WAIT_MS),
       });
       text = await response.text();
-    } catch (error) {
+    } catch {
       caller.unanswered += 1;
       // a process that was killed answers nobody; one that lives must
-      if (api.url() !== url) continue;
-      throw new Error(`${path} was not answered by ${api.name}, which lives`, { cause: error });
+      if (api.url() !== url) return;
+      throw new Broken(`${path} was not answered by ${api.name} within ${WAIT_MS / 1_000} s, which lives`);
     }
-    if (response.status === 304) continue;
-    const body = JSON.parse(text) as unknown;
+    if (response.status === 304) {
+      if (etag === undefined) throw new Broken(`${path} was answered 304 to a caller who had named no answer`);
+      caller.unchanged += 1;
+      return;
+    }
     if (response.status !== 200) {
-      const { error } = failure.parse(body);
-      if (!FIT.has(error.code)) throw new Error(`${path} was answered ${response.status} ${error.code}: ${text}`);
-      caller.refused.set(error.code, (caller.refused.get(error.code) ?? 0) + 1);
-      if (error.code.endsWith("quota_exceeded")) await delay(500);
-      continue;
+      const code = readRefusal(path, response.status, text);
+      caller.refused.set(code, (caller.refused.get(code) ?? 0) + 1);
+      if (code.endsWith("quota_exceeded")) await delay(USED_UP_MS);
+      return;
     }
     caller.answered += 1;
     etags.set(path, response.headers.get("etag") ?? "");
-    if (path.startsWith("rounds")) checkRounds(truth, tables, body);
-    else if (path === "forecasts") checkForecasts(body);
-    else anything.parse(body);
-  }
-}
-
-function checkRounds(truth: Truth, tables: ReadonlyMap<string, TrueTable>, body: unknown): void {
-  for (const { house, game, rounds: shown } of rounds.parse(body).tables) {
-    const table = tables.get(`${house}/${game}`);
-    if (table === undefined) throw new Error(`/rounds shows a table ${house}/${game} that was never there`);
-    const told = new Map(table.rounds.slice(-400).map((round) => [String(round.id), everTold(truth, table, round)]));
-    const oldest = table.rounds.at(-400)?.id ?? 0;
-    for (const { round_id: id, multiplier } of shown) {
-      const results = told.get(id);
-      if (results === undefined && Number(id) < oldest) continue;
-      if (results?.includes(Math.round(multiplier * 100)) !== true) {
-        throw new Error(
-          `/rounds shows ${multiplier} for round ${id} of ${house}/${game}; its house told ${String(results)}`,
-        );
-      }
-    }
-    const ids = shown.map(({ round_id: id }) => Number(id));
-    if (ids.some((id, at) => at > 0 && id >= (ids[at - 1] ?? 0))) {
-      throw new Error(`/rounds shows the rounds of ${house}/${game} out of order, or twice: ${ids.join(" ")}`);
-    }
-  }
-}
-
-function checkForecasts(body: unknown): void {
-  for (const { next_color: next } of forecasts.parse(body).forecasts) {
-    if (next === null) continue;
-    const total = Object.values(next.probabilities).reduce((sum, p) => sum + p, 0);
-    if (Math.abs(total - 1) > 2e-6) throw new Error(`/forecasts shows probabilities that sum to ${total}`);
+    checkAnswer(truth, { path, text, plan, by: url, shown, shownBefore });
   }
 }

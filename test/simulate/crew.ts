@@ -4,15 +4,23 @@ import { createWriteStream, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { drawInteger } from "../../src/houses/demo/draw.ts";
+import type { ClockStep } from "./member-process.ts";
 
 /** One process of Roundhouse, kept alive as a supervisor would: whenever it ends, it is started again. */
 export interface Member {
   name: string;
   /** Where it answers; null while it does not. */
   url(): string | null;
+  pid(): number | null;
+  /** How often one of its processes has ended by now. */
+  endings(): number;
   /** Kills it as the kernel would; it is started again after a second. */
   kill(): Promise<void>;
-  /** Its resident memory in bytes; null while there is no process. */
+  /** Sets its clock so far ahead of the true one, or behind it: of the process that runs and of those that follow it. */
+  setClock(aheadMs: number): void;
+  /** Ends it in order and starts it with the code of another checkout; comes back when that one is ready. */
+  replace(root: string): Promise<void>;
+  /** Resident memory in bytes; null while there is no process. */
   residentBytes(): number | null;
   /** Ends it in order; gives its exit code, which is 0 where it could stop within 20 s. */
   stop(): Promise<number | null>;
@@ -22,85 +30,127 @@ export interface Member {
 export interface CrewOptions {
   /** The checkout whose `src/start.js` is run. */
   root: string;
+  /** Where logs go. */
   folder: string;
+  /** Where each has a data folder of its own. */
+  dataFolder: string;
   env: Record<string, string>;
 }
 
 const AGAIN_MS = 1_000;
-const READY_MS = 120_000;
+const READY_MS = 240_000;
+const STOP_MS = 25_000;
+const BEFORE = new URL("member-process.ts", import.meta.url).href;
 
 /** Starts one process and waits until it is ready. */
-export async function startMember(
-  name: string,
-  args: readonly string[],
-  { root, folder, env }: CrewOptions,
-): Promise<Member> {
+export async function startMember(name: string, args: readonly string[], options: CrewOptions): Promise<Member> {
+  const { folder, dataFolder, env } = options;
   const log = createWriteStream(join(folder, `${name}.log`), { flags: "a" });
+  let { root } = options;
   let child: ChildProcess | null = null;
   let url: string | null = null;
+  let clockMs = 0;
   let isStopping = false;
+  let endings = 0;
   let ready = Promise.withResolvers<void>();
 
   function begin(): void {
+    if (isStopping) return;
     const { PATH = "", HOME = "" } = process.env;
-    const begun = spawn(process.execPath, [join(root, "src/start.js"), ...args, "--json"], {
+    const own = { DATA_DIR: join(dataFolder, name), PORT: "0", WORKER_PORT: "0", SIMULATED_CLOCK_MS: String(clockMs) };
+    const begun = spawn(process.execPath, ["--import", BEFORE, join(root, "src/start.js"), ...args, "--json"], {
       cwd: folder,
-      env: { PATH, HOME, ...env, DATA_DIR: join(folder, name), PORT: "0", WORKER_PORT: "0" },
-      stdio: ["ignore", "pipe", "pipe"],
+      env: { PATH, HOME, ...env, ...own },
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     child = begun;
     let said = "";
-    begun.stdout.setEncoding("utf8").on("data", (text: string) => {
+    begun.stdout?.setEncoding("utf8").on("data", (text: string) => {
       said += text;
       const [line, rest] = said.split("\n");
       if (url !== null || rest === undefined) return;
       url = (JSON.parse(line ?? "") as { url: string }).url;
       ready.resolve();
     });
-    begun.stderr.pipe(log, { end: false });
+    begun.stderr?.pipe(log, { end: false });
+    begun.on("error", (error) => log.write(`--- ${name}: ${error.message}\n`));
     begun.once("exit", (code, signal) => {
+      if (url !== null) ready = Promise.withResolvers();
       url = null;
       child = null;
+      endings += 1;
       log.write(`--- ${name} ended by ${signal ?? `exit code ${code}`}\n`);
-      if (isStopping) return;
-      ready = Promise.withResolvers();
-      setTimeout(begin, AGAIN_MS);
+      if (!isStopping) setTimeout(begin, AGAIN_MS);
     });
   }
 
-  process.once("exit", () => child?.kill("SIGKILL")); // whoever stops the simulation leaves nothing behind
-  begin();
-  await Promise.race([
-    ready.promise,
-    delay(READY_MS, undefined, { ref: false }).then(() => {
+  /** Ends the process that runs, or the one that is about to; gives its exit code. */
+  async function end(): Promise<number | null> {
+    while (child === null && !isStopping) await delay(50);
+    isStopping = true;
+    const stopped = child;
+    if (stopped === null) return null;
+    const ended = once(stopped, "exit") as Promise<[number | null]>;
+    if (url !== null) ready = Promise.withResolvers();
+    url = null;
+    stopped.kill("SIGTERM");
+    const late = setTimeout(() => stopped.kill("SIGKILL"), STOP_MS);
+    const [code] = await ended;
+    clearTimeout(late);
+    return code;
+  }
+
+  async function becomesReady(): Promise<void> {
+    const patience = new AbortController();
+    const late = delay(READY_MS, undefined, { signal: patience.signal }).then(() => {
       throw new Error(`${name} was not ready within ${READY_MS / 1000} s; see ${name}.log in ${folder}`);
-    }),
-  ]);
+    });
+    await Promise.race([ready.promise, late]).finally(() => patience.abort());
+    await late.catch(() => undefined);
+  }
+
+  begin();
+  try {
+    await becomesReady();
+  } catch (error) {
+    await end();
+    throw error;
+  }
   return {
     name,
     url: () => url,
+    pid: () => child?.pid ?? null,
+    endings: () => endings,
     residentBytes() {
       const pid = child?.pid;
       if (pid === undefined) return null;
-      const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+      const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(statusOf(pid)) ?? [];
       return kilobytes === undefined ? null : Number(kilobytes) * 1_024;
+    },
+    setClock(aheadMs) {
+      clockMs = aheadMs;
+      const step: ClockStep = { clockMs };
+      // one that is about to end hears of it no more
+      if (child?.connected === true) child.send(step, () => undefined);
     },
     async kill() {
       const killed = child;
       if (killed === null) return;
+      if (url !== null) ready = Promise.withResolvers();
       url = null; // before it is gone, so that nobody takes its silence for that of one who lives
       killed.kill("SIGKILL");
       await once(killed, "exit");
     },
+    async replace(next) {
+      const code = await end();
+      if (code !== 0) throw new Error(`${name} did not stop in order to be replaced: exit code ${code}`);
+      root = next;
+      isStopping = false;
+      begin();
+      await becomesReady();
+    },
     async stop() {
-      isStopping = true;
-      while (child === null) await delay(50);
-      const stopped = child;
-      const ended = once(stopped, "exit") as Promise<[number | null]>;
-      stopped.kill("SIGTERM");
-      const late = setTimeout(() => stopped.kill("SIGKILL"), 25_000);
-      const [code] = await ended;
-      clearTimeout(late);
+      const code = await end();
       log.end();
       return code;
     },
@@ -112,4 +162,13 @@ export function oneOf<Item>(items: readonly Item[], seed: number, ...purpose: re
   const item = items[drawInteger(items.length, seed, ...purpose)];
   if (item === undefined) throw new Error("expected somebody to choose from");
   return item;
+}
+
+/** What the kernel tells of a process; empty where it has just ended. */
+function statusOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, "utf8");
+  } catch {
+    return "";
+  }
 }

@@ -2,11 +2,22 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { draw } from "../../src/houses/demo/draw.ts";
-import { heldUntil, isLost, playUntil, toldHundredths, troublesAt, type TrueTable, type Truth } from "./truth.ts";
+import {
+  heldUntil,
+  isLost,
+  playUntil,
+  toldEndMs,
+  toldHundredths,
+  troublesAt,
+  type TrueTable,
+  type Truth,
+} from "./truth.ts";
 
 /** Some eight seconds of a table: whoever is away for longer must ask for its history. */
 const LISTED = 5;
 const MOST = 200;
+/** How long a house that flaps is up, and then down. */
+const FLAP_MS = 350;
 
 /** All houses of a simulation, on one port: they list what is true, in the ways their troubles have it. */
 export async function serveHouses(truth: Truth): Promise<{ url: string; close(): Promise<void> }> {
@@ -36,6 +47,9 @@ export async function serveHouses(truth: Truth): Promise<{ url: string; close():
         .writeHead(200, { "content-type": "text/html" })
         .end("<!doctype html><title>Back soon</title>");
     }
+    if (troubles.includes("flapping") && Math.floor(Date.now() / FLAP_MS) % 2 === 0) {
+      return void response.writeHead(502, { connection: "close" }).end();
+    }
     if (troubles.includes("slow")) await delay(900 * chance("slow"));
     const rounds = listed(truth, table, url.searchParams, Date.now());
     const body = {
@@ -45,7 +59,14 @@ export async function serveHouses(truth: Truth): Promise<{ url: string; close():
           ? rounds.flatMap((round) => [round, round])
           : rounds,
     };
-    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+    const text = JSON.stringify(body);
+    response.writeHead(200, { "content-type": "application/json", "content-length": text.length });
+    // of its history half a page comes, or nothing at all
+    const isPartial = url.searchParams.has("before") && troubles.includes("pages");
+    if (!isPartial) return void response.end(text);
+    response.write(text.slice(0, Math.floor((text.length / 2) * chance("page"))), () =>
+      request.socket.resetAndDestroy(),
+    );
   }
 
   server.listen(0, "127.0.0.1");
@@ -67,12 +88,16 @@ function listed(truth: Truth, table: TrueTable, query: URLSearchParams, nowMs: n
   playUntil(truth, table, nowMs);
   const before = Number(query.get("before") ?? Number.POSITIVE_INFINITY);
   const limit = Math.min(MOST, Number(query.get("limit") ?? LISTED));
-  const shown: { id: number; multiplier: number }[] = [];
+  const shown: { id: number; multiplier: number; ended_at: number }[] = [];
   for (let n = table.rounds.length - 1; n >= 0 && shown.length < limit; n--) {
     const round = table.rounds[n];
     if (round === undefined || round.id >= before) continue;
     if (isLost(truth, table, round) || (heldUntil(truth, table, round) ?? 0) > nowMs) continue;
-    shown.push({ id: round.id, multiplier: toldHundredths(truth, table, round, nowMs) / 100 });
+    shown.push({
+      id: round.id,
+      multiplier: toldHundredths(truth, table, round, nowMs) / 100,
+      ended_at: toldEndMs(truth, table, round),
+    });
   }
   return shown;
 }

@@ -7,6 +7,7 @@ import { startPostgres } from "../../src/embedded/postgres.ts";
 import type { PrivateServer } from "../../src/embedded/private-server.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
 import { LEADER_LOCK } from "../../src/queue/reconcile.ts";
+import { makeDisk } from "./disks.ts";
 
 /** PostgreSQL and Redis of a simulation, and everything that may happen to them. Processes reach both by ways that can be cut. */
 export interface SimulatedServers {
@@ -25,15 +26,28 @@ export interface SimulatedServers {
   cut(which: "postgres" | "redis", forMs: number): Promise<void>;
   /** Takes the lock of whoever leads away from it, while it goes on believing in it for a moment. */
   deposeLeader(): Promise<void>;
+  /**
+   * Leaves so many bytes on the disk of both for so long; `isLogToo` makes PostgreSQL begin a new file of its log there.
+   * One that ended of it is started again once there is room, as a supervisor would.
+   * @throws Error where they have no disk of their own
+   */
+  fillDisk(roomBytes: number, forMs: number, options: { isLogToo: boolean }): Promise<void>;
+  /** Whether they have a disk of their own. */
+  hasDisk: boolean;
   stop(): Promise<void>;
 }
 
-/** Starts both. `dataDir` is a folder of the simulation's own. */
+/** For logs and tables of an hour; memory is used for what is written alone. */
+const DISK_BYTES = 8 * 1024 ** 3;
+const UP_WITHIN_MS = 60_000;
+
+/** Makes the folder `dataDir`, with a disk of its own where that can be done, and starts both there. */
 export async function startSimulatedServers(
   dataDir: string,
   cacheDir: string,
   say: (line: string) => void,
 ): Promise<SimulatedServers> {
+  const disk = await makeDisk(dataDir, DISK_BYTES);
   let postgres = await startPostgres({ dataDir, say });
   let redis = await startRedis({ dataDir, cacheDir, say });
   const [pgWay, redisWay] = [await openWay(() => portOf(postgres)), await openWay(() => portOf(redis))];
@@ -71,12 +85,53 @@ export async function startSimulatedServers(
           and l.classid = 0
           and l.objid = ${LEADER_LOCK}::bigint::oid`;
     },
+    hasDisk: disk !== null,
+    async fillDisk(roomBytes, forMs, { isLogToo }) {
+      if (disk === null) throw new Error("PostgreSQL and Redis have no disk of their own");
+      await disk.fill(roomBytes);
+      // it may have ended of it already
+      if (isLogToo) await sql`select pg_switch_wal()`.catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, forMs));
+      await disk.free();
+      if (await isOver(postgres)) {
+        say("PostgreSQL ended of it, and is started again");
+        postgres = await startPostgres({ dataDir, say });
+      }
+      if (await isOver(redis)) {
+        say("Redis ended of it, and is started again");
+        redis = await startRedis({ dataDir, cacheDir, say });
+        pids.redis = await redisPid(redis.url);
+      }
+      await answers(sql);
+      pids.postgres = await postmasterOf(sql);
+    },
     async stop() {
       await sql.end({ timeout: 2 });
       await Promise.all([pgWay.close(), redisWay.close()]);
       await Promise.all([postgres.stop(), redis.stop()]);
     },
   };
+}
+
+/** Waits until PostgreSQL answers, which may first have to recover. */
+async function answers(sql: Sql): Promise<void> {
+  const deadline = performance.now() + UP_WITHIN_MS;
+  for (;;) {
+    try {
+      await sql`select 1`;
+      return;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+}
+
+/** Whether a server has ended by itself; one that is about to is given the moment. */
+async function isOver({ ended }: PrivateServer): Promise<boolean> {
+  const lives = Symbol("lives");
+  const wait = new Promise<symbol>((resolve) => setTimeout(() => resolve(lives), 1_000));
+  return (await Promise.race([ended, wait])) !== lives;
 }
 
 function portOf({ url }: PrivateServer): number {

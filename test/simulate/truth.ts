@@ -12,6 +12,7 @@ export interface TrueRound {
 export const TROUBLES = [
   "silent",
   "slow",
+  "flapping",
   "errors",
   "garbage",
   "shuffled",
@@ -20,6 +21,8 @@ export const TROUBLES = [
   "lost",
   "lie",
   "cut",
+  "pages",
+  "clock",
   "renumber",
 ] as const;
 export type TroubleKind = (typeof TROUBLES)[number];
@@ -27,6 +30,8 @@ export type TroubleKind = (typeof TROUBLES)[number];
 /** Something that is wrong with a house from one moment to another. */
 export interface Trouble {
   kind: TroubleKind;
+  /** Its place among those of its house. */
+  number: number;
   fromMs: number;
   toMs: number;
 }
@@ -51,7 +56,9 @@ const LIE_HUNDREDTHS = 37;
 const LIE_FROM_MS = 1_000;
 const LIE_TO_MS = 6_000;
 /** How many kinds the next house is ahead; prime to their number. */
-const STEP = 4;
+const STEP = 5;
+/** A clock that is set wrong is so by hours at most: a time that is a day ahead is not believed at all. */
+const CLOCK_WRONG_MS = 6 * 3_600_000;
 
 /** What is true of one seeded simulation: tables, rounds, and when which house is in trouble. */
 export interface Truth {
@@ -59,6 +66,8 @@ export interface Truth {
   /** When the troubles begin and end; nothing is wrong with a house before and after. */
   startMs: number;
   endMs: number;
+  /** From then on no round ends; null while houses play. */
+  frozenAtMs: number | null;
   tables: readonly TrueTable[];
   troubles: Map<string, readonly Trouble[]>;
 }
@@ -72,16 +81,22 @@ export function drawTruth(
   const tables = names.flatMap((house) =>
     Array.from({ length: tablesPerHouse }, (_, n) => ({ house, game: `g${n}`, sinceMs: nowMs - 30_000, rounds: [] })),
   );
-  const troubles = new Map(names.map((house) => [house, []]));
-  return { seed, startMs: nowMs, endMs: nowMs, tables, troubles };
+  const troubles = new Map<string, Trouble[]>(names.map((house) => [house, []]));
+  return { seed, startMs: nowMs, endMs: nowMs, frozenAtMs: null, tables, troubles };
 }
 
 /** Draws when which house is in trouble, from a moment on for so long: once everything has started. */
-export function drawAllTroubles(truth: Truth, startMs: number, lastsMs: number): void {
+export function drawAllTroubles(
+  truth: Truth,
+  startMs: number,
+  lastsMs: number,
+  among: readonly TroubleKind[] = TROUBLES,
+): void {
   truth.startMs = startMs;
   truth.endMs = startMs + lastsMs;
-  const kinds = TROUBLES.toSorted((a, b) => draw(truth.seed, a) - draw(truth.seed, b));
+  const kinds = among.toSorted((a, b) => draw(truth.seed, a) - draw(truth.seed, b));
   for (const [n, house] of [...truth.troubles.keys()].entries()) {
+    if (kinds.length === 0) continue;
     const own = kinds.map((_, at) => kinds[(at + n * STEP) % kinds.length] ?? "silent");
     truth.troubles.set(house, drawTroubles(truth, house, own));
   }
@@ -93,7 +108,7 @@ function drawTroubles({ seed, startMs, endMs }: Truth, house: string, kinds: rea
   for (let at = startMs + 4_000 + 6_000 * draw(seed, house, "first"), n = 0; at < endMs; n++) {
     const kind = kinds[n % kinds.length] ?? "silent";
     const lasts = kind === "lost" ? 2_000 : kind === "renumber" ? 1 : 1_500 + 4_500 * draw(seed, house, "lasts", n);
-    troubles.push({ kind, fromMs: at, toMs: Math.min(at + lasts, endMs) });
+    troubles.push({ kind, number: n, fromMs: at, toMs: Math.min(at + lasts, endMs) });
     at += lasts + 3_000 + 9_000 * draw(seed, house, "quiet", n);
   }
   return troubles;
@@ -101,25 +116,41 @@ function drawTroubles({ seed, startMs, endMs }: Truth, house: string, kinds: rea
 
 /** Makes the rounds of a table up to a moment; those that are there stay as they are. */
 export function playUntil(truth: Truth, table: TrueTable, nowMs: number): void {
-  const { seed } = truth;
+  const { seed, frozenAtMs } = truth;
+  const untilMs = Math.min(nowMs, frozenAtMs ?? nowMs);
   const { house, game, rounds } = table;
-  const jumps = (truth.troubles.get(house) ?? []).filter(({ kind }) => kind === "renumber");
+  const jumps = troublesOf(truth, house).filter(({ kind }) => kind === "renumber");
   for (;;) {
     const n = rounds.length;
     const before = rounds.at(-1)?.endsAtMs ?? table.sinceMs;
     const endsAtMs = before + PAUSE_MS + LONGEST_FLIGHT_MS * draw(seed, house, game, "flight", n);
-    if (endsAtMs > nowMs) return;
+    if (endsAtMs > untilMs) return;
     const multiplier = 0.99 / (1 - draw(seed, house, game, "result", n));
     const jumped = jumps.filter(({ fromMs }) => fromMs <= endsAtMs).length * JUMP;
     rounds.push({ id: 1_000 + n + jumped, hundredths: Math.max(100, Math.floor(multiplier * 100)), endsAtMs });
   }
 }
 
+/** All troubles of a house, in their order. */
+export function troublesOf({ troubles }: Truth, house: string): readonly Trouble[] {
+  return troubles.get(house) ?? [];
+}
+
 /** The troubles of a house at a moment. */
-export function troublesAt({ troubles }: Truth, house: string, atMs: number): TroubleKind[] {
-  return (troubles.get(house) ?? [])
+export function troublesAt(truth: Truth, house: string, atMs: number): TroubleKind[] {
+  return troublesOf(truth, house)
     .filter(({ fromMs, toMs }) => fromMs <= atMs && atMs < toMs)
     .map(({ kind }) => kind);
+}
+
+/** When a round was over, as its house has it: by a clock that may be hours wrong at the time, ahead or behind. */
+export function toldEndMs(truth: Truth, { house }: TrueTable, { endsAtMs }: TrueRound): number {
+  const { seed } = truth;
+  const wrong = troublesOf(truth, house).find(
+    ({ kind, fromMs, toMs }) => kind === "clock" && fromMs <= endsAtMs && endsAtMs < toMs,
+  );
+  const aheadMs = wrong === undefined ? 0 : CLOCK_WRONG_MS * (2 * draw(seed, house, "clock", wrong.number) - 1);
+  return Math.round(endsAtMs + aheadMs);
 }
 
 /** Rounds that ended while their house loses some: it never lists them, not even in its history. */
@@ -128,8 +159,8 @@ export function isLost(truth: Truth, { house }: TrueTable, { endsAtMs }: TrueRou
 }
 
 /** Until when a round is held back; null for one that is listed when it has ended. */
-export function heldUntil({ troubles }: Truth, { house }: TrueTable, { id, endsAtMs }: TrueRound): number | null {
-  const late = (troubles.get(house) ?? []).find(
+export function heldUntil(truth: Truth, { house }: TrueTable, { id, endsAtMs }: TrueRound): number | null {
+  const late = troublesOf(truth, house).find(
     ({ kind, fromMs, toMs }) => kind === "late" && fromMs <= endsAtMs && endsAtMs < toMs,
   );
   return late === undefined || id % 3 !== 0 ? null : late.toMs;
@@ -143,9 +174,9 @@ export function toldHundredths(truth: Truth, { house }: TrueTable, round: TrueRo
 }
 
 /** Every result that a house ever told of a round: the first one that we hear is the one we keep. */
-export function everTold({ troubles }: Truth, { house }: TrueTable, round: TrueRound): number[] {
+export function everTold(truth: Truth, { house }: TrueTable, round: TrueRound): number[] {
   const [from, to] = [round.endsAtMs + LIE_FROM_MS, round.endsAtMs + LIE_TO_MS];
-  const lied = (troubles.get(house) ?? []).some(
+  const lied = troublesOf(truth, house).some(
     ({ kind, fromMs, toMs }) => kind === "lie" && fromMs <= to && from <= toMs,
   );
   return lied ? [round.hundredths, round.hundredths + LIE_HUNDREDTHS] : [round.hundredths];

@@ -1,0 +1,209 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { verifyAudit } from "../../src/audit/verify.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { verify } from "../../src/forecasts/verify.ts";
+import { checkLedger } from "../../src/ledger/check.ts";
+import { PATHS } from "./answers.ts";
+import { Broken } from "./broken.ts";
+import type { Caller } from "./callers.ts";
+import type { Member } from "./crew.ts";
+import { listMissing } from "./invariants.ts";
+import { readTables } from "./stored.ts";
+import type { Truth } from "./truth.ts";
+
+const LOOK_EVERY_MS = 1_000;
+/** Rounds that scores of this many seconds wait for are on their way. */
+const AGREE_WITHIN_MS = 30_000;
+/** Calls are rolled up once a minute. */
+const ROLLED_UP_WITHIN_MS = 90_000;
+
+/**
+ * Waits until every round that can be had is stored and no gap waits for its first attempt.
+ * @throws Broken where rounds that their house still lists stay away
+ */
+export async function settle(sql: Sql, truth: Truth, patienceMs: number): Promise<void> {
+  const deadline = Date.now() + patienceMs;
+  let missing: Broken[] = [];
+  do {
+    await delay(LOOK_EVERY_MS);
+    missing = await listMissing(sql, truth, truth.endMs);
+    const [open] = await sql<{ n: number }[]>`
+      select count(*)::integer as n
+      from gaps
+      where state = 'open'
+        and attempts = 0`;
+    if (missing.length === 0 && open?.n === 0) return;
+  } while (Date.now() < deadline);
+  const shown = missing.slice(0, 5).map(({ message }) => message);
+  if (missing.length === 0) throw new Broken("a gap was not looked after, though nothing is missing");
+  throw new Broken(
+    `${missing.length} rounds that their house still lists are not stored: ${shown.join(", ")}`,
+    missing[0]?.where,
+  );
+}
+
+/**
+ * Accuracy, scores and chains against a recomputation, as `roundhouse verify` does it, and what else can be checked
+ * whole. Gives how many scores there are.
+ * @throws Broken where something differs
+ */
+export async function checkRecomputed(databaseUrl: string): Promise<number> {
+  const sql = connect(databaseUrl, { name: "verify", max: 2, patient: true });
+  try {
+    const audit = await verifyAudit(sql);
+    if (audit.failure !== null) throw new Broken(`the audit log: ${JSON.stringify(audit.failure)}`);
+    const ledger = await checkLedger(sql);
+    if (!ledger.ok) throw new Broken(`the ledger: ${JSON.stringify(ledger.differences)}`);
+    // houses play on, and a score may be on its way
+    for (let attempt = 0; ; attempt++) {
+      const { ok, checked, first_failure: failure } = await verify(sql, {});
+      if (ok) return checked.scores;
+      if (attempt === 3) throw new Broken(`verify: ${JSON.stringify(failure)}`);
+      await delay(2_000);
+    }
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+/**
+ * Judges every claim about a next color anew, by what the houses played and nothing of ours: its round is the first on
+ * time after the one it was made after, its outcome is the color of that, and it was made before that one was over.
+ * @throws Broken where a score says otherwise
+ */
+export async function checkOutcomes(sql: Sql, truth: Truth): Promise<void> {
+  const stored = await readTables(sql, truth);
+  const scores = await sql<{ house: string; game: string; cutoff: number; settled: number; outcome: number }[]>`
+    select
+      t.house_id as house,
+      t.game,
+      f.cutoff_seq::float8 as cutoff,
+      s.settled_seq::float8 as settled,
+      s.outcome
+    from scores s
+    join forecasts f on f.table_id = s.table_id and f.seq = s.forecast_seq
+    join tables t on t.id = s.table_id
+    where s.status = 'scored'
+      and s.feature = 'next_color'`;
+  for (const [{ house, game }, { rounds }] of stored) {
+    for (const { cutoff, settled, outcome } of scores.filter((one) => one.house === house && one.game === game)) {
+      const target = rounds.find(({ seq, late }) => seq > cutoff && !late);
+      const where = { house, game, round: target?.id ?? 0 };
+      if (target?.seq !== settled) {
+        const message = `the forecast of ${house}/${game} after seq ${cutoff} is scored by seq ${settled}, and ${target?.seq} was the next on time`;
+        throw new Broken(message, where);
+      }
+      const color = target.hundredths < 200 ? 0 : target.hundredths < 1_000 ? 1 : 2;
+      if (outcome === color) continue;
+      throw new Broken(`round ${target.id} of ${house}/${game} is band ${color}, and scored as ${outcome}`, where);
+    }
+  }
+}
+
+/**
+ * Calls are counted exactly: what was answered 200 is counted, and at most what got no answer besides.
+ * @throws Broken where they are not
+ */
+export async function checkCounts(sql: Sql, callers: readonly Caller[]): Promise<void> {
+  for (const { email, answered, unanswered, refused } of callers) {
+    // one that could not be counted in time is refused, and may have been counted all the same
+    const uncertain = unanswered + (refused.get("temporarily_unavailable") ?? 0);
+    const [row] = await sql<{ used: number }[]>`
+      select coalesce(sum(q.used), 0)::float8 as used
+      from quotas q
+      join accounts a on a.id = q.account_id
+      where a.email = ${email}
+        and length(q.period) = 7`;
+    const used = row?.used ?? 0;
+    if (used < answered || used > answered + uncertain) {
+      throw new Broken(
+        `${email} got ${answered} answers, ${uncertain} calls were cut off or refused with 503, and ${used} calls are counted`,
+      );
+    }
+  }
+}
+
+/**
+ * Waits until the sums of calls by hour, day and month are those of the meter's facts.
+ * @throws Broken where one of them is above, or still below when it must have been made anew
+ */
+export async function checkRollups(sql: Sql): Promise<void> {
+  const deadline = Date.now() + ROLLED_UP_WITHIN_MS;
+  for (;;) {
+    const [wrong] = await sql<{ grain: string; endpoint: string; facts: number; rolled: number }[]>`
+      with facts as (
+        select g as grain, date_trunc(g, minute, 'UTC') as starts_at, key_id, endpoint, sum(n) as n
+        from usage_facts
+        cross join unnest(array['hour', 'day', 'month']) g
+        group by 1, 2, 3, 4
+      )
+      select
+        coalesce(f.grain, r.grain) as grain,
+        coalesce(f.endpoint, r.endpoint) as endpoint,
+        coalesce(f.n, 0)::float8 as facts,
+        coalesce(r.n, 0)::float8 as rolled
+      from facts f
+      full join usage_rollups r using (grain, starts_at, key_id, endpoint)
+      where coalesce(f.n, 0) <> coalesce(r.n, 0)
+      order by coalesce(r.n, 0) - coalesce(f.n, 0) desc
+      limit 1`;
+    if (wrong === undefined) return;
+    const { grain, endpoint, facts, rolled } = wrong;
+    if (rolled > facts || Date.now() > deadline) {
+      throw new Broken(`the ${grain} of ${endpoint} is summed up as ${rolled} calls, and the facts say ${facts}`);
+    }
+    await delay(LOOK_EVERY_MS);
+  }
+}
+
+/**
+ * Once no round ends any more, all APIs must come to give the same answers, which show the newest rounds that are stored.
+ * @throws Broken where they do not
+ */
+export async function checkAgreement(
+  sql: Sql,
+  truth: Truth,
+  { apis, caller: { key } }: { apis: readonly Member[]; caller: Caller },
+): Promise<void> {
+  const deadline = Date.now() + AGREE_WITHIN_MS;
+  for (;;) {
+    const difference = await findDifference();
+    if (difference === null) return;
+    if (Date.now() > deadline) throw new Broken(difference);
+    await delay(LOOK_EVERY_MS);
+  }
+
+  async function findDifference(): Promise<string | null> {
+    for (const path of PATHS) {
+      const answers = await Promise.all(apis.map((api) => ask(api, path)));
+      const [first] = answers;
+      const other = answers.findIndex((one) => one !== first);
+      if (first === undefined || other === -1) continue;
+      const at = [...first].findIndex((letter, place) => letter !== answers[other]?.[place]);
+      const [one, two] = [first, answers[other] ?? ""].map((text) => text.slice(Math.max(0, at - 60), at + 60));
+      return `${apis[0]?.name} and ${apis[other]?.name} answer /${path} differently: ${one} and ${two}`;
+    }
+    const [api] = apis;
+    const newest = api && newestShown(await ask(api, "rounds?limit=20"));
+    for (const [{ house, game }, { rounds }] of await readTables(sql, truth)) {
+      const id = Math.max(...rounds.map((round) => round.id));
+      const shown = newest?.get(`${house}/${game}`);
+      if (shown !== id) return `/rounds shows ${shown} as the newest round of ${house}/${game}, and ${id} is stored`;
+    }
+    return null;
+  }
+
+  async function ask(api: Member, path: string): Promise<string> {
+    const url = api.url();
+    if (url === null) return `${api.name} is not up`;
+    const response = await fetch(`${url}/api/v1/${path}`, { headers: { "x-api-key": key } });
+    return response.text();
+  }
+}
+
+function newestShown(text: string): Map<string, number> {
+  const { tables = [] } = JSON.parse(text) as {
+    tables?: { house: string; game: string; rounds: { round_id: string }[] }[];
+  };
+  return new Map(tables.map(({ house, game, rounds: [first] }) => [`${house}/${game}`, Number(first?.round_id)]));
+}

@@ -1,0 +1,102 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Sql } from "../../src/db/client.ts";
+import { Broken } from "./broken.ts";
+import { DISK_FAULTS, type Fault, type FaultKind } from "./faults.ts";
+import { checkAlways } from "./invariants.ts";
+import { make, type Victims } from "./make-fault.ts";
+import type { Sample } from "./memory.ts";
+import type { Member } from "./crew.ts";
+import { troublesOf, type Truth } from "./truth.ts";
+
+/** What a day goes through, and with whom. */
+export interface Going extends Victims {
+  truth: Truth;
+  faults: readonly Fault[];
+  crew: readonly Member[];
+  /** Brings the day's older build to the present one, at its time; null on a day without one. */
+  upgrade: { atMs: number; go: () => Promise<void> } | null;
+}
+
+/** How long after a fault its houses brought rounds again, and what processes needed all the while. */
+export interface Gone {
+  recoveries: { kind: FaultKind | "upgrade"; seconds: number }[];
+  samples: Sample[];
+}
+
+const LOOK_EVERY_MS = 2_000;
+const PATIENCE_MS = 60_000;
+/** What happens to APIs alone keeps no house from being polled. */
+const OF_APIS: readonly string[] = ["kill api", "set clock of api"];
+/** A house that is in trouble, or was a moment ago, is not waited for. */
+const TROUBLE_FROM_MS = -3_000;
+const TROUBLE_TO_MS = 6_000;
+
+/** Faults one after another, with looks at the invariants between them. */
+export async function goThrough(going: Going): Promise<Gone> {
+  const { faults, upgrade, truth, servers, disk, note } = going;
+  const gone: Gone = { recoveries: [], samples: [] };
+  const canFill = servers.hasDisk && disk !== null;
+  let isUpgraded = upgrade === null;
+  for (const fault of [...faults, null]) {
+    const atMs = fault === null ? truth.endMs : truth.startMs + fault.atMs;
+    if (upgrade !== null && !isUpgraded && truth.startMs + upgrade.atMs < atMs) {
+      await lookUntil(truth.startMs + upgrade.atMs, going, gone);
+      isUpgraded = true;
+      note("upgrade");
+      await upgrade.go();
+      await waitForRounds("upgrade", going, gone);
+    }
+    await lookUntil(atMs, going, gone);
+    if (fault === null) break;
+    const { kind } = fault;
+    if (DISK_FAULTS.includes(kind) && !canFill) continue;
+    // an older build may look at its clock once a minute
+    if (!isUpgraded && kind === "set clock of worker") continue;
+    note(kind);
+    await make(fault, going);
+    if (!OF_APIS.includes(kind)) await waitForRounds(kind, going, gone);
+  }
+  return gone;
+}
+
+async function waitForRounds(kind: FaultKind | "upgrade", { servers, truth, note }: Going, gone: Gone): Promise<void> {
+  const seconds = await recovery(servers.sql, truth, PATIENCE_MS);
+  if (seconds === null) throw new Broken(`${PATIENCE_MS / 1_000} s after "${kind}" not all houses bring rounds again`);
+  gone.recoveries.push({ kind, seconds });
+  note(`  rounds again ${seconds.toFixed(1)} s after its end`);
+}
+
+async function lookUntil(atMs: number, { truth, servers, crew }: Going, { samples }: Gone): Promise<void> {
+  while (Date.now() < atMs) {
+    await delay(Math.min(LOOK_EVERY_MS, Math.max(1, atMs - Date.now())));
+    await checkAlways(servers.sql, truth);
+    const part = (Date.now() - truth.startMs) / (truth.endMs - truth.startMs);
+    for (const { name, residentBytes } of crew) {
+      const bytes = residentBytes();
+      if (bytes !== null) samples.push({ name, part, bytes });
+    }
+  }
+}
+
+/** How long it takes until every house brought a round that was asked for after now; those in trouble are not waited for. */
+export async function recovery(sql: Sql, truth: Truth, patienceMs: number): Promise<number | null> {
+  const fromMs = Date.now();
+  while (Date.now() < fromMs + patienceMs) {
+    const now = Date.now();
+    const lively = [...truth.troubles.keys()].filter((house) =>
+      troublesOf(truth, house).every(
+        ({ fromMs: from, toMs }) => now <= from + TROUBLE_FROM_MS || now >= toMs + TROUBLE_TO_MS,
+      ),
+    );
+    const rows = await sql<{ house: string; at: number | null }[]>`
+      select h.id as house, extract(epoch from max(t.last_polled_round_at))::float8 * 1000 as at
+      from houses h
+      join tables t on t.house_id = h.id
+      group by h.id`;
+    const at = new Map(rows.map((row) => [row.house, row.at ?? 0]));
+    if (lively.length > 0 && lively.every((house) => (at.get(house) ?? 0) > fromMs))
+      return (Date.now() - fromMs) / 1_000;
+    await delay(100);
+  }
+  return null;
+}

@@ -1,0 +1,131 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Sql } from "../../src/db/client.ts";
+import { draw } from "../../src/houses/demo/draw.ts";
+import { oneOf, type Member } from "./crew.ts";
+import type { Disk } from "./disks.ts";
+import type { Fault } from "./faults.ts";
+import { Broken } from "./broken.ts";
+import type { SimulatedServers } from "./servers.ts";
+
+/** Who and what a fault may happen to. */
+export interface Victims {
+  seed: number;
+  servers: SimulatedServers;
+  workers: readonly Member[];
+  apis: readonly Member[];
+  /** Whom no fault kills, so that what it needs over a long time can be seen. */
+  spared: ReadonlySet<Member>;
+  /** Where the processes have their data folders; null where no disk can be made. */
+  disk: Disk | null;
+  note: (text: string) => void;
+}
+
+/** A worker looks at its clock at every tick, which is every five seconds; the rest is for a machine that is busy. */
+const NOTICED_WITHIN_MS = 25_000;
+const REFUSED_WITHIN_MS = 60_000;
+/** From there on a clock is wrong beyond what schedules bear, which is half a second. */
+const WRONG_FROM_MS = 1_000;
+const WRONG_TO_MS = 90_000;
+/** What is left on a disk that is full: nothing to speak of, or enough for what is open and nothing new. */
+const LEFT_BYTES = [16_384, 262_144, 2_097_152];
+
+/** Makes a fault happen, and comes back when what was broken is whole again (processes may still be starting). */
+export async function make({ kind, number }: Fault, victims: Victims): Promise<void> {
+  const { seed, servers, spared, disk, note } = victims;
+  const [workers, apis] = [victims.workers, victims.apis].map((all) => all.filter((one) => !spared.has(one)));
+  const forMs = 1_000 + 4_000 * draw(seed, "fault", "lasts", number);
+  const wrongMs = Math.round(
+    (WRONG_FROM_MS + (WRONG_TO_MS - WRONG_FROM_MS) * draw(seed, "fault", "clock", number) ** 2) *
+      (draw(seed, "fault", "direction", number) < 0.5 ? -1 : 1),
+  );
+  const roomBytes = oneOf(LEFT_BYTES, seed, "room", number);
+  const worker = oneOf(workers ?? [], seed, "victim", number);
+  const api = oneOf(apis ?? [], seed, "victim", number);
+  switch (kind) {
+    case "kill worker":
+      return worker.kill();
+    case "kill all workers":
+      return void (await Promise.all((workers ?? []).map((one) => one.kill())));
+    case "kill api":
+      return api.kill();
+    case "kill Redis":
+      return servers.killRedis();
+    case "empty Redis":
+      return servers.flushRedis();
+    case "freeze Redis":
+      return servers.freezeRedis(forMs);
+    case "cut Redis":
+      return servers.cut("redis", forMs);
+    case "restart PostgreSQL":
+      return servers.restartPostgres();
+    case "freeze PostgreSQL":
+      return servers.freezePostgres(forMs);
+    case "cut PostgreSQL":
+      return servers.cut("postgres", forMs);
+    case "depose leader":
+      return servers.deposeLeader();
+    case "set clock of worker": {
+      note(`  ${worker.name} by ${wrongMs} ms`);
+      worker.setClock(wrongMs);
+      await noticed(servers.sql, worker, true);
+      note(`  ${worker.name} takes no more work`);
+      await delay(forMs);
+      worker.setClock(0);
+      await noticed(servers.sql, worker, false);
+      return;
+    }
+    case "start worker with wrong clock": {
+      note(`  ${worker.name} by ${wrongMs} ms`);
+      worker.setClock(wrongMs);
+      await worker.kill();
+      await refuses(worker);
+      await delay(forMs);
+      return worker.setClock(0);
+    }
+    case "set clock of api":
+      note(`  ${api.name} by ${wrongMs} ms`);
+      api.setClock(wrongMs);
+      await delay(forMs);
+      return api.setClock(0);
+    case "fill disk of servers":
+      return servers.fillDisk(roomBytes, forMs, { isLogToo: draw(seed, "fault", "log", number) < 0.5 });
+    case "fill disk of processes": {
+      if (disk === null) throw new Error("expected a disk of the processes' own");
+      await disk.fill(0);
+      // one must be able to begin on a full disk, too
+      await Promise.all([worker.kill(), api.kill()]);
+      await delay(forMs + 2_000);
+      return disk.free();
+    }
+  }
+}
+
+/** Waits until a worker reported that its clock is wrong, or right again. */
+async function noticed(sql: Sql, worker: Member, isWrong: boolean): Promise<void> {
+  const deadline = performance.now() + NOTICED_WITHIN_MS;
+  while (performance.now() < deadline) {
+    const [row] = await sql<{ problem: string | null }[]>`
+      select clock_problem as problem
+      from workers
+      where pid = ${worker.pid()}
+      order by seen_at desc
+      limit 1`;
+    if (row !== undefined && (row.problem !== null) === isWrong) return;
+    await delay(200);
+  }
+  throw new Broken(
+    `${worker.name}, whose clock was set ${isWrong ? "wrong" : "right again"}, did not report it within ${NOTICED_WITHIN_MS / 1_000} s`,
+  );
+}
+
+/** Waits until a worker that is started with a wrong clock has refused to work, and ended for that. */
+async function refuses(worker: Member): Promise<void> {
+  const before = worker.endings();
+  const deadline = performance.now() + REFUSED_WITHIN_MS;
+  while (worker.endings() === before) {
+    if (worker.url() !== null) throw new Broken(`${worker.name} was started with a wrong clock, and works`);
+    if (performance.now() > deadline)
+      throw new Broken(`${worker.name} was started with a wrong clock, and did not end`);
+    await delay(50);
+  }
+}

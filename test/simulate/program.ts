@@ -1,0 +1,175 @@
+import { join } from "node:path";
+import { Command, InvalidArgumentError } from "commander";
+import { printJson, say } from "../../src/cli/output.ts";
+import { progressBar } from "../../src/cli/progress.ts";
+import { draw } from "../../src/houses/demo/draw.ts";
+import { playDay, type Day, type DayOptions } from "./day.ts";
+import { FAULTS, type FaultKind } from "./faults.ts";
+import { clearDeadRuns, makeRunFolder, removeFolder } from "./leftovers.ts";
+import { findLeak } from "./memory.ts";
+import { PLANTED } from "./planted.ts";
+import { playPlanted } from "./play-planted.ts";
+import { tellDay, tellDays, tellPlanted } from "./report.ts";
+import { findOlderBuild } from "./upgrade.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const MINUTE_MS = 60_000;
+const SHORT_MS = 30_000;
+const QUIET_MS = 120_000;
+/** Memory is judged where a day lasts long enough to tell. */
+const TELLS_GROWTH_MS = 30 * MINUTE_MS;
+/** A shorter day is over before an upgrade is. */
+const UPGRADES_FROM_MS = MINUTE_MS;
+const UPGRADES = 0.5;
+
+interface Given {
+  seeds?: number[];
+  minutes: number;
+  hours?: number;
+  short: boolean;
+  houses?: number;
+  tables?: number;
+  upgrade?: boolean;
+  faults?: FaultKind[];
+  planted?: string;
+  json: boolean;
+}
+
+const program = new Command("npm run simulate --")
+  .description("play a seeded day of houses, faults and callers, and check everything against the truth")
+  .argument("[seed]", "what everything is drawn from", wholeNumber, 1)
+  .option("--seeds <list>", "several days one after another, such as 1-10 or 3,5,8-9", seedList)
+  .option("--minutes <n>", "how long a day goes on", someNumber, 3)
+  .option("--hours <n>", "a soak of so many hours, which also fails if memory grows", someNumber)
+  .option("--short", "half a minute, to see that it works", false)
+  .option("--houses <n>", "how many houses (6; 3 with --short)", wholeNumber)
+  .option("--tables <n>", "how many tables each has (3; 2 with --short)", wholeNumber)
+  .option("--upgrade", "begin with an older build and bring it to this one (drawn: every other day)")
+  .option("--no-upgrade", "never do that")
+  .option("--faults <list>", `these alone, with a comma between: ${FAULTS.join(", ")}`, faultList)
+  .option(
+    "--planted <fault>",
+    `run a build with a fault in it, which must be caught; with \`all\` all of them, or with --short too those that are quick: ${Object.keys(PLANTED).join(", ")}`,
+  )
+  .option("--json", "print one JSON object", false)
+  .exitOverride((error) => {
+    process.exit(error.exitCode === 0 ? 0 : 2);
+  })
+  .action(async (seed: number, given: Given) => {
+    await clearDeadRuns(say);
+    if (given.planted === undefined) await playSeeds(given.seeds ?? [seed], given);
+    else await playAllPlanted(given.planted, given);
+  });
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+await program.parseAsync();
+
+async function playSeeds(seeds: readonly number[], given: Given): Promise<void> {
+  const { hours, minutes, short, json } = given;
+  const lastsMs = short ? SHORT_MS : (hours === undefined ? minutes : hours * 60) * MINUTE_MS;
+  const scratch = await makeRunFolder("older");
+  const days: { seed: number; day: Day }[] = [];
+  try {
+    const older = given.upgrade === false || (short && given.upgrade !== true) ? null : await findOlder(scratch.folder);
+    for (const seed of seeds) {
+      const isUpgraded = given.upgrade ?? (lastsMs >= UPGRADES_FROM_MS && draw(seed, "upgrade") < UPGRADES);
+      say(`seed ${seed}, ${Math.round(lastsMs / 1_000)} s`);
+      const day = await withBar(lastsMs, (tell) =>
+        playDay({ ...sizes(given, seed), lastsMs, older: isUpgraded ? older : null, say: tell }),
+      );
+      const leak = lastsMs < TELLS_GROWTH_MS ? undefined : findLeak(day.memory);
+      if (day.broken === null && leak !== undefined) {
+        day.broken = `${leak.name} grew from ${leak.beforeMb} to ${leak.afterMb} MB`;
+      }
+      days.push({ seed, day });
+      if (!json) await tellDay(seed, day);
+      if (day.broken !== null) process.exitCode = 1;
+    }
+    if (json) await printJson(days.length === 1 ? { seed: days[0]?.seed, ...days[0]?.day } : { days });
+    else if (days.length > 1) await tellDays(days);
+  } finally {
+    await removeFolder(scratch.folder);
+    scratch.close();
+  }
+}
+
+async function findOlder(folder: string): Promise<DayOptions["older"]> {
+  const found = await findOlderBuild(ROOT, folder);
+  if (!("reason" in found)) return found;
+  say(`there is no older build to be upgraded here (${found.reason}): days do without that`);
+  return null;
+}
+
+async function playAllPlanted(name: string, { json, short }: Given): Promise<void> {
+  const all = Object.keys(PLANTED).filter((one) => !short || PLANTED[one]?.isQuick === true);
+  const names = name === "all" ? all : name.split(",");
+  const caught = await playPlanted(ROOT, names, say);
+  await (json ? printJson({ planted: caught }) : tellPlanted(caught));
+  if (caught.some(({ isCaught }) => !isCaught)) process.exitCode = 1;
+}
+
+function sizes({ short, hours, houses, tables, faults }: Given, seed: number) {
+  return {
+    ...(faults !== undefined && { faults }),
+    seed,
+    root: ROOT,
+    quietMs: QUIET_MS,
+    houses: houses ?? (short ? 3 : 6),
+    tablesPerHouse: tables ?? (short ? 2 : 3),
+    workers: 2,
+    apis: short ? 1 : 2,
+    faultEveryMs: short ? 8_000 : 20_000,
+    isSoak: hours !== undefined,
+  };
+}
+
+/** Shows at a terminal how much of a day has passed; what is said meanwhile goes above it. */
+async function withBar<Result>(
+  lastsMs: number,
+  work: (tell: (line: string) => void) => Promise<Result>,
+): Promise<Result> {
+  const bar = progressBar();
+  const startMs = performance.now();
+  const timer = setInterval(() => {
+    const passedMs = Math.min(performance.now() - startMs, lastsMs);
+    bar.show("simulated day", Math.round(passedMs / 1_000), Math.round(lastsMs / 1_000));
+  }, 500);
+  try {
+    return await work((line) => {
+      bar.end();
+      say(line);
+    });
+  } finally {
+    clearInterval(timer);
+    bar.end();
+  }
+}
+
+function wholeNumber(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError(`expected a whole number, got ${JSON.stringify(text)}`);
+}
+
+function seedList(text: string): number[] {
+  return text.split(",").flatMap((part) => {
+    const [from = "", to = from, ...more] = part.split("-");
+    const [first, last] = [wholeNumber(from), wholeNumber(to)];
+    if (more.length > 0 || last < first || last - first >= 1_000) {
+      throw new InvalidArgumentError(`expected seeds such as 1-10 or 3,5,8-9, got ${JSON.stringify(text)}`);
+    }
+    return Array.from({ length: last - first + 1 }, (_, n) => first + n);
+  });
+}
+
+function faultList(text: string): FaultKind[] {
+  return text.split(",").map((name) => {
+    const kind = FAULTS.find((one) => one === name.trim());
+    if (kind !== undefined) return kind;
+    throw new InvalidArgumentError(`expected one of ${FAULTS.join(", ")}, got ${JSON.stringify(name)}`);
+  });
+}
+
+function someNumber(text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0 && value <= 1_000) return value;
+  throw new InvalidArgumentError(`expected a number above 0, got ${JSON.stringify(text)}`);
+}

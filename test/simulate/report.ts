@@ -1,0 +1,56 @@
+import { print, printTable } from "../../src/cli/output.ts";
+import type { Day } from "./day.ts";
+import type { Caught } from "./play-planted.ts";
+
+/** How much of what happened is shown where something is broken; the whole is in the folder. */
+const LAST_LINES = 40;
+
+/** Tells people what a day came to. */
+export async function tellDay(seed: number, day: Day): Promise<void> {
+  const { recoveries, memory, broken, history, folder } = day;
+  await printTable(
+    ["what", "times", "median s", "worst s"],
+    [...Map.groupBy(recoveries, ({ kind }) => kind)].map(([kind, ones]) => {
+      const seconds = ones.map((one) => one.seconds).toSorted((a, b) => a - b);
+      return [kind, ones.length, fixed(seconds[Math.floor(seconds.length / 2)]), fixed(seconds.at(-1))];
+    }),
+  );
+  if (memory.length > 0) {
+    await printTable(
+      ["process", "MB at first", "MB at last"],
+      memory.map(({ name, beforeMb, afterMb }) => [name, beforeMb, afterMb]),
+    );
+  }
+  const refused = Object.entries(day.refused).map(([code, n]) => `${n} ${code}`);
+  await print(
+    `\n${day.rounds} rounds, ${day.forecasts} forecasts, ${day.scores} scores; ${day.calls} calls answered, ${day.unchanged} unchanged, refused: ${refused.join(", ") || "none"}`,
+  );
+  if (broken === null) return print(`seed ${seed}: every invariant held`);
+  await print(`\nwhat happened, at last:\n${history.slice(-LAST_LINES).join("\n")}\n`);
+  await print(`seed ${seed}: ${broken}`);
+  await print(`all that happened is in ${folder ?? ""}/history.txt, beside the logs of every process`);
+  await print(`again: npm run simulate -- ${seed}`);
+}
+
+/** Tells people what several days came to. */
+export async function tellDays(days: readonly { seed: number; day: Day }[]): Promise<void> {
+  await printTable(
+    ["seed", "rounds", "forecasts", "scores", "calls", "faults", "worst s", "result"],
+    days.map(({ seed, day: { rounds, forecasts, scores, calls, recoveries, broken } }) => {
+      const worst = Math.max(0, ...recoveries.map(({ seconds }) => seconds));
+      return [seed, rounds, forecasts, scores, calls, recoveries.length, fixed(worst), broken ?? "held"];
+    }),
+  );
+}
+
+/** Tells people which broken builds were caught, and by what. */
+export async function tellPlanted(caught: readonly Caught[]): Promise<void> {
+  await printTable(
+    ["planted", "caught", "s", "found"],
+    caught.map(({ name, isCaught, seconds, found }) => [name, isCaught ? "yes" : "NO", fixed(seconds), found]),
+  );
+}
+
+function fixed(seconds: number | undefined): string {
+  return seconds === undefined ? "-" : seconds.toFixed(1);
+}

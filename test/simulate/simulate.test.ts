@@ -1,0 +1,136 @@
+import { describe, expect, it } from "vitest";
+import { Broken } from "./broken.ts";
+import { checkAnswer, readRefusal } from "./answers.ts";
+import { drawFaults, FAULTS } from "./faults.ts";
+import { findLeak, growthOf } from "./memory.ts";
+import {
+  drawAllTroubles,
+  drawTruth,
+  everTold,
+  playUntil,
+  toldEndMs,
+  TROUBLES,
+  troublesOf,
+  type Truth,
+} from "./truth.ts";
+
+const NOW = 1_795_000_000_000;
+const HOUR_MS = 3_600_000;
+
+function play(seed: number, lastsMs: number): Truth {
+  const truth = drawTruth(seed, { nowMs: NOW, houses: 2, tablesPerHouse: 2 });
+  drawAllTroubles(truth, NOW, lastsMs);
+  for (const table of truth.tables) playUntil(truth, table, NOW + lastsMs);
+  return truth;
+}
+
+describe("a simulated day", () => {
+  it("is drawn from its seed alone, however often its rounds are asked for", () => {
+    const truth = drawTruth(7, { nowMs: NOW, houses: 2, tablesPerHouse: 2 });
+    drawAllTroubles(truth, NOW, 60_000);
+    for (let at = NOW; at <= NOW + 60_000; at += 137) for (const table of truth.tables) playUntil(truth, table, at);
+    expect(truth).toEqual(play(7, 60_000));
+    expect(truth.tables).not.toEqual(play(8, 60_000).tables);
+    expect(drawFaults(7, HOUR_MS, 20_000)).toEqual(drawFaults(7, HOUR_MS, 20_000));
+  });
+
+  it("leaves out no fault and no trouble where it is long enough", () => {
+    expect(new Set(drawFaults(3, 20_000 * 2 * FAULTS.length, 20_000).map(({ kind }) => kind))).toEqual(new Set(FAULTS));
+    const kinds = new Set(troublesOf(play(3, 400_000), "h0").map(({ kind }) => kind));
+    expect(kinds).toEqual(new Set(TROUBLES));
+  });
+
+  it("has times that are hours wrong while the clock of a house is, and true ones otherwise", () => {
+    const truth = play(5, 400_000);
+    const [table] = truth.tables;
+    const wrong = (table?.rounds ?? []).filter(
+      (round) => table !== undefined && toldEndMs(truth, table, round) !== Math.round(round.endsAtMs),
+    );
+    const spans = troublesOf(truth, "h0").filter(({ kind }) => kind === "clock");
+    expect(wrong.length).toBeGreaterThan(0);
+    expect(wrong.every(({ endsAtMs: at }) => spans.some(({ fromMs, toMs }) => fromMs <= at && at < toMs))).toBe(true);
+  });
+});
+
+describe("an answer", () => {
+  const truth = play(7, 60_000);
+  const list = (change: (ids: number[]) => number[] = (ids) => ids) =>
+    JSON.stringify({
+      ok: true,
+      plan: "Pro",
+      tables: truth.tables.map(({ house, game, rounds }) => ({
+        house,
+        game,
+        market: "all",
+        rounds: change(rounds.slice(-5).map(({ id }) => id))
+          .toReversed()
+          .flatMap((id) => {
+            const round = rounds.find((one) => one.id === id);
+            return round === undefined ? [] : [{ round_id: String(id), multiplier: round.hundredths / 100 }];
+          }),
+      })),
+    });
+  const check = (text: string, plan = "Pro", shown = new Map<string, number>()) =>
+    checkAnswer(truth, { path: "rounds?limit=20", text, plan, by: "api-0", shown, shownBefore: new Map(shown) });
+
+  it("that shows what the houses told, to the caller it was made for, is true", () => {
+    expect(() => check(list())).not.toThrow();
+  });
+
+  it.each([
+    ["of another plan", () => check(list(), "Max"), /answered a caller with the plan Max as one with Pro/],
+    ["with a round twice", () => check(list((ids) => [...ids, ids.at(-1) ?? 0])), /out of order, or twice/],
+    [
+      "with a result that nobody told",
+      () => check(list().replace(/"multiplier":[\d.]+/, '"multiplier":123456.78')),
+      /shows 123456.78 for round/,
+    ],
+    [
+      "that goes back in time",
+      () => {
+        const shown = new Map<string, number>();
+        check(list(), "Pro", shown);
+        check(
+          list((ids) => ids.slice(0, -1)),
+          "Pro",
+          shown,
+        );
+      },
+      /as the newest, after it had shown/,
+    ],
+    ["that is no refusal of ours", () => readRefusal("games", 500, "oops"), /with what is not JSON: oops/],
+    [
+      "that refuses for a fault of ours",
+      () =>
+        readRefusal(
+          "games",
+          500,
+          '{"ok":false,"error":{"code":"internal_error","message":"a fault","docs_url":"/docs"},"request_id":"r"}',
+        ),
+      /was answered 500 internal_error/,
+    ],
+  ])("%s is found out", (_, given, message) => {
+    expect(given).toThrow(Broken);
+    expect(given).toThrow(message);
+  });
+
+  it("tells of every result that a lying house told", () => {
+    const lied = truth.tables.flatMap((table) => table.rounds.map((round) => everTold(truth, table, round).length));
+    expect(new Set(lied)).toEqual(new Set([1, 2]));
+  });
+});
+
+describe("memory", () => {
+  const samples = (bytes: (part: number) => number) =>
+    Array.from({ length: 100 }, (_, n) => ({ name: "api-0", part: n / 100, bytes: bytes(n / 100) }));
+
+  it("is flat where it warms up at first and swings afterwards", () => {
+    const flat = growthOf(samples((part) => (part < 0.1 ? 50e6 : part * 100 === 95 ? 900e6 : 200e6)));
+    expect(flat).toEqual([{ name: "api-0", beforeMb: 200, afterMb: 200 }]);
+    expect(findLeak(flat)).toBeUndefined();
+  });
+
+  it("leaks where it grows by a third and more", () => {
+    expect(findLeak(growthOf(samples((part) => 200e6 * (1 + part))))?.name).toBe("api-0");
+  });
+});

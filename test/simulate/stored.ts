@@ -1,0 +1,54 @@
+import type { Sql } from "../../src/db/client.ts";
+import type { TrueTable, Truth } from "./truth.ts";
+
+/** A round as it is stored. */
+export interface StoredRound {
+  id: number;
+  hundredths: number;
+  late: boolean;
+  seq: number;
+  occurredAtMs: number | null;
+}
+
+/** What is stored of a table's rounds, in the order of their seq, and of its claims. */
+export interface Stored {
+  rounds: StoredRound[];
+  forecasts: { cutoff: number; issuedAtMs: number; feature: string }[];
+}
+
+/** Reads what is stored of every table of the truth, as it is at one moment. */
+export async function readTables(sql: Sql, truth: Truth): Promise<Map<TrueTable, Stored>> {
+  return sql.begin("isolation level repeatable read read only", async (tx) => {
+    const ids = await tx<{ id: number; house: string; game: string }[]>`
+      select id, house_id as house, game
+      from tables`;
+    const rounds = await tx<(StoredRound & { table: number })[]>`
+      select
+        table_id as table,
+        round_number::float8 as id,
+        hundredths::float8 as hundredths,
+        late,
+        seq::float8 as seq,
+        round(extract(epoch from occurred_at) * 1000)::float8 as "occurredAtMs"
+      from rounds
+      order by table_id, rounds.seq`;
+    const forecasts = await tx<(Stored["forecasts"][number] & { table: number })[]>`
+      select
+        table_id as table,
+        cutoff_round_id::float8 as cutoff,
+        extract(epoch from issued_at)::float8 * 1000 as "issuedAtMs",
+        feature
+      from forecasts`;
+    const [roundsOf, forecastsOf] = [
+      Map.groupBy(rounds, ({ table }) => table),
+      Map.groupBy(forecasts, ({ table }) => table),
+    ];
+    const found = new Map<TrueTable, Stored>();
+    for (const { id, house, game } of ids) {
+      const table = truth.tables.find((one) => one.house === house && one.game === game);
+      if (table === undefined) throw new Error(`a table ${house}/${game} is stored that was never there`);
+      found.set(table, { rounds: roundsOf.get(id) ?? [], forecasts: forecastsOf.get(id) ?? [] });
+    }
+    return found;
+  });
+}

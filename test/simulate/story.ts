@@ -1,0 +1,85 @@
+import type { Sql } from "../../src/db/client.ts";
+import type { Where } from "./broken.ts";
+import { heldUntil, isLost, troublesAt, type Truth } from "./truth.ts";
+
+/** How many rounds before and after the one in question are told of. */
+const AROUND = 6;
+
+/**
+ * What is known of a round and those around it: as it was played, as it is stored, what was missing there, what was said
+ * before it, and how its house answered meanwhile. One line each, for whoever looks for the cause of what is broken.
+ */
+export async function tellStory(sql: Sql, truth: Truth, { house, game, round: id }: Where): Promise<string[]> {
+  const table = truth.tables.find((one) => one.house === house && one.game === game);
+  const place = table?.rounds.findIndex((round) => round.id >= id) ?? -1;
+  if (table === undefined || place === -1) return [];
+  const around = table.rounds.slice(Math.max(0, place - AROUND), place + AROUND + 1);
+  const lines = around.map((round) => {
+    const { id: number, hundredths, endsAtMs } = round;
+    const troubles = troublesAt(truth, house, endsAtMs);
+    const held = heldUntil(truth, table, round);
+    return [
+      `played: ${house}/${game} ${number} ${hundredths} ended ${time(endsAtMs)}`,
+      isLost(truth, table, round) && "never listed",
+      held !== null && `held back until ${time(held)}`,
+      troubles.length > 0 && `while its house is ${troubles.join(" and ")}`,
+    ]
+      .filter(Boolean)
+      .join(", ");
+  });
+  const [from, to] = [around[0]?.id ?? id, around.at(-1)?.id ?? id];
+  const rows = await sql<{ line: string }[]>`
+    with mine as (
+      select id from tables where house_id = ${house} and game = ${game}
+    ),
+    told as (
+      select 1 as part, r.seq as place, concat_ws(' ',
+        'stored: seq', r.seq, 'round', r.round_id, r.hundredths, 'from', r.source, 'payload', r.payload_id,
+        'requested', r.requested_at, 'received', r.received_at, 'absent', r.absent_at,
+        case when r.late then 'late' end, case when r.after_gap then 'after a gap' end
+      ) as line
+      from rounds r
+      join mine on mine.id = r.table_id
+      where r.round_number between ${from} and ${to}
+      union all
+      select 2, g.id, concat_ws(' ',
+        'gap:', g.after_round_id, 'to', g.before_round_id, g.state, g.attempts, 'attempts', 'opened', g.opened_at,
+        'closed', g.closed_at, g.reason
+      )
+      from gaps g
+      join mine on mine.id = g.table_id
+      where coalesce(g.from_number, 0) <= ${to}
+        and coalesce(g.to_number, ${to}) >= ${from}
+      union all
+      select 3, f.seq, concat_ws(' ',
+        'said:', f.feature, 'after', f.cutoff_round_id, 'issued', f.issued_at, 'rev', s.rev, s.status, 'settled by seq',
+        s.settled_seq, 'scored', s.scored_at
+      )
+      from forecasts f
+      join mine on mine.id = f.table_id
+      left join scores s on s.table_id = f.table_id and s.forecast_seq = f.seq
+      where f.cutoff_round_id::bigint between ${from} and ${to}
+      union all
+      select 4, p.id, concat_ws(' ',
+        'answer:', p.id, p.kind, 'requested', p.requested_at, 'received', p.received_at, 'status', p.status,
+        p.refused_reason
+      )
+      from payloads p
+      join mine on mine.id = p.table_id
+      where p.id in (
+        select payload_id
+        from rounds r
+        where r.table_id = mine.id
+          and r.round_number between ${from} and ${to}
+      )
+    )
+    select line
+    from told
+    order by part, place
+    limit 200`;
+  return [...lines, ...rows.map(({ line }) => line)];
+}
+
+function time(atMs: number): string {
+  return new Date(atMs).toISOString().slice(11, 23);
+}
