@@ -3,6 +3,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    // `npm run several`: several processes each, for half a minute and longer
+    exclude: process.env["SEVERAL"] === undefined ? ["test/several/**"] : [],
     globalSetup: ["test/support/global-setup.ts"],
     // Processes of their own: the kernel ends a test's private servers with the process whose main thread started them.
     pool: "forks",

@@ -31,8 +31,7 @@ export default job({
     const byPage = house.settings.tables.some((table) => adapterOf(table).rounds === "page");
     const lease = await takeLease(sql, { house: id, shard, timeoutMs: house.settings.timeout_ms, byPage });
     if (lease === null) return { skipped: 1 };
-    const takenAt = performance.now();
-    const elapsedMs = () => performance.now() - takenAt;
+    const elapsedMs = () => performance.now() - lease.takenAt;
     const perMinute = house.settings.requests_per_minute;
     const budget = perMinute === undefined ? {} : { mayAsk: async () => (await takeRequest(sql, id, perMinute)) === 0 };
     const options = { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES, elapsedMs, ...budget };

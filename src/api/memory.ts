@@ -11,6 +11,7 @@ import {
   readNewestOnTime,
   readNewestRounds,
   readNewRounds,
+  readTableMarks,
   readTables,
   type AccuracyMark,
   type Span,
@@ -26,11 +27,16 @@ const SPACING_MS = 50;
 const LOOK_EVERY_MS = 5_000;
 /** Houses are read with any look, but not more often than this: they change seldom, and that is announced nowhere. */
 const HOUSES_EVERY_MS = 1_000;
+/**
+ * Accuracy is published every ten seconds at most, a row for each feature and period of a table: to look at all that was
+ * written lately with every round of any table would cost more than anything else.
+ */
+const ACCURACY_EVERY_MS = 1_000;
 /** How often it reads all that is published, whatever it says about when it was written. */
 const READ_ALL_EVERY_MS = 60_000;
 const RETRY_MS = 1_000;
 const PATIENCE_MS = 10_000;
-/** Tables whose rounds, or rows of accuracy whose sums, are read by one statement. */
+/** Tables that are read, whose rounds are, or rows of accuracy whose sums are, by one statement. */
 const ROWS_AT_ONCE = 200;
 /** The most rounds that are read by one statement where tables are read whole. */
 const ROUNDS_AT_ONCE = 4_000;
@@ -63,6 +69,7 @@ export async function loadMemory(
   const holding = emptyHolding();
   const clock = followClock();
   let read = { asOf: "", at: 0 };
+  let accuracyRead = read;
   let allReadAt = 0;
   let housesReadAt = 0;
   let turn = 0;
@@ -74,7 +81,7 @@ export async function loadMemory(
     clock.heard(ms, at, performance.now());
     const withHouses = everything || at - housesReadAt >= HOUSES_EVERY_MS;
     let houses = withHouses ? await readHouses(sql) : null;
-    const tables = await readTables(sql, everything ? null : read.asOf);
+    const tables = everything ? await readTables(sql, null) : await readChangedTables(read.asOf);
     if (houses === null && tables.some(({ house }) => !holding.houses.has(house))) houses = await readHouses(sql);
     const { grown, replaced } = sortOut(tables, holding, bufferRounds);
     const newRounds = await inBatches(grown, async (spans) => readRounds(await readNewRounds(sql, spans)));
@@ -84,7 +91,8 @@ export async function loadMemory(
       Math.max(1, Math.floor(ROUNDS_AT_ONCE / bufferRounds)),
     );
     const newestOnTime = await inBatches(replaced, (spans) => readNewestOnTime(sql, spans));
-    const marks = await readAccuracyMarks(sql, everything ? null : read.asOf);
+    const withAccuracy = everything || at - accuracyRead.at >= ACCURACY_EVERY_MS;
+    const marks = withAccuracy ? await readAccuracyMarks(sql, everything ? null : accuracyRead.asOf) : [];
     const accuracy = await inBatches(newsOf(marks, holding), (news) => readAccuracy(sql, news));
     if (mine !== turn) return; // took so long that it was given up and done again: what it found is old
     applyReading(
@@ -100,8 +108,15 @@ export async function loadMemory(
       bufferRounds,
     );
     read = { asOf, at };
+    if (withAccuracy) accuracyRead = read;
     if (houses !== null) housesReadAt = at;
     if (everything) allReadAt = at;
+  }
+
+  async function readChangedTables(since: string): Promise<TableRow[]> {
+    const marks = await readTableMarks(sql, since);
+    const news = marks.filter(({ id, writtenAt }) => holding.byId.get(id)?.generatedAt !== writtenAt);
+    return inBatches(news, (some) => readTables(sql, some));
   }
 
   await readAndApply(true);

@@ -58,11 +58,25 @@ export interface TableRow {
   generatedAt: string;
 }
 
+/** What is published of a table, and when it was written. */
+export interface TableMark {
+  id: number;
+  writtenAt: string;
+}
+
 /**
- * The published tables, or those that were written since a moment. It looks five seconds further back: a row's time is
- * taken before its transaction is visible.
+ * Which tables were written since a moment. It looks five seconds further back: a row's time is taken before its
+ * transaction is visible. So most of them are held already, and their rows are much larger than this.
  */
-export async function readTables(sql: Queryable, since: string | null): Promise<TableRow[]> {
+export async function readTableMarks(sql: Queryable, since: string): Promise<TableMark[]> {
+  return sql<TableMark[]>`
+    select table_id as id, utc_text(updated_at) as "writtenAt"
+    from published_now
+    where updated_at > ${since}::text::timestamptz - interval '5 seconds'`;
+}
+
+/** The published tables of these marks as they are by now, or all. */
+export async function readTables(sql: Queryable, marks: readonly TableMark[] | null): Promise<TableRow[]> {
   return sql<TableRow[]>`
     select
       t.id,
@@ -82,7 +96,7 @@ export async function readTables(sql: Queryable, since: string | null): Promise<
       utc_text(p.updated_at) as "generatedAt"
     from published_now p
     join tables t on t.id = p.table_id
-    where ${since === null ? sql`true` : sql`p.updated_at > ${since}::text::timestamptz - interval '5 seconds'`}`;
+    where ${marks === null ? sql`true` : sql`p.table_id = any(${marks.map(({ id }) => id)}::integer[])`}`;
 }
 
 /** Which published accuracy there is, and when it was written. */

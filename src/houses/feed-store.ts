@@ -2,9 +2,15 @@ import type { AnswerRow } from "./answer-rows.ts";
 import type { Transaction } from "../db/client.ts";
 import type { Lease } from "./lease-store.ts";
 
-/** Inserts new bodies and moves the feeds on; the feeds are locked first, since normalize-rounds writes them too. */
-export async function saveFeeds(sql: Transaction, lease: Lease, rows: readonly AnswerRow[]): Promise<bigint[]> {
-  if (rows.length === 0) return [];
+/**
+ * Inserts new bodies and moves the feeds on; the feeds are locked first, since normalize-rounds writes them too. Each feed
+ * has one answer at most. Gives the ids of the stored answers by table.
+ */
+export async function saveFeeds(
+  sql: Transaction,
+  rows: readonly (AnswerRow & { lease: Lease })[],
+): Promise<Map<number, bigint>> {
+  if (rows.length === 0) return new Map();
   const ids = rows.map(({ tableId }) => tableId);
   await sql`
     select
@@ -12,17 +18,18 @@ export async function saveFeeds(sql: Transaction, lease: Lease, rows: readonly A
     where table_id = any(${ids}::integer[])
     order by table_id
     for update`;
-  const saved = await sql<{ id: bigint }[]>`
+  const saved = await sql<{ id: bigint; table_id: number }[]>`
     with answers as (
       select
         a.*,
-        ${lease.now}::timestamptz + a.requested_ms * interval '1 millisecond' as requested_at,
-        ${lease.now}::timestamptz + a.received_ms * interval '1 millisecond' as received_at,
+        a.leased_at::timestamptz + a.requested_ms * interval '1 millisecond' as requested_at,
+        a.leased_at::timestamptz + a.received_ms * interval '1 millisecond' as received_at,
         f.last_sha256,
         f.last_answer_at,
         f.refused_since
       from unnest(
         ${ids}::integer[],
+        ${rows.map(({ lease }) => lease.now)}::text[],
         ${rows.map(({ absence }) => absence)}::text[],
         ${rows.map(({ ahead }) => String(ahead))}::text[]::boolean[],
         ${rows.map(({ requestedMs }) => requestedMs)}::float8[],
@@ -37,8 +44,8 @@ export async function saveFeeds(sql: Transaction, lease: Lease, rows: readonly A
         ${rows.map(({ knownSha256 }) => knownSha256)}::text[],
         ${rows.map(({ body }) => (body === null ? null : `\\x${body.toString("hex")}`))}::text[]
       ) as a (
-        table_id, absence, ahead, requested_ms, received_ms, path, status, content_type, etag, last_modified, bytes, sha256,
-        known_sha256, body
+        table_id, leased_at, absence, ahead, requested_ms, received_ms, path, status, content_type, etag, last_modified,
+        bytes, sha256, known_sha256, body
       )
       join feeds f on f.table_id = a.table_id
       where f.last_sha256 is not distinct from a.known_sha256
@@ -52,7 +59,7 @@ export async function saveFeeds(sql: Transaction, lease: Lease, rows: readonly A
         content_type, bytes, sha256, body::bytea
       from answers
       where body is not null
-      returning id
+      returning id, table_id
     ),
     moved as (
       update feeds f
@@ -72,9 +79,9 @@ export async function saveFeeds(sql: Transaction, lease: Lease, rows: readonly A
       from answers a
       where f.table_id = a.table_id
     )
-    select id
+    select id, table_id
     from inserted`;
-  return saved.map(({ id }) => id);
+  return new Map(saved.map(({ id, table_id }) => [table_id, id]));
 }
 
 /**

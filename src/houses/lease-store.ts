@@ -1,6 +1,7 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { afterPoll, Circuit } from "./circuit.ts";
 import type { PollSummary } from "./poll-summary.ts";
+import { togetherBy } from "./together.ts";
 
 /** A poll that takes its full timeout must still have time to save before its lease ends. */
 const LEASE_BEYOND_TIMEOUT_MS = 2_000;
@@ -14,6 +15,8 @@ export interface Lease {
   epoch: bigint;
   /** Database time of the lease, as PostgreSQL writes it, to the microsecond. */
   now: string;
+  /** When that time had come here, by `performance.now()`: what is timed from it is early rather than late. */
+  takenAt: number;
   circuit: Circuit;
   /** The enabled tables of the shard, longest not asked first. */
   tables: LeasedTable[];
@@ -43,30 +46,59 @@ export interface LeasedTable {
   hasUnread: boolean;
 }
 
+/** Who asks for a lease; `byPage` where the house has tables with a page for each round. */
+interface LeaseRequest {
+  house: string;
+  shard: number;
+  timeoutMs: number;
+  byPage?: boolean;
+}
+
+/** Leases that are taken by one statement. */
+const LEASES_AT_ONCE = 100;
+
+const takeTogether = togetherBy<Sql, LeaseRequest, Lease | null>(takeLeases, { items: LEASES_AT_ONCE });
+
 /**
  * Takes the lease of a house's shard by the database's clock, or null where it is not to be polled now: another worker
  * does, the house asked to be left alone, its circuit is open, it is paused or disabled. An open circuit whose wait is
- * over becomes half open: this poll is its probe. `byPage` where the house has tables with a page for each round.
+ * over becomes half open: this poll is its probe. Leases that are asked for at once are taken together.
  */
-export async function takeLease(
-  sql: Sql,
-  { house, shard, timeoutMs, byPage = false }: { house: string; shard: number; timeoutMs: number; byPage?: boolean },
-): Promise<Lease | null> {
-  const [row] = await sql<(Circuit & { epoch: bigint; now: string })[]>`
+export function takeLease(sql: Sql, request: LeaseRequest): Promise<Lease | null> {
+  return takeTogether(sql, request);
+}
+
+async function takeLeases(sql: Sql, asked: readonly LeaseRequest[]): Promise<(Lease | null)[]> {
+  const requests = new Map(asked.map((request) => [nameOf(request), request]));
+  const wanted = [...requests.values()];
+  // what is locked is saved or changed right now: its next turn is soon enough, and nobody else waits for it
+  const rows = await sql<(Circuit & { house: string; shard: number; epoch: bigint; now: string })[]>`
+    with free as materialized (
+      select l.house_id, l.shard, a.lease_ms
+      from unnest(
+        ${wanted.map(({ house }) => house)}::text[],
+        ${wanted.map(({ shard }) => shard)}::integer[],
+        ${wanted.map(({ timeoutMs }) => timeoutMs + LEASE_BEYOND_TIMEOUT_MS)}::float8[]
+      ) as a (house, shard, lease_ms)
+      join poll_leases l on l.house_id = a.house and l.shard = a.shard
+      join houses h on h.id = l.house_id
+      where h.enabled
+        and h.paused_at is null
+        and l.next_allowed_at <= clock_timestamp()
+        and l.lease_until < clock_timestamp()
+      for update of l skip locked
+    )
     update poll_leases l
     set
-      lease_until = clock_timestamp() + ${timeoutMs + LEASE_BEYOND_TIMEOUT_MS} * interval '1 millisecond',
-      lease_epoch = lease_epoch + 1,
-      circuit = case circuit when 'open' then 'half_open' else circuit end
-    from houses h
-    where l.house_id = ${house}
-      and l.shard = ${shard}
-      and h.id = l.house_id
-      and h.enabled
-      and h.paused_at is null
-      and l.next_allowed_at <= clock_timestamp()
-      and l.lease_until < clock_timestamp()
+      lease_until = clock_timestamp() + free.lease_ms * interval '1 millisecond',
+      lease_epoch = l.lease_epoch + 1,
+      circuit = case l.circuit when 'open' then 'half_open' else l.circuit end
+    from free
+    where l.house_id = free.house_id
+      and l.shard = free.shard
     returning
+      l.house_id as house,
+      l.shard,
       l.lease_epoch as epoch,
       clock_timestamp()::text as now,
       l.circuit as state,
@@ -74,14 +106,34 @@ export async function takeLease(
       l.recent,
       l.opened_times as "openedTimes",
       l.throttled_in_row as "throttledInRow"`;
-  if (row === undefined) return null;
-  const { epoch, now, ...circuit } = row;
-  return { house, shard, epoch, now, circuit, tables: await listLeasedTables(sql, house, shard, byPage) };
+  const takenAt = performance.now();
+  const taken = new Map(rows.map((row) => [nameOf(row), row]));
+  const tables = await listLeasedTables(
+    sql,
+    rows.map((row) => requests.get(nameOf(row)) ?? { ...row, byPage: false }),
+  );
+  return asked.map((request) => {
+    const name = nameOf(request);
+    const row = taken.get(name);
+    if (row === undefined || requests.get(name) !== request) return null; // of equal requests one has it
+    const { house, shard, epoch, now, ...circuit } = row;
+    return { house, shard, epoch, now, takenAt, circuit, tables: tables.get(name) ?? [] };
+  });
 }
 
-async function listLeasedTables(sql: Sql, house: string, shard: number, byPage: boolean): Promise<LeasedTable[]> {
-  return sql<LeasedTable[]>`
+function nameOf({ house, shard }: { house: string; shard: number }): string {
+  return `${house}/${shard}`;
+}
+
+async function listLeasedTables(
+  sql: Sql,
+  of: readonly { house: string; shard: number; byPage?: boolean }[],
+): Promise<Map<string, LeasedTable[]>> {
+  if (of.length === 0) return new Map();
+  const rows = await sql<(LeasedTable & { house: string; shard: number })[]>`
     select
+      t.house_id as house,
+      t.shard,
       t.id as "tableId",
       t.game,
       t.market,
@@ -94,7 +146,7 @@ async function listLeasedTables(sql: Sql, house: string, shard: number, byPage: 
       f.format_since is not null as "formatChanged",
       t.newest_number as newest,
       extract(epoch from clock_timestamp() - t.last_polled_round_at)::float8 * 1000 as "silentMs",
-      ${byPage} and exists (
+      a.by_page and exists (
         select
         from payloads p
         where p.table_id = t.id
@@ -102,12 +154,16 @@ async function listLeasedTables(sql: Sql, house: string, shard: number, byPage: 
       ) as "hasUnread",
       f.last_full_at is null
         or f.last_full_at < clock_timestamp() - ${FULL_REQUEST_EVERY_MINUTES} * interval '1 minute' as "fullIsDue"
-    from tables t
+    from unnest(
+      ${of.map(({ house }) => house)}::text[],
+      ${of.map(({ shard }) => shard)}::integer[],
+      ${of.map(({ byPage = false }) => String(byPage))}::text[]::boolean[]
+    ) as a (house, shard, by_page)
+    join tables t on t.house_id = a.house and t.shard = a.shard and t.enabled
     join feeds f on f.table_id = t.id
-    where t.house_id = ${house}
-      and t.shard = ${shard}
-      and t.enabled
     order by f.last_asked_at nulls first, t.position, t.id`;
+  const tableOf = ({ house: _house, shard: _shard, ...table }: (typeof rows)[number]): LeasedTable => table;
+  return new Map([...Map.groupBy(rows, nameOf)].map(([name, own]) => [name, own.map(tableOf)]));
 }
 
 /** Gives a lease back without a word about the house, so that another worker need not wait until it expires. */
@@ -120,46 +176,83 @@ export async function releaseLease(sql: Queryable, { house, shard, epoch }: Leas
       and lease_epoch = ${epoch}`;
 }
 
-/** The fence: the row stays locked until the transaction ends, so the epoch cannot change under it. */
-export async function holdsLease(sql: Transaction, { house, shard, epoch }: Lease): Promise<boolean> {
-  const held = await sql`
-    select
-    from poll_leases
-    where house_id = ${house}
-      and shard = ${shard}
-      and lease_epoch = ${epoch}
-    for update`;
-  return held.length > 0;
+/** The fence: the rows of the leases that are still held stay locked until the transaction ends, so that no epoch changes under it. */
+export async function keepHeld<One extends { lease: Lease }>(sql: Transaction, polls: readonly One[]): Promise<One[]> {
+  const held = await sql<{ house: string; shard: number; epoch: bigint }[]>`
+    select l.house_id as house, l.shard, l.lease_epoch as epoch
+    from unnest(
+      ${polls.map(({ lease }) => lease.house)}::text[],
+      ${polls.map(({ lease }) => lease.shard)}::integer[],
+      ${polls.map(({ lease }) => String(lease.epoch))}::bigint[]
+    ) as a (house, shard, epoch)
+    join poll_leases l on l.house_id = a.house and l.shard = a.shard and l.lease_epoch = a.epoch
+    order by l.house_id, l.shard
+    for update of l`;
+  const names = new Set(held.map((row) => `${nameOf(row)} ${row.epoch}`));
+  return polls.filter(({ lease }) => names.has(`${nameOf(lease)} ${lease.epoch}`));
 }
 
-/** Gives the lease back with what the poll says of the house; `next` is null where nothing was asked. */
-export async function endLease(
-  sql: Transaction,
-  lease: Lease,
-  summary: PollSummary,
-  next: ReturnType<typeof afterPoll> | null,
-): Promise<void> {
-  if (next === null) return releaseLease(sql, lease);
-  const { circuit, waitMs } = next;
+/** A poll that is over: its lease goes back with what it says of the house. `next` is null where nothing was asked. */
+export interface EndedPoll {
+  lease: Lease;
+  summary: PollSummary;
+  next: ReturnType<typeof afterPoll> | null;
+}
+
+/** Gives leases back, whose rows are locked. */
+export async function endLeases(sql: Transaction, polls: readonly EndedPoll[]): Promise<void> {
+  const rows = polls.map(({ lease, summary, next }) => ({
+    house_id: lease.house,
+    shard: lease.shard,
+    asked_at: lease.now,
+    has_asked: next !== null,
+    state: next?.circuit.state ?? lease.circuit.state,
+    failures_in_row: next?.circuit.failuresInRow ?? 0,
+    recent: next?.circuit.recent ?? "",
+    opened_times: next?.circuit.openedTimes ?? 0,
+    throttled_in_row: next?.circuit.throttledInRow ?? 0,
+    wait_ms: next?.waitMs ?? 0,
+    is_good: summary.outcome.kind === "good",
+    status: summary.status,
+    error: summary.error,
+  }));
   await sql`
-    update poll_leases
+    with ended as (
+      select *
+      from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as e (
+        house_id text, shard integer, asked_at timestamptz, has_asked boolean, state text, failures_in_row integer,
+        recent text, opened_times integer, throttled_in_row integer, wait_ms float8, is_good boolean, status integer,
+        error text
+      )
+    ),
+    left_alone as (
+      update poll_leases l
+      set lease_until = '-infinity'
+      from ended e
+      where l.house_id = e.house_id
+        and l.shard = e.shard
+        and not e.has_asked
+    )
+    update poll_leases l
     set
       lease_until = '-infinity',
-      circuit = ${circuit.state},
-      failures_in_row = ${circuit.failuresInRow},
-      recent = ${circuit.recent},
-      opened_times = ${circuit.openedTimes},
-      throttled_in_row = ${circuit.throttledInRow},
-      opened_at = case when ${circuit.state} = 'closed' then null else coalesce(opened_at, clock_timestamp()) end,
+      circuit = e.state,
+      failures_in_row = e.failures_in_row,
+      recent = e.recent,
+      opened_times = e.opened_times,
+      throttled_in_row = e.throttled_in_row,
+      opened_at = case when e.state = 'closed' then null else coalesce(l.opened_at, clock_timestamp()) end,
       next_allowed_at = case
-        when ${waitMs} > 0 then clock_timestamp() + ${waitMs} * interval '1 millisecond'
-        else next_allowed_at
+        when e.wait_ms > 0 then clock_timestamp() + e.wait_ms * interval '1 millisecond'
+        else l.next_allowed_at
       end,
-      last_poll_at = ${lease.now}::timestamptz,
-      last_ok_at = case when ${summary.outcome.kind === "good"} then ${lease.now}::timestamptz else last_ok_at end,
-      last_status = ${summary.status},
-      last_error = coalesce(${summary.error}, last_error),
-      last_error_at = case when ${summary.error}::text is null then last_error_at else ${lease.now}::timestamptz end
-    where house_id = ${lease.house}
-      and shard = ${lease.shard}`;
+      last_poll_at = e.asked_at,
+      last_ok_at = case when e.is_good then e.asked_at else l.last_ok_at end,
+      last_status = e.status,
+      last_error = coalesce(e.error, l.last_error),
+      last_error_at = case when e.error is null then l.last_error_at else e.asked_at end
+    from ended e
+    where l.house_id = e.house_id
+      and l.shard = e.shard
+      and e.has_asked`;
 }

@@ -1,10 +1,11 @@
 import type { Sql } from "../db/client.ts";
-import { toWaves, withUnreadable } from "./answer-rows.ts";
+import { toWaves, withUnreadable, type AnswerRow } from "./answer-rows.ts";
 import { afterPoll, type Circuit } from "./circuit.ts";
 import { saveFeeds } from "./feed-store.ts";
-import { endLease, holdsLease, type Lease } from "./lease-store.ts";
+import { endLeases, keepHeld, type EndedPoll, type Lease } from "./lease-store.ts";
 import { saveFailures, savePollSums } from "./poll-sums-store.ts";
 import { summarizePoll, type AskedTable } from "./poll-summary.ts";
+import { togetherBy } from "./together.ts";
 
 /** What a poll left behind; `waitMs` is how long the house is left alone now, 0 = until its next turn. */
 export interface SavedPoll {
@@ -18,10 +19,25 @@ export interface SavedPoll {
   circuit: Circuit["state"];
 }
 
+/** A poll that is to be saved, as far as that can be worked out before. */
+interface PreparedPoll extends EndedPoll {
+  asked: readonly AskedTable[];
+  waves: AnswerRow[][];
+}
+
+/** Polls that are saved by one transaction, and the bytes of their bodies. */
+const POLLS_AT_ONCE = 50;
+const BYTES_AT_ONCE = 8 << 20;
+
+const saveTogether = togetherBy<Sql, PreparedPoll, SavedPoll | null>(savePolls, {
+  items: POLLS_AT_ONCE,
+  weight: { most: BYTES_AT_ONCE, of: ({ waves }) => bytesOf(waves) },
+});
+
 /**
  * Saves a poll: bodies that differ from the feed's last one, what is known of each feed, the sums, the failures, the
- * circuit and the end of the lease, all in one transaction. Null, with nothing saved, where the lease was lost to
- * another worker. `jitter` is a random number in [0, 1).
+ * circuit and the end of the lease, all in one transaction, with those of other houses that come at the same time. Null,
+ * with nothing saved, where the lease was lost to another worker. `jitter` is a random number in [0, 1).
  *
  * `feeds.last_answer_at` is the request time of the newest good answer; it goes into each new payload as
  * `previous_requested_at` before it moves on. A 304 or a body equal to the last one counts as good, a failure does not,
@@ -37,22 +53,50 @@ export async function saveAnswers(
   const waves = await toWaves(lease, asked);
   const summary = summarizePoll(withUnreadable(lease, asked, waves.flat()));
   const next = asked.length === 0 ? null : afterPoll(lease.circuit, summary.outcome, jitter);
+  return saveTogether(sql, { lease, asked, waves, summary, next });
+}
+
+async function savePolls(sql: Sql, polls: readonly PreparedPoll[]): Promise<(SavedPoll | null)[]> {
   return sql.begin(async (transaction) => {
-    if (!(await holdsLease(transaction, lease))) return null;
-    const payloadIds: bigint[] = [];
-    for (const rows of waves) payloadIds.push(...(await saveFeeds(transaction, lease, rows)));
-    const payloads = payloadIds.length;
-    if (asked.length > 0) await savePollSums(transaction, lease, summary);
-    await saveFailures(transaction, lease, asked);
-    await endLease(transaction, lease, summary, next);
-    return {
-      payloadIds,
-      requests: asked.length,
-      payloads,
-      unchanged: asked.filter(({ answer }) => answer.kind !== "failed").length - payloads,
-      failed: asked.filter(({ answer }) => answer.kind === "failed").length,
-      waitMs: next?.waitMs ?? 0,
-      circuit: next?.circuit.state ?? lease.circuit.state,
-    };
+    const held = await keepHeld(transaction, polls);
+    const ids = new Map(held.map((poll): [PreparedPoll, bigint[]] => [poll, []]));
+    const depth = Math.max(0, ...held.map(({ waves }) => waves.length));
+    for (let wave = 0; wave < depth; wave++) {
+      const rows = held.flatMap(({ lease, waves }) => (waves[wave] ?? []).map((row) => ({ ...row, lease })));
+      const stored = await saveFeeds(transaction, rows);
+      for (const [poll, own] of ids) {
+        for (const { tableId } of poll.waves[wave] ?? []) {
+          const id = stored.get(tableId);
+          if (id !== undefined) own.push(id);
+        }
+      }
+    }
+    await savePollSums(
+      transaction,
+      held.filter(({ asked }) => asked.length > 0),
+    );
+    await saveFailures(transaction, held);
+    await endLeases(transaction, held);
+    return polls.map((poll) => {
+      const payloadIds = ids.get(poll);
+      return payloadIds === undefined ? null : savedPoll(poll, payloadIds);
+    });
   });
+}
+
+function savedPoll({ lease, asked, next }: PreparedPoll, payloadIds: bigint[]): SavedPoll {
+  const failed = asked.filter(({ answer }) => answer.kind === "failed").length;
+  return {
+    payloadIds,
+    requests: asked.length,
+    payloads: payloadIds.length,
+    unchanged: asked.length - failed - payloadIds.length,
+    failed,
+    waitMs: next?.waitMs ?? 0,
+    circuit: next?.circuit.state ?? lease.circuit.state,
+  };
+}
+
+function bytesOf(waves: readonly (readonly AnswerRow[])[]): number {
+  return waves.flat().reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
 }

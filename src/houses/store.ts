@@ -6,6 +6,7 @@ import { changesOf, type KnownTable } from "./changes.ts";
 import type { House } from "./house.ts";
 import { houseSettings } from "./settings.ts";
 import { statusOf, type Status } from "./status.ts";
+import { togetherBy } from "./together.ts";
 
 const APPLY_LOCK = 0x7268_0003; // "rh", 3 (2 is the reconciler's place): one process at a time applies a houses file
 
@@ -203,24 +204,55 @@ interface CachedHouse {
 }
 const cachedHouses = new WeakMap<Variables, Map<string, CachedHouse>>();
 
+/** Houses that are looked up by one statement. */
+const HOUSES_AT_ONCE = 200;
+
+interface HouseRow {
+  settings: Record<string, unknown> | null;
+  base_url: string | null;
+  updated_at: string;
+}
+
+const findTogether = togetherBy<Queryable, { id: string; known: string | null }, HouseRow | null>(findHouseRows, {
+  items: HOUSES_AT_ONCE,
+});
+
 /**
  * A house with the variables of this process in its settings, or null where there is none of this id. Its settings are
- * checked again only when its row changed.
+ * read and checked again only when its row changed; houses that are asked for at once are looked up together.
  * @throws PermanentError where a variable is not set here or the stored settings are of another version.
  */
 export async function loadHouse(sql: Queryable, variables: Variables, id: string): Promise<House | null> {
-  const [row] = await sql<{ settings: Record<string, unknown>; base_url: string | null; updated_at: string }[]>`
-    select settings, base_url, updated_at::text as updated_at
-    from houses
-    where id = ${id}`;
-  if (row === undefined) return null;
   const cache = cachedHouses.get(variables) ?? new Map<string, CachedHouse>();
   cachedHouses.set(variables, cache);
   const cached = cache.get(id);
-  if (cached?.updatedAt === row.updated_at) return cached.house;
+  const row = await findTogether(sql, { id, known: cached?.updatedAt ?? null });
+  if (row === null) return null;
+  if (row.settings === null) {
+    if (cached === undefined) throw new Error(`the house ${id} came without the settings that were asked for`);
+    return cached.house;
+  }
   const house = readHouse(id, row.settings, row.base_url, variables);
   cache.set(id, { updatedAt: row.updated_at, house });
   return house;
+}
+
+/** Without the settings where they are known as they are. */
+async function findHouseRows(
+  sql: Queryable,
+  asked: readonly { id: string; known: string | null }[],
+): Promise<(HouseRow | null)[]> {
+  const rows = await sql<(HouseRow & { place: number })[]>`
+    select
+      a.place::integer,
+      case when h.updated_at::text is distinct from a.known then h.settings end as settings,
+      h.base_url,
+      h.updated_at::text as updated_at
+    from unnest(${asked.map(({ id }) => id)}::text[], ${asked.map(({ known }) => known)}::text[])
+      with ordinality as a (id, known, place)
+    join houses h on h.id = a.id`;
+  const byPlace = new Map(rows.map((row) => [row.place, row]));
+  return asked.map((_, at) => byPlace.get(at + 1) ?? null);
 }
 
 function readHouse(id: string, entry: Record<string, unknown>, baseUrl: string | null, variables: Variables): House {

@@ -17,10 +17,26 @@ import bringingIn from "./import.ts";
 import ingest from "./ingest.ts";
 import meter from "./meter.ts";
 import model from "./model.ts";
+import pipeline from "./pipeline.ts";
+import queue from "./queue.ts";
 import regret from "./regret.ts";
+import scale from "./scale.ts";
 import windows from "./windows.ts";
 
-const BENCHES: readonly Bench[] = [api, model, calibrate, regret, windows, fairness, ingest, bringingIn, meter];
+const BENCHES: readonly Bench[] = [
+  api,
+  model,
+  calibrate,
+  regret,
+  windows,
+  fairness,
+  ingest,
+  bringingIn,
+  meter,
+  pipeline,
+  queue,
+  scale,
+];
 
 const program = new Command("npm run bench --")
   .description("measure what is claimed, each against a baseline")
@@ -29,23 +45,26 @@ program.configureOutput({ writeErr: (text) => process.stderr.write(text) }).exit
   process.exit(error.exitCode === 0 ? 0 : 2);
 });
 for (const bench of BENCHES) {
-  program
+  const command = program
     .command(bench.name)
     .description(bench.about)
     .option("--json", "print one JSON object instead of a table")
-    .option("--short", "a small run that shows it works; its figures claim nothing")
-    .action(({ json = false, short = false }: { json?: boolean; short?: boolean }) => measure(bench, json, short));
+    .option("--short", "a small run that shows it works; its figures claim nothing");
+  for (const [flag, what] of Object.entries(bench.flags ?? {})) command.option(flag, what);
+  command.action(({ json = false, short = false, ...given }: Given) => measure(bench, json, short, given));
 }
 await program.parseAsync();
 
-async function measure(bench: Bench, asJson: boolean, isShort: boolean): Promise<void> {
+type Given = { json?: boolean; short?: boolean } & Record<string, string>;
+
+async function measure(bench: Bench, asJson: boolean, isShort: boolean, given: Record<string, string>): Promise<void> {
   const directory = path.resolve(process.env["DATA_DIR"] ?? ".roundhouse", "bench");
   mkdirSync(directory, { recursive: true });
   say(
     `${bench.name}: ${bench.about}${isShort ? " (short)" : ""}; ${availableParallelism()} cores, ${cpus()[0]?.model ?? "?"}`,
   );
   const startedAt = performance.now();
-  const measured = await bench.run({ isShort, directory, say });
+  const measured = await bench.run({ isShort, directory, say, given });
   const file = path.join(directory, `${bench.name}.json`);
   writeFileSync(file, `${JSON.stringify({ ...jsonOf(bench, measured), short: isShort }, null, 2)}\n`);
   if (asJson) await printJson(jsonOf(bench, measured));
@@ -65,8 +84,8 @@ function ratioOf({ baseline, ours }: Pick<Measured, "baseline" | "ours">): numbe
   return baseline === null || ours === null ? null : ours / baseline;
 }
 
-async function printForPeople({ baseline, ours, unit, results, notes }: Measured): Promise<void> {
-  const head = Object.keys(results[0] ?? {});
+async function printForPeople({ baseline, ours, unit, results, notes, ...measured }: Measured): Promise<void> {
+  const head = [...(measured.shown ?? Object.keys(results[0] ?? {}))];
   await printTable(
     head,
     results.map((row) => head.map((column) => row[column] ?? null)),

@@ -53,7 +53,7 @@ function world(tables: number): { house: House; lease: Lease; open: ServerRespon
   return {
     open,
     house: { id: "alpha", settings, baseUrl: server.url, hide: (text) => text },
-    lease: { house: "alpha", shard: 0, epoch: 1n, now: "2026-11-21", circuit: NEW_CIRCUIT, tables: leased },
+    lease: { house: "alpha", shard: 0, epoch: 1n, now: "2026-11-21", takenAt: 0, circuit: NEW_CIRCUIT, tables: leased },
   };
 }
 

@@ -179,8 +179,8 @@ describe("an answer", () => {
     const [row] = await sql<{ body: Buffer }[]>`
       select
         *,
-        extract(epoch from requested_at - ${lease.now}::timestamptz)::float8 * 1000 as requested_ms,
-        extract(epoch from received_at - ${lease.now}::timestamptz)::float8 * 1000 as received_ms
+        extract(epoch from requested_at - ${lease.now}::text::timestamptz)::float8 * 1000 as requested_ms,
+        extract(epoch from received_at - ${lease.now}::text::timestamptz)::float8 * 1000 as received_ms
       from payloads`;
     expect(row).toMatchObject({
       table_id: 1,
@@ -263,6 +263,85 @@ describe("a poll whose lease went to another worker", () => {
     expect(await payloads()).toEqual([]);
     expect(await sql`select * from polls`).toEqual([]);
     expect((await poll(says("kept"), taken)).saved).toMatchObject({ payloads: 1 });
+  });
+});
+
+describe("polls of several houses that end at once", () => {
+  const houses = ["alpha", "beta", "gamma", "delta"];
+  beforeEach(() =>
+    applyHouses(
+      sql,
+      houses.map((id) => houseEntry({ id })),
+    ),
+  );
+  const takeAll = async () => {
+    const leases = await Promise.all(houses.map((house) => takeLease(sql, { house, shard: 0, timeoutMs: 5_000 })));
+    return leases.filter((lease) => lease !== null);
+  };
+  const saveAll = (leases: readonly Lease[], answerOf: (house: string) => HouseAnswer) =>
+    Promise.allSettled(
+      leases.map((lease) => {
+        const [table] = lease.tables;
+        if (table === undefined) throw new Error(`${lease.house} has no table`);
+        const asked = { name: "crash/global", path: "/rounds", requestedMs: 1, receivedMs: 2 };
+        return saveAnswers(sql, lease, [{ ...asked, tableId: table.tableId, answer: answerOf(lease.house) }], MIDDLE);
+      }),
+    );
+  const stored = async () =>
+    (
+      await sql<{ said: string }[]>`
+        select t.house_id || ' ' || p.bytes as said
+        from payloads p
+        join tables t on t.id = p.table_id
+        order by said`
+    ).map(({ said }) => said);
+  const bodies: Record<string, string> = { alpha: "1", beta: "22", gamma: "333", delta: "4444" };
+  const bodyOf = (house: string) => says(bodies[house] ?? "", `"${house}"`);
+
+  test("are each saved as their own, failures too", async () => {
+    const leases = await takeAll();
+    expect(leases.map(({ house, tables }) => [house, tables.length])).toEqual(houses.map((house) => [house, 1]));
+    const saved = await saveAll(leases, (house) => (house === "beta" ? fails(503) : bodyOf(house)));
+    expect(saved.map((one) => one.status === "fulfilled" && one.value?.payloadIds.length)).toEqual([1, 0, 1, 1]);
+    expect(await stored()).toEqual(["alpha 1", "delta 4", "gamma 3"]);
+    const known = await sql`
+      select l.house_id as house, l.last_status as status, l.failures_in_row as failures, f.etag, p.requests
+      from poll_leases l
+      join tables t on t.house_id = l.house_id and t.enabled
+      join feeds f on f.table_id = t.id
+      join polls p on p.house_id = l.house_id
+      order by l.house_id`;
+    expect([...known]).toEqual([
+      { house: "alpha", status: 200, failures: 0, etag: '"alpha"', requests: 1 },
+      { house: "beta", status: 503, failures: 1, etag: null, requests: 1 },
+      { house: "delta", status: 200, failures: 0, etag: '"delta"', requests: 1 },
+      { house: "gamma", status: 200, failures: 0, etag: '"gamma"', requests: 1 },
+    ]);
+    expect(await takeAll()).toHaveLength(4);
+  });
+
+  test("are saved without the one whose lease was lost", async () => {
+    const leases = await takeAll();
+    await sql`update poll_leases set lease_epoch = lease_epoch + 1 where house_id = 'gamma'`;
+    const saved = await saveAll(leases, bodyOf);
+    expect(saved.map((one) => one.status === "fulfilled" && one.value === null)).toEqual([false, false, true, false]);
+    expect(await stored()).toEqual(["alpha 1", "beta 2", "delta 4"]);
+  });
+
+  test("are saved without the one that the database refuses", async () => {
+    const leases = await takeAll();
+    const refused = leases.map((lease) => (lease.house === "beta" ? { ...lease, now: "no time" } : lease));
+    const saved = await saveAll(refused, bodyOf);
+    expect(saved.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    expect(await stored()).toEqual(["alpha 1", "delta 4", "gamma 3"]);
+  });
+
+  test("wait for no house whose lease another worker has in hand", async () => {
+    const leases = await sql.begin(async (other) => {
+      await other`select from poll_leases where house_id = 'beta' for update`;
+      return takeAll();
+    });
+    expect(leases.map(({ house }) => house)).toEqual(["alpha", "gamma", "delta"]);
   });
 });
 
