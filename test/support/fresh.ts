@@ -20,22 +20,24 @@ const REMEMBER = `
     create schema fresh;
     create table fresh.changes (tag text not null);
     create table fresh.sequences as
-      select sequencename as name, start_value, last_value from pg_sequences where schemaname = 'public';
-    create table fresh.tables (name text primary key, columns text not null);
+      select schemaname as schema, sequencename as name, start_value, last_value
+      from pg_sequences
+      where schemaname in ('public', 'auth');
+    create table fresh.tables (id regclass primary key, columns text not null);
     do $$
     declare one record; has_rows boolean;
     begin
       for one in
-        select c.relname as name, string_agg(quote_ident(a.attname), ', ' order by a.attnum) as columns
+        select c.oid::regclass as id, string_agg(quote_ident(a.attname), ', ' order by a.attnum) as columns
         from pg_class c
         join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-        where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace
-        group by c.relname
+        where c.relkind = 'r' and c.relnamespace in ('public'::regnamespace, 'auth'::regnamespace)
+        group by c.oid
       loop
-        execute format('select exists (select from public.%I)', one.name) into has_rows;
+        execute format('select exists (select from %s)', one.id) into has_rows;
         if has_rows then
-          execute format('create table fresh.%I as select %s from public.%I', one.name || ' rows', one.columns, one.name);
-          insert into fresh.tables values (one.name, one.columns);
+          execute format('create table fresh.%I as select %s from %s', 'rows of ' || one.id, one.columns, one.id);
+          insert into fresh.tables values (one.id, one.columns);
         end if;
       end loop;
     end $$;
@@ -54,22 +56,22 @@ const REMEMBER = `
       if exists (select from fresh.changes) then return false; end if;
       set local session_replication_role = replica;
       for one in
-        select c.relname as name, pg_relation_size(c.oid) as bytes, f.columns
+        select c.oid::regclass as id, pg_relation_size(c.oid) as bytes, f.columns
         from pg_class c
-        left join fresh.tables f on f.name = c.relname
-        where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace
-          and (f.name is not null or pg_relation_size(c.oid) > 0)
+        left join fresh.tables f on f.id = c.oid
+        where c.relkind = 'r' and c.relnamespace in ('public'::regnamespace, 'auth'::regnamespace)
+          and (f.id is not null or pg_relation_size(c.oid) > 0)
       loop
         if one.bytes > ${MOST_BYTES} then return false; end if;
-        execute format('delete from public.%I', one.name);
+        execute format('delete from %s', one.id);
         if one.columns is not null then
-          execute format('insert into public.%I (%s) overriding system value select %s from fresh.%I',
-            one.name, one.columns, one.columns, one.name || ' rows');
+          execute format('insert into %s (%s) overriding system value select %s from fresh.%I',
+            one.id, one.columns, one.columns, 'rows of ' || one.id);
         end if;
       end loop;
-      perform setval(quote_ident(f.name), coalesce(f.last_value, f.start_value), f.last_value is not null)
+      perform setval(format('%I.%I', f.schema, f.name)::regclass, coalesce(f.last_value, f.start_value), f.last_value is not null)
       from fresh.sequences f
-      join pg_sequences s on s.schemaname = 'public' and s.sequencename = f.name
+      join pg_sequences s on s.schemaname = f.schema and s.sequencename = f.name
       where s.last_value is distinct from f.last_value;
       return true;
     end $$;
