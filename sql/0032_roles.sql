@@ -6,7 +6,7 @@
 -- drop days, and only an owner can take one out without locking readers out.
 create or replace function make_day_partitions(from_day date, days integer) returns void
 language plpgsql security definer
-set search_path = pg_catalog, public, pg_temp
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   parent record;
@@ -30,7 +30,7 @@ begin
         'alter table public.%I attach partition public.%I for values from (%L) to (%L)',
         parent.name, part, day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC'
       );
-      perform give_table(format('public.%I', part)::regclass, parent.owner);
+      perform public.give_table(format('public.%I', part)::regclass, parent.owner);
     end loop;
   end loop;
 end $$;
@@ -69,6 +69,8 @@ $$;
 comment on function sessions is
   'who is connected to this database, since when in a transaction: a role sees no more than the names of the sessions of others';
 
+-- before PostgreSQL 15 everybody may put tables and functions beside ours
+revoke create on schema public from public;
 revoke execute on function make_day_partitions(date, integer) from public;
 revoke execute on function give_table(regclass, name) from public;
 revoke execute on function sessions() from public;

@@ -29,8 +29,8 @@ export function placeOfRedis(text: string): RedisPlace | null {
     if (url === null || url.hostname === "") return [];
     return [{ host: url.hostname.replaceAll(/[[\]]/g, ""), port: url.port === "" ? DEFAULT_PORT : Number(url.port) }];
   });
-  if (nodes.length < urls.length) return null;
-  const [username = "", password = ""] = account.split(/:(.*)/s, 2).map(decodeURIComponent);
+  const [username, password] = account.split(/:(.*)/s, 2).concat("", "").map(decoded);
+  if (nodes.length < urls.length || username === undefined || password === undefined) return null;
   return {
     kind: "cluster",
     nodes,
@@ -40,4 +40,13 @@ export function placeOfRedis(text: string): RedisPlace | null {
       ...(scheme === "rediss" && { tls: {} }),
     },
   };
+}
+
+/** A text without its percent signs; undefined where they stand for nothing. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }

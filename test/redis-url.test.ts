@@ -17,6 +17,7 @@ describe("where Redis is", () => {
     "redis+cluster://",
     "redis+cluster://a:7001/1",
     "redis+cluster://a:seven",
+    "redis+cluster://:100%@a:7001",
     "a:7001",
   ])("is not told by %s", (text) => {
     expect(placeOfRedis(text)).toBeNull();

@@ -157,6 +157,7 @@ function failureOf({ code }: NodeJS.ErrnoException): ErrorCode {
 
 /** Ends a connection with last words; the other side has a moment to read them, and to end it as well. */
 function finish(socket: Duplex, { lingerMs }: ServerLimits, words = ""): void {
+  socket.on("error", () => socket.destroy()); // Node lets go of the socket of a CONNECT, and of its errors
   socket.end(words);
   const moment = setTimeout(() => socket.destroy(), lingerMs);
   socket.once("close", () => clearTimeout(moment));

@@ -27,29 +27,41 @@ export async function restoreRows(
   await allOrNothing(sql, async (tx) => {
     const tables = await listTables(tx);
     await makeRoom(tx, tables, header.days);
-    const left = new Set(tables.map(({ name }) => name));
+    const left = new Map(tables.map(({ name, columns }) => [name, columns]));
     let done = 0;
     let copying: { table: BackupTable; stream: Writable } | null = null;
-    for await (const part of readBackup(file)) {
-      signal.throwIfAborted();
-      if (part.kind === "table") {
-        if (!left.delete(part.table.name))
-          throw new Error(`the backup has the table ${part.table.name}, the schema has not`);
-        copying = { table: part.table, stream: await beginRows(tx, part.table) };
+    try {
+      for await (const part of readBackup(file)) {
+        signal.throwIfAborted();
+        if (part.kind === "table") {
+          refuseStrange(part.table, left.get(part.table.name));
+          left.delete(part.table.name);
+          copying = { table: part.table, stream: await beginRows(tx, part.table) };
+        }
+        if (part.kind === "rows" && copying !== null) await write(copying.stream, part.bytes);
+        if (part.kind === "table_end" && copying !== null) {
+          copying.stream.end();
+          await finished(copying.stream);
+          done += part.rows;
+          progress(copying.table.name, done, rows);
+          copying = null;
+        }
+        if (part.kind === "sequence") await setSequence(tx, part.sequence);
       }
-      if (part.kind === "rows" && copying !== null) await write(copying.stream, part.bytes);
-      if (part.kind === "table_end" && copying !== null) {
-        copying.stream.end();
-        await finished(copying.stream);
-        done += part.rows;
-        progress(copying.table.name, done, rows);
-        copying = null;
-      }
-      if (part.kind === "sequence") await setSequence(tx, part.sequence);
+    } catch (error) {
+      copying?.stream.destroy(new Error("the restore ended")); // no rollback is heard in the middle of a COPY
+      throw error;
     }
-    if (left.size > 0) throw new Error(`the schema has tables that the backup lacks: ${[...left].join(", ")}`);
+    if (left.size > 0) throw new Error(`the schema has tables that the backup lacks: ${[...left.keys()].join(", ")}`);
     await mindAgain(tx);
   });
+}
+
+/** The names become part of a statement: whoever made the file could have put another one there. */
+function refuseStrange({ name, columns }: BackupTable, ours: readonly string[] | undefined): void {
+  if (ours === undefined) throw new Error(`the backup has the table ${name}, the schema has not or had it before`);
+  const strange = columns.find((column) => !ours.includes(column));
+  if (strange !== undefined) throw new Error(`the backup has the column ${strange} of ${name}, the schema has not`);
 }
 
 async function beginRows(tx: Transaction, table: BackupTable): Promise<Writable> {

@@ -14,11 +14,22 @@ const TEXT_SETTINGS = {
 
 /** Does something that sees the database as it is at one moment, however long it takes and whatever is written meanwhile. */
 export async function atOneMoment<Result>(sql: Sql, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
-  const { result } = await sql.begin("isolation level repeatable read read only", async (tx) => {
-    await setText(tx);
-    return { result: await work(tx) };
-  });
-  return result;
+  let failure: { thrown: unknown } | null = null;
+  try {
+    const { result } = await sql.begin("isolation level repeatable read read only", async (tx) => {
+      await setText(tx);
+      return {
+        result: await work(tx).catch((thrown: unknown) => {
+          failure = { thrown };
+          throw thrown;
+        }),
+      };
+    });
+    return result;
+  } catch (error) {
+    // in the middle of a COPY the driver refuses the rollback, and says that instead of what went wrong
+    throw (failure as { thrown: unknown } | null)?.thrown ?? error;
+  }
 }
 
 /** Does all of a restore or none of it. */

@@ -56,6 +56,7 @@ export async function writeBackup(
   } catch (error) {
     await file.close();
     await rm(partial, { force: true });
+    signal.throwIfAborted(); // a pipeline says of it no more than that it was aborted
     throw error;
   }
 }

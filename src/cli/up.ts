@@ -87,7 +87,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
     urlsOf("console", databaseUrl, settings, log),
   ]);
   const { pooled } = forWork;
-  const workSql = connect(forWork.url, { name: "worker", max: WORK_CONNECTIONS, pooled });
+  const workSql = connect(forWork.url, { name: "worker", max: WORK_CONNECTIONS, pooled, isSteady: true });
   life.onStop("the workers' connections", () => workSql.end({ timeout: 2 }));
   const apiSql = connect(forApi.url, { name: "api", pooled });
   life.onStop("the API's connections", () => apiSql.end({ timeout: 2 }));

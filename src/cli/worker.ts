@@ -15,8 +15,8 @@ import { readinessChecks } from "./readiness.ts";
 import { requireDatabase } from "./session.ts";
 import { readHousesFile, startWork } from "./work.ts";
 
-/** Enough for the runs of all queues at once to wait a little rather than to crowd the database. */
-export const WORK_CONNECTIONS = 20;
+/** Enough for the runs of all queues at once to wait a little rather than to crowd the database; each makes its own plans. */
+export const WORK_CONNECTIONS = 10;
 
 /** `roundhouse worker`: works on the queues; any number may run on one database and one Redis. */
 export function workerCommand(): Command {
@@ -45,7 +45,7 @@ async function work(
   const houses = readHousesFile(settings, log);
   await requireDatabase(settings.DATABASE_DIRECT_URL ?? DATABASE_URL);
   const { url, directUrl, pooled } = await urlsOf("worker", DATABASE_URL, settings, log);
-  const sql = connect(url, { name: "worker", max: WORK_CONNECTIONS, pooled });
+  const sql = connect(url, { name: "worker", max: WORK_CONNECTIONS, pooled, isSteady: true });
   life.onStop("the connections to the database", () => sql.end({ timeout: 2 }));
   let working: Workers | null = null;
   const looked = { sql, queues: () => working?.queues ?? null };

@@ -45,8 +45,9 @@ export async function applyRoles(client: pg.Client, say: (line: string) => void)
     const schemas = Object.values(ROLES).map((role) => `grant usage on schema public to ${role}`);
     const inAuth = [ROLES.console, ROLES.ops, ROLES.worker].map((role) => `grant usage on schema auth to ${role}`);
     await client.query([...schemas, ...inAuth].join("; "));
-    const { lacking, beyond } = await readRolesState(client);
-    await client.query([...statements("revoke", beyond), ...statements("grant", lacking)].join("; "));
+    await client.query(statements("revoke", (await readRolesState(client)).beyond).join("; "));
+    // what is taken back on a table goes from each of its columns, too: what is lacking shows only afterwards
+    await client.query(statements("grant", (await readRolesState(client)).lacking).join("; "));
     await client.query("commit");
   } catch (error) {
     await client.query("rollback");

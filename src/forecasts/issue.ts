@@ -13,7 +13,6 @@ import { windowFeatures } from "./issue-windows.ts";
 import { emptyState, type State } from "./k7.ts";
 import type { Model } from "./model.ts";
 import { listRoundsToLearn, saveStates, type SeqRound } from "./model-store.ts";
-import { reusePlans } from "./plan-store.ts";
 import { prepareForecasts } from "./prepare-forecasts.ts";
 import { publishedNextColor, publishedWindows, type PublishedForecast } from "./published-forecast.ts";
 import { learnReadings, type TableToRead } from "./readings.ts";
@@ -106,7 +105,6 @@ interface Done extends Issued {
 
 async function issueForTables(sql: Sql, house: string, afterTableId: number): Promise<Done> {
   return sql.begin(async (tx) => {
-    await reusePlans(tx);
     const tables = await lockTablesToIssue(tx, { house, afterTableId });
     const { learned, damaged } = await learnNewRounds(tx, tables);
     const upToDate = learned.filter(({ table, learnedSeq }) => learnedSeq === table.lastSeq);

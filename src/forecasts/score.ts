@@ -5,7 +5,6 @@ import { isWindow, NEXT_COLOR } from "./features.ts";
 import { listReceivedHours } from "./hour-facts-store.ts";
 import { listHoursToClose } from "./hour-sums-store.ts";
 import { judgeNextColor, judgeWindow, type ScoreStatus } from "./judge.ts";
-import { reusePlans } from "./plan-store.ts";
 import { catchUpReferences } from "./reference-hours.ts";
 import {
   listDueNextColors,
@@ -148,7 +147,6 @@ async function scoreTables(
   tx: Transaction,
   tableIds: readonly number[],
 ): Promise<Scored & { unfinished: boolean; over: Ended[]; disputed: number }> {
-  await reusePlans(tx);
   await lockAccuracy(tx, tableIds);
   // before the forecasts are read: of what comes in after this look something may be scored now, but the mark leaves it out
   const spans = await listNewSpans(tx, tableIds);

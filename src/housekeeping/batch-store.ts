@@ -9,7 +9,8 @@ export interface Tidied {
   state: "done" | "more" | "busy";
 }
 
-const LOCK_NOT_AVAILABLE = "55P03";
+/** A lock that was not had in time, and two who waited for each other. */
+const IN_USE = ["55P03", "40P01"];
 
 /**
  * Repeats a batch, each in a transaction of its own, until it did less than it may, for a bounded number of times. Stopped
@@ -35,7 +36,7 @@ export async function inBatches(
       rows += count;
       if (count < BATCH) return { rows, state: "done" };
     } catch (error) {
-      if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+      if (!IN_USE.includes(codeOf(error))) throw error;
       return { rows, state: "busy" };
     }
   }

@@ -83,6 +83,17 @@ describe("what cannot be read as a request", () => {
     expect((await world.get("/api/v1/games")).status).toBe(200);
   });
 
+  it("a tunnel that is asked for and broken off at once stops nothing", async () => {
+    for (let count = 0; count < 20; count++) {
+      const socket = dial(world.api.port, "127.0.0.1");
+      socket.on("error", () => undefined);
+      await new Promise((resolve) => socket.once("connect", resolve));
+      socket.write(`CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n${"x".repeat(100_000)}`);
+      setTimeout(() => socket.resetAndDestroy(), count % 5);
+    }
+    expect((await world.get("/api/v1/games")).status).toBe(200);
+  });
+
   it("a small body is not read, and its connection not used again", async () => {
     const { head } = await exchange(
       `GET /api/v1/games HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${world.key}\r\nContent-Length: 2\r\n\r\n{}GET / HTTP/1.1\r\nHost: a\r\n\r\n`,

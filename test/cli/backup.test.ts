@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -196,6 +197,26 @@ describe("a backup", () => {
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain("it is damaged, cut off or no backup");
     expect(await within(url, (sql) => sql`select from pg_tables where schemaname = 'public'`)).toHaveLength(0);
+  });
+
+  test("that was made to run something else is refused, though its hash is right", async () => {
+    const folder = await makeFolder();
+    const file = join(folder, "b.sql.gz");
+    await writeBackup(world.sql, file, { version: VERSION, signal: NO_SIGNAL, progress: () => undefined });
+    const text = gunzipSync(await readFile(file)).toString();
+    const ran = join(folder, "ran");
+    const [body = "", end = ""] = text.split("-- end ");
+    const hostile = body.replace(
+      /\ncopy (\S+) \(([^,)]+)/,
+      (_, name, column) => `\ncopy ${name} (${column}) from program 'touch ${ran}'; copy ${name} (${column}`,
+    );
+    expect(hostile).not.toBe(body);
+    const told = { ...(JSON.parse(end) as object), sha256: createHash("sha256").update(hostile).digest("hex") };
+    await writeFile(file, gzipSync(`${hostile}-- end ${JSON.stringify(told)}\n`));
+    const refused = await roundhouse(["restore", "--from", file, "--into", await emptyDatabase()]);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("the schema has not");
+    await expect(stat(ran)).rejects.toThrow("ENOENT");
   });
 
   test("that is killed leaves no file under its name, a restore that is killed nothing in the database", async () => {
