@@ -73,6 +73,11 @@ export async function loadMemory(
   let allReadAt = 0;
   let housesReadAt = 0;
   let turn = 0;
+  let lookAgain: NodeJS.Timeout | null = null;
+  const forget = () => {
+    if (lookAgain !== null) clearTimeout(lookAgain);
+    lookAgain = null;
+  };
 
   async function readAndApply(everything: boolean): Promise<void> {
     const mine = ++turn;
@@ -92,6 +97,7 @@ export async function loadMemory(
     );
     const newestOnTime = await inBatches(replaced, (spans) => readNewestOnTime(sql, spans));
     const withAccuracy = everything || at - accuracyRead.at >= ACCURACY_EVERY_MS;
+    if (withAccuracy) forget();
     const marks = withAccuracy ? await readAccuracyMarks(sql, everything ? null : accuracyRead.asOf) : [];
     const accuracy = await inBatches(newsOf(marks, holding), (news) => readAccuracy(sql, news));
     if (mine !== turn) return; // took so long that it was given up and done again: what it found is old
@@ -109,6 +115,7 @@ export async function loadMemory(
     );
     read = { asOf, at };
     if (withAccuracy) accuracyRead = read;
+    else lookAgain ??= setTimeout(() => refresh(), ACCURACY_EVERY_MS).unref(); // what was announced may have been accuracy
     if (houses !== null) housesReadAt = at;
     if (everything) allReadAt = at;
   }
@@ -176,6 +183,7 @@ export async function loadMemory(
     refresh,
     async close() {
       clearInterval(timer);
+      forget();
       closing.abort();
       await looking;
     },

@@ -218,9 +218,10 @@ async function insertForecasts(tx: Transaction, forecasts: readonly PreparedFore
   // a second statement, since the foreign key must see the forecasts
   await tx`
     insert into open_forecasts (table_id, seq, model, feature, cutoff_seq, horizon, issue_hour)
-    select f.table_id, f.seq, f.model, f.feature, f.cutoff_seq, f.horizon, f.issue_hour
-    from jsonb_to_recordset(${rows}) as x (table_id integer, seq bigint)
-    join forecasts f on f.table_id = x.table_id and f.seq = x.seq`;
+    select table_id, seq, model, feature, cutoff_seq, horizon, date_trunc('hour', issued_at, 'UTC')
+    from jsonb_to_recordset(${rows}) as x (
+      table_id integer, seq bigint, model text, feature text, cutoff_seq bigint, horizon integer, issued_at timestamptz
+    )`;
 }
 
 function toRow(forecast: PreparedForecast) {
