@@ -46,13 +46,17 @@ describe("an ETag", () => {
   it("is another for each way of writing the same contents, and each of them spares them", async () => {
     const ask = (headers: Record<string, string>) => world.get("/api/v1/rounds", { headers });
     const encodings = ["identity", "gzip", "br"];
-    const tags: string[] = [];
-    for (const encoding of encodings) tags.push((await ask({ "Accept-Encoding": encoding })).headers.get("etag") ?? "");
-    expect(new Set(tags).size).toBe(3);
-    for (const etag of tags) {
-      const again = await ask({ "Accept-Encoding": "br", "If-None-Match": etag });
-      expect([again.status, again.headers.get("etag")]).toEqual([304, etag]);
-    }
+    // again where something was read into memory meanwhile, which is other contents
+    await eventually(async () => {
+      const tags: string[] = [];
+      for (const encoding of encodings)
+        tags.push((await ask({ "Accept-Encoding": encoding })).headers.get("etag") ?? "");
+      expect(new Set(tags).size).toBe(3);
+      for (const etag of tags) {
+        const again = await ask({ "Accept-Encoding": "br", "If-None-Match": etag });
+        expect([again.status, again.headers.get("etag")]).toEqual([304, etag]);
+      }
+    });
   });
 
   it("is never reached without a good key", async () => {
