@@ -17,7 +17,7 @@ export async function checkDatabase(found: Found, migrations: Finding["status"] 
   const isPrivate = settings.DATABASE_URL === undefined;
   return [
     await checkRoles(settings.DATABASE_DIRECT_URL ?? databaseUrl, isPrivate),
-    await checkBackups(databaseUrl, isPrivate),
+    await checkBackups(settings.DATABASE_DIRECT_URL ?? databaseUrl, isPrivate),
   ];
 }
 

@@ -26,7 +26,7 @@ export async function checkUsdt({ settings, databaseUrl }: Found): Promise<Findi
       const found = state === "ok" ? `${usdt.chain.name}, ${usdt.chain.decimals} decimals` : text;
       return { check: `usdt ${host}`, status: STATUS[state], found, advice: ADVICE[state] };
     }),
-    ...(databaseUrl === undefined ? [] : [await checkWatch(usdt, databaseUrl)]),
+    ...(databaseUrl === undefined ? [] : [await checkWatch(usdt, settings.DATABASE_DIRECT_URL ?? databaseUrl)]),
   ];
 }
 

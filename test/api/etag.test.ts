@@ -56,6 +56,7 @@ describe("an ETag", () => {
         const again = await ask({ "Accept-Encoding": "br", "If-None-Match": etag });
         expect([again.status, again.headers.get("etag")]).toEqual([304, etag]);
       }
+      return true;
     });
   });
 

@@ -63,7 +63,8 @@ describe("PostgreSQL behind pgbouncer in transaction mode", () => {
     if (worker === undefined || api === undefined || other === undefined) throw new Error("nothing was started");
     await eventually(async () => (await newest(api)) > 0, { timeoutMs: 120_000 });
     await using(database.url, (sql) => untilScored(sql));
-    expect((await roundhouse(["doctor"], { env })).stdout).toMatch(/pooler .*statements may take for ever there/);
+    const examined = await roundhouse(["doctor"], { env });
+    expect(examined.stdout, examined.stderr).toMatch(/pooler .*statements may take for ever there/);
 
     await using(database.url, (sql) => expectCounted(sql, ACCOUNT, apis, CALLS));
 

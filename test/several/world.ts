@@ -113,6 +113,7 @@ export async function expectCounted(sql: Sql, email: string, apis: readonly Read
   const before = await countedCalls(sql, email);
   const {
     200: good = 0,
+    429: _tooFast = 0, // not counted
     503: busy = 0,
     [CUT_OFF]: cutOff = 0,
     ...others
