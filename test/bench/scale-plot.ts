@@ -41,7 +41,7 @@ export async function scalePlot(sizes: readonly PlottedSize[]): Promise<string> 
             type: "nominal",
             title: null,
             scale: { range: ["#d1702b", "#1f5fa8"] },
-            legend: { orient: "bottom" },
+            legend: { orient: "bottom", labelLimit: 400 },
           },
         },
       },

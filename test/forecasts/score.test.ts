@@ -228,7 +228,7 @@ describe("a round that turns out to have two results", () => {
       { forecast_seq: 2, rev: 2, status: "void_quarantine", outcome: null },
       { forecast_seq: 3, rev: 1, status: "scored" },
     ]);
-    await passTime(world, 11);
+    await passTime(world, 13); // in the first hour of a day its longer periods wait 12 s
     await world.publish();
     expect(await totalOf(world)).toMatchObject({ forecasts: 4, n: 2, voidQuarantine: 1, pending: 1 });
     expect(await world.score()).toEqual({ scored: 0, voided: 0, windows: 0, hours: 0, damaged: [] });
@@ -444,7 +444,7 @@ describe("published accuracy", () => {
       where table_id = ${world.tableId}
         and feature = 'next_color'`;
     expect(series?.wait).toBe(10);
-    await passTime(world, 11);
+    await passTime(world, 13); // in the first hour of a day its longer periods wait 12 s
     expect(await isToScore(world)).toBe(true);
     expect(await publishNextColor(world)).toBe(5);
     expect(await totalOf(world)).toMatchObject({ n: 2 });
