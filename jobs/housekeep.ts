@@ -78,38 +78,56 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
     if (rows > 0 || state === "busy")
       log.info({ table, rows, state }, `${rows} rows of ${table} were over their time${left}`);
   };
-  for (const partition of await listOldPartitions(sql, settings.PAYLOAD_RETENTION_HOURS)) {
-    signal.throwIfAborted();
-    const { name, day } = partition;
-    if (partition.parent === "payloads") {
-      const unread = await countUnread(sql, partition);
-      if (unread > 0) {
-        log.warn({ day, unread }, `${unread} answers of ${day} are not read yet; the day stays until they are`);
-        counts.waiting += 1;
-        continue;
+  await eachByItself(signal, [
+    async () => {
+      for (const partition of await listOldPartitions(sql, settings.PAYLOAD_RETENTION_HOURS)) {
+        signal.throwIfAborted();
+        const { name, day } = partition;
+        if (partition.parent === "payloads") {
+          const unread = await countUnread(sql, partition);
+          if (unread > 0) {
+            log.warn({ day, unread }, `${unread} answers of ${day} are not read yet; the day stays until they are`);
+            counts.waiting += 1;
+            continue;
+          }
+          counts.kept += await keepPayloads(sql, partition, signal);
+        }
+        try {
+          await dropPartition(sql, partition);
+          counts.dropped += 1;
+        } catch (error) {
+          log.warn({ partition: name }, `${name} is in use and stays another hour: ${reasonOf(error)}`);
+          counts.waiting += 1;
+        }
       }
-      counts.kept += await keepPayloads(sql, partition, signal);
-    }
-    try {
-      await dropPartition(sql, partition);
-      counts.dropped += 1;
-    } catch (error) {
-      log.warn({ partition: name }, `${name} is in use and stays another hour: ${reasonOf(error)}`);
-      counts.waiting += 1;
-    }
-  }
-  counts.trimmed += await trimKeptPayloads(sql, signal);
-  for (const { table, dropped } of await trimQuarantine(sql, signal)) {
-    log.warn({ table, dropped }, `${table} has too many quarantined items; the ${dropped} oldest were dropped`);
-    counts.trimmed += dropped;
-  }
-  for (const tidied of await pruneByAge(sql, signal)) tell(tidied);
-  tell({ table: "calibrations", ...(await thinCalibrations(sql, signal)) });
-  counts.pruned += await forgetEndedSignIns(sql);
-  counts.pruned += await pruneMails(sql, signal);
-  await syncAlerts(sql, log, "mail_given_up", await listLateMails(sql));
-  await watchBankDesk(sql, log);
+    },
+    async () => void (counts.trimmed += await trimKeptPayloads(sql, signal)),
+    async () => {
+      for (const { table, dropped } of await trimQuarantine(sql, signal)) {
+        log.warn({ table, dropped }, `${table} has too many quarantined items; the ${dropped} oldest were dropped`);
+        counts.trimmed += dropped;
+      }
+    },
+    async () => {
+      for (const tidied of await pruneByAge(sql, signal)) tell(tidied);
+    },
+    async () => tell({ table: "calibrations", ...(await thinCalibrations(sql, signal)) }),
+    async () => void (counts.pruned += await forgetEndedSignIns(sql)),
+    async () => void (counts.pruned += await pruneMails(sql, signal)),
+    async () => syncAlerts(sql, log, "mail_given_up", await listLateMails(sql)),
+    () => watchBankDesk(sql, log),
+  ]);
   return counts;
+}
+
+/** Takes each step, also where one before it fails, so that none of them stops what has nothing to do with it. @throws the first failure */
+async function eachByItself(signal: AbortSignal, steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps) {
+    signal.throwIfAborted();
+    await step().catch((error: unknown) => failures.push(error));
+  }
+  if (failures.length > 0) throw failures[0];
 }
 
 async function watchDisk({ sql, settings, log }: JobContext): Promise<Counts> {

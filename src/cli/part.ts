@@ -1,6 +1,6 @@
 import type { Settings } from "../config.ts";
 import type { Part } from "../db/role-grants.ts";
-import { withRoleOf } from "../db/roles.ts";
+import { withRoleOf } from "../db/take-role.ts";
 import type { Log } from "../log.ts";
 
 /** How a part of the program connects. */

@@ -7,6 +7,7 @@ import { findInTheWay, listMigrations } from "../backup/store.ts";
 import { loadSettings, type Settings } from "../config.ts";
 import { connect, type Sql } from "../db/client.ts";
 import { migrate, migrationNames } from "../db/migrate.ts";
+import { requireSession } from "../db/pooler.ts";
 import { claimDataDir } from "../embedded/lock.ts";
 import { startServers } from "../embedded/servers.ts";
 import { UsageError } from "../errors.ts";
@@ -90,6 +91,7 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
       `${file} is of version ${header.version}, whose schema this version (${VERSION}) does not know; restore it with that one`,
     );
   }
+  await reaching(url, () => requireSession(url));
   const sql = connect(url, { name: "restore", max: 2, patient: true });
   try {
     await reaching(url, () => refuseUsed(sql, url, header.migrations));

@@ -32,6 +32,9 @@ export function connect(
     max: options.max ?? 10,
     types: { bigint: postgres.BigInt },
     prepare: options.pooled !== true,
+    // one statement at a time on a connection: the driver asks for a statement's types before it sends its values, and a
+    // pooler that has just answered another takes the connection to the server away between the two (pgbouncer#759)
+    ...(options.pooled === true && { max_pipeline: 0 }),
     idle_timeout: 60,
     connect_timeout: 10,
     // seconds: a server that comes back is found within one, against up to twenty with the driver's own

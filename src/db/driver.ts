@@ -9,7 +9,10 @@ import type Postgres from "postgres";
  * - where the connection ended with an error, statements that were sent after it stay in line: the next connection waits for their answers;
  * - the last words of the server ("terminating connection") are taken for the answer to the first statement on the next connection;
  * - a connection on which reading paused while the last rows of a `copy … to stdout` came never reads again, and all that is asked on it waits for good;
+ * - a `copy … to stdout` that is not read to its end leaves its connection waiting, and the server with its locks: it costs the connection now;
  * - a connection that ends while it asks for the types of arrays rejects what nobody waits for, and the next one does not ask again.
+ *
+ * Where statements are to be sent one at a time (`max_pipeline: 0`), no transaction can begin: it is never told of its connection.
  *
  * And around COPY from this side, where rounds and imported rows go:
  *
@@ -54,8 +57,37 @@ const REPAIRS: { broken: string; times: number; repaired: string }[] = [
   {
     broken: "stream && (stream.destroy(err), stream = null)\n",
     times: 1,
-    repaired: `stream && (stream.destroy(err), stream = null)
+    repaired: `if (stream) {
+      const failed = stream
+      stream = null
+      failed.destroy(err)
+    }
     final && (final(err), final = null)
+`,
+  },
+  {
+    broken: `    stream = new Stream.Readable({
+      read() { socket.resume() }
+    })
+`,
+    times: 1,
+    repaired: `    const mine = stream = new Stream.Readable({
+      read() { socket.resume() },
+      destroy(error, callback) {
+        callback(error)
+        if (stream !== mine) return
+        stream = null
+        socket && socket.destroy()
+      }
+    })
+`,
+  },
+  {
+    broken: `        && sent.length < max_pipeline
+        && (!q.options.onexecute || q.options.onexecute(connection))
+`,
+    times: 1,
+    repaired: `        && (q.options.onexecute ? q.options.onexecute(connection) : sent.length < max_pipeline)
 `,
   },
   {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { roleOption } from "./roles.ts";
+import { roleOption } from "./take-role.ts";
 
 /** Soon enough that nobody waits for it, since whoever listens also looks by itself. */
 const RETRY_MS = 1_000;

@@ -1,8 +1,9 @@
 import { readdirSync } from "node:fs";
 import { runner } from "node-pg-migrate";
-import pg from "pg";
+import type pg from "pg";
 import { UsageError } from "../errors.ts";
 import { WAIT_FOR_TABLE_MS, whileInUse } from "./patience.ts";
+import { withPgClient } from "./pg-client.ts";
 import { applyRoles } from "./roles.ts";
 
 const SQL_FOLDER = new URL("../../sql", import.meta.url).pathname;
@@ -26,9 +27,7 @@ export async function migrate(
   say: (line: string) => void = () => undefined,
   { upTo = migrationNames() }: { upTo?: readonly string[] } = {},
 ): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: "roundhouse migrate" });
-  await client.connect();
-  try {
+  await withPgClient(databaseUrl, "migrate", async (client) => {
     await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`);
     await client.query("select pg_advisory_lock($1)", [LOCK]);
     await client.query(`set lock_timeout = ${WAIT_FOR_TABLE_MS}`);
@@ -53,25 +52,19 @@ export async function migrate(
     await applyRoles(client, say);
     await client.query("reset lock_timeout");
     await client.query("select make_day_partitions((now() at time zone 'UTC')::date - 1, 5)");
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /** Where a database stands against this version's files. */
 export async function schemaState(databaseUrl: string): Promise<{ pending: string[]; unknown: string[] }> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: "roundhouse migrate" });
-  await client.connect();
-  try {
+  return withPgClient(databaseUrl, "migrate", async (client) => {
     const applied = await appliedMigrations(client);
     const ours = migrationNames();
     return {
       pending: ours.filter((name) => !applied.includes(name)),
       unknown: applied.filter((name) => !ours.includes(name)),
     };
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /**

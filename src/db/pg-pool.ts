@@ -1,5 +1,5 @@
 import pg from "pg";
-import { roleOption } from "./roles.ts";
+import { roleOption } from "./take-role.ts";
 
 /**
  * A pool of the `pg` driver, for the libraries that speak it. Its unqualified names are looked for in one schema alone.

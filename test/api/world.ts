@@ -6,7 +6,7 @@ import { startApi, type Api, type ApiParts } from "../../src/api/server.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { ROLES } from "../../src/db/role-grants.ts";
-import { withRole } from "../../src/db/roles.ts";
+import { withRole } from "../../src/db/take-role.ts";
 import { applyHouses } from "../../src/houses/store.ts";
 import { createDatabase } from "../support/database.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";

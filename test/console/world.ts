@@ -10,7 +10,7 @@ import { loadSettings, type Settings } from "../../src/config.ts";
 import { startConsole, type StartConsole } from "../../src/console/start.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { ROLES } from "../../src/db/role-grants.ts";
-import { withRole } from "../../src/db/roles.ts";
+import { withRole } from "../../src/db/take-role.ts";
 import { post } from "../../src/ledger/store.ts";
 import { CHECKS } from "../api/world.ts";
 import { createDatabase } from "../support/database.ts";

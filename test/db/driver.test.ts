@@ -3,6 +3,7 @@ import { createConnection, createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { copyField, copyLines } from "../../src/db/copy.ts";
 import { postgres } from "../../src/db/driver.ts";
+import { eventually } from "../support/eventually.ts";
 import { createDatabase } from "../support/database.ts";
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -110,6 +111,34 @@ describe("the repaired driver", () => {
       expect(await sql`select count(*)::integer as n from cut_short`).toEqual([{ n: 0 }]);
     } finally {
       await sql.end({ timeout: 1 });
+    }
+  });
+
+  // unrepaired its backend stays, with its locks, for as long as the process lives
+  it("ends the connection of a COPY that is not read to its end, and its pool goes on", async () => {
+    const sql = postgres(database.url, { max: 1, connect_timeout: 5, backoff: () => 0.01 });
+    const outside = postgres(database.url, { max: 1 });
+    try {
+      await sql`create table half_read as select n from generate_series(1, 2000000) n`;
+      const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
+      for await (const _ of await sql`copy half_read to stdout`.readable()) break;
+      // what is sent before the connection has ended ends with it
+      await eventually(() =>
+        sql`select 1 as n`.then(
+          (rows) => rows.length === 1,
+          (error: NodeJS.ErrnoException) => {
+            expect(error.code).toBe("CONNECTION_CLOSED");
+            return false;
+          },
+        ),
+      );
+      await eventually(async () => {
+        const left = await outside`select from pg_stat_activity where pid = ${row?.pid ?? 0}`;
+        return left.length === 0;
+      });
+    } finally {
+      await sql.end({ timeout: 1 });
+      await outside.end({ timeout: 1 });
     }
   });
 });

@@ -17,14 +17,19 @@ export class NotReached extends Error {
 }
 
 /**
- * Stops whoever comes to write a table, in the middle of their transaction, and comes back once a worker stands there;
- * readers are not stopped. A restart of PostgreSQL ends the hold by itself.
- * @throws NotReached where nobody comes within a minute, as on a machine too busy to issue forecasts in time
+ * Stops whoever comes to write a table, in the middle of their transaction, and comes back once a worker stands there, or
+ * `isOver` says that nobody will; readers are not stopped. A restart of PostgreSQL ends the hold by itself.
+ * @throws NotReached where nobody comes within a minute, or so many milliseconds, as on a machine too busy to issue forecasts in time
  */
-export function holdWriters(sql: Sql, step: Step): Promise<Hold> {
-  return hold(sql, `a worker that writes ${step}`, {
+export function holdWriters(
+  sql: Sql,
+  step: Step,
+  { patienceMs = PATIENCE_MS, isOver = () => Promise.resolve(false) } = {},
+): Promise<Hold> {
+  return hold(sql, `a worker that writes ${step}`, patienceMs, {
     take: (tx) => tx`lock table ${tx(step)} in share mode`,
     isThere: async () => {
+      if (await isOver()) return true;
       const rows = await sql`
         select
         from pg_locks l
@@ -39,7 +44,7 @@ export function holdWriters(sql: Sql, step: Step): Promise<Hold> {
 
 /** Stops whoever counts calls of an account, and comes back once a batch of the meter stands there. */
 export function holdMeter(sql: Sql, email: string): Promise<Hold> {
-  return hold(sql, "a batch of calls", {
+  return hold(sql, "a batch of calls", PATIENCE_MS, {
     take: (tx) => tx`
       select
       from quotas q
@@ -61,6 +66,7 @@ export function holdMeter(sql: Sql, email: string): Promise<Hold> {
 async function hold(
   sql: Sql,
   what: string,
+  patienceMs: number,
   { take, isThere }: { take: (tx: Transaction) => PromiseLike<unknown>; isThere: () => Promise<boolean> },
 ): Promise<Hold> {
   const taken = Promise.withResolvers<void>();
@@ -79,8 +85,8 @@ async function hold(
   };
   await taken.promise;
   try {
-    for (const until = Date.now() + PATIENCE_MS; !(await isThere()); await delay(10)) {
-      if (Date.now() > until) throw new NotReached(`expected ${what} within ${PATIENCE_MS / 1_000} s, nobody came`);
+    for (const until = Date.now() + patienceMs; !(await isThere()); await delay(10)) {
+      if (Date.now() > until) throw new NotReached(`expected ${what} within ${patienceMs / 1_000} s, nobody came`);
     }
   } catch (error) {
     await release();

@@ -88,6 +88,8 @@ export const KILL_CASES: readonly FaultCase[] = [
 
 const MOST_KILLS = 8;
 const RUN_PATIENCE_MS = 120_000;
+/** A run whose worker is gone is taken up again once it was not heard of for a minute. */
+const TAKEN_UP_WITHIN_MS = 180_000;
 
 /** Every worker is killed while at least one of them is in the middle of a step. */
 function killIn(step: Step, name: string): FaultCase {
@@ -128,7 +130,10 @@ async function askForReplay({ sql }: World): Promise<string> {
 
 /** Null where the run ended before anybody could be stopped in it. */
 async function holdReplay(world: World, run: string) {
-  const hold = await holdWriters(world.sql, "calibrations");
+  const hold = await holdWriters(world.sql, "calibrations", {
+    patienceMs: TAKEN_UP_WITHIN_MS,
+    isOver: async () => (await statusOf(world, run)) === "failed",
+  });
   if ((await statusOf(world, run)) === "running") return hold;
   await hold.release();
   return null;

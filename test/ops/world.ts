@@ -6,7 +6,7 @@ import { startApi, type Api } from "../../src/api/server.ts";
 import { loadSettings, type Settings } from "../../src/config.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { ROLES } from "../../src/db/role-grants.ts";
-import { withRole } from "../../src/db/roles.ts";
+import { withRole } from "../../src/db/take-role.ts";
 import type { OpsParts } from "../../src/ops/contract.ts";
 import { startOps, type StartOps } from "../../src/ops/start.ts";
 import { CHECKS } from "../api/world.ts";

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { z } from "zod";
+import { connect } from "../../src/db/client.ts";
 import { makeFolder, roundhouse } from "../cli/world.ts";
 import { eventually } from "../support/eventually.ts";
 import { openSomebody } from "../support/somebody.ts";
@@ -27,6 +28,28 @@ const ACCOUNT = "ann@example.com";
 const made = z.looseObject({ email: z.string(), password: z.string() });
 
 describe("PostgreSQL behind pgbouncer in transaction mode", () => {
+  // sent one behind the other on a connection, some of them never get an answer
+  it("answers many statements of one pool at the same time", async () => {
+    const database = await createEmptyDatabase();
+    const pooler = await startPooler(database.url, CONNECTIONS);
+    const sql = connect(pooler.url, { name: "test", max: 2, pooled: true });
+    onTestFinished(async () => {
+      await sql.end({ timeout: 1 });
+      await pooler.stop();
+      await database.drop();
+    });
+    for (let wave = 0; wave < 100; wave++) {
+      const [plain, asked] = [sql<{ n: number }[]>`select 1 as n`, sql<{ n: number }[]>`select ${wave}::integer as n`];
+      const others = Array.from({ length: 8 }, (_, n) => sql<{ n: number }[]>`select ${n}::integer as n`);
+      const rows = await Promise.all([plain, asked, ...others]);
+      expect(rows.map(([row]) => row?.n)).toEqual([1, wave, 0, 1, 2, 3, 4, 5, 6, 7]);
+      const inOne = sql.begin((tx) =>
+        Promise.all([tx`select ${wave}::integer as n`, tx`select 2 as n`, tx`select ${3}::integer as n`]),
+      );
+      expect(await inOne).toEqual([[{ n: wave }], [{ n: 2 }], [{ n: 3 }]]);
+    }
+  }, 30_000);
+
   it("works as without, through a crash of the pooler too; a missing DATABASE_DIRECT_URL is said at once", async () => {
     const [database, folder] = [await createEmptyDatabase(), await makeFolder()];
     const pooler = await startPooler(database.url, CONNECTIONS);
