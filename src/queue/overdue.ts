@@ -1,3 +1,4 @@
+import type { Queue } from "bullmq";
 import type { Log } from "../log.ts";
 import type { Consumer } from "./consumer.ts";
 import type { Queues } from "./queues.ts";
@@ -10,8 +11,8 @@ const CHECKS_TO_REPLACE = 4;
 const REPLACED_IN_VAIN = 3;
 
 /**
- * Finds queues that have work and a worker, and where nothing happens: delayed runs that are overdue, or a worker whose
- * loop has ended (taskforcesh/bullmq#3516, #3185). First any new run wakes such a queue; if that does not help and we
+ * Finds queues that have work and a worker, and where nothing happens: delayed runs that are overdue, runs that wait while
+ * none is active, or a worker whose loop has ended (taskforcesh/bullmq#3516, #3185). First any new run wakes such a queue; if that does not help and we
  * are idle, our worker begins anew on a new connection; if three in a row do not help, `onFatal` is told, since only a
  * new process will.
  */
@@ -26,15 +27,15 @@ export function createOverdueWatch(options: {
   return async (consumer) => {
     const queue = queues.get(consumer.queue);
     const state = states.get(consumer.queue) ?? { checks: 0, replaced: 0 };
-    const overdue = (await queue.isPaused()) ? 0 : await queue.getDelayedCount(Date.now() - OVERDUE_MS);
-    if (consumer.isTaking() && overdue === 0) {
+    const left = (await queue.isPaused()) ? NOTHING_LEFT : await countLeft(queue);
+    if (consumer.isTaking() && left.overdue === 0 && left.waiting === 0) {
       states.delete(consumer.queue);
       return;
     }
     states.set(consumer.queue, state);
     state.checks++;
     if (state.checks === CHECKS_TO_WAKE) {
-      log.warn({ queue: consumer.queue, overdue }, "delayed runs are overdue: waking the queue");
+      log.warn({ queue: consumer.queue, ...left }, "runs are left lying: waking the queue");
       const once = { deduplication: { id: WAKE }, removeOnComplete: true, removeOnFail: true };
       await queue.add(WAKE, {}, once);
     }
@@ -45,9 +46,24 @@ export function createOverdueWatch(options: {
       );
       return;
     }
-    log.warn({ queue: consumer.queue, overdue }, "delayed runs are still overdue: beginning anew with this queue");
+    log.warn({ queue: consumer.queue, ...left }, "runs are still left lying: beginning anew with this queue");
     state.checks = 0;
     state.replaced++;
     await consumer.replace();
   };
+}
+
+/** Runs that somebody should have taken: delayed ones that are overdue, and those that wait while nobody is at work. */
+interface Left {
+  overdue: number;
+  waiting: number;
+}
+
+const NOTHING_LEFT: Left = { overdue: 0, waiting: 0 };
+
+async function countLeft(queue: Queue): Promise<Left> {
+  const overdue = await queue.getDelayedCount(Date.now() - OVERDUE_MS);
+  const { waiting = 0, active = 0 } = await queue.getJobCounts("waiting", "active");
+  // where one is active the others may be waiting for their turn
+  return { overdue, waiting: active === 0 ? waiting : 0 };
 }

@@ -46,8 +46,8 @@ const addOverdue = () =>
   queues.get("sleepy").add("sleepy", { house: "alpha" }, { timestamp: Date.now() - 60_000, delay: 1 });
 const waiting = async () => (await queues.get("sleepy").getWaiting()).map(({ name }) => name);
 
-describe("a queue whose delayed runs nobody takes", () => {
-  it("is woken at the second look, and its worker begins anew at the fourth", async () => {
+describe("a queue whose runs nobody takes", () => {
+  it("though they are overdue is woken at the second look, and its worker begins anew at the fourth", async () => {
     const fatal: Error[] = [];
     const watch = createOverdueWatch({ queues, log: world.log, onFatal: (error) => fatal.push(error) });
     await consumer.pause(); // stands for a worker that waits for ever
@@ -65,6 +65,18 @@ describe("a queue whose delayed runs nobody takes", () => {
     expect(fatal).toEqual([]);
   });
 
+  it("though they wait for nothing is as well, where its worker believes that it takes them", async () => {
+    const watch = createOverdueWatch({ queues, log: world.log, onFatal: () => undefined });
+    await consumer.pause(); // stands for a read that is never answered
+    await queues.get("sleepy").add("sleepy", { house: "alpha" });
+    const deaf = { ...consumer, isTaking: () => true };
+    for (let look = 0; look < 3; look++) await watch(deaf);
+    expect(await waiting()).toContain(WAKE);
+    expect(runs).toBe(0);
+    await watch(deaf);
+    await eventually(() => runs === 1);
+  });
+
   it("for which beginning anew does not help is reported as fatal", async () => {
     const fatal: Error[] = [];
     const watch = createOverdueWatch({ queues, log: world.log, onFatal: (error) => fatal.push(error) });
@@ -80,6 +92,6 @@ describe("a queue whose delayed runs nobody takes", () => {
     await queues.get("sleepy").pause();
     await addOverdue();
     for (let look = 0; look < 5; look++) await watch(consumer);
-    expect(world.lines.filter(({ msg }) => msg.includes("overdue"))).toEqual([]);
+    expect(world.lines.filter(({ msg }) => msg.includes("left lying"))).toEqual([]);
   });
 });

@@ -63,10 +63,12 @@ const tables = z.looseObject({
   tables: z.array(z.looseObject({ rounds: z.array(z.looseObject({ round_id: z.string() })) })),
 });
 
-/** The number of the newest round that an API shows; 0 where there is none yet. */
+/** The number of the newest round that an API shows, once it may be asked and answers; 0 where there is none yet. */
 export async function newest(api: Ready): Promise<number> {
-  const { body } = await ask(api, "/api/v1/rounds?house=bustabit");
-  return Number(tables.parse(body).tables[0]?.rounds[0]?.round_id ?? 0);
+  return eventually(async () => {
+    const { status, body } = await ask(api, "/api/v1/rounds?house=bustabit");
+    return status === 200 && Number(tables.parse(body).tables[0]?.rounds[0]?.round_id ?? 0);
+  });
 }
 
 /** Waits until newer rounds are shown than now; gives after how many seconds. */
