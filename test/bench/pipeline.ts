@@ -5,7 +5,7 @@
  * The loop is closed, since a forecast is only issued while the next round cannot be known: the house plays the next
  * round of a table as soon as the bench has seen the forecast of it in the database, and asks for the table's poll by a
  * message in the queue that a schedule would send. So nobody polls in vain, and no pause between two rounds counts. The
- * time ends when all rounds are stored and all forecasts that ended are scored. Both designs read the same rounds over
+ * time ends when all rounds are stored, all forecasts that ended are scored and the next round of each table is forecast. Both designs read the same rounds over
  * HTTP, and each is one process with private, durable PostgreSQL and Redis, in slices that take turns.
  *
  * At the end both must have come to the same rounds, probabilities and scores. What else Roundhouse does with a round
@@ -109,6 +109,7 @@ async function runSlice(
     await comeIn(side, step);
     await loop(side, warmUpMs, step);
     await settle(side);
+    await foresee(side);
     const [before, requests, startedAt] = [
       await servers.spent([process.pid]),
       side.house.requests(),
@@ -116,6 +117,7 @@ async function runSlice(
     ];
     const rounds = await loop(side, sliceMs, step);
     await settle(side);
+    await foresee(side);
     const seconds = (performance.now() - startedAt) / 1_000;
     const spent = between(before, await servers.spent([process.pid]));
     return { side: side.name, step, seconds, rounds, requests: side.house.requests() - requests, spent };
@@ -126,7 +128,13 @@ async function runSlice(
 
 /** Takes in what the house lists before anything is played; after the rounds of a first answer nothing is forecast. */
 async function comeIn(side: Side, step: number): Promise<void> {
+  const [before, startedAt] = [side.house.requests(), performance.now()];
   await side.poll(tablesOf(side));
+  // the poll that brings the next rounds must follow one without them: else the pause before them may be over
+  while (side.house.requests() - before < side.house.tables) {
+    requireProgress(side, startedAt);
+    await delay(LOOK_EVERY_MS);
+  }
   await settle(side);
   if (side.house.newest(0) === LISTED) await play(side, tablesOf(side), step);
 }
@@ -159,6 +167,17 @@ async function play(side: Side, tables: readonly number[], step: number): Promis
 async function settle(side: Side): Promise<void> {
   const startedAt = performance.now();
   while (!(await side.isDone())) {
+    requireProgress(side, startedAt);
+    await delay(LOOK_EVERY_MS);
+  }
+}
+
+/** Waits until the round after the newest is forecast everywhere: once its pause is over, nothing would go on. */
+async function foresee(side: Side): Promise<void> {
+  const startedAt = performance.now();
+  for (;;) {
+    const forecast = await side.forecast();
+    if (tablesOf(side).every((table) => forecast.get(table) === side.house.newest(table))) return;
     requireProgress(side, startedAt);
     await delay(LOOK_EVERY_MS);
   }

@@ -21,6 +21,7 @@ export interface Stage {
   roundMs: number;
   /** Rounds stored before. */
   history: number;
+  warmUpSeconds: number;
   seconds: number;
   workers: number;
 }
@@ -135,7 +136,7 @@ export async function runStage(
       ...(await readCounters(sql)),
     });
     say(`${stage.name}: warming up`);
-    await delay(Math.max(5_000, Math.min(20_000, stage.seconds * 500)));
+    await delay(stage.warmUpSeconds * 1_000);
     say(`${stage.name}: measuring for ${stage.seconds} s`);
     await house.ask();
     await caller.ask();

@@ -15,7 +15,16 @@ import { scalePlot } from "./scale-plot.ts";
 import { runStage, WHO, type Found, type Stage } from "./scale-stage.ts";
 
 const PROMISED = { beyondPollMs: 300, latenessMs: 1_000, growth: 1.5 };
-const USUAL = { pollMs: 2_000, roundMs: 15_000, seconds: 60, tablesPerHouse: 10, history: 0, workers: 1 };
+const USUAL = {
+  pollMs: 2_000,
+  roundMs: 15_000,
+  warmUpSeconds: 20,
+  seconds: 60,
+  tablesPerHouse: 10,
+  history: 0,
+  workers: 1,
+};
+const QUICK = { warmUpSeconds: 5, seconds: 5 };
 const TABLES = [10, 100, 1_000, 10_000];
 const HISTORIES = [10_000, 1_000_000, 20_000_000];
 /** Tables over which a history is spread. */
@@ -29,9 +38,12 @@ export default {
     "--history <list>": "rounds stored before, to measure instead of 10000,1000000,20000000; 0 leaves that out",
     "--seconds <n>": "how long each size is measured, 60 where it is not given",
     "--workers <n>": "worker processes, 1 where it is not given",
+    "--only <text>": "of all stages those whose name has it, such as punctual or lag",
+    "--warm-up <n>": "seconds before each is measured, in which statements are planned; 20 where it is not given",
   },
   async run({ isShort, directory, say, given }) {
-    const stages = isShort ? [...growthOf([10], 5), ...historiesOf([10_000], 5)] : stagesOf(given);
+    const short = [...growthOf([10]), ...historiesOf([10_000])].map((stage) => ({ ...stage, ...QUICK }));
+    const stages = isShort ? short : stagesOf(given);
     const dataDir = mkdtempSync(join(resolve(directory), "scale-"));
     const servers = await startServers({ dataDir, say });
     const found: Found[] = [];
@@ -65,33 +77,42 @@ export default {
 function stagesOf(given: Record<string, string>): Stage[] {
   const list = (name: string, usual: readonly number[]) =>
     given[name] === undefined ? usual : given[name].split(",").map((text) => wholeNumber(name, text));
-  const seconds = given["seconds"] === undefined ? USUAL.seconds : wholeNumber("seconds", given["seconds"]);
-  const workers = given["workers"] === undefined ? USUAL.workers : wholeNumber("workers", given["workers"]);
+  const number = (flag: string, usual: number) => {
+    const text = given[flag.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase())];
+    return text === undefined ? usual : wholeNumber(flag, text);
+  };
+  const own = {
+    seconds: number("seconds", USUAL.seconds),
+    warmUpSeconds: number("warm-up", USUAL.warmUpSeconds),
+    workers: number("workers", USUAL.workers),
+  };
   const isWhole = given["tables"] === undefined && given["history"] === undefined;
   const promised: Stage[] = [
     { ...USUAL, name: "lag: 100 tables every second", houses: 10, pollMs: 1_000 },
     { ...USUAL, name: "punctual: 1000 houses", houses: 1_000, tablesPerHouse: 1 },
   ];
   return [
-    ...growthOf(list("tables", given["history"] === undefined ? TABLES : []), seconds),
+    ...growthOf(list("tables", given["history"] === undefined ? TABLES : [])),
     ...(isWhole ? promised : []),
-    ...historiesOf(list("history", given["tables"] === undefined ? HISTORIES : []), seconds),
-  ].map((stage) => ({ ...stage, seconds, workers }));
+    ...historiesOf(list("history", given["tables"] === undefined ? HISTORIES : [])),
+  ]
+    .filter(({ name }) => name.includes(given["only"] ?? ""))
+    .map((stage) => ({ ...stage, ...own }));
 }
 
-function growthOf(tables: readonly number[], seconds: number): Stage[] {
+function growthOf(tables: readonly number[]): Stage[] {
   return tables.map((count) => {
     const houses = Math.max(1, Math.round(count / USUAL.tablesPerHouse));
-    return { ...USUAL, name: `tables: ${count}`, houses, tablesPerHouse: Math.round(count / houses), seconds };
+    return { ...USUAL, name: `tables: ${count}`, houses, tablesPerHouse: Math.round(count / houses) };
   });
 }
 
-function historiesOf(histories: readonly number[], seconds: number): Stage[] {
+function historiesOf(histories: readonly number[]): Stage[] {
   return histories
     .filter((history) => history > 0)
     .map((history) => {
       const houses = WITH_HISTORY / USUAL.tablesPerHouse;
-      return { ...USUAL, name: `history: ${history}`, houses, history, seconds };
+      return { ...USUAL, name: `history: ${history}`, houses, history };
     });
 }
 
