@@ -120,14 +120,15 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
   return counts;
 }
 
-/** Takes each step, also where one before it fails, so that none of them stops what has nothing to do with it. @throws the first failure */
+/** Takes each step, also where one before it fails, so that none of them stops what has nothing to do with it. @throws what failed */
 async function eachByItself(signal: AbortSignal, steps: readonly (() => Promise<unknown>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) {
     signal.throwIfAborted();
     await step().catch((error: unknown) => failures.push(error));
   }
-  if (failures.length > 0) throw failures[0];
+  if (failures.length === 1) throw failures[0];
+  if (failures.length > 1) throw new AggregateError(failures, failures.map(reasonOf).join("; "));
 }
 
 async function watchDisk({ sql, settings, log }: JobContext): Promise<Counts> {

@@ -4,7 +4,7 @@ import { listHousesToCalibrate, requestRollingRuns } from "../src/forecasts/cali
 import { publishHouse } from "../src/forecasts/publish.ts";
 import { scoreHouse, type Ended } from "../src/forecasts/score.ts";
 import { listHousesToScore } from "../src/forecasts/score-store.ts";
-import { listPayloadsOfScores } from "../src/forecasts/trace-store.ts";
+import { listPayloadsOfRounds } from "../src/forecasts/trace-store.ts";
 import { job, type Counts } from "../src/queue/job.ts";
 import calibrateTable from "./calibrate-table.ts";
 
@@ -12,7 +12,8 @@ import calibrateTable from "./calibrate-table.ts";
  * Hold every forecast against its rounds, once, and sum what came out.
  *
  * Hour rows are made anew from the scores and never incremented, so running again, late or twice gives the same
- * numbers; what callers see is the sum of hour rows, at most every ten seconds. Tables that have learned enough since
+ * numbers; what callers see is the sum of hour rows. Both are made at most every ten seconds, since an hour is summed
+ * from all that happened in it. Tables that have learned enough since
  * their last calibration are handed on.
  */
 export default job({
@@ -32,8 +33,8 @@ export default job({
       ended.push(...some);
       disputed += ofThem;
     });
-    follow(await listPayloadsOfScores(sql, ended));
-    const { rows, damaged: unpublished } = await publishHouse(sql, house, signal);
+    follow(await listPayloadsOfRounds(sql, ended.flatMap(roundsOf)));
+    const { hours, rows, damaged: unpublished } = await publishHouse(sql, house, signal);
     // one alert a table: what cannot be scored is not published anew either
     const said = new Map([
       ...unpublished.map(
@@ -55,12 +56,18 @@ export default job({
     return {
       ...counts,
       ...countVoids(ended, disputed),
+      hours,
       published: rows,
       calibrations: runs.length,
       ...(said.size > 0 ? { damaged: said.size } : {}),
     };
   },
 });
+
+/** The rounds that a forecast is about: the one it was issued after, and the one that ended it. */
+function roundsOf({ tableId, cutoffSeq, settledSeq }: Ended): { tableId: number; seq: bigint }[] {
+  return [cutoffSeq, settledSeq].map((seq) => ({ tableId, seq }));
+}
 
 /** How many became void, by reason; nothing where none did. `disputed` had their score before. */
 function countVoids(ended: readonly Ended[], disputed: number): Counts {

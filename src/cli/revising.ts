@@ -34,7 +34,7 @@ export async function takeDecision(
     "interrupted; the decision is stored, and the next score-accuracy applies it",
   );
   try {
-    const touched = await applyRevision(sql, outcome.revised, interruption.signal);
+    const touched = await applyRevision(sql, outcome.revised.tableId, interruption.signal);
     return { ...outcome.revised, ...touched };
   } catch (error) {
     // the decision is stored, whatever becomes of this; a stop is a stop

@@ -5,8 +5,8 @@ import type { SumsJson } from "./sums-json.ts";
 /** A published row is made anew at most this often. */
 export const LEAST_SECONDS = 10;
 
-/** And at most once in this many seconds for each hour it sums, so that years of hours cost no more than weeks. */
-const SECONDS_PER_HOUR_SUMMED = 0.5;
+/** And at most once in this many seconds for each hour it sums, so that years of hours cost no more than weeks: a day as often as may be. */
+const SECONDS_PER_HOUR_SUMMED = LEAST_SECONDS / 24;
 
 /** The periods that are published: whole UTC days including today, or, for 24h, the current UTC hour and the 23 before. */
 export const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;
@@ -24,16 +24,30 @@ export interface DuePeriod {
   firstHour: string;
 }
 
-/** Tables of a house with published rows that are due. */
+/** Tables of a house with hours to sum or published rows that are due. */
 export async function listTablesToPublish(sql: Queryable, house: string): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`
-    select distinct t.id
-    from accuracy_series s
-    join tables t on t.id = s.table_id
+    select t.id
+    from tables t
     where t.house_id = ${house}
-      and s.due_at <= now()
+      and (
+        exists (select from accuracy_series s where s.table_id = t.id and s.due_at <= now())
+        or (${isToBeSummed(sql)})
+      )
     order by t.id`;
   return rows.map(({ id }) => id);
+}
+
+/** The table `t` has noted hours, and none of its rows was published a moment ago: summing them now serves somebody. */
+export function isToBeSummed(sql: Queryable) {
+  return sql`
+    exists (select from hours_to_sum where table_id = t.id)
+      and not exists (
+        select
+        from accuracy_series
+        where table_id = t.id
+          and published_at > now() - ${LEAST_SECONDS} * interval '1 second'
+      )`;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import type { ScoreStatus } from "./judge.ts";
-import type { MarkedSpan, TouchedHour } from "./score-store.ts";
+import { type MarkedSpan, spansToJson, type TouchedHour } from "./score-store.ts";
 
 /** One forecast of an hour and what became of it; `status` is null while it waits for its rounds. */
 export interface HourForecast {
@@ -129,14 +129,9 @@ export async function listReceivedHours(
   tx: Transaction,
   spans: readonly MarkedSpan[],
 ): Promise<{ tableId: number; model: string; hour: string }[]> {
-  const rows = spans.map(({ tableId, afterSeq, upToSeq }) => ({
-    table_id: tableId,
-    after_seq: String(afterSeq),
-    up_to_seq: String(upToSeq),
-  }));
   return tx<{ tableId: number; model: string; hour: string }[]>`
     select span.table_id as "tableId", r.model, utc_text(r.hour) as hour
-    from jsonb_to_recordset(${tx.json(rows)}) as span (table_id integer, after_seq bigint, up_to_seq bigint)
+    from jsonb_to_recordset(${tx.json(spansToJson(spans))}) as span (table_id integer, after_seq bigint, up_to_seq bigint)
     cross join lateral (
       select distinct live_model(table_id, seq) as model, date_trunc('hour', received_at, 'UTC') as hour
       from rounds

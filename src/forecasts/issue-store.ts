@@ -164,7 +164,7 @@ export interface PreparedForecast extends IssuedForecast {
   hash: string;
 }
 
-/** The database's word for a forecast that comes too late; see `refuse_late_forecast`. */
+/** The database's word for a forecast that comes too late; see `refuse_late_forecasts`. */
 const TOO_LATE = "RH002";
 
 /**
@@ -184,7 +184,6 @@ export async function saveForecasts(tx: Transaction, forecasts: readonly Prepare
 }
 
 async function insertForecasts(tx: Transaction, forecasts: readonly PreparedForecast[]): Promise<void> {
-  const rows = tx.json(forecasts.map(toRow));
   await tx`
     with kept as (
       insert into forecasts (
@@ -194,13 +193,18 @@ async function insertForecasts(tx: Transaction, forecasts: readonly PreparedFore
       select
         table_id, seq, forecast_id, model, feature, issued_at, date_trunc('hour', issued_at, 'UTC'), cutoff_seq,
         cutoff_round_id, history_hash, target_round_id, horizon, p_ppm, base_ppm, prev_hash, hash
-      from jsonb_to_recordset(${rows}) as x (
+      from jsonb_to_recordset(${tx.json(forecasts.map(toRow))}) as x (
         table_id integer, seq bigint, forecast_id text, model text, feature text, issued_at timestamptz,
         cutoff_seq bigint, cutoff_round_id text, history_hash text, target_round_id text, horizon integer,
         p_ppm integer[], base_ppm integer[], prev_hash text, hash text
       )
       order by table_id, seq
-      returning table_id, seq, cutoff_seq, issued_at, hash
+      returning table_id, seq, model, feature, cutoff_seq, horizon, issued_at, issue_hour, hash
+    ),
+    waiting as (
+      insert into open_forecasts (table_id, seq, model, feature, cutoff_seq, horizon, issue_hour)
+      select table_id, seq, model, feature, cutoff_seq, horizon, issue_hour
+      from kept
     ),
     head as (
       select distinct on (table_id) table_id, seq, cutoff_seq, issued_at, hash
@@ -215,13 +219,6 @@ async function insertForecasts(tx: Transaction, forecasts: readonly PreparedFore
       first_forecast_after_seq = coalesce(t.first_forecast_after_seq, head.cutoff_seq)
     from head
     where t.id = head.table_id`;
-  // a second statement, since the foreign key must see the forecasts
-  await tx`
-    insert into open_forecasts (table_id, seq, model, feature, cutoff_seq, horizon, issue_hour)
-    select table_id, seq, model, feature, cutoff_seq, horizon, date_trunc('hour', issued_at, 'UTC')
-    from jsonb_to_recordset(${rows}) as x (
-      table_id integer, seq bigint, model text, feature text, cutoff_seq bigint, horizon integer, issued_at timestamptz
-    )`;
 }
 
 function toRow(forecast: PreparedForecast) {

@@ -224,29 +224,46 @@ async function issueInChunks(
 ): Promise<Map<number, PreparedForecast[]>> {
   const issued = new Map<number, PreparedForecast[]>();
   for (let next = 0; next < ready.length;) {
-    const issuedAt = await readClock(tx);
+    const prepare = await preparing(tx, open);
     const chunk: PreparedForecast[][] = [];
     for (let size = 0; next < ready.length && size < FORECASTS_PER_CHUNK; next++) {
-      const table = ready[next]!;
-      const forecasts = prepareForecasts(table, open.get(table.table.tableId) ?? NONE_OPEN, issuedAt);
+      const forecasts = prepare(ready[next]!);
       chunk.push(forecasts);
       size += forecasts.length;
     }
-    for (const forecasts of await saveWhatStands(tx, chunk)) {
+    const tables = ready.slice(next - chunk.length, next);
+    for (const forecasts of await saveWhatStands(tx, tables, chunk, open)) {
       for (const { tableId } of forecasts.slice(0, 1)) issued.set(tableId, forecasts);
     }
   }
   return issued;
 }
 
+/** Prepares what follows for tables, issued now. */
+async function preparing(tx: Transaction, open: OpenWindows): Promise<(table: LearnedTable) => PreparedForecast[]> {
+  const issuedAt = await readClock(tx);
+  return (table) => prepareForecasts(table, open.get(table.table.tableId) ?? NONE_OPEN, issuedAt);
+}
+
 const NONE_OPEN: ReadonlyMap<string, OpenWindow> = new Map();
 
-/** All at once where the database takes them, else table by table, so that one refusal costs only itself. */
-async function saveWhatStands(tx: Transaction, chunk: PreparedForecast[][]): Promise<PreparedForecast[][]> {
+/**
+ * All at once where the database takes them, else table by table, so that one refusal costs only itself. Each has a time of
+ * its own then: that of the chunk may be what it was refused for.
+ */
+async function saveWhatStands(
+  tx: Transaction,
+  tables: readonly LearnedTable[],
+  chunk: PreparedForecast[][],
+  open: OpenWindows,
+): Promise<PreparedForecast[][]> {
   if (await saveForecasts(tx, chunk.flat())) return chunk;
-  if (chunk.length === 1) return [];
   const issued: PreparedForecast[][] = [];
-  for (const forecasts of chunk) if (await saveForecasts(tx, forecasts)) issued.push(forecasts);
+  for (const table of tables) {
+    const prepare = await preparing(tx, open);
+    const forecasts = prepare(table);
+    if (await saveForecasts(tx, forecasts)) issued.push(forecasts);
+  }
   return issued;
 }
 

@@ -12,7 +12,9 @@ import {
 import { hoursOf } from "./hour-portions.ts";
 import { readHourSums, type SeriesSpan } from "./hour-sums-store.ts";
 import { emptyReferenceSums, mergeReferenceSums, referenceSumsToJson } from "./reference-sums.ts";
+import { catchUpReferences } from "./reference-hours.ts";
 import { lockAccuracy, nameTable } from "./score-store.ts";
+import { sumTouched } from "./sum-hours.ts";
 import { sumsToJson } from "./sums-json.ts";
 import { emptySums, mergeSums } from "./sums.ts";
 
@@ -35,40 +37,53 @@ export interface Unpublished {
 }
 
 /**
- * Shows callers the accuracy of a house's tables where it is due, some tables at a time, so that no score waits long.
- * A table with damaged sums keeps no other from being shown: it stays as it was published last and is told of as
- * `damaged`. `rows` is the number of rows that were made anew.
+ * Sums the hours of a house's tables in which something happened, and shows callers the accuracy where it is due, some
+ * tables at a time, so that no score waits long. A table with damaged sums keeps no other from being shown: it stays as
+ * it was published last and is told of as `damaged`. `hours` and `rows` are the numbers of those that were made anew.
  */
 export async function publishHouse(
   sql: Sql,
   house: string,
   signal: AbortSignal,
-): Promise<{ rows: number; damaged: Unpublished[] }> {
-  const total = { rows: 0, damaged: [] as Unpublished[] };
+): Promise<{ hours: number; rows: number; damaged: Unpublished[] }> {
+  const total = { hours: 0, rows: 0, damaged: [] as Unpublished[] };
   const due = await listTablesToPublish(sql, house);
   for (let at = 0; at < due.length; at += TABLES_PER_TRANSACTION) {
     const tableIds = due.slice(at, at + TABLES_PER_TRANSACTION);
     const together = await publishTogether(sql, tableIds, signal);
     total.rows += together.rows;
+    total.hours += together.hours;
     if (together.ok) continue;
     for (const tableId of tableIds) {
       const alone = await publishTogether(sql, [tableId], signal);
       total.rows += alone.rows;
+      total.hours += alone.hours;
       if (!alone.ok) total.damaged.push({ table: await nameTable(sql, tableId), reason: reasonOf(alone.error) });
     }
   }
   return total;
 }
 
+/**
+ * Sums and shows the accuracy of one table now, what is published less than ten seconds ago excepted.
+ * @throws the error of its damaged row
+ */
+export async function publishTable(sql: Sql, tableId: number, signal: AbortSignal): Promise<void> {
+  const done = await publishTogether(sql, [tableId], signal);
+  if (!done.ok) throw done.error;
+}
+
 async function publishTogether(
   sql: Sql,
   tableIds: readonly number[],
   signal: AbortSignal,
-): Promise<{ rows: number } & ({ ok: true } | { ok: false; error: unknown })> {
+): Promise<{ hours: number; rows: number } & ({ ok: true } | { ok: false; error: unknown })> {
+  let hours = 0;
   let rows = 0;
   // every feature has its turn and the run ends, however fast new scores come in meanwhile
   const published = new Set<string>();
   try {
+    await catchUpReferences(sql, tableIds, signal);
     for (let isFinished = false; !isFinished;) {
       signal.throwIfAborted();
       const done = await sql.begin((tx) => publishTables(tx, tableIds, published));
@@ -76,30 +91,33 @@ async function publishTogether(
         published.add(key);
         rows += periods.length;
       }
+      hours += done.hours;
       isFinished = done.isFinished;
     }
-    return { ok: true, rows };
+    return { ok: true, hours, rows };
   } catch (error) {
     signal.throwIfAborted();
     if (!isOwnFault(error)) throw error;
-    return { ok: false, rows, error };
+    return { ok: false, hours, rows, error };
   }
 }
 
-/** Publishes what is due of tables but for what is published already, as much as one transaction takes. */
+/** Sums the hours of tables and publishes what is due of them but for what is published already, as much as one transaction takes. */
 async function publishTables(
   tx: Transaction,
   tableIds: readonly number[],
   published: ReadonlySet<string>,
-): Promise<{ series: DueSeries[]; isFinished: boolean }> {
+): Promise<{ hours: number; series: DueSeries[]; isFinished: boolean }> {
   await lockAccuracy(tx, tableIds);
+  const { hours, isFinished: isSummed } = await sumTouched(tx, tableIds);
+  if (!isSummed) return { hours, series: [], isFinished: false };
   const due = seriesOf(await listDuePeriods(tx, tableIds)).filter(({ key }) => !published.has(key));
   const series = firstOf(due, HOURS_PER_TRANSACTION);
   await publishPeriods(tx, await sumPeriods(tx, series));
   const isFinished = series.length === due.length;
   // with features left over the tables stay due, so that they are come back to
   if (isFinished) await savePublished(tx, tableIds);
-  return { series, isFinished };
+  return { hours, series, isFinished };
 }
 
 function seriesOf(due: readonly DuePeriod[]): DueSeries[] {

@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from "../db/client.ts";
+import { isToBeSummed } from "./accuracy-store.ts";
 import { outcomeOf, type DueNextColor, type Judgement } from "./judge.ts";
 import type { Band } from "./table-model.ts";
 
@@ -57,6 +58,15 @@ export interface MarkedSpan {
   upToSeq: bigint;
 }
 
+/** Spans as a statement takes them: `table_id`, `after_seq` and `up_to_seq`. */
+export function spansToJson(spans: readonly MarkedSpan[]): Record<string, string | number>[] {
+  return spans.map(({ tableId, afterSeq, upToSeq }) => ({
+    table_id: tableId,
+    after_seq: String(afterSeq),
+    up_to_seq: String(upToSeq),
+  }));
+}
+
 /** From each table's mark to its newest round; none of a table without forecasts. Needs the accuracy locks. */
 export async function listNewSpans(tx: Transaction, tableIds: readonly number[]): Promise<MarkedSpan[]> {
   return tx<MarkedSpan[]>`
@@ -90,6 +100,7 @@ export interface DueForecastRow {
   feature: string;
   issueHour: string;
   issuedAt: string;
+  cutoffSeq: bigint;
   /** The round that ended it, and the earliest time at which a round of it was asked for. */
   settledSeq: bigint;
   requestedAt: string | null;
@@ -115,6 +126,7 @@ export async function listDueNextColors(
       utc_text(f.issue_hour) as "issueHour",
       utc_text(f.issued_at) as "issuedAt",
       (extract(epoch from f.issued_at) * 1000000)::bigint as "issuedAtMicros",
+      f.cutoff_seq as "cutoffSeq",
       f.target_round_id as "expectedRoundId",
       f.p_ppm as "pPpm",
       f.base_ppm as "basePpm",
@@ -276,7 +288,7 @@ export async function voidDisputed(tx: Transaction, tableIds: readonly number[])
     returning table_id as "tableId", model, feature, utc_text(issue_hour) as hour`;
 }
 
-/** Houses with rounds that score-accuracy has not come to, conflicts or revisions not applied, or published rows that are due. */
+/** Houses with rounds that score-accuracy has not come to, conflicts or revisions not applied, or sums that are due. */
 export async function listHousesToScore(sql: Queryable): Promise<{ house: string }[]> {
   return sql<{ house: string }[]>`
     select t.house_id as house
@@ -295,5 +307,10 @@ export async function listHousesToScore(sql: Queryable): Promise<{ house: string
     from accuracy_series s
     join tables t on t.id = s.table_id
     where s.due_at <= now()
+    union
+    select t.house_id
+    from (select distinct table_id from hours_to_sum) noted
+    join tables t on t.id = noted.table_id
+    where ${isToBeSummed(sql)}
     limit 1000`;
 }

@@ -3,9 +3,7 @@ import { reasonOf } from "../errors.ts";
 import { isOwnFault } from "../rounds/read-answer.ts";
 import { isWindow, NEXT_COLOR } from "./features.ts";
 import { listReceivedHours } from "./hour-facts-store.ts";
-import { listHoursToClose } from "./hour-sums-store.ts";
 import { judgeNextColor, judgeWindow, type ScoreStatus } from "./judge.ts";
-import { catchUpReferences } from "./reference-hours.ts";
 import {
   listDueNextColors,
   listNewSpans,
@@ -15,11 +13,12 @@ import {
   saveMarks,
   saveScores,
   voidDisputed,
+  type MarkedSpan,
   type NewScore,
   type TouchedHour,
 } from "./score-store.ts";
-import { sumHours } from "./sum-hours.ts";
-import { listDueWindows, listUncountedHours } from "./window-store.ts";
+import { noteTouched } from "./touched-store.ts";
+import { listDueWindows } from "./window-store.ts";
 
 /** What a run did. */
 export interface Scored {
@@ -28,8 +27,6 @@ export interface Scored {
   voided: number;
   /** Windows that ended, scored or void, or that a conflict or a revision voided. */
   windows: number;
-  /** Hours whose sums were made anew. */
-  hours: number;
 }
 
 /** A table that could not be scored, since a row of it is damaged, and what was wrong. */
@@ -38,10 +35,10 @@ export interface Unscored {
   reason: string;
 }
 
-/** A forecast that ended: scored, or void and why, and the round that ended it. */
+/** A forecast that ended: scored, or void and why, the round it was issued after and the one that ended it. */
 export interface Ended {
   tableId: number;
-  seq: bigint;
+  cutoffSeq: bigint;
   settledSeq: bigint;
   status: ScoreStatus;
 }
@@ -54,8 +51,8 @@ const NOBODY: Tell = () => undefined;
 const FORECASTS_PER_TRANSACTION = 500;
 
 /**
- * Judges the forecasts of a house whose rounds are there, applies conflicts and revisions, and makes the touched hours
- * anew from the facts, in transactions of at most 100 tables and 500 forecasts. A table with a damaged row keeps no other
+ * Judges the forecasts of a house whose rounds are there, applies conflicts and revisions, and notes the touched hours
+ * for whoever sums them, in transactions of at most 100 tables and 500 forecasts. A table with a damaged row keeps no other
  * from being scored: its own work is undone and told of as `damaged`. `tell` hears of the forecasts that ended, once that
  * is stored.
  */
@@ -98,7 +95,7 @@ export async function scoreTable(sql: Sql, tableId: number, signal: AbortSignal)
   return done.scored;
 }
 
-const NOTHING: Readonly<Scored> = { scored: 0, voided: 0, windows: 0, hours: 0 };
+const NOTHING: Readonly<Scored> = { scored: 0, voided: 0, windows: 0 };
 
 type Together = { ok: true; scored: Scored & { unfinished: boolean } } | { ok: false; error: unknown };
 
@@ -109,7 +106,6 @@ async function scoreTogether(
   tell: Tell,
 ): Promise<Together> {
   try {
-    await catchUpReferences(sql, tableIds, signal);
     const { over, disputed, ...scored } = await sql.begin((tx) => scoreTables(tx, tableIds));
     tell(over, disputed);
     return { ok: true, scored };
@@ -140,7 +136,6 @@ function add(total: Scored, one: Scored): void {
   total.scored += one.scored;
   total.voided += one.voided;
   total.windows += one.windows;
-  total.hours += one.hours;
 }
 
 async function scoreTables(
@@ -150,7 +145,7 @@ async function scoreTables(
   await lockAccuracy(tx, tableIds);
   // before the forecasts are read: of what comes in after this look something may be scored now, but the mark leaves it out
   const spans = await listNewSpans(tx, tableIds);
-  const judged = await judgeDue(tx, tableIds);
+  const judged = await judgeDue(tx, tableIds, spans);
   await saveScores(tx, judged);
   const unfinished = judged.length === FORECASTS_PER_TRANSACTION;
   // they end windows too: with forecasts left over they stay to be applied, so that these tables are come back to
@@ -158,8 +153,6 @@ async function scoreTables(
   const touched: TouchedHour[] = [
     ...judged.map(({ due: { tableId, model, feature, issueHour } }) => ({ tableId, model, feature, hour: issueHour })),
     ...disputed,
-    ...(await listUncountedHours(tx, tableIds)),
-    ...(await listHoursToClose(tx, tableIds)),
   ];
   // with forecasts left over the marks stay, so that these tables are come back to
   if (!unfinished) {
@@ -167,8 +160,7 @@ async function scoreTables(
     touched.push(...received.map((one) => ({ ...one, feature: NEXT_COLOR })));
     await saveMarks(tx, spans);
   }
-  const hours = distinctHours(touched);
-  await sumHours(tx, hours);
+  await noteTouched(tx, touched);
   const ended = [
     ...judged.map(({ due, status }) => ({ feature: due.feature, isScored: status === "scored" })),
     ...disputed.map(({ feature }) => ({ feature, isScored: false })),
@@ -179,17 +171,25 @@ async function scoreTables(
     scored,
     voided: nextColors.length - scored,
     windows: ended.length - nextColors.length,
-    hours: hours.length,
     unfinished,
-    over: judged.map(({ due: { tableId, seq, settledSeq }, status }) => ({ tableId, seq, settledSeq, status })),
+    over: judged.map(({ due: { tableId, cutoffSeq, settledSeq }, status }) => ({
+      tableId,
+      cutoffSeq,
+      settledSeq,
+      status,
+    })),
     disputed: disputed.length,
   };
 }
 
 /** What can be judged by now, the first forecasts of the chains first, so that a window never waits behind later ones. */
-async function judgeDue(tx: Transaction, tableIds: readonly number[]): Promise<NewScore[]> {
+async function judgeDue(
+  tx: Transaction,
+  tableIds: readonly number[],
+  spans: readonly MarkedSpan[],
+): Promise<NewScore[]> {
   const nextColors = await listDueNextColors(tx, tableIds, FORECASTS_PER_TRANSACTION);
-  const windows = await listDueWindows(tx, tableIds, FORECASTS_PER_TRANSACTION);
+  const windows = await listDueWindows(tx, spans, FORECASTS_PER_TRANSACTION);
   const judged: NewScore[] = [
     ...nextColors.map((due) => ({ due, ...judgeNextColor(due, due.bands) })),
     ...windows.map((due) => ({ due, ...judgeWindow(due) })),
@@ -197,9 +197,4 @@ async function judgeDue(tx: Transaction, tableIds: readonly number[]): Promise<N
   return judged
     .toSorted(({ due: a }, { due: b }) => a.tableId - b.tableId || Number(a.seq - b.seq))
     .slice(0, FORECASTS_PER_TRANSACTION);
-}
-
-function distinctHours(hours: readonly TouchedHour[]): TouchedHour[] {
-  const byKey = new Map(hours.map((hour) => [`${hour.tableId} ${hour.model} ${hour.feature} ${hour.hour}`, hour]));
-  return [...byKey.values()];
 }

@@ -1,23 +1,54 @@
 import type { Transaction } from "../db/client.ts";
 import { NEXT_COLOR } from "./features.ts";
 import { listHourForecasts, listReceivedRounds, type HourForecast, type ReceivedRound } from "./hour-facts-store.ts";
-import { saveHours } from "./hour-sums-store.ts";
+import { listHoursToClose, saveHours } from "./hour-sums-store.ts";
 import { scoreOutcome } from "./judge.ts";
 import { referencesOfHours } from "./reference-hours.ts";
 import { readBands } from "./reference-store.ts";
 import { emptyReferenceSums, referenceSumsToJson } from "./reference-sums.ts";
 import type { TouchedHour } from "./score-store.ts";
 import { sumsToJson } from "./sums-json.ts";
+import { takeTouched } from "./touched-store.ts";
+import { listUncountedHours } from "./window-store.ts";
 import { addForecast, addPending, addScore, addVoid, emptySums, type Sums } from "./sums.ts";
 
 /** Of so many tables the forecasts of an hour are held at once: some 2,300 each, with a round every six seconds. */
 const TABLE_HOURS_AT_ONCE = 10;
 
+/** Whoever scores one of these tables waits until they are summed: so many hours of a feature are, in some 300 ms. */
+const HOURS_AT_ONCE = 500;
+
+/**
+ * Makes the noted hours of tables anew from the facts, with those that are over or have windows that are not counted yet.
+ * Gives how many; hours that are left are to be summed by the next transaction. Needs the tables' accuracy locks.
+ */
+export async function sumTouched(
+  tx: Transaction,
+  tableIds: readonly number[],
+): Promise<{ hours: number; isFinished: boolean }> {
+  const touched = await takeTouched(tx, tableIds, HOURS_AT_ONCE);
+  const isFinished = touched.length < HOURS_AT_ONCE;
+  const hours = isFinished
+    ? distinctHours([
+        ...touched,
+        ...(await listUncountedHours(tx, tableIds)),
+        ...(await listHoursToClose(tx, tableIds)),
+      ])
+    : touched;
+  await sumHours(tx, hours);
+  return { hours: hours.length, isFinished };
+}
+
+function distinctHours(hours: readonly TouchedHour[]): TouchedHour[] {
+  const byKey = new Map(hours.map((hour) => [`${hour.tableId} ${hour.model} ${hour.feature} ${hour.hour}`, hour]));
+  return [...byKey.values()];
+}
+
 /**
  * Makes hours anew from the facts, each given once; those of one table at one time together, so that their rounds are
  * read once. Needs the tables' accuracy locks.
  */
-export async function sumHours(tx: Transaction, hours: readonly TouchedHour[]): Promise<void> {
+async function sumHours(tx: Transaction, hours: readonly TouchedHour[]): Promise<void> {
   const bands = await readBands(tx, [...new Set(hours.map(({ tableId }) => tableId))]);
   const byTable = [...Map.groupBy(hours, ({ tableId, model, hour }) => `${tableId} ${model} ${hour}`).values()];
   for (let at = 0; at < byTable.length; at += TABLE_HOURS_AT_ONCE) {

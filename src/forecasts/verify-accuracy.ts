@@ -16,6 +16,7 @@ import type { TouchedHour } from "./score-store.ts";
 import { sumForecasts } from "./sum-hours.ts";
 import { sumsFromJson, sumsToJson } from "./sums-json.ts";
 import { emptySums, mergeSums, type Sums } from "./sums.ts";
+import { listTouched } from "./touched-store.ts";
 import { referencesOnCourse, replayReferences, type Course } from "./verify-references.ts";
 import {
   listStoredHours,
@@ -48,12 +49,13 @@ export async function verifyAccuracy(
 ): Promise<WrongRow | null> {
   const replayed = await replayReferences(tx, table);
   if ("wrong" in replayed) return replayed.wrong;
-  const missing = new Map(summed);
+  const touched = new Set((await listTouched(tx, table.id)).map(hourKey));
+  const missing = new Map([...summed].filter(([key]) => !touched.has(key)));
   let after: StoredHour | null = null;
   for (;;) {
     const rows: StoredHour[] = await listStoredHours(tx, table.id, after, HOURS_PER_READ);
     for (const row of rows) {
-      const wrong = await checkHour(tx, table, replayed.course, row);
+      const wrong = await checkHour(tx, table, replayed.course, row, touched.has(hourKey(row)));
       if (wrong !== null) return { id: nameOf(table, row, row.hour), ...wrong };
       missing.delete(hourKey(row));
       checked();
@@ -86,15 +88,17 @@ function nameOf(table: VerifiedTable, { model, feature }: { model: string; featu
 }
 
 /**
- * An hour is summed when something in it is scored or received, so it lacks what was issued and received since: it must
- * be exactly the sum of a beginning of the hour's forecasts, as far as its own `last` says, and of its rounds, as far as
- * the table's mark says at least. Scores are added in the transaction that sums them and are never missing.
+ * An hour is noted when something in it is scored or received, and summed a moment later, so it lacks what was issued and
+ * received since: it must be exactly the sum of a beginning of the hour's forecasts, as far as its own `last` says, and of
+ * its rounds, as far as the table's mark says at least. No score is missing from it, but where it is noted (`isTouched`)
+ * those that were made after the row.
  */
 async function checkHour(
   tx: Transaction,
   table: VerifiedTable,
   course: Course,
   row: StoredHour,
+  isTouched: boolean,
 ): Promise<Omit<WrongRow, "id"> | null> {
   const ours = (wrong: Wrong) => ({ kind: "accuracy" as const, ...wrong });
   const read = readSums(row.sums);
@@ -104,10 +108,14 @@ async function checkHour(
   if (row.final && (sums.pending > 0n || !row.over)) {
     return ours({ expected: "a final row only of an hour that is over, without pending ones", found: "a final row" });
   }
-  const [issued = []] = await listHourForecasts(tx, [{ ...row, features: [row.feature] }]);
+  const [issued = []] = await listHourForecasts(
+    tx,
+    [{ ...row, features: [row.feature] }],
+    isTouched ? row.updatedAt : null,
+  );
   const forecasts = issued.filter(({ seq, status }) => status !== null || (sums.last !== null && seq <= sums.last.seq));
   const [received = []] = row.feature === "next_color" ? await listReceivedRounds(tx, [row]) : [];
-  const least = received.filter(({ seq }) => seq <= (table.summedSeq ?? 0n)).length;
+  const least = isTouched ? 0 : received.filter(({ seq }) => seq <= (table.summedSeq ?? 0n)).length;
   if (sums.onTimeRounds < BigInt(least) || sums.onTimeRounds > BigInt(received.length)) {
     return ours({ expected: `on_time_rounds ${received.length}`, found: `on_time_rounds ${sums.onTimeRounds}` });
   }

@@ -300,6 +300,18 @@ export async function listPromotions(tx: Transaction, tableId: number): Promise<
     order by to_seq, id`;
 }
 
+/** A forecast that is said to wait for its score and lies outside of the chain; null where there is none. */
+export async function findStrayOpen(tx: Transaction, tableId: number, lastSeq: bigint): Promise<bigint | null> {
+  const [row] = await tx<{ seq: bigint }[]>`
+    select seq
+    from open_forecasts
+    where table_id = ${tableId}
+      and (seq < 1 or seq > ${lastSeq})
+    order by seq
+    limit 1`;
+  return row?.seq ?? null;
+}
+
 /** A score as it is stored, every figure of it. */
 export interface StoredScore {
   forecastSeq: bigint;
@@ -361,6 +373,7 @@ export interface StoredHour extends TouchedHour {
   over: boolean;
   sums: unknown;
   references: unknown;
+  updatedAt: string;
 }
 
 /** Hour rows of a table, the newest of each hour, from after one on; null for the first. */
@@ -377,7 +390,8 @@ export async function listStoredHours(
       rev, revs, final,
       hour + interval '1 hour' <= now() as over,
       sums,
-      reference_sums as "references"
+      reference_sums as "references",
+      utc_text(updated_at) as "updatedAt"
     from (
       select
         *,

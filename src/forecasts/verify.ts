@@ -18,6 +18,7 @@ import {
   listPromotions,
   listStoredForecasts,
   listStoredRounds,
+  findStrayOpen,
   listStoredScores,
   listTablesToVerify,
   withSnapshot,
@@ -185,6 +186,9 @@ async function verifyForecasts(
     progress(table.name, Number(table.lastSeq + before.seq), Number(table.lastSeq + table.forecastSeq));
   }
   if (before.seq < table.forecastSeq) return missingForecast(table, before.seq + 1n);
+  const stray = await findStrayOpen(tx, table.id, before.seq);
+  if (stray !== null)
+    return tableFailure(table, "only forecasts that are there to wait for a score", `forecast ${stray}`);
   if (before.seq === table.forecastSeq && before.hash === table.forecastHash) return null;
   return tableFailure(
     table,

@@ -61,6 +61,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   scores: forever(FACT),
   anchors: forever("the roots that others hold against us"),
   accuracy_hours: forever("what every published period is the sum of"),
+  hours_to_sum: pruned("its sums", "whoever writes it"),
   accuracy_series: bounded("one a table, model and feature"),
   accuracy_marks: bounded("one a table"),
   reference_marks: forever("one in a thousand rounds; verify makes each anew"),

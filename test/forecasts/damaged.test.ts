@@ -55,7 +55,16 @@ describe("a damaged forecast", () => {
     await world.sql`update forecasts set p_ppm = '{0,0,0}' where table_id = ${bad} and feature = 'next_color' and cutoff_seq = 2`;
     for (const id of world.tableIds) await world.play([250], id);
     expect(await scoreAccuracy.run({ house: world.house }, context)).toMatchObject({ damaged: 1 });
-    expect([await scored(world, good), await scored(world, bad)]).toEqual([2, 1]);
+    expect([await scored(world, good), await scored(world, bad)]).toEqual([2, 2]);
+    const summed = await world.sql<{ id: number; n: string }[]>`
+      select table_id as id, sums -> 'counts' ->> 'n' as n
+      from accuracy_hours
+      where feature = 'next_color' and table_id = any(${world.tableIds}::integer[])
+      order by table_id`;
+    expect(summed).toEqual([
+      { id: good, n: "2" },
+      { id: bad, n: "1" },
+    ]);
   });
 });
 

@@ -185,9 +185,9 @@ describe("a forecast cannot be issued late: the database refuses", () => {
       where table_id = ${world.tableId}`;
     await world.play([150]);
     const copied = world.sql.unsafe(
-      `insert into ${partition?.name} select table_id, seq + 1, 'again', model, 'other', issued_at, issue_hour,
+      `insert into ${partition?.name} select table_id, seq + 1000, 'again', model, 'other', issued_at, issue_hour,
         cutoff_seq, cutoff_round_id, history_hash, target_round_id, horizon, p_ppm, base_ppm, prev_hash, hash
-      from forecasts where table_id = ${world.tableId}`,
+      from forecasts where table_id = ${world.tableId} and feature = 'next_color'`,
     );
     await expect(copied).rejects.toMatchObject(TOO_LATE);
   });
@@ -211,8 +211,8 @@ describe("a forecast cannot be issued late: the database refuses", () => {
       horizon: 1,
       pPpm: [500_000, 500_000],
       basePpm: [500_000, 500_000],
-      prevHash: "",
-      hash: "",
+      prevHash: "0".repeat(64),
+      hash: "cd".repeat(32),
     };
     await expect(world.sql.begin((tx) => saveForecasts(tx, [forecast]))).rejects.toMatchObject(UNTRUE);
   });

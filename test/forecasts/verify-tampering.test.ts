@@ -248,6 +248,18 @@ describe("a row that was taken out is missed", () => {
     });
   });
 
+  test("also a forecast of which only the wait for a score is there", async () => {
+    const failure = await failureWhile(`
+      insert into open_forecasts (table_id, seq, model, feature, cutoff_seq, horizon, issue_hour)
+      select table_id, 100000, model, feature, cutoff_seq, horizon, issue_hour
+      from forecasts
+      where table_id = ID and seq = NEXT7`);
+    expect(failure).toMatchObject({
+      expected: "only forecasts that are there to wait for a score",
+      found: "forecast 100000",
+    });
+  });
+
   test.each<[string, string, object]>([
     ["rounds", "round_id = '2010'", { kind: "round", id: "TABLE seq 31" }],
     ["rounds", "seq = (select last_seq from tables where id = ID)", { kind: "round" }],

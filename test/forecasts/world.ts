@@ -4,7 +4,10 @@ import { connect, type Sql, type Transaction } from "../../src/db/client.ts";
 import { forecastHash, forecastStrings, FIRST_PREV_HASH } from "../../src/forecasts/chain.ts";
 import { issueForHouse } from "../../src/forecasts/issue.ts";
 import { publishHouse } from "../../src/forecasts/publish.ts";
+import { catchUpReferences } from "../../src/forecasts/reference-hours.ts";
+import { lockAccuracy } from "../../src/forecasts/score-store.ts";
 import { scoreHouse } from "../../src/forecasts/score.ts";
+import { sumTouched } from "../../src/forecasts/sum-hours.ts";
 import { applyHouses } from "../../src/houses/store.ts";
 import { colorOf, type Color } from "../../src/rounds/colors.ts";
 import { historyHash } from "../../src/rounds/history-hash.ts";
@@ -45,7 +48,7 @@ export interface World {
   play(rounds: readonly (Play | number)[], tableId?: number): Promise<void>;
   /** Runs one job's work to its end. */
   issue(): ReturnType<typeof issueForHouse>;
-  score(): ReturnType<typeof scoreHouse>;
+  score(): Promise<Awaited<ReturnType<typeof scoreHouse>> & { hours: number }>;
   publish(): Promise<number>;
   /** Adds one round, scores, and issues the next forecast. */
   turn(hundredths: number, tableId?: number): Promise<void>;
@@ -101,7 +104,16 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
     tableName: first.name,
     play: (rounds, tableId = first.id) => sql.begin((tx) => addRounds(tx, tableId, rounds)).then(() => undefined),
     issue: () => issueForHouse(sql, house, run),
-    score: () => scoreHouse(sql, house, run.signal),
+    async score() {
+      const scored = await scoreHouse(sql, house, run.signal);
+      // who looks at hours waits for no moment in which they are summed
+      await catchUpReferences(sql, world.tableIds, run.signal);
+      const { hours } = await sql.begin(async (tx) => {
+        await lockAccuracy(tx, world.tableIds);
+        return sumTouched(tx, world.tableIds);
+      });
+      return { ...scored, hours };
+    },
     publish: async () => (await publishHouse(sql, house, run.signal)).rows,
     async turn(hundredths, tableId) {
       await world.play([hundredths], tableId);

@@ -1,8 +1,16 @@
 import { describe, expect, test } from "vitest";
 import scoreAccuracy from "../../jobs/score-accuracy.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
-import { createWorld } from "../forecasts/world.ts";
+import { verify } from "../../src/forecasts/verify.ts";
+import { createWorld, type World } from "../forecasts/world.ts";
 import { testContext } from "../support/context.ts";
+
+/** How many hours of the world's table are noted and not summed. */
+async function countNoted({ sql, tableId }: World): Promise<number> {
+  const [row] = await sql<{ n: number }[]>`
+    select count(*)::integer as n from hours_to_sum where table_id = ${tableId}`;
+  return row?.n ?? 0;
+}
 
 describe("score-accuracy", () => {
   test("holds each forecast against its round, sums the hour and shows the periods", async () => {
@@ -43,6 +51,44 @@ describe("score-accuracy", () => {
     }
     expect(await scoreAccuracy.run({ house: world.house }, context)).toMatchObject({ scored: 2 });
     expect(await scoreAccuracy.run({ house: world.house }, context)).toEqual(nothing);
+  });
+
+  test("scores at once, and sums what it scored at most every ten seconds; verify knows what is not summed yet", async () => {
+    const world = await createWorld();
+    const { context } = testContext(world.sql);
+    const turn = async () => {
+      await world.play([150]);
+      await world.issue();
+      return scoreAccuracy.run({ house: world.house }, context);
+    };
+    await world.play([150]);
+    await turn();
+    expect(await turn()).toMatchObject({ scored: 1, hours: expect.toSatisfy((hours: number) => hours > 0) });
+    expect(await turn()).toMatchObject({ scored: 1, hours: 0, published: 0 });
+    expect(await countNoted(world)).toBeGreaterThan(0);
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
+
+    const ago = world.sql`interval '10 seconds'`;
+    await world.sql`update accuracy_series set published_at = published_at - ${ago} where table_id = ${world.tableId}`;
+    expect((await scoreAccuracy.sweep?.(context))?.map(({ house }) => house)).toContain(world.house);
+    const counts = await scoreAccuracy.run({ house: world.house }, context);
+    expect(counts).toMatchObject({ scored: 0, hours: expect.toSatisfy((hours: number) => hours > 0) });
+    expect(await countNoted(world)).toBe(0);
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
+  });
+
+  test("leaves no score out of an hour that is not noted: verify says so", async () => {
+    const world = await createWorld({ ownDatabase: true });
+    const { context } = testContext(world.sql);
+    await world.play([150]);
+    for (let round = 0; round < 3; round++) {
+      await world.play([150]);
+      await world.issue();
+      await scoreAccuracy.run({ house: world.house }, context);
+    }
+    expect(await countNoted(world)).toBeGreaterThan(0);
+    await world.sql`delete from hours_to_sum`;
+    expect(await verify(world.sql)).toMatchObject({ ok: false, first_failure: { kind: "accuracy" } });
   });
 
   test("is found by its sweep as long as something is to be scored or shown", async () => {

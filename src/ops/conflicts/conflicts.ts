@@ -100,7 +100,7 @@ export async function settle(parts: OpsParts, decided: readonly Revised[]): Prom
     const total = { voided: 0, windows: 0 };
     // of several rounds of a table the first one's turn voids for all of them
     for (const revised of new Map(decided.map((one) => [one.tableId, one])).values()) {
-      const { voided, windows } = await applyRevision(parts.sql, revised, signal);
+      const { voided, windows } = await applyRevision(parts.sql, revised.tableId, signal);
       total.voided += voided;
       total.windows += windows;
     }
