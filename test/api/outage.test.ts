@@ -93,7 +93,7 @@ it("while the database takes no connections, what callers have is still confirme
     await eventually(async () => {
       const response = await world.get("/api/v1/games", { headers: { "If-None-Match": "*" } });
       expect(response.status).toBe(304);
-      expect(Number(response.headers.get("x-data-age"))).toBeGreaterThan(0);
+      return Number(response.headers.get("x-data-age")) > 0;
     });
     // what cannot be counted is not given away
     const refusal = await world.refused("/api/v1/games");
