@@ -102,7 +102,10 @@ async function publishTogether(
   }
 }
 
-/** Sums the hours of tables and publishes what is due of them but for what is published already, as much as one transaction takes. */
+/**
+ * Sums the hours of tables and publishes what is due of them but for what is published already, as much as one transaction
+ * takes.
+ */
 async function publishTables(
   tx: Transaction,
   tableIds: readonly number[],

@@ -12,9 +12,9 @@ const REPLACED_IN_VAIN = 3;
 
 /**
  * Finds queues that have work and a worker, and where nothing happens: delayed runs that are overdue, runs that wait while
- * none is active, or a worker whose loop has ended (taskforcesh/bullmq#3516, #3185). First any new run wakes such a queue; if that does not help and we
- * are idle, our worker begins anew on a new connection; if three in a row do not help, `onFatal` is told, since only a
- * new process will.
+ * none is active, or a worker whose loop has ended (taskforcesh/bullmq#3516, #3185). First any new run wakes such a queue;
+ * if that does not help and we are idle, our worker begins anew on a new connection; if three in a row do not help,
+ * `onFatal` is told, since only a new process will.
  */
 export function createOverdueWatch(options: {
   queues: Queues;

@@ -251,6 +251,19 @@ describe("retention", () => {
     await sql`delete from auth.users`;
   });
 
+  test("goes on with what has nothing to do with a step that fails, and fails in the end", async () => {
+    await sql`
+      insert into auth.verifications (id, identifier, value, expires_at)
+      values ('over', '2fa-over', 'u', now() - interval '25 hours')`;
+    await sql`alter table quarantine rename to quarantine_away`;
+    try {
+      await expect(run("retention")).rejects.toThrow('relation "quarantine" does not exist');
+    } finally {
+      await sql`alter table quarantine_away rename to quarantine`;
+    }
+    expect(await sql`select id from auth.verifications`).toEqual([]);
+  });
+
   test("thins out rolling calibrations, and lets none go that anything rests on", async () => {
     const made = await sql<{ id: number; version: number }[]>`
       insert into calibrations (

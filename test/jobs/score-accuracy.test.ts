@@ -77,6 +77,17 @@ describe("score-accuracy", () => {
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
   });
 
+  test("sums the hours of a long pause some at a time, and all of them in one run", async () => {
+    const world = await createWorld({ ownDatabase: true });
+    const { context } = testContext(world.sql);
+    await world.sql`
+      insert into hours_to_sum (table_id, model, feature, hour)
+      select ${world.tableId}, 'k7@1', 'next_color', date_trunc('hour', now(), 'UTC') - n * interval '1 hour'
+      from generate_series(1, 1001) n`;
+    expect(await scoreAccuracy.run({ house: world.house }, context)).toMatchObject({ hours: 1001, published: 5 });
+    expect(await countNoted(world)).toBe(0);
+  });
+
   test("leaves no score out of an hour that is not noted: verify says so", async () => {
     const world = await createWorld({ ownDatabase: true });
     const { context } = testContext(world.sql);

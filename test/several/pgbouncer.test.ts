@@ -114,6 +114,17 @@ describe("PostgreSQL behind pgbouncer in transaction mode", () => {
     await must(["queue", "list"], env);
     await must(["calibration", "list"], env);
     await expectVerified(env);
+
+    // a restore keeps things for a session, which there is none of
+    const [file, empty] = [join(folder, "backup.gz"), await createEmptyDatabase()];
+    onTestFinished(() => empty.drop());
+    await must(["backup", "--to", file], env);
+    const into = Object.assign(new URL(pooler.url), { pathname: new URL(empty.url).pathname }).href;
+    expect(await roundhouse(["restore", "--from", file, "--into", into], { env })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("behind a pooler that lends its connections for one transaction"),
+    });
+
     for (const part of started) {
       part.process.kill("SIGTERM");
       expect(await part.process.ended).toMatchObject({ code: 0 });
