@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -73,10 +73,23 @@ async function unpack(): Promise<string> {
     await chromium.executablePath();
     // the libraries that it needs beside those of every system (NSS, expat), which it unpacks by itself only at Amazon's
     await inflate(join(packageFolder, "bin/al2023.tar.br"));
+    // the package's own looks for its fonts elsewhere, and a browser that finds none at all ends
+    await writeFile(join(draft, "fonts/fonts.conf"), fontsIn(join(folder, "fonts")));
   } finally {
     if (before === undefined) delete process.env["TMPDIR"];
     else process.env["TMPDIR"] = before;
   }
   await rename(draft, folder).catch(() => rm(draft, { recursive: true })); // another was faster
   return folder;
+}
+
+/** Settings of fontconfig that know the fonts of one folder. */
+function fontsIn(folder: string): string {
+  return `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${folder}</dir>
+  <cachedir>${folder}/cache</cachedir>
+</fontconfig>
+`;
 }
