@@ -10,11 +10,17 @@ export type Transaction = Postgres.TransactionSql<{ bigint: bigint }>;
 export type Queryable = Sql | Transaction;
 
 /**
- * Each statement is planned once a connection, by the indexes: PostgreSQL else plans look-ups in a table of sixteen parts anew
- * for each value, which takes longer than the look-up; and what it plans once, while a table is new, would go on reading
- * the whole of it. Of 20 rounds/s in 300 tables that was a fifth of its work.
+ * Each statement is planned once a connection, by the indexes, and as a loop over look-ups: PostgreSQL else plans look-ups in
+ * a table of sixteen parts anew for each value, which takes longer than the look-up; and what it plans once, while a table is
+ * new, would go on reading the whole of it. Of 20 rounds/s in 300 tables that was a fifth of its work.
  */
-const STEADY = { plan_cache_mode: "force_generic_plan", enable_seqscan: "off", random_page_cost: 1.1 } as const;
+const STEADY = {
+  plan_cache_mode: "force_generic_plan",
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  random_page_cost: 1.1,
+} as const;
 
 /**
  * Opens a pool. Connections are made when first needed, so a wrong URL shows at the first statement.

@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { createDatabase } from "../support/database.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "worker", max: 1, isSteady: true });
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+describe("what a worker plans once, while a table is new", () => {
+  // on the plan of a new table each of these read all answers of two days, or all rounds
+  test.each([
+    "update payloads p set items = 1 from jsonb_to_recordset($1) as m (id bigint, received_at timestamptz) where p.received_at = m.received_at and p.id = m.id",
+    "select r.seq from unnest($1::integer[], $2::text[]) as asked (table_id, round_id) join rounds r on r.table_id = asked.table_id and r.round_id = asked.round_id",
+    "select f.hash from unnest($1::integer[], $2::bigint[]) as asked (table_id, seq) join forecasts f on f.table_id = asked.table_id and f.seq = asked.seq",
+  ])("is a look-up for each row: %s", async (statement) => {
+    const rows = await sql.unsafe<{ "QUERY PLAN": string }[]>(`explain (generic_plan) ${statement}`);
+    const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+    expect(plan).toContain("Nested Loop");
+    expect(plan).toMatch(/Index (?:Only )?Scan/);
+    expect(plan).not.toMatch(/Hash Join|Merge Join|Seq Scan on (?:payloads|rounds|forecasts)/);
+  });
+});
