@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { openAlert, syncAlerts } from "../src/alerts/store.ts";
+import { openAlert, syncAlertsWithin } from "../src/alerts/store.ts";
 import { issueForHouse } from "../src/forecasts/issue.ts";
 import { listHousesToIssue } from "../src/forecasts/issue-store.ts";
-import { listPayloadsOfRounds } from "../src/forecasts/trace-store.ts";
 import { job } from "../src/queue/job.ts";
 
 /**
@@ -20,18 +19,16 @@ export default job({
   key: ({ house }) => house,
   schedule: null,
   sweep: ({ sql }) => listHousesToIssue(sql),
-  concurrency: 16,
+  concurrency: 100, // houses that come at the same time share a transaction
   timeoutMs: 30_000,
   retry: { attempts: 5, firstMs: 500, maxMs: 30_000 },
 
   async run({ house }, { sql, log, signal, follow, published }) {
-    const after: { tableId: number; seq: bigint }[] = [];
     const { damaged, unread, unfinished, ...counts } = await issueForHouse(sql, house, {
       signal,
       committed: published,
-      issued: (rounds) => after.push(...rounds),
+      issued: follow,
     });
-    follow(await listPayloadsOfRounds(sql, after));
     // closed by calibrate-table, once a replay has met the live state again
     for (const { table, reason } of damaged) {
       const text = `${table} learns and forecasts nothing: ${reason}`;
@@ -41,7 +38,7 @@ export default job({
       subject: table,
       text: `what the reading of ${table} rests on is damaged (${reason}); it is made anew from the rounds`,
     }));
-    await syncAlerts(sql, log, "reading", alerts, { within: `${house}/` });
+    await syncAlertsWithin(sql, log, { kind: "reading", within: `${house}/` }, alerts);
     return { ...counts, unfinished: unfinished ? 1 : 0, damaged: damaged.length + unread.length };
   },
 });

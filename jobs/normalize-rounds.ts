@@ -24,7 +24,7 @@ export default job({
   key: ({ house }) => house,
   schedule: null,
   sweep: ({ sql }) => listHousesToNormalize(sql),
-  concurrency: 16,
+  concurrency: 100, // houses that come at the same time share a transaction
   timeoutMs: 60_000, // the first walk to the end of a chain of ten million rounds takes five seconds
   retry: { attempts: 5, firstMs: 500, maxMs: 30_000 },
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listOpenSubjects, syncAlerts } from "../src/alerts/store.ts";
+import { listOpenSubjects, syncAlertsWithin } from "../src/alerts/store.ts";
 import { job } from "../src/queue/job.ts";
 import { hasFactsOf, listDays, listQuotaDifferences, rollUpDay } from "../src/usage/store.ts";
 
@@ -30,7 +30,7 @@ export default job({
   async run({ day }, { sql, log }) {
     const within = `${day} `;
     if (!(await hasFactsOf(sql, day))) {
-      await syncAlerts(sql, log, ALERT, [], { within });
+      await syncAlertsWithin(sql, log, { kind: ALERT, within }, []);
       return { rows: 0, differences: 0 };
     }
     const rows = await rollUpDay(sql, day);
@@ -39,7 +39,7 @@ export default job({
       subject: `${day} account ${accountId}`,
       text: `account ${accountId} used ${quota} calls on ${day} by its quota and ${facts} by the facts of the meter`,
     }));
-    await syncAlerts(sql, log, ALERT, alerts, { within });
+    await syncAlertsWithin(sql, log, { kind: ALERT, within }, alerts);
     return { rows, differences: differences.length };
   },
 });

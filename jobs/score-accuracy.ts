@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { syncAlerts } from "../src/alerts/store.ts";
+import { syncAlertsWithin } from "../src/alerts/store.ts";
 import { listHousesToCalibrate, requestRollingRuns } from "../src/forecasts/calibration-store.ts";
 import { publishHouse } from "../src/forecasts/publish.ts";
 import { scoreHouse, type Ended } from "../src/forecasts/score.ts";
@@ -22,7 +22,7 @@ export default job({
   key: ({ house }) => house,
   schedule: null,
   sweep: async ({ sql }) => [...(await listHousesToScore(sql)), ...(await listHousesToCalibrate(sql))],
-  concurrency: 8,
+  concurrency: 100, // houses that come at the same time share a transaction
   timeoutMs: 60_000,
   retry: { attempts: 5, firstMs: 1000, maxMs: 60_000 },
 
@@ -49,7 +49,7 @@ export default job({
       subject: table,
       text: `${table}: ${what}; run \`roundhouse verify --table ${table}\``,
     }));
-    await syncAlerts(sql, log, "scoring", alerts, { within: `${house}/` });
+    await syncAlertsWithin(sql, log, { kind: "scoring", within: `${house}/` }, alerts);
     if (rows > 0) published();
     const runs = await requestRollingRuns(sql, house);
     for (const run of runs) await enqueue(calibrateTable, run);

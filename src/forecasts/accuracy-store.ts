@@ -1,4 +1,5 @@
-import type { Queryable, Transaction } from "../db/client.ts";
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import { togetherBy } from "../db/together.ts";
 import type { ReferenceSumsJson } from "./reference-sums.ts";
 import type { SumsJson } from "./sums-json.ts";
 
@@ -24,18 +25,28 @@ export interface DuePeriod {
   firstHour: string;
 }
 
-/** Tables of a house with hours to sum or published rows that are due. */
-export async function listTablesToPublish(sql: Queryable, house: string): Promise<number[]> {
-  const rows = await sql<{ id: number }[]>`
-    select t.id
+/** Houses that are looked at by one statement. */
+const HOUSES_AT_ONCE = 100;
+
+const listTogether = togetherBy<Sql, string, number[]>(listTablesOf, { items: HOUSES_AT_ONCE });
+
+/** Tables of a house with hours to sum or published rows that are due; houses asked for at once are looked up together. */
+export function listTablesToPublish(sql: Sql, house: string): Promise<number[]> {
+  return listTogether(sql, house);
+}
+
+async function listTablesOf(sql: Sql, houses: readonly string[]): Promise<number[][]> {
+  const rows = await sql<{ id: number; house: string }[]>`
+    select t.id, t.house_id as house
     from tables t
-    where t.house_id = ${house}
+    where t.house_id = any(${[...houses]}::text[])
       and (
         exists (select from accuracy_series s where s.table_id = t.id and s.due_at <= now())
         or (${isToBeSummed(sql)})
       )
     order by t.id`;
-  return rows.map(({ id }) => id);
+  const byHouse = Map.groupBy(rows, ({ house }) => house);
+  return houses.map((house) => (byHouse.get(house) ?? []).map(({ id }) => id));
 }
 
 /** The table `t` has noted hours, and none of its rows was published a moment ago: summing them now serves somebody. */

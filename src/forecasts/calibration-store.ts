@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import { togetherBy } from "../db/together.ts";
 import type { CarryJson, Snapshot, SumsByFeature } from "./replay.ts";
 import type { Band } from "./table-model.ts";
 
@@ -11,23 +12,44 @@ const ROLLING_MINUTES = 15;
 /** A run that was silent for longer is taken over: its worker is gone. */
 const SILENT_SECONDS = 60;
 
+/** Houses that are looked at by one statement. */
+const HOUSES_AT_ONCE = 100;
+
+const requestTogether = togetherBy<Sql, string, { run: string }[]>(requestRunsOf, { items: HOUSES_AT_ONCE });
+
 /**
  * Asks for a rolling run of every table of a house that is due: it has learned 1,000 rounds, or anything at all for 15
- * minutes, since its newest calibration. At most one rolling run of a table is open. Returns the new runs.
+ * minutes, since its newest calibration. At most one rolling run of a table is open. Returns the new runs. Houses that
+ * ask at once are looked at together.
  */
-export async function requestRollingRuns(sql: Queryable, house: string): Promise<{ run: string }[]> {
-  return sql<{ run: string }[]>`
-    insert into calibration_runs (table_id, kind, model)
-    select s.table_id, 'rolling', s.model
-    from tables t
-    join model_states s on s.table_id = t.id and s.model = t.model
-    left join lateral (${newestCalibration(sql)}) newest on true
-    where t.house_id = ${house}
-      and ${isDue(sql)}
-    order by s.table_id
-    limit 1000
-    on conflict do nothing
-    returning id::text as run`;
+export function requestRollingRuns(sql: Sql, house: string): Promise<{ run: string }[]> {
+  return requestTogether(sql, house);
+}
+
+async function requestRunsOf(sql: Sql, houses: readonly string[]): Promise<{ run: string }[][]> {
+  const rows = await sql<{ house: string; run: string }[]>`
+    with requested as (
+      insert into calibration_runs (table_id, kind, model)
+      select s.table_id, 'rolling', s.model
+      from tables t
+      join model_states s on s.table_id = t.id and s.model = t.model
+      left join lateral (${newestCalibration(sql)}) newest on true
+      where t.house_id = any(${[...houses]}::text[])
+        and ${isDue(sql)}
+      order by s.table_id
+      limit 1000
+      on conflict do nothing
+      returning id, table_id
+    )
+    select t.house_id as house, requested.id::text as run
+    from requested
+    join tables t on t.id = requested.table_id
+    order by requested.id`;
+  const byHouse = Map.groupBy(rows, ({ house }) => house);
+  // of equal houses one has the runs
+  return houses.map((house, at) =>
+    houses.indexOf(house) === at ? (byHouse.get(house) ?? []).map(({ run }) => ({ run })) : [],
+  );
 }
 
 /** Houses with a table whose rolling run is due and not asked for. */

@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from "../db/client.ts";
+import { listHousesFrom } from "../houses/table-ids-store.ts";
 import type { IssuedForecast } from "./chain.ts";
 import type { PublishedForecast } from "./published-forecast.ts";
 import type { Band } from "./table-model.ts";
@@ -6,6 +7,7 @@ import type { Band } from "./table-model.ts";
 /** A table that issue-forecasts has locked: what it must learn and whether it may speak of the next round. */
 export interface LockedTable {
   tableId: number;
+  house: string;
   /** `house/game/market`. */
   name: string;
   bands: Band[];
@@ -19,43 +21,76 @@ export interface LockedTable {
   learnedSeq: bigint;
   /** The live state and its hash, null before the table has learned anything. */
   live: { state: Buffer; stateHash: string } | null;
-  /** The newest on-time round, null before the first. */
-  newest: { seq: bigint; roundId: string; historyHash: string } | null;
+  /** The newest on-time round, null before the first; without a payload where no house sent it. */
+  newest: { seq: bigint; roundId: string; historyHash: string; payloadId: bigint | null } | null;
   /** The newest on-time round was polled, has no forecast yet, and its pause is not over by the database clock. */
   mayIssue: boolean;
+}
+
+/** A house whose tables with ids above `afterTableId` are to be looked at. */
+export interface HouseToIssue {
+  house: string;
+  afterTableId: number;
 }
 
 /** Tables that one transaction locks, so that no round waits long to be taken in. */
 const TABLES_PER_TRANSACTION = 100;
 
 /**
- * Locks the tables of a house that have something to learn or to say, in id order, at most 100 with ids above
- * `afterTableId`.
+ * Locks the tables of houses, each given once, that have something to learn or to say, in id order, at most 100. Houses of
+ * which some are left for another transaction are to `goOn`. Unless it is patient, houses are `busy` of which somebody
+ * else holds a table, and none of theirs is given.
  *
  * The lock is the one under which rounds are added: while it is held, nothing can follow the newest round.
  */
 export async function lockTablesToIssue(
   tx: Transaction,
-  work: { house: string; afterTableId: number },
-): Promise<LockedTable[]> {
-  // lock first, read after: the second statement sees what the last holder of each lock committed
-  const locked = await tx<{ id: number }[]>`
-    select t.id
-    from tables t
-    join houses h on h.id = t.house_id
-    left join model_states s on s.table_id = t.id and s.model = t.model
-    left join lateral (${newestOnTime(tx)}) newest on true
-    where t.house_id = ${work.house}
-      and t.id > ${work.afterTableId}
-      and (
-        coalesce(s.learned_seq, 0) < t.last_seq
+  houses: readonly HouseToIssue[],
+  { isPatient }: { isPatient: boolean },
+): Promise<{ tables: LockedTable[]; busy: ReadonlySet<string>; goOn: ReadonlySet<string> }> {
+  const found = await tx<{ id: number; house: string; isLocked: boolean }[]>`
+    with wanted as materialized (
+      select t.id, t.house_id
+      from unnest(
+        ${houses.map(({ house }) => house)}::text[],
+        ${houses.map(({ afterTableId }) => afterTableId)}::integer[]
+      ) as asked (house, after_id)
+      join tables t on t.house_id = asked.house and t.id > asked.after_id
+      join houses h on h.id = t.house_id
+      left join model_states s on s.table_id = t.id and s.model = t.model
+      left join lateral (${newestOnTime(tx)}) newest on true
+      where coalesce(s.learned_seq, 0) < t.last_seq
         or ${isReadingBehind(tx)}
         or (${mayIssue(tx)})
-      )
-    order by t.id
-    limit ${TABLES_PER_TRANSACTION}
-    for no key update of t`;
-  if (locked.length === 0) return [];
+      order by t.id
+      limit ${TABLES_PER_TRANSACTION + 1}
+    ),
+    locked as (
+      select t.id
+      from tables t
+      where t.id in (select id from wanted order by id limit ${TABLES_PER_TRANSACTION})
+      order by t.id
+      for no key update of t ${isPatient ? tx`` : tx`skip locked`}
+    )
+    select wanted.id, wanted.house_id as house, locked.id is not null as "isLocked"
+    from wanted
+    left join locked on locked.id = wanted.id
+    order by wanted.id`;
+  const own = found.slice(0, TABLES_PER_TRANSACTION);
+  const busy = new Set(own.flatMap(({ house, isLocked }) => (isLocked ? [] : [house])));
+  const free = own.filter(({ house }) => !busy.has(house));
+  // lock first, read after: this statement sees what the last holder of each lock committed
+  const tables = await readLocked(
+    tx,
+    free.map(({ id }) => id),
+  );
+  const next = found[TABLES_PER_TRANSACTION];
+  return { tables, busy, goOn: next === undefined ? new Set() : await listHousesFrom(tx, houses, next.id) };
+}
+
+/** What issuing needs of tables whose locks are held, in id order. */
+async function readLocked(tx: Transaction, tableIds: readonly number[]): Promise<LockedTable[]> {
+  if (tableIds.length === 0) return [];
   const rows = await tx<
     (Omit<LockedTable, "live" | "newest"> & {
       state: Buffer | null;
@@ -63,10 +98,12 @@ export async function lockTablesToIssue(
       newestSeq: bigint | null;
       newestRoundId: string | null;
       newestHistoryHash: string | null;
+      newestPayloadId: bigint | null;
     })[]
   >`
     select
       t.id as "tableId",
+      t.house_id as house,
       t.house_id || '/' || t.game || '/' || t.market as name,
       t.colors as bands,
       (t.settings ->> 'house_edge')::float8 as edge,
@@ -80,21 +117,24 @@ export async function lockTablesToIssue(
       newest.seq as "newestSeq",
       newest.round_id as "newestRoundId",
       newest.history_hash as "newestHistoryHash",
+      newest.payload_id as "newestPayloadId",
       coalesce(${mayIssue(tx)}, false) as "mayIssue"
     from tables t
     join houses h on h.id = t.house_id
     left join model_states s on s.table_id = t.id and s.model = t.model
     left join lateral (${newestOnTime(tx)}) newest on true
-    where t.id = any(${locked.map(({ id }) => id)}::integer[])
+    where t.id = any(${[...tableIds]}::integer[])
     order by t.id`;
-  return rows.map(({ state, stateHash, newestSeq, newestRoundId, newestHistoryHash, ...table }) => ({
-    ...table,
-    live: state === null || stateHash === null ? null : { state, stateHash },
-    newest:
-      newestSeq === null || newestRoundId === null || newestHistoryHash === null
-        ? null
-        : { seq: newestSeq, roundId: newestRoundId, historyHash: newestHistoryHash },
-  }));
+  return rows.map(
+    ({ state, stateHash, newestSeq, newestRoundId, newestHistoryHash, newestPayloadId: payloadId, ...table }) => ({
+      ...table,
+      live: state === null || stateHash === null ? null : { state, stateHash },
+      newest:
+        newestSeq === null || newestRoundId === null || newestHistoryHash === null
+          ? null
+          : { seq: newestSeq, roundId: newestRoundId, historyHash: newestHistoryHash, payloadId },
+    }),
+  );
 }
 
 /** Houses with a table that has something to learn or to say: what issue-forecasts may never have been told of. */
@@ -123,7 +163,7 @@ function isReadingBehind(sql: Queryable) {
 /** The newest on-time round of `t`. */
 function newestOnTime(sql: Queryable) {
   return sql`
-    select r.seq, r.round_id, r.history_hash, r.source, r.absent_at
+    select r.seq, r.round_id, r.history_hash, r.source, r.absent_at, r.payload_id
     from rounds r
     where r.table_id = t.id
       and not r.late

@@ -1,24 +1,8 @@
 import type { Sql, Transaction } from "../db/client.ts";
-import { reasonOf } from "../errors.ts";
-import { isWindow, NEXT_COLOR } from "./features.ts";
-import {
-  lockTablesToIssue,
-  publishForecasts,
-  readClock,
-  saveForecasts,
-  type LockedTable,
-  type PreparedForecast,
-} from "./issue-store.ts";
-import { windowFeatures } from "./issue-windows.ts";
-import { emptyState, type State } from "./k7.ts";
-import type { Model } from "./model.ts";
-import { listRoundsToLearn, saveStates, type SeqRound } from "./model-store.ts";
-import { prepareForecasts } from "./prepare-forecasts.ts";
-import { publishedNextColor, publishedWindows, type PublishedForecast } from "./published-forecast.ts";
-import { learnReadings, type TableToRead } from "./readings.ts";
-import { decodeState, encodeState, modelOfState, stateHash } from "./state.ts";
-import { learnRounds, modelOf } from "./table-model.ts";
-import { listOpenWindows, type OpenWindow } from "./window-store.ts";
+import { APART, togetherBy } from "../db/together.ts";
+import { isWindow } from "./features.ts";
+import { issueForTables, type IssuedTable } from "./issue-tables.ts";
+import { lockTablesToIssue, type HouseToIssue } from "./issue-store.ts";
 
 /** What a run did. */
 export interface Issued {
@@ -36,18 +20,27 @@ export interface Issued {
   unread: { table: string; reason: string }[];
 }
 
-/** Rounds that one transaction learns, some 50 ms of work: nothing can be taken in meanwhile. */
-const ROUNDS_PER_TRANSACTION = 5000;
 /** A run ends after so many transactions and leaves the rest of a long import to the next, well within its time. */
 const TRANSACTIONS_PER_RUN = 50;
-/**
- * Forecasts that share a time and a statement, but for those of one table, which are never parted. Each is checked by
- * the database, which refuses what is stored a second after its time.
- */
-const FORECASTS_PER_CHUNK = 100;
+/** Houses that are looked at by one transaction. */
+const HOUSES_AT_ONCE = 50;
+
+/** What one transaction did for a house. */
+interface Turn {
+  tables: IssuedTable[];
+  /** Where the house's next turn goes on, unless this was the last. */
+  lastTableId: number;
+  isLast: boolean;
+}
+
+const issueTogether = togetherBy<Sql, HouseToIssue, Turn>(
+  (sql, houses) => sql.begin((tx) => issueForHouses(tx, houses)),
+  { items: HOUSES_AT_ONCE, apart: (sql, house) => sql.begin((tx) => issueAlone(tx, house)) },
+);
 
 /**
- * Learns the new rounds of a house's tables and issues what follows from them, in transactions of at most 100 tables.
+ * Learns the new rounds of a house's tables and issues what follows from them, in transactions of at most 100 tables, with
+ * those of other houses that come at the same time.
  *
  * A refusal by the database undoes neither what was learned nor the forecasts of other tables, and a damaged table
  * keeps no other from going on. `committed` is called after each transaction that changed what callers see.
@@ -58,8 +51,8 @@ export async function issueForHouse(
   work: {
     signal: AbortSignal;
     committed: () => void;
-    /** Told of the rounds after which forecasts were issued, once they are. */
-    issued?: (after: readonly IssuedAfter[]) => void;
+    /** Told of the answers that brought the rounds after which forecasts were issued, once they are. */
+    issued?: (payloadIds: readonly (bigint | null)[]) => void;
   },
 ): Promise<Issued> {
   const { signal, committed } = work;
@@ -67,20 +60,13 @@ export async function issueForHouse(
   let afterTableId = 0;
   for (let turn = 0; turn < TRANSACTIONS_PER_RUN; turn++) {
     signal.throwIfAborted();
-    const done = await issueForTables(sql, house, afterTableId);
-    work.issued?.(done.after);
-    total.learned += done.learned;
-    total.issued += done.issued;
-    total.windows += done.windows;
-    total.refused += done.refused;
-    total.damaged.push(...done.damaged);
-    total.unread.push(...done.unread);
-    total.unfinished ||= done.unfinished;
-    if (done.learned > 0 || done.issued > 0) committed();
-    if (done.lastTableId !== null) {
-      afterTableId = done.lastTableId;
-      continue;
-    }
+    const { tables, lastTableId, isLast } = await issueTogether(sql, { house, afterTableId });
+    const done = tables.reduce((count, one) => count + one.learned + one.issued.length, 0);
+    for (const one of tables) add(total, one);
+    work.issued?.(tables.flatMap(({ table, issued }) => (issued.length > 0 ? [table.newest?.payloadId ?? null] : [])));
+    if (done > 0) committed();
+    afterTableId = lastTableId;
+    if (!isLast) continue;
     if (!total.unfinished) return total;
     // all tables had their turn: once more from the first, for those with more rounds than one transaction learns
     afterTableId = 0;
@@ -91,195 +77,33 @@ export async function issueForHouse(
   return { ...total, unfinished: true };
 }
 
-/** A round after which something was issued. */
-interface IssuedAfter {
-  tableId: number;
-  seq: bigint;
+function add(total: Issued, { table: { name: table }, ...one }: IssuedTable): void {
+  const windows = one.issued.filter(({ feature }) => isWindow(feature)).length;
+  total.learned += one.learned;
+  total.issued += one.issued.length - windows;
+  total.windows += windows;
+  total.refused += one.isRefused ? 1 : 0;
+  total.unfinished ||= one.isUnfinished;
+  if (one.damaged !== null) total.damaged.push({ table, reason: one.damaged });
+  if (one.unread !== null) total.unread.push({ table, reason: one.unread });
 }
 
-interface Done extends Issued {
-  after: IssuedAfter[];
-  /** Where the next transaction goes on; null where no table was left. */
-  lastTableId: number | null;
-}
-
-async function issueForTables(sql: Sql, house: string, afterTableId: number): Promise<Done> {
-  return sql.begin(async (tx) => {
-    const tables = await lockTablesToIssue(tx, { house, afterTableId });
-    const { learned, damaged } = await learnNewRounds(tx, tables);
-    const upToDate = learned.filter(({ table, learnedSeq }) => learnedSeq === table.lastSeq);
-    const open = await openWindows(tx, upToDate);
-    const ready = upToDate.filter(({ table }) => table.mayIssue);
-    const issued = await issueInChunks(tx, ready, open);
-    const readable = new Set(learned.map(({ table }) => table));
-    await publishForecasts(tx, [
-      ...upToDate.map((one) => ({
-        tableId: one.table.tableId,
-        forecast: shown(one, open.get(one.table.tableId), issued.get(one.table.tableId) ?? []),
-      })),
-      // of a damaged state nobody knows the chances now; a table with rounds left to learn is shown once it has learned them
-      ...tables
-        .filter((table) => !readable.has(table))
-        .map(({ tableId, newest }) => ({
-          tableId,
-          forecast: { cutoff_seq: String(newest?.seq ?? 0n), next_color: null, windows: [] },
-        })),
-    ]);
-    const readings = await learnReadings(tx, learned.map(toRead), ROUNDS_PER_TRANSACTION);
-    const forecasts = [...issued.values()].flat();
-    const windows = forecasts.filter(({ feature }) => isWindow(feature)).length;
-    return {
-      after: [...issued].flatMap(([tableId, [first]]) =>
-        first === undefined ? [] : [{ tableId, seq: first.cutoffSeq }],
-      ),
-      learned: learned.reduce((sum, { rounds }) => sum + rounds, 0),
-      issued: forecasts.length - windows,
-      windows,
-      refused: ready.length - issued.size,
-      unfinished: readings.unfinished || learned.some(({ table, learnedSeq }) => learnedSeq < table.lastSeq),
-      damaged,
-      unread: readings.damaged,
-      lastTableId: tables.at(-1)?.tableId ?? null,
-    };
-  });
-}
-
-interface LearnedTable {
-  table: LockedTable;
-  model: Model;
-  state: State;
-  learnedSeq: bigint;
-  rounds: number;
-}
-
-async function learnNewRounds(
-  tx: Transaction,
-  tables: readonly LockedTable[],
-): Promise<{ learned: LearnedTable[]; damaged: Issued["damaged"] }> {
-  const behind = tables.filter(({ learnedSeq, lastSeq }) => learnedSeq < lastSeq);
-  const limit = Math.ceil(ROUNDS_PER_TRANSACTION / Math.max(behind.length, 1));
-  const spans = behind.map(({ tableId, learnedSeq, lastSeq }) => ({ tableId, afterSeq: learnedSeq, upToSeq: lastSeq }));
-  const rounds = Map.groupBy(await listRoundsToLearn(tx, spans, limit), ({ tableId }) => tableId);
-  const learned: LearnedTable[] = [];
-  const damaged: Issued["damaged"] = [];
-  for (const table of tables) {
-    try {
-      learned.push(learnTable(table, rounds.get(table.tableId) ?? [], limit));
-    } catch (error) {
-      damaged.push({ table: table.name, reason: reasonOf(error) });
-    }
-  }
-  await saveStates(
-    tx,
-    learned
-      .filter(({ table, learnedSeq }) => learnedSeq > table.learnedSeq)
-      .map(({ table: { tableId }, model, state: memory, learnedSeq }) => {
-        const state = encodeState(model, memory);
-        return { tableId, model: model.name, learnedSeq, state, stateHash: stateHash(state) };
-      }),
-  );
-  return { learned, damaged };
-}
-
-/** @throws Error where the state or a round is damaged: going on from it would be beyond anyone's recomputing. */
-function learnTable(table: LockedTable, rounds: readonly SeqRound[], limit: number): LearnedTable {
-  const { live } = table;
-  if (live !== null && stateHash(live.state) !== live.stateHash) {
-    throw new Error(
-      `expected a model state with hash ${live.stateHash}, found one with ${stateHash(live.state)}; restore its bytes or rebuild it by calibrate`,
-    );
-  }
-  // the saved state says which bands and edge it was made with: a later change of the file does not alter the model
-  const model = live === null ? modelOf(table.bands, table.edge) : modelOfState(live.state);
-  const state = live === null ? emptyState(model) : decodeState(model, live.state);
-  learnRounds(model, state, table.bands, rounds);
-  const learnedSeq = rounds.length < limit ? table.lastSeq : (rounds.at(-1)?.seq ?? table.lastSeq);
-  return { table, model, state, learnedSeq, rounds: rounds.length };
-}
-
-function toRead({ table, model, state, learnedSeq }: LearnedTable): TableToRead {
-  const { tableId, name, consecutive, edge, lastSeq } = table;
-  const colors = table.bands.map((band) => band.name);
-  return { tableId, name, consecutive, colors, model, state, edge, learnedSeq, lastSeq };
-}
-
-/** The windows of each table that have not ended, by feature. */
-type OpenWindows = Map<number, Map<string, OpenWindow>>;
-
-async function openWindows(tx: Transaction, tables: readonly LearnedTable[]): Promise<OpenWindows> {
-  const asked = tables.flatMap(({ table: { tableId, bands, forecastSeq }, model: { name: model } }) =>
-    forecastSeq === 0n ? [] : windowFeatures(bands).map(({ feature, color }) => ({ tableId, model, feature, color })),
-  );
-  const windows = Map.groupBy(await listOpenWindows(tx, asked), ({ tableId }) => tableId);
-  return new Map(
-    [...windows].map(([tableId, own]) => [tableId, new Map(own.map((window) => [window.feature, window]))]),
+/** A turn of each house, but for those of which somebody else holds a table, and which must wait for it. */
+async function issueForHouses(tx: Transaction, asked: readonly HouseToIssue[]): Promise<(Turn | typeof APART)[]> {
+  const houses = new Map(asked.toReversed().map((one) => [one.house, one]));
+  const { tables, busy, goOn } = await lockTablesToIssue(tx, [...houses.values()], { isPatient: false });
+  const done = await issueForTables(tx, tables);
+  return asked.map((one) =>
+    busy.has(one.house) || houses.get(one.house) !== one ? APART : turnOf(one, done, goOn.has(one.house)),
   );
 }
 
-/** Issues what follows for each table, some tables at a time, and returns what stands by table. */
-async function issueInChunks(
-  tx: Transaction,
-  ready: readonly LearnedTable[],
-  open: OpenWindows,
-): Promise<Map<number, PreparedForecast[]>> {
-  const issued = new Map<number, PreparedForecast[]>();
-  for (let next = 0; next < ready.length;) {
-    const prepare = await preparing(tx, open);
-    const chunk: PreparedForecast[][] = [];
-    for (let size = 0; next < ready.length && size < FORECASTS_PER_CHUNK; next++) {
-      const forecasts = prepare(ready[next]!);
-      chunk.push(forecasts);
-      size += forecasts.length;
-    }
-    const tables = ready.slice(next - chunk.length, next);
-    for (const forecasts of await saveWhatStands(tx, tables, chunk, open)) {
-      for (const { tableId } of forecasts.slice(0, 1)) issued.set(tableId, forecasts);
-    }
-  }
-  return issued;
+async function issueAlone(tx: Transaction, house: HouseToIssue): Promise<Turn> {
+  const { tables, goOn } = await lockTablesToIssue(tx, [house], { isPatient: true });
+  return turnOf(house, await issueForTables(tx, tables), goOn.has(house.house));
 }
 
-/** Prepares what follows for tables, issued now. */
-async function preparing(tx: Transaction, open: OpenWindows): Promise<(table: LearnedTable) => PreparedForecast[]> {
-  const issuedAt = await readClock(tx);
-  return (table) => prepareForecasts(table, open.get(table.table.tableId) ?? NONE_OPEN, issuedAt);
-}
-
-const NONE_OPEN: ReadonlyMap<string, OpenWindow> = new Map();
-
-/**
- * All at once where the database takes them, else table by table, so that one refusal costs only itself. Each has a time of
- * its own then: that of the chunk may be what it was refused for.
- */
-async function saveWhatStands(
-  tx: Transaction,
-  tables: readonly LearnedTable[],
-  chunk: PreparedForecast[][],
-  open: OpenWindows,
-): Promise<PreparedForecast[][]> {
-  if (await saveForecasts(tx, chunk.flat())) return chunk;
-  const issued: PreparedForecast[][] = [];
-  for (const table of tables) {
-    const prepare = await preparing(tx, open);
-    const forecasts = prepare(table);
-    if (await saveForecasts(tx, forecasts)) issued.push(forecasts);
-  }
-  return issued;
-}
-
-function shown(
-  { table, model, state }: LearnedTable,
-  before: ReadonlyMap<string, OpenWindow> = NONE_OPEN,
-  issued: readonly PreparedForecast[],
-): PublishedForecast {
-  const nextColor = issued.find(({ feature }) => feature === NEXT_COLOR);
-  const open = new Map(before);
-  for (const forecast of issued) {
-    if (isWindow(forecast.feature)) open.set(forecast.feature, { ...forecast, seen: 0, hit: false });
-  }
-  return {
-    cutoff_seq: String(table.newest?.seq ?? 0n),
-    next_color: nextColor === undefined ? null : publishedNextColor(table.bands, nextColor),
-    windows: publishedWindows(model, state, table.bands, open),
-  };
+function turnOf({ house, afterTableId }: HouseToIssue, done: readonly IssuedTable[], isMore: boolean): Turn {
+  const tables = done.filter(({ table }) => table.house === house);
+  return { tables, lastTableId: tables.at(-1)?.table.tableId ?? afterTableId, isLast: !isMore };
 }

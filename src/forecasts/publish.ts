@@ -1,4 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
+import { togetherBy } from "../db/together.ts";
 import { reasonOf } from "../errors.ts";
 import { isOwnFault } from "../rounds/read-answer.ts";
 import {
@@ -13,7 +14,7 @@ import { hoursOf } from "./hour-portions.ts";
 import { readHourSums, type SeriesSpan } from "./hour-sums-store.ts";
 import { emptyReferenceSums, mergeReferenceSums, referenceSumsToJson } from "./reference-sums.ts";
 import { catchUpReferences } from "./reference-hours.ts";
-import { lockAccuracy, nameTable } from "./score-store.ts";
+import { lockAccuracy, nameTable, type TouchedHour } from "./score-store.ts";
 import { sumTouched } from "./sum-hours.ts";
 import { sumsToJson } from "./sums-json.ts";
 import { emptySums, mergeSums } from "./sums.ts";
@@ -36,10 +37,21 @@ export interface Unpublished {
   reason: string;
 }
 
+/** What was made anew of a table, hours and rows that callers see; and what ended that early, null where nothing did. */
+interface Published {
+  tableId: number;
+  hours: number;
+  rows: number;
+  error: unknown;
+}
+
+const publishTogether = togetherBy<Sql, number, Published>(publishEach, { items: TABLES_PER_TRANSACTION });
+
 /**
  * Sums the hours of a house's tables in which something happened, and shows callers the accuracy where it is due, some
- * tables at a time, so that no score waits long. A table with damaged sums keeps no other from being shown: it stays as
- * it was published last and is told of as `damaged`. `hours` and `rows` are the numbers of those that were made anew.
+ * tables at a time, with those of other houses that come at the same time, so that no score waits long. A table with
+ * damaged sums keeps no other from being shown: it stays as it was published last and is told of as `damaged`. `hours`
+ * and `rows` are the numbers of those that were made anew.
  */
 export async function publishHouse(
   sql: Sql,
@@ -47,19 +59,10 @@ export async function publishHouse(
   signal: AbortSignal,
 ): Promise<{ hours: number; rows: number; damaged: Unpublished[] }> {
   const total = { hours: 0, rows: 0, damaged: [] as Unpublished[] };
-  const due = await listTablesToPublish(sql, house);
-  for (let at = 0; at < due.length; at += TABLES_PER_TRANSACTION) {
-    const tableIds = due.slice(at, at + TABLES_PER_TRANSACTION);
-    const together = await publishTogether(sql, tableIds, signal);
-    total.rows += together.rows;
-    total.hours += together.hours;
-    if (together.ok) continue;
-    for (const tableId of tableIds) {
-      const alone = await publishTogether(sql, [tableId], signal);
-      total.rows += alone.rows;
-      total.hours += alone.hours;
-      if (!alone.ok) total.damaged.push({ table: await nameTable(sql, tableId), reason: reasonOf(alone.error) });
-    }
+  for (const { tableId, hours, rows, error } of await publish(sql, await listTablesToPublish(sql, house), signal)) {
+    total.hours += hours;
+    total.rows += rows;
+    if (error !== null) total.damaged.push({ table: await nameTable(sql, tableId), reason: reasonOf(error) });
   }
   return total;
 }
@@ -69,36 +72,70 @@ export async function publishHouse(
  * @throws the error of its damaged row
  */
 export async function publishTable(sql: Sql, tableId: number, signal: AbortSignal): Promise<void> {
-  const done = await publishTogether(sql, [tableId], signal);
-  if (!done.ok) throw done.error;
+  for (const { error } of await publish(sql, [tableId], signal)) if (error !== null) throw error;
 }
 
-async function publishTogether(
+async function publish(sql: Sql, tableIds: readonly number[], signal: AbortSignal): Promise<Published[]> {
+  // a long walk is for whoever needs it alone, and can be stopped
+  const behind = await catchUp(sql, tableIds, signal);
+  return Promise.all(
+    tableIds.map(async (tableId) => {
+      const error = behind.get(tableId);
+      return error === undefined ? publishTogether(sql, tableId) : { tableId, hours: 0, rows: 0, error };
+    }),
+  );
+}
+
+/** Gives the errors of damaged rows, by table. */
+async function catchUp(
   sql: Sql,
   tableIds: readonly number[],
   signal: AbortSignal,
-): Promise<{ hours: number; rows: number } & ({ ok: true } | { ok: false; error: unknown })> {
-  let hours = 0;
-  let rows = 0;
-  // every feature has its turn and the run ends, however fast new scores come in meanwhile
-  const published = new Set<string>();
+): Promise<ReadonlyMap<number, unknown>> {
+  signal.throwIfAborted();
+  const errors = new Map<number, unknown>();
   try {
     await catchUpReferences(sql, tableIds, signal);
-    for (let isFinished = false; !isFinished;) {
-      signal.throwIfAborted();
-      const done = await sql.begin((tx) => publishTables(tx, tableIds, published));
-      for (const { key, periods } of done.series) {
-        published.add(key);
-        rows += periods.length;
-      }
-      hours += done.hours;
-      isFinished = done.isFinished;
-    }
-    return { ok: true, hours, rows };
   } catch (error) {
     signal.throwIfAborted();
     if (!isOwnFault(error)) throw error;
-    return { ok: false, hours, rows, error };
+    const [only, ...others] = tableIds;
+    if (only !== undefined && others.length === 0) return errors.set(only, error);
+    for (const id of tableIds) for (const [table, own] of await catchUp(sql, [id], signal)) errors.set(table, own);
+  }
+  return errors;
+}
+
+/** All of them together, or where a row is damaged each by itself. */
+async function publishEach(sql: Sql, tableIds: readonly number[]): Promise<Published[]> {
+  const made = new Map<number, Published>(
+    tableIds.map((tableId) => [tableId, { tableId, hours: 0, rows: 0, error: null }]),
+  );
+  const together = await publishAll(sql, made);
+  if (together !== null) {
+    for (const one of made) one[1].error = await publishAll(sql, new Map([one]));
+  }
+  return tableIds.map((id) => made.get(id)!);
+}
+
+/** Gives the error of a damaged row, else null; adds to `made` what is stored by then. */
+async function publishAll(sql: Sql, made: ReadonlyMap<number, Published>): Promise<unknown> {
+  // every feature has its turn and the run ends, however fast new scores come in meanwhile
+  const published = new Set<string>();
+  try {
+    for (let isFinished = false; !isFinished;) {
+      const done = await sql.begin((tx) => publishTables(tx, [...made.keys()], published));
+      for (const { key, tableId, periods } of done.series) {
+        published.add(key);
+        made.get(tableId)!.rows += periods.length;
+      }
+      for (const { tableId } of done.hours) made.get(tableId)!.hours += 1;
+      isFinished = done.isFinished;
+    }
+    return null;
+  } catch (error) {
+    if (!isOwnFault(error)) throw error;
+    return error;
   }
 }
 
@@ -110,7 +147,7 @@ async function publishTables(
   tx: Transaction,
   tableIds: readonly number[],
   published: ReadonlySet<string>,
-): Promise<{ hours: number; series: DueSeries[]; isFinished: boolean }> {
+): Promise<{ hours: readonly TouchedHour[]; series: DueSeries[]; isFinished: boolean }> {
   await lockAccuracy(tx, tableIds);
   const { hours, isFinished: isSummed } = await sumTouched(tx, tableIds);
   if (!isSummed) return { hours, series: [], isFinished: false };

@@ -21,7 +21,6 @@ import {
 /** A table whose model has learned up to a seq, under its lock. */
 export interface TableToRead {
   tableId: number;
-  name: string;
   consecutive: boolean;
   colors: readonly string[];
   model: Model;
@@ -36,28 +35,28 @@ export interface TableToRead {
 /**
  * Takes the rounds that the model has learned into readings and audits, at most `most` of all tables together, and shows
  * the readings of tables that know all their rounds. A memory that is missing, damaged or of another version is made
- * anew from the first round. Needs the tables' locks. Gives whether there are rounds left to take in.
+ * anew from the first round. Needs the tables' locks. Tables with rounds left to take in are `unfinished`.
  *
  * A memory that reads well and makes no sense keeps no other table from going on: its own work is undone, it is told of
- * as `damaged`, and it is made anew next time.
+ * as `damaged`, with the reason, and it is made anew next time.
  */
 export async function learnReadings(
   tx: Transaction,
   tables: readonly TableToRead[],
   most: number,
-): Promise<{ unfinished: boolean; damaged: { table: string; reason: string }[] }> {
-  if (tables.length === 0) return { unfinished: false, damaged: [] };
+): Promise<{ unfinished: Set<number>; damaged: Map<number, string> }> {
+  const unfinished = new Set<number>();
+  const damaged = new Map<number, string>();
+  if (tables.length === 0) return { unfinished, damaged };
   const together = await tryLearning(tx, tables, most);
-  if (together.ok) return { unfinished: together.unfinished, damaged: [] };
-  const damaged: { table: string; reason: string }[] = [];
-  let unfinished = false;
+  if (together.ok) return { unfinished: new Set(together.unfinished), damaged };
   for (const table of tables) {
     const alone = await tryLearning(tx, [table], most);
     if (alone.ok) {
-      unfinished ||= alone.unfinished;
+      for (const id of alone.unfinished) unfinished.add(id);
       continue;
     }
-    damaged.push({ table: table.name, reason: reasonOf(alone.error) });
+    damaged.set(table.tableId, reasonOf(alone.error));
     await deleteReadingMemory(tx, table.tableId);
   }
   return { unfinished, damaged };
@@ -67,7 +66,7 @@ async function tryLearning(
   tx: Transaction,
   tables: readonly TableToRead[],
   most: number,
-): Promise<{ ok: true; unfinished: boolean } | { ok: false; error: unknown }> {
+): Promise<{ ok: true; unfinished: number[] } | { ok: false; error: unknown }> {
   try {
     return { ok: true, unfinished: await tx.savepoint((inner) => learnTogether(inner, tables, most)) };
   } catch (error) {
@@ -76,7 +75,8 @@ async function tryLearning(
   }
 }
 
-async function learnTogether(tx: Transaction, tables: readonly TableToRead[], most: number): Promise<boolean> {
+/** Gives the tables with rounds left. */
+async function learnTogether(tx: Transaction, tables: readonly TableToRead[], most: number): Promise<number[]> {
   const ids = tables.map(({ tableId }) => tableId);
   const stored = new Map((await listReadingMemories(tx, ids)).map((row) => [row.tableId, row]));
   const begun = tables.map((table) => ({ table, ...memoryOf(table, stored.get(table.tableId)) }));
@@ -114,7 +114,7 @@ async function learnTogether(tx: Transaction, tables: readonly TableToRead[], mo
       facts: factsOf(memory, { ...context, colors: table.colors, weights: weights(table.model, table.state) }),
     })),
   );
-  return read.some(({ table, seq }) => seq < table.lastSeq);
+  return read.flatMap(({ table, seq }) => (seq < table.lastSeq ? [table.tableId] : []));
 }
 
 /** Where a reading stands after its rounds: at the newest it took in, where more of them are left. */

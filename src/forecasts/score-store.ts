@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from "../db/client.ts";
+import { listHousesFrom } from "../houses/table-ids-store.ts";
 import { isToBeSummed } from "./accuracy-store.ts";
 import { outcomeOf, type DueNextColor, type Judgement } from "./judge.ts";
 import type { Band } from "./table-model.ts";
@@ -9,28 +10,44 @@ const TABLES_PER_TRANSACTION = 100;
 /** No forecast speaks of more rounds than this; see `forecast_looks_ahead`. */
 const HORIZON_MAX = 400;
 
+/** A house whose tables with ids above `afterTableId` are to be looked at. */
+export interface HouseToScore {
+  house: string;
+  afterTableId: number;
+}
+
+/** A table that has something to score. */
+export interface TableToScore {
+  id: number;
+  house: string;
+}
+
 /**
- * Tables of a house with rounds that score-accuracy has not come to, or with conflicts or revisions to apply; in id order, at most
- * 100 with ids above `afterTableId`.
+ * Tables of houses, each given once, with rounds that score-accuracy has not come to, or with conflicts or revisions to
+ * apply; in id order, at most 100. Houses of which some may be left are to `goOn`.
  */
 export async function listTablesToScore(
   sql: Queryable,
-  work: { house: string; afterTableId: number },
-): Promise<number[]> {
-  const rows = await sql<{ id: number }[]>`
-    select t.id
-    from tables t
+  houses: readonly HouseToScore[],
+): Promise<{ tables: TableToScore[]; goOn: ReadonlySet<string> }> {
+  const rows = await sql<TableToScore[]>`
+    select t.id, t.house_id as house
+    from unnest(
+      ${houses.map(({ house }) => house)}::text[],
+      ${houses.map(({ afterTableId }) => afterTableId)}::integer[]
+    ) as asked (house, after_id)
+    join tables t on t.house_id = asked.house and t.id > asked.after_id
     left join accuracy_marks m on m.table_id = t.id
-    where t.house_id = ${work.house}
-      and t.id > ${work.afterTableId}
-      and t.first_forecast_at is not null
+    where t.first_forecast_at is not null
       and (
         coalesce(m.seq, t.first_forecast_after_seq) < t.last_seq
         or exists (select from disputed_rounds d where d.table_id = t.id and d.scores_voided_at is null)
       )
     order by t.id
-    limit ${TABLES_PER_TRANSACTION}`;
-  return rows.map(({ id }) => id);
+    limit ${TABLES_PER_TRANSACTION + 1}`;
+  const next = rows[TABLES_PER_TRANSACTION];
+  const goOn = next === undefined ? new Set<string>() : await listHousesFrom(sql, houses, next.id);
+  return { tables: rows.slice(0, TABLES_PER_TRANSACTION), goOn };
 }
 
 /** The name of a table, `house/game/market`. */
@@ -49,6 +66,14 @@ export async function nameTable(sql: Queryable, tableId: number): Promise<string
 export async function lockAccuracy(tx: Transaction, tableIds: readonly number[]): Promise<void> {
   const ids = tableIds.toSorted((a, b) => a - b);
   await tx`select pg_advisory_xact_lock(${ACCURACY_LOCK}::integer, id) from unnest(${ids}::integer[]) as id`;
+}
+
+/** Takes those of the accuracy locks that nobody holds now. */
+export async function tryLockAccuracy(tx: Transaction, tableIds: readonly number[]): Promise<ReadonlySet<number>> {
+  const rows = await tx<{ id: number; isLocked: boolean }[]>`
+    select id, pg_try_advisory_xact_lock(${ACCURACY_LOCK}::integer, id) as "isLocked"
+    from unnest(${[...tableIds]}::integer[]) as id`;
+  return new Set(rows.flatMap(({ id, isLocked }) => (isLocked ? [id] : [])));
 }
 
 /** The rounds of a table that score-accuracy comes to now: after one seq, up to and with another. */

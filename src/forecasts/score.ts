@@ -1,4 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
+import { APART, togetherBy } from "../db/together.ts";
 import { reasonOf } from "../errors.ts";
 import { isOwnFault } from "../rounds/read-answer.ts";
 import { isWindow, NEXT_COLOR } from "./features.ts";
@@ -12,9 +13,12 @@ import {
   nameTable,
   saveMarks,
   saveScores,
+  tryLockAccuracy,
   voidDisputed,
+  type HouseToScore,
   type MarkedSpan,
   type NewScore,
+  type TableToScore,
   type TouchedHour,
 } from "./score-store.ts";
 import { noteTouched } from "./touched-store.ts";
@@ -49,12 +53,29 @@ type Tell = (ended: readonly Ended[], disputed: number) => void;
 const NOBODY: Tell = () => undefined;
 
 const FORECASTS_PER_TRANSACTION = 500;
+/** Houses that are looked at by one transaction. */
+const HOUSES_AT_ONCE = 50;
+
+/** What one transaction did for a house. */
+interface Turn {
+  scored: Scored;
+  over: Ended[];
+  disputed: number;
+  /** Where the house's next turn goes on, unless this was the last. */
+  afterTableId: number;
+  isLast: boolean;
+}
+
+const scoreTogether = togetherBy<Sql, HouseToScore, Turn>(scoreHouses, {
+  items: HOUSES_AT_ONCE,
+  apart: scoreAlone,
+});
 
 /**
  * Judges the forecasts of a house whose rounds are there, applies conflicts and revisions, and notes the touched hours
- * for whoever sums them, in transactions of at most 100 tables and 500 forecasts. A table with a damaged row keeps no other
- * from being scored: its own work is undone and told of as `damaged`. `tell` hears of the forecasts that ended, once that
- * is stored.
+ * for whoever sums them, in transactions of at most 100 tables and 500 forecasts, with those of other houses that come at
+ * the same time. A table with a damaged row keeps no other from being scored: its own work is undone and told of as
+ * `damaged`. `tell` hears of the forecasts that ended, once that is stored.
  */
 export async function scoreHouse(
   sql: Sql,
@@ -66,22 +87,84 @@ export async function scoreHouse(
   // every table has its turn and the run ends, however fast rounds come in meanwhile
   for (let afterTableId = 0; ;) {
     signal.throwIfAborted();
-    const tableIds = await listTablesToScore(sql, { house, afterTableId });
-    const lastTableId = tableIds.at(-1);
-    if (lastTableId === undefined) return total;
-    const done = await scoreTogether(sql, tableIds, signal, tell);
-    if (done.ok) {
-      add(total, done.scored);
-      if (!done.scored.unfinished) afterTableId = lastTableId;
+    const turn = await tried(signal, () => scoreTogether(sql, { house, afterTableId }));
+    if (turn.ok) {
+      tell(turn.value.over, turn.value.disputed);
+      add(total, turn.value.scored);
+      if (turn.value.isLast) return total;
+      afterTableId = turn.value.afterTableId;
       continue;
     }
-    for (const tableId of tableIds) {
-      const alone = await scoreToEnd(sql, tableId, signal, tell);
+    const { tables, goOn } = await listTablesToScore(sql, [{ house, afterTableId }]);
+    for (const { id } of tables) {
+      const alone = await scoreToEnd(sql, id, signal, tell);
       add(total, alone.scored);
-      if (!alone.ok) total.damaged.push({ table: await nameTable(sql, tableId), reason: reasonOf(alone.error) });
+      if (!alone.ok) total.damaged.push({ table: await nameTable(sql, id), reason: reasonOf(alone.error) });
     }
-    afterTableId = lastTableId;
+    if (!goOn.has(house)) return total;
+    afterTableId = tables.at(-1)?.id ?? afterTableId;
   }
+}
+
+/** A turn of each house, but for those of which somebody else scores or sums a table, and which must wait for it. */
+async function scoreHouses(sql: Sql, asked: readonly HouseToScore[]): Promise<(Turn | typeof APART)[]> {
+  const houses = new Map(asked.toReversed().map((one) => [one.house, one]));
+  const { tables, goOn } = await listTablesToScore(sql, [...houses.values()]);
+  const ids = tables.map(({ id }) => id);
+  const busy = new Set<string>();
+  const done = await inTransaction(sql, tables, async (tx) => {
+    const free = await tryLockAccuracy(tx, ids);
+    for (const { id, house } of tables) if (!free.has(id)) busy.add(house);
+    return scoreTables(
+      tx,
+      tables.flatMap(({ id, house }) => (busy.has(house) ? [] : [id])),
+    );
+  });
+  return asked.map((one) =>
+    busy.has(one.house) || houses.get(one.house) !== one ? APART : turnOf(one, tables, done, goOn.has(one.house)),
+  );
+}
+
+async function scoreAlone(sql: Sql, house: HouseToScore): Promise<Turn> {
+  const { tables, goOn } = await listTablesToScore(sql, [house]);
+  const ids = tables.map(({ id }) => id);
+  const done = await inTransaction(sql, tables, async (tx) => {
+    await lockAccuracy(tx, ids);
+    return scoreTables(tx, ids);
+  });
+  return turnOf(house, tables, done, goOn.has(house.house));
+}
+
+/** Where there is nothing to score there is nothing to begin. */
+async function inTransaction(
+  sql: Sql,
+  tables: readonly TableToScore[],
+  work: (tx: Transaction) => Promise<Done>,
+): Promise<Done> {
+  return tables.length === 0 ? { judged: [], disputed: [], unfinished: false } : sql.begin(work);
+}
+
+function turnOf(
+  { house, afterTableId }: HouseToScore,
+  tables: readonly TableToScore[],
+  { judged, disputed, unfinished }: Done,
+  isMore: boolean,
+): Turn {
+  const own = tables.flatMap((table) => (table.house === house ? [table.id] : []));
+  const ids = new Set(own);
+  const part = {
+    judged: judged.filter(({ due }) => ids.has(due.tableId)),
+    disputed: disputed.filter(({ tableId }) => ids.has(tableId)),
+  };
+  const mustReturn = unfinished && own.length > 0;
+  return {
+    scored: countOf(part),
+    over: endedOf(part),
+    disputed: part.disputed.length,
+    // those with forecasts left are come back to
+    afterTableId: mustReturn ? afterTableId : (own.at(-1) ?? afterTableId),
+    isLast: !mustReturn && !isMore,
+  };
 }
 
 /**
@@ -97,18 +180,12 @@ export async function scoreTable(sql: Sql, tableId: number, signal: AbortSignal)
 
 const NOTHING: Readonly<Scored> = { scored: 0, voided: 0, windows: 0 };
 
-type Together = { ok: true; scored: Scored & { unfinished: boolean } } | { ok: false; error: unknown };
+type Tried<Value> = { ok: true; value: Value } | { ok: false; error: unknown };
 
-async function scoreTogether(
-  sql: Sql,
-  tableIds: readonly number[],
-  signal: AbortSignal,
-  tell: Tell,
-): Promise<Together> {
+/** What came of it, or the error of a damaged row. */
+async function tried<Value>(signal: AbortSignal, work: () => Promise<Value>): Promise<Tried<Value>> {
   try {
-    const { over, disputed, ...scored } = await sql.begin((tx) => scoreTables(tx, tableIds));
-    tell(over, disputed);
-    return { ok: true, scored };
+    return { ok: true, value: await work() };
   } catch (error) {
     signal.throwIfAborted();
     if (!isOwnFault(error)) throw error;
@@ -125,10 +202,16 @@ async function scoreToEnd(
   const scored = { ...NOTHING };
   for (;;) {
     signal.throwIfAborted();
-    const done = await scoreTogether(sql, [tableId], signal, tell);
+    const done = await tried(signal, () =>
+      sql.begin(async (tx) => {
+        await lockAccuracy(tx, [tableId]);
+        return scoreTables(tx, [tableId]);
+      }),
+    );
     if (!done.ok) return { ok: false, error: done.error, scored };
-    add(scored, done.scored);
-    if (!done.scored.unfinished) return { ok: true, scored };
+    tell(endedOf(done.value), done.value.disputed.length);
+    add(scored, countOf(done.value));
+    if (!done.value.unfinished) return { ok: true, scored };
   }
 }
 
@@ -138,11 +221,17 @@ function add(total: Scored, one: Scored): void {
   total.windows += one.windows;
 }
 
-async function scoreTables(
-  tx: Transaction,
-  tableIds: readonly number[],
-): Promise<Scored & { unfinished: boolean; over: Ended[]; disputed: number }> {
-  await lockAccuracy(tx, tableIds);
+/** What one transaction did with tables; `unfinished` where forecasts are left. */
+interface Done {
+  judged: NewScore[];
+  /** Of each forecast whose score was voided. */
+  disputed: TouchedHour[];
+  unfinished: boolean;
+}
+
+/** Needs the accuracy locks. */
+async function scoreTables(tx: Transaction, tableIds: readonly number[]): Promise<Done> {
+  if (tableIds.length === 0) return { judged: [], disputed: [], unfinished: false };
   // before the forecasts are read: of what comes in after this look something may be scored now, but the mark leaves it out
   const spans = await listNewSpans(tx, tableIds);
   const judged = await judgeDue(tx, tableIds, spans);
@@ -161,25 +250,26 @@ async function scoreTables(
     await saveMarks(tx, spans);
   }
   await noteTouched(tx, touched);
+  return { judged, disputed, unfinished };
+}
+
+function countOf({ judged, disputed }: Pick<Done, "judged" | "disputed">): Scored {
   const ended = [
     ...judged.map(({ due, status }) => ({ feature: due.feature, isScored: status === "scored" })),
     ...disputed.map(({ feature }) => ({ feature, isScored: false })),
   ];
   const nextColors = ended.filter(({ feature }) => !isWindow(feature));
   const scored = nextColors.filter(({ isScored }) => isScored).length;
-  return {
-    scored,
-    voided: nextColors.length - scored,
-    windows: ended.length - nextColors.length,
-    unfinished,
-    over: judged.map(({ due: { tableId, cutoffSeq, settledSeq }, status }) => ({
-      tableId,
-      cutoffSeq,
-      settledSeq,
-      status,
-    })),
-    disputed: disputed.length,
-  };
+  return { scored, voided: nextColors.length - scored, windows: ended.length - nextColors.length };
+}
+
+function endedOf({ judged }: Pick<Done, "judged">): Ended[] {
+  return judged.map(({ due: { tableId, cutoffSeq, settledSeq }, status }) => ({
+    tableId,
+    cutoffSeq,
+    settledSeq,
+    status,
+  }));
 }
 
 /** What can be judged by now, the first forecasts of the chains first, so that a window never waits behind later ones. */

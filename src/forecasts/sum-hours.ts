@@ -20,12 +20,12 @@ const HOURS_AT_ONCE = 500;
 
 /**
  * Makes the noted hours of tables anew from the facts, with those that are over or have windows that are not counted yet.
- * Gives how many; hours that are left are to be summed by the next transaction. Needs the tables' accuracy locks.
+ * Gives them; hours that are left are to be summed by the next transaction. Needs the tables' accuracy locks.
  */
 export async function sumTouched(
   tx: Transaction,
   tableIds: readonly number[],
-): Promise<{ hours: number; isFinished: boolean }> {
+): Promise<{ hours: readonly TouchedHour[]; isFinished: boolean }> {
   const touched = await takeTouched(tx, tableIds, HOURS_AT_ONCE);
   const isFinished = touched.length < HOURS_AT_ONCE;
   const hours = isFinished
@@ -36,7 +36,7 @@ export async function sumTouched(
       ])
     : touched;
   await sumHours(tx, hours);
-  return { hours: hours.length, isFinished };
+  return { hours, isFinished };
 }
 
 function distinctHours(hours: readonly TouchedHour[]): TouchedHour[] {

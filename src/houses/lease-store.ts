@@ -1,7 +1,7 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { afterPoll, Circuit } from "./circuit.ts";
 import type { PollSummary } from "./poll-summary.ts";
-import { togetherBy } from "./together.ts";
+import { togetherBy } from "../db/together.ts";
 
 /** A poll that takes its full timeout must still have time to save before its lease ends. */
 const LEASE_BEYOND_TIMEOUT_MS = 2_000;

@@ -5,7 +5,7 @@ import { saveFeeds } from "./feed-store.ts";
 import { endLeases, keepHeld, type EndedPoll, type Lease } from "./lease-store.ts";
 import { saveFailures, savePollSums } from "./poll-sums-store.ts";
 import { summarizePoll, type AskedTable } from "./poll-summary.ts";
-import { togetherBy } from "./together.ts";
+import { togetherBy } from "../db/together.ts";
 
 /** What a poll left behind; `waitMs` is how long the house is left alone now, 0 = until its next turn. */
 export interface SavedPoll {

@@ -6,7 +6,7 @@ import { changesOf, type KnownTable } from "./changes.ts";
 import type { House } from "./house.ts";
 import { houseSettings } from "./settings.ts";
 import { statusOf, type Status } from "./status.ts";
-import { togetherBy } from "./together.ts";
+import { togetherBy } from "../db/together.ts";
 
 const APPLY_LOCK = 0x7268_0003; // "rh", 3 (2 is the reconciler's place): one process at a time applies a houses file
 

@@ -1,17 +1,32 @@
 import type { Sql } from "../db/client.ts";
+import { togetherBy } from "../db/together.ts";
 import type { Prover } from "../houses/fairness/prove.ts";
 import { syncFormatCircuit } from "../houses/format-store.ts";
 import type { House } from "../houses/house.ts";
 import { listUnread } from "./payload-store.ts";
 import { prepareBatch, type Prepared, type PreparedBatch } from "./prepare.ts";
 import { isOwnFault, ownFault } from "./read-answer.ts";
-import { storeBatch, type NormalizedBatch } from "./store-batch.ts";
+import { storeBatch, storeBatches, type NormalizedBatch } from "./store-batch.ts";
+
+/** Houses that are taken in by one transaction, and their answers: it holds their tables for some 100 ms. */
+const HOUSES_AT_ONCE = 50;
+const ANSWERS_AT_ONCE = 200;
+
+const storeTogether = togetherBy<Sql, PreparedBatch, NormalizedBatch>(
+  (sql, batches) => sql.begin((transaction) => storeBatches(transaction, batches)),
+  {
+    items: HOUSES_AT_ONCE,
+    weight: { most: ANSWERS_AT_ONCE, of: ({ answers }) => answers.length },
+    apart: (sql, batch) => sql.begin((transaction) => storeBatch(transaction, batch, new Map())),
+  },
+);
 
 /**
  * Takes in the oldest unread answers of a house, at most a batch; null where none is unread.
  *
  * Reading and proving come first and hold no lock; then one transaction takes the tables in id order, gives each round
- * its place and writes everything. An answer that breaks the transaction is refused alone, and the others go on.
+ * its place and writes everything, with those of other houses that come at the same time. An answer that breaks the
+ * transaction is refused alone, and the others go on.
  */
 export async function normalizeBatch(
   sql: Sql,
@@ -29,7 +44,7 @@ export async function normalizeBatch(
 
 async function storeAll(sql: Sql, prepared: PreparedBatch, signal: AbortSignal): Promise<NormalizedBatch> {
   try {
-    return await sql.begin((transaction) => storeBatch(transaction, prepared, new Map()));
+    return await storeTogether(sql, prepared);
   } catch (error) {
     if (!isOwnFault(error)) throw error;
     return storeEach(sql, prepared, error, signal);

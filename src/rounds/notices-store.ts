@@ -230,11 +230,11 @@ function asGapFacts(
 
 /**
  * Publishes what callers see of tables beside their rounds: where their rounds end, and their open notices. The last
- * statement of a transaction, so that `updated_at` is as near to the commit as can be. Gives how many changed.
+ * statement of a transaction, so that `updated_at` is as near to the commit as can be. Gives the ids of those that changed.
  */
-export async function publishTables(sql: Transaction, tableIds: readonly number[]): Promise<number> {
-  if (tableIds.length === 0) return 0;
-  const changed = await sql`
+export async function publishTables(sql: Transaction, tableIds: readonly number[]): Promise<number[]> {
+  if (tableIds.length === 0) return [];
+  const changed = await sql<{ id: number }[]>`
     insert into published_now as p (
       table_id, last_seq, last_round_at, last_polled_round_at, continuity_text, updated_at
     )
@@ -264,8 +264,8 @@ export async function publishTables(sql: Transaction, tableIds: readonly number[
       is distinct from (
         excluded.last_seq, excluded.last_round_at, excluded.last_polled_round_at, excluded.continuity_text
       )
-    returning p.table_id`;
-  return changed.length;
+    returning p.table_id as id`;
+  return changed.map(({ id }) => id);
 }
 
 /**
@@ -289,7 +289,7 @@ export async function expireNotices(sql: Sql): Promise<number> {
       for no key update skip locked`;
     const ids = tables.map(({ id }) => id);
     await refreshNotices(transaction, ids);
-    return publishTables(transaction, ids);
+    return (await publishTables(transaction, ids)).length;
   });
 }
 
@@ -332,10 +332,8 @@ export async function refreshStalledNotices(sql: Sql, liveWindowSeconds: number)
         text: silent ? stalledSentence(since) : null,
       })),
     );
-    return publishTables(
-      transaction,
-      tables.map(({ id }) => id),
-    );
+    const ids = tables.map(({ id }) => id);
+    return (await publishTables(transaction, ids)).length;
   });
 }
 

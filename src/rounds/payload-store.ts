@@ -1,4 +1,5 @@
-import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import type { Sql, Transaction } from "../db/client.ts";
+import { togetherBy } from "../db/together.ts";
 
 /** An answer that nobody has read yet. Times are texts of the database, so that no microsecond is lost. */
 export interface UnreadPayload {
@@ -19,27 +20,31 @@ export interface UnreadPayload {
   body: Buffer;
 }
 
-/** What a batch may be: enough for hundreds of polls, little enough to be held in memory and under the locks. */
+/** What a house's batch may be: enough for hundreds of polls, little enough to be held in memory and under the locks. */
 const MOST_PAYLOADS = 100;
-const MOST_BYTES = 16 * 1024 * 1024;
+const MOST_BYTES = 4 * 1024 * 1024;
 
-/** The oldest unread answers of a house: of each feed in request order, at most 100 and 16 MiB, at least one. */
-export async function listUnread(sql: Queryable, house: string): Promise<UnreadPayload[]> {
-  return sql<UnreadPayload[]>`
-    with oldest as (
-      select
-        p.id,
-        p.received_at,
-        p.requested_at,
-        sum(p.bytes) over (order by p.requested_at, p.id) - p.bytes as bytes_before
-      from payloads p
-      join tables t on t.id = p.table_id
-      where t.house_id = ${house}
-        and p.state = 'unread'
-      order by p.requested_at, p.id
-      limit ${MOST_PAYLOADS}
-    )
+/** Houses whose answers are looked for by one statement. */
+const HOUSES_AT_ONCE = 50;
+
+/** And how many of them it gives; those of a house that is far behind take more statements then. */
+const PAYLOADS_AT_ONCE = 500;
+
+const listTogether = togetherBy<Sql, string, UnreadPayload[]>(listUnreadOf, { items: HOUSES_AT_ONCE });
+
+/**
+ * The oldest unread answers of a house: of each feed in request order, at most 100 and 4 MiB, at least one. Houses that
+ * are asked for at once are looked up together.
+ */
+export function listUnread(sql: Sql, house: string): Promise<UnreadPayload[]> {
+  return listTogether(sql, house);
+}
+
+async function listUnreadOf(sql: Sql, houses: readonly string[]): Promise<UnreadPayload[][]> {
+  const most = Math.min(MOST_PAYLOADS, Math.ceil(PAYLOADS_AT_ONCE / houses.length));
+  const rows = await sql<(UnreadPayload & { place: number })[]>`
     select
+      a.place::integer,
       p.id,
       p.table_id as "tableId",
       p.requested_at::text as "requestedAt",
@@ -50,7 +55,19 @@ export async function listUnread(sql: Queryable, house: string): Promise<UnreadP
       before.useless as "followsUseless",
       p.sha256,
       p.body
-    from oldest o
+    from unnest(${houses}::text[]) with ordinality as a (house, place)
+    cross join lateral (
+      select
+        p.id,
+        p.received_at,
+        sum(p.bytes) over (order by p.requested_at, p.id) - p.bytes as bytes_before
+      from tables t
+      join payloads p on p.table_id = t.id
+      where t.house_id = a.house
+        and p.state = 'unread'
+      order by p.requested_at, p.id
+      limit ${most}
+    ) o
     join payloads p on p.received_at = o.received_at and p.id = o.id
     left join lateral (
       select q.state = 'refused' or q.items = 0 as useless
@@ -62,7 +79,9 @@ export async function listUnread(sql: Queryable, house: string): Promise<UnreadP
       limit 1
     ) before on true
     where o.bytes_before < ${MOST_BYTES}
-    order by p.requested_at, p.id`;
+    order by a.place, p.requested_at, p.id`;
+  const byPlace = Map.groupBy(rows, ({ place }) => place);
+  return houses.map((_, at) => (byPlace.get(at + 1) ?? []).map(({ place: _place, ...payload }) => payload));
 }
 
 /** Which of these answers are still unread; to be asked under the locks of their tables. */

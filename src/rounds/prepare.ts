@@ -1,5 +1,6 @@
 import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Queryable, Sql } from "../db/client.ts";
+import { togetherBy } from "../db/together.ts";
 import { adapterOf } from "../houses/adapters/index.ts";
 import type { FeedOrder } from "../houses/contract.ts";
 import { chainsOf } from "../houses/fairness/chains.ts";
@@ -30,6 +31,30 @@ export interface PreparedBatch {
   lastSeqs: ReadonlyMap<number, bigint>;
 }
 
+/** Batches whose tables or rounds are looked up by one statement. */
+const BATCHES_AT_ONCE = 50;
+
+const statesTogether = togetherBy<Sql, readonly number[], LockedTable[]>(
+  async (sql, asked) => {
+    const tables = new Map((await listTableStates(sql, asked.flat())).map((table) => [table.id, table]));
+    return asked.map((ids) => [...new Set(ids)].flatMap((id) => tables.get(id) ?? []));
+  },
+  { items: BATCHES_AT_ONCE },
+);
+
+type KnownByTable = Map<number, Map<string, KnownRound>>;
+
+const knownTogether = togetherBy<Sql, readonly { tableId: number; roundId: string }[], KnownByTable>(
+  async (sql, asked) => {
+    const known = await listKnown(sql, asked.flat());
+    return asked.map((ids) => {
+      const own = new Set(ids.map(({ tableId }) => tableId));
+      return new Map([...own].flatMap((id) => (known.has(id) ? [[id, known.get(id)!]] : [])));
+    });
+  },
+  { items: BATCHES_AT_ONCE },
+);
+
 /**
  * Reads and proves answers, which come in request order, without any lock: parsing can take a while, and the walk to the
  * published end of a chain seconds. What a proof rests on does not change meanwhile.
@@ -43,7 +68,7 @@ export async function prepareBatch(
 ): Promise<PreparedBatch> {
   const tables = new Map(
     (
-      await listTableStates(
+      await statesTogether(
         sql,
         payloads.map(({ tableId }) => tableId),
       )
@@ -62,7 +87,7 @@ export async function prepareBatch(
     reads.push({ payload, table, read: readAnswer(house, table, { ...payload, kind: payload.kind ?? "poll" }) });
   }
   // asked once for all answers, and after the tables: where their last seq is the same under the locks, nothing was added
-  const ofTables = await listKnown(
+  const ofTables = await knownTogether(
     sql,
     reads.flatMap(({ table, read }) => (read.ok ? idsOf(table.id, read.items) : [])),
   );

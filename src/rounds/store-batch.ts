@@ -1,16 +1,17 @@
 import type { Transaction } from "../db/client.ts";
+import { APART } from "../db/together.ts";
 import { noteRefusedAnswer } from "../houses/feed-store.ts";
 import { listFormats, saveFormats } from "../houses/format-store.ts";
 import { tellAnswer, tellUnreadable } from "./answer-notices.ts";
 import { followFormats, type FormatChange } from "./format-desk.ts";
 import { verdictOf } from "./format-watch.ts";
 import { gapsShownWhole } from "./gaps.ts";
-import { listUnknownGaps } from "./gaps-store.ts";
+import { listUnknownGaps, type NewGap } from "./gaps-store.ts";
 import { listHeldBack, listKnown } from "./known-store.ts";
 import { NoticeDesk } from "./notice-desk.ts";
 import { listOpenNotices, publishTables, refreshNotices, saveNotices } from "./notices-store.ts";
 import { listStillUnread, markPayloads, type ReadPayload, type UnreadPayload } from "./payload-store.ts";
-import { idsOf, type PreparedBatch } from "./prepare.ts";
+import { idsOf, type Prepared, type PreparedBatch } from "./prepare.ts";
 import { isNewerAnchor } from "./proofs.ts";
 import type { KnownRound } from "./round.ts";
 import { saveAdditions, type Addition } from "./save.ts";
@@ -36,13 +37,105 @@ export interface NormalizedBatch {
   formats: FormatChange[];
 }
 
-/** Stores a batch; `useless` tells of each table whether the answer before told nothing, and is kept up to date. */
+/** Batches whose tables are held, and those that must wait for somebody who holds one of theirs. */
+interface Claimed {
+  locked: LockedTable[];
+  own: Map<PreparedBatch, Set<number>>;
+}
+
+/**
+ * Stores batches of several houses in one transaction, each as if it came alone. One with a table that somebody else
+ * holds, or that a batch before it has too, is left out and told apart.
+ */
+export async function storeBatches(
+  sql: Transaction,
+  batches: readonly PreparedBatch[],
+): Promise<(NormalizedBatch | typeof APART)[]> {
+  const { locked, own } = await claimTables(sql, batches);
+  const stored = await storeLocked(sql, locked, mergeBatches([...own.keys()]), new Map());
+  return batches.map((batch) => {
+    const tableIds = own.get(batch);
+    return tableIds === undefined ? APART : partOf(stored, tableIds);
+  });
+}
+
+/**
+ * Stores a batch, however long it must wait for its tables; `useless` tells of each table whether the answer before told
+ * nothing, and is kept up to date.
+ */
 export async function storeBatch(
   sql: Transaction,
-  { answers, anchors, ...prepared }: PreparedBatch,
+  batch: PreparedBatch,
   useless: Map<number, boolean>,
 ): Promise<NormalizedBatch> {
-  const locked = await lockTables(sql, [...new Set(answers.map(({ payload }) => payload.tableId))]);
+  const tableIds = tablesOf(batch);
+  return partOf(await storeLocked(sql, await lockTables(sql, [...tableIds]), batch, useless), tableIds);
+}
+
+async function claimTables(sql: Transaction, batches: readonly PreparedBatch[]): Promise<Claimed> {
+  const wanted = new Set(batches.flatMap((batch) => [...tablesOf(batch)]));
+  const free = await lockTables(sql, [...wanted], { isPatient: false });
+  const left = new Set(free.map(({ id }) => id));
+  const own = new Map<PreparedBatch, Set<number>>();
+  for (const batch of batches) {
+    const tableIds = tablesOf(batch);
+    if (!tableIds.isSubsetOf(left)) continue;
+    own.set(batch, tableIds);
+    for (const id of tableIds) left.delete(id);
+  }
+  const claimed = new Set([...own.values()].flatMap((tableIds) => [...tableIds]));
+  return { locked: free.filter(({ id }) => claimed.has(id)), own };
+}
+
+function tablesOf({ answers }: PreparedBatch): Set<number> {
+  return new Set(answers.map(({ payload }) => payload.tableId));
+}
+
+/** Of batches whose tables differ. */
+function mergeBatches(batches: readonly PreparedBatch[]): PreparedBatch {
+  return {
+    answers: batches.flatMap(({ answers }) => answers),
+    anchors: new Map(batches.flatMap(({ anchors }) => [...anchors])),
+    known: new Map(batches.flatMap(({ known }) => [...known])),
+    lastSeqs: new Map(batches.flatMap(({ lastSeqs }) => [...lastSeqs])),
+  };
+}
+
+/** What storing came to, table by table. */
+interface Stored {
+  open: readonly Prepared[];
+  additions: readonly Addition[];
+  gaps: readonly NewGap[];
+  formats: readonly FormatChange[];
+  published: readonly number[];
+}
+
+function partOf({ open, additions, gaps, formats, published }: Stored, tableIds: ReadonlySet<number>): NormalizedBatch {
+  const answers = open.filter(({ payload }) => tableIds.has(payload.tableId));
+  const taken = additions.flatMap((one) => (tableIds.has(one.table.id) ? [one.taken] : []));
+  const sum = (count: (one: TakenIn) => number) => taken.reduce((total, one) => total + count(one), 0);
+  return {
+    payloadIds: answers.map(({ payload }) => payload.id),
+    payloads: answers.length,
+    refused: answers.filter(({ ok }) => !ok).length,
+    rounds: sum(({ rounds }) => rounds.length),
+    late: sum(({ rounds }) => rounds.filter(({ late }) => late).length),
+    quarantined: sum(({ refused }) => refused.length),
+    conflicts: sum(({ conflicts }) => conflicts.length),
+    gaps: gaps.flatMap(({ id, tableId }) => (tableIds.has(tableId) ? [id] : [])),
+    published: published.filter((id) => tableIds.has(id)).length,
+    formats: formats.filter(({ tableId }) => tableIds.has(tableId)),
+    proofFailed: taken.some(({ refused }) => refused.some(({ code }) => code === "proof_mismatch")),
+  };
+}
+
+/** Stores answers whose tables are locked. */
+async function storeLocked(
+  sql: Transaction,
+  locked: readonly LockedTable[],
+  { answers, anchors, ...prepared }: PreparedBatch,
+  useless: Map<number, boolean>,
+): Promise<Stored> {
   const unread = await listStillUnread(
     sql,
     answers.map(({ payload }) => payload),
@@ -111,20 +204,7 @@ export async function storeBatch(
   );
   await refreshNotices(sql, [...new Set([...troubled, ...mended])]);
   const published = await publishTables(sql, [...tables.keys()]);
-  const sum = (count: (taken: TakenIn) => number) => additions.reduce((total, { taken }) => total + count(taken), 0);
-  return {
-    payloadIds: open.map(({ payload }) => payload.id),
-    payloads: open.length,
-    refused: open.filter(({ ok }) => !ok).length,
-    rounds: sum(({ rounds }) => rounds.length),
-    late: sum(({ rounds }) => rounds.filter(({ late }) => late).length),
-    quarantined: sum(({ refused }) => refused.length),
-    conflicts: sum(({ conflicts }) => conflicts.length),
-    gaps: gaps.map(({ id }) => id),
-    published,
-    formats: changed,
-    proofFailed: additions.some(({ taken }) => taken.refused.some(({ code }) => code === "proof_mismatch")),
-  };
+  return { open, additions, gaps, formats: changed, published };
 }
 
 /** What is stored of these rounds: as it was read before, or read again where somebody else added rounds since. */

@@ -48,14 +48,21 @@ export async function listTableStates(sql: Queryable, ids: readonly number[]): P
   return rows.map(asLocked);
 }
 
-/** Takes the locks under which rounds are added, in id order, which is how nobody waits in a circle. */
-export async function lockTables(sql: Transaction, ids: readonly number[]): Promise<LockedTable[]> {
+/**
+ * Takes the locks under which rounds are added, in id order, which is how nobody waits in a circle. Without `isPatient`
+ * those that somebody else holds are left out.
+ */
+export async function lockTables(
+  sql: Transaction,
+  ids: readonly number[],
+  { isPatient = true }: { isPatient?: boolean } = {},
+): Promise<LockedTable[]> {
   const rows = await sql<TableRow[]>`
     select ${columnsOfTable(sql)}
     from tables t
     where id = any(${[...ids]}::integer[])
     order by id
-    for no key update`;
+    for no key update ${isPatient ? sql`` : sql`skip locked`}`;
   return rows.map(asLocked);
 }
 

@@ -112,7 +112,7 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
         await lockAccuracy(tx, world.tableIds);
         return sumTouched(tx, world.tableIds);
       });
-      return { ...scored, hours };
+      return { ...scored, hours: hours.length };
     },
     publish: async () => (await publishHouse(sql, house, run.signal)).rows,
     async turn(hundredths, tableId) {

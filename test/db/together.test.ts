@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { together } from "../../src/houses/together.ts";
+import { APART, together } from "../../src/db/together.ts";
 
 /** Notes each batch, and works on it until it is let go on. */
 function desk(limits: Parameters<typeof together<number, string>>[1], poison?: (items: readonly number[]) => unknown) {
@@ -59,5 +59,28 @@ describe("what is done together", () => {
     await letGo();
     expect((await all).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     expect(batches).toEqual([[1, 2]]);
+  });
+
+  test("leaves out what would have to wait, which is done by itself while the next batch goes on", async () => {
+    const gate = Promise.withResolvers<string>();
+    const batches: number[][] = [];
+    const add = together<number, string>(
+      async (items) => {
+        batches.push([...items]);
+        return Promise.resolve(items.map((item) => (item === 2 ? APART : `done ${item}`)));
+      },
+      { items: 10, apart: (item) => gate.promise.then((text) => `${text} ${item}`) },
+    );
+    const [first, second] = [add(1), add(2)];
+    expect(await first).toBe("done 1");
+    expect(await add(3)).toBe("done 3");
+    expect(batches).toEqual([[1, 2], [3]]);
+    gate.resolve("alone");
+    expect(await second).toBe("alone 2");
+  });
+
+  test("fails where something is left out and nobody does it", async () => {
+    const add = together<number, string>(async (items) => Promise.resolve(items.map(() => APART)), { items: 10 });
+    await expect(add(1)).rejects.toThrow("nothing does it by itself");
   });
 });

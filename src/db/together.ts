@@ -1,4 +1,10 @@
-import { isConnectionTrouble } from "../db/trouble.ts";
+import { isConnectionTrouble } from "./trouble.ts";
+
+/**
+ * What a batch says of an item that it would have to wait for, such as one whose lock somebody else holds: it is done by
+ * itself beside the batches, and nobody waits with it.
+ */
+export const APART = Symbol("apart");
 
 interface Waiting<Item, Result> {
   item: Item;
@@ -6,11 +12,14 @@ interface Waiting<Item, Result> {
   reject: (error: unknown) => void;
 }
 
-/** How much goes in one batch. */
-interface Limits<Item> {
+/** How batches are made. */
+interface Options<Item, Result> {
+  /** The most items in a batch. */
   items: number;
-  /** Together in one batch, though one item may be larger by itself. */
+  /** The most that items may weigh together in one batch, though one item may be heavier by itself. */
   weight?: { most: number; of: (item: Item) => number };
+  /** Does an item by itself, however long that takes; needed where a batch says {@link APART}. */
+  apart?: (item: Item) => Promise<Result>;
 }
 
 /**
@@ -21,8 +30,8 @@ interface Limits<Item> {
  * alone, so that one bad item never sinks the others; not so where the database is out of reach.
  */
 export function together<Item, Result>(
-  work: (items: readonly Item[]) => Promise<readonly Result[]>,
-  limits: Limits<Item>,
+  work: (items: readonly Item[]) => Promise<readonly (Result | typeof APART)[]>,
+  options: Options<Item, Result>,
 ): (item: Item) => Promise<Result> {
   let waiting: Waiting<Item, Result>[] = [];
   let isWorking = false;
@@ -32,7 +41,7 @@ export function together<Item, Result>(
     // one turn of the event loop: what came in the same one goes together
     await new Promise((next) => setImmediate(next));
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, fitting(waiting, limits));
+      const batch = waiting.slice(0, fitting(waiting, options));
       waiting = waiting.slice(batch.length);
       await settle(batch);
     }
@@ -44,7 +53,11 @@ export function together<Item, Result>(
       const results = await work(batch.map(({ item }) => item));
       if (results.length !== batch.length)
         throw new Error(`expected ${batch.length} results of a batch, got ${results.length}`);
-      batch.forEach(({ resolve }, at) => resolve(results[at]!));
+      batch.forEach((one, at) => {
+        const result = results[at]!;
+        if (result === APART) setApart(one);
+        else one.resolve(result);
+      });
     } catch (error) {
       if (batch.length === 1 || isConnectionTrouble(error)) {
         for (const { reject } of batch) reject(error);
@@ -52,6 +65,11 @@ export function together<Item, Result>(
       }
       for (const one of batch) await settle([one]);
     }
+  }
+
+  function setApart({ item, resolve, reject }: Waiting<Item, Result>): void {
+    if (options.apart === undefined) reject(new Error("a batch set an item apart, and nothing does it by itself"));
+    else options.apart(item).then(resolve, reject);
   }
 
   return (item) =>
@@ -62,7 +80,10 @@ export function together<Item, Result>(
 }
 
 /** How many of those that wait longest fit into a batch, at least one. */
-function fitting<Item>(waiting: readonly { item: Item }[], { items, weight }: Limits<Item>): number {
+function fitting<Item>(
+  waiting: readonly { item: Item }[],
+  { items, weight }: Pick<Options<Item, unknown>, "items" | "weight">,
+): number {
   const first = waiting.slice(0, items);
   if (weight === undefined) return first.length;
   let left = weight.most;
@@ -72,12 +93,18 @@ function fitting<Item>(waiting: readonly { item: Item }[], { items, weight }: Li
 
 /** One `together` for each pool of connections, made when first asked for and forgotten with the pool. */
 export function togetherBy<Pool extends object, Item, Result>(
-  work: (pool: Pool, items: readonly Item[]) => Promise<readonly Result[]>,
-  limits: Limits<Item>,
+  work: (pool: Pool, items: readonly Item[]) => Promise<readonly (Result | typeof APART)[]>,
+  options: Omit<Options<Item, Result>, "apart"> & { apart?: (pool: Pool, item: Item) => Promise<Result> },
 ): (pool: Pool, item: Item) => Promise<Result> {
   const kept = new WeakMap<Pool, (item: Item) => Promise<Result>>();
+  const { apart, ...limits } = options;
   return (pool, item) => {
-    const found = kept.get(pool) ?? together((items: readonly Item[]) => work(pool, items), limits);
+    const found =
+      kept.get(pool) ??
+      together((items: readonly Item[]) => work(pool, items), {
+        ...limits,
+        ...(apart !== undefined && { apart: (one: Item) => apart(pool, one) }),
+      });
     kept.set(pool, found);
     return found(item);
   };
