@@ -24,7 +24,7 @@ export default job({
   key: ({ house }) => house,
   schedule: null,
   sweep: ({ sql }) => listHousesToNormalize(sql),
-  concurrency: 100, // houses that come at the same time share a transaction
+  concurrency: 50, // houses that come at the same time share a transaction; each holds answers in memory
   timeoutMs: 60_000, // the first walk to the end of a chain of ten million rounds takes five seconds
   retry: { attempts: 5, firstMs: 500, maxMs: 30_000 },
 

@@ -1,13 +1,19 @@
 import { isConnectionTrouble } from "./trouble.ts";
 
 /**
- * What a batch says of an item that it would have to wait for, such as one whose lock somebody else holds: it is done by
- * itself beside the batches, and nobody waits with it.
+ * What a batch says of an item that it would have to wait for, such as one whose lock somebody else holds: it has another
+ * try in later batches, and then is done by itself beside them, so that nobody waits with it.
  */
 export const APART = Symbol("apart");
 
+/** Batches that an item is in before it is done by itself: mostly it was held for a moment. */
+const TRIES_TOGETHER = 3;
+/** Items done by themselves at once: each holds a connection for as long as it waits. */
+const APART_AT_ONCE = 2;
+
 interface Waiting<Item, Result> {
   item: Item;
+  tries: number;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
 }
@@ -22,19 +28,25 @@ interface Options<Item, Result> {
   apart?: (item: Item) => Promise<Result>;
 }
 
+/** Has an item done; whoever gives up while it still waits for its batch is told so at once, and it is not done. */
+type Together<Item, Result> = (item: Item, signal?: AbortSignal) => Promise<Result>;
+
 /**
  * Group commit: what comes while a batch is on its way goes together in the next one. Who is alone waits for nothing,
  * and the busier the process is, the larger its batches get: a thousand houses cost a few transactions and not a thousand.
  *
- * `work` does a batch, all or nothing, and gives a result for each item. Where a batch fails each of its items is done
- * alone, so that one bad item never sinks the others; not so where the database is out of reach.
+ * `work` does a batch and gives a result for each item, or throws and has done nothing that may not be done again. Where a
+ * batch fails its halves are done, and so on, so that one bad item never sinks the others; not so where the database is
+ * out of reach.
  */
 export function together<Item, Result>(
   work: (items: readonly Item[]) => Promise<readonly (Result | typeof APART)[]>,
   options: Options<Item, Result>,
-): (item: Item) => Promise<Result> {
+): Together<Item, Result> {
   let waiting: Waiting<Item, Result>[] = [];
   let isWorking = false;
+  let apart: Waiting<Item, Result>[] = [];
+  let apartNow = 0;
 
   async function flush(): Promise<void> {
     isWorking = true;
@@ -49,34 +61,75 @@ export function together<Item, Result>(
   }
 
   async function settle(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    let results: readonly (Result | typeof APART)[];
     try {
-      const results = await work(batch.map(({ item }) => item));
-      if (results.length !== batch.length)
-        throw new Error(`expected ${batch.length} results of a batch, got ${results.length}`);
-      batch.forEach((one, at) => {
-        const result = results[at]!;
-        if (result === APART) setApart(one);
-        else one.resolve(result);
-      });
+      results = await work(batch.map(({ item }) => item));
     } catch (error) {
       if (batch.length === 1 || isConnectionTrouble(error)) {
         for (const { reject } of batch) reject(error);
         return;
       }
-      for (const one of batch) await settle([one]);
+      const half = Math.ceil(batch.length / 2);
+      await settle(batch.slice(0, half));
+      await settle(batch.slice(half));
+      return;
+    }
+    for (const [at, one] of batch.entries()) {
+      const result = results[at];
+      if (result === APART) tryLater(one);
+      else if (at < results.length) one.resolve(result!);
+      else one.reject(new Error(`expected ${batch.length} results of a batch, got ${results.length}`));
     }
   }
 
-  function setApart({ item, resolve, reject }: Waiting<Item, Result>): void {
-    if (options.apart === undefined) reject(new Error("a batch set an item apart, and nothing does it by itself"));
-    else options.apart(item).then(resolve, reject);
+  function tryLater(one: Waiting<Item, Result>): void {
+    one.tries += 1;
+    if (one.tries < TRIES_TOGETHER) waiting.push(one);
+    else {
+      apart.push(one);
+      void workApart();
+    }
   }
 
-  return (item) =>
-    new Promise((resolve, reject) => {
-      waiting.push({ item, resolve, reject });
+  async function workApart(): Promise<void> {
+    if (apartNow >= APART_AT_ONCE) return;
+    apartNow += 1;
+    for (let one = apart.shift(); one !== undefined; one = apart.shift()) {
+      try {
+        if (options.apart === undefined) throw new Error("a batch set an item apart, and nothing does it by itself");
+        one.resolve(await options.apart(one.item));
+      } catch (error) {
+        one.reject(error);
+      }
+    }
+    apartNow -= 1;
+  }
+
+  /** Takes an item out that still waits when its run gives up. */
+  function heed(one: Waiting<Item, Result>, signal: AbortSignal): void {
+    const onAbort = () => {
+      const isWaiting = waiting.includes(one) || apart.includes(one);
+      if (!isWaiting) return; // it is on its way, and its end is awaited
+      waiting = waiting.filter((other) => other !== one);
+      apart = apart.filter((other) => other !== one);
+      one.reject(signal.reason);
+    };
+    const { resolve, reject } = one;
+    const over = () => signal.removeEventListener("abort", onAbort);
+    one.resolve = (result) => (over(), resolve(result));
+    one.reject = (error) => (over(), reject(error));
+    signal.addEventListener("abort", onAbort, { once: true });
+  }
+
+  return async (item, signal) => {
+    signal?.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      const one = { item, tries: 0, resolve, reject };
+      if (signal !== undefined) heed(one, signal);
+      waiting.push(one);
       if (!isWorking) void flush();
     });
+  };
 }
 
 /** How many of those that wait longest fit into a batch, at least one. */
@@ -95,10 +148,10 @@ function fitting<Item>(
 export function togetherBy<Pool extends object, Item, Result>(
   work: (pool: Pool, items: readonly Item[]) => Promise<readonly (Result | typeof APART)[]>,
   options: Omit<Options<Item, Result>, "apart"> & { apart?: (pool: Pool, item: Item) => Promise<Result> },
-): (pool: Pool, item: Item) => Promise<Result> {
-  const kept = new WeakMap<Pool, (item: Item) => Promise<Result>>();
+): (pool: Pool, item: Item, signal?: AbortSignal) => Promise<Result> {
+  const kept = new WeakMap<Pool, Together<Item, Result>>();
   const { apart, ...limits } = options;
-  return (pool, item) => {
+  return (pool, item, signal) => {
     const found =
       kept.get(pool) ??
       together((items: readonly Item[]) => work(pool, items), {
@@ -106,6 +159,6 @@ export function togetherBy<Pool extends object, Item, Result>(
         ...(apart !== undefined && { apart: (one: Item) => apart(pool, one) }),
       });
     kept.set(pool, found);
-    return found(item);
+    return found(item, signal);
   };
 }

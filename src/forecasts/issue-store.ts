@@ -1,5 +1,4 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import { listHousesFrom } from "../houses/table-ids-store.ts";
 import type { IssuedForecast } from "./chain.ts";
 import type { PublishedForecast } from "./published-forecast.ts";
 import type { Band } from "./table-model.ts";
@@ -25,6 +24,8 @@ export interface LockedTable {
   newest: { seq: bigint; roundId: string; historyHash: string; payloadId: bigint | null } | null;
   /** The newest on-time round was polled, has no forecast yet, and its pause is not over by the database clock. */
   mayIssue: boolean;
+  /** An answer is not read yet: what follows may be known already, and the database refuses a forecast of it. */
+  hasUnread: boolean;
 }
 
 /** A house whose tables with ids above `afterTableId` are to be looked at. */
@@ -37,9 +38,9 @@ export interface HouseToIssue {
 const TABLES_PER_TRANSACTION = 100;
 
 /**
- * Locks the tables of houses, each given once, that have something to learn or to say, in id order, at most 100. Houses of
- * which some are left for another transaction are to `goOn`. Unless it is patient, houses are `busy` of which somebody
- * else holds a table, and none of theirs is given.
+ * Locks tables of houses, each given once, that have something to learn or to say: at most 100, those of the first house
+ * first, locked in id order. Houses of which some may be left for another transaction are `unfinished`. Unless it is
+ * patient, houses are `busy` of which somebody else holds a table, and none of theirs is given.
  *
  * The lock is the one under which rounds are added: while it is held, nothing can follow the newest round.
  */
@@ -47,14 +48,14 @@ export async function lockTablesToIssue(
   tx: Transaction,
   houses: readonly HouseToIssue[],
   { isPatient }: { isPatient: boolean },
-): Promise<{ tables: LockedTable[]; busy: ReadonlySet<string>; goOn: ReadonlySet<string> }> {
-  const found = await tx<{ id: number; house: string; isLocked: boolean }[]>`
+): Promise<{ tables: LockedTable[]; busy: ReadonlySet<string>; unfinished: ReadonlySet<string> }> {
+  const found = await tx<{ id: number; house: string; place: number; isLocked: boolean }[]>`
     with wanted as materialized (
-      select t.id, t.house_id
+      select t.id, asked.house, asked.place
       from unnest(
         ${houses.map(({ house }) => house)}::text[],
         ${houses.map(({ afterTableId }) => afterTableId)}::integer[]
-      ) as asked (house, after_id)
+      ) with ordinality as asked (house, after_id, place)
       join tables t on t.house_id = asked.house and t.id > asked.after_id
       join houses h on h.id = t.house_id
       left join model_states s on s.table_id = t.id and s.model = t.model
@@ -62,20 +63,21 @@ export async function lockTablesToIssue(
       where coalesce(s.learned_seq, 0) < t.last_seq
         or ${isReadingBehind(tx)}
         or (${mayIssue(tx)})
-      order by t.id
+      order by asked.place, t.id
       limit ${TABLES_PER_TRANSACTION + 1}
     ),
     locked as (
       select t.id
       from tables t
-      where t.id in (select id from wanted order by id limit ${TABLES_PER_TRANSACTION})
+      where t.id in (select id from wanted order by place, id limit ${TABLES_PER_TRANSACTION})
       order by t.id
       for no key update of t ${isPatient ? tx`` : tx`skip locked`}
     )
-    select wanted.id, wanted.house_id as house, locked.id is not null as "isLocked"
+    select wanted.id, wanted.house, wanted.place::integer, locked.id is not null as "isLocked"
     from wanted
     left join locked on locked.id = wanted.id
-    order by wanted.id`;
+    order by wanted.place, wanted.id`;
+  const next = found[TABLES_PER_TRANSACTION];
   const own = found.slice(0, TABLES_PER_TRANSACTION);
   const busy = new Set(own.flatMap(({ house, isLocked }) => (isLocked ? [] : [house])));
   const free = own.filter(({ house }) => !busy.has(house));
@@ -84,8 +86,8 @@ export async function lockTablesToIssue(
     tx,
     free.map(({ id }) => id),
   );
-  const next = found[TABLES_PER_TRANSACTION];
-  return { tables, busy, goOn: next === undefined ? new Set() : await listHousesFrom(tx, houses, next.id) };
+  const unfinished = next === undefined ? [] : houses.slice(next.place - 1);
+  return { tables, busy, unfinished: new Set(unfinished.map(({ house }) => house)) };
 }
 
 /** What issuing needs of tables whose locks are held, in id order. */
@@ -118,7 +120,8 @@ async function readLocked(tx: Transaction, tableIds: readonly number[]): Promise
       newest.round_id as "newestRoundId",
       newest.history_hash as "newestHistoryHash",
       newest.payload_id as "newestPayloadId",
-      coalesce(${mayIssue(tx)}, false) as "mayIssue"
+      coalesce(${mayIssue(tx)}, false) as "mayIssue",
+      exists (select from payloads p where p.table_id = t.id and p.state = 'unread') as "hasUnread"
     from tables t
     join houses h on h.id = t.house_id
     left join model_states s on s.table_id = t.id and s.model = t.model

@@ -20,7 +20,7 @@ export interface IssuedTable {
   learned: number;
   /** In the order of the chain; none where nothing may be said now. */
   issued: readonly PreparedForecast[];
-  /** The database refused its forecasts, since they could already be known. */
+  /** Its forecasts could already be known: an answer is not read yet, or the database refused them. */
   isRefused: boolean;
   /** Rounds are left to learn or to read. */
   isUnfinished: boolean;
@@ -48,7 +48,9 @@ export async function issueForTables(tx: Transaction, tables: readonly LockedTab
   const { learned, damaged } = await learnNewRounds(tx, tables);
   const upToDate = learned.filter(({ table, learnedSeq }) => learnedSeq === table.lastSeq);
   const open = await openWindows(tx, upToDate);
-  const ready = upToDate.filter(({ table }) => table.mayIssue);
+  const wanted = upToDate.filter(({ table }) => table.mayIssue);
+  // the database looks again; one that it refuses costs all that share a statement with it
+  const ready = wanted.filter(({ table }) => !table.hasUnread);
   const issued = await issueInChunks(tx, ready, open);
   const readable = new Set(learned.map(({ table }) => table));
   await publishForecasts(tx, [
@@ -66,7 +68,7 @@ export async function issueForTables(tx: Transaction, tables: readonly LockedTab
   ]);
   const readings = await learnReadings(tx, learned.map(toRead), ROUNDS_PER_TRANSACTION);
   const byTable = new Map(learned.map((one) => [one.table, one]));
-  const offered = new Set(ready.map(({ table }) => table));
+  const offered = new Set(wanted.map(({ table }) => table));
   return tables.map((table) => {
     const own = byTable.get(table);
     const stands = issued.get(table.tableId);

@@ -10,7 +10,7 @@ export interface Issued {
   /** Forecasts of the next color, and windows that were issued beside them. */
   issued: number;
   windows: number;
-  /** Tables whose forecasts the database refused since they could already be known; tried again after the next normalize. */
+  /** Tables whose forecasts could already be known, so that none was issued; tried again after the next normalize. */
   refused: number;
   /** Rounds are left to learn. */
   unfinished: boolean;
@@ -20,7 +20,7 @@ export interface Issued {
   unread: { table: string; reason: string }[];
 }
 
-/** A run ends after so many transactions and leaves the rest of a long import to the next, well within its time. */
+/** A run ends after so many transactions that did something, and leaves the rest of a long import to the next. */
 const TRANSACTIONS_PER_RUN = 50;
 /** Houses that are looked at by one transaction. */
 const HOUSES_AT_ONCE = 50;
@@ -58,9 +58,11 @@ export async function issueForHouse(
   const { signal, committed } = work;
   const total: Issued = { learned: 0, issued: 0, windows: 0, refused: 0, unfinished: false, damaged: [], unread: [] };
   let afterTableId = 0;
-  for (let turn = 0; turn < TRANSACTIONS_PER_RUN; turn++) {
+  for (let turns = 0; turns < TRANSACTIONS_PER_RUN;) {
     signal.throwIfAborted();
-    const { tables, lastTableId, isLast } = await issueTogether(sql, { house, afterTableId });
+    const { tables, lastTableId, isLast } = await issueTogether(sql, { house, afterTableId }, signal);
+    // where others had their turn first there is nothing of this house, and it goes on
+    if (tables.length > 0 || isLast) turns += 1;
     const done = tables.reduce((count, one) => count + one.learned + one.issued.length, 0);
     for (const one of tables) add(total, one);
     work.issued?.(tables.flatMap(({ table, issued }) => (issued.length > 0 ? [table.newest?.payloadId ?? null] : [])));
@@ -91,16 +93,16 @@ function add(total: Issued, { table: { name: table }, ...one }: IssuedTable): vo
 /** A turn of each house, but for those of which somebody else holds a table, and which must wait for it. */
 async function issueForHouses(tx: Transaction, asked: readonly HouseToIssue[]): Promise<(Turn | typeof APART)[]> {
   const houses = new Map(asked.toReversed().map((one) => [one.house, one]));
-  const { tables, busy, goOn } = await lockTablesToIssue(tx, [...houses.values()], { isPatient: false });
+  const { tables, busy, unfinished } = await lockTablesToIssue(tx, [...houses.values()], { isPatient: false });
   const done = await issueForTables(tx, tables);
   return asked.map((one) =>
-    busy.has(one.house) || houses.get(one.house) !== one ? APART : turnOf(one, done, goOn.has(one.house)),
+    busy.has(one.house) || houses.get(one.house) !== one ? APART : turnOf(one, done, unfinished.has(one.house)),
   );
 }
 
 async function issueAlone(tx: Transaction, house: HouseToIssue): Promise<Turn> {
-  const { tables, goOn } = await lockTablesToIssue(tx, [house], { isPatient: true });
-  return turnOf(house, await issueForTables(tx, tables), goOn.has(house.house));
+  const { tables, unfinished } = await lockTablesToIssue(tx, [house], { isPatient: true });
+  return turnOf(house, await issueForTables(tx, tables), unfinished.has(house.house));
 }
 
 function turnOf({ house, afterTableId }: HouseToIssue, done: readonly IssuedTable[], isMore: boolean): Turn {

@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
-import { togetherBy } from "../db/together.ts";
+import { APART, togetherBy } from "../db/together.ts";
 import { reasonOf } from "../errors.ts";
 import { isOwnFault } from "../rounds/read-answer.ts";
 import {
@@ -14,7 +14,7 @@ import { hoursOf } from "./hour-portions.ts";
 import { readHourSums, type SeriesSpan } from "./hour-sums-store.ts";
 import { emptyReferenceSums, mergeReferenceSums, referenceSumsToJson } from "./reference-sums.ts";
 import { catchUpReferences } from "./reference-hours.ts";
-import { lockAccuracy, nameTable, type TouchedHour } from "./score-store.ts";
+import { lockAccuracy, nameTable, tryLockAccuracy } from "./score-store.ts";
 import { sumTouched } from "./sum-hours.ts";
 import { sumsToJson } from "./sums-json.ts";
 import { emptySums, mergeSums } from "./sums.ts";
@@ -37,15 +37,33 @@ export interface Unpublished {
   reason: string;
 }
 
-/** What was made anew of a table, hours and rows that callers see; and what ended that early, null where nothing did. */
+/** A table to publish, and which of its features have been published since that was begun. */
+interface ToPublish {
+  tableId: number;
+  published: ReadonlySet<string>;
+}
+
+/** What one transaction made anew of a table: hours, and rows that callers see. */
+interface Turn {
+  hours: number;
+  rows: number;
+  /** The features whose rows these are. */
+  features: string[];
+  isFinished: boolean;
+}
+
+const publishTogether = togetherBy<Sql, ToPublish, Turn>((sql, asked) => sql.begin((tx) => publishFree(tx, asked)), {
+  items: TABLES_PER_TRANSACTION,
+  apart: (sql, one) => sql.begin((tx) => publishAlone(tx, one)),
+});
+
+/** What was made anew of a table, and the error of a damaged row that ended it, null where nothing did. */
 interface Published {
   tableId: number;
   hours: number;
   rows: number;
   error: unknown;
 }
-
-const publishTogether = togetherBy<Sql, number, Published>(publishEach, { items: TABLES_PER_TRANSACTION });
 
 /**
  * Sums the hours of a house's tables in which something happened, and shows callers the accuracy where it is due, some
@@ -76,12 +94,13 @@ export async function publishTable(sql: Sql, tableId: number, signal: AbortSigna
 }
 
 async function publish(sql: Sql, tableIds: readonly number[], signal: AbortSignal): Promise<Published[]> {
-  // a long walk is for whoever needs it alone, and can be stopped
+  // a long walk is for whoever needs it, and not for all that share a transaction
   const behind = await catchUp(sql, tableIds, signal);
   return Promise.all(
     tableIds.map(async (tableId) => {
-      const error = behind.get(tableId);
-      return error === undefined ? publishTogether(sql, tableId) : { tableId, hours: 0, rows: 0, error };
+      const made: Published = { tableId, hours: 0, rows: 0, error: behind.get(tableId) ?? null };
+      if (made.error === null) made.error = await publishToEnd(sql, made, signal);
+      return made;
     }),
   );
 }
@@ -92,72 +111,89 @@ async function catchUp(
   tableIds: readonly number[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, unknown>> {
-  signal.throwIfAborted();
   const errors = new Map<number, unknown>();
-  try {
-    await catchUpReferences(sql, tableIds, signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!isOwnFault(error)) throw error;
-    const [only, ...others] = tableIds;
-    if (only !== undefined && others.length === 0) return errors.set(only, error);
-    for (const id of tableIds) for (const [table, own] of await catchUp(sql, [id], signal)) errors.set(table, own);
-  }
+  const error = await faultOf(signal, () => catchUpReferences(sql, tableIds, signal));
+  if (error === null) return errors;
+  const [only, ...others] = tableIds;
+  if (only !== undefined && others.length === 0) return errors.set(only, error);
+  for (const id of tableIds) for (const [table, own] of await catchUp(sql, [id], signal)) errors.set(table, own);
   return errors;
 }
 
-/** All of them together, or where a row is damaged each by itself. */
-async function publishEach(sql: Sql, tableIds: readonly number[]): Promise<Published[]> {
-  const made = new Map<number, Published>(
-    tableIds.map((tableId) => [tableId, { tableId, hours: 0, rows: 0, error: null }]),
-  );
-  const together = await publishAll(sql, made);
-  if (together !== null) {
-    for (const one of made) one[1].error = await publishAll(sql, new Map([one]));
-  }
-  return tableIds.map((id) => made.get(id)!);
+/** One turn after the other, added to `made`; every feature has one and it ends, however fast scores come in meanwhile. */
+async function publishToEnd(sql: Sql, made: Published, signal: AbortSignal): Promise<unknown> {
+  const published = new Set<string>();
+  return faultOf(signal, async () => {
+    for (let isFinished = false; !isFinished;) {
+      signal.throwIfAborted();
+      const turn = await publishTogether(sql, { tableId: made.tableId, published }, signal);
+      made.hours += turn.hours;
+      made.rows += turn.rows;
+      for (const feature of turn.features) published.add(feature);
+      isFinished = turn.isFinished;
+    }
+  });
 }
 
-/** Gives the error of a damaged row, else null; adds to `made` what is stored by then. */
-async function publishAll(sql: Sql, made: ReadonlyMap<number, Published>): Promise<unknown> {
-  // every feature has its turn and the run ends, however fast new scores come in meanwhile
-  const published = new Set<string>();
+/** The error of a damaged row, or null. */
+async function faultOf(signal: AbortSignal, work: () => Promise<void>): Promise<unknown> {
   try {
-    for (let isFinished = false; !isFinished;) {
-      const done = await sql.begin((tx) => publishTables(tx, [...made.keys()], published));
-      for (const { key, tableId, periods } of done.series) {
-        published.add(key);
-        made.get(tableId)!.rows += periods.length;
-      }
-      for (const { tableId } of done.hours) made.get(tableId)!.hours += 1;
-      isFinished = done.isFinished;
-    }
+    await work();
     return null;
   } catch (error) {
+    signal.throwIfAborted();
     if (!isOwnFault(error)) throw error;
     return error;
   }
 }
 
+/** A turn of each table but for those that somebody else scores or sums, and which must wait for it. */
+async function publishFree(tx: Transaction, asked: readonly ToPublish[]): Promise<(Turn | typeof APART)[]> {
+  const tables = new Map(asked.toReversed().map((one) => [one.tableId, one]));
+  const free = await tryLockAccuracy(tx, [...tables.keys()]);
+  const turns = await publishTables(
+    tx,
+    asked.filter((one) => free.has(one.tableId) && tables.get(one.tableId) === one),
+  );
+  return asked.map((one) => turns.get(one) ?? APART);
+}
+
+async function publishAlone(tx: Transaction, one: ToPublish): Promise<Turn> {
+  await lockAccuracy(tx, [one.tableId]);
+  return (await publishTables(tx, [one])).get(one)!;
+}
+
 /**
  * Sums the hours of tables and publishes what is due of them but for what is published already, as much as one transaction
- * takes.
+ * takes. Needs the accuracy locks.
  */
-async function publishTables(
-  tx: Transaction,
-  tableIds: readonly number[],
-  published: ReadonlySet<string>,
-): Promise<{ hours: readonly TouchedHour[]; series: DueSeries[]; isFinished: boolean }> {
-  await lockAccuracy(tx, tableIds);
+async function publishTables(tx: Transaction, asked: readonly ToPublish[]): Promise<Map<ToPublish, Turn>> {
+  const tableIds = asked.map(({ tableId }) => tableId);
+  const published = new Map(asked.map((one) => [one.tableId, one.published]));
   const { hours, isFinished: isSummed } = await sumTouched(tx, tableIds);
-  if (!isSummed) return { hours, series: [], isFinished: false };
-  const due = seriesOf(await listDuePeriods(tx, tableIds)).filter(({ key }) => !published.has(key));
+  const due = isSummed
+    ? seriesOf(await listDuePeriods(tx, tableIds)).filter(
+        ({ tableId, feature }) => published.get(tableId)?.has(feature) === false,
+      )
+    : [];
   const series = firstOf(due, HOURS_PER_TRANSACTION);
   await publishPeriods(tx, await sumPeriods(tx, series));
-  const isFinished = series.length === due.length;
-  // with features left over the tables stay due, so that they are come back to
-  if (isFinished) await savePublished(tx, tableIds);
-  return { hours, series, isFinished };
+  // with features left over a table stays due, so that it is come back to
+  const left = new Set(due.filter((one) => !series.includes(one)).map(({ tableId }) => tableId));
+  const finished = isSummed ? tableIds.filter((id) => !left.has(id)) : [];
+  await savePublished(tx, finished);
+  return new Map(
+    asked.map((one) => {
+      const own = series.filter(({ tableId }) => tableId === one.tableId);
+      const turn = {
+        hours: hours.filter(({ tableId }) => tableId === one.tableId).length,
+        rows: own.reduce((sum, { periods }) => sum + periods.length, 0),
+        features: own.map(({ feature }) => feature),
+        isFinished: finished.includes(one.tableId),
+      };
+      return [one, turn];
+    }),
+  );
 }
 
 function seriesOf(due: readonly DuePeriod[]): DueSeries[] {

@@ -1,5 +1,4 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import { listHousesFrom } from "../houses/table-ids-store.ts";
 import { isToBeSummed } from "./accuracy-store.ts";
 import { outcomeOf, type DueNextColor, type Judgement } from "./judge.ts";
 import type { Band } from "./table-model.ts";
@@ -24,18 +23,18 @@ export interface TableToScore {
 
 /**
  * Tables of houses, each given once, with rounds that score-accuracy has not come to, or with conflicts or revisions to
- * apply; in id order, at most 100. Houses of which some may be left are to `goOn`.
+ * apply: at most 100, those of the first house first, each in id order. Houses of which some may be left are `unfinished`.
  */
 export async function listTablesToScore(
   sql: Queryable,
   houses: readonly HouseToScore[],
-): Promise<{ tables: TableToScore[]; goOn: ReadonlySet<string> }> {
-  const rows = await sql<TableToScore[]>`
-    select t.id, t.house_id as house
+): Promise<{ tables: TableToScore[]; unfinished: ReadonlySet<string> }> {
+  const rows = await sql<(TableToScore & { place: number })[]>`
+    select t.id, asked.house, asked.place::integer
     from unnest(
       ${houses.map(({ house }) => house)}::text[],
       ${houses.map(({ afterTableId }) => afterTableId)}::integer[]
-    ) as asked (house, after_id)
+    ) with ordinality as asked (house, after_id, place)
     join tables t on t.house_id = asked.house and t.id > asked.after_id
     left join accuracy_marks m on m.table_id = t.id
     where t.first_forecast_at is not null
@@ -43,11 +42,14 @@ export async function listTablesToScore(
         coalesce(m.seq, t.first_forecast_after_seq) < t.last_seq
         or exists (select from disputed_rounds d where d.table_id = t.id and d.scores_voided_at is null)
       )
-    order by t.id
+    order by asked.place, t.id
     limit ${TABLES_PER_TRANSACTION + 1}`;
   const next = rows[TABLES_PER_TRANSACTION];
-  const goOn = next === undefined ? new Set<string>() : await listHousesFrom(sql, houses, next.id);
-  return { tables: rows.slice(0, TABLES_PER_TRANSACTION), goOn };
+  const unfinished = next === undefined ? [] : houses.slice(next.place - 1);
+  return {
+    tables: rows.slice(0, TABLES_PER_TRANSACTION),
+    unfinished: new Set(unfinished.map(({ house }) => house)),
+  };
 }
 
 /** The name of a table, `house/game/market`. */

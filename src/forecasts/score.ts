@@ -87,7 +87,7 @@ export async function scoreHouse(
   // every table has its turn and the run ends, however fast rounds come in meanwhile
   for (let afterTableId = 0; ;) {
     signal.throwIfAborted();
-    const turn = await tried(signal, () => scoreTogether(sql, { house, afterTableId }));
+    const turn = await tried(signal, () => scoreTogether(sql, { house, afterTableId }, signal));
     if (turn.ok) {
       tell(turn.value.over, turn.value.disputed);
       add(total, turn.value.scored);
@@ -95,13 +95,13 @@ export async function scoreHouse(
       afterTableId = turn.value.afterTableId;
       continue;
     }
-    const { tables, goOn } = await listTablesToScore(sql, [{ house, afterTableId }]);
+    const { tables, unfinished } = await listTablesToScore(sql, [{ house, afterTableId }]);
     for (const { id } of tables) {
       const alone = await scoreToEnd(sql, id, signal, tell);
       add(total, alone.scored);
       if (!alone.ok) total.damaged.push({ table: await nameTable(sql, id), reason: reasonOf(alone.error) });
     }
-    if (!goOn.has(house)) return total;
+    if (!unfinished.has(house)) return total;
     afterTableId = tables.at(-1)?.id ?? afterTableId;
   }
 }
@@ -109,7 +109,7 @@ export async function scoreHouse(
 /** A turn of each house, but for those of which somebody else scores or sums a table, and which must wait for it. */
 async function scoreHouses(sql: Sql, asked: readonly HouseToScore[]): Promise<(Turn | typeof APART)[]> {
   const houses = new Map(asked.toReversed().map((one) => [one.house, one]));
-  const { tables, goOn } = await listTablesToScore(sql, [...houses.values()]);
+  const { tables, unfinished } = await listTablesToScore(sql, [...houses.values()]);
   const ids = tables.map(({ id }) => id);
   const busy = new Set<string>();
   const done = await inTransaction(sql, tables, async (tx) => {
@@ -121,18 +121,18 @@ async function scoreHouses(sql: Sql, asked: readonly HouseToScore[]): Promise<(T
     );
   });
   return asked.map((one) =>
-    busy.has(one.house) || houses.get(one.house) !== one ? APART : turnOf(one, tables, done, goOn.has(one.house)),
+    busy.has(one.house) || houses.get(one.house) !== one ? APART : turnOf(one, tables, done, unfinished.has(one.house)),
   );
 }
 
 async function scoreAlone(sql: Sql, house: HouseToScore): Promise<Turn> {
-  const { tables, goOn } = await listTablesToScore(sql, [house]);
+  const { tables, unfinished } = await listTablesToScore(sql, [house]);
   const ids = tables.map(({ id }) => id);
   const done = await inTransaction(sql, tables, async (tx) => {
     await lockAccuracy(tx, ids);
     return scoreTables(tx, ids);
   });
-  return turnOf(house, tables, done, goOn.has(house.house));
+  return turnOf(house, tables, done, unfinished.has(house.house));
 }
 
 /** Where there is nothing to score there is nothing to begin. */
@@ -141,13 +141,13 @@ async function inTransaction(
   tables: readonly TableToScore[],
   work: (tx: Transaction) => Promise<Done>,
 ): Promise<Done> {
-  return tables.length === 0 ? { judged: [], disputed: [], unfinished: false } : sql.begin(work);
+  return tables.length === 0 ? NOTHING_DONE : sql.begin(work);
 }
 
 function turnOf(
   { house, afterTableId }: HouseToScore,
   tables: readonly TableToScore[],
-  { judged, disputed, unfinished }: Done,
+  { judged, disputed, unfinishedFrom }: Done,
   isMore: boolean,
 ): Turn {
   const own = tables.flatMap((table) => (table.house === house ? [table.id] : []));
@@ -156,14 +156,13 @@ function turnOf(
     judged: judged.filter(({ due }) => ids.has(due.tableId)),
     disputed: disputed.filter(({ tableId }) => ids.has(tableId)),
   };
-  const mustReturn = unfinished && own.length > 0;
+  const finished = own.filter((id) => id < unfinishedFrom);
   return {
     scored: countOf(part),
     over: endedOf(part),
     disputed: part.disputed.length,
-    // those with forecasts left are come back to
-    afterTableId: mustReturn ? afterTableId : (own.at(-1) ?? afterTableId),
-    isLast: !mustReturn && !isMore,
+    afterTableId: finished.at(-1) ?? afterTableId,
+    isLast: !isMore && finished.length === own.length,
   };
 }
 
@@ -211,7 +210,7 @@ async function scoreToEnd(
     if (!done.ok) return { ok: false, error: done.error, scored };
     tell(endedOf(done.value), done.value.disputed.length);
     add(scored, countOf(done.value));
-    if (!done.value.unfinished) return { ok: true, scored };
+    if (tableId < done.value.unfinishedFrom) return { ok: true, scored };
   }
 }
 
@@ -221,36 +220,41 @@ function add(total: Scored, one: Scored): void {
   total.windows += one.windows;
 }
 
-/** What one transaction did with tables; `unfinished` where forecasts are left. */
+/** What one transaction did with tables. */
 interface Done {
   judged: NewScore[];
   /** Of each forecast whose score was voided. */
   disputed: TouchedHour[];
-  unfinished: boolean;
+  /** Tables with this id or a higher one have forecasts left, and are to be come back to. */
+  unfinishedFrom: number;
 }
+
+const NOTHING_DONE: Done = { judged: [], disputed: [], unfinishedFrom: Infinity };
 
 /** Needs the accuracy locks. */
 async function scoreTables(tx: Transaction, tableIds: readonly number[]): Promise<Done> {
-  if (tableIds.length === 0) return { judged: [], disputed: [], unfinished: false };
+  if (tableIds.length === 0) return NOTHING_DONE;
   // before the forecasts are read: of what comes in after this look something may be scored now, but the mark leaves it out
   const spans = await listNewSpans(tx, tableIds);
   const judged = await judgeDue(tx, tableIds, spans);
   await saveScores(tx, judged);
-  const unfinished = judged.length === FORECASTS_PER_TRANSACTION;
-  // they end windows too: with forecasts left over they stay to be applied, so that these tables are come back to
-  const disputed = unfinished ? [] : await voidDisputed(tx, tableIds);
-  const touched: TouchedHour[] = [
+  // they come table by table
+  const unfinishedFrom = judged.length < FORECASTS_PER_TRANSACTION ? Infinity : (judged.at(-1)?.due.tableId ?? 0);
+  // a dispute ends windows too: with forecasts left over it stays to be applied
+  const disputed = await voidDisputed(
+    tx,
+    tableIds.filter((id) => id < unfinishedFrom),
+  );
+  // and so do the marks
+  const finished = spans.filter(({ tableId }) => tableId < unfinishedFrom);
+  const received = await listReceivedHours(tx, finished);
+  await saveMarks(tx, finished);
+  await noteTouched(tx, [
     ...judged.map(({ due: { tableId, model, feature, issueHour } }) => ({ tableId, model, feature, hour: issueHour })),
     ...disputed,
-  ];
-  // with forecasts left over the marks stay, so that these tables are come back to
-  if (!unfinished) {
-    const received = await listReceivedHours(tx, spans);
-    touched.push(...received.map((one) => ({ ...one, feature: NEXT_COLOR })));
-    await saveMarks(tx, spans);
-  }
-  await noteTouched(tx, touched);
-  return { judged, disputed, unfinished };
+    ...received.map((one) => ({ ...one, feature: NEXT_COLOR })),
+  ]);
+  return { judged, disputed, unfinishedFrom };
 }
 
 function countOf({ judged, disputed }: Pick<Done, "judged" | "disputed">): Scored {

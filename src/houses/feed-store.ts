@@ -84,6 +84,16 @@ export async function saveFeeds(
   return new Map(saved.map(({ id, table_id }) => [table_id, id]));
 }
 
+/** Locks the feeds of tables, in id order, for who is to change several of them. */
+export async function lockFeeds(sql: Transaction, tableIds: readonly number[]): Promise<void> {
+  await sql`
+    select
+    from feeds
+    where table_id = any(${[...tableIds]}::integer[])
+    order by table_id
+    for no key update`;
+}
+
 /**
  * Tells a feed that one of its polled answers could not be read, in the transaction that marks the payload refused.
  *

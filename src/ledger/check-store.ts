@@ -10,9 +10,16 @@ export interface LedgerCounts {
   sums: { kind: string; micros: bigint }[];
 }
 
-/** Lets every statement of a transaction take so many milliseconds at most; 0 for as long as it needs. */
+/**
+ * Lets every statement of a transaction take so many milliseconds at most, 0 for as long as it needs, and join whole tables:
+ * a worker's connections are set to look-ups.
+ */
 export async function limitStatements(tx: Transaction, timeoutMs: number): Promise<void> {
-  await tx`select set_config('statement_timeout', ${`${timeoutMs}ms`}, true)`;
+  await tx`
+    select
+      set_config('statement_timeout', ${`${timeoutMs}ms`}, true),
+      set_config('enable_hashjoin', 'on', true),
+      set_config('enable_mergejoin', 'on', true)`;
 }
 
 /** Counts the ledger and sums its balances. */

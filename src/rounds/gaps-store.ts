@@ -94,19 +94,24 @@ export async function fillGaps(
   return rows.map(({ table_id }) => table_id);
 }
 
-/** The gaps of unknown size between two rounds of a table, that nobody filled yet. */
+/** The gaps of unknown size between two rounds of each table that nobody filled yet, its newest 1,000. */
 export async function listUnknownGaps(
   sql: Queryable,
   tableIds: readonly number[],
 ): Promise<{ tableId: number; afterRoundId: string; beforeRoundId: string }[]> {
   return sql<{ tableId: number; afterRoundId: string; beforeRoundId: string }[]>`
-    select table_id as "tableId", after_round_id as "afterRoundId", before_round_id as "beforeRoundId"
-    from gaps
-    where table_id = any(${[...tableIds]}::integer[])
-      and from_number is null
-      and state <> 'filled'
-    order by id desc
-    limit 10000`;
+    select g.table_id as "tableId", g.after_round_id as "afterRoundId", g.before_round_id as "beforeRoundId"
+    from unnest(${[...tableIds]}::integer[]) as asked (table_id)
+    cross join lateral (
+      select *
+      from gaps
+      where table_id = asked.table_id
+        and from_number is null
+        and state <> 'filled'
+      order by id desc
+      limit 1000
+    ) g
+    order by g.id desc`;
 }
 
 /** Closes gaps of unknown size of which an answer showed both ends and all between. */

@@ -8,15 +8,15 @@ import { prepareBatch, type Prepared, type PreparedBatch } from "./prepare.ts";
 import { isOwnFault, ownFault } from "./read-answer.ts";
 import { storeBatch, storeBatches, type NormalizedBatch } from "./store-batch.ts";
 
-/** Houses that are taken in by one transaction, and their answers: it holds their tables for some 100 ms. */
+/** Houses that are taken in by one transaction, and the items of their answers: it holds their tables for some 300 ms. */
 const HOUSES_AT_ONCE = 50;
-const ANSWERS_AT_ONCE = 200;
+const ITEMS_AT_ONCE = 5_000;
 
 const storeTogether = togetherBy<Sql, PreparedBatch, NormalizedBatch>(
   (sql, batches) => sql.begin((transaction) => storeBatches(transaction, batches)),
   {
     items: HOUSES_AT_ONCE,
-    weight: { most: ANSWERS_AT_ONCE, of: ({ answers }) => answers.length },
+    weight: { most: ITEMS_AT_ONCE, of: itemsOf },
     apart: (sql, batch) => sql.begin((transaction) => storeBatch(transaction, batch, new Map())),
   },
 );
@@ -34,7 +34,7 @@ export async function normalizeBatch(
   prover: Prover,
   signal: AbortSignal,
 ): Promise<NormalizedBatch | null> {
-  const payloads = await listUnread(sql, house.id);
+  const payloads = await listUnread(sql, house.id, signal);
   if (payloads.length === 0) return null;
   const prepared = await prepareBatch(sql, house, prover, payloads, signal);
   const batch = await storeAll(sql, prepared, signal);
@@ -42,9 +42,13 @@ export async function normalizeBatch(
   return batch;
 }
 
+function itemsOf({ answers }: PreparedBatch): number {
+  return answers.reduce((sum, answer) => sum + (answer.ok ? answer.items.length : 1), 0);
+}
+
 async function storeAll(sql: Sql, prepared: PreparedBatch, signal: AbortSignal): Promise<NormalizedBatch> {
   try {
-    return await storeTogether(sql, prepared);
+    return await storeTogether(sql, prepared, signal);
   } catch (error) {
     if (!isOwnFault(error)) throw error;
     return storeEach(sql, prepared, error, signal);

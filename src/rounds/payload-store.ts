@@ -22,29 +22,46 @@ export interface UnreadPayload {
 
 /** What a house's batch may be: enough for hundreds of polls, little enough to be held in memory and under the locks. */
 const MOST_PAYLOADS = 100;
-const MOST_BYTES = 4 * 1024 * 1024;
+const MOST_BYTES = 1024 * 1024;
 
-/** Houses whose answers are looked for by one statement. */
+/** Houses whose answers are looked for by one statement, and how many of them it gives: the oldest of each house first. */
 const HOUSES_AT_ONCE = 50;
-
-/** And how many of them it gives; those of a house that is far behind take more statements then. */
 const PAYLOADS_AT_ONCE = 500;
 
 const listTogether = togetherBy<Sql, string, UnreadPayload[]>(listUnreadOf, { items: HOUSES_AT_ONCE });
 
 /**
- * The oldest unread answers of a house: of each feed in request order, at most 100 and 4 MiB, at least one. Houses that
- * are asked for at once are looked up together.
+ * The oldest unread answers of a house: of each feed in request order, at most 100 and 1 MiB, at least one where there is
+ * any. Houses that are asked for at once are looked up together.
  */
-export function listUnread(sql: Sql, house: string): Promise<UnreadPayload[]> {
-  return listTogether(sql, house);
+export function listUnread(sql: Sql, house: string, signal?: AbortSignal): Promise<UnreadPayload[]> {
+  return listTogether(sql, house, signal);
 }
 
 async function listUnreadOf(sql: Sql, houses: readonly string[]): Promise<UnreadPayload[][]> {
-  const most = Math.min(MOST_PAYLOADS, Math.ceil(PAYLOADS_AT_ONCE / houses.length));
   const rows = await sql<(UnreadPayload & { place: number })[]>`
+    with oldest as materialized (
+      select a.place, o.*
+      from unnest(${[...houses]}::text[]) with ordinality as a (house, place)
+      cross join lateral (
+        select
+          p.id,
+          p.received_at,
+          row_number() over (order by p.requested_at, p.id) as rank,
+          sum(p.bytes) over (order by p.requested_at, p.id) - p.bytes as bytes_before
+        from tables t
+        join payloads p on p.table_id = t.id
+        where t.house_id = a.house
+          and p.state = 'unread'
+        order by p.requested_at, p.id
+        limit ${MOST_PAYLOADS}
+      ) o
+      where o.bytes_before < ${MOST_BYTES}
+      order by o.rank, a.place
+      limit ${PAYLOADS_AT_ONCE}
+    )
     select
-      a.place::integer,
+      o.place::integer,
       p.id,
       p.table_id as "tableId",
       p.requested_at::text as "requestedAt",
@@ -55,19 +72,7 @@ async function listUnreadOf(sql: Sql, houses: readonly string[]): Promise<Unread
       before.useless as "followsUseless",
       p.sha256,
       p.body
-    from unnest(${houses}::text[]) with ordinality as a (house, place)
-    cross join lateral (
-      select
-        p.id,
-        p.received_at,
-        sum(p.bytes) over (order by p.requested_at, p.id) - p.bytes as bytes_before
-      from tables t
-      join payloads p on p.table_id = t.id
-      where t.house_id = a.house
-        and p.state = 'unread'
-      order by p.requested_at, p.id
-      limit ${most}
-    ) o
+    from oldest o
     join payloads p on p.received_at = o.received_at and p.id = o.id
     left join lateral (
       select q.state = 'refused' or q.items = 0 as useless
@@ -78,8 +83,7 @@ async function listUnreadOf(sql: Sql, houses: readonly string[]): Promise<Unread
       order by q.received_at desc, q.id desc
       limit 1
     ) before on true
-    where o.bytes_before < ${MOST_BYTES}
-    order by a.place, p.requested_at, p.id`;
+    order by o.place, p.requested_at, p.id`;
   const byPlace = Map.groupBy(rows, ({ place }) => place);
   return houses.map((_, at) => (byPlace.get(at + 1) ?? []).map(({ place: _place, ...payload }) => payload));
 }

@@ -31,8 +31,9 @@ export interface PreparedBatch {
   lastSeqs: ReadonlyMap<number, bigint>;
 }
 
-/** Batches whose tables or rounds are looked up by one statement. */
+/** Batches whose tables or rounds are looked up by one statement, and how many rounds. */
 const BATCHES_AT_ONCE = 50;
+const ROUNDS_AT_ONCE = 5_000;
 
 const statesTogether = togetherBy<Sql, readonly number[], LockedTable[]>(
   async (sql, asked) => {
@@ -52,7 +53,7 @@ const knownTogether = togetherBy<Sql, readonly { tableId: number; roundId: strin
       return new Map([...own].flatMap((id) => (known.has(id) ? [[id, known.get(id)!]] : [])));
     });
   },
-  { items: BATCHES_AT_ONCE },
+  { items: BATCHES_AT_ONCE, weight: { most: ROUNDS_AT_ONCE, of: (ids) => ids.length } },
 );
 
 /**

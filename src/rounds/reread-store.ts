@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import type { UnreadPayload } from "./payload-store.ts";
 
-/** What a batch may be: as much as `normalize-rounds` takes at once, and for the same reasons. */
+/** What a batch may be: as many as `normalize-rounds` takes of a house, and more bytes, as one runs at a time. */
 const MOST_PAYLOADS = 100;
 const MOST_BYTES = 16 * 1024 * 1024;
 

@@ -1,6 +1,6 @@
 import type { Transaction } from "../db/client.ts";
 import { APART } from "../db/together.ts";
-import { noteRefusedAnswer } from "../houses/feed-store.ts";
+import { lockFeeds, noteRefusedAnswer } from "../houses/feed-store.ts";
 import { listFormats, saveFormats } from "../houses/format-store.ts";
 import { tellAnswer, tellUnreadable } from "./answer-notices.ts";
 import { followFormats, type FormatChange } from "./format-desk.ts";
@@ -37,7 +37,7 @@ export interface NormalizedBatch {
   formats: FormatChange[];
 }
 
-/** Batches whose tables are held, and those that must wait for somebody who holds one of theirs. */
+/** Tables that are locked, and the batches that have all of theirs. */
 interface Claimed {
   locked: LockedTable[];
   own: Map<PreparedBatch, Set<number>>;
@@ -151,6 +151,8 @@ async function storeLocked(
   );
   const notices = new NoticeDesk(await listOpenNotices(sql, [...tables.keys()]));
   const formats = followFormats(await listFormats(sql, [...tables.keys()]));
+  // in one order, as polls do: several of them are changed one by one
+  if (open.some(({ ok }) => !ok)) await lockFeeds(sql, [...tables.keys()]);
   const additions: Addition[] = [];
   const mended: number[] = [];
   const marks: ReadPayload[] = [];
@@ -198,6 +200,12 @@ async function storeLocked(
   await markPayloads(sql, marks);
   await saveNotices(sql, notices.changes());
   const changed = formats.changes();
+  if (changed.length > 1) {
+    await lockFeeds(
+      sql,
+      changed.map(({ tableId }) => tableId),
+    );
+  }
   await saveFormats(
     sql,
     changed.map(({ tableId, to }) => ({ tableId, ...to })),

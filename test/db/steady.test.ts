@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
+import { limitStatements } from "../../src/ledger/check-store.ts";
 import { createDatabase } from "../support/database.ts";
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -26,4 +27,15 @@ describe("what a worker plans once, while a table is new", () => {
     expect(plan).toMatch(/Index (?:Only )?Scan/);
     expect(plan).not.toMatch(/Hash Join|Merge Join|Seq Scan on (?:payloads|rounds|forecasts)/);
   });
+});
+
+test("the ledger's check joins whole tables all the same", async () => {
+  await sql.begin(async (tx) => {
+    await limitStatements(tx, 1_000);
+    const [row] = await tx<{ hash: string; merge: string }[]>`
+      select current_setting('enable_hashjoin') as hash, current_setting('enable_mergejoin') as merge`;
+    expect(row).toEqual({ hash: "on", merge: "on" });
+  });
+  const [after] = await sql<{ hash: string }[]>`select current_setting('enable_hashjoin') as hash`;
+  expect(after?.hash).toBe("off");
 });

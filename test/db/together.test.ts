@@ -38,30 +38,36 @@ describe("what is done together", () => {
 
   test("is no more than a batch may have, and a heavy one goes alone", async () => {
     const { batches, add, letGo } = desk({ items: 2, weight: { most: 10, of: (item) => item } });
-    const all = Promise.all([1, 2, 3, 50, 4, 7].map(add));
+    const all = Promise.all([1, 2, 3, 50, 4, 7].map((item) => add(item)));
     for (let n = 0; n < 5; n++) await letGo();
     await all;
     expect(batches).toEqual([[1, 2], [3], [50], [4], [7]]);
   });
 
-  test("fails for none but the one that fails alone", async () => {
+  test("fails for none but the one that fails alone, which halves find", async () => {
     const { batches, add, letGo } = desk({ items: 10 }, (items) => items.includes(2) && new Error("2 is bad"));
-    const all = Promise.allSettled([1, 2, 3].map(add));
-    for (let n = 0; n < 4; n++) await letGo();
-    expect((await all).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-    expect(batches).toEqual([[1, 2, 3], [1], [2], [3]]);
+    const all = Promise.allSettled([1, 2, 3, 4, 5].map((item) => add(item)));
+    for (let n = 0; n < 7; n++) await letGo();
+    expect((await all).map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+      "fulfilled",
+      "fulfilled",
+    ]);
+    expect(batches).toEqual([[1, 2, 3, 4, 5], [1, 2, 3], [1, 2], [1], [2], [3], [4, 5]]);
   });
 
   test("fails at once where the database is out of reach", async () => {
     const lost = Object.assign(new Error("gone"), { code: "CONNECTION_CLOSED" });
     const { batches, add, letGo } = desk({ items: 10 }, () => lost);
-    const all = Promise.allSettled([1, 2].map(add));
+    const all = Promise.allSettled([1, 2].map((item) => add(item)));
     await letGo();
     expect((await all).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     expect(batches).toEqual([[1, 2]]);
   });
 
-  test("leaves out what would have to wait, which is done by itself while the next batch goes on", async () => {
+  test("leaves out what would have to wait, which is done by itself after three tries while batches go on", async () => {
     const gate = Promise.withResolvers<string>();
     const batches: number[][] = [];
     const add = together<number, string>(
@@ -74,9 +80,43 @@ describe("what is done together", () => {
     const [first, second] = [add(1), add(2)];
     expect(await first).toBe("done 1");
     expect(await add(3)).toBe("done 3");
-    expect(batches).toEqual([[1, 2], [3]]);
+    expect(batches.flat().filter((item) => item === 2)).toEqual([2, 2, 2]);
     gate.resolve("alone");
     expect(await second).toBe("alone 2");
+  });
+
+  test("does no more than two by themselves at once", async () => {
+    const gates: (() => void)[] = [];
+    const add = together<number, number>(async (items) => Promise.resolve(items.map(() => APART)), {
+      items: 10,
+      apart: (item) => new Promise((resolve) => gates.push(() => resolve(item))),
+    });
+    const all = Promise.all([1, 2, 3].map((item) => add(item)));
+    while (gates.length < 2) await new Promise((next) => setImmediate(next));
+    await new Promise((next) => setImmediate(next));
+    expect(gates).toHaveLength(2);
+    gates[0]?.();
+    while (gates.length < 3) await new Promise((next) => setImmediate(next));
+    for (const letGo of gates) letGo();
+    expect(await all).toEqual([1, 2, 3]);
+  });
+
+  test("forgets who gives up while waiting, and ends what is on its way", async () => {
+    const { batches, add, letGo } = desk({ items: 1 });
+    const [first, second] = [new AbortController(), new AbortController()];
+    const all = Promise.allSettled([add(1, first.signal), add(2, second.signal), add(3)]);
+    while (batches.length < 1) await new Promise((next) => setImmediate(next));
+    first.abort(new Error("too late"));
+    second.abort(new Error("gave up"));
+    await letGo();
+    await letGo();
+    expect(await all).toMatchObject([
+      { status: "fulfilled", value: "done 1" },
+      { status: "rejected", reason: { message: "gave up" } },
+      { status: "fulfilled", value: "done 3" },
+    ]);
+    expect(batches).toEqual([[1], [3]]);
+    await expect(add(4, AbortSignal.abort(new Error("over")))).rejects.toThrow("over");
   });
 
   test("fails where something is left out and nobody does it", async () => {

@@ -4,16 +4,19 @@ import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import scoreAccuracy from "../../jobs/score-accuracy.ts";
 import type { Sql, Transaction } from "../../src/db/client.ts";
 import { lockAccuracy } from "../../src/forecasts/score-store.ts";
-import { createWorld, type World } from "../forecasts/world.ts";
+import { scoreHouse } from "../../src/forecasts/score.ts";
+import { addRounds, createWorld, type World } from "../forecasts/world.ts";
 import { testContext, type TestContext } from "../support/context.ts";
+import { eventually } from "../support/eventually.ts";
 import { makeItem, makePayload } from "../support/make.ts";
 
 type Counts = Record<string, number>;
 
 /** Houses with a table each, all polled, and a way to run a job of each over one pool of connections. */
-async function makeHouses(count: number) {
+async function makeHouses(count: number, tables?: Record<string, unknown>[]) {
   const worlds: World[] = [];
-  for (let n = 0; n < count; n++) worlds.push(await createWorld({ connections: 6 }));
+  for (let n = 0; n < count; n++)
+    worlds.push(await createWorld({ connections: 6, ...(tables !== undefined && { tables }) }));
   const [first] = worlds;
   if (first === undefined) throw new Error("expected a house, made none");
   const { sql } = first;
@@ -45,10 +48,24 @@ async function makeHouses(count: number) {
 }
 
 /** Runs `work` while another transaction holds something. */
-async function whileHeld(sql: Sql, hold: (tx: Transaction) => Promise<unknown>, work: () => Promise<void>) {
+async function whileHeld(
+  sql: Sql,
+  hold: (tx: Transaction) => Promise<unknown>,
+  work: (tx: Transaction) => Promise<void>,
+) {
   await sql.begin(async (tx) => {
     await hold(tx);
-    await work();
+    await work(tx);
+  });
+}
+
+async function untilBlocked(sql: Sql): Promise<void> {
+  await eventually(async () => {
+    const rows = await sql`
+      select from pg_stat_activity
+      where datname = current_database()
+        and wait_event_type = 'Lock'`;
+    return rows.length > 0;
   });
 }
 
@@ -92,6 +109,49 @@ describe("answers of houses that come at the same time", () => {
       },
     );
     expect(await waiting).toMatchObject({ rounds: 2 });
+  });
+
+  test("of which a house has two tables, one of them held, wait together and are taken in in their order", async () => {
+    const { sql, worlds, run } = await makeHouses(2, [{}, {}]);
+    const [free, held] = worlds as [World, World];
+    for (const { tableIds } of worlds) for (const id of tableIds) await makePayload(sql, { id }, answer(1, [2, 1]));
+    let waiting: Promise<Counts> | undefined;
+    await whileHeld(
+      sql,
+      (tx) => tx`select from tables where id = ${held.tableIds[1] ?? 0} for no key update`,
+      async () => {
+        waiting = run(normalizeRounds, held);
+        expect(await run(normalizeRounds, free)).toMatchObject({ rounds: 4 });
+        expect(await isOver(waiting)).toBe(false);
+      },
+    );
+    expect(await waiting).toMatchObject({ rounds: 4 });
+  });
+
+  test("are all taken in, however far one house is behind", async () => {
+    const { sql, worlds, runAll } = await makeHouses(3);
+    const behind = worlds[0]!;
+    for (let n = 1; n <= 130; n++) await makePayload(sql, { id: behind.tableId }, answer(n, [n]));
+    for (const { tableId } of worlds.slice(1)) await makePayload(sql, { id: tableId }, answer(1, [2, 1]));
+    expect((await runAll(normalizeRounds)).map(({ rounds }) => rounds)).toEqual([130, 2, 2]);
+  });
+
+  test("that cannot be read wait for polls of the same houses in the order of polls, not in a circle", async () => {
+    const { sql, worlds, run } = await makeHouses(3);
+    for (const { tableId } of worlds) await makePayload(sql, { id: tableId }, { second: 1, body: "no JSON" });
+    const ids = worlds.map(({ tableId }) => tableId).toSorted((a, b) => a - b);
+    let runs: Promise<Counts>[] = [];
+    await whileHeld(
+      sql,
+      (tx) => tx`select from feeds where table_id = ${ids[0] ?? 0} for update`,
+      async (tx) => {
+        runs = worlds.toReversed().map((world) => run(normalizeRounds, world));
+        await untilBlocked(sql);
+        // whoever waits for the first holds none of the others
+        await tx`select from feeds where table_id = any(${ids}) order by table_id for update nowait`;
+      },
+    );
+    expect((await Promise.all(runs)).map(({ refused }) => refused)).toEqual([1, 1, 1]);
   });
 
   test("that break the transaction are refused alone", async () => {
@@ -148,6 +208,51 @@ describe("forecasts of houses whose rounds come at the same time", () => {
     expect(await waiting).toMatchObject({ issued: 1 });
   });
 
+  test("are not issued where an answer is not read yet, and for all others by the same statement", async () => {
+    const { sql, worlds, runAll, transactions } = await makeHouses(3);
+    await play(worlds);
+    await makePayload(sql, { id: worlds[1]!.tableId }, { second: 1, items: [makeItem(2, 1.5)] });
+    expect((await runAll(issueForecasts)).map(({ issued, refused }) => [issued, refused])).toEqual([
+      [1, 0],
+      [0, 1],
+      [1, 0],
+    ]);
+    expect(await transactions("forecasts")).toBe(1);
+  });
+
+  test("are issued though the state of one house is damaged, and that alone is told of", async () => {
+    const { sql, worlds, runAll } = await makeHouses(3);
+    await play(worlds);
+    await runAll(issueForecasts);
+    await sql`update model_states set state_hash = repeat('0', 64) where table_id = ${worlds[1]!.tableId}`;
+    await play(worlds);
+    expect((await runAll(issueForecasts)).map(({ issued, damaged }) => [issued, damaged])).toEqual([
+      [1, 0],
+      [0, 1],
+      [1, 0],
+    ]);
+  });
+
+  test("speak of what came in while their house was set apart", async () => {
+    const { sql, worlds, run } = await makeHouses(1);
+    const [world] = worlds as [World];
+    await play(worlds);
+    let waiting: Promise<Counts> | undefined;
+    await whileHeld(
+      sql,
+      (tx) => tx`select from tables where id = ${world.tableId} for no key update`,
+      async (tx) => {
+        waiting = run(issueForecasts, world);
+        expect(await isOver(waiting)).toBe(false);
+        await addRounds(tx, world.tableId, [{ hundredths: 300, absentAgo: 1 }]);
+      },
+    );
+    expect(await waiting).toMatchObject({ learned: 2, issued: 1 });
+    const rows =
+      await sql`select distinct cutoff_seq::integer as cutoff from forecasts where table_id = ${world.tableId}`;
+    expect(rows.map(({ cutoff }) => cutoff as number)).toEqual([2]);
+  });
+
   test("are issued for every table where they are more than a transaction takes", async () => {
     const tables = Array.from({ length: 60 }, () => ({}));
     const first = await createWorld({ tables, connections: 6 });
@@ -188,6 +293,48 @@ describe("scores of houses whose rounds come at the same time", () => {
     ]);
     expect(await transactions("scores")).toBe(1);
     expect(await transactions("published_accuracy")).toBeLessThan(4);
+  });
+
+  test("are all stored where they are more than a transaction takes, and marks with them", async () => {
+    const { sql, worlds, runAll } = await makeHouses(
+      3,
+      Array.from({ length: 30 }, () => ({})),
+    );
+    for (const world of worlds) {
+      for (let n = 0; n < 7; n++) {
+        for (const id of world.tableIds) await world.play([{ hundredths: 150, absentAgo: 1 }], id);
+        await world.issue();
+      }
+    }
+    const counts = await runAll(scoreAccuracy);
+    // six a table, since nothing is known of what follows the last
+    expect(counts.map(({ scored: n }) => n)).toEqual([180, 180, 180]);
+    expect(counts.every(({ windows = 0 }) => windows > 0)).toBe(true);
+    const behind = await sql`
+      select t.id
+      from tables t
+      join accuracy_marks m on m.table_id = t.id
+      where t.id = any(${worlds.flatMap(({ tableIds }) => tableIds)})
+        and m.seq < t.last_seq`;
+    expect(behind).toHaveLength(0);
+  });
+
+  test("are shown though somebody else sums another table, and that one once it is over", async () => {
+    const { sql, worlds, run } = await makeHouses(2);
+    const [free, held] = worlds as [World, World];
+    await scored(worlds);
+    for (const { house } of worlds) await scoreHouse(sql, house, new AbortController().signal);
+    let waiting: Promise<Counts> | undefined;
+    await whileHeld(
+      sql,
+      (tx) => lockAccuracy(tx, [held.tableId]),
+      async () => {
+        waiting = run(scoreAccuracy, held);
+        expect(await run(scoreAccuracy, free)).toMatchObject({ published: 50 });
+        expect(await isOver(waiting)).toBe(false);
+      },
+    );
+    expect(await waiting).toMatchObject({ published: 50 });
   });
 
   test("wait for none of which somebody else sums a table, and it is scored once that is over", async () => {
