@@ -25,7 +25,7 @@ const TABLES_PER_TRANSACTION = 10;
 /** and few hours to sum, some 300 ms. A feature with a longer history takes longer: its periods agree with each other. */
 const HOURS_PER_TRANSACTION = 10_000;
 
-/** The due periods of one feature, and the hours that are read once for all of them. */
+/** The due periods of one feature under one model, and the hours that are read once for all of them. */
 interface DueSeries extends SeriesSpan {
   key: string;
   periods: DuePeriod[];
@@ -37,7 +37,7 @@ export interface Unpublished {
   reason: string;
 }
 
-/** A table to publish, and which of its features have been published since that was begun. */
+/** A table to publish, and the keys of its features that have been published since that was begun. */
 interface ToPublish {
   tableId: number;
   published: ReadonlySet<string>;
@@ -47,8 +47,8 @@ interface ToPublish {
 interface Turn {
   hours: number;
   rows: number;
-  /** The features whose rows these are. */
-  features: string[];
+  /** The keys of the features whose rows these are. */
+  keys: string[];
   isFinished: boolean;
 }
 
@@ -129,7 +129,7 @@ async function publishToEnd(sql: Sql, made: Published, signal: AbortSignal): Pro
       const turn = await publishTogether(sql, { tableId: made.tableId, published }, signal);
       made.hours += turn.hours;
       made.rows += turn.rows;
-      for (const feature of turn.features) published.add(feature);
+      for (const key of turn.keys) published.add(key);
       isFinished = turn.isFinished;
     }
   });
@@ -173,7 +173,7 @@ async function publishTables(tx: Transaction, asked: readonly ToPublish[]): Prom
   const { hours, isFinished: isSummed } = await sumTouched(tx, tableIds);
   const due = isSummed
     ? seriesOf(await listDuePeriods(tx, tableIds)).filter(
-        ({ tableId, feature }) => published.get(tableId)?.has(feature) === false,
+        ({ tableId, key }) => published.get(tableId)?.has(key) === false,
       )
     : [];
   const series = firstOf(due, HOURS_PER_TRANSACTION);
@@ -188,7 +188,7 @@ async function publishTables(tx: Transaction, asked: readonly ToPublish[]): Prom
       const turn = {
         hours: hours.filter(({ tableId }) => tableId === one.tableId).length,
         rows: own.reduce((sum, { periods }) => sum + periods.length, 0),
-        features: own.map(({ feature }) => feature),
+        keys: own.map(({ key }) => key),
         isFinished: finished.includes(one.tableId),
       };
       return [one, turn];
