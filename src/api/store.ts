@@ -172,7 +172,10 @@ export interface Span {
   lastSeq: number;
 }
 
-/** The rounds of these spans. */
+/**
+ * The rounds of these spans. The order inside keeps it to a look-up for each of them: joined, PostgreSQL reads all rounds
+ * there are, since it cannot know how short a span is.
+ */
 export async function readNewRounds(sql: Queryable, spans: readonly Span[]): Promise<RoundRow[]> {
   if (spans.length === 0) return [];
   return sql<RoundRow[]>`
@@ -189,6 +192,8 @@ export async function readNewRounds(sql: Queryable, spans: readonly Span[]): Pro
       where table_id = asked.table_id
         and seq > asked.after
         and seq <= asked.last_seq
+      order by seq
+      offset 0
     ) r
     where t.round_ids = 'opaque'
       or r.round_number is not null`;

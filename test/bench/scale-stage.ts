@@ -113,6 +113,10 @@ export async function runStage(
       workers.push(running(await startPart(`worker${n}`, ["worker"], { folder, env })));
     }
     await allPolled(sql);
+    if (stage.history > 0) {
+      say(`${stage.name}: replaying the past once, as after an import`);
+      await allReplayed(sql);
+    }
     const watched = Math.min(houses, Math.max(1, Math.min(MOST_WATCHED, Math.ceil(200 / tablesPerHouse))));
     const names = Array.from({ length: watched }, (_, n) => houseName(Math.floor((n * houses) / watched)));
     const asking = `${api.url}/api/v1/rounds?limit=3&house=${names.join(",")}`;
@@ -212,17 +216,38 @@ async function makeCaller(sql: Sql): Promise<string> {
 
 /** Waits until every table was asked and has its first rounds. */
 async function allPolled(sql: Sql): Promise<void> {
-  const patienceMs = 900_000;
-  const from = performance.now();
-  for (;;) {
-    const [row] = await sql<{ left: number }[]>`
-      select count(*)::integer as left
+  await untilNone("were not polled", async () => {
+    return sql`
+      select
       from tables t
       join feeds f on f.table_id = t.id
       where t.last_seq = 0
         or f.last_asked_at is null`;
-    if (row?.left === 0) return;
-    if (performance.now() - from > patienceMs) throw new Error(`${row?.left} tables were not polled within 15 minutes`);
+  });
+}
+
+/** Waits until each table's rounds were replayed by its first calibration and by the references, which a live one did as they came. */
+async function allReplayed(sql: Sql): Promise<void> {
+  await untilNone("were not replayed", async () => {
+    return sql`
+      select
+      from tables t
+      where t.last_seq >= 1000
+        and (
+          not exists (select from calibrations c where c.table_id = t.id and c.live_state_hash is not null)
+          or t.last_seq >= 10000
+          and not exists (select from reference_marks m where m.table_id = t.id and m.seq > t.last_seq - 10000)
+        )`;
+  });
+}
+
+async function untilNone(what: string, list: () => Promise<{ length: number }>): Promise<void> {
+  const patienceMs = 1_800_000;
+  const from = performance.now();
+  for (;;) {
+    const { length } = await list();
+    if (length === 0) return;
+    if (performance.now() - from > patienceMs) throw new Error(`${length} tables ${what} within half an hour`);
     await delay(500);
   }
 }
