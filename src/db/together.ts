@@ -6,13 +6,15 @@ import { isConnectionTrouble } from "./trouble.ts";
  */
 export const APART = Symbol("apart");
 
-/** Batches that an item is in before it is done by itself: mostly it was held for a moment. */
-const TRIES_TOGETHER = 3;
+/** Batches that an item is in before it is done by itself, and the pause before each: mostly it is held for a moment. */
+const TRIES_TOGETHER = 5;
+const PAUSE_MS = 50;
 /** Items done by themselves at once: each holds a connection for as long as it waits. */
 const APART_AT_ONCE = 2;
 
 interface Waiting<Item, Result> {
   item: Item;
+  signal: AbortSignal | undefined;
   tries: number;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
@@ -28,7 +30,10 @@ interface Options<Item, Result> {
   apart?: (item: Item) => Promise<Result>;
 }
 
-/** Has an item done; whoever gives up while it still waits for its batch is told so at once, and it is not done. */
+/**
+ * Has an item done. Where `signal` is aborted it is not begun any more, and that is told at once; what is on its way comes
+ * to its end.
+ */
 type Together<Item, Result> = (item: Item, signal?: AbortSignal) => Promise<Result>;
 
 /**
@@ -45,6 +50,8 @@ export function together<Item, Result>(
 ): Together<Item, Result> {
   let waiting: Waiting<Item, Result>[] = [];
   let isWorking = false;
+  /** Those that have another try in a moment, and those that are to be done by themselves. */
+  const resting = new Set<Waiting<Item, Result>>();
   let apart: Waiting<Item, Result>[] = [];
   let apartNow = 0;
 
@@ -83,12 +90,22 @@ export function together<Item, Result>(
   }
 
   function tryLater(one: Waiting<Item, Result>): void {
+    if (one.signal?.aborted === true) return one.reject(one.signal.reason);
     one.tries += 1;
-    if (one.tries < TRIES_TOGETHER) waiting.push(one);
-    else {
-      apart.push(one);
-      void workApart();
+    if (one.tries < TRIES_TOGETHER) {
+      resting.add(one);
+      setTimeout(() => {
+        if (resting.delete(one)) enter(one);
+      }, PAUSE_MS);
+      return;
     }
+    apart.push(one);
+    void workApart();
+  }
+
+  function enter(one: Waiting<Item, Result>): void {
+    waiting.push(one);
+    if (!isWorking) void flush();
   }
 
   async function workApart(): Promise<void> {
@@ -108,8 +125,8 @@ export function together<Item, Result>(
   /** Takes an item out that still waits when its run gives up. */
   function heed(one: Waiting<Item, Result>, signal: AbortSignal): void {
     const onAbort = () => {
-      const isWaiting = waiting.includes(one) || apart.includes(one);
-      if (!isWaiting) return; // it is on its way, and its end is awaited
+      const isWaiting = waiting.includes(one) || resting.delete(one) || apart.includes(one);
+      if (!isWaiting) return; // it is on its way
       waiting = waiting.filter((other) => other !== one);
       apart = apart.filter((other) => other !== one);
       one.reject(signal.reason);
@@ -124,10 +141,9 @@ export function together<Item, Result>(
   return async (item, signal) => {
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
-      const one = { item, tries: 0, resolve, reject };
+      const one = { item, signal, tries: 0, resolve, reject };
       if (signal !== undefined) heed(one, signal);
-      waiting.push(one);
-      if (!isWorking) void flush();
+      enter(one);
     });
   };
 }
@@ -161,4 +177,11 @@ export function togetherBy<Pool extends object, Item, Result>(
     kept.set(pool, found);
     return found(item, signal);
   };
+}
+
+/** Of items with the same key the first, by key, in the order in which they came. */
+export function firstOfEach<Key, Item>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item> {
+  const first = new Map<Key, Item>();
+  for (const item of items) if (!first.has(keyOf(item))) first.set(keyOf(item), item);
+  return first;
 }

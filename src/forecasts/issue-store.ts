@@ -38,8 +38,8 @@ export interface HouseToIssue {
 const TABLES_PER_TRANSACTION = 100;
 
 /**
- * Locks tables of houses, each given once, that have something to learn or to say: at most 100, those of the first house
- * first, locked in id order. Houses of which some may be left for another transaction are `unfinished`. Unless it is
+ * Locks tables of houses, each given once, that have something to learn or to say: at most 100, of each house its first, then
+ * of each its second, locked in id order. Houses of which some are left for another transaction are `cutOff`. Unless it is
  * patient, houses are `busy` of which somebody else holds a table, and none of theirs is given.
  *
  * The lock is the one under which rounds are added: while it is held, nothing can follow the newest round.
@@ -48,10 +48,13 @@ export async function lockTablesToIssue(
   tx: Transaction,
   houses: readonly HouseToIssue[],
   { isPatient }: { isPatient: boolean },
-): Promise<{ tables: LockedTable[]; busy: ReadonlySet<string>; unfinished: ReadonlySet<string> }> {
-  const found = await tx<{ id: number; house: string; place: number; isLocked: boolean }[]>`
+): Promise<{ tables: LockedTable[]; busy: ReadonlySet<string>; cutOff: ReadonlySet<string> }> {
+  const own = await tx<{ id: number; house: string; wanted: number; isLocked: boolean }[]>`
     with wanted as materialized (
-      select t.id, asked.house, asked.place
+      select
+        t.id,
+        asked.house,
+        count(*) over (partition by asked.place) as wanted
       from unnest(
         ${houses.map(({ house }) => house)}::text[],
         ${houses.map(({ afterTableId }) => afterTableId)}::integer[]
@@ -63,22 +66,19 @@ export async function lockTablesToIssue(
       where coalesce(s.learned_seq, 0) < t.last_seq
         or ${isReadingBehind(tx)}
         or (${mayIssue(tx)})
-      order by asked.place, t.id
-      limit ${TABLES_PER_TRANSACTION + 1}
+      order by row_number() over (partition by asked.place order by t.id), asked.place
+      limit ${TABLES_PER_TRANSACTION}
     ),
     locked as (
       select t.id
       from tables t
-      where t.id in (select id from wanted order by place, id limit ${TABLES_PER_TRANSACTION})
+      where t.id in (select id from wanted)
       order by t.id
       for no key update of t ${isPatient ? tx`` : tx`skip locked`}
     )
-    select wanted.id, wanted.house, wanted.place::integer, locked.id is not null as "isLocked"
+    select wanted.id, wanted.house, wanted.wanted::integer, locked.id is not null as "isLocked"
     from wanted
-    left join locked on locked.id = wanted.id
-    order by wanted.place, wanted.id`;
-  const next = found[TABLES_PER_TRANSACTION];
-  const own = found.slice(0, TABLES_PER_TRANSACTION);
+    left join locked on locked.id = wanted.id`;
   const busy = new Set(own.flatMap(({ house, isLocked }) => (isLocked ? [] : [house])));
   const free = own.filter(({ house }) => !busy.has(house));
   // lock first, read after: this statement sees what the last holder of each lock committed
@@ -86,8 +86,9 @@ export async function lockTablesToIssue(
     tx,
     free.map(({ id }) => id),
   );
-  const unfinished = next === undefined ? [] : houses.slice(next.place - 1);
-  return { tables, busy, unfinished: new Set(unfinished.map(({ house }) => house)) };
+  const given = Map.groupBy(own, ({ house }) => house);
+  const cutOff = own.filter(({ house, wanted }) => (given.get(house)?.length ?? 0) < wanted);
+  return { tables, busy, cutOff: new Set(cutOff.map(({ house }) => house)) };
 }
 
 /** What issuing needs of tables whose locks are held, in id order. */

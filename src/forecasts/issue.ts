@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
-import { APART, togetherBy } from "../db/together.ts";
+import { APART, firstOfEach, togetherBy } from "../db/together.ts";
 import { isWindow } from "./features.ts";
 import { issueForTables, type IssuedTable } from "./issue-tables.ts";
 import { lockTablesToIssue, type HouseToIssue } from "./issue-store.ts";
@@ -20,7 +20,7 @@ export interface Issued {
   unread: { table: string; reason: string }[];
 }
 
-/** A run ends after so many transactions that did something, and leaves the rest of a long import to the next. */
+/** A run ends after so many transactions and leaves the rest of a long import to the next. */
 const TRANSACTIONS_PER_RUN = 50;
 /** Houses that are looked at by one transaction. */
 const HOUSES_AT_ONCE = 50;
@@ -58,11 +58,9 @@ export async function issueForHouse(
   const { signal, committed } = work;
   const total: Issued = { learned: 0, issued: 0, windows: 0, refused: 0, unfinished: false, damaged: [], unread: [] };
   let afterTableId = 0;
-  for (let turns = 0; turns < TRANSACTIONS_PER_RUN;) {
+  for (let turn = 0; turn < TRANSACTIONS_PER_RUN; turn++) {
     signal.throwIfAborted();
     const { tables, lastTableId, isLast } = await issueTogether(sql, { house, afterTableId }, signal);
-    // where others had their turn first there is nothing of this house, and it goes on
-    if (tables.length > 0 || isLast) turns += 1;
     const done = tables.reduce((count, one) => count + one.learned + one.issued.length, 0);
     for (const one of tables) add(total, one);
     work.issued?.(tables.flatMap(({ table, issued }) => (issued.length > 0 ? [table.newest?.payloadId ?? null] : [])));
@@ -92,17 +90,17 @@ function add(total: Issued, { table: { name: table }, ...one }: IssuedTable): vo
 
 /** A turn of each house, but for those of which somebody else holds a table, and which must wait for it. */
 async function issueForHouses(tx: Transaction, asked: readonly HouseToIssue[]): Promise<(Turn | typeof APART)[]> {
-  const houses = new Map(asked.toReversed().map((one) => [one.house, one]));
-  const { tables, busy, unfinished } = await lockTablesToIssue(tx, [...houses.values()], { isPatient: false });
-  const done = await issueForTables(tx, tables);
+  const houses = firstOfEach(asked, ({ house }) => house);
+  const { tables, busy, cutOff } = await lockTablesToIssue(tx, [...houses.values()], { isPatient: false });
+  const done = tables.length === 0 ? [] : await issueForTables(tx, tables);
   return asked.map((one) =>
-    busy.has(one.house) || houses.get(one.house) !== one ? APART : turnOf(one, done, unfinished.has(one.house)),
+    busy.has(one.house) || houses.get(one.house) !== one ? APART : turnOf(one, done, cutOff.has(one.house)),
   );
 }
 
 async function issueAlone(tx: Transaction, house: HouseToIssue): Promise<Turn> {
-  const { tables, unfinished } = await lockTablesToIssue(tx, [house], { isPatient: true });
-  return turnOf(house, await issueForTables(tx, tables), unfinished.has(house.house));
+  const { tables, cutOff } = await lockTablesToIssue(tx, [house], { isPatient: true });
+  return turnOf(house, await issueForTables(tx, tables), cutOff.has(house.house));
 }
 
 function turnOf({ house, afterTableId }: HouseToIssue, done: readonly IssuedTable[], isMore: boolean): Turn {

@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
-import { APART, togetherBy } from "../db/together.ts";
+import { APART, firstOfEach, togetherBy } from "../db/together.ts";
 import { reasonOf } from "../errors.ts";
 import { isOwnFault } from "../rounds/read-answer.ts";
 import {
@@ -96,13 +96,14 @@ export async function publishTable(sql: Sql, tableId: number, signal: AbortSigna
 async function publish(sql: Sql, tableIds: readonly number[], signal: AbortSignal): Promise<Published[]> {
   // a long walk is for whoever needs it, and not for all that share a transaction
   const behind = await catchUp(sql, tableIds, signal);
-  return Promise.all(
-    tableIds.map(async (tableId) => {
-      const made: Published = { tableId, hours: 0, rows: 0, error: behind.get(tableId) ?? null };
-      if (made.error === null) made.error = await publishToEnd(sql, made, signal);
-      return made;
-    }),
-  );
+  const published = tableIds.map(async (tableId) => {
+    const made: Published = { tableId, hours: 0, rows: 0, error: behind.get(tableId) ?? null };
+    if (made.error === null) made.error = await publishToEnd(sql, made, signal);
+    return made;
+  });
+  // whatever becomes of one, the others come to their end before this does
+  await Promise.allSettled(published);
+  return Promise.all(published);
 }
 
 /** Gives the errors of damaged rows, by table. */
@@ -149,12 +150,10 @@ async function faultOf(signal: AbortSignal, work: () => Promise<void>): Promise<
 
 /** A turn of each table but for those that somebody else scores or sums, and which must wait for it. */
 async function publishFree(tx: Transaction, asked: readonly ToPublish[]): Promise<(Turn | typeof APART)[]> {
-  const tables = new Map(asked.toReversed().map((one) => [one.tableId, one]));
-  const free = await tryLockAccuracy(tx, [...tables.keys()]);
-  const turns = await publishTables(
-    tx,
-    asked.filter((one) => free.has(one.tableId) && tables.get(one.tableId) === one),
-  );
+  const tables = firstOfEach(asked, ({ tableId }) => tableId);
+  const locked = await tryLockAccuracy(tx, [...tables.keys()]);
+  const free = [...tables.values()].filter(({ tableId }) => locked.has(tableId));
+  const turns = free.length === 0 ? new Map<ToPublish, Turn>() : await publishTables(tx, free);
   return asked.map((one) => turns.get(one) ?? APART);
 }
 
@@ -170,17 +169,16 @@ async function publishAlone(tx: Transaction, one: ToPublish): Promise<Turn> {
 async function publishTables(tx: Transaction, asked: readonly ToPublish[]): Promise<Map<ToPublish, Turn>> {
   const tableIds = asked.map(({ tableId }) => tableId);
   const published = new Map(asked.map((one) => [one.tableId, one.published]));
-  const { hours, isFinished: isSummed } = await sumTouched(tx, tableIds);
-  const due = isSummed
-    ? seriesOf(await listDuePeriods(tx, tableIds)).filter(
-        ({ tableId, key }) => published.get(tableId)?.has(key) === false,
-      )
-    : [];
+  const { hours, left: unsummed } = await sumTouched(tx, tableIds);
+  const summed = tableIds.filter((id) => !unsummed.has(id));
+  const due = seriesOf(await listDuePeriods(tx, summed)).filter(
+    ({ tableId, key }) => published.get(tableId)?.has(key) === false,
+  );
   const series = firstOf(due, HOURS_PER_TRANSACTION);
   await publishPeriods(tx, await sumPeriods(tx, series));
   // with features left over a table stays due, so that it is come back to
   const left = new Set(due.filter((one) => !series.includes(one)).map(({ tableId }) => tableId));
-  const finished = isSummed ? tableIds.filter((id) => !left.has(id)) : [];
+  const finished = summed.filter((id) => !left.has(id));
   await savePublished(tx, finished);
   return new Map(
     asked.map((one) => {

@@ -23,33 +23,35 @@ export interface TableToScore {
 
 /**
  * Tables of houses, each given once, with rounds that score-accuracy has not come to, or with conflicts or revisions to
- * apply: at most 100, those of the first house first, each in id order. Houses of which some may be left are `unfinished`.
+ * apply: at most 100, of each house its first, then of each its second; in id order. Houses of which some are left are
+ * `cutOff`.
  */
 export async function listTablesToScore(
   sql: Queryable,
   houses: readonly HouseToScore[],
-): Promise<{ tables: TableToScore[]; unfinished: ReadonlySet<string> }> {
-  const rows = await sql<(TableToScore & { place: number })[]>`
-    select t.id, asked.house, asked.place::integer
-    from unnest(
-      ${houses.map(({ house }) => house)}::text[],
-      ${houses.map(({ afterTableId }) => afterTableId)}::integer[]
-    ) with ordinality as asked (house, after_id, place)
-    join tables t on t.house_id = asked.house and t.id > asked.after_id
-    left join accuracy_marks m on m.table_id = t.id
-    where t.first_forecast_at is not null
-      and (
-        coalesce(m.seq, t.first_forecast_after_seq) < t.last_seq
-        or exists (select from disputed_rounds d where d.table_id = t.id and d.scores_voided_at is null)
-      )
-    order by asked.place, t.id
-    limit ${TABLES_PER_TRANSACTION + 1}`;
-  const next = rows[TABLES_PER_TRANSACTION];
-  const unfinished = next === undefined ? [] : houses.slice(next.place - 1);
-  return {
-    tables: rows.slice(0, TABLES_PER_TRANSACTION),
-    unfinished: new Set(unfinished.map(({ house }) => house)),
-  };
+): Promise<{ tables: TableToScore[]; cutOff: ReadonlySet<string> }> {
+  const rows = await sql<(TableToScore & { wanted: number })[]>`
+    select *
+    from (
+      select t.id, asked.house, (count(*) over (partition by asked.place))::integer as wanted
+      from unnest(
+        ${houses.map(({ house }) => house)}::text[],
+        ${houses.map(({ afterTableId }) => afterTableId)}::integer[]
+      ) with ordinality as asked (house, after_id, place)
+      join tables t on t.house_id = asked.house and t.id > asked.after_id
+      left join accuracy_marks m on m.table_id = t.id
+      where t.first_forecast_at is not null
+        and (
+          coalesce(m.seq, t.first_forecast_after_seq) < t.last_seq
+          or exists (select from disputed_rounds d where d.table_id = t.id and d.scores_voided_at is null)
+        )
+      order by row_number() over (partition by asked.place order by t.id), asked.place
+      limit ${TABLES_PER_TRANSACTION}
+    ) due
+    order by id`;
+  const given = Map.groupBy(rows, ({ house }) => house);
+  const cutOff = rows.filter(({ house, wanted }) => (given.get(house)?.length ?? 0) < wanted);
+  return { tables: rows.map(({ id, house }) => ({ id, house })), cutOff: new Set(cutOff.map(({ house }) => house)) };
 }
 
 /** The name of a table, `house/game/market`. */

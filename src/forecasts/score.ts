@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
-import { APART, togetherBy } from "../db/together.ts";
+import { APART, firstOfEach, togetherBy } from "../db/together.ts";
 import { reasonOf } from "../errors.ts";
 import { isOwnFault } from "../rounds/read-answer.ts";
 import { isWindow, NEXT_COLOR } from "./features.ts";
@@ -95,21 +95,21 @@ export async function scoreHouse(
       afterTableId = turn.value.afterTableId;
       continue;
     }
-    const { tables, unfinished } = await listTablesToScore(sql, [{ house, afterTableId }]);
+    const { tables, cutOff } = await listTablesToScore(sql, [{ house, afterTableId }]);
     for (const { id } of tables) {
       const alone = await scoreToEnd(sql, id, signal, tell);
       add(total, alone.scored);
       if (!alone.ok) total.damaged.push({ table: await nameTable(sql, id), reason: reasonOf(alone.error) });
     }
-    if (!unfinished.has(house)) return total;
+    if (!cutOff.has(house)) return total;
     afterTableId = tables.at(-1)?.id ?? afterTableId;
   }
 }
 
 /** A turn of each house, but for those of which somebody else scores or sums a table, and which must wait for it. */
 async function scoreHouses(sql: Sql, asked: readonly HouseToScore[]): Promise<(Turn | typeof APART)[]> {
-  const houses = new Map(asked.toReversed().map((one) => [one.house, one]));
-  const { tables, unfinished } = await listTablesToScore(sql, [...houses.values()]);
+  const houses = firstOfEach(asked, ({ house }) => house);
+  const { tables, cutOff } = await listTablesToScore(sql, [...houses.values()]);
   const ids = tables.map(({ id }) => id);
   const busy = new Set<string>();
   const done = await inTransaction(sql, tables, async (tx) => {
@@ -121,18 +121,18 @@ async function scoreHouses(sql: Sql, asked: readonly HouseToScore[]): Promise<(T
     );
   });
   return asked.map((one) =>
-    busy.has(one.house) || houses.get(one.house) !== one ? APART : turnOf(one, tables, done, unfinished.has(one.house)),
+    busy.has(one.house) || houses.get(one.house) !== one ? APART : turnOf(one, tables, done, cutOff.has(one.house)),
   );
 }
 
 async function scoreAlone(sql: Sql, house: HouseToScore): Promise<Turn> {
-  const { tables, unfinished } = await listTablesToScore(sql, [house]);
+  const { tables, cutOff } = await listTablesToScore(sql, [house]);
   const ids = tables.map(({ id }) => id);
   const done = await inTransaction(sql, tables, async (tx) => {
     await lockAccuracy(tx, ids);
     return scoreTables(tx, ids);
   });
-  return turnOf(house, tables, done, unfinished.has(house.house));
+  return turnOf(house, tables, done, cutOff.has(house.house));
 }
 
 /** Where there is nothing to score there is nothing to begin. */

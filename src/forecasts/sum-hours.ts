@@ -20,23 +20,21 @@ const HOURS_AT_ONCE = 500;
 
 /**
  * Makes the noted hours of tables anew from the facts, with those that are over or have windows that are not counted yet.
- * Gives them; hours that are left are to be summed by the next transaction. Needs the tables' accuracy locks.
+ * Gives them; tables with hours `left` are to be summed on by the next transaction. Needs the tables' accuracy locks.
  */
 export async function sumTouched(
   tx: Transaction,
   tableIds: readonly number[],
-): Promise<{ hours: readonly TouchedHour[]; isFinished: boolean }> {
-  const touched = await takeTouched(tx, tableIds, HOURS_AT_ONCE);
-  const isFinished = touched.length < HOURS_AT_ONCE;
-  const hours = isFinished
-    ? distinctHours([
-        ...touched,
-        ...(await listUncountedHours(tx, tableIds)),
-        ...(await listHoursToClose(tx, tableIds)),
-      ])
-    : touched;
+): Promise<{ hours: readonly TouchedHour[]; left: ReadonlySet<number> }> {
+  const { hours: touched, left } = await takeTouched(tx, tableIds, HOURS_AT_ONCE);
+  const others = tableIds.filter((id) => !left.has(id));
+  const hours = distinctHours([
+    ...touched,
+    ...(await listUncountedHours(tx, others)),
+    ...(await listHoursToClose(tx, others)),
+  ]);
   await sumHours(tx, hours);
-  return { hours, isFinished };
+  return { hours, left };
 }
 
 function distinctHours(hours: readonly TouchedHour[]): TouchedHour[] {

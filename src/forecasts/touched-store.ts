@@ -13,20 +13,30 @@ export async function noteTouched(tx: Transaction, hours: readonly TouchedHour[]
 }
 
 /**
- * Takes noted hours of tables, the oldest first and at most `limit`, which whoever takes them must sum in this transaction.
- * Needs the accuracy locks.
+ * Takes noted hours of tables, at most `limit`: of each table its oldest, then of each its next. Whoever takes them must sum
+ * them in this transaction. Tables of which some are left are `left`. Needs the accuracy locks.
  */
-export async function takeTouched(tx: Transaction, tableIds: readonly number[], limit: number): Promise<TouchedHour[]> {
-  return tx<TouchedHour[]>`
+export async function takeTouched(
+  tx: Transaction,
+  tableIds: readonly number[],
+  limit: number,
+): Promise<{ hours: TouchedHour[]; left: ReadonlySet<number> }> {
+  const hours = await tx<TouchedHour[]>`
     delete from hours_to_sum
     where (table_id, model, feature, hour) in (
       select table_id, model, feature, hour
       from hours_to_sum
       where table_id = any(${[...tableIds]}::integer[])
-      order by hour, table_id
+      order by row_number() over (partition by table_id order by hour), table_id
       limit ${limit}
     )
     returning table_id as "tableId", model, feature, utc_text(hour) as hour`;
+  if (hours.length < limit) return { hours, left: new Set() };
+  const rows = await tx<{ id: number }[]>`
+    select distinct table_id as id
+    from hours_to_sum
+    where table_id = any(${[...tableIds]}::integer[])`;
+  return { hours, left: new Set(rows.map(({ id }) => id)) };
 }
 
 /** The noted hours of a table. */

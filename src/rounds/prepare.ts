@@ -72,6 +72,7 @@ export async function prepareBatch(
       await statesTogether(
         sql,
         payloads.map(({ tableId }) => tableId),
+        signal,
       )
     ).map((table) => [table.id, table]),
   );
@@ -91,6 +92,7 @@ export async function prepareBatch(
   const ofTables = await knownTogether(
     sql,
     reads.flatMap(({ table, read }) => (read.ok ? idsOf(table.id, read.items) : [])),
+    signal,
   );
   for (const { payload, table, read } of reads) {
     await othersTurn(undefined, { signal });

@@ -52,6 +52,7 @@ export async function storeBatches(
   batches: readonly PreparedBatch[],
 ): Promise<(NormalizedBatch | typeof APART)[]> {
   const { locked, own } = await claimTables(sql, batches);
+  if (own.size === 0) return batches.map(() => APART);
   const stored = await storeLocked(sql, locked, mergeBatches([...own.keys()]), new Map());
   return batches.map((batch) => {
     const tableIds = own.get(batch);

@@ -243,7 +243,7 @@ describe("forecasts of houses whose rounds come at the same time", () => {
       (tx) => tx`select from tables where id = ${world.tableId} for no key update`,
       async (tx) => {
         waiting = run(issueForecasts, world);
-        expect(await isOver(waiting)).toBe(false);
+        await untilBlocked(sql); // set apart after its tries
         await addRounds(tx, world.tableId, [{ hundredths: 300, absentAgo: 1 }]);
       },
     );
@@ -251,6 +251,26 @@ describe("forecasts of houses whose rounds come at the same time", () => {
     const rows =
       await sql`select distinct cutoff_seq::integer as cutoff from forecasts where table_id = ${world.tableId}`;
     expect(rows.map(({ cutoff }) => cutoff as number)).toEqual([2]);
+  });
+
+  test("are issued for a small house beside one with more tables than a transaction takes, whoever asked first", async () => {
+    const big = await createWorld({ tables: Array.from({ length: 101 }, () => ({})), connections: 6 });
+    const small = await createWorld();
+    await big.sql`update houses set enabled = true where id = ${big.house}`;
+    await big.sql`update tables set enabled = true where house_id = ${big.house}`;
+    for (const world of [big, small])
+      for (const tableId of world.tableIds) await world.play([{ hundredths: 150, absentAgo: 1 }], tableId);
+    const issue = async ({ house }: World) => issueForecasts.run({ house }, testContext(big.sql).context);
+    const [ofBig, ofSmall] = await Promise.all([issue(big), issue(small)]);
+    expect([ofBig["issued"], ofSmall["issued"]]).toEqual([101, 1]);
+    // it had its turn in the first transaction, which left two of the others
+    const [late] = await big.sql<{ n: number }[]>`
+      select count(*)::integer as n
+      from forecasts f
+      where f.table_id = any(${big.tableIds})
+        and f.feature = 'next_color'
+        and f.issued_at > (select max(issued_at) from forecasts where table_id = any(${small.tableIds}))`;
+    expect(late?.n).toBe(2);
   });
 
   test("are issued for every table where they are more than a transaction takes", async () => {
