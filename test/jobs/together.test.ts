@@ -47,6 +47,13 @@ async function makeHouses(count: number, tables?: Record<string, unknown>[]) {
   };
 }
 
+/** A round of each table, in time for a forecast of what follows. */
+async function playAll({ sql, tableIds }: World): Promise<void> {
+  await sql.begin(async (tx) => {
+    for (const id of tableIds) await addRounds(tx, id, [{ hundredths: 150, absentAgo: 1 }]);
+  });
+}
+
 /** Runs `work` while another transaction holds something. */
 async function whileHeld(
   sql: Sql,
@@ -258,8 +265,7 @@ describe("forecasts of houses whose rounds come at the same time", () => {
     const small = await createWorld();
     await big.sql`update houses set enabled = true where id = ${big.house}`;
     await big.sql`update tables set enabled = true where house_id = ${big.house}`;
-    for (const world of [big, small])
-      for (const tableId of world.tableIds) await world.play([{ hundredths: 150, absentAgo: 1 }], tableId);
+    for (const world of [big, small]) await playAll(world);
     const issue = async ({ house }: World) => issueForecasts.run({ house }, testContext(big.sql).context);
     const [ofBig, ofSmall] = await Promise.all([issue(big), issue(small)]);
     expect([ofBig["issued"], ofSmall["issued"]]).toEqual([101, 1]);
@@ -279,8 +285,7 @@ describe("forecasts of houses whose rounds come at the same time", () => {
     const second = await createWorld({ tables });
     await first.sql`update houses set enabled = true where id = ${first.house}`;
     await first.sql`update tables set enabled = true where house_id = ${first.house}`;
-    for (const world of [first, second])
-      for (const tableId of world.tableIds) await world.play([{ hundredths: 150, absentAgo: 1 }], tableId);
+    for (const world of [first, second]) await playAll(world);
     const issue = async ({ house }: World) => issueForecasts.run({ house }, testContext(first.sql).context);
     const counts = await Promise.all([issue(second), issue(first)]);
     expect(counts.map(({ learned, issued }) => [learned, issued])).toEqual([
@@ -322,7 +327,7 @@ describe("scores of houses whose rounds come at the same time", () => {
     );
     for (const world of worlds) {
       for (let n = 0; n < 7; n++) {
-        for (const id of world.tableIds) await world.play([{ hundredths: 150, absentAgo: 1 }], id);
+        await playAll(world);
         await world.issue();
       }
     }
