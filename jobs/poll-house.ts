@@ -21,7 +21,7 @@ export default job({
   key: ({ house, shard }) => `${house}/${shard}`,
   schedule: ({ sql }) => listPollSchedules(sql),
   sweep: null,
-  concurrency: 70, // as many as two cores can take in what they bring
+  concurrency: 70, // fewer leave a thousand houses late on two cores, more outrun what is taken in
   timeoutMs: 70_000, // above the longest timeout_ms a house may have; the poll ends itself within that
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next turn is the retry
 
