@@ -76,6 +76,30 @@ async function untilBlocked(sql: Sql): Promise<void> {
   });
 }
 
+/** While something of one house is held its run waits, the run of the other does not, and both do the same in the end. */
+async function expectToWaitAlone(
+  { sql, worlds, run }: Awaited<ReturnType<typeof makeHouses>>,
+  job: Parameters<typeof run>[0],
+  hold: (tx: Transaction, held: World) => Promise<unknown>,
+  done: Counts,
+): Promise<void> {
+  const [free, held] = worlds as [World, World];
+  let waiting: Promise<Counts> | undefined;
+  await whileHeld(
+    sql,
+    (tx) => hold(tx, held),
+    async () => {
+      waiting = run(job, held);
+      expect(await run(job, free)).toMatchObject(done);
+      expect(await isOver(waiting)).toBe(false);
+    },
+  );
+  expect(await waiting).toMatchObject(done);
+}
+
+const lockTable = (tx: Transaction, { tableId }: World) =>
+  tx`select from tables where id = ${tableId} for no key update`;
+
 /** Has it come to its end? */
 async function isOver(promise: Promise<unknown>): Promise<boolean> {
   return Promise.race([promise.then(() => true), new Promise<false>((next) => setImmediate(() => next(false)))]);
@@ -102,37 +126,22 @@ describe("answers of houses that come at the same time", () => {
   });
 
   test("wait for none of which somebody holds a table, and it is taken in once that is let go", async () => {
-    const { sql, worlds, run } = await makeHouses(2);
-    const [free, held] = worlds as [World, World];
+    const houses = await makeHouses(2);
+    const { sql, worlds } = houses;
     for (const { tableId } of worlds) await makePayload(sql, { id: tableId }, answer(1, [2, 1]));
-    let waiting: Promise<Counts> | undefined;
-    await whileHeld(
-      sql,
-      (tx) => tx`select from tables where id = ${held.tableId} for no key update`,
-      async () => {
-        waiting = run(normalizeRounds, held);
-        expect(await run(normalizeRounds, free)).toMatchObject({ rounds: 2 });
-        expect(await isOver(waiting)).toBe(false);
-      },
-    );
-    expect(await waiting).toMatchObject({ rounds: 2 });
+    await expectToWaitAlone(houses, normalizeRounds, lockTable, { rounds: 2 });
   });
 
   test("of which a house has two tables, one of them held, wait together and are taken in in their order", async () => {
-    const { sql, worlds, run } = await makeHouses(2, [{}, {}]);
-    const [free, held] = worlds as [World, World];
+    const houses = await makeHouses(2, [{}, {}]);
+    const { sql, worlds } = houses;
     for (const { tableIds } of worlds) for (const id of tableIds) await makePayload(sql, { id }, answer(1, [2, 1]));
-    let waiting: Promise<Counts> | undefined;
-    await whileHeld(
-      sql,
-      (tx) => tx`select from tables where id = ${held.tableIds[1] ?? 0} for no key update`,
-      async () => {
-        waiting = run(normalizeRounds, held);
-        expect(await run(normalizeRounds, free)).toMatchObject({ rounds: 4 });
-        expect(await isOver(waiting)).toBe(false);
-      },
+    await expectToWaitAlone(
+      houses,
+      normalizeRounds,
+      (tx, held) => tx`select from tables where id = ${held.tableIds[1] ?? 0} for no key update`,
+      { rounds: 4 },
     );
-    expect(await waiting).toMatchObject({ rounds: 4 });
   });
 
   test("are all taken in, however far one house is behind", async () => {
@@ -199,20 +208,9 @@ describe("forecasts of houses whose rounds come at the same time", () => {
   });
 
   test("wait for none of which somebody holds a table, and it is spoken of once that is let go", async () => {
-    const { sql, worlds, run } = await makeHouses(2);
-    const [free, held] = worlds as [World, World];
-    await play(worlds);
-    let waiting: Promise<Counts> | undefined;
-    await whileHeld(
-      sql,
-      (tx) => tx`select from tables where id = ${held.tableId} for no key update`,
-      async () => {
-        waiting = run(issueForecasts, held);
-        expect(await run(issueForecasts, free)).toMatchObject({ issued: 1 });
-        expect(await isOver(waiting)).toBe(false);
-      },
-    );
-    expect(await waiting).toMatchObject({ issued: 1 });
+    const houses = await makeHouses(2);
+    await play(houses.worlds);
+    await expectToWaitAlone(houses, issueForecasts, lockTable, { issued: 1 });
   });
 
   test("are not issued where an answer is not read yet, and for all others by the same statement", async () => {
@@ -345,38 +343,17 @@ describe("scores of houses whose rounds come at the same time", () => {
   });
 
   test("are shown though somebody else sums another table, and that one once it is over", async () => {
-    const { sql, worlds, run } = await makeHouses(2);
-    const [free, held] = worlds as [World, World];
+    const houses = await makeHouses(2);
+    const { sql, worlds } = houses;
     await scored(worlds);
     for (const { house } of worlds) await scoreHouse(sql, house, new AbortController().signal);
-    let waiting: Promise<Counts> | undefined;
-    await whileHeld(
-      sql,
-      (tx) => lockAccuracy(tx, [held.tableId]),
-      async () => {
-        waiting = run(scoreAccuracy, held);
-        expect(await run(scoreAccuracy, free)).toMatchObject({ published: 50 });
-        expect(await isOver(waiting)).toBe(false);
-      },
-    );
-    expect(await waiting).toMatchObject({ published: 50 });
+    await expectToWaitAlone(houses, scoreAccuracy, (tx, held) => lockAccuracy(tx, [held.tableId]), { published: 50 });
   });
 
   test("wait for none of which somebody else sums a table, and it is scored once that is over", async () => {
-    const { sql, worlds, run } = await makeHouses(2);
-    const [free, held] = worlds as [World, World];
-    await scored(worlds);
-    let waiting: Promise<Counts> | undefined;
-    await whileHeld(
-      sql,
-      (tx) => lockAccuracy(tx, [held.tableId]),
-      async () => {
-        waiting = run(scoreAccuracy, held);
-        expect(await run(scoreAccuracy, free)).toMatchObject({ scored: 1 });
-        expect(await isOver(waiting)).toBe(false);
-      },
-    );
-    expect(await waiting).toMatchObject({ scored: 1 });
+    const houses = await makeHouses(2);
+    await scored(houses.worlds);
+    await expectToWaitAlone(houses, scoreAccuracy, (tx, held) => lockAccuracy(tx, [held.tableId]), { scored: 1 });
   });
 
   test("are stored though a row of one house is damaged, and that alone is told of", async () => {
