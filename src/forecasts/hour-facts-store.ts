@@ -1,6 +1,7 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import type { ScoreStatus } from "./judge.ts";
-import { type MarkedSpan, spansToJson, type TouchedHour } from "./score-store.ts";
+import { type TouchedHour } from "./score-store.ts";
+import { type MarkedSpan, spansToJson } from "./tables-to-score-store.ts";
 
 /** One forecast of an hour and what became of it; `status` is null while it waits for its rounds. */
 export interface HourForecast {

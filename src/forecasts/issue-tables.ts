@@ -1,7 +1,8 @@
 import type { Transaction } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { isWindow, NEXT_COLOR } from "./features.ts";
-import { publishForecasts, readClock, saveForecasts, type LockedTable, type PreparedForecast } from "./issue-store.ts";
+import { publishForecasts, readClock, saveForecasts, type PreparedForecast } from "./issue-store.ts";
+import { type LockedTable } from "./tables-to-issue-store.ts";
 import { windowFeatures } from "./issue-windows.ts";
 import { emptyState, type State } from "./k7.ts";
 import type { Model } from "./model.ts";

@@ -2,7 +2,7 @@ import type { Sql, Transaction } from "../db/client.ts";
 import { APART, firstOfEach, togetherBy } from "../db/together.ts";
 import { isWindow } from "./features.ts";
 import { issueForTables, type IssuedTable } from "./issue-tables.ts";
-import { lockTablesToIssue, type HouseToIssue } from "./issue-store.ts";
+import { lockTablesToIssue, type HouseToIssue } from "./tables-to-issue-store.ts";
 
 /** What a run did. */
 export interface Issued {

@@ -1,7 +1,8 @@
 import { forecastHash, forecastStrings } from "./chain.ts";
 import { NEXT_COLOR } from "./features.ts";
 import { forecastIdOf } from "./forecast-id.ts";
-import type { LockedTable, PreparedForecast } from "./issue-store.ts";
+import type { PreparedForecast } from "./issue-store.ts";
+import type { LockedTable } from "./tables-to-issue-store.ts";
 import { windowsToIssue } from "./issue-windows.ts";
 import type { State } from "./k7.ts";
 import type { Model } from "./model.ts";

@@ -7,20 +7,22 @@ import { listReceivedHours } from "./hour-facts-store.ts";
 import { judgeNextColor, judgeWindow, type ScoreStatus } from "./judge.ts";
 import {
   listDueNextColors,
-  listNewSpans,
-  listTablesToScore,
   lockAccuracy,
   nameTable,
-  saveMarks,
   saveScores,
   tryLockAccuracy,
   voidDisputed,
-  type HouseToScore,
-  type MarkedSpan,
   type NewScore,
-  type TableToScore,
   type TouchedHour,
 } from "./score-store.ts";
+import {
+  listNewSpans,
+  listTablesToScore,
+  saveMarks,
+  type HouseToScore,
+  type MarkedSpan,
+  type TableToScore,
+} from "./tables-to-score-store.ts";
 import { noteTouched } from "./touched-store.ts";
 import { listDueWindows } from "./window-store.ts";
 

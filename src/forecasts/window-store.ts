@@ -1,6 +1,7 @@
 import type { Transaction } from "../db/client.ts";
 import type { DueWindow } from "./judge.ts";
-import { type DueForecastRow, type MarkedSpan, spansToJson, type TouchedHour } from "./score-store.ts";
+import { type DueForecastRow, type TouchedHour } from "./score-store.ts";
+import { type MarkedSpan, spansToJson } from "./tables-to-score-store.ts";
 
 /** A feature of a table, and the color it waits for. */
 export interface AskedWindow {

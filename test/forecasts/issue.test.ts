@@ -5,7 +5,7 @@ import { emptyState } from "../../src/forecasts/k7.ts";
 import { decodeState, encodeState, modelOfState, stateHash } from "../../src/forecasts/state.ts";
 import type { PublishedForecast } from "../../src/forecasts/published-forecast.ts";
 import { learnRounds, modelOf } from "../../src/forecasts/table-model.ts";
-import { listHousesToIssue } from "../../src/forecasts/issue-store.ts";
+import { listHousesToIssue } from "../../src/forecasts/tables-to-issue-store.ts";
 import { applyHouses, pauseHouse, resumeHouse } from "../../src/houses/store.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import { generatedRounds, readFixture } from "./streams.ts";

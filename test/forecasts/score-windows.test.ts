@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { listHousesToScore } from "../../src/forecasts/score-store.ts";
+import { listHousesToScore } from "../../src/forecasts/tables-to-score-store.ts";
 import { scoreWindow } from "../../src/forecasts/scoring.ts";
 import { sumsFromJson } from "../../src/forecasts/sums-json.ts";
 import { verify } from "../../src/forecasts/verify.ts";

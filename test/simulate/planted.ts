@@ -119,12 +119,12 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     edits: [
       { file: "sql/0035_turns.sql", from: "now.at - cutoff.absent_at >= table_now.pause", to: "false" },
       {
-        file: "src/forecasts/issue-store.ts",
+        file: "src/forecasts/tables-to-issue-store.ts",
         from: "where t.last_polled_round_at > clock_timestamp() - t.pause_ms * interval '1 millisecond'",
         to: "where true",
       },
       {
-        file: "src/forecasts/issue-store.ts",
+        file: "src/forecasts/tables-to-issue-store.ts",
         from: "and newest.absent_at > clock_timestamp() - t.pause_ms * interval '1 millisecond'",
         to: "and newest.absent_at is not null",
       },
