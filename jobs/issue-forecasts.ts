@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { openAlert, syncAlertsWithin } from "../src/alerts/store.ts";
-import { issueForHouse } from "../src/forecasts/issue.ts";
-import { listHousesToIssue } from "../src/forecasts/tables-to-issue-store.ts";
+import { issueForHouse } from "../src/forecasts/issue/issue.ts";
+import { listHousesToIssue } from "../src/forecasts/issue/tables-to-issue-store.ts";
 import { job } from "../src/queue/job.ts";
 
 /**

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { syncAlertsWithin } from "../src/alerts/store.ts";
-import { listHousesToCalibrate, requestRollingRuns } from "../src/forecasts/calibration-store.ts";
-import { publishHouse } from "../src/forecasts/publish.ts";
-import { scoreHouse, type Ended } from "../src/forecasts/score.ts";
-import { listHousesToScore } from "../src/forecasts/tables-to-score-store.ts";
-import { listPayloadsOfRounds } from "../src/forecasts/trace-store.ts";
+import { listHousesToCalibrate, requestRollingRuns } from "../src/forecasts/calibration/calibration-store.ts";
+import { publishHouse } from "../src/forecasts/accuracy/publish.ts";
+import { scoreHouse, type Ended } from "../src/forecasts/score/score.ts";
+import { listHousesToScore } from "../src/forecasts/score/tables-to-score-store.ts";
+import { listPayloadsOfRounds } from "../src/forecasts/score/trace-store.ts";
 import { job, type Counts } from "../src/queue/job.ts";
 import calibrateTable from "./calibrate-table.ts";
 

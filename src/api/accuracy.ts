@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { mergePeriods, NOTICE, showAccuracy, type PeriodSums } from "../forecasts/present.ts";
+import { mergePeriods, NOTICE, showAccuracy, type PeriodSums } from "../forecasts/accuracy/present.ts";
 import { keepFragments, listAnswer, type Fragment } from "./fragments.ts";
 import { etagOf } from "./etag.ts";
 import { operation } from "./operation.ts";

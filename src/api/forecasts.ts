@@ -6,7 +6,7 @@ import {
   showNextColor,
   showWindows,
   type ForecastState,
-} from "../forecasts/present.ts";
+} from "../forecasts/accuracy/present.ts";
 import { keepFragments, listAnswer } from "./fragments.ts";
 import { operation } from "./operation.ts";
 import { filters } from "./params.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { LANGUAGES, sentencesOf, type Language } from "../forecasts/reading-languages.ts";
-import { readingText, showFacts } from "../forecasts/reading-text.ts";
-import { readingState, type ReadingState } from "../forecasts/reading-state.ts";
+import { LANGUAGES, sentencesOf, type Language } from "../forecasts/readings/reading-languages.ts";
+import { readingText, showFacts } from "../forecasts/readings/reading-text.ts";
+import { readingState, type ReadingState } from "../forecasts/readings/reading-state.ts";
 import { keepFragments, listAnswer } from "./fragments.ts";
 import { operation } from "./operation.ts";
 import { filters } from "./params.ts";

@@ -1,10 +1,10 @@
 import type { Queryable } from "../db/client.ts";
-import type { PublishedCalibration } from "../forecasts/calibration-store.ts";
-import type { PublishedForecast } from "../forecasts/published-forecast.ts";
-import type { PeriodSums } from "../forecasts/present.ts";
-import type { PublishedReading } from "../forecasts/reading-store.ts";
-import { referenceSumsFromJson } from "../forecasts/reference-sums.ts";
-import { sumsFromJson } from "../forecasts/sums-json.ts";
+import type { PublishedCalibration } from "../forecasts/calibration/calibration-store.ts";
+import type { PublishedForecast } from "../forecasts/issue/published-forecast.ts";
+import type { PeriodSums } from "../forecasts/accuracy/present.ts";
+import type { PublishedReading } from "../forecasts/readings/reading-store.ts";
+import { referenceSumsFromJson } from "../forecasts/accuracy/reference-sums.ts";
+import { sumsFromJson } from "../forecasts/accuracy/sums-json.ts";
 
 /** The database clock: milliseconds since 1970, and the same as a text that loses nothing. */
 export async function readClock(sql: Queryable): Promise<{ ms: number; text: string }> {

@@ -1,5 +1,5 @@
 import { multiplierText } from "../rounds/round.ts";
-import type { PublishedForecast } from "../forecasts/published-forecast.ts";
+import type { PublishedForecast } from "../forecasts/issue/published-forecast.ts";
 import { holdRounds, mergeRounds, NO_ROUNDS, type HeldRounds } from "./held-rounds.ts";
 import type { AccuracyMark, AccuracyRow, HouseRow, RoundRow, TableRow } from "./store.ts";
 

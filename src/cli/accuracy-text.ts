@@ -1,5 +1,5 @@
-import { wilsonInterval } from "../forecasts/intervals.ts";
-import type { Measured } from "../forecasts/measure.ts";
+import { wilsonInterval } from "../forecasts/accuracy/intervals.ts";
+import type { Measured } from "../forecasts/accuracy/measure.ts";
 import { paint, print, printTable, shortTime } from "./output.ts";
 
 /** Every feature of every table or house on a line: a rate beside its sample, its interval, and what was stated. */

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { listAudits, type ListedAudit } from "../forecasts/audit-store.ts";
+import { listAudits, type ListedAudit } from "../forecasts/readings/audit-store.ts";
 import { examples, wholeNumber } from "./arguments.ts";
 import { paint, print, printJson, printTable, shortTime } from "./output.ts";
 import { withDatabase } from "./session.ts";

@@ -1,6 +1,6 @@
 import { open, rename, stat, type FileHandle } from "node:fs/promises";
 import { codeOf } from "../errors.ts";
-import type { BacktestFile } from "../forecasts/manual-calibration.ts";
+import type { BacktestFile } from "../forecasts/calibration/manual-calibration.ts";
 import { FORECAST_COLUMNS, quoted } from "./export.ts";
 
 /**

@@ -4,18 +4,22 @@ import { Command, InvalidArgumentError } from "commander";
 import type { Sql } from "../db/client.ts";
 import { nested } from "../db/nested.ts";
 import { reasonOf, UsageError } from "../errors.ts";
-import { requestManualRun, runManualCalibration, type ManualResult } from "../forecasts/manual-calibration.ts";
-import { findManualRun, findParameters, listParameterNames } from "../forecasts/manual-run-store.ts";
-import { readParameterFile, type AskedModel } from "../forecasts/parameter-file.ts";
-import { K7_1 } from "../forecasts/parameters.ts";
-import { promoteCalibration } from "../forecasts/promote.ts";
+import {
+  requestManualRun,
+  runManualCalibration,
+  type ManualResult,
+} from "../forecasts/calibration/manual-calibration.ts";
+import { findManualRun, findParameters, listParameterNames } from "../forecasts/calibration/manual-run-store.ts";
+import { readParameterFile, type AskedModel } from "../forecasts/model/parameter-file.ts";
+import { K7_1 } from "../forecasts/model/parameters.ts";
+import { promoteCalibration } from "../forecasts/calibration/promote.ts";
 import { announce } from "./announce.ts";
 import { audited, tellAudit } from "./audited.ts";
 import { examples, someText } from "./arguments.ts";
 import { openBacktestFile } from "./backtest-file.ts";
 import { listenForInterruption } from "./interruption.ts";
 import { operator } from "./operator.ts";
-import { promotionTold } from "../forecasts/promotion-told.ts";
+import { promotionTold } from "../forecasts/calibration/promotion-told.ts";
 import { print, printJson, say } from "./output.ts";
 import { runProgress } from "./run-progress.ts";
 import { withDatabase, type Session } from "./session.ts";

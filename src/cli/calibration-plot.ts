@@ -1,4 +1,4 @@
-import type { ReliabilityBin } from "../forecasts/reliability.ts";
+import type { ReliabilityBin } from "../forecasts/accuracy/reliability.ts";
 
 const WIDTH = 50;
 

@@ -1,4 +1,4 @@
-import type { comparisonOf, Detail, Summary } from "../forecasts/calibration-view.ts";
+import type { comparisonOf, Detail, Summary } from "../forecasts/calibration/calibration-view.ts";
 import { heightsPlot, reliabilityPlot } from "./calibration-plot.ts";
 import { paint, print, printTable, shortTime } from "./output.ts";
 

@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import type { Sql } from "../db/client.ts";
-import { proveForecast } from "../forecasts/anchors.ts";
-import { listAnchors, type Anchor } from "../forecasts/anchors-store.ts";
+import { proveForecast } from "../forecasts/chain/anchors.ts";
+import { listAnchors, type Anchor } from "../forecasts/chain/anchors-store.ts";
 import { examples } from "./arguments.ts";
 import { print, printJson, say } from "./output.ts";
 import { withDatabase } from "./session.ts";

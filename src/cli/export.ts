@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import type { Queryable } from "../db/client.ts";
 import { codeOf } from "../errors.ts";
-import { listForecastsForExport, type ExportedForecast } from "../forecasts/export-store.ts";
+import { listForecastsForExport, type ExportedForecast } from "../forecasts/chain/export-store.ts";
 import { listRoundsForExport, type ExportedRound } from "../rounds/export-store.ts";
 import { examples } from "./arguments.ts";
 import { proofCommand, rootsCommand } from "./export-anchors.ts";

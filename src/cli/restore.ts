@@ -11,7 +11,7 @@ import { requireSession } from "../db/pooler.ts";
 import { claimDataDir } from "../embedded/lock.ts";
 import { startServers } from "../embedded/servers.ts";
 import { UsageError } from "../errors.ts";
-import { verify, type Verification } from "../forecasts/verify.ts";
+import { verify, type Verification } from "../forecasts/verify/verify.ts";
 import { checkLedger } from "../ledger/check.ts";
 import { withoutPassword } from "../log.ts";
 import { VERSION } from "../version.ts";

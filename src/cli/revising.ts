@@ -1,6 +1,6 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
-import { applyRevision } from "../forecasts/apply-revision.ts";
+import { applyRevision } from "../forecasts/score/apply-revision.ts";
 import { standingText, type Outcome, type Revised } from "../rounds/revision.ts";
 import { announce } from "./announce.ts";
 import { audited } from "./audited.ts";

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { type AuditFailure, verifyAudit } from "../audit/verify.ts";
-import { verify, type Verification } from "../forecasts/verify.ts";
+import { verify, type Verification } from "../forecasts/verify/verify.ts";
 import { examples } from "./arguments.ts";
 import { print, printJson } from "./output.ts";
 import { progressBar } from "./progress.ts";

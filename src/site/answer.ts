@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { NOTICE } from "../forecasts/present.ts";
+import { NOTICE } from "../forecasts/accuracy/present.ts";
 import { STYLE } from "../frame/assets.ts";
 import { type Frame, renderPage } from "../frame/render.ts";
 

@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
-import type { Anchor } from "../forecasts/anchors-store.ts";
+import type { Anchor } from "../forecasts/chain/anchors-store.ts";
 import { PATIENCE_MS } from "./loader.ts";
 
 /** More than anybody has; a page shows fewer. */

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { setPlan } from "../../src/callers/plan-store.ts";
-import { scoreNextColor, scoreWindow } from "../../src/forecasts/scoring.ts";
-import { sumsToJson } from "../../src/forecasts/sums-json.ts";
-import { addForecast, addPending, addScore, addVoid, emptySums, type Sums } from "../../src/forecasts/sums.ts";
+import { scoreNextColor, scoreWindow } from "../../src/forecasts/score/scoring.ts";
+import { sumsToJson } from "../../src/forecasts/accuracy/sums-json.ts";
+import { addForecast, addPending, addScore, addVoid, emptySums, type Sums } from "../../src/forecasts/accuracy/sums.ts";
 import { eventually } from "../support/eventually.ts";
 import { allowSlowness, announce, issue, play, score, tableIdOf } from "./play.ts";
 import { makeKey, makeWorld, type World } from "./world.ts";

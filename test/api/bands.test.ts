@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
-import { runRollingCalibration } from "../../src/forecasts/calibrate.ts";
-import { listForecastsForExport } from "../../src/forecasts/export-store.ts";
-import { verify } from "../../src/forecasts/verify.ts";
+import { runRollingCalibration } from "../../src/forecasts/calibration/calibrate.ts";
+import { listForecastsForExport } from "../../src/forecasts/chain/export-store.ts";
+import { verify } from "../../src/forecasts/verify/verify.ts";
 import { applyHouses } from "../../src/houses/store.ts";
 import { roundhouse } from "../cli/world.ts";
 import { generatedRounds } from "../forecasts/streams.ts";

@@ -1,6 +1,6 @@
-import { issueForHouse } from "../../src/forecasts/issue.ts";
-import { publishHouse } from "../../src/forecasts/publish.ts";
-import { scoreHouse } from "../../src/forecasts/score.ts";
+import { issueForHouse } from "../../src/forecasts/issue/issue.ts";
+import { publishHouse } from "../../src/forecasts/accuracy/publish.ts";
+import { scoreHouse } from "../../src/forecasts/score/score.ts";
 import { addRounds, PAUSE_MS, type Play } from "../forecasts/world.ts";
 import type { World } from "./world.ts";
 

@@ -6,11 +6,11 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { emptyState, learn } from "../../src/forecasts/k7.ts";
-import { createModel } from "../../src/forecasts/model.ts";
-import { nextColorPpm } from "../../src/forecasts/ppm.ts";
-import { nextColorOf } from "../../src/forecasts/table-model.ts";
-import { windowsOf } from "../../src/forecasts/windows.ts";
+import { emptyState, learn } from "../../src/forecasts/model/k7.ts";
+import { createModel } from "../../src/forecasts/model/model.ts";
+import { nextColorPpm } from "../../src/forecasts/model/ppm.ts";
+import { nextColorOf } from "../../src/forecasts/model/table-model.ts";
+import { windowsOf } from "../../src/forecasts/model/windows.ts";
 import { colorOf, trueGames } from "../forecasts/true-games.ts";
 import type { Bench } from "./measured.ts";
 import { plainLearn, plainProbabilities, plainTable, plainWindows } from "./straightforward-k7.ts";

@@ -4,10 +4,10 @@
  * On true bustabit-v2 games 1 to 2,500,000 in five blocks, from an empty state each; then on made-up tables. Beside it
  * its own experts alone, what people go by, and a believer in streaks.
  */
-import { emptyState, forgetContext, learn, probabilities, type State } from "../../src/forecasts/k7.ts";
-import { createModel, type Model } from "../../src/forecasts/model.ts";
-import { EXPERTS } from "../../src/forecasts/parameters.ts";
-import { PPM } from "../../src/forecasts/ppm.ts";
+import { emptyState, forgetContext, learn, probabilities, type State } from "../../src/forecasts/model/k7.ts";
+import { createModel, type Model } from "../../src/forecasts/model/model.ts";
+import { EXPERTS } from "../../src/forecasts/model/parameters.ts";
+import { PPM } from "../../src/forecasts/model/ppm.ts";
 import {
   emptyReferences,
   forgetGaps,
@@ -15,7 +15,7 @@ import {
   referencePpm,
   REFERENCES,
   type References,
-} from "../../src/forecasts/references.ts";
+} from "../../src/forecasts/accuracy/references.ts";
 import { trueGames } from "../forecasts/true-games.ts";
 import type { Bench } from "./measured.ts";
 import { MADE_TABLES, trueTable, type MadeRound } from "./tables.ts";

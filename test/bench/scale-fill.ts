@@ -1,9 +1,9 @@
 import type { Sql } from "../../src/db/client.ts";
-import { emptyState } from "../../src/forecasts/k7.ts";
-import { emptyReading, readingHash, readRounds } from "../../src/forecasts/reading-memory.ts";
-import { readingToText } from "../../src/forecasts/reading-json.ts";
-import { encodeState, stateHash } from "../../src/forecasts/state.ts";
-import { learnRounds, modelOf } from "../../src/forecasts/table-model.ts";
+import { emptyState } from "../../src/forecasts/model/k7.ts";
+import { emptyReading, readingHash, readRounds } from "../../src/forecasts/readings/reading-memory.ts";
+import { readingToText } from "../../src/forecasts/readings/reading-json.ts";
+import { encodeState, stateHash } from "../../src/forecasts/model/state.ts";
+import { learnRounds, modelOf } from "../../src/forecasts/model/table-model.ts";
 import { colorOf, type Color } from "../../src/rounds/colors.ts";
 import { multiplierText } from "../../src/rounds/round.ts";
 import { hundredthsOf, LISTED, newestRound, publishedAtMs, type Load } from "./load-house.ts";

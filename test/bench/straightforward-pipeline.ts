@@ -6,14 +6,14 @@
  * anything, read tables in words or sum its accuracy anew from the facts: it counts up, as most would.
  */
 import type { Queryable, Sql } from "../../src/db/client.ts";
-import { NEXT_COLOR, isWindow } from "../../src/forecasts/features.ts";
-import { windowsToIssue } from "../../src/forecasts/issue-windows.ts";
-import { outcomeOf } from "../../src/forecasts/judge.ts";
-import { emptyState, type State } from "../../src/forecasts/k7.ts";
-import type { Model } from "../../src/forecasts/model.ts";
-import { scoreNextColor, scoreWindow } from "../../src/forecasts/scoring.ts";
-import { decodeState, encodeState } from "../../src/forecasts/state.ts";
-import { colorIndex, learnRounds, modelOf, nextColorOf, type Band } from "../../src/forecasts/table-model.ts";
+import { NEXT_COLOR, isWindow } from "../../src/forecasts/model/features.ts";
+import { windowsToIssue } from "../../src/forecasts/issue/issue-windows.ts";
+import { outcomeOf } from "../../src/forecasts/score/judge.ts";
+import { emptyState, type State } from "../../src/forecasts/model/k7.ts";
+import type { Model } from "../../src/forecasts/model/model.ts";
+import { scoreNextColor, scoreWindow } from "../../src/forecasts/score/scoring.ts";
+import { decodeState, encodeState } from "../../src/forecasts/model/state.ts";
+import { colorIndex, learnRounds, modelOf, nextColorOf, type Band } from "../../src/forecasts/model/table-model.ts";
 import { colorOf } from "../../src/rounds/colors.ts";
 
 /** The bands of all its tables. */

@@ -6,20 +6,20 @@
  */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { figuresOf } from "../../src/forecasts/figures.ts";
-import { emptyState, learn } from "../../src/forecasts/k7.ts";
-import { createModel } from "../../src/forecasts/model.ts";
-import { PPM, ppmOf } from "../../src/forecasts/ppm.ts";
-import { emptyReferences, learnReferences, referencePpm } from "../../src/forecasts/references.ts";
-import { scoreWindow } from "../../src/forecasts/scoring.ts";
-import { addScore, emptySums, type Sums } from "../../src/forecasts/sums.ts";
+import { figuresOf } from "../../src/forecasts/accuracy/figures.ts";
+import { emptyState, learn } from "../../src/forecasts/model/k7.ts";
+import { createModel } from "../../src/forecasts/model/model.ts";
+import { PPM, ppmOf } from "../../src/forecasts/model/ppm.ts";
+import { emptyReferences, learnReferences, referencePpm } from "../../src/forecasts/accuracy/references.ts";
+import { scoreWindow } from "../../src/forecasts/score/scoring.ts";
+import { addScore, emptySums, type Sums } from "../../src/forecasts/accuracy/sums.ts";
 import {
   windowBaselinePpm,
   windowsOf,
   WINDOW_ROUNDS_MAX,
   WINDOW_TARGETS,
   type Window,
-} from "../../src/forecasts/windows.ts";
+} from "../../src/forecasts/model/windows.ts";
 import { colorOf, trueGames } from "../forecasts/true-games.ts";
 import type { Bench } from "./measured.ts";
 import { reliabilityPlot } from "./plot.ts";

@@ -11,7 +11,7 @@ import { writeBackup } from "../../src/backup/write.ts";
 import { createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
-import { verify } from "../../src/forecasts/verify.ts";
+import { verify } from "../../src/forecasts/verify/verify.ts";
 import { post } from "../../src/ledger/store.ts";
 import { fullWorld } from "../forecasts/full-world.ts";
 import type { World } from "../forecasts/world.ts";

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { anchorHours } from "../../src/forecasts/anchors.ts";
+import { anchorHours } from "../../src/forecasts/chain/anchors.ts";
 import { createAnchoredWorld, hashOf, TABLES, type AnchoredWorld } from "../forecasts/anchored.ts";
 import { makeFile, makeFolder, roundhouse } from "./world.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { requestManualRun } from "../../src/forecasts/manual-calibration.ts";
-import { K7_1 } from "../../src/forecasts/parameters.ts";
+import { requestManualRun } from "../../src/forecasts/calibration/manual-calibration.ts";
+import { K7_1 } from "../../src/forecasts/model/parameters.ts";
 import { Broken } from "../simulate/broken.ts";
 import { ASKED, type FaultCase } from "./case.ts";
 import { holdMeter, holdWriters, type Step } from "./hold.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { listExamples, runExample } from "../support/examples.ts";
 
 const folder = fileURLToPath(new URL("../../src/forecasts/", import.meta.url));
-const files = readdirSync(folder)
+const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts"))
   .map((name) => ({ name, examples: listExamples(`${folder}${name}`) }))
   .filter(({ examples }) => examples.length > 0);
@@ -20,6 +20,8 @@ describe("every example in a doc comment of forecasts is true", () => {
   });
 
   test("and there are some", () => {
-    expect(files.map(({ name }) => name)).toEqual(expect.arrayContaining(["intervals.ts", "ppm.ts", "scoring.ts"]));
+    expect(files.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["accuracy/intervals.ts", "model/ppm.ts", "score/scoring.ts"]),
+    );
   });
 });

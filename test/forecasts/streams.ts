@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { AFTER_GAP, REACHED_X0 } from "../../src/forecasts/backtest.ts";
-import { emptyState, forgetContext, learn, type State } from "../../src/forecasts/k7.ts";
-import type { Model } from "../../src/forecasts/model.ts";
+import { AFTER_GAP, REACHED_X0 } from "../../src/forecasts/calibration/backtest.ts";
+import { emptyState, forgetContext, learn, type State } from "../../src/forecasts/model/k7.ts";
+import type { Model } from "../../src/forecasts/model/model.ts";
 
 /** A round as the model sees it. */
 export type Outcome = { hundredths: number; afterGap: boolean };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import scoreAccuracy from "../../jobs/score-accuracy.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
-import { verify } from "../../src/forecasts/verify.ts";
+import { verify } from "../../src/forecasts/verify/verify.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
 import { testContext } from "../support/context.ts";
 

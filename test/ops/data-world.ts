@@ -1,7 +1,7 @@
-import { issueForHouse } from "../../src/forecasts/issue.ts";
-import { publishHouse } from "../../src/forecasts/publish.ts";
-import { scoreHouse } from "../../src/forecasts/score.ts";
-import { runRollingCalibration } from "../../src/forecasts/calibrate.ts";
+import { issueForHouse } from "../../src/forecasts/issue/issue.ts";
+import { publishHouse } from "../../src/forecasts/accuracy/publish.ts";
+import { scoreHouse } from "../../src/forecasts/score/score.ts";
+import { runRollingCalibration } from "../../src/forecasts/calibration/calibrate.ts";
 import compareCalibrations from "../../jobs/compare-calibrations.ts";
 import replayRange from "../../jobs/replay-range.ts";
 import type { Sql } from "../../src/db/client.ts";

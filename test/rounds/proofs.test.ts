@@ -12,7 +12,7 @@ import { fairnessSettings } from "../../src/houses/fairness/settings.ts";
 import { copyToStaging, createStaging, dropStaging } from "../../src/rounds/import-store.ts";
 import { importRounds } from "../../src/rounds/import.ts";
 import { proveStored, type ProvenRange } from "../../src/rounds/prove-stored.ts";
-import { verify } from "../../src/forecasts/verify.ts";
+import { verify } from "../../src/forecasts/verify/verify.ts";
 import { roundhouse } from "../cli/world.ts";
 import { madeChain, type MadeChain } from "../houses/fairness/made-chain.ts";
 import { testContext } from "../support/context.ts";

@@ -119,12 +119,12 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     edits: [
       { file: "sql/0035_turns.sql", from: "now.at - cutoff.absent_at >= table_now.pause", to: "false" },
       {
-        file: "src/forecasts/tables-to-issue-store.ts",
+        file: "src/forecasts/issue/tables-to-issue-store.ts",
         from: "where t.last_polled_round_at > clock_timestamp() - t.pause_ms * interval '1 millisecond'",
         to: "where true",
       },
       {
-        file: "src/forecasts/tables-to-issue-store.ts",
+        file: "src/forecasts/issue/tables-to-issue-store.ts",
         from: "and newest.absent_at > clock_timestamp() - t.pause_ms * interval '1 millisecond'",
         to: "and newest.absent_at is not null",
       },
@@ -139,12 +139,12 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     about: "a forecast that is scored stays open, and is scored again whenever its table is",
     edits: [
       {
-        file: "src/forecasts/score-store.ts",
+        file: "src/forecasts/score/score-store.ts",
         from: "table_id, forecast_seq, 1, model,",
         to: "table_id, forecast_seq, 1 + (select count(*) from scores s where s.table_id = judged.table_id and s.forecast_seq = judged.forecast_seq), model,",
       },
-      { file: "src/forecasts/score-store.ts", from: "where o.table_id = judged.table_id", to: "where false" },
-      { file: "src/forecasts/score-store.ts", from: "and o.seq = judged.forecast_seq`;", to: "`;" },
+      { file: "src/forecasts/score/score-store.ts", from: "where o.table_id = judged.table_id", to: "where false" },
+      { file: "src/forecasts/score/score-store.ts", from: "and o.seq = judged.forecast_seq`;", to: "`;" },
     ],
     faults: [],
     troubles: [],
@@ -154,7 +154,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   },
   "chain-broken": {
     about: "of several forecasts that are issued at once only the first is chained to the one before it",
-    edits: [{ file: "src/forecasts/prepare-forecasts.ts", from: "    prevHash = hash;\n", to: "" }],
+    edits: [{ file: "src/forecasts/issue/prepare-forecasts.ts", from: "    prevHash = hash;\n", to: "" }],
     faults: [],
     troubles: [],
     showsAtEnd: true,

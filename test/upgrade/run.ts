@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { run } from "../../src/embedded/process.ts";
-import { verify } from "../../src/forecasts/verify.ts";
+import { verify } from "../../src/forecasts/verify/verify.ts";
 import { draw } from "../../src/houses/demo/draw.ts";
 import { startMember, type Member } from "../simulate/crew.ts";
 import { serveHouses } from "../simulate/house.ts";

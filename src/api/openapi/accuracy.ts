@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NOTICE } from "../../forecasts/present.ts";
+import { NOTICE } from "../../forecasts/accuracy/present.ts";
 import { accuracy } from "../accuracy.ts";
 import type { Description } from "./description.ts";
 import { at, count, feature, head, house, interval, notice, probability, tableName } from "./fields.ts";

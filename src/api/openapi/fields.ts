@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NOTICE } from "../../forecasts/present.ts";
+import { NOTICE } from "../../forecasts/accuracy/present.ts";
 import { STATUSES } from "../../houses/status.ts";
 
 /** A time as every surface prints it. */

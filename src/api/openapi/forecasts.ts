@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NOTICE } from "../../forecasts/present.ts";
+import { NOTICE } from "../../forecasts/accuracy/present.ts";
 import { forecasts } from "../forecasts.ts";
 import type { Description } from "./description.ts";
 import { at, count, feature, hash, head, interval, notice, probability, shares, tableName } from "./fields.ts";

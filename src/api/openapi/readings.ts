@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { NOTICE } from "../../forecasts/present.ts";
-import { LANGUAGES } from "../../forecasts/reading-languages.ts";
+import { NOTICE } from "../../forecasts/accuracy/present.ts";
+import { LANGUAGES } from "../../forecasts/readings/reading-languages.ts";
 import { readings } from "../readings.ts";
 import type { Description } from "./description.ts";
 import { at, count, head, tableName } from "./fields.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Sql } from "../../db/client.ts";
-import { PERIODS } from "../../forecasts/accuracy-store.ts";
-import { listHitRates, type RateSums } from "../../forecasts/hit-rates-store.ts";
-import { type Measured, measure } from "../../forecasts/measure.ts";
+import { PERIODS } from "../../forecasts/accuracy/accuracy-store.ts";
+import { listHitRates, type RateSums } from "../../forecasts/accuracy/hit-rates-store.ts";
+import { type Measured, measure } from "../../forecasts/accuracy/measure.ts";
 import { findTablesOf } from "../../rounds/table-filter-store.ts";
 import type { Log } from "../../log.ts";
 import type { OpsPage } from "../contract.ts";

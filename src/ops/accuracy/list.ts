@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { PERIODS } from "../../forecasts/accuracy-store.ts";
-import { figuresOf } from "../../forecasts/figures.ts";
-import { type DamagedRow, listMeasuredPage, type MeasuredSort } from "../../forecasts/measured-desk-store.ts";
-import type { MeasuredRow } from "../../forecasts/measured-store.ts";
-import { verdictOf } from "../../forecasts/verdict.ts";
+import { PERIODS } from "../../forecasts/accuracy/accuracy-store.ts";
+import { figuresOf } from "../../forecasts/accuracy/figures.ts";
+import { type DamagedRow, listMeasuredPage, type MeasuredSort } from "../../forecasts/accuracy/measured-desk-store.ts";
+import type { MeasuredRow } from "../../forecasts/accuracy/measured-store.ts";
+import { verdictOf } from "../../forecasts/accuracy/verdict.ts";
 import type { OpsPage, OpsParts } from "../contract.ts";
 import { csvText } from "../../frame/csv.ts";
 import { PageError } from "../../frame/errors.ts";

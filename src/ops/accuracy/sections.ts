@@ -1,7 +1,7 @@
 import { corpPlot, reliabilityPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
-import type { RateSums } from "../../forecasts/hit-rates-store.ts";
-import type { Measured } from "../../forecasts/measure.ts";
+import type { RateSums } from "../../forecasts/accuracy/hit-rates-store.ts";
+import type { Measured } from "../../forecasts/accuracy/measure.ts";
 import { BIN_COLUMNS, between, binRow, byOf, digits, pointOf, ratesOf, share } from "../../frame/measured.ts";
 import { evidence } from "./words.ts";
 

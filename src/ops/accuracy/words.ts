@@ -1,4 +1,4 @@
-import type { Measured } from "../../forecasts/measure.ts";
+import type { Measured } from "../../forecasts/accuracy/measure.ts";
 
 /** Figures as the operators' pages alone say them; those that visitors see too are in `frame/measured.ts`. */
 const NONE = "–";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { applyRevision } from "../../forecasts/apply-revision.ts";
+import { applyRevision } from "../../forecasts/score/apply-revision.ts";
 import { countTouched, findListedConflict, listConflicts } from "../../rounds/conflict-desk-store.ts";
 import { decideConflict, standingText, type Revised } from "../../rounds/revision.ts";
 import { findStanding, listRevisions } from "../../rounds/revision-store.ts";

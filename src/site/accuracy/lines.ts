@@ -1,6 +1,6 @@
 import type { Table } from "../../api/tables.ts";
-import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/present.ts";
-import { verdictOf } from "../../forecasts/verdict.ts";
+import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/accuracy/present.ts";
+import { verdictOf } from "../../forecasts/accuracy/verdict.ts";
 import { between, digits, share, TONES } from "../../frame/measured.ts";
 import { ALL_FEATURES, type AskedAccuracy } from "./asked.ts";
 import { LEAST } from "./skill.ts";

@@ -1,8 +1,8 @@
 import type { Plot } from "../../charts/draw.ts";
 import { reliabilityPlot } from "../../charts/reliability.ts";
 import { skillPlot } from "../../charts/skill.ts";
-import { referenceDetails } from "../../forecasts/reference-sums.ts";
-import type { Reference } from "../../forecasts/references.ts";
+import { referenceDetails } from "../../forecasts/accuracy/reference-sums.ts";
+import type { Reference } from "../../forecasts/accuracy/references.ts";
 import { between, BIN_COLUMNS, binRow, digits, pointOf, share } from "../../frame/measured.ts";
 import type { Measured } from "./lines.ts";
 import { LEAST } from "./skill.ts";

@@ -1,4 +1,4 @@
-import { skillInterval, wilsonInterval } from "../../forecasts/intervals.ts";
+import { skillInterval, wilsonInterval } from "../../forecasts/accuracy/intervals.ts";
 import type { Memory } from "../../api/memory.ts";
 import type { Table } from "../../api/tables.ts";
 import { skillSentence } from "../accuracy/skill.ts";

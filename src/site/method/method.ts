@@ -1,4 +1,4 @@
-import type { Anchor } from "../../forecasts/anchors-store.ts";
+import type { Anchor } from "../../forecasts/chain/anchors-store.ts";
 import type { SitePage } from "../answer.ts";
 
 /** How we measure, and how anybody checks it; without the newest roots where they could not be loaded. */

@@ -1,7 +1,7 @@
 import { ApiError } from "../../api/errors.ts";
 import { within } from "../../api/within.ts";
 import type { Sql } from "../../db/client.ts";
-import { listAnchors, type Anchor } from "../../forecasts/anchors-store.ts";
+import { listAnchors, type Anchor } from "../../forecasts/chain/anchors-store.ts";
 import { reasonOf } from "../../errors.ts";
 import { csvText } from "../../frame/csv.ts";
 import type { Log } from "../../log.ts";

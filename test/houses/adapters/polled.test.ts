@@ -5,7 +5,7 @@ import pollHouse from "../../../jobs/poll-house.ts";
 import { connect, type Sql } from "../../../src/db/client.ts";
 import { takeRequest } from "../../../src/houses/budget-store.ts";
 import type { HouseClient } from "../../../src/houses/client.ts";
-import { verify } from "../../../src/forecasts/verify.ts";
+import { verify } from "../../../src/forecasts/verify/verify.ts";
 import { createHouseClient } from "../../../src/houses/http.ts";
 import { isPolling } from "../../../src/houses/polling-store.ts";
 import { listHouses } from "../../../src/houses/store.ts";

@@ -1,0 +1,144 @@
+import type { Queryable, Transaction } from "../../db/client.ts";
+import type { ScoreStatus } from "../score/judge.ts";
+import { type TouchedHour } from "../score/score-store.ts";
+import { type MarkedSpan, spansToJson } from "../score/tables-to-score-store.ts";
+
+/** One forecast of an hour and what became of it; `status` is null while it waits for its rounds. */
+export interface HourForecast {
+  seq: bigint;
+  feature: string;
+  hash: string;
+  cutoffSeq: bigint;
+  horizon: number;
+  pPpm: number[];
+  basePpm: number[];
+  status: ScoreStatus | null;
+  outcome: number | null;
+}
+
+/** An hour of a table under a model, and those of its features that are asked for. */
+export type AskedHour = Omit<TouchedHour, "feature"> & { features: readonly string[] };
+
+/**
+ * Every forecast of each hour with its newest score, in the order of the chain; with `asOf` the newest score that was
+ * made before that time. Shared by the job that sums hours and by whoever checks them: both see the same facts.
+ */
+export async function listHourForecasts(
+  sql: Queryable,
+  hours: readonly AskedHour[],
+  asOf: string | null = null,
+): Promise<HourForecast[][]> {
+  const asked = hours.map(({ tableId, model, hour, features }, place) => ({
+    place,
+    table_id: tableId,
+    model,
+    hour,
+    features: [...features],
+  }));
+  // the order inside keeps the planner to one look-up by index an hour
+  const rows = await sql<(HourForecast & { place: number })[]>`
+    select asked.place, f.*
+    from jsonb_to_recordset(${sql.json(asked)})
+      as asked (place integer, table_id integer, model text, hour timestamptz, features text[])
+    cross join lateral (
+      select
+        f.seq, f.feature, f.hash, f.cutoff_seq as "cutoffSeq", f.horizon, f.p_ppm as "pPpm", f.base_ppm as "basePpm",
+        s.status, s.outcome
+      from forecasts f
+      left join lateral (
+        select status, outcome
+        from scores
+        where table_id = f.table_id
+          and forecast_seq = f.seq
+          ${asOf === null ? sql`` : sql`and scored_at < ${asOf}::text::timestamptz`}
+        order by rev desc
+        limit 1
+      ) s on true
+      where f.table_id = asked.table_id
+        and f.model = asked.model
+        and f.feature = any(asked.features)
+        and f.issue_hour = asked.hour
+      order by f.seq
+    ) f
+    order by asked.place, f.seq`;
+  const forecasts = hours.map((): HourForecast[] => []);
+  for (const { place, ...forecast } of rows) forecasts[place]?.push(forecast);
+  return forecasts;
+}
+
+/** An on-time round, and whether its forecast was issued: one after the on-time round before it. */
+export interface ReceivedRound {
+  seq: bigint;
+  issued: boolean;
+}
+
+/**
+ * Of each hour the on-time rounds received in it while its model was live, after the table's first forecast, in seq
+ * order.
+ */
+export async function listReceivedRounds(sql: Queryable, hours: readonly TouchedHour[]): Promise<ReceivedRound[][]> {
+  const asked = hours.map(({ tableId, model, feature, hour }, place) => ({
+    place,
+    table_id: tableId,
+    model,
+    feature,
+    hour,
+  }));
+  const rows = await sql<(ReceivedRound & { place: number })[]>`
+    select asked.place, received.seq, received.issued
+    from jsonb_to_recordset(${sql.json(asked)})
+      as asked (place integer, table_id integer, model text, feature text, hour timestamptz)
+    cross join lateral (
+      select
+        r.seq,
+        exists (
+          select
+          from forecasts f
+          where f.table_id = asked.table_id
+            and f.model = asked.model
+            and f.feature = asked.feature
+            and f.cutoff_seq = before.seq
+        ) as issued
+      from tables t
+      join rounds r on r.table_id = t.id
+      cross join lateral (
+        select seq
+        from rounds
+        where table_id = asked.table_id
+          and not late
+          and seq < r.seq
+        order by seq desc
+        limit 1
+      ) before
+      where t.id = asked.table_id
+        and r.table_id = asked.table_id
+        and not r.late
+        and r.received_at >= asked.hour
+        and r.received_at < asked.hour + interval '1 hour'
+        and r.seq > t.first_forecast_after_seq
+        and live_model(t.id, r.seq) = asked.model
+      order by r.seq
+    ) received
+    order by asked.place, received.seq`;
+  const received = hours.map((): ReceivedRound[] => []);
+  for (const { place, ...round } of rows) received[place]?.push(round);
+  return received;
+}
+
+/** The UTC hours in which the on-time rounds of spans were received, and the model that was live for them. */
+export async function listReceivedHours(
+  tx: Transaction,
+  spans: readonly MarkedSpan[],
+): Promise<{ tableId: number; model: string; hour: string }[]> {
+  return tx<{ tableId: number; model: string; hour: string }[]>`
+    select span.table_id as "tableId", r.model, utc_text(r.hour) as hour
+    from jsonb_to_recordset(${tx.json(spansToJson(spans))}) as span (table_id integer, after_seq bigint, up_to_seq bigint)
+    cross join lateral (
+      select distinct live_model(table_id, seq) as model, date_trunc('hour', received_at, 'UTC') as hour
+      from rounds
+      where table_id = span.table_id
+        and seq > span.after_seq
+        and seq <= span.up_to_seq
+        and not late
+    ) r`;
+}

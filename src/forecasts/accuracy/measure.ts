@@ -1,0 +1,71 @@
+import type { Sql } from "../../db/client.ts";
+import type { Period } from "./accuracy-store.ts";
+import { listMeasured, listWaits, type MeasuredRow } from "./measured-store.ts";
+import { pitHeights } from "./pit.ts";
+import { mergePeriods, showAccuracy, type PeriodSums } from "./present.ts";
+import { referenceDetails } from "./reference-sums.ts";
+import { corp } from "./reliability.ts";
+import { verdictOf } from "./verdict.ts";
+
+/** What is asked for: of one table, of a house as a whole, or of all tables. */
+export interface AskedMeasure {
+  tableId?: number | undefined;
+  house?: string | undefined;
+  feature?: string | undefined;
+  period: Period;
+}
+
+/** All that is known of a feature of a table or a house. */
+export type Measured = Awaited<ReturnType<typeof measure>>[number];
+
+/** What is published over a period, table by table or, of a house, its tables together, with every figure that follows. */
+export async function measure(sql: Sql, { period, house, feature, ...one }: AskedMeasure) {
+  const rows = await listMeasured(sql, {
+    period,
+    ...(one.tableId === undefined ? {} : { tableId: one.tableId }),
+    ...(house === undefined ? {} : { house }),
+    ...(feature === undefined ? {} : { feature }),
+  });
+  const groups = house === undefined ? [...Map.groupBy(rows, ({ tableId }) => tableId).values()] : [rows];
+  const measured = [];
+  for (const own of groups) {
+    const [first] = own;
+    if (first === undefined) continue;
+    const waits = await listWaits(sql, [...new Set(own.map(({ tableId }) => tableId))]);
+    const of =
+      house === undefined
+        ? { house: first.house, game: first.game, market: first.market }
+        : { house, game: null, market: null };
+    const periods: PeriodSums[] = house === undefined ? own : mergePeriods(own);
+    for (const row of periods) measured.push(measuredOf(of, row, colorsOf(own, row), waits));
+  }
+  return measured;
+}
+
+function measuredOf(
+  of: { house: string; game: string | null; market: string | null },
+  row: PeriodSums,
+  colors: (string | null)[],
+  waits: bigint[][],
+) {
+  const { sums, references } = row;
+  const wholePit = waits.reduce<bigint[]>((all, pit) => pit.map((mass, bin) => mass + (all[bin] ?? 0n)), []);
+  return {
+    ...showAccuracy(of, row),
+    verdict: verdictOf(sums),
+    references: referenceDetails(references),
+    corp: sums.histograms.flatMap((histogram, k) => {
+      const found = corp(histogram);
+      return found === null ? [] : [{ color: colors[k] ?? null, ...found }];
+    }),
+    /** Of the waits for the top color in the newest calibration: a backtest of the model, no accuracy of forecasts. */
+    pit: pitHeights(wholePit),
+  };
+}
+
+/** Names of the colors a row has histograms of; null where tables of a house call them differently. */
+function colorsOf(own: readonly MeasuredRow[], { feature: name }: PeriodSums): (string | null)[] {
+  if (name !== "next_color") return [name.split(":")[1] ?? null];
+  const [first, ...others] = own.map(({ colors }) => colors);
+  return (first ?? []).map((color, k) => (others.every((colors) => colors[k] === color) ? color : null));
+}

@@ -1,0 +1,196 @@
+import type { PublishedCalibration } from "../calibration/calibration-store.ts";
+import { figuresOf, type Figures } from "./figures.ts";
+import type { PublishedForecast } from "../issue/published-forecast.ts";
+import { PPM } from "../model/ppm.ts";
+import { mergeReferenceSums, referenceFigures, type ReferenceSums } from "./reference-sums.ts";
+import { mergeSums, type Sums } from "./sums.ts";
+
+/** Stands beside everything that could be taken for advice. */
+export const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
+
+/**
+ * Whether a table's forecast can be shown: `ready`; `waiting` (nothing was issued after the newest round);
+ * `warming_up` (none was ever issued); `silent` (no round for longer than a house may be silent and be live); `paused`.
+ */
+export type ForecastState = "ready" | "waiting" | "warming_up" | "silent" | "paused";
+
+/** What the state of a table's forecasts follows from; times in milliseconds of the database clock. */
+export interface ForecastFacts {
+  paused: boolean;
+  /** What is published of the table, null before its first forecast. */
+  published: PublishedForecast | null;
+  /** The newest on-time round, null before the first. */
+  newestSeq: number | null;
+  lastPolledMs: number | null;
+}
+
+/** The state of a table's forecasts at a moment. */
+export function forecastState(
+  { paused, published, newestSeq, lastPolledMs }: ForecastFacts,
+  nowMs: number,
+  liveWindowMs: number,
+): ForecastState {
+  if (paused) return "paused";
+  if (published === null) return "warming_up";
+  if (lastPolledMs === null || nowMs - lastPolledMs >= liveWindowMs) return "silent";
+  // a round that came in since has answered the forecast already: it is no forecast any more
+  return published.next_color !== null && Number(published.cutoff_seq) === newestSeq ? "ready" : "waiting";
+}
+
+/** A forecast of the next color as callers see it. */
+export interface ShownNextColor {
+  forecast_id: string;
+  issued_at: string;
+  after_round_id: string;
+  target_round_id: string | null;
+  model: string;
+  probabilities: Record<string, number>;
+  baseline: Record<string, number>;
+  hash: string;
+}
+
+/** The published next-color forecast with probabilities in six decimals; null unless the state is `ready`. */
+export function showNextColor(published: PublishedForecast | null, state: ForecastState): ShownNextColor | null {
+  if (state !== "ready" || published?.next_color == null) return null;
+  // named one by one: jsonb keeps keys in an order of its own
+  const { forecast_id, issued_at, after_round_id, target_round_id, model, p_ppm, base_ppm, hash } =
+    published.next_color;
+  return {
+    forecast_id,
+    issued_at,
+    after_round_id,
+    target_round_id,
+    model,
+    probabilities: shares(p_ppm),
+    baseline: shares(base_ppm),
+    hash,
+  };
+}
+
+/** A window that waits for its end, as callers see it. */
+export interface ShownWindow {
+  feature: string;
+  color: string;
+  target: number;
+  forecast_id: string;
+  issued_at: string;
+  after_round_id: string;
+  rounds: number;
+  probability: number;
+  baseline: number;
+  now: { rounds_left: number; probability: number | null; scored: false };
+  measured: {
+    period: typeof MEASURED_PERIOD;
+    sample_size: number;
+    hit_rate: number | null;
+    interval_95: [number, number] | null;
+  } | null;
+  hash: string;
+}
+
+/** What was measured of a window is shown beside it over this period. */
+const MEASURED_PERIOD = "30d";
+
+/**
+ * The open windows of a table, each beside what was measured of its feature, of these rows; none unless the state is
+ * `ready` or `waiting`.
+ */
+export function showWindows(
+  published: PublishedForecast | null,
+  state: ForecastState,
+  measured: readonly PeriodSums[],
+): ShownWindow[] {
+  if (published === null || (state !== "ready" && state !== "waiting")) return [];
+  return published.windows.map((window) => {
+    const { feature, color, target, forecast_id, issued_at, after_round_id, model, rounds, now, hash } = window;
+    const row = measured.find(
+      (one) => one.feature === feature && one.model === model && one.period === MEASURED_PERIOD,
+    );
+    return {
+      feature,
+      color,
+      target,
+      forecast_id,
+      issued_at,
+      after_round_id,
+      rounds,
+      probability: window.p_ppm / PPM,
+      baseline: window.base_ppm / PPM,
+      now: { rounds_left: now.rounds_left, probability: now.p_ppm && now.p_ppm / PPM, scored: false },
+      measured: row === undefined ? null : showMeasured(row),
+      hash,
+    };
+  });
+}
+
+function showMeasured({ feature, sums }: PeriodSums): ShownWindow["measured"] {
+  const { sample_size, hit_rate, interval_95 } = figuresOf(feature, sums);
+  return { period: MEASURED_PERIOD, sample_size, hit_rate, interval_95 };
+}
+
+/** The calibration that the live state met last, as callers see it. */
+export function showCalibration({ version, rounds, as_of }: PublishedCalibration): PublishedCalibration {
+  return { version, rounds, as_of }; // jsonb keeps keys in an order of its own
+}
+
+function shares(ppm: readonly (readonly [color: string, ppm: number])[]): Record<string, number> {
+  return Object.fromEntries(ppm.map(([color, value]) => [color, value / PPM]));
+}
+
+/** The sums of a feature over a period, of one table, and those of the references on the same forecasts. */
+export interface PeriodSums {
+  model: string;
+  feature: string;
+  period: string;
+  start: string;
+  end: string;
+  sums: Sums;
+  references: ReferenceSums;
+}
+
+/** One row of what was measured, as callers see it; of a whole house `game` and `market` are null. */
+export type ShownAccuracy = {
+  feature: string;
+  model: string;
+  house: string;
+  game: string | null;
+  market: string | null;
+  period: string;
+  period_start: string;
+  period_end: string;
+} & Figures & { references: ReturnType<typeof referenceFigures> };
+
+/** What was measured of a table, or of a house where `game` and `market` are null. */
+export function showAccuracy(
+  of: { house: string; game: string | null; market: string | null },
+  { model, feature, period, start, end, sums, references }: PeriodSums,
+): ShownAccuracy {
+  return {
+    feature,
+    model,
+    ...of,
+    period,
+    period_start: start,
+    period_end: end,
+    ...figuresOf(feature, sums),
+    references: referenceFigures(references),
+  };
+}
+
+/**
+ * The tables of a house together: sums of the same model, feature and period merged, spanning all of them. In the order
+ * in which features first come.
+ */
+export function mergePeriods(rows: readonly PeriodSums[]): PeriodSums[] {
+  const groups = Map.groupBy(rows, ({ model, feature, period }) => `${model} ${feature} ${period}`);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    // times are written so that they sort as texts
+    const start = group.map((row) => row.start).reduce((a, b) => (a < b ? a : b));
+    const end = group.map((row) => row.end).reduce((a, b) => (a > b ? a : b));
+    const sums = mergeSums(group.map((row) => row.sums));
+    const references = mergeReferenceSums(group.map((row) => row.references));
+    return [{ ...first, start, end, sums, references }];
+  });
+}

@@ -1,0 +1,125 @@
+import { reasonOf } from "../../errors.ts";
+import { exactInteger } from "./exact-integer.ts";
+import { PIT_BINS } from "./pit.ts";
+import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
+import { COUNTS, emptySums, type Histogram, type Link, type Sums } from "./sums.ts";
+
+/** A row as JSON: every integer a decimal string, because JSON numbers end at 2^53 for most readers. */
+export type SumsJson = {
+  counts: Record<string, string>;
+  brier_by_color: string[];
+  rps_by_color: string[];
+  confusion: string[];
+  sum_ln_e: string[];
+  pit: string[];
+  histograms: Record<string, [n: string, sumP: string, hits: string]>[];
+  first: { seq: string; hash: string } | null;
+  last: { seq: string; hash: string } | null;
+};
+
+/** The row as JSON, keys always in the same order, so that equal rows are equal texts. */
+export function sumsToJson(sums: Sums): SumsJson {
+  return {
+    counts: Object.fromEntries(COUNTS.map(([name, column]) => [column, String(sums[name])])),
+    brier_by_color: sums.brierByColor.map(String),
+    rps_by_color: sums.rpsByColor.map(String),
+    confusion: sums.confusion.map(String),
+    sum_ln_e: sums.sumLnE.map(String),
+    pit: sums.pit.map(String),
+    // Keys that are small integers always come out ascending, whatever order they went in.
+    histograms: sums.histograms.map((bins) =>
+      Object.fromEntries([...bins].map(([index, bin]) => [index, [`${bin.n}`, `${bin.sumP}`, `${bin.hits}`]])),
+    ),
+    first: sums.first && { seq: String(sums.first.seq), hash: sums.first.hash },
+    last: sums.last && { seq: String(sums.last.seq), hash: sums.last.hash },
+  };
+}
+
+/**
+ * The row from its JSON. Written by hand: rows are read by the thousand, and a general checker takes ten times as long.
+ *
+ * @throws Error if anything is missing, more than it should be, or not a plain decimal integer
+ */
+export function sumsFromJson(json: unknown): Sums {
+  let at = "";
+  /** Notes where we are, for the error. */
+  const part = (row: Record<string, unknown>, name: string): unknown => {
+    at = name;
+    return row[name];
+  };
+  try {
+    const row = objectOf(json, PARTS);
+    const sums = emptySums();
+    const counts = objectOf(part(row, "counts"), COLUMNS);
+    for (const [name, column] of COUNTS) sums[name] = exactInteger(part(counts, column));
+    sums.brierByColor = integersOf(part(row, "brier_by_color"));
+    sums.rpsByColor = integersOf(part(row, "rps_by_color"));
+    sums.confusion = integersOf(part(row, "confusion"));
+    sums.sumLnE = integersOf(part(row, "sum_ln_e"), BETS_IN_TWENTIETHS.length);
+    sums.pit = integersOf(part(row, "pit"), 0, PIT_BINS);
+    sums.histograms = listOf(part(row, "histograms")).map(histogramOf);
+    sums.first = linkOf(part(row, "first"));
+    sums.last = linkOf(part(row, "last"));
+    return sums;
+  } catch (error) {
+    throw new Error(
+      `expected the sums of an accuracy row, got ${at === "" ? "" : `in ${at} `}${reasonOf(error)}; ` +
+        `recompute the row from its scores`,
+      { cause: error },
+    );
+  }
+}
+
+const COLUMNS = COUNTS.map(([, column]) => column);
+const PARTS = [
+  "counts",
+  "brier_by_color",
+  "rps_by_color",
+  "confusion",
+  "sum_ln_e",
+  "pit",
+  "histograms",
+  "first",
+  "last",
+];
+const BIN_INDEX = /^(?:0|[1-9]\d{0,2})$/;
+const HASH = /^[0-9a-f]{64}$/;
+
+/** An object with exactly these keys, or with any where none are given. */
+function objectOf(json: unknown, keys?: readonly string[]): Record<string, unknown> {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw new Error("no object");
+  const row = json as Record<string, unknown>;
+  const missing = keys?.find((key) => !Object.hasOwn(row, key));
+  if (missing !== undefined) throw new Error(`no ${missing}`);
+  const found = keys === undefined ? 0 : Object.keys(row).length - keys.length;
+  if (found > 0) throw new Error(`${found} fields too many`);
+  return row;
+}
+
+/** A list, of one of these lengths where any are given. */
+function listOf(json: unknown, ...lengths: number[]): unknown[] {
+  if (!Array.isArray(json)) throw new Error("no list");
+  if (lengths.length > 0 && !lengths.includes(json.length)) throw new Error(`a list of ${json.length}`);
+  return json as unknown[];
+}
+
+function integersOf(json: unknown, ...lengths: number[]): bigint[] {
+  return listOf(json, ...lengths).map(exactInteger);
+}
+
+function histogramOf(json: unknown): Histogram {
+  const histogram: Histogram = new Map();
+  for (const [index, bin] of Object.entries(objectOf(json))) {
+    if (!BIN_INDEX.test(index)) throw new Error(`a bin ${index}`);
+    const [n, sumP, hits] = listOf(bin, 3);
+    histogram.set(Number(index), { n: exactInteger(n), sumP: exactInteger(sumP), hits: exactInteger(hits) });
+  }
+  return histogram;
+}
+
+function linkOf(json: unknown): Link | null {
+  if (json === null) return null;
+  const { seq, hash } = objectOf(json, ["seq", "hash"]);
+  if (typeof hash !== "string" || !HASH.test(hash)) throw new Error("no hash");
+  return { seq: exactInteger(seq), hash };
+}

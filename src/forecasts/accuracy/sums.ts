@@ -1,0 +1,211 @@
+/**
+ * An accuracy row: scores summed as integers.
+ *
+ * Rows are kept per table, model, feature and UTC hour of issue; every longer period and every house is a sum of them.
+ * All parts are sums, or the first and last of an order, so `mergeSums` gives the same row in whatever order and
+ * grouping the hours arrive. BigInt because squares in ppm² of a long period pass 2^53.
+ */
+import { BETS_IN_TWENTIETHS, type Score } from "../score/scoring.ts";
+
+/** The integer fields and their names outside: ppm for p, ppm² for pq, Brier and RPS, micro-nats for ll and d. */
+export const COUNTS = [
+  // Forecasts issued, whatever became of them.
+  ["forecasts", "forecasts"],
+  // Forecasts scored, the hits among them, and the rounds that brought the color called likeliest.
+  ["n", "n"],
+  ["hits", "hits"],
+  ["top1Hits", "top1_hits"],
+  ["voidGap", "void_gap"],
+  ["voidHouse", "void_house"],
+  ["voidQuarantine", "void_quarantine"],
+  ["voidLate", "void_late"],
+  ["pending", "pending"],
+  // Rounds on time since the table's first forecast, received in this hour, and those of them without a forecast.
+  ["onTimeRounds", "on_time_rounds"],
+  ["notIssued", "not_issued"],
+  ["sumP", "sum_p"],
+  ["sumPBase", "sum_p_base"],
+  ["sumPq", "sum_pq"],
+  ["sumBrier", "sum_brier"],
+  ["sumBrierBase", "sum_brier_base"],
+  ["sumRps", "sum_rps"],
+  ["sumRpsBase", "sum_rps_base"],
+  ["sumLl", "sum_ll"],
+  ["sumLlBase", "sum_ll_base"],
+  ["sumD", "sum_d"],
+  ["sumD2", "sum_d2"],
+] as const;
+
+type Count = (typeof COUNTS)[number][0];
+
+/** Stated probabilities of one thousandth: how many, their sum in ppm, and how many came true. */
+type Bin = { n: bigint; sumP: bigint; hits: bigint };
+
+/** Bins by p div 1000 ppm; empty ones are absent. */
+export type Histogram = Map<number, Bin>;
+
+/** A forecast's place in its table's chain and its hash. */
+export type Link = { seq: bigint; hash: string };
+
+export type Sums = Record<Count, bigint> & {
+  /** Parts of Brier score and RPS by color, and how often each color came; empty for windows. */
+  brierByColor: bigint[];
+  rpsByColor: bigint[];
+  confusion: bigint[];
+  /** What each bet of the calibration e-value gained, micro-nats, in the order of `BETS_IN_TWENTIETHS`. */
+  sumLnE: bigint[];
+  /** Mass of the waits for the top color by bin of their PIT, a million ppm a wait; empty before the first wait. */
+  pit: bigint[];
+  /** Stated probabilities: one histogram per color, for windows one. Bins, ECE and CORP derive from it. */
+  histograms: Histogram[];
+  first: Link | null;
+  last: Link | null;
+};
+
+/** How a forecast ends that cannot be judged. */
+export type VoidKind = "gap" | "house" | "quarantine" | "late";
+
+const VOID_COUNT = { gap: "voidGap", house: "voidHouse", quarantine: "voidQuarantine", late: "voidLate" } as const;
+
+const PPM_PER_BIN = 1000;
+
+/** A row of nothing, to add to. */
+export function emptySums(): Sums {
+  return {
+    forecasts: 0n,
+    n: 0n,
+    hits: 0n,
+    top1Hits: 0n,
+    voidGap: 0n,
+    voidHouse: 0n,
+    voidQuarantine: 0n,
+    voidLate: 0n,
+    pending: 0n,
+    onTimeRounds: 0n,
+    notIssued: 0n,
+    sumP: 0n,
+    sumPBase: 0n,
+    sumPq: 0n,
+    sumBrier: 0n,
+    sumBrierBase: 0n,
+    sumRps: 0n,
+    sumRpsBase: 0n,
+    sumLl: 0n,
+    sumLlBase: 0n,
+    sumD: 0n,
+    sumD2: 0n,
+    brierByColor: [],
+    rpsByColor: [],
+    confusion: [],
+    sumLnE: BETS_IN_TWENTIETHS.map(() => 0n),
+    pit: [],
+    histograms: [],
+    first: null,
+    last: null,
+  };
+}
+
+/** Add a forecast that was issued; what became of it is added by one of `addScore`, `addVoid` and `addPending`. */
+export function addForecast(sums: Sums, link: Link): void {
+  sums.forecasts += 1n;
+  sums.first = earlier(sums.first, link);
+  sums.last = later(sums.last, link);
+}
+
+/** Add a forecast that has been judged. */
+export function addScore(sums: Sums, score: Score): void {
+  sums.n += 1n;
+  if (score.hit) sums.hits += 1n;
+  sums.sumP += BigInt(score.pPpm);
+  sums.sumPBase += BigInt(score.basePpm);
+  sums.sumPq += BigInt(score.pq);
+  sums.sumBrier += BigInt(score.brier);
+  sums.sumBrierBase += BigInt(score.brierBase);
+  sums.sumRps += BigInt(score.rps);
+  sums.sumRpsBase += BigInt(score.rpsBase);
+  sums.sumLl += BigInt(score.ll);
+  sums.sumLlBase += BigInt(score.llBase);
+  sums.sumD += BigInt(score.d);
+  sums.sumD2 += BigInt(score.d) * BigInt(score.d);
+  addInto(sums.sumLnE, score.lnE.map(BigInt));
+  if (score.kind === "window") {
+    addToHistogram(sums, 0, score.pPpm, score.hit);
+    return;
+  }
+  if (score.hit) sums.top1Hits += 1n;
+  addInto(sums.brierByColor, score.brierByColor.map(BigInt));
+  addInto(sums.rpsByColor, score.rpsByColor.map(BigInt));
+  addInto(
+    sums.confusion,
+    score.pPpmByColor.map((_, k) => (k === score.outcome ? 1n : 0n)),
+  );
+  score.pPpmByColor.forEach((p, k) => addToHistogram(sums, k, p, k === score.outcome));
+}
+
+/** Add a forecast that can never be judged. */
+export function addVoid(sums: Sums, kind: VoidKind): void {
+  sums[VOID_COUNT[kind]] += 1n;
+}
+
+/** Add a forecast whose rounds are still to come. */
+export function addPending(sums: Sums): void {
+  sums.pending += 1n;
+}
+
+/**
+ * Add a finished wait for the top color, in a row that also counts other things or only waits.
+ *
+ * @param massPpm what `pitMass` made of it
+ */
+export function addWait(sums: Sums, massPpm: readonly number[]): void {
+  addInto(sums.pit, massPpm.map(BigInt));
+}
+
+/** The sum of any rows, as a new one: in any order, in any grouping, with the same result. */
+export function mergeSums(rows: Iterable<Sums>): Sums {
+  const whole = emptySums();
+  for (const row of rows) {
+    for (const [name] of COUNTS) whole[name] += row[name];
+    addInto(whole.brierByColor, row.brierByColor);
+    addInto(whole.rpsByColor, row.rpsByColor);
+    addInto(whole.confusion, row.confusion);
+    addInto(whole.sumLnE, row.sumLnE);
+    addInto(whole.pit, row.pit);
+    row.histograms.forEach((histogram, k) => {
+      for (const [index, bin] of histogram) addToBin(whole, k, index, bin);
+    });
+    if (row.first !== null) whole.first = earlier(whole.first, row.first);
+    if (row.last !== null) whole.last = later(whole.last, row.last);
+  }
+  return whole;
+}
+
+function addToHistogram(sums: Sums, k: number, pPpm: number, cameTrue: boolean): void {
+  const bin = { n: 1n, sumP: BigInt(pPpm), hits: cameTrue ? 1n : 0n };
+  addToBin(sums, k, Math.floor(pPpm / PPM_PER_BIN), bin);
+}
+
+function addToBin(sums: Sums, k: number, index: number, add: Bin): void {
+  while (sums.histograms.length <= k) sums.histograms.push(new Map());
+  const bins = sums.histograms[k]!;
+  const bin = bins.get(index) ?? { n: 0n, sumP: 0n, hits: 0n };
+  bins.set(index, { n: bin.n + add.n, sumP: bin.sumP + add.sumP, hits: bin.hits + add.hits });
+}
+
+/** Tables of one house may have different numbers of colors: what a row does not have counts as zero. */
+function addInto(into: bigint[], values: readonly bigint[]): void {
+  values.forEach((value, k) => (into[k] = (into[k] ?? 0n) + value));
+}
+
+function earlier(a: Link | null, b: Link): Link {
+  return a === null || isBefore(b, a) ? b : a;
+}
+
+function later(a: Link | null, b: Link): Link {
+  return a === null || isBefore(a, b) ? b : a;
+}
+
+/** Links of several tables may share a seq; then the hash decides, so that the order is total. */
+function isBefore(a: Link, b: Link): boolean {
+  return a.seq === b.seq ? a.hash < b.hash : a.seq < b.seq;
+}

@@ -1,0 +1,208 @@
+import type { Queryable, Transaction } from "../../db/client.ts";
+import type { AuditRow } from "./house-audit.ts";
+
+/**
+ * Keeps the audit rows of hours that rounds came in, as they stand now, with what else was seen of the house by the end
+ * of each. The newest row of before is looked at once more: its hour may have gone on without a round.
+ */
+export async function saveAudits(
+  tx: Transaction,
+  audits: readonly { tableId: number; rows: readonly AuditRow[] }[],
+): Promise<void> {
+  const rows = audits.flatMap(({ tableId, rows: own }) =>
+    own.map(({ edgePpm, lnE, lnEMax, rejectedSeq, seq, ...row }) => ({
+      ...row,
+      table_id: tableId,
+      seq: String(seq),
+      edge_ppm: edgePpm,
+      ln_e: String(lnE),
+      ln_e_max: String(lnEMax),
+      rejected_seq: rejectedSeq === null ? null : String(rejectedSeq),
+    })),
+  );
+  if (rows.length === 0) return;
+  await tx`
+    insert into house_audits (
+      table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, rejected_seq, proven, missing, gaps
+    )
+    select table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, rejected_seq, proven, missing, gaps
+    from jsonb_to_recordset(${tx.json(rows)}) as x (
+      table_id integer, hour timestamptz, seq bigint, rounds bigint, tested bigint, edge_ppm integer, ln_e bigint,
+      ln_e_max bigint, rejected_seq bigint, proven bigint, missing bigint, gaps bigint
+    )
+    order by table_id, hour
+    on conflict (table_id, hour) do update
+    set
+      seq = excluded.seq,
+      rounds = excluded.rounds,
+      tested = excluded.tested,
+      edge_ppm = excluded.edge_ppm,
+      ln_e = excluded.ln_e,
+      ln_e_max = excluded.ln_e_max,
+      rejected_seq = excluded.rejected_seq,
+      proven = excluded.proven,
+      missing = excluded.missing,
+      gaps = excluded.gaps,
+      updated_at = clock_timestamp()`;
+  const first = new Map<number, string>();
+  for (const { table_id: tableId, hour } of rows) {
+    const known = first.get(tableId);
+    if (known === undefined || hour < known) first.set(tableId, hour);
+  }
+  await tx`
+    update house_audits a
+    set
+      conflicts = seen.conflicts,
+      -- settled items are deleted after a time: what was counted stays counted
+      proofs_failed = greatest(a.proofs_failed, seen.proofs_failed)
+    from unnest(${[...first.keys()]}::integer[], ${[...first.values()]}::text[]) as touched (table_id, hour)
+    join house_audits b on b.table_id = touched.table_id
+      and b.hour >= coalesce(
+        (select max(hour) from house_audits where table_id = touched.table_id and hour < touched.hour::timestamptz),
+        touched.hour::timestamptz
+      )
+    cross join lateral (${seenOf(tx)}) seen
+    where a.table_id = b.table_id
+      and a.hour = b.hour
+      and (a.conflicts, a.proofs_failed) is distinct from (
+        seen.conflicts,
+        greatest(a.proofs_failed, seen.proofs_failed)
+      )`;
+}
+
+/** What was seen of a table by the end of the hour of row `b` that is no round. */
+function seenOf(sql: Queryable) {
+  return sql`
+    select
+      (
+        select count(*)
+        from conflicts c
+        where c.table_id = b.table_id
+          and c.first_seen_at < b.hour + interval '1 hour'
+      ) as conflicts,
+      (
+        select count(*)
+        from quarantine q
+        where q.table_id = b.table_id
+          and q.code = 'proof_mismatch'
+          and q.first_seen_at < b.hour + interval '1 hour'
+      ) as proofs_failed`;
+}
+
+/** Removes the rows of tables whose memory is made anew: another edge or a repaired round may give other hours. */
+export async function deleteAudits(tx: Transaction, tableIds: readonly number[]): Promise<void> {
+  if (tableIds.length === 0) return;
+  await tx`delete from house_audits where table_id = any(${tableIds}::integer[])`;
+}
+
+/** An audit row as it is stored. */
+export interface StoredAudit extends AuditRow {
+  proofsFailed: number;
+  conflicts: number;
+  /** What is counted now of conflicts and failed proofs that were seen by the end of the hour. */
+  conflictsSeen: number;
+  proofsFailedSeen: number;
+}
+
+/** The audit rows of a table, oldest first. */
+export async function listStoredAudits(tx: Transaction, tableId: number): Promise<StoredAudit[]> {
+  return tx<StoredAudit[]>`
+    select
+      utc_text(b.hour) as hour,
+      b.seq,
+      b.rounds::float8 as rounds,
+      b.tested::float8 as tested,
+      b.edge_ppm as "edgePpm",
+      b.ln_e as "lnE",
+      b.ln_e_max as "lnEMax",
+      b.rejected_seq as "rejectedSeq",
+      b.proven::float8 as proven,
+      b.missing::float8 as missing,
+      b.gaps::float8 as gaps,
+      b.proofs_failed::float8 as "proofsFailed",
+      b.conflicts::float8 as conflicts,
+      seen.conflicts::float8 as "conflictsSeen",
+      seen.proofs_failed::float8 as "proofsFailedSeen"
+    from house_audits b
+    cross join lateral (${seenOf(tx)}) seen
+    where b.table_id = ${tableId}
+    order by b.hour`;
+}
+
+/** A table's audit as people see it: how it stands, and how it came there hour by hour. */
+export interface ListedAudit {
+  table: string;
+  simulated: boolean;
+  /** Null before the first round. */
+  seq: bigint | null;
+  rounds: number;
+  tested: number;
+  edgePpm: number | null;
+  rejectedSeq: bigint | null;
+  rejectedAt: string | null;
+  proven: number;
+  proofsFailed: number;
+  missing: number | null;
+  gaps: number;
+  conflicts: number;
+  hours: { hour: string; lnE: bigint; lnEMax: bigint; tested: number }[];
+}
+
+/** The audits of all tables, or of one, each with its newest `hours` rows. */
+export async function listAudits(
+  sql: Queryable,
+  { tableId, hours }: { tableId?: number | undefined; hours: number },
+): Promise<ListedAudit[]> {
+  const rows = await sql<(Omit<ListedAudit, "hours"> & { hours: ListedHour[] })[]>`
+    select
+      t.house_id || '/' || t.game || '/' || t.market as table,
+      h.simulated,
+      a.seq,
+      coalesce(a.rounds, 0)::float8 as rounds,
+      coalesce(a.tested, 0)::float8 as tested,
+      a.edge_ppm as "edgePpm",
+      a.rejected_seq as "rejectedSeq",
+      (select utc_text(r.received_at) from rounds r where r.table_id = t.id and r.seq = a.rejected_seq) as "rejectedAt",
+      coalesce(a.proven, 0)::float8 as proven,
+      coalesce(a.proofs_failed, 0)::float8 as "proofsFailed",
+      a.missing::float8 as missing,
+      coalesce(a.gaps, 0)::float8 as gaps,
+      coalesce(a.conflicts, 0)::float8 as conflicts,
+      coalesce(past.hours, '[]') as hours
+    from tables t
+    join houses h on h.id = t.house_id
+    left join lateral (
+      select *
+      from house_audits
+      where table_id = t.id
+      order by hour desc
+      limit 1
+    ) a on true
+    left join lateral (
+      select
+        jsonb_agg(
+          jsonb_build_object('hour', utc_text(hour), 'lnE', ln_e::text, 'lnEMax', ln_e_max::text, 'tested', tested)
+          order by hour
+        ) as hours
+      from (
+        select *
+        from house_audits
+        where table_id = t.id
+        order by hour desc
+        limit ${hours}
+      ) newest
+    ) past on true
+    ${tableId === undefined ? sql`` : sql`where t.id = ${tableId}`}
+    order by t.house_id, t.position`;
+  return rows.map((row) => ({
+    ...row,
+    hours: row.hours.map(({ hour, lnE, lnEMax, tested }) => ({
+      hour,
+      lnE: BigInt(lnE),
+      lnEMax: BigInt(lnEMax),
+      tested,
+    })),
+  }));
+}
+
+type ListedHour = { hour: string; lnE: string; lnEMax: string; tested: number };

@@ -1,0 +1,109 @@
+/**
+ * Do past rounds change the odds? An e-process against every law under which they do not.
+ *
+ * E = Π q(color) / max over fixed shares p of Π p(color), where q is a Bayesian mixture of the long-run shares, a Markov
+ * chain and the hazard by the wait for the top color (universal inference: Wasserman, Ramdas and Balakrishnan 2020).
+ * Whatever the shares are, if rounds are independent E ever reaches c with a chance of at most 1/c. On true bustabit
+ * rounds it never passes 1. A table whose odds change over time can raise it too, so it is no claim about the past alone.
+ *
+ * Indexes run over arrays whose length the model fixes, hence the `!`.
+ */
+import { gapBin, type Model } from "../model/model.ts";
+import { lnOf, multiply, one, type Product } from "./product.ts";
+
+/** What is remembered of what follows what. */
+export type Dependence = {
+  counts: number[];
+  /** By previous and next color, row by row. */
+  transitions: number[];
+  /** Rounds by bin of the wait for the top color, and those that brought it. */
+  trials: number[];
+  hits: number[];
+  previous: number | null;
+  /** Rounds since the top color; null while unknown. */
+  gap: number | null;
+  /** Weights of long run, Markov chain and hazard. */
+  weights: [number, number, number];
+  /** Π q(color). */
+  said: Product;
+};
+
+/** Before the first round: nothing counted, equal weights. */
+export function emptyDependence({ colors, parameters }: Model): Dependence {
+  const zeros = (length: number) => Array.from({ length }, () => 0);
+  return {
+    counts: zeros(colors),
+    transitions: zeros(colors * colors),
+    trials: zeros(parameters.gapBinEnds.length + 1),
+    hits: zeros(parameters.gapBinEnds.length + 1),
+    previous: null,
+    gap: null,
+    weights: [1 / 3, 1 / 3, 1 / 3],
+    said: one(),
+  };
+}
+
+/** After missing rounds nobody knows what came last. */
+export function forgetPast(dependence: Dependence): void {
+  dependence.previous = null;
+  dependence.gap = null;
+}
+
+/** Say each expert's chance of the color that came, weigh them by it, then learn it. */
+export function watchDependence(dependence: Dependence, model: Model, color: number): void {
+  const { counts, transitions, trials, hits, previous, gap, weights } = dependence;
+  const { colors, parameters } = model;
+  const top = colors - 1;
+  const rounds = sum(counts);
+  const share = (k: number) => (counts[k]! + model.longRunPriors[k]!) / (rounds + parameters.longRunPrior);
+
+  const long = share(color);
+  const bin = gap === null ? null : gapBin(model, gap);
+  let markov = long;
+  if (previous !== null) {
+    const row = previous * colors;
+    const seen = sum(transitions.slice(row, row + colors));
+    markov = (transitions[row + color]! + parameters.markovPrior * long) / (seen + parameters.markovPrior);
+    transitions[row + color]! += 1;
+  }
+  let hazard = long;
+  if (bin !== null) {
+    const chance = (hits[bin]! + parameters.hazardPrior * share(top)) / (trials[bin]! + parameters.hazardPrior);
+    hazard = color === top ? chance : ((1 - chance) * long) / (1 - share(top));
+    trials[bin]! += 1;
+    if (color === top) hits[bin]! += 1;
+  }
+
+  const said = weights[0] * long + weights[1] * markov + weights[2] * hazard;
+  multiply(dependence.said, said);
+  // no expert is ever lost, as in K7
+  const kept = 1 - parameters.share;
+  dependence.weights = [
+    (kept * weights[0] * long) / said + parameters.share / 3,
+    (kept * weights[1] * markov) / said + parameters.share / 3,
+    (kept * weights[2] * hazard) / said + parameters.share / 3,
+  ];
+  counts[color]! += 1;
+  dependence.previous = color;
+  if (color === top) dependence.gap = 0;
+  else if (gap !== null) dependence.gap = gap + 1;
+}
+
+/**
+ * ln E as of now: at most about 0 where rounds are independent.
+ *
+ * @example
+ * lnDependence({ counts: [2, 0], said: { value: 1, scale: 0 } }); // => 0
+ * lnDependence({ counts: [1, 1], said: { value: 2 ** 253, scale: -1 } }); // => -0.693147
+ */
+export function lnDependence({ counts, said }: Pick<Dependence, "counts" | "said">): number {
+  const rounds = sum(counts);
+  const best = counts.reduce((total, n) => (n === 0 ? total : total + n * Math.log(n / rounds)), 0);
+  return lnOf(said) - best;
+}
+
+function sum(values: readonly number[]): number {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
+}

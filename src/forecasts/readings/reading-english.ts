@@ -1,0 +1,53 @@
+import { NOTICE } from "../accuracy/present.ts";
+import { numberFormats } from "./reading-numbers.ts";
+import type { Sentences } from "./reading-sentences.ts";
+
+const { whole, rough, percent, stated, chance, times } = numberFormats("en-US", {
+  less: "less than",
+  more: "more than",
+});
+const rounds = (n: number) => (n === 1 ? "1 round" : `${whole(n)} rounds`);
+const every = (n: number) => (rough(n) === "1" ? "in every round" : `every ${rough(n)} rounds`);
+
+/** Readings in English. */
+export const english: Sentences = {
+  notice: NOTICE,
+  paused: "This table is paused: nothing is said of it until it is polled again.",
+  silent: "No round of this table has come in lately: nothing is said of it until one does.",
+  nothingYet: "No round of this table is known yet.",
+  tooFew: (n) => `Only ${rounds(n)} of this table ${n === 1 ? "is" : "are"} known, too few to say how it behaves.`,
+  waited: ({ color, gap, every: mean, chance: p }) =>
+    `No ${color} for ${rounds(gap)} (on average it comes ${every(mean)}; a wait this long or longer happens ${chance(p)} of the time).`,
+  justCame: (color) => `The newest round was ${color}.`,
+  waitUnknown: (color) =>
+    `How long ago ${color} last came is not known, since rounds are missing and it has not come after them.`,
+  streak: ({ color, length, chance: p }) =>
+    `The newest ${rounds(length)} were ${color}; ${chance(p)} of ${color} streaks get that far.`,
+  unchanged: ({ rounds: n, evidence, required, color, share }) =>
+    `In ${rounds(n)} of this table the past has not changed the odds (evidence ${times(evidence)}×, we require ` +
+    `${times(required)}×): ${color} has come in ${percent(share)} of all rounds, and a wait makes it neither more nor less likely.`,
+  changesOverTime: ({ weight }) =>
+    `The evidence alone is past that mark, but what looks at past rounds holds ${percent(weight)} of the model's weight ` +
+    `and we require half: odds that change over time look the same.`,
+  changed: ({ rounds: n, evidence, required, weight }) =>
+    `On this table what came before has mattered: in ${rounds(n)} the odds differed by the rounds before (evidence ` +
+    `${times(evidence)}×, we require ${times(required)}×; ${percent(weight)} of the model's weight, we require half). ` +
+    `How much that is worth is measured under accuracy.`,
+  mix: ({ rounds: n, shares, chance: p }) =>
+    `Of the newest ${rounds(n)} ${listed(shares.map(([color, share]) => `${percent(share)} were ${color}`))}; ` +
+    `${chance(p)} of random samples lie further from the long run.`,
+  lively: ({ level, percentile }) =>
+    `The multipliers of the newest 100 rounds are ${{ low: "low", usual: "as usual", high: "high" }[level]} ` +
+    `for this table: ${chance(percentile)} of its own values were lower.`,
+  steady: "There is no sign that the table has changed.",
+  drifted: (e) => `The table seems to have changed: its newer rounds fit its long run badly (evidence ${times(e)}×).`,
+  edgeKept: ({ declared, most }) =>
+    `The rounds fit the declared edge of ${stated(declared)} (greatest evidence against it ${times(most)}×; from 20× on we call it not kept).`,
+  edgeRejected: ({ declared, implied, most }) =>
+    `The rounds do not fit the declared edge of ${stated(declared)}: they come to ${percent(implied)} ` +
+    `(greatest evidence against it ${times(most)}×; from 20× on we call it not kept).`,
+};
+
+function listed(parts: readonly string[]): string {
+  return parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
+}

@@ -1,0 +1,195 @@
+/**
+ * A table now, as data: what every sentence of its reading is made from.
+ *
+ * Each fact stands beside what is expected and the number of rounds it rests on. `unusual` marks what chance alone gives
+ * once in a hundred, and evidence past its threshold; with many facts of many tables some are always marked.
+ */
+import { lnDependence } from "./dependence.ts";
+import { ALARM_FROM, longShare } from "./drift.ts";
+import { impliedEdge, REJECTED_FROM } from "./edge-test.ts";
+import { gTestPercentile } from "./g-test.ts";
+import { EXPERT_COUNT, HAZARD, MARKOV } from "../model/model.ts";
+import { lnOf } from "./product.ts";
+import type { ReadingMemory } from "./reading-memory.ts";
+import { LATELY, lately } from "./volatility.ts";
+
+/** One fact; names with a color end in it, `gap:pink`. Null: not known, or not to be had. */
+export type Fact = {
+  name: string;
+  value: number | null;
+  expected: number | null;
+  /** Rounds that it rests on. */
+  rounds: number;
+  unusual: boolean;
+};
+
+/** What of a table's model and of all tables a reading needs beside the table's own rounds. */
+export interface ReadingContext {
+  /** Names of the bands, lowest first. */
+  colors: readonly string[];
+  /** Weights of K7's experts in the order of `EXPERTS`. */
+  weights: readonly number[];
+  /** Tables that are looked at: the more there are, the more evidence one of them must show. */
+  tables: number;
+}
+
+/** Fewer rounds than this say nothing. */
+export const FEWEST_ROUNDS = 50;
+
+/** Chance below which something counts as unusual. */
+const UNUSUAL = 0.01;
+
+/** Evidence that past rounds change the odds must reach this for each table that is looked at. */
+const EVIDENCE_PER_TABLE = 20;
+
+/** And the experts that look at past rounds must hold this share of the weight, since a change over time looks alike. */
+export const WEIGHT_NEEDED = 0.5;
+
+/** Evidence is shown up to here; more would say no more. */
+const MOST_SHOWN = 1e12;
+
+/**
+ * The facts of a table; none before 50 rounds.
+ *
+ * The wait for the top color g has P(gap ≥ g) = (1 − p)^g, a streak of L rounds P(streak ≥ L) = p^(L − 1), p being the
+ * color's long-run share.
+ */
+export function factsOf(memory: ReadingMemory, context: ReadingContext): Fact[] {
+  const rounds = memory.drift.rounds;
+  if (rounds < FEWEST_ROUNDS) return [];
+  return [
+    ...waitFacts(memory, context.colors),
+    ...mixFacts(memory, context.colors),
+    ...volatilityFacts(memory),
+    ...driftFacts(memory),
+    ...edgeFacts(memory),
+    ...dependenceFacts(memory, context),
+  ];
+}
+
+/**
+ * The chance of a wait of at least so many rounds for a color of this share.
+ *
+ * @example
+ * gapChance(0.1, 0); // => 1
+ * gapChance(0.1, 23); // => 0.088629
+ */
+export function gapChance(share: number, gap: number): number {
+  return (1 - share) ** gap;
+}
+
+/**
+ * The chance that a streak of a color with this share gets at least so long.
+ *
+ * @example
+ * streakChance(0.5, 1); // => 1
+ * streakChance(0.5, 8); // => 0.007813
+ */
+export function streakChance(share: number, length: number): number {
+  return share ** (length - 1);
+}
+
+function waitFacts({ model, drift, dependence, colors, streak }: ReadingMemory, names: readonly string[]): Fact[] {
+  const { rounds } = drift;
+  const top = model.colors - 1;
+  const share = longShare(drift, model, top);
+  const { gap } = dependence;
+  const chance = gap === null ? null : gapChance(share, gap);
+  const color = colors.at(-1) ?? 0;
+  const own = longShare(drift, model, color);
+  const length = streak === null ? null : streakChance(own, streak);
+  const isRare = (p: number | null) => p !== null && p < UNUSUAL;
+  return [
+    fact(`gap:${names[top]}`, gap, 1 / share, rounds, isRare(chance)),
+    fact(`gap_chance:${names[top]}`, chance, null, rounds, isRare(chance)),
+    fact(`streak:${names[color]}`, streak, 1 / (1 - own), rounds, isRare(length)),
+    fact(`streak_chance:${names[color]}`, length, null, rounds, isRare(length)),
+  ];
+}
+
+function mixFacts({ model, drift, colors }: ReadingMemory, names: readonly string[]): Fact[] {
+  const shares = names.map((_, color) => longShare(drift, model, color));
+  const facts = names.map((name, color) =>
+    fact(`share:${name}`, (drift.counts[color] ?? 0) / drift.rounds, statedShare(model, color), drift.rounds, false),
+  );
+  for (const window of [100, 500]) {
+    if (colors.length < window) continue;
+    const newest = colors.slice(-window);
+    const counts = names.map((_, color) => newest.filter((one) => one === color).length);
+    const place = gTestPercentile(counts, shares);
+    const isUnusual = place > 1 - UNUSUAL;
+    facts.push(
+      ...names.map((name, color) =>
+        fact(`share_${window}:${name}`, (counts[color] ?? 0) / window, shares[color] ?? null, window, isUnusual),
+      ),
+      fact(`mix_percentile_${window}`, place, 0.5, window, isUnusual),
+    );
+  }
+  return facts;
+}
+
+/** The share by the declared edge; null where none is declared. */
+function statedShare({ edge, longRunPriors, parameters }: ReadingMemory["model"], color: number): number | null {
+  return edge === null ? null : (longRunPriors[color] ?? 0) / parameters.longRunPrior;
+}
+
+function volatilityFacts({ volatility }: ReadingMemory): Fact[] {
+  const now = lately(volatility);
+  // before that the newest hundred are too large a part of all there is to compare them with
+  if (now === null || volatility.rounds < 10 * LATELY) return [];
+  const isUnusual = (place: number) => place < UNUSUAL / 2 || place > 1 - UNUSUAL / 2;
+  const mean = volatility.sum / volatility.rounds / 1000;
+  return [
+    fact("ln_multiplier_mean_100", now.mean, mean, LATELY, isUnusual(now.meanPercentile)),
+    fact("ln_multiplier_mean_percentile", now.meanPercentile, 0.5, volatility.rounds, isUnusual(now.meanPercentile)),
+    fact("ln_multiplier_sd_100", now.spread, null, LATELY, isUnusual(now.spreadPercentile)),
+    fact("ln_multiplier_sd_percentile", now.spreadPercentile, 0.5, volatility.rounds, isUnusual(now.spreadPercentile)),
+  ];
+}
+
+function driftFacts({ drift }: ReadingMemory): Fact[] {
+  const { reachEvidence, colorEvidence, rounds } = drift;
+  return [
+    fact("drift_evidence", Math.max(reachEvidence, 1), 1, rounds, reachEvidence >= ALARM_FROM),
+    fact("drift_evidence_colors", Math.max(colorEvidence, 1), 1, rounds, colorEvidence >= ALARM_FROM),
+  ];
+}
+
+function edgeFacts({ model, edgeTest }: ReadingMemory): Fact[] {
+  if (model.edge === null) return [];
+  const { rounds, wealth, most, rejectedSeq } = edgeTest;
+  const isRejected = rejectedSeq !== null;
+  return [
+    fact("edge", impliedEdge(edgeTest), model.edge, rounds, isRejected),
+    fact("edge_evidence", shownEvidence(lnOf(wealth)), 1, rounds, isRejected),
+    fact("edge_evidence_max", shownEvidence(lnOf(most)), REJECTED_FROM.value, rounds, isRejected),
+  ];
+}
+
+function dependenceFacts({ dependence, drift, model }: ReadingMemory, { weights, tables }: ReadingContext): Fact[] {
+  const evidence = shownEvidence(lnDependence(dependence));
+  const required = EVIDENCE_PER_TABLE * Math.max(tables, 1);
+  if (weights.length !== EXPERT_COUNT)
+    throw new RangeError(`expected ${EXPERT_COUNT} weights of experts, got ${weights.length}`);
+  const weight = (weights[MARKOV] ?? 0) + (weights[HAZARD] ?? 0);
+  const { priorWeights } = model.parameters;
+  const prior = (priorWeights[MARKOV] ?? 0) + (priorWeights[HAZARD] ?? 0);
+  return [
+    fact("dependence_evidence", evidence, 1, drift.rounds, evidence >= required),
+    fact("dependence_required", required, null, drift.rounds, false),
+    fact("dependence_weight", weight, prior, drift.rounds, weight >= WEIGHT_NEEDED),
+  ];
+}
+
+function shownEvidence(ln: number): number {
+  return Math.min(MOST_SHOWN, Math.exp(ln));
+}
+
+/** Six digits are more than any of it is worth. */
+function fact(name: string, value: number | null, expected: number | null, rounds: number, unusual: boolean): Fact {
+  return { name, value: shorter(value), expected: shorter(expected), rounds, unusual };
+}
+
+function shorter(value: number | null): number | null {
+  return value === null ? null : Number(value.toPrecision(6));
+}

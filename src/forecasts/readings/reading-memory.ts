@@ -1,0 +1,100 @@
+/**
+ * What a table's reading and audit rest on: a pure function of its rounds in the order in which they came in, a fixed
+ * amount of work per round, only + − × ÷, so that a replay in steps of any size arrives at the same text, byte by byte.
+ *
+ * Late rounds count for proofs and missing rounds alone: what is said of the table now must be what was known then.
+ */
+import { createHash } from "node:crypto";
+import { emptyDependence, forgetPast, watchDependence, type Dependence } from "./dependence.ts";
+import { emptyDrift, watchDrift, type Drift } from "./drift.ts";
+import { emptyEdgeTest, testEdge, type EdgeTest } from "./edge-test.ts";
+import { auditRow, emptyTally, tallyRound, type AuditedRound, type AuditRow, type Tally } from "./house-audit.ts";
+import type { Model } from "../model/model.ts";
+import { emptyVolatility, watchVolatility, type Volatility } from "./volatility.ts";
+
+/** Everything that is remembered of a table for its reading and its audit. */
+export type ReadingMemory = {
+  readonly model: Model;
+  /** Ids count up, so that missing rounds can be counted. */
+  readonly consecutive: boolean;
+  /** The newest 500 colors of on-time rounds, oldest first. */
+  colors: number[];
+  /** Rounds in a row of the newest color; null while nobody knows how many came before. */
+  streak: number | null;
+  readonly dependence: Dependence;
+  readonly drift: Drift;
+  readonly volatility: Volatility;
+  readonly edgeTest: EdgeTest;
+  readonly tally: Tally;
+};
+
+/** A round as a reading takes it in, late ones too. */
+export interface ReadRound extends AuditedRound {
+  hundredths: number;
+}
+
+const COLORS_KEPT = 500;
+
+/** Before the first round. */
+export function emptyReading(model: Model, { consecutive }: { consecutive: boolean }): ReadingMemory {
+  return {
+    model,
+    consecutive,
+    colors: [],
+    streak: null,
+    dependence: emptyDependence(model),
+    drift: emptyDrift(model.colors),
+    volatility: emptyVolatility(),
+    edgeTest: emptyEdgeTest(),
+    tally: emptyTally(),
+  };
+}
+
+/** Takes in rounds in seq order and gives the audit row of every hour they touch, each as it stands after them. */
+export function readRounds(memory: ReadingMemory, rounds: Iterable<ReadRound>): AuditRow[] {
+  const rows = new Map<string, AuditRow>();
+  const keep = () => {
+    const row = auditRow(memory.tally, memory.edgeTest, { edge: memory.model.edge, consecutive: memory.consecutive });
+    if (row !== null) rows.set(row.hour, row);
+  };
+  let isTouched = false;
+  for (const round of rounds) {
+    const { hour } = memory.tally;
+    if (isTouched && hour !== null && round.receivedHour > hour) keep();
+    readRound(memory, round);
+    isTouched = true;
+  }
+  if (isTouched) keep();
+  return [...rows.values()];
+}
+
+function readRound(memory: ReadingMemory, round: ReadRound): void {
+  tallyRound(memory.tally, round);
+  if (round.late) return;
+  const { model, colors, dependence } = memory;
+  if (round.afterGap) forgetPast(dependence);
+  if (round.afterGap) memory.streak = null;
+  const { hundredths } = round;
+  const color = bandOf(model, hundredths);
+  const before = round.afterGap ? undefined : colors.at(-1);
+  if (before !== undefined && before !== color) memory.streak = 1;
+  else if (memory.streak !== null) memory.streak += 1;
+  colors.push(color);
+  if (colors.length > COLORS_KEPT) colors.shift();
+  watchDependence(dependence, model, color);
+  watchDrift(memory.drift, model, { color, hundredths });
+  watchVolatility(memory.volatility, hundredths);
+  if (model.edge !== null) testEdge(memory.edgeTest, model.edge, { seq: round.seq, hundredths });
+}
+
+/** Index of the band a round falls in, lowest first. */
+function bandOf({ thresholds }: Model, hundredths: number): number {
+  let band = 0;
+  for (const threshold of thresholds) if (hundredths >= threshold) band += 1;
+  return band;
+}
+
+/** Hash of a memory's text, hex: equal memories have equal texts. */
+export function readingHash(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

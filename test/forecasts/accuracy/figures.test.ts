@@ -1,0 +1,134 @@
+import { describe, expect, test } from "vitest";
+import { figuresOf } from "../../../src/forecasts/accuracy/figures.ts";
+import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
+import { addPending, addScore, addVoid, emptySums } from "../../../src/forecasts/accuracy/sums.ts";
+
+describe("the figures of an accuracy row", () => {
+  test("of nothing are null, not zero", () => {
+    expect(figuresOf("next_color", emptySums())).toEqual({
+      sample_size: 0,
+      hits: 0,
+      hit_rate: null,
+      interval_95: null,
+      expected_rate: null,
+      baseline_rate: null,
+      coverage: null,
+      not_issued: 0,
+      voids: { gap: 0, house: 0, quarantine: 0, late: 0 },
+      rate_bounds: null,
+      pending: 0,
+      z: null,
+      e_value: null,
+      log_loss: null,
+      baseline_log_loss: null,
+      brier: null,
+      baseline_brier: null,
+      rps: null,
+      baseline_rps: null,
+      skill: null,
+      skill_interval_95: null,
+      calibration_error: null,
+      calibration_error_floor: null,
+      reliability: [],
+    });
+  });
+
+  test("of four next_color forecasts are what a calculator gives", () => {
+    const sums = emptySums();
+    const p = [515_000, 384_000, 101_000];
+    const base = [505_000, 396_000, 99_000];
+    for (const outcome of [0, 0, 1, 2]) addScore(sums, scoreNextColor(p, base, outcome));
+    addVoid(sums, "gap");
+    addVoid(sums, "quarantine");
+    addVoid(sums, "quarantine");
+    addPending(sums);
+    sums.onTimeRounds = 40n;
+    sums.notIssued = 3n;
+    const figures = figuresOf("next_color", sums);
+    expect(figures).toMatchObject({
+      sample_size: 4,
+      hits: 2,
+      hit_rate: 0.5,
+      expected_rate: 0.515,
+      baseline_rate: 0.505,
+      coverage: 0.925,
+      not_issued: 3,
+      voids: { gap: 1, house: 0, quarantine: 2, late: 0 },
+      pending: 1,
+    });
+    expect(figures.z).toBeCloseTo((2 - 4 * 0.515) / Math.sqrt(4 * 0.515 * 0.485), 12);
+    const logLoss = -(2 * Math.log(0.515) + Math.log(0.384) + Math.log(0.101)) / 4;
+    const baseLogLoss = -(2 * Math.log(0.505) + Math.log(0.396) + Math.log(0.099)) / 4;
+    expect(figures.log_loss).toBeCloseTo(logLoss, 6);
+    expect(figures.baseline_log_loss).toBeCloseTo(baseLogLoss, 6);
+    expect(figures.skill).toBeCloseTo(1 - logLoss / baseLogLoss, 6);
+    expect(figures.brier).toBeCloseTo(
+      (2 * (0.485 ** 2 + 0.384 ** 2 + 0.101 ** 2) +
+        0.515 ** 2 +
+        0.616 ** 2 +
+        0.101 ** 2 +
+        0.515 ** 2 +
+        0.384 ** 2 +
+        0.899 ** 2) /
+        4,
+      12,
+    );
+    expect(figures.rps).toBeCloseTo(
+      (2 * (0.485 ** 2 + 0.101 ** 2) + 0.515 ** 2 + 0.101 ** 2 + 0.515 ** 2 + 0.899 ** 2) / 4,
+      12,
+    );
+    expect(figures.interval_95![0]).toBeLessThan(0.5);
+    expect(figures.interval_95![1]).toBeGreaterThan(0.5);
+  });
+
+  test("say how sure they are", () => {
+    const sums = emptySums();
+    const p = [515_000, 384_000, 101_000];
+    const base = [505_000, 396_000, 99_000];
+    for (const outcome of [0, 0, 1, 2]) addScore(sums, scoreNextColor(p, base, outcome));
+    for (const kind of ["gap", "house", "quarantine", "late"] as const) addVoid(sums, kind);
+    const figures = figuresOf("next_color", sums);
+    expect(figures.rate_bounds).toEqual([2 / 8, 6 / 8]);
+    const [low, high] = figures.skill_interval_95!;
+    expect((low + high) / 2).toBeCloseTo(figures.skill!, 12);
+    expect(high - low).toBeGreaterThan(0.01);
+    const e = [-0.5, -0.25, -0.1, 0.1, 0.25, 0.5].map((bet) => (1 + bet * 0.485) ** 2 * (1 - bet * 0.515) ** 2);
+    expect(figures.e_value).toBeCloseTo(e.reduce((a, b) => a + b) / 6, 5);
+    // twelve statements: blue at .515 came twice in four, purple at .384 and pink at .101 once each
+    expect(figures.reliability).toEqual([
+      { p_from: 0.1, p_to: 0.2, n: 4, mean_p: 0.101, hits: 1 },
+      { p_from: 0.3, p_to: 0.4, n: 4, mean_p: 0.384, hits: 1 },
+      { p_from: 0.5, p_to: 0.6, n: 4, mean_p: 0.515, hits: 2 },
+    ]);
+    expect(figures.calibration_error).toBeCloseTo((4 * (0.149 + 0.134 + 0.015)) / 12, 12);
+    const variances = [0.101 * 0.899, 0.384 * 0.616, 0.515 * 0.485];
+    expect(figures.calibration_error_floor).toBeCloseTo(
+      variances.reduce((sum, variance) => sum + Math.sqrt((2 / Math.PI) * 4 * variance), 0) / 12,
+      12,
+    );
+  });
+
+  test("stay finite, so that JSON can carry them, however wrong the forecasts were", () => {
+    const sums = emptySums();
+    sums.n = 1n;
+    sums.sumLnE = [0n, 0n, 0n, 0n, 0n, 1_000_000_000n];
+    expect(JSON.stringify(figuresOf("window:pink:80", sums).e_value)).toBe("1.7976931348623157e+308");
+  });
+
+  test("of windows leave out coverage, which counts next_color forecasts", () => {
+    const sums = emptySums();
+    addScore(sums, scoreWindow(811_376, 810_000, true));
+    sums.onTimeRounds = 40n;
+    const figures = figuresOf("window:pink:80", sums);
+    expect([figures.coverage, figures.not_issued]).toEqual([null, null]);
+    expect([figures.hit_rate, figures.expected_rate, figures.baseline_rate]).toEqual([1, 0.811376, 0.81]);
+    expect(figures.brier).toBeCloseTo(0.188624 ** 2, 15);
+  });
+
+  test("show a skill of nothing as exactly nothing", () => {
+    const sums = emptySums();
+    for (const outcome of [0, 1, 0, 2])
+      addScore(sums, scoreNextColor([515_000, 384_000, 101_000], [515_000, 384_000, 101_000], outcome));
+    expect(figuresOf("next_color", sums).skill).toBe(0);
+  });
+});

@@ -1,0 +1,197 @@
+import { describe, expect, test } from "vitest";
+import { emptyReferenceSums, scoreReferences } from "../../../src/forecasts/accuracy/reference-sums.ts";
+import { emptyReferences } from "../../../src/forecasts/accuracy/references.ts";
+import type { PublishedForecast } from "../../../src/forecasts/issue/published-forecast.ts";
+import {
+  forecastState,
+  mergePeriods,
+  showAccuracy,
+  showNextColor,
+  showWindows,
+} from "../../../src/forecasts/accuracy/present.ts";
+import { scoreNextColor } from "../../../src/forecasts/score/scoring.ts";
+import { addForecast, addScore, addVoid, emptySums, type Sums } from "../../../src/forecasts/accuracy/sums.ts";
+
+const published: PublishedForecast = {
+  cutoff_seq: "12",
+  next_color: {
+    forecast_id: "f3-7",
+    issued_at: "2026-11-21T04:00:12.1234560Z",
+    after_round_id: "8812345",
+    target_round_id: "8812346",
+    model: "k7@1",
+    p_ppm: [
+      ["violet", 505_001],
+      ["red", 395_999],
+      ["a", 99_000],
+    ],
+    base_ppm: [
+      ["violet", 500_000],
+      ["red", 400_000],
+      ["a", 100_000],
+    ],
+    hash: "ab".repeat(32),
+  },
+  windows: [
+    {
+      feature: "window:red:80",
+      color: "red",
+      target: 80,
+      forecast_id: "f3-5",
+      issued_at: "2026-11-21T04:00:02.1234560Z",
+      after_round_id: "8812343",
+      model: "k7@1",
+      rounds: 4,
+      p_ppm: 866_909,
+      base_ppm: 870_400,
+      now: { rounds_left: 2, p_ppm: 634_800 },
+      hash: "cd".repeat(32),
+    },
+  ],
+};
+const NOW = 1_000_000;
+const facts = { paused: false, published, newestSeq: 12, lastPolledMs: NOW - 299_999 };
+const stateWith = (changes: Partial<typeof facts> | { published: PublishedForecast | null; lastPolledMs?: null }) =>
+  forecastState({ ...facts, ...changes }, NOW, 300_000);
+
+describe("the state of a table's forecasts", () => {
+  test.each([
+    ["ready while nothing came after the round it follows", {}, "ready"],
+    ["waiting once a round came, until something is issued after it", { newestSeq: 13 }, "waiting"],
+    [
+      "waiting where nothing was issued after the newest round",
+      { published: { ...published, next_color: null } },
+      "waiting",
+    ],
+    ["silent where no round came for the live window", { lastPolledMs: NOW - 300_000 }, "silent"],
+    ["silent where none was ever polled", { lastPolledMs: null, published }, "silent"],
+    ["warming up before the first forecast", { published: null }, "warming_up"],
+    ["paused, whatever else", { paused: true, newestSeq: 99 }, "paused"],
+  ])("is %s", (_, changes, state) => {
+    expect(stateWith(changes)).toBe(state);
+  });
+
+  test.each(["waiting", "silent", "warming_up", "paused"] as const)("carries no probabilities while %s", (state) => {
+    expect(showNextColor(published, state)).toBeNull();
+    expect(showNextColor(null, state)).toBeNull();
+  });
+
+  test("shows open windows while ready and waiting, and in no other state", () => {
+    const states = ["ready", "waiting", "silent", "warming_up", "paused"] as const;
+    expect(states.filter((state) => showWindows(published, state, []).length > 0)).toEqual(["ready", "waiting"]);
+    expect(showWindows(null, "ready", [])).toEqual([]);
+  });
+});
+
+test("a window is shown in the fixed shape, with its chance now until it has hit", () => {
+  const shape = (now: string) =>
+    '[{"feature":"window:red:80","color":"red","target":80,"forecast_id":"f3-5",' +
+    '"issued_at":"2026-11-21T04:00:02.1234560Z","after_round_id":"8812343","rounds":4,"probability":0.866909,' +
+    `"baseline":0.8704,"now":{"rounds_left":2,"probability":${now},"scored":false},"measured":null,` +
+    `"hash":"${"cd".repeat(32)}"}]`;
+  expect(JSON.stringify(showWindows(published, "ready", []))).toBe(shape("0.6348"));
+  const [window] = published.windows;
+  const hit = {
+    ...published,
+    windows: window === undefined ? [] : [{ ...window, now: { rounds_left: 2, p_ppm: null } }],
+  };
+  expect(JSON.stringify(showWindows(hit, "waiting", []))).toBe(shape("null"));
+});
+
+test("a forecast is shown in the fixed shape, colors in their order and shares in six decimals", () => {
+  expect(JSON.stringify(showNextColor(published, "ready"))).toBe(
+    '{"forecast_id":"f3-7","issued_at":"2026-11-21T04:00:12.1234560Z","after_round_id":"8812345",' +
+      '"target_round_id":"8812346","model":"k7@1","probabilities":{"violet":0.505001,"red":0.395999,"a":0.099},' +
+      `"baseline":{"violet":0.5,"red":0.4,"a":0.1},"hash":"${"ab".repeat(32)}"}`,
+  );
+});
+
+const KEYS =
+  "feature model house game market period period_start period_end sample_size hits hit_rate interval_95 expected_rate " +
+  "baseline_rate coverage not_issued voids rate_bounds pending z e_value log_loss baseline_log_loss brier " +
+  "baseline_brier rps baseline_rps skill skill_interval_95 calibration_error calibration_error_floor reliability references";
+
+function sumsOf(outcomes: number[], seq: bigint): Sums {
+  const sums = emptySums();
+  for (const outcome of outcomes) {
+    addForecast(sums, { seq, hash: "ab".repeat(32) });
+    addScore(sums, scoreNextColor([500_000, 400_000, 100_000], [500_000, 400_000, 100_000], outcome));
+  }
+  sums.onTimeRounds = BigInt(outcomes.length + 1);
+  sums.notIssued = 1n;
+  return sums;
+}
+
+const row = (start: string, end: string, sums: Sums, feature = "next_color") => ({
+  model: "k7@1",
+  feature,
+  period: "24h",
+  start,
+  end,
+  sums,
+  references: emptyReferenceSums(),
+});
+
+describe("what was measured", () => {
+  test("is shown in the fixed shape", () => {
+    const sums = sumsOf([0, 0, 1, 2], 1n);
+    addVoid(sums, "late");
+    const shown = showAccuracy({ house: "a", game: "b", market: "c" }, row("s", "e", sums));
+    expect(Object.keys(shown)).toEqual(KEYS.split(" "));
+    expect(shown).toMatchObject({
+      feature: "next_color",
+      model: "k7@1",
+      house: "a",
+      game: "b",
+      market: "c",
+      period: "24h",
+      period_start: "s",
+      period_end: "e",
+      sample_size: 4,
+      hits: 2,
+      hit_rate: 0.5,
+      coverage: 0.8,
+      not_issued: 1,
+      voids: { gap: 0, house: 0, quarantine: 0, late: 1 },
+      skill: 0,
+      skill_interval_95: [0, 0],
+      rate_bounds: [0.4, 0.6],
+      references: ["last_20", "last_100", "due"].map((name) => ({ name, log_loss: null, brier: null, skill: null })),
+    });
+    expect(shown.e_value).toBeGreaterThan(0);
+    expect(shown.calibration_error).toBeGreaterThan(0);
+    expect(shown.calibration_error_floor).toBeGreaterThan(0);
+    expect(shown.reliability.reduce((n, bin) => n + bin.n, 0)).toBe(12);
+  });
+
+  test("of a house is the sum over its tables, feature by feature, and spans all of them", () => {
+    const rows = [
+      row("2026-01-02", "2026-01-03", sumsOf([0, 0], 1n)),
+      row("2026-01-02", "2026-01-03", sumsOf([1], 1n), "window:pink:80"),
+      row("2026-01-01", "2026-01-04", sumsOf([1, 2, 2], 2n)),
+    ];
+    const merged = mergePeriods(rows);
+    expect(merged.map(({ feature, start, end }) => ({ feature, start, end }))).toEqual([
+      { feature: "next_color", start: "2026-01-01", end: "2026-01-04" },
+      { feature: "window:pink:80", start: "2026-01-02", end: "2026-01-03" },
+    ]);
+    const [both] = merged.map((one) => showAccuracy({ house: "a", game: null, market: null }, one));
+    expect(both).toMatchObject({ game: null, market: null, sample_size: 5, hits: 2, not_issued: 2, coverage: 5 / 7 });
+    expect(mergePeriods([])).toEqual([]);
+  });
+
+  test("of a house has the references of all its tables beside it", () => {
+    const rows = [1, 0].map((outcome) => {
+      const references = emptyReferenceSums();
+      const forecast = { basePpm: [500_000, 400_000, 100_000], horizon: 1, outcome };
+      scoreReferences(references, emptyReferences(3), forecast);
+      return { ...row("s", "e", sumsOf([outcome], 1n)), references };
+    });
+    const shown = mergePeriods(rows).map((one) => showAccuracy({ house: "a", game: null, market: null }, one));
+    const [third, baseline] = [Math.log(3), Math.log(2) + Math.log(2.5)];
+    for (const { log_loss, skill } of shown[0]?.references ?? []) {
+      expect(log_loss).toBeCloseTo(third, 5);
+      expect(skill).toBeCloseTo(1 - (2 * third) / baseline, 5);
+    }
+  });
+});

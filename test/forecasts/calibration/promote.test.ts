@@ -1,0 +1,247 @@
+import { describe, expect, test } from "vitest";
+import { runRollingCalibration } from "../../../src/forecasts/calibration/calibrate.ts";
+import { findCalibration, listCalibrations } from "../../../src/forecasts/calibration/calibration-store.ts";
+import { compareCalibrations } from "../../../src/forecasts/calibration/compare.ts";
+import { requestManualRun, runManualCalibration } from "../../../src/forecasts/calibration/manual-calibration.ts";
+import { createModel } from "../../../src/forecasts/model/model.ts";
+import { namedParameters, valuesOf } from "../../../src/forecasts/model/parameter-set.ts";
+import { K7_1, type Parameters } from "../../../src/forecasts/model/parameters.ts";
+import { promoteCalibration } from "../../../src/forecasts/calibration/promote.ts";
+import { encodeState, stateHash } from "../../../src/forecasts/model/state.ts";
+import { verify } from "../../../src/forecasts/verify/verify.ts";
+import { generatedRounds, stateAfter } from "../streams.ts";
+import { createWorld, type World } from "../world.ts";
+
+const never = new AbortController().signal;
+const DECISION = { by: "ann", reason: "the edge changed" };
+const other = namedParameters({ ...valuesOf(K7_1), share: 1e-3, recentPrior: 40 });
+/** Ids skip one where rounds are missing. */
+const rounds = generatedRounds(3000).map((round, i) => ({ ...round, roundId: idOf(i) }));
+
+function idOf(index: number): string {
+  return String(10_000 + index + Math.floor((index + 1) / 137));
+}
+
+interface Asked {
+  from?: string;
+  to?: string;
+  parameters?: Parameters;
+  thresholds?: number[];
+}
+
+async function calibrate(world: World, { from, to, parameters = K7_1, thresholds }: Asked = {}): Promise<string> {
+  const { sql, tableId, tableName: table } = world;
+  const range = { from, to, parameters, thresholds: thresholds ?? null, outFile: null };
+  const run = await requestManualRun(sql, { tableId, table, ...range });
+  return (await runManualCalibration(sql, run, { signal: never })).calibration_id;
+}
+
+async function roll(world: World) {
+  const [row] = await world.sql<{ run: string }[]>`
+    insert into calibration_runs (table_id, kind, model)
+    select id, 'rolling', model
+    from tables
+    where id = ${world.tableId}
+    returning id::text as run`;
+  return runRollingCalibration(world.sql, row?.run ?? "", never);
+}
+
+async function liveOf({ sql, tableId }: World) {
+  const [row] = await sql<{ model: string; learnedSeq: bigint; stateHash: string; state: Buffer }[]>`
+    select t.model, s.learned_seq as "learnedSeq", s.state_hash as "stateHash", s.state
+    from tables t
+    join model_states s on s.table_id = t.id and s.model = t.model
+    where t.id = ${tableId}`;
+  if (row === undefined) throw new Error("expected a live state");
+  return row;
+}
+
+/** The state after the rounds from one index to another, from nothing. */
+function hashOf(parameters: Parameters, from: number, to: number): string {
+  const model = createModel({ thresholds: [200, 1000], edge: 0.01, parameters });
+  return stateHash(encodeState(model, stateAfter(model, rounds.slice(from, to))));
+}
+
+describe("a promotion", () => {
+  test("rolls the run forward to the newest round and makes it live, with who, when and why; rolling goes on from it", async () => {
+    const world = await createWorld();
+    await world.play(rounds.slice(0, 300));
+    await world.issue();
+    const id = await calibrate(world, { from: idOf(100), to: idOf(199) });
+    await world.play(rounds.slice(300, 1600));
+    await world.issue();
+    const before = await findCalibration(world.sql, id);
+    const promoted = await promoteCalibration(world.sql, id, DECISION);
+    const live = await liveOf(world);
+    expect(live).toMatchObject({ model: "k7@1", learnedSeq: 1600n, stateHash: hashOf(K7_1, 100, 1600) });
+    expect(promoted).toMatchObject({ ...DECISION, promoted_from: id, rounds: 1500, state_hash: live.stateHash });
+    expect(await findCalibration(world.sql, promoted.calibration_id)).toMatchObject({
+      kind: "promoted",
+      beginSeq: 101n,
+      toSeq: 1600n,
+      promotion: { from: id, ...DECISION },
+    });
+    expect(await findCalibration(world.sql, id)).toEqual(before);
+    const [shown] = await world.sql`select calibration from published_now where table_id = ${world.tableId}`;
+    expect(shown).toMatchObject({ calibration: { version: promoted.version, rounds: 1500 } });
+
+    await world.play(rounds.slice(1600, 1700));
+    await world.issue();
+    expect(await roll(world)).toMatchObject({ rounds: 100, isMet: true, live: hashOf(K7_1, 100, 1700) });
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
+  });
+
+  test("under ingestion that goes on loses no round", async () => {
+    const world = await createWorld({ connections: 6 });
+    await world.play(rounds.slice(0, 200));
+    await world.issue();
+    const id = await calibrate(world, { from: idOf(50) });
+    let at = 200;
+    let isDone = false;
+    const ingestion = (async () => {
+      while (!isDone || at < 500) {
+        await world.play(rounds.slice(at, at + 20));
+        at += 20;
+        await world.issue();
+      }
+    })();
+    const promoted = await promoteCalibration(world.sql, id, DECISION);
+    isDone = true;
+    await ingestion;
+    expect(Number(promoted.to_seq)).toBeGreaterThanOrEqual(200);
+    expect(await liveOf(world)).toMatchObject({ learnedSeq: BigInt(at), stateHash: hashOf(K7_1, 50, at) });
+    expect(await roll(world)).toMatchObject({ isMet: true });
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
+  });
+
+  test("of another model issues under its name from then on, and both records stay visible", async () => {
+    const world = await createWorld();
+    await world.play(rounds.slice(0, 100));
+    for (const { hundredths } of rounds.slice(100, 110)) await world.turn(hundredths);
+    const id = await calibrate(world, { parameters: other });
+    const promoted = await promoteCalibration(world.sql, id, DECISION);
+    expect(promoted).toMatchObject({ model: other.name, previous_model: "k7@1", version: 2 });
+    expect(await liveOf(world)).toMatchObject({ model: other.name, stateHash: hashOf(other, 0, 110) });
+    await world.issue(); // within the pause, so that the round after the promotion has its forecast too
+    for (const { hundredths } of rounds.slice(110, 120)) await world.turn(hundredths);
+    const models = await world.sql`
+      select model, count(*)::integer as n, min(cutoff_seq)::integer as first
+      from forecasts
+      where table_id = ${world.tableId}
+        and feature = 'next_color'
+      group by model
+      order by first`;
+    expect(models).toEqual([
+      { model: "k7@1", n: 10, first: 101 },
+      { model: other.name, n: 11, first: 110 },
+    ]);
+    const hours = await world.sql<{ model: string; rounds: number; missed: number }[]>`
+      select model, sum((sums -> 'counts' ->> 'on_time_rounds')::integer)::integer as rounds,
+        sum((sums -> 'counts' ->> 'not_issued')::integer)::integer as missed
+      from accuracy_hours
+      where table_id = ${world.tableId}
+        and feature = 'next_color'
+      group by model
+      order by model`;
+    expect([...hours]).toEqual([
+      { model: "k7@1", rounds: 9, missed: 0 },
+      { model: other.name, rounds: 10, missed: 0 },
+    ]);
+    expect(await roll(world)).toMatchObject({ rounds: 10, isMet: true });
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
+
+    // and back again: its own record goes on where it is promoted
+    await promoteCalibration(world.sql, await calibrate(world), DECISION);
+    await world.turn(150);
+    expect(await liveOf(world)).toMatchObject({ model: "k7@1", learnedSeq: 121n });
+    expect(await roll(world)).toMatchObject({ isMet: true });
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
+  });
+
+  test("passes over late rounds, and calls off a rolling run that would prove the old state", async () => {
+    const world = await createWorld();
+    await world.play(rounds.slice(0, 200));
+    await world.issue();
+    const id = await calibrate(world, { from: idOf(150) });
+    await world.play([{ hundredths: 99_900, roundId: "1", late: true, source: "import" }]);
+    const [run] = await world.sql<{ id: string }[]>`
+      insert into calibration_runs (table_id, kind, model, status, heartbeat_at)
+      values (${world.tableId}, 'rolling', 'k7@1', 'running', clock_timestamp())
+      returning id::text as id`;
+    expect(await promoteCalibration(world.sql, id, DECISION)).toMatchObject({ to_seq: "200", rounds: 50 });
+    expect(await liveOf(world)).toMatchObject({ learnedSeq: 201n, stateHash: hashOf(K7_1, 150, 200) });
+    const [left] = await world.sql`select status from calibration_runs where id = ${run?.id ?? ""}`;
+    expect(left).toEqual({ status: "cancelled" });
+    expect(await roll(world)).toMatchObject({ isMet: true, rounds: 0 });
+  });
+
+  test("is refused where it cannot be live or was changed", async () => {
+    const world = await createWorld();
+    await world.play(rounds.slice(0, 200));
+    await expect(promoteCalibration(world.sql, "999999", DECISION)).rejects.toThrow("there is no calibration 999999");
+    const bands = await calibrate(world, { thresholds: [150, 1000] });
+    await expect(promoteCalibration(world.sql, bands, DECISION)).rejects.toThrow("in other bands than the table's");
+    const changed = await calibrate(world);
+    await world.sql`update calibrations set rounds = rounds + 1 where id = ${changed}`;
+    await expect(promoteCalibration(world.sql, changed, DECISION)).rejects.toThrow("it was changed, calibrate anew");
+  });
+});
+
+describe("a comparison", () => {
+  test("pairs the rounds that both cover", async () => {
+    const world = await createWorld();
+    await world.play(rounds.slice(0, 1500));
+    const a = await calibrate(world, { to: idOf(1199) });
+    const b = await calibrate(world, { from: idOf(300), parameters: other });
+    const compared = await compareCalibrations(world.sql, [a, b]);
+    expect(compared.paired).toMatchObject({ from_seq: 301, to_seq: 1200, rounds: 900 });
+    const { a_log_loss, b_log_loss, difference, interval_95 } = compared.paired;
+    expect(difference).toBeCloseTo(a_log_loss - b_log_loss, 9);
+    expect(interval_95?.[0]).toBeLessThan(difference);
+    expect(interval_95?.[1]).toBeGreaterThan(difference);
+    const back = await compareCalibrations(world.sql, [b, a]);
+    expect(back.paired.difference).toBeCloseTo(-difference, 12);
+    const self = await compareCalibrations(world.sql, [a, a]);
+    expect(self.paired).toMatchObject({ rounds: 1200, difference: 0, interval_95: [0, 0] });
+    const own = compared.a.figures.find(({ feature }) => feature === "next_color")?.figures.log_loss ?? 0;
+    expect(self.paired.a_log_loss).toBeCloseTo(own, 12);
+  });
+
+  test("is refused where nothing is common, and finds a state that its rounds do not give", async () => {
+    const world = await createWorld();
+    await world.play(rounds.slice(0, 300));
+    const a = await calibrate(world, { to: idOf(99) });
+    const b = await calibrate(world, { from: idOf(100) });
+    await expect(compareCalibrations(world.sql, [a, b])).rejects.toThrow(
+      `calibrations ${a} and ${b} have no rounds in common: ${a} covers rounds ${idOf(0)} to ${idOf(99)}, ${b} covers rounds ${idOf(100)} to ${idOf(299)}`,
+    );
+    const bands = await calibrate(world, { thresholds: [150, 1000] });
+    await expect(compareCalibrations(world.sql, [a, bands])).rejects.toThrow("see other colors");
+    await expect(compareCalibrations(world.sql, [a, "999999"])).rejects.toThrow("there is no calibration 999999");
+    const elsewhere = await createWorld();
+    await elsewhere.play(rounds.slice(0, 10));
+    const c = await calibrate(elsewhere);
+    await expect(compareCalibrations(world.sql, [a, c])).rejects.toThrow("compare two of one table");
+    await world.sql`
+      update rounds
+      set color = 'pink'
+      where table_id = ${world.tableId}
+        and seq = (select min(seq) from rounds where table_id = ${world.tableId} and color = 'blue')`;
+    await expect(compareCalibrations(world.sql, [a, a])).rejects.toThrow(`expected the rounds of calibration ${a}`);
+  });
+});
+
+test("the records of a table are listed newest first, with kind and range", async () => {
+  const world = await createWorld();
+  await world.play(rounds.slice(0, 100));
+  await world.issue();
+  await roll(world);
+  await promoteCalibration(world.sql, await calibrate(world, { from: idOf(10) }), DECISION);
+  const rows = await listCalibrations(world.sql, { tableId: world.tableId, limit: 10 });
+  expect(rows.map(({ kind, version, fromRoundId, toRoundId }) => [kind, version, fromRoundId, toRoundId])).toEqual([
+    ["promoted", 3, idOf(10), idOf(99)],
+    ["manual", 2, idOf(10), idOf(99)],
+    ["rolling", 1, idOf(0), idOf(99)],
+  ]);
+  expect(rows[1]?.compared).toMatchObject({ version: 1, n: "100" });
+});
