@@ -173,12 +173,15 @@ describe("the references of a live table", () => {
     await world.score();
     const nextColors = async () =>
       (await hoursOf(world, world.tableId)).filter(({ feature, final }) => feature === "next_color" && final);
-    const [before] = await nextColors();
+    const before = await nextColors();
     await saveConflict(world.sql, world.tableId, "1007");
     await world.score();
-    const [first, second] = await nextColors();
-    expect(first).toEqual(before);
-    expect(second).toMatchObject({ hour: first?.hour, rev: 2 });
+    const after = await nextColors();
+    // two hours where one ended while these rounds were played
+    expect(after).toHaveLength(before.length + 1);
+    expect(after).toEqual(expect.arrayContaining(before));
+    const second = after.find(({ rev }) => rev === 2);
+    const first = before.find(({ hour }) => hour === second?.hour);
     const n = (row: HourRow | undefined) => referenceSumsFromJson(row?.references).due.n;
     expect(n(second)).toBe(n(first) - 1n);
     expect(inOrder(await sumsOf(world))).toEqual(inOrder(await replayOf(world, world.tableId)));
