@@ -2,7 +2,7 @@ import { z } from "zod";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { askTables } from "../src/houses/ask.ts";
 import { takeRequest } from "../src/houses/budget-store.ts";
-import { releaseLease, takeLease } from "../src/houses/lease-store.ts";
+import { BEHIND, releaseLease, takeLease } from "../src/houses/lease-store.ts";
 import { saveAnswers } from "../src/houses/poll-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
 import { job } from "../src/queue/job.ts";
@@ -31,6 +31,7 @@ export default job({
     const byPage = house.settings.tables.some((table) => adapterOf(table).rounds === "page");
     const lease = await takeLease(sql, { house: id, shard, timeoutMs: house.settings.timeout_ms, byPage });
     if (lease === null) return { skipped: 1 };
+    if (lease === BEHIND) return { behind: 1 };
     const elapsedMs = () => performance.now() - lease.takenAt;
     const perMinute = house.settings.requests_per_minute;
     const budget = perMinute === undefined ? {} : { mayAsk: async () => (await takeRequest(sql, id, perMinute)) === 0 };

@@ -7,6 +7,18 @@ import { togetherBy } from "../db/together.ts";
 const LEASE_BEYOND_TIMEOUT_MS = 2_000;
 const FULL_REQUEST_EVERY_MINUTES = 10;
 
+/*
+ * Answers that wait to be read for two turns show that more is asked for than can be taken in. Their house has then only
+ * every fifth turn, or one in half a minute where that is more often: what it plays meanwhile it still lists. Of ten
+ * thousand tables on two cores else ever more answers wait, and each round comes later than the one before.
+ */
+const BEHIND_AFTER_TURNS = 2;
+const BEHIND_AFTER_AT_LEAST_MS = 2_000;
+const TURNS_BETWEEN_POLLS_BEHIND = 5;
+const POLLED_AT_LEAST_EVERY_MS = 30_000;
+/** An answer that nobody could read within the hour holds nothing back: something else is wrong with it. */
+const BEHIND_FOR_MINUTES = 60;
+
 /** The right to poll a shard of a house, alone, until it is saved, released or expired. */
 export interface Lease {
   house: string;
@@ -54,27 +66,49 @@ interface LeaseRequest {
   byPage?: boolean;
 }
 
+/** What a house is told whose answers are not read as fast as they come: its turn is left out. */
+export const BEHIND: unique symbol = Symbol("behind");
+
 /** Leases that are taken by one statement. */
 const LEASES_AT_ONCE = 100;
 
-const takeTogether = togetherBy<Sql, LeaseRequest, Lease | null>(takeLeases, { items: LEASES_AT_ONCE });
+const takeTogether = togetherBy<Sql, LeaseRequest, Lease | typeof BEHIND | null>(takeLeases, { items: LEASES_AT_ONCE });
 
 /**
  * Takes the lease of a house's shard by the database's clock, or null where it is not to be polled now: another worker
  * does, the house asked to be left alone, its circuit is open, it is paused or disabled. An open circuit whose wait is
- * over becomes half open: this poll is its probe. Leases that are asked for at once are taken together.
+ * over becomes half open: this poll is its probe. {@link BEHIND} where answers of the shard wait to be read. Leases that are
+ * asked for at once are taken together.
  */
-export function takeLease(sql: Sql, request: LeaseRequest): Promise<Lease | null> {
+export function takeLease(sql: Sql, request: LeaseRequest): Promise<Lease | typeof BEHIND | null> {
   return takeTogether(sql, request);
 }
 
-async function takeLeases(sql: Sql, asked: readonly LeaseRequest[]): Promise<(Lease | null)[]> {
+type TakenRow = Circuit & { house: string; shard: number; epoch: bigint; now: string };
+
+async function takeLeases(sql: Sql, asked: readonly LeaseRequest[]): Promise<(Lease | typeof BEHIND | null)[]> {
   const requests = new Map(asked.map((request) => [nameOf(request), request]));
   const wanted = [...requests.values()];
   // what is locked is saved or changed right now: its next turn is soon enough, and nobody else waits for it
-  const rows = await sql<(Circuit & { house: string; shard: number; epoch: bigint; now: string })[]>`
+  const free = await sql<(TakenRow | { house: string; shard: number; epoch: null })[]>`
     with free as materialized (
-      select l.house_id, l.shard, a.lease_ms
+      select
+        l.house_id,
+        l.shard,
+        a.lease_ms,
+        l.last_poll_at > clock_timestamp() - interval '1 millisecond'
+          * least(${TURNS_BETWEEN_POLLS_BEHIND} * h.poll_every_ms, ${POLLED_AT_LEAST_EVERY_MS})
+        and exists (
+          select
+          from tables t
+          join payloads p on p.table_id = t.id
+          where t.house_id = l.house_id
+            and t.shard = l.shard
+            and p.state = 'unread'
+            and p.received_at > now() - ${BEHIND_FOR_MINUTES} * interval '1 minute'
+            and p.received_at < clock_timestamp() - interval '1 millisecond'
+              * greatest(${BEHIND_AFTER_TURNS} * h.poll_every_ms, ${BEHIND_AFTER_AT_LEAST_MS})
+        ) as is_behind
       from unnest(
         ${wanted.map(({ house }) => house)}::text[],
         ${wanted.map(({ shard }) => shard)}::integer[],
@@ -87,27 +121,36 @@ async function takeLeases(sql: Sql, asked: readonly LeaseRequest[]): Promise<(Le
         and l.next_allowed_at <= clock_timestamp()
         and l.lease_until < clock_timestamp()
       for update of l skip locked
+    ),
+    taken as (
+      update poll_leases l
+      set
+        lease_until = clock_timestamp() + free.lease_ms * interval '1 millisecond',
+        lease_epoch = l.lease_epoch + 1,
+        circuit = case l.circuit when 'open' then 'half_open' else l.circuit end
+      from free
+      where l.house_id = free.house_id
+        and l.shard = free.shard
+        and free.is_behind is not true
+      returning
+        l.house_id,
+        l.shard,
+        l.lease_epoch as epoch,
+        clock_timestamp()::text as now,
+        l.circuit as state,
+        l.failures_in_row as "failuresInRow",
+        l.recent,
+        l.opened_times as "openedTimes",
+        l.throttled_in_row as "throttledInRow"
     )
-    update poll_leases l
-    set
-      lease_until = clock_timestamp() + free.lease_ms * interval '1 millisecond',
-      lease_epoch = l.lease_epoch + 1,
-      circuit = case l.circuit when 'open' then 'half_open' else l.circuit end
+    select
+      house_id as house, shard, taken.epoch, taken.now, taken.state, taken."failuresInRow", taken.recent,
+      taken."openedTimes", taken."throttledInRow"
     from free
-    where l.house_id = free.house_id
-      and l.shard = free.shard
-    returning
-      l.house_id as house,
-      l.shard,
-      l.lease_epoch as epoch,
-      clock_timestamp()::text as now,
-      l.circuit as state,
-      l.failures_in_row as "failuresInRow",
-      l.recent,
-      l.opened_times as "openedTimes",
-      l.throttled_in_row as "throttledInRow"`;
+    left join taken using (house_id, shard)`;
   const takenAt = performance.now();
-  const taken = new Map(rows.map((row) => [nameOf(row), row]));
+  const rows = free.filter((row) => row.epoch !== null);
+  const taken = new Map(free.map((row) => [nameOf(row), row]));
   const tables = await listLeasedTables(
     sql,
     rows.map((row) => requests.get(nameOf(row)) ?? { ...row, byPage: false }),
@@ -116,6 +159,7 @@ async function takeLeases(sql: Sql, asked: readonly LeaseRequest[]): Promise<(Le
     const name = nameOf(request);
     const row = taken.get(name);
     if (row === undefined || requests.get(name) !== request) return null; // of equal requests one has it
+    if (row.epoch === null) return BEHIND;
     const { house, shard, epoch, now, ...circuit } = row;
     return { house, shard, epoch, now, takenAt, circuit, tables: tables.get(name) ?? [] };
   });

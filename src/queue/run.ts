@@ -14,7 +14,7 @@ export const WAKE = "wake";
 /** BullMQ never gives up a tick that kills its process, so we do. */
 const MAX_CRASHES = 3;
 /** Counts of what was looked at and not of what came of it: a poll that found nothing new is no news, five times a second. */
-const LOOKED: ReadonlySet<string> = new Set(["skipped", "requests", "unchanged"]);
+const LOOKED: ReadonlySet<string> = new Set(["skipped", "behind", "requests", "unchanged"]);
 const BUSY_WAIT_MS = 1_000;
 const OUTAGE_WAIT_MS = { least: 1_000, most: 5_000 };
 

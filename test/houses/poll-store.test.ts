@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { connect, type Sql } from "../../src/db/client.ts";
 import type { HouseAnswer } from "../../src/houses/client.ts";
 import { noteRefusedAnswer } from "../../src/houses/feed-store.ts";
-import { releaseLease, takeLease, type Lease } from "../../src/houses/lease-store.ts";
+import { BEHIND, releaseLease, takeLease, type Lease } from "../../src/houses/lease-store.ts";
 import { saveAnswers } from "../../src/houses/poll-store.ts";
 import type { AskedTable } from "../../src/houses/poll-summary.ts";
 import { applyHouses, pauseHouse } from "../../src/houses/store.ts";
@@ -30,7 +30,7 @@ const MIDDLE = 0.5;
 const take = () => takeLease(sql, { house: "alpha", shard: 0, timeoutMs: 5_000 });
 async function mustTake(): Promise<Lease> {
   const lease = await take();
-  if (lease === null) throw new Error("the lease is not to be had");
+  if (lease === null || lease === BEHIND) throw new Error("the lease is not to be had");
   return lease;
 }
 
@@ -276,7 +276,7 @@ describe("polls of several houses that end at once", () => {
   );
   const takeAll = async () => {
     const leases = await Promise.all(houses.map((house) => takeLease(sql, { house, shard: 0, timeoutMs: 5_000 })));
-    return leases.filter((lease) => lease !== null);
+    return leases.filter((lease) => lease !== null && lease !== BEHIND);
   };
   const saveAll = (leases: readonly Lease[], answerOf: (house: string) => HouseAnswer) =>
     Promise.allSettled(
@@ -342,6 +342,62 @@ describe("polls of several houses that end at once", () => {
       return takeAll();
     });
     expect(leases.map(({ house }) => house)).toEqual(["alpha", "gamma", "delta"]);
+  });
+});
+
+describe("a house whose answers are not read as fast as they come", () => {
+  /** As if its newest answer had come in and its last turn had been so many seconds ago. */
+  async function ago({ answered, asked }: { answered: number; asked: number }): Promise<void> {
+    await sql`
+      update payloads
+      set
+        received_at = clock_timestamp() - ${answered} * interval '1 second',
+        requested_at = clock_timestamp() - ${answered + 1} * interval '1 second'`;
+    await sql`update poll_leases set last_poll_at = clock_timestamp() - ${asked} * interval '1 second'`;
+  }
+  beforeEach(async () => {
+    await poll(says("[1]"));
+  });
+
+  test("has no turn until they are read", async () => {
+    await ago({ answered: 5, asked: 5 });
+    expect(await take()).toBe(BEHIND);
+    const [row] = await sql<{ epoch: bigint }[]>`select lease_epoch as epoch from poll_leases where house_id = 'alpha'`;
+    expect(row?.epoch).toBe(1n);
+    await sql`update payloads set state = 'read', read_at = clock_timestamp()`;
+    expect(await take()).toMatchObject({ house: "alpha", epoch: 2n });
+  });
+
+  test("has its turn where they came within two turns, as they always do", async () => {
+    await ago({ answered: 3, asked: 1 });
+    expect(await take()).toMatchObject({ house: "alpha" });
+  });
+
+  test("has every fifth turn all the same", async () => {
+    await ago({ answered: 60, asked: 9 });
+    expect(await take()).toBe(BEHIND);
+    await ago({ answered: 60, asked: 11 });
+    expect(await take()).toMatchObject({ house: "alpha" });
+  });
+
+  test("is asked once in half a minute, however seldom its turns are", async () => {
+    await sql`update houses set poll_every_ms = 20000`;
+    await ago({ answered: 60, asked: 29 });
+    expect(await take()).toBe(BEHIND);
+    await ago({ answered: 60, asked: 31 });
+    expect(await take()).toMatchObject({ house: "alpha" });
+  });
+
+  test("is held back for an hour, and not by an answer that nobody can read", async () => {
+    await ago({ answered: 3_700, asked: 5 });
+    expect(await take()).toMatchObject({ house: "alpha" });
+  });
+
+  test("holds no other back", async () => {
+    await applyHouses(sql, [houseEntry({ tables: [tableEntry()] }), houseEntry({ id: "beta" })]);
+    await ago({ answered: 5, asked: 5 });
+    const both = ["alpha", "beta"].map((house) => takeLease(sql, { house, shard: 0, timeoutMs: 5_000 }));
+    expect(await Promise.all(both)).toEqual([BEHIND, expect.objectContaining({ house: "beta" })]);
   });
 });
 
