@@ -9,6 +9,7 @@ import { K7_1, type Parameters } from "../../../src/forecasts/model/parameters.t
 import { promoteCalibration } from "../../../src/forecasts/calibration/promote.ts";
 import { encodeState, stateHash } from "../../../src/forecasts/model/state.ts";
 import { verify } from "../../../src/forecasts/verify/verify.ts";
+import { colorOf, type Color } from "../../../src/rounds/colors.ts";
 import { generatedRounds, stateAfter } from "../streams.ts";
 import { createWorld, type World } from "../world.ts";
 
@@ -54,6 +55,16 @@ async function liveOf({ sql, tableId }: World) {
     where t.id = ${tableId}`;
   if (row === undefined) throw new Error("expected a live state");
   return row;
+}
+
+function openWindows({ sql, tableId }: World, model: string) {
+  return sql<{ seq: bigint; feature: string; cutoff: number; horizon: number }[]>`
+    select seq, feature, cutoff_seq::integer as cutoff, horizon
+    from open_forecasts
+    where table_id = ${tableId}
+      and model = ${model}
+      and feature like 'window:%'
+    order by seq`;
 }
 
 /** The state after the rounds from one index to another, from nothing. */
@@ -111,6 +122,47 @@ describe("a promotion", () => {
     expect(Number(promoted.to_seq)).toBeGreaterThanOrEqual(200);
     expect(await liveOf(world)).toMatchObject({ learnedSeq: BigInt(at), stateHash: hashOf(K7_1, 50, at) });
     expect(await roll(world)).toMatchObject({ isMet: true });
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
+  });
+
+  test("of another model lets the windows under way end as they would have, and opens its own beside them", async () => {
+    const world = await createWorld();
+    await world.play(rounds.slice(0, 100));
+    for (const { hundredths } of rounds.slice(100, 110)) await world.turn(hundredths);
+    const id = await calibrate(world, { parameters: other });
+    await promoteCalibration(world.sql, id, DECISION);
+    const underWay = await openWindows(world, "k7@1");
+    expect(underWay.length).toBeGreaterThan(2);
+    await world.issue();
+    const own = await openWindows(world, other.name);
+    expect(own.every(({ cutoff }) => cutoff === 110)).toBe(true);
+    const [shown] = await world.sql<{ models: string[] }[]>`
+      select array(select distinct w ->> 'model' from jsonb_array_elements(forecast -> 'windows') w) as models
+      from published_now
+      where table_id = ${world.tableId}`;
+    expect(shown?.models).toEqual([other.name]);
+
+    const [table] = await world.sql<{ colors: Color[] }[]>`select colors from tables where id = ${world.tableId}`;
+    const colors = table?.colors ?? [];
+    const longest = Math.max(...underWay.map(({ cutoff, horizon }) => cutoff + horizon));
+    for (const { hundredths } of rounds.slice(110, longest)) await world.turn(hundredths);
+    const ended = await world.sql<{ feature: string; status: string; settled: number; hit: boolean }[]>`
+      select s.feature, s.status, s.settled_seq::integer as settled, s.hit
+      from scores s
+      where s.table_id = ${world.tableId}
+        and s.forecast_seq = any(${underWay.map(({ seq }) => String(seq))}::bigint[])
+      order by s.forecast_seq`;
+    expect([...ended]).toEqual(
+      underWay.map(({ feature, cutoff, horizon }) => ({
+        feature,
+        status: "scored",
+        settled: cutoff + horizon,
+        hit: rounds
+          .slice(cutoff, cutoff + horizon)
+          .some(({ hundredths }) => colorOf(hundredths, colors) === feature.split(":")[1]),
+      })),
+    );
+    expect(await openWindows(world, "k7@1")).toEqual([]);
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
   });
 
