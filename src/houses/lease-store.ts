@@ -9,13 +9,15 @@ const FULL_REQUEST_EVERY_MINUTES = 10;
 
 /*
  * Answers that wait to be read for two turns show that more is asked for than can be taken in. Their house has then only
- * every fifth turn, or one in half a minute where that is more often: what it plays meanwhile it still lists. Of ten
- * thousand tables on two cores else ever more answers wait, and each round comes later than the one before.
+ * every fifth turn, or one in half a minute where that is more often: of ten thousand tables on two cores else ever more
+ * answers wait, and each round comes later than the one before. Only where each table lists so many rounds that none is gone
+ * by then: a round that is late is better than one that is lost.
  */
 const BEHIND_AFTER_TURNS = 2;
 const BEHIND_AFTER_AT_LEAST_MS = 2_000;
 const TURNS_BETWEEN_POLLS_BEHIND = 5;
 const POLLED_AT_LEAST_EVERY_MS = 30_000;
+const LISTS_AT_LEAST = 10;
 /** An answer that nobody could read within the hour holds nothing back: something else is wrong with it. */
 const BEHIND_FOR_MINUTES = 60;
 
@@ -77,7 +79,7 @@ const takeTogether = togetherBy<Sql, LeaseRequest, Lease | typeof BEHIND | null>
 /**
  * Takes the lease of a house's shard by the database's clock, or null where it is not to be polled now: another worker
  * does, the house asked to be left alone, its circuit is open, it is paused or disabled. An open circuit whose wait is
- * over becomes half open: this poll is its probe. {@link BEHIND} where answers of the shard wait to be read. Leases that are
+ * over becomes half open: this poll is its probe. {@link BEHIND} where answers of the shard wait to be read, see above. Leases that are
  * asked for at once are taken together.
  */
 export function takeLease(sql: Sql, request: LeaseRequest): Promise<Lease | typeof BEHIND | null> {
@@ -108,6 +110,23 @@ async function takeLeases(sql: Sql, asked: readonly LeaseRequest[]): Promise<(Le
             and p.received_at > now() - ${BEHIND_FOR_MINUTES} * interval '1 minute'
             and p.received_at < clock_timestamp() - interval '1 millisecond'
               * greatest(${BEHIND_AFTER_TURNS} * h.poll_every_ms, ${BEHIND_AFTER_AT_LEAST_MS})
+        )
+        and not exists (
+          select
+          from tables t
+          left join lateral (
+            select items
+            from payloads
+            where table_id = t.id
+              and kind = 'poll'
+              and state = 'read'
+            order by received_at desc, id desc
+            limit 1
+          ) newest on true
+          where t.house_id = l.house_id
+            and t.shard = l.shard
+            and t.enabled
+            and coalesce(newest.items, 0) < ${LISTS_AT_LEAST}
         ) as is_behind
       from unnest(
         ${wanted.map(({ house }) => house)}::text[],

@@ -352,20 +352,27 @@ describe("a house whose answers are not read as fast as they come", () => {
       update payloads
       set
         received_at = clock_timestamp() - ${answered} * interval '1 second',
-        requested_at = clock_timestamp() - ${answered + 1} * interval '1 second'`;
+        requested_at = clock_timestamp() - ${answered + 1} * interval '1 second'
+      where state = 'unread'`;
     await sql`update poll_leases set last_poll_at = clock_timestamp() - ${asked} * interval '1 second'`;
   }
+  /** Answers of its tables that were read, with so many rounds each. */
+  const hasListed = (items: number) =>
+    sql`update payloads set state = 'read', read_at = clock_timestamp(), items = ${items} where state = 'unread'`;
   beforeEach(async () => {
+    await applyHouses(sql, [houseEntry({ tables: [tableEntry()] })]);
     await poll(says("[1]"));
+    await hasListed(20);
+    await poll(says("[1,2]"));
   });
 
   test("has no turn until they are read", async () => {
     await ago({ answered: 5, asked: 5 });
     expect(await take()).toBe(BEHIND);
     const [row] = await sql<{ epoch: bigint }[]>`select lease_epoch as epoch from poll_leases where house_id = 'alpha'`;
-    expect(row?.epoch).toBe(1n);
-    await sql`update payloads set state = 'read', read_at = clock_timestamp()`;
-    expect(await take()).toMatchObject({ house: "alpha", epoch: 2n });
+    expect(row?.epoch).toBe(2n);
+    await hasListed(20);
+    expect(await take()).toMatchObject({ house: "alpha", epoch: 3n });
   });
 
   test("has its turn where they came within two turns, as they always do", async () => {
@@ -390,6 +397,19 @@ describe("a house whose answers are not read as fast as they come", () => {
 
   test("is held back for an hour, and not by an answer that nobody can read", async () => {
     await ago({ answered: 3_700, asked: 5 });
+    expect(await take()).toMatchObject({ house: "alpha" });
+  });
+
+  test("has every turn where it lists so few rounds that some would be gone", async () => {
+    await hasListed(9);
+    await poll(says("[1,2,3]"));
+    await ago({ answered: 5, asked: 5 });
+    expect(await take()).toMatchObject({ house: "alpha" });
+  });
+
+  test("has every turn until an answer of each table was read", async () => {
+    await applyHouses(sql, [houseEntry({ tables: [tableEntry(), tableEntry({ market: "euro" })] })]);
+    await ago({ answered: 5, asked: 5 });
     expect(await take()).toMatchObject({ house: "alpha" });
   });
 
