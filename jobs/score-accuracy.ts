@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { syncAlertsWithin } from "../src/alerts/store.ts";
-import { listHousesToCalibrate, requestRollingRuns } from "../src/forecasts/calibration/calibration-store.ts";
+import { listHousesToCalibrate, requestRollingRuns } from "../src/forecasts/calibration/rolling-run-store.ts";
 import { publishHouse } from "../src/forecasts/accuracy/publish.ts";
 import { scoreHouse, type Ended } from "../src/forecasts/score/score.ts";
 import { listHousesToScore } from "../src/forecasts/score/tables-to-score-store.ts";

@@ -4,7 +4,7 @@ import { openLeadership } from "../db/leader.ts";
 import { reasonOf } from "../errors.ts";
 import type { DemoHouse } from "../houses/demo/serve.ts";
 import { startDemoHouse } from "../houses/demo/server.ts";
-import { setDemoAddress } from "../houses/store.ts";
+import { setDemoAddress } from "../houses/apply-store.ts";
 import type { Log } from "../log.ts";
 
 const PLAYER_LOCK = 0x7268_0004; // "rh", 4: one process at a time plays the demo houses

@@ -7,7 +7,7 @@ import { readDatabaseFacts } from "../db/facts.ts";
 import { schemaState } from "../db/migrate.ts";
 import { codeOf, reasonOf, UsageError } from "../errors.ts";
 import { diskProblem, readDisk } from "../housekeeping/disk.ts";
-import { type HouseStatus, listHouses } from "../houses/store.ts";
+import { type HouseStatus, listHouses } from "../houses/house-status-store.ts";
 import { createLog, withoutPassword } from "../log.ts";
 import { clockProblem, readClocks } from "../queue/clock.ts";
 import { checkRedis, connectProducer } from "../queue/redis.ts";

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import type { Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
 import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../houses/control-store.ts";
-import { listHouses } from "../houses/store.ts";
+import { listHouses } from "../houses/house-status-store.ts";
 import { examples, someText } from "./arguments.ts";
 import { tellAudit } from "./audited.ts";
 import { checkHouse, type TableCheck } from "./house-check.ts";

@@ -4,7 +4,7 @@ import { type HouseEntry, loadHouses, type Settings, variablesOf } from "../conf
 import type { Sql } from "../db/client.ts";
 import { createNotifier } from "../db/notifier.ts";
 import { createHouseClient } from "../houses/http.ts";
-import { applyHouses } from "../houses/store.ts";
+import { applyHouses } from "../houses/apply-store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../houses/watch-store.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics/metrics.ts";

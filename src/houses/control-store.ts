@@ -1,5 +1,5 @@
 import type { Transaction } from "../db/client.ts";
-import { pauseHouse, resumeHouse } from "./store.ts";
+import { pauseHouse, resumeHouse } from "./pause-store.ts";
 
 /** How a house is polled: what persons change of it. */
 export interface HouseControl {

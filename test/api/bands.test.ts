@@ -3,7 +3,7 @@ import { z } from "zod";
 import { runRollingCalibration } from "../../src/forecasts/calibration/calibrate.ts";
 import { listForecastsForExport } from "../../src/forecasts/chain/export-store.ts";
 import { verify } from "../../src/forecasts/verify/verify.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { roundhouse } from "../cli/world.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { eventually } from "../support/eventually.ts";

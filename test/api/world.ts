@@ -7,7 +7,7 @@ import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { ROLES } from "../../src/db/role-grants.ts";
 import { withRole } from "../../src/db/take-role.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { createDatabase } from "../support/database.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import { conform } from "./conform.ts";

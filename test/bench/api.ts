@@ -13,7 +13,7 @@ import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import type { PublishedForecast } from "../../src/forecasts/issue/published-forecast.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { startTestServers } from "../support/servers.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import type { Bench } from "./measured.ts";

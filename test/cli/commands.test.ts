@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
 import { houseEntry } from "../support/houses.ts";
 import { makeFolder, roundhouse } from "./world.ts";

@@ -19,7 +19,7 @@ import { verifyCommand } from "../../src/cli/verify.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { reasonOf, UsageError } from "../../src/errors.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { houseEntry } from "../support/houses.ts";
 import { makeFile } from "./world.ts";
 

@@ -4,7 +4,7 @@ import { checkKey } from "../../src/callers/key.ts";
 import * as state from "../../src/console/dashboard/state.ts";
 import * as csv from "../../src/frame/csv.ts";
 import * as sums from "../../src/console/usage/sums.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { rollUpDay } from "../../src/usage/store.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";

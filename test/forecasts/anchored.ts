@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { onTestFinished } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { createDatabase } from "../support/database.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 

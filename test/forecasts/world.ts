@@ -8,7 +8,7 @@ import { catchUpReferences } from "../../src/forecasts/accuracy/reference-hours.
 import { lockAccuracy } from "../../src/forecasts/score/score-store.ts";
 import { scoreHouse } from "../../src/forecasts/score/score.ts";
 import { sumTouched } from "../../src/forecasts/accuracy/sum-hours.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { colorOf, type Color } from "../../src/rounds/colors.ts";
 import { historyHash } from "../../src/rounds/history-hash.ts";
 import { createDatabase } from "../support/database.ts";

@@ -7,7 +7,8 @@ import { noteRefusedAnswer } from "../../src/houses/feed-store.ts";
 import { BEHIND, releaseLease, takeLease, type Lease } from "../../src/houses/lease-store.ts";
 import { saveAnswers } from "../../src/houses/poll-store.ts";
 import type { AskedTable } from "../../src/houses/poll-summary.ts";
-import { applyHouses, pauseHouse } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
+import { pauseHouse } from "../../src/houses/pause-store.ts";
 import { createDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
 

@@ -7,7 +7,7 @@ import type { HouseClient } from "../../src/houses/client.ts";
 import { SALT, TERMINATING_HASH } from "../../src/houses/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/houses/demo/true-chain.ts";
 import { createHouseClient } from "../../src/houses/http.ts";
-import { pauseHouse } from "../../src/houses/store.ts";
+import { pauseHouse } from "../../src/houses/pause-store.ts";
 import { giveUpGap, openGapAgain } from "../../src/rounds/close-gap.ts";
 import { expireNotices } from "../../src/rounds/notices-store.ts";
 import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";

@@ -2,7 +2,7 @@ import { jobs } from "../../jobs/index.ts";
 import { ENDPOINTS, startApi } from "../../src/api/server.ts";
 import { loadSettings } from "../../src/config.ts";
 import { createHouseClient } from "../../src/houses/http.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { createMetrics, type Metrics } from "../../src/metrics/metrics.ts";
 import { CHECKS, makeKey } from "../api/world.ts";
 import { createWorld, type World } from "../queue/world.ts";

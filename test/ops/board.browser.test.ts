@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { loadSettings } from "../../src/config.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { openQueues, type Queues } from "../../src/queue/queues.ts";
 import { startWorkers, type Workers } from "../../src/queue/worker.ts";
 import { sumCells } from "../../src/rounds/cells-store.ts";

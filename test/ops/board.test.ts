@@ -5,7 +5,7 @@ import { connect, type Sql } from "../../src/db/client.ts";
 import { sumsToJson } from "../../src/forecasts/accuracy/sums-json.ts";
 import { emptySums } from "../../src/forecasts/accuracy/sums.ts";
 import { createHouseClient } from "../../src/houses/http.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { loadSettings } from "../../src/config.ts";
 import * as houseProblem from "../../src/ops/board/house-problem.ts";
 import * as latency from "../../src/ops/board/latency.ts";

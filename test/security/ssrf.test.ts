@@ -7,7 +7,7 @@ import { loadSettings } from "../../src/config.ts";
 import { connect } from "../../src/db/client.ts";
 import type { HouseAnswer, HouseClient, HouseRequest } from "../../src/houses/client.ts";
 import { createHouseClient } from "../../src/houses/http.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { page, says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { Queryable, Sql } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/store.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
 import { colorOf, type Color } from "../../src/rounds/colors.ts";
 import { historyHash } from "../../src/rounds/history-hash.ts";
 import { multiplierText, numberOf, type RoundSource } from "../../src/rounds/round.ts";

@@ -1,5 +1,5 @@
 import type { Sql } from "../../db/client.ts";
-import { beatRun, endRun, releaseRun, saveRollingCalibration, takeRun, type TakenRun } from "./calibration-store.ts";
+import { beatRun, endRun, releaseRun, saveRollingCalibration, takeRun, type TakenRun } from "./rolling-run-store.ts";
 import { replayUpTo, resumeReplay, snapshotOf, startReplay, type Replay } from "./replay.ts";
 import { modelOfState, stateHash } from "../model/state.ts";
 import { modelOf } from "../model/table-model.ts";

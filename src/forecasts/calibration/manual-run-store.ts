@@ -1,5 +1,6 @@
 import type { Queryable, Sql } from "../../db/client.ts";
-import { asJson, finishRun, insertCalibration, type NewCalibration } from "./calibration-store.ts";
+import { asJson, insertCalibration, type NewCalibration } from "./calibration-store.ts";
+import { finishRun } from "./rolling-run-store.ts";
 import { storedParameters, valuesOf } from "../model/parameter-set.ts";
 import { K7_1, type Parameters } from "../model/parameters.ts";
 import type { Snapshot } from "./replay.ts";

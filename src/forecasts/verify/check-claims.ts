@@ -7,7 +7,8 @@ import type { Model } from "../model/model.ts";
 import { listRoundsToLearn, type SeqRound } from "../model/model-store.ts";
 import { decodeState, modelOfState } from "../model/state.ts";
 import { learnRounds, modelOf, nextColorOf } from "../model/table-model.ts";
-import { listPromotions, type StoredForecast, type VerifiedTable } from "./verify-store.ts";
+import { listPromotions, type StoredForecast } from "./verify-forecasts-store.ts";
+import type { VerifiedTable } from "./verify-store.ts";
 import { windowBaselinePpm, windowsOf, WINDOW_TARGETS } from "../model/windows.ts";
 
 /** The model of a table as it was after one round, on its way through all of them. */

@@ -1,6 +1,6 @@
 import { FIRST_PREV_HASH, forecastHash, forecastStrings } from "../chain/chain.ts";
 import type { Wrong } from "./check-round.ts";
-import type { StoredForecast } from "./verify-store.ts";
+import type { StoredForecast } from "./verify-forecasts-store.ts";
 
 /** The forecast before the one that is checked. */
 export interface ForecastBefore {

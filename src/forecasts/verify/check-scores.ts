@@ -2,7 +2,8 @@ import type { Wrong } from "./check-round.ts";
 import { endOfWindow, type Ending } from "./check-window.ts";
 import { judgeNextColor, outcomeOf, type Judgement } from "../score/judge.ts";
 import type { Band } from "../model/table-model.ts";
-import type { StoredForecast, StoredScore } from "./verify-store.ts";
+import type { StoredForecast } from "./verify-forecasts-store.ts";
+import type { StoredScore } from "./verify-scores-store.ts";
 
 /**
  * What was expected and found where the scores of a forecast are not what its rounds give; null where they are.

@@ -1,6 +1,7 @@
 import type { Wrong } from "./check-round.ts";
 import { judgeWindow, type Judgement } from "../score/judge.ts";
-import type { StoredForecast, StoredScore, StoredSpan } from "./verify-store.ts";
+import type { StoredForecast, StoredSpan } from "./verify-forecasts-store.ts";
+import type { StoredScore } from "./verify-scores-store.ts";
 
 /** How a forecast must have ended: its judgement, the round that ended it, and the earliest request of its rounds. */
 export interface Ending {

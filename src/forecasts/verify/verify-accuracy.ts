@@ -25,8 +25,8 @@ import {
   type StoredHour,
   type StoredPeriod,
   type StoredSeries,
-  type VerifiedTable,
-} from "./verify-store.ts";
+} from "./verify-scores-store.ts";
+import type { VerifiedTable } from "./verify-store.ts";
 
 /** What is wrong with a row, and which one it is. */
 export interface WrongRow extends Wrong {

@@ -14,17 +14,9 @@ import { verifyAnchors } from "./verify-anchors.ts";
 import { verifyCalibrations, type WrongCalibration } from "./verify-calibrations.ts";
 import { verifyReadings, type WrongReading } from "./verify-readings.ts";
 import { verifyRevisions, type WrongRevision } from "./verify-revisions.ts";
-import {
-  listPromotions,
-  listStoredForecasts,
-  listStoredRounds,
-  findStrayOpen,
-  listStoredScores,
-  listTablesToVerify,
-  withSnapshot,
-  type StoredForecast,
-  type VerifiedTable,
-} from "./verify-store.ts";
+import { listPromotions, listStoredForecasts, findStrayOpen, type StoredForecast } from "./verify-forecasts-store.ts";
+import { listStoredRounds, listTablesToVerify, withSnapshot, type VerifiedTable } from "./verify-store.ts";
+import { listStoredScores } from "./verify-scores-store.ts";
 
 /** The first thing found that is not what the facts give. */
 export interface Failure extends Wrong {

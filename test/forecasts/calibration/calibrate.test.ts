@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { runRollingCalibration, type ReplaySteps } from "../../../src/forecasts/calibration/calibrate.ts";
+import { listCalibrations } from "../../../src/forecasts/calibration/calibration-store.ts";
 import {
-  listCalibrations,
   listHousesToCalibrate,
   listWaitingRuns,
   requestRollingRuns,
-} from "../../../src/forecasts/calibration/calibration-store.ts";
+} from "../../../src/forecasts/calibration/rolling-run-store.ts";
 import { advance } from "../../../src/forecasts/calibration/backtest.ts";
 import { snapshotOf, startReplay, sumsOf } from "../../../src/forecasts/calibration/replay.ts";
 import { emptySums } from "../../../src/forecasts/accuracy/sums.ts";

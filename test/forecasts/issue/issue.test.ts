@@ -6,7 +6,8 @@ import { decodeState, encodeState, modelOfState, stateHash } from "../../../src/
 import type { PublishedForecast } from "../../../src/forecasts/issue/published-forecast.ts";
 import { learnRounds, modelOf } from "../../../src/forecasts/model/table-model.ts";
 import { listHousesToIssue } from "../../../src/forecasts/issue/tables-to-issue-store.ts";
-import { applyHouses, pauseHouse, resumeHouse } from "../../../src/houses/store.ts";
+import { applyHouses } from "../../../src/houses/apply-store.ts";
+import { pauseHouse, resumeHouse } from "../../../src/houses/pause-store.ts";
 import { houseEntry, tableEntry } from "../../support/houses.ts";
 import { generatedRounds, readFixture } from "../streams.ts";
 import { createWorld, PAUSE_MS, readAll, saveUnread, type World } from "../world.ts";

@@ -8,7 +8,7 @@ import type { HouseClient } from "../../../src/houses/client.ts";
 import { verify } from "../../../src/forecasts/verify/verify.ts";
 import { createHouseClient } from "../../../src/houses/http.ts";
 import { isPolling } from "../../../src/houses/polling-store.ts";
-import { listHouses } from "../../../src/houses/store.ts";
+import { listHouses } from "../../../src/houses/house-status-store.ts";
 import { says, startBadHouse, type BadHouse } from "../../support/bad-house.ts";
 import { testContext } from "../../support/context.ts";
 import { createDatabase } from "../../support/database.ts";

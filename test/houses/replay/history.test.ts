@@ -6,7 +6,7 @@ import pollHouse from "../../../jobs/poll-house.ts";
 import { connect, type Sql } from "../../../src/db/client.ts";
 import { createReplayHouse } from "../../../src/houses/demo/replay/house.ts";
 import { createHouseClient } from "../../../src/houses/http.ts";
-import { applyHouses } from "../../../src/houses/store.ts";
+import { applyHouses } from "../../../src/houses/apply-store.ts";
 import { testContext } from "../../support/context.ts";
 import { createDatabase } from "../../support/database.ts";
 import { entryOf } from "./world.ts";

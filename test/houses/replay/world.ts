@@ -6,7 +6,7 @@ import { numberOfId } from "../../../src/houses/demo/replay/ids.ts";
 import { createReplayHouse, type ReplayHouse } from "../../../src/houses/demo/replay/house.ts";
 import type { RecordedRound } from "../../../src/houses/demo/replay/rounds-file.ts";
 import { createHouseClient } from "../../../src/houses/http.ts";
-import { applyHouses } from "../../../src/houses/store.ts";
+import { applyHouses } from "../../../src/houses/apply-store.ts";
 import { testContext } from "../../support/context.ts";
 import { houseEntry, tableEntry } from "../../support/houses.ts";
 
