@@ -60,12 +60,18 @@ export async function listHashOwners(
   tableId: number,
   hashes: readonly string[],
 ): Promise<Map<string, string>> {
+  // one by one: of several at once their index knows nothing without a bitmap, which a worker does not make
   const rows = await sql<{ hash: string; round_id: string }[]>`
-    select proof_hash as hash, round_id
-    from rounds
-    where table_id = ${tableId}
-      and proof_hash = any(${[...hashes]}::text[])
-    order by seq desc`;
+    select owner.proof_hash as hash, owner.round_id
+    from unnest(${[...hashes]}::text[]) as asked (hash)
+    cross join lateral (
+      select proof_hash, round_id, seq
+      from rounds
+      where table_id = ${tableId}
+        and proof_hash = asked.hash
+      offset 0
+    ) owner
+    order by owner.seq desc`;
   return new Map(rows.map(({ hash, round_id: roundId }) => [hash, roundId]));
 }
 

@@ -29,6 +29,32 @@ describe("what a worker plans once, while a table is new", () => {
   });
 });
 
+test("what comes and goes is looked up by itself, so that what went is not met again", async () => {
+  const rows = await sql<{ "QUERY PLAN": string }[]>`
+    explain (generic_plan)
+    select feature
+    from open_forecasts
+    where table_id = 1`;
+  const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+  expect(plan).toContain("Index Scan using open_forecasts_pkey");
+  expect(plan).not.toContain("Bitmap");
+});
+
+test("who has a hash is found by the index that knows hashes", async () => {
+  const rows = await sql<{ "QUERY PLAN": string }[]>`
+    explain (generic_plan)
+    select owner.round_id
+    from unnest(array['a', 'b']) as asked (hash)
+    cross join lateral (
+      select round_id
+      from rounds
+      where table_id = 1
+        and proof_hash = asked.hash
+      offset 0
+    ) owner`;
+  expect(rows.map((row) => row["QUERY PLAN"]).join("\n")).toContain("proof_hash_idx");
+});
+
 test("the ledger's check joins whole tables all the same", async () => {
   await sql.begin(async (tx) => {
     await limitStatements(tx, 1_000);
