@@ -9,16 +9,17 @@ const FULL_REQUEST_EVERY_MINUTES = 10;
 
 /*
  * Answers that wait to be read for two turns show that more is asked for than can be taken in. Their house has then only
- * every fifth turn, or one in half a minute where that is more often: of ten thousand tables on two cores else ever more
- * answers wait, and each round comes later than the one before. Only where each table lists so many rounds that none is gone
- * by then: a round that is late is better than one that is lost.
+ * every fifth turn, or as many as fit between half a minute if those are more: of ten thousand tables on two cores else ever
+ * more answers wait, and each round comes later than the one before. Only where its tables list so many rounds that none is
+ * gone by then: a round that is late is better than one that is lost. Not where the house is being probed, where an operator
+ * keeps its answers from being read, or for longer than an hour: then it is something else that keeps them.
  */
 const BEHIND_AFTER_TURNS = 2;
 const BEHIND_AFTER_AT_LEAST_MS = 2_000;
-const TURNS_BETWEEN_POLLS_BEHIND = 5;
-const POLLED_AT_LEAST_EVERY_MS = 30_000;
+/** Half a turn less than the fifth, which may begin a little early. */
+const TURNS_LEFT_OUT = 4.5;
+const POLLED_WITHIN_MS = 30_000;
 const LISTS_AT_LEAST = 10;
-/** An answer that nobody could read within the hour holds nothing back: something else is wrong with it. */
 const BEHIND_FOR_MINUTES = 60;
 
 /** The right to poll a shard of a house, alone, until it is saved, released or expired. */
@@ -79,8 +80,8 @@ const takeTogether = togetherBy<Sql, LeaseRequest, Lease | typeof BEHIND | null>
 /**
  * Takes the lease of a house's shard by the database's clock, or null where it is not to be polled now: another worker
  * does, the house asked to be left alone, its circuit is open, it is paused or disabled. An open circuit whose wait is
- * over becomes half open: this poll is its probe. {@link BEHIND} where answers of the shard wait to be read, see above. Leases that are
- * asked for at once are taken together.
+ * over becomes half open: this poll is its probe. {@link BEHIND} where answers of the shard wait to be read, see above.
+ * Leases that are asked for at once are taken together.
  */
 export function takeLease(sql: Sql, request: LeaseRequest): Promise<Lease | typeof BEHIND | null> {
   return takeTogether(sql, request);
@@ -98,36 +99,38 @@ async function takeLeases(sql: Sql, asked: readonly LeaseRequest[]): Promise<(Le
         l.house_id,
         l.shard,
         a.lease_ms,
-        l.last_poll_at > clock_timestamp() - interval '1 millisecond'
-          * least(${TURNS_BETWEEN_POLLS_BEHIND} * h.poll_every_ms, ${POLLED_AT_LEAST_EVERY_MS})
-        and exists (
-          select
-          from tables t
-          join payloads p on p.table_id = t.id
-          where t.house_id = l.house_id
-            and t.shard = l.shard
-            and p.state = 'unread'
-            and p.received_at > now() - ${BEHIND_FOR_MINUTES} * interval '1 minute'
-            and p.received_at < clock_timestamp() - interval '1 millisecond'
-              * greatest(${BEHIND_AFTER_TURNS} * h.poll_every_ms, ${BEHIND_AFTER_AT_LEAST_MS})
-        )
-        and not exists (
-          select
-          from tables t
-          left join lateral (
-            select items
-            from payloads
-            where table_id = t.id
-              and kind = 'poll'
-              and state = 'read'
-            order by received_at desc, id desc
-            limit 1
-          ) newest on true
-          where t.house_id = l.house_id
-            and t.shard = l.shard
-            and t.enabled
-            and coalesce(newest.items, 0) < ${LISTS_AT_LEAST}
-        ) as is_behind
+        l.circuit = 'closed'
+          and l.last_poll_at > clock_timestamp() - interval '1 millisecond'
+            * least(${TURNS_LEFT_OUT}::float8 * h.poll_every_ms, ${POLLED_WITHIN_MS} - h.poll_every_ms)
+          and not exists (select from queue_controls where queue = 'normalize-rounds')
+          and (
+            select bool_and(coalesce(newest.items, 0) >= ${LISTS_AT_LEAST})
+            from tables t
+            cross join lateral (
+              select received_at
+              from payloads
+              where table_id = t.id
+                and state = 'unread'
+              order by requested_at, id
+              limit 1
+            ) oldest
+            left join lateral (
+              select items
+              from payloads
+              where table_id = t.id
+                and kind = 'poll'
+                and state = 'read'
+                and received_at < oldest.received_at
+              order by received_at desc
+              limit 1
+            ) newest on true
+            where t.house_id = l.house_id
+              and t.shard = l.shard
+              and t.enabled
+              and oldest.received_at > now() - ${BEHIND_FOR_MINUTES} * interval '1 minute'
+              and oldest.received_at < now() - interval '1 millisecond'
+                * greatest(${BEHIND_AFTER_TURNS} * h.poll_every_ms, ${BEHIND_AFTER_AT_LEAST_MS})
+          ) as is_behind
       from unnest(
         ${wanted.map(({ house }) => house)}::text[],
         ${wanted.map(({ shard }) => shard)}::integer[],

@@ -352,9 +352,8 @@ describe("a house whose answers are not read as fast as they come", () => {
     await sql`
       update payloads
       set
-        received_at = clock_timestamp() - ${answered} * interval '1 second',
-        requested_at = clock_timestamp() - ${answered + 1} * interval '1 second'
-      where state = 'unread'`;
+        received_at = clock_timestamp() - (${answered} + case state when 'read' then 9 else 0 end) * interval '1 second',
+        requested_at = clock_timestamp() - (${answered} + 10) * interval '1 second'`;
     await sql`update poll_leases set last_poll_at = clock_timestamp() - ${asked} * interval '1 second'`;
   }
   /** Answers of its tables that were read, with so many rounds each. */
@@ -381,24 +380,46 @@ describe("a house whose answers are not read as fast as they come", () => {
     expect(await take()).toMatchObject({ house: "alpha" });
   });
 
-  test("has every fifth turn all the same", async () => {
-    await ago({ answered: 60, asked: 9 });
+  test("has every fifth turn all the same, also one that begins a little early", async () => {
+    await ago({ answered: 60, asked: 8.1 });
     expect(await take()).toBe(BEHIND);
-    await ago({ answered: 60, asked: 11 });
+    await ago({ answered: 60, asked: 9.9 });
     expect(await take()).toMatchObject({ house: "alpha" });
   });
 
-  test("is asked once in half a minute, however seldom its turns are", async () => {
-    await sql`update houses set poll_every_ms = 20000`;
-    await ago({ answered: 60, asked: 29 });
+  test.each([
+    { every: 7, leftOut: 21.1, given: 27.9 },
+    { every: 12, leftOut: 12.1, given: 23.9 },
+  ])("with a turn each $every s is asked within half a minute", async ({ every, leftOut, given }) => {
+    await sql`update houses set poll_every_ms = ${every * 1000}`;
+    await ago({ answered: 60, asked: leftOut });
     expect(await take()).toBe(BEHIND);
-    await ago({ answered: 60, asked: 31 });
+    await ago({ answered: 60, asked: given });
     expect(await take()).toMatchObject({ house: "alpha" });
   });
 
-  test("is held back for an hour, and not by an answer that nobody can read", async () => {
+  test("whose turns are half a minute apart has every one", async () => {
+    await sql`update houses set poll_every_ms = 30000`;
+    await ago({ answered: 100, asked: 1 });
+    expect(await take()).toMatchObject({ house: "alpha" });
+  });
+
+  test("has every turn again once its oldest answer has waited for an hour: more than being slow keeps it", async () => {
     await ago({ answered: 3_700, asked: 5 });
     expect(await take()).toMatchObject({ house: "alpha" });
+  });
+
+  test("has every turn while an operator keeps answers from being read", async () => {
+    await ago({ answered: 5, asked: 5 });
+    await sql`insert into queue_controls (queue, paused_by, reason) values ('normalize-rounds', 'ann', 'a parser is mended')`;
+    expect(await take()).toMatchObject({ house: "alpha" });
+    await sql`delete from queue_controls`;
+  });
+
+  test("is probed when its circuit is to be", async () => {
+    await ago({ answered: 5, asked: 5 });
+    await sql`update poll_leases set circuit = 'open', opened_at = clock_timestamp()`;
+    expect(await take()).toMatchObject({ circuit: { state: "half_open" } });
   });
 
   test("has every turn where it lists so few rounds that some would be gone", async () => {
@@ -408,10 +429,16 @@ describe("a house whose answers are not read as fast as they come", () => {
     expect(await take()).toMatchObject({ house: "alpha" });
   });
 
-  test("has every turn until an answer of each table was read", async () => {
-    await applyHouses(sql, [houseEntry({ tables: [tableEntry(), tableEntry({ market: "euro" })] })]);
+  test("has every turn until an answer of the table that waits was read", async () => {
+    await sql`delete from payloads where state = 'read'`;
     await ago({ answered: 5, asked: 5 });
     expect(await take()).toMatchObject({ house: "alpha" });
+  });
+
+  test("has none for a table whose answers wait, whatever another never answered", async () => {
+    await applyHouses(sql, [houseEntry({ tables: [tableEntry(), tableEntry({ market: "euro" })] })]);
+    await ago({ answered: 5, asked: 5 });
+    expect(await take()).toBe(BEHIND);
   });
 
   test("holds no other back", async () => {

@@ -135,6 +135,7 @@ describe("a promotion", () => {
     expect(underWay.length).toBeGreaterThan(2);
     await world.issue();
     const own = await openWindows(world, other.name);
+    expect(own.length).toBeGreaterThan(2);
     expect(own.every(({ cutoff }) => cutoff === 110)).toBe(true);
     const [shown] = await world.sql<{ models: string[] }[]>`
       select array(select distinct w ->> 'model' from jsonb_array_elements(forecast -> 'windows') w) as models
