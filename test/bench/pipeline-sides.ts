@@ -96,11 +96,17 @@ export async function openOurs(
     },
     async forecast() {
       const rows = await sql<NewestForecast[]>`
-        select /* the bench looks */ substr(t.game, 2)::integer as "table", max(o.cutoff_seq)::integer as after
-        from open_forecasts o
-        join tables t on t.id = o.table_id
-        where o.feature = 'next_color'
-        group by t.id`;
+        select /* the bench looks */ substr(t.game, 2)::integer as "table", newest.cutoff_seq::integer as after
+        from tables t
+        cross join lateral (
+          select cutoff_seq
+          from forecasts f
+          where f.table_id = t.id
+            and f.model = t.model
+            and f.feature = 'next_color'
+          order by cutoff_seq desc
+          limit 1
+        ) newest`;
       return new Map(rows.map(({ table, after }) => [table, after]));
     },
     async isDone() {

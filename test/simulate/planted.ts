@@ -117,7 +117,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   "pause-forgotten": {
     about: "forecasts are issued though the pause is over, so that their round may be under way or over",
     edits: [
-      { file: "sql/0035_turns.sql", from: "now.at - cutoff.absent_at >= table_now.pause", to: "false" },
+      { file: "sql/0036_ended_windows.sql", from: "now.at - cutoff.absent_at >= table_now.pause", to: "false" },
       {
         file: "src/forecasts/issue/tables-to-issue-store.ts",
         from: "where t.last_polled_round_at > clock_timestamp() - t.pause_ms * interval '1 millisecond'",

@@ -28,7 +28,8 @@ export async function tellDay(seed: number, day: Day): Promise<void> {
   if (broken === null) return print(`seed ${seed}: every invariant held`);
   await print(`\nwhat happened, at last:\n${history.slice(-LAST_LINES).join("\n")}\n`);
   await print(`seed ${seed}: ${broken}`);
-  await print(`all that happened is in ${folder ?? ""}/history.txt, beside the logs of every process`);
+  // none where only its memory grew: the day itself was well
+  if (folder !== null) await print(`all that happened is in ${folder}/history.txt, beside the logs of every process`);
   await print(`again: npm run simulate -- ${seed}`);
 }
 

@@ -181,12 +181,14 @@ function mayIssue(sql: Queryable) {
       and h.paused_at is null
       and newest.source = 'poll'
       and newest.absent_at > clock_timestamp() - t.pause_ms * interval '1 millisecond'
-      and not exists (
-        select
+      -- the order names the index, of which nobody can know anything while a table is new
+      and newest.seq is distinct from (
+        select f.cutoff_seq
         from forecasts f
         where f.table_id = t.id
           and f.model = t.model
           and f.feature = 'next_color'
-          and f.cutoff_seq = newest.seq
+        order by f.cutoff_seq desc
+        limit 1
       )`;
 }

@@ -50,13 +50,31 @@ export async function listOpenWindows(tx: Transaction, asked: readonly AskedWind
       ${asked.map(({ color }) => color)}::text[]
     ) as asked (table_id, model, feature, color)
     cross join lateral (
-      select *
-      from forecasts
-      where table_id = asked.table_id
-        and model = asked.model
-        and feature = asked.feature
-      order by cutoff_seq desc
-      limit 1
+      select newest.*
+      from (
+        select *
+        from forecasts
+        where table_id = asked.table_id
+          and model = asked.model
+          and feature = asked.feature
+        order by cutoff_seq desc
+        limit 1
+      ) newest
+      -- with all its rounds there it has ended, whatever became of it
+      where not exists (
+        select
+        from (
+          select
+          from rounds
+          where table_id = newest.table_id
+            and seq > newest.cutoff_seq
+            and not late
+          order by seq
+          offset newest.horizon - 1
+          limit 1
+        ) last
+      )
+      offset 0
     ) f
     cross join lateral window_span(
       f.table_id, f.cutoff_seq, f.target_round_id, f.horizon, f.issued_at, asked.color, true
@@ -139,10 +157,15 @@ export async function listDueWindows(
         join tables t on t.id = fresh.table_id
         offset 0
       ) looked
-      join open_forecasts o on o.table_id = looked.table_id
-      where o.feature like 'window:%'
-        and (looked.may_end_early or looked.up_to_seq - o.cutoff_seq >= o.horizon)
-      offset 0
+      cross join lateral (
+        select table_id, seq
+        from open_forecasts
+        where table_id = looked.table_id
+          and feature like 'window:%'
+          and (looked.may_end_early or looked.up_to_seq - cutoff_seq >= horizon)
+        order by seq
+        offset 0
+      ) o
     ) ending
     cross join lateral (
       select *
