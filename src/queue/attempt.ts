@@ -39,7 +39,9 @@ export function createAttempts({ timeoutMs, stop }: { timeoutMs: number; stop: A
       };
       busy.set(key, outcome);
       void outcome.then(free);
-      const first = await Promise.race([outcome, aborted(signal)]);
+      const abortion = untilAborted(signal);
+      const first = await Promise.race([outcome, abortion.happened]);
+      abortion.forget();
       clearTimeout(timer);
       if (first !== "aborted") return first;
       const second = await Promise.race([outcome, delay(ABORT_GRACE_MS, "ignored" as const, { ref: false })]);
@@ -60,9 +62,13 @@ async function outcomeOf(work: (signal: AbortSignal) => Promise<Counts>, signal:
   }
 }
 
-async function aborted(signal: AbortSignal): Promise<"aborted"> {
-  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-  return "aborted";
+/** To be forgotten by whoever no longer waits: a signal of several that is listened to is kept as long as they are. */
+function untilAborted(signal: AbortSignal): { happened: Promise<"aborted">; forget: () => void } {
+  const { promise: happened, resolve } = Promise.withResolvers<"aborted">();
+  const onAbort = () => resolve("aborted");
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  return { happened, forget: () => signal.removeEventListener("abort", onAbort) };
 }
 
 async function leave(outcome: Promise<Outcome>, log: Log): Promise<void> {

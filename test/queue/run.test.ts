@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { PermanentError, ThrottledError } from "../../src/errors.ts";
 import { listFailed } from "../../src/queue/inspect.ts";
@@ -70,6 +71,25 @@ describe("a run", () => {
     const queues = await world.open([job]);
     for (const note of ["first", "second"]) await queues.enqueue(job, { house: "alpha", note });
     expect(await queues.get("once").getWaitingCount()).toBe(1);
+  });
+
+  it("leaves nothing that listens to its signal, which would be kept for good with all that it knows", async () => {
+    const signals: AbortSignal[] = [];
+    const job = makeJob({
+      name: "forgotten",
+      async run({ note }, { signal }) {
+        signals.push(signal);
+        if (note === "fails") throw new PermanentError("it can never succeed");
+        return { done: 1 };
+      },
+    });
+    const queues = await world.open([job]);
+    await world.start([job]);
+    await queues.enqueue(job, { house: "alpha" });
+    await queues.enqueue(job, { house: "beta", note: "fails" });
+    await eventually(async () => signals.length === 2 && (await listFailed(queues, { limit: 10 })).length === 1);
+    await eventually(() => done("forgotten").length === 1);
+    expect(signals.map((signal) => getEventListeners(signal, "abort").length)).toEqual([0, 0]);
   });
 
   it("that throws is tried again, until it works", async () => {
