@@ -36,6 +36,9 @@ export interface Side {
 export const TABLES_PER_HOUSE = 25;
 const AN_HOUR_MS = 3_600_000;
 
+/** The name of what nobody could go beyond. */
+export const BARE = "those rows and nothing else";
+
 const ROOT = path.resolve(import.meta.dirname, "../..");
 
 /** Roundhouse as it is run: one `roundhouse worker`. */
@@ -137,20 +140,53 @@ export async function openPlain(
   tables: number,
   commit: "statement" | "round",
 ): Promise<Side> {
+  return openSimple(servers, databaseUrl, tables, {
+    name: `straightforward, a commit a ${commit}`,
+    file: "straightforward-pipeline-process.ts",
+    given: [commit],
+    queue: "plain-poll",
+    messages: (asked) => asked.map((table) => ({ table })),
+  });
+}
+
+/** The rows of the baseline and nothing else, with as little work as they can be had for: what nobody could go beyond. */
+export async function openBare(servers: BenchServers, databaseUrl: string, tables: number): Promise<Side> {
+  return openSimple(servers, databaseUrl, tables, {
+    name: BARE,
+    file: "bare-pipeline-process.ts",
+    given: [],
+    queue: "bare-poll",
+    messages: (asked) => [{ tables: [...asked] }],
+  });
+}
+
+async function openSimple(
+  servers: BenchServers,
+  databaseUrl: string,
+  tables: number,
+  design: {
+    name: string;
+    file: string;
+    given: readonly string[];
+    queue: string;
+    messages: (asked: readonly number[]) => object[];
+  },
+): Promise<Side> {
   const sql = connect(databaseUrl, { name: "bench", max: 1 });
   await makePlainTables(sql);
   const connection = new Redis(servers.redisUrl);
-  const polls = new Queue<{ table: number }>("plain-poll", { connection });
+  const polls = new Queue(design.queue, { connection });
   const house = await serveLoopHouse(tables);
   return {
-    name: `straightforward, a commit a ${commit}`,
+    name: design.name,
     house,
     async poll(asked) {
-      await polls.addBulk(asked.map((table) => ({ name: "poll", data: { table }, opts: { removeOnComplete: true } })));
+      const opts = { removeOnComplete: true };
+      await polls.addBulk(design.messages(asked).map((data) => ({ name: "poll", data, opts })));
     },
     async start() {
-      const file = new URL("straightforward-pipeline-process.ts", import.meta.url);
-      const child = fork(file, [databaseUrl, servers.redisUrl, house.url, commit], { stdio: "inherit" });
+      const file = new URL(design.file, import.meta.url);
+      const child = fork(file, [databaseUrl, servers.redisUrl, house.url, ...design.given], { stdio: "inherit" });
       await once(child, "message");
       return {
         pid: child.pid ?? 0,

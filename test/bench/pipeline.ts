@@ -18,7 +18,7 @@ import path from "node:path";
 import type { Bench } from "./measured.ts";
 import { LISTED } from "./pipeline-house.ts";
 import { between, startBenchServers, type BenchServers, type Spent } from "./pipeline-servers.ts";
-import { openOurs, openPlain, TABLES_PER_HOUSE, type Side } from "./pipeline-sides.ts";
+import { BARE, openBare, openOurs, openPlain, TABLES_PER_HOUSE, type Side } from "./pipeline-sides.ts";
 
 const FULL = { tables: 100, warmUpMs: 10_000, sliceMs: 15_000, slices: 2, steps: [1, 10] };
 const SHORT = { tables: 10, warmUpMs: 300, sliceMs: 1_000, slices: 1, steps: [1] };
@@ -64,6 +64,7 @@ export default {
         notes: [
           `${tables} tables in houses of ${TABLES_PER_HOUSE}; ${compared} lines of rounds, forecasts and scores are the same`,
           "the baseline is the faster of the two straightforward ones",
+          `"${BARE}" is what nobody could go beyond: all of a message in one transaction, no answer kept, nothing checked`,
         ],
         failures:
           !isShort && ratio < PROMISED_RATIO ? [`${PROMISED_RATIO} × the baseline, got ${ratio.toFixed(2)}`] : [],
@@ -85,6 +86,7 @@ async function openSides(
   return [
     await openPlain(servers, await database("statements"), tables, "statement"),
     await openPlain(servers, await database("rounds"), tables, "round"),
+    await openBare(servers, await database("bare"), tables),
     await openOurs(servers, await database("ours"), tables, folder),
   ];
 }
@@ -220,7 +222,9 @@ function rowsOf(sides: readonly Side[], step: number, measured: readonly Slice[]
 
 function bestPlain(rows: readonly Row[], step: number): number {
   return Math.max(
-    ...rows.filter((row) => row.side !== "ours" && row.rounds_at_once === step).map((row) => row.rounds_per_second),
+    ...rows
+      .filter(({ side, rounds_at_once }) => side !== "ours" && side !== BARE && rounds_at_once === step)
+      .map((row) => row.rounds_per_second),
   );
 }
 
