@@ -9,7 +9,7 @@ import { emptyReferenceSums, referenceSumsToJson } from "./reference-sums.ts";
 import type { TouchedHour } from "../score/score-store.ts";
 import { sumsToJson } from "./sums-json.ts";
 import { takeTouched } from "../score/touched-store.ts";
-import { listUncountedHours } from "../issue/window-store.ts";
+import { listUncountedHours } from "../score/due-window-store.ts";
 import { addForecast, addPending, addScore, addVoid, emptySums, type Sums } from "./sums.ts";
 
 /** Of so many tables the forecasts of an hour are held at once: some 2,300 each, with a round every six seconds. */

@@ -24,7 +24,7 @@ import {
   type TableToScore,
 } from "./tables-to-score-store.ts";
 import { noteTouched } from "./touched-store.ts";
-import { listDueWindows } from "../issue/window-store.ts";
+import { listDueWindows } from "./due-window-store.ts";
 
 /** What a run did. */
 export interface Scored {
