@@ -57,9 +57,10 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
       connection.once("end", () => resolve("the connection ended"));
     });
     connection.on("notification", ({ channel }) => heard(channel));
+    const leave = () => void sayFarewell(connection);
     try {
       await connection.connect();
-      closing.signal.addEventListener("abort", () => void sayFarewell(connection), { once: true });
+      closing.signal.addEventListener("abort", leave, { once: true });
       if (closing.signal.aborted) return "closed";
       for (const channel of channels) await connection.query(`listen ${pg.escapeIdentifier(channel)}`);
       if (isLost) log.info("changes are announced to us again");
@@ -69,6 +70,7 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
     } catch (error) {
       return reasonOf(error);
     } finally {
+      closing.signal.removeEventListener("abort", leave); // or each lost connection would be kept until the last is closed
       await sayFarewell(connection);
     }
   }

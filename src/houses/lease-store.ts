@@ -8,17 +8,18 @@ const LEASE_BEYOND_TIMEOUT_MS = 2_000;
 const FULL_REQUEST_EVERY_MINUTES = 10;
 
 /*
- * Answers that wait to be read for two turns show that more is asked for than can be taken in. Their house has then only
- * every fifth turn, or as many as fit between half a minute if those are more: of ten thousand tables on two cores else ever
- * more answers wait, and each round comes later than the one before. Only where its tables list so many rounds that none is
- * gone by then: a round that is late is better than one that is lost. Not where the house is being probed, where an operator
- * keeps its answers from being read, or for longer than an hour: then it is something else that keeps them.
+ * Answers that wait to be read for two turns (two seconds at least: reading takes one) show that more is asked for than can
+ * be taken in. Their house has then only every fifth turn, or as many as begin within 25 seconds if that is more often: of
+ * ten thousand tables on two cores else ever more answers wait, and each round comes later than the one before. Only where
+ * all its tables list ten rounds, so that none is gone by then unless they are played faster than one in two seconds: a
+ * round that is late is better than one that is lost. Not where the house is being probed or an operator keeps answers from
+ * being read, and not for longer than an hour, when something else may keep them.
  */
 const BEHIND_AFTER_TURNS = 2;
 const BEHIND_AFTER_AT_LEAST_MS = 2_000;
-/** Half a turn less than the fifth, which may begin a little early. */
-const TURNS_LEFT_OUT = 4.5;
-const POLLED_WITHIN_MS = 30_000;
+const TURNS_BEHIND = 5;
+/** As a decimal, so that turns are divided as such. */
+const POLLED_WITHIN_MS = "25000.0";
 const LISTS_AT_LEAST = 10;
 const BEHIND_FOR_MINUTES = 60;
 
@@ -100,36 +101,42 @@ async function takeLeases(sql: Sql, asked: readonly LeaseRequest[]): Promise<(Le
         l.shard,
         a.lease_ms,
         l.circuit = 'closed'
-          and l.last_poll_at > clock_timestamp() - interval '1 millisecond'
-            * least(${TURNS_LEFT_OUT}::float8 * h.poll_every_ms, ${POLLED_WITHIN_MS} - h.poll_every_ms)
+          -- half a turn less, since a turn may begin a little early
+          and l.last_poll_at > clock_timestamp() - interval '1 millisecond' * h.poll_every_ms
+            * (least(${TURNS_BEHIND}, floor(${POLLED_WITHIN_MS}::numeric / h.poll_every_ms)) - 0.5)::float8
           and not exists (select from queue_controls where queue = 'normalize-rounds')
-          and (
-            select bool_and(coalesce(newest.items, 0) >= ${LISTS_AT_LEAST})
+          and exists (
+            select
             from tables t
-            cross join lateral (
-              select received_at
-              from payloads
-              where table_id = t.id
-                and state = 'unread'
-              order by requested_at, id
-              limit 1
-            ) oldest
-            left join lateral (
-              select items
-              from payloads
-              where table_id = t.id
-                and kind = 'poll'
-                and state = 'read'
-                and received_at < oldest.received_at
-              order by received_at desc
-              limit 1
-            ) newest on true
+            cross join lateral (${oldestUnread(sql)}) oldest
             where t.house_id = l.house_id
               and t.shard = l.shard
               and t.enabled
               and oldest.received_at > now() - ${BEHIND_FOR_MINUTES} * interval '1 minute'
               and oldest.received_at < now() - interval '1 millisecond'
                 * greatest(${BEHIND_AFTER_TURNS} * h.poll_every_ms, ${BEHIND_AFTER_AT_LEAST_MS})
+          )
+          and not exists (
+            select
+            from tables t
+            left join lateral (${oldestUnread(sql)}) oldest on true
+            left join lateral (
+              select items
+              from payloads
+              where table_id = t.id
+                and kind = 'poll'
+                and state = 'read'
+                and received_at < coalesce(oldest.received_at, now())
+                and received_at > now() - interval '1 day'
+              order by received_at desc
+              limit 1
+            ) newest on true
+            where t.house_id = l.house_id
+              and t.shard = l.shard
+              and t.enabled
+              -- one that never answers lists nothing that could be lost
+              and (oldest.received_at is not null or newest.items is not null)
+              and coalesce(newest.items, 0) < ${LISTS_AT_LEAST}
           ) as is_behind
       from unnest(
         ${wanted.map(({ house }) => house)}::text[],
@@ -189,6 +196,17 @@ async function takeLeases(sql: Sql, asked: readonly LeaseRequest[]): Promise<(Le
 
 function nameOf({ house, shard }: { house: string; shard: number }): string {
   return `${house}/${shard}`;
+}
+
+/** The oldest answer of `t` that is not read; what was read is older, so that a long backlog is not walked through. */
+function oldestUnread(sql: Queryable) {
+  return sql`
+    select received_at
+    from payloads
+    where table_id = t.id
+      and state = 'unread'
+    order by requested_at, id
+    limit 1`;
 }
 
 async function listLeasedTables(

@@ -252,6 +252,7 @@ async function score(
   return open;
 }
 
-function shownOf({ feature, horizon, pPpm }: { feature: string; horizon: number; pPpm: readonly number[] }) {
+/** A window as the table's forecast shows it. */
+export function shownOf({ feature, horizon, pPpm }: { feature: string; horizon: number; pPpm: readonly number[] }) {
   return { feature, rounds: horizon, p_ppm: pPpm[0] ?? 0 };
 }

@@ -376,21 +376,16 @@ describe("a house whose answers are not read as fast as they come", () => {
   });
 
   test("has its turn where they came within two turns, as they always do", async () => {
+    await sql`update houses set poll_every_ms = 5000`;
     await ago({ answered: 3, asked: 1 });
     expect(await take()).toMatchObject({ house: "alpha" });
   });
 
-  test("has every fifth turn all the same, also one that begins a little early", async () => {
-    await ago({ answered: 60, asked: 8.1 });
-    expect(await take()).toBe(BEHIND);
-    await ago({ answered: 60, asked: 9.9 });
-    expect(await take()).toMatchObject({ house: "alpha" });
-  });
-
   test.each([
-    { every: 7, leftOut: 21.1, given: 27.9 },
-    { every: 12, leftOut: 12.1, given: 23.9 },
-  ])("with a turn each $every s is asked within half a minute", async ({ every, leftOut, given }) => {
+    { every: 5, leftOut: 20, given: 25, turns: "every fifth turn" },
+    { every: 7, leftOut: 14, given: 21, turns: "every third" },
+    { every: 10, leftOut: 10, given: 20, turns: "every other" },
+  ])("with a turn each $every s has $turns all the same", async ({ every, leftOut, given }) => {
     await sql`update houses set poll_every_ms = ${every * 1000}`;
     await ago({ answered: 60, asked: leftOut });
     expect(await take()).toBe(BEHIND);
@@ -398,9 +393,9 @@ describe("a house whose answers are not read as fast as they come", () => {
     expect(await take()).toMatchObject({ house: "alpha" });
   });
 
-  test("whose turns are half a minute apart has every one", async () => {
-    await sql`update houses set poll_every_ms = 30000`;
-    await ago({ answered: 100, asked: 1 });
+  test.each([25, 30, 3_600])("whose turns are %i s apart has every one", async (every) => {
+    await sql`update houses set poll_every_ms = ${every * 1000}`;
+    await ago({ answered: 2 * every + 10 > 3_600 ? 3_000 : 2 * every + 10, asked: every });
     expect(await take()).toMatchObject({ house: "alpha" });
   });
 
@@ -412,8 +407,9 @@ describe("a house whose answers are not read as fast as they come", () => {
   test("has every turn while an operator keeps answers from being read", async () => {
     await ago({ answered: 5, asked: 5 });
     await sql`insert into queue_controls (queue, paused_by, reason) values ('normalize-rounds', 'ann', 'a parser is mended')`;
-    expect(await take()).toMatchObject({ house: "alpha" });
+    const lease = await take();
     await sql`delete from queue_controls`;
+    expect(lease).toMatchObject({ house: "alpha" });
   });
 
   test("is probed when its circuit is to be", async () => {
@@ -431,6 +427,18 @@ describe("a house whose answers are not read as fast as they come", () => {
 
   test("has every turn until an answer of the table that waits was read", async () => {
     await sql`delete from payloads where state = 'read'`;
+    await ago({ answered: 5, asked: 5 });
+    expect(await take()).toMatchObject({ house: "alpha" });
+  });
+
+  test("has every turn for a table that lists few rounds, whichever table's answers wait", async () => {
+    await applyHouses(sql, [houseEntry({ tables: [tableEntry(), tableEntry({ market: "euro" })] })]);
+    await sql`
+      insert into payloads (table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, read_at, items)
+      select id, 'poll', now() - interval '9 s', now() - interval '8 s', '/', 200, 1, '', '', 'read', now(), 5
+      from tables
+      where house_id = 'alpha'
+        and market = 'euro'`;
     await ago({ answered: 5, asked: 5 });
     expect(await take()).toMatchObject({ house: "alpha" });
   });
