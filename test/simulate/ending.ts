@@ -72,7 +72,7 @@ export async function checkRecomputed(databaseUrl: string): Promise<number> {
  * @throws Broken where a score says otherwise
  */
 export async function checkOutcomes(sql: Sql, truth: Truth): Promise<void> {
-  const stored = await readTables(sql, truth);
+  // scores first: houses play on, and what they were judged by is there by then
   const scores = await sql<{ house: string; game: string; cutoff: number; settled: number; outcome: number }[]>`
     select
       t.house_id as house,
@@ -85,6 +85,7 @@ export async function checkOutcomes(sql: Sql, truth: Truth): Promise<void> {
     join tables t on t.id = s.table_id
     where s.status = 'scored'
       and s.feature = 'next_color'`;
+  const stored = await readTables(sql, truth);
   for (const [{ house, game }, { rounds }] of stored) {
     for (const { cutoff, settled, outcome } of scores.filter((one) => one.house === house && one.game === game)) {
       const target = rounds.find(({ seq, late }) => seq > cutoff && !late);
