@@ -1,6 +1,5 @@
-import type { Queryable, Sql, Transaction } from "../db/client.ts";
-import type { afterPoll, Circuit } from "./circuit.ts";
-import type { PollSummary } from "./poll-summary.ts";
+import type { Queryable, Sql } from "../db/client.ts";
+import type { Circuit } from "./circuit.ts";
 import { togetherBy } from "../db/together.ts";
 
 /** A poll that takes its full timeout must still have time to save before its lease ends. */
@@ -11,7 +10,7 @@ const FULL_REQUEST_EVERY_MINUTES = 10;
  * Answers that wait to be read for two turns (two seconds at least: reading takes one) show that more is asked for than can
  * be taken in. Their house has then only every fifth turn, or as many as begin within 25 seconds if that is more often: of
  * ten thousand tables on two cores else ever more answers wait, and each round comes later than the one before. Only where
- * all its tables list ten rounds, so that none is gone by then unless they are played faster than one in two seconds: a
+ * all its tables list ten rounds, so that none is gone by then unless they are played faster than one in 2.5 s: a
  * round that is late is better than one that is lost. Not where the house is being probed or an operator keeps answers from
  * being read, and not for longer than an hour, when something else may keep them.
  */
@@ -194,7 +193,8 @@ async function takeLeases(sql: Sql, asked: readonly LeaseRequest[]): Promise<(Le
   });
 }
 
-function nameOf({ house, shard }: { house: string; shard: number }): string {
+/** A shard of a house, as a key. */
+export function nameOf({ house, shard }: { house: string; shard: number }): string {
   return `${house}/${shard}`;
 }
 
@@ -248,95 +248,4 @@ async function listLeasedTables(
     order by f.last_asked_at nulls first, t.position, t.id`;
   const tableOf = ({ house: _house, shard: _shard, ...table }: (typeof rows)[number]): LeasedTable => table;
   return new Map([...Map.groupBy(rows, nameOf)].map(([name, own]) => [name, own.map(tableOf)]));
-}
-
-/** Gives a lease back without a word about the house, so that another worker need not wait until it expires. */
-export async function releaseLease(sql: Queryable, { house, shard, epoch }: Lease): Promise<void> {
-  await sql`
-    update poll_leases
-    set lease_until = '-infinity'
-    where house_id = ${house}
-      and shard = ${shard}
-      and lease_epoch = ${epoch}`;
-}
-
-/** The fence: the rows of the leases that are still held stay locked until the transaction ends, so that no epoch changes under it. */
-export async function keepHeld<One extends { lease: Lease }>(sql: Transaction, polls: readonly One[]): Promise<One[]> {
-  const held = await sql<{ house: string; shard: number; epoch: bigint }[]>`
-    select l.house_id as house, l.shard, l.lease_epoch as epoch
-    from unnest(
-      ${polls.map(({ lease }) => lease.house)}::text[],
-      ${polls.map(({ lease }) => lease.shard)}::integer[],
-      ${polls.map(({ lease }) => String(lease.epoch))}::bigint[]
-    ) as a (house, shard, epoch)
-    join poll_leases l on l.house_id = a.house and l.shard = a.shard and l.lease_epoch = a.epoch
-    order by l.house_id, l.shard
-    for update of l`;
-  const names = new Set(held.map((row) => `${nameOf(row)} ${row.epoch}`));
-  return polls.filter(({ lease }) => names.has(`${nameOf(lease)} ${lease.epoch}`));
-}
-
-/** A poll that is over: its lease goes back with what it says of the house. `next` is null where nothing was asked. */
-export interface EndedPoll {
-  lease: Lease;
-  summary: PollSummary;
-  next: ReturnType<typeof afterPoll> | null;
-}
-
-/** Gives leases back, whose rows are locked. */
-export async function endLeases(sql: Transaction, polls: readonly EndedPoll[]): Promise<void> {
-  const rows = polls.map(({ lease, summary, next }) => ({
-    house_id: lease.house,
-    shard: lease.shard,
-    asked_at: lease.now,
-    has_asked: next !== null,
-    state: next?.circuit.state ?? lease.circuit.state,
-    failures_in_row: next?.circuit.failuresInRow ?? 0,
-    recent: next?.circuit.recent ?? "",
-    opened_times: next?.circuit.openedTimes ?? 0,
-    throttled_in_row: next?.circuit.throttledInRow ?? 0,
-    wait_ms: next?.waitMs ?? 0,
-    is_good: summary.outcome.kind === "good",
-    status: summary.status,
-    error: summary.error,
-  }));
-  await sql`
-    with ended as (
-      select *
-      from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as e (
-        house_id text, shard integer, asked_at timestamptz, has_asked boolean, state text, failures_in_row integer,
-        recent text, opened_times integer, throttled_in_row integer, wait_ms float8, is_good boolean, status integer,
-        error text
-      )
-    ),
-    left_alone as (
-      update poll_leases l
-      set lease_until = '-infinity'
-      from ended e
-      where l.house_id = e.house_id
-        and l.shard = e.shard
-        and not e.has_asked
-    )
-    update poll_leases l
-    set
-      lease_until = '-infinity',
-      circuit = e.state,
-      failures_in_row = e.failures_in_row,
-      recent = e.recent,
-      opened_times = e.opened_times,
-      throttled_in_row = e.throttled_in_row,
-      opened_at = case when e.state = 'closed' then null else coalesce(l.opened_at, clock_timestamp()) end,
-      next_allowed_at = case
-        when e.wait_ms > 0 then clock_timestamp() + e.wait_ms * interval '1 millisecond'
-        else l.next_allowed_at
-      end,
-      last_poll_at = e.asked_at,
-      last_ok_at = case when e.is_good then e.asked_at else l.last_ok_at end,
-      last_status = e.status,
-      last_error = coalesce(e.error, l.last_error),
-      last_error_at = case when e.error is null then l.last_error_at else e.asked_at end
-    from ended e
-    where l.house_id = e.house_id
-      and l.shard = e.shard
-      and e.has_asked`;
 }

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { connect, type Sql } from "../../src/db/client.ts";
 import type { HouseAnswer } from "../../src/houses/client.ts";
 import { noteRefusedAnswer } from "../../src/houses/feed-store.ts";
-import { BEHIND, releaseLease, takeLease, type Lease } from "../../src/houses/lease-store.ts";
+import { BEHIND, takeLease, type Lease } from "../../src/houses/lease-store.ts";
+import { releaseLease } from "../../src/houses/end-lease-store.ts";
 import { saveAnswers } from "../../src/houses/poll-store.ts";
 import type { AskedTable } from "../../src/houses/poll-summary.ts";
 import { applyHouses } from "../../src/houses/apply-store.ts";
