@@ -74,6 +74,7 @@ const NAMES = {
   references: "sums of the references beside the accuracy row",
   published_references: "published sums of the references of",
   reference_mark: "memory of the references of",
+  hour_mark: "mark in the hour of",
   root: "root of the hour",
   calibration: "calibration",
   reading: "memory of the reading of",

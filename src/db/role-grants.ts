@@ -75,6 +75,7 @@ export const GRANTS: Record<string, Grants> = {
   anchors: FACTS,
   accuracy_hours: { ...EVERYBODY, ops: "raw", worker: "raw" },
   hours_to_sum: { api: "r", ops: "rad", worker: "rad", read: "r" },
+  hour_marks: { api: "r", ops: "rawd", worker: "rawd", read: "r" },
   accuracy_series: { ...EVERYBODY, ops: "raw", worker: "raw" },
   accuracy_marks: { ...EVERYBODY, ops: "raw", worker: "raw" },
   reference_marks: { api: "r", ops: "raw", worker: "raw", read: "r" },

@@ -273,7 +273,8 @@ async function moveBack(sql: Sql, tableId: number, table: string, hours: number)
     await tx`update open_forecasts set issue_hour = issue_hour - ${by} where table_id = ${tableId}`;
     await tx`update accuracy_hours set hour = hour - ${by}, updated_at = updated_at - ${by} where table_id = ${tableId}`;
     await tx`update accuracy_series set first_hour = first_hour - ${by} where table_id = ${tableId}`;
-    // made anew with the next round: they stand under the hours in which rounds came in
+    // made anew with the next round or score: they stand under the hours in which these came in
+    await tx`delete from hour_marks where table_id = ${tableId}`;
     await tx`delete from reading_memories where table_id = ${tableId}`;
     await tx`delete from house_audits where table_id = ${tableId}`;
     await rehash(tx, tableId, table);

@@ -61,9 +61,57 @@ export async function listHourForecasts(
       order by f.seq
     ) f
     order by asked.place, f.seq`;
-  const forecasts = hours.map((): HourForecast[] => []);
-  for (const { place, ...forecast } of rows) forecasts[place]?.push(forecast);
-  return forecasts;
+  return byPlace(hours, rows);
+}
+
+/** An hour of a feature, and the cutoff up to which its forecasts are known already. */
+export type LaterPart = TouchedHour & { afterCutoff: bigint };
+
+/** The forecasts of hours after a cutoff each with their newest scores, in the order of the chain. */
+export async function listLaterForecasts(tx: Transaction, parts: readonly LaterPart[]): Promise<HourForecast[][]> {
+  if (parts.length === 0) return [];
+  const asked = parts.map(({ tableId, model, feature, hour, afterCutoff }, place) => ({
+    place,
+    table_id: tableId,
+    model,
+    feature,
+    hour,
+    after_cutoff: String(afterCutoff),
+  }));
+  // the order inside keeps the planner to the cutoffs of a feature, of which there are few after the last one known
+  const rows = await tx<(HourForecast & { place: number })[]>`
+    select asked.place, f.*
+    from jsonb_to_recordset(${tx.json(asked)})
+      as asked (place integer, table_id integer, model text, feature text, hour timestamptz, after_cutoff bigint)
+    cross join lateral (
+      select
+        f.seq, f.feature, f.hash, f.cutoff_seq as "cutoffSeq", f.horizon, f.p_ppm as "pPpm", f.base_ppm as "basePpm",
+        s.status, s.outcome
+      from forecasts f
+      left join lateral (
+        select status, outcome
+        from scores
+        where table_id = f.table_id
+          and forecast_seq = f.seq
+        order by rev desc
+        limit 1
+      ) s on true
+      where f.table_id = asked.table_id
+        and f.model = asked.model
+        and f.feature = asked.feature
+        and f.cutoff_seq > asked.after_cutoff
+        and f.issue_hour = asked.hour
+      order by f.cutoff_seq
+    ) f
+    order by asked.place, f.seq`;
+  return byPlace(parts, rows);
+}
+
+/** Rows in lists of their own, one for each that was asked for. */
+function byPlace<Row>(asked: readonly unknown[], rows: readonly (Row & { place: number })[]): Omit<Row, "place">[][] {
+  const lists = asked.map((): Omit<Row, "place">[] => []);
+  for (const { place, ...row } of rows) lists[place]?.push(row);
+  return lists;
 }
 
 /** An on-time round, and whether its forecast was issued: one after the on-time round before it. */
@@ -73,21 +121,26 @@ export interface ReceivedRound {
 }
 
 /**
- * Of each hour the on-time rounds received in it while its model was live, after the table's first forecast, in seq
- * order.
+ * Of each hour the on-time rounds received in it while its model was live, after the table's first forecast and after
+ * `afterSeq`, in seq order.
  */
-export async function listReceivedRounds(sql: Queryable, hours: readonly TouchedHour[]): Promise<ReceivedRound[][]> {
-  const asked = hours.map(({ tableId, model, feature, hour }, place) => ({
+export async function listReceivedRounds(
+  sql: Queryable,
+  hours: readonly (TouchedHour & { afterSeq?: bigint })[],
+): Promise<ReceivedRound[][]> {
+  const asked = hours.map(({ tableId, model, feature, hour, afterSeq = 0n }, place) => ({
     place,
     table_id: tableId,
     model,
     feature,
     hour,
+    after_seq: String(afterSeq),
   }));
+  // the order inside keeps the planner to the time of receipt, and away from all rounds there ever were
   const rows = await sql<(ReceivedRound & { place: number })[]>`
     select asked.place, received.seq, received.issued
     from jsonb_to_recordset(${sql.json(asked)})
-      as asked (place integer, table_id integer, model text, feature text, hour timestamptz)
+      as asked (place integer, table_id integer, model text, feature text, hour timestamptz, after_seq bigint)
     cross join lateral (
       select
         r.seq,
@@ -115,14 +168,13 @@ export async function listReceivedRounds(sql: Queryable, hours: readonly Touched
         and not r.late
         and r.received_at >= asked.hour
         and r.received_at < asked.hour + interval '1 hour'
+        and r.seq > asked.after_seq
         and r.seq > t.first_forecast_after_seq
         and live_model(t.id, r.seq) = asked.model
-      order by r.seq
+      order by r.received_at, r.seq
     ) received
     order by asked.place, received.seq`;
-  const received = hours.map((): ReceivedRound[] => []);
-  for (const { place, ...round } of rows) received[place]?.push(round);
-  return received;
+  return byPlace(hours, rows);
 }
 
 /** The UTC hours in which the on-time rounds of spans were received, and the model that was live for them. */

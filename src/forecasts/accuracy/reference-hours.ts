@@ -1,10 +1,10 @@
 /**
  * The references live: at each forecast of ours that was scored, what they would have said from what they knew then.
  *
- * What they remember at a cutoff follows from the on-time rounds up to it alone. Marks keep that memory where an hour
- * begins, so that making an hour anew reads its own rounds; a mark that is missing or damaged costs a walk from an
- * earlier one, or from the first round, and nothing else. They are never dropped, since a forecast may be voided long
- * after its hour: one is 1.5 kB, and a table gets one an hour at most.
+ * What they remember at a cutoff follows from the on-time rounds up to it alone. Marks keep that memory where a walk
+ * began, so that making an hour anew reads the rounds since its own mark; one that is missing or damaged costs a walk from
+ * an earlier one, or from the first round, and nothing else. They are never dropped, since a forecast may be voided long
+ * after its hour: one is 1.5 kB, and a table gets one in a hundred rounds at most.
  */
 import type { Queryable, Sql } from "../../db/client.ts";
 import { isWindow } from "../model/features.ts";

@@ -3,6 +3,7 @@ import { reasonOf } from "../../errors.ts";
 import { PERIODS } from "../accuracy/accuracy-store.ts";
 import type { Wrong } from "./check-round.ts";
 import { listHourForecasts, listReceivedRounds } from "../accuracy/hour-facts-store.ts";
+import { listHourMarks, type StoredMark } from "../accuracy/hour-marks-store.ts";
 import { readHourSums } from "../accuracy/hour-sums-store.ts";
 import {
   emptyReferenceSums,
@@ -30,16 +31,17 @@ import type { VerifiedTable } from "./verify-store.ts";
 
 /** What is wrong with a row, and which one it is. */
 export interface WrongRow extends Wrong {
-  kind: "accuracy" | "published_accuracy" | "references" | "published_references" | "reference_mark";
+  kind: "accuracy" | "published_accuracy" | "references" | "published_references" | "reference_mark" | "hour_mark";
   id: string;
 }
 
 const HOURS_PER_READ = 500;
 
 /**
- * Sums every hour of a table anew from its forecasts, scores and rounds, and every published period from its hours,
- * ours and the references', which are replayed from the first round; tells of the first that is not so. `summed` are the hours that must have a row, since something in them was scored or
- * counted; `checked` is called for each row found right.
+ * Sums every hour of a table anew from its forecasts, scores and rounds, every mark of an hour likewise, and every published
+ * period from its hours, ours and the references', which are replayed from the first round; tells of the first that is not
+ * so. `summed` are the hours that must have a row, since something in them was scored or counted; `checked` is called for
+ * each row found right.
  */
 export async function verifyAccuracy(
   tx: Transaction,
@@ -62,6 +64,10 @@ export async function verifyAccuracy(
     }
     after = rows.at(-1) ?? null;
     if (rows.length < HOURS_PER_READ) break;
+  }
+  for (const mark of await listHourMarks(tx, table.id)) {
+    const wrong = await checkMark(tx, table, replayed.course, mark);
+    if (wrong !== null) return { kind: "hour_mark", id: nameOf(table, mark, mark.hour), ...wrong };
   }
   for (const hour of missing.values()) {
     return { kind: "accuracy", id: nameOf(table, hour, hour.hour), expected: "a row of this hour", found: "none" };
@@ -123,6 +129,25 @@ async function checkHour(
   if (wrong !== null) return ours(wrong);
   const beside = referenceDifference(referencesOnCourse(course, table, forecasts), row.references);
   return beside === null ? null : { kind: "references", ...beside };
+}
+
+/** A mark says what all forecasts of its hour up to a cutoff come to, each of which has ended, and the rounds up to a seq. */
+async function checkMark(
+  tx: Transaction,
+  table: VerifiedTable,
+  course: Course,
+  mark: StoredMark & TouchedHour,
+): Promise<Wrong | null> {
+  const read = readSums(mark.sums);
+  if ("wrong" in read) return read.wrong;
+  const [issued = []] = await listHourForecasts(tx, [{ ...mark, features: [mark.feature] }]);
+  const forecasts = issued.filter(({ cutoffSeq }) => cutoffSeq <= mark.cutoffSeq);
+  const [received = []] = mark.feature === "next_color" ? await listReceivedRounds(tx, [mark]) : [];
+  const counted = received.filter(({ seq }) => seq <= mark.roundsSeq);
+  return (
+    difference(sumForecasts(forecasts, counted), read.sums) ??
+    referenceDifference(referencesOnCourse(course, table, forecasts), mark.references)
+  );
 }
 
 function checkSeries(table: VerifiedTable, series: StoredSeries): WrongRow | null {
