@@ -23,9 +23,9 @@ export async function listKnown(
 ): Promise<Map<number, Map<string, KnownRound>>> {
   const known = new Map<number, Map<string, KnownRound>>();
   const byTable = Map.groupBy(ids, ({ tableId }) => tableId);
-  const few: { tableId: number; roundId: string }[] = [];
+  const few: { table_id: number; round_ids: string[] }[] = [];
   for (const [tableId, own] of byTable) {
-    if (own.length < MANY_OF_A_TABLE) few.push(...own);
+    if (own.length < MANY_OF_A_TABLE) few.push({ table_id: tableId, round_ids: own.map(({ roundId }) => roundId) });
     else {
       const rows = await sql<KnownRow[]>`
         select ${tableId}::integer as table_id, round_id, seq, hundredths, late, verified, proof_hash, payload_id
@@ -34,11 +34,18 @@ export async function listKnown(
     }
   }
   if (few.length === 0) return known;
+  // those of a table by one look-up; the order inside keeps the planner to the index by id
   const rows = await sql<KnownRow[]>`
     select r.table_id, r.round_id, r.seq, r.hundredths, r.late, r.verified, r.proof_hash, r.payload_id
-    from unnest(${few.map(({ tableId }) => tableId)}::integer[], ${few.map(({ roundId }) => roundId)}::text[])
-      as asked (table_id, round_id)
-    join rounds r on r.table_id = asked.table_id and r.round_id = asked.round_id`;
+    from jsonb_to_recordset(${sql.json(few)}) as asked (table_id integer, round_ids text[])
+    cross join lateral (
+      select *
+      from rounds
+      where table_id = asked.table_id
+        and round_id = any(asked.round_ids)
+      order by round_id
+      offset 0
+    ) r`;
   for (const row of rows) addKnown(known, row);
   return known;
 }

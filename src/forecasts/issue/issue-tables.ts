@@ -149,7 +149,7 @@ type OpenWindows = Map<number, Map<string, OpenWindow>>;
 
 async function openWindows(tx: Transaction, tables: readonly LearnedTable[]): Promise<OpenWindows> {
   const asked = tables.flatMap(({ table: { tableId, bands, forecastSeq }, model: { name: model } }) =>
-    forecastSeq === 0n ? [] : windowFeatures(bands).map(({ feature, color }) => ({ tableId, model, feature, color })),
+    forecastSeq === 0n ? [] : [{ tableId, model, features: windowFeatures(bands).map(({ feature }) => feature) }],
   );
   const windows = Map.groupBy(await listOpenWindows(tx, asked), ({ tableId }) => tableId);
   return new Map(

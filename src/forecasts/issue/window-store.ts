@@ -1,11 +1,10 @@
 import type { Transaction } from "../../db/client.ts";
 
-/** A feature of a table, and the color it waits for. */
-export interface AskedWindow {
+/** The features of a table whose windows are asked for. */
+export interface AskedWindows {
   tableId: number;
   model: string;
-  feature: string;
-  color: string;
+  features: readonly string[];
 }
 
 /** A window that has not ended yet. */
@@ -24,9 +23,11 @@ export interface OpenWindow {
   hit: boolean;
 }
 
-/** Of each of these features, the newest window where it has not ended. Needs the tables' locks to stay true. */
-export async function listOpenWindows(tx: Transaction, asked: readonly AskedWindow[]): Promise<OpenWindow[]> {
+/** The windows of these features that have not ended. Needs the tables' locks to stay true. */
+export async function listOpenWindows(tx: Transaction, asked: readonly AskedWindows[]): Promise<OpenWindow[]> {
   if (asked.length === 0) return [];
+  const rows = asked.map(({ tableId, model, features }) => ({ table_id: tableId, model, features: [...features] }));
+  // what waits for its score, less what has ended; of a table at once, which costs little more than one of its windows
   return tx<OpenWindow[]>`
     select
       f.table_id as "tableId",
@@ -40,41 +41,42 @@ export async function listOpenWindows(tx: Transaction, asked: readonly AskedWind
       f.hash,
       span.seen,
       span.hit
-    from unnest(
-      ${asked.map(({ tableId }) => tableId)}::integer[],
-      ${asked.map(({ model }) => model)}::text[],
-      ${asked.map(({ feature }) => feature)}::text[],
-      ${asked.map(({ color }) => color)}::text[]
-    ) as asked (table_id, model, feature, color)
+    from jsonb_to_recordset(${tx.json(rows)}) as asked (table_id integer, model text, features text[])
     cross join lateral (
-      select newest.*
-      from (
-        select *
-        from forecasts
+      select array(
+        select seq
+        from open_forecasts
         where table_id = asked.table_id
           and model = asked.model
-          and feature = asked.feature
-        order by cutoff_seq desc
-        limit 1
-      ) newest
-      -- with all its rounds there it has ended, whatever became of it
-      where not exists (
-        select
-        from (
+          and feature = any(asked.features)
+        order by seq
+      ) as seqs
+      offset 0
+    ) waiting
+    cross join lateral (
+      select *
+      from forecasts waits
+      where waits.table_id = asked.table_id
+        and waits.seq = any(waiting.seqs)
+        -- with all its rounds there it has ended, whatever became of it
+        and not exists (
           select
-          from rounds
-          where table_id = newest.table_id
-            and seq > newest.cutoff_seq
-            and not late
-          order by seq
-          offset newest.horizon - 1
-          limit 1
-        ) last
-      )
+          from (
+            select
+            from rounds
+            where table_id = waits.table_id
+              and seq > waits.cutoff_seq
+              and not late
+            order by seq
+            offset waits.horizon - 1
+            limit 1
+          ) last
+        )
+      order by waits.seq
       offset 0
     ) f
     cross join lateral window_span(
-      f.table_id, f.cutoff_seq, f.target_round_id, f.horizon, f.issued_at, asked.color, true
+      f.table_id, f.cutoff_seq, f.target_round_id, f.horizon, f.issued_at, split_part(f.feature, ':', 2), true
     ) span
     where span.settled_seq is null`;
 }

@@ -18,7 +18,8 @@ export async function listDueWindows(
   spans: readonly MarkedSpan[],
   limit: number,
 ): Promise<DueWindowRow[]> {
-  // the orders keep the planner to the primary keys while it knows nothing of the tables yet
+  // the orders keep the planner to the primary keys while it knows nothing of the tables yet; those of one table are read by
+  // one look-up
   return tx<DueWindowRow[]>`
     select
       f.table_id as "tableId",
@@ -35,7 +36,16 @@ export async function listDueWindows(
       span.status,
       span.hit
     from (
-      select o.table_id, o.seq
+      select
+        looked.table_id,
+        array(
+          select seq
+          from open_forecasts
+          where table_id = looked.table_id
+            and feature like 'window:%'
+            and (looked.may_end_early or looked.up_to_seq - cutoff_seq >= horizon)
+          order by seq
+        ) as seqs
       from (
         select
           fresh.*,
@@ -78,23 +88,15 @@ export async function listDueWindows(
         join tables t on t.id = fresh.table_id
         offset 0
       ) looked
-      cross join lateral (
-        select table_id, seq
-        from open_forecasts
-        where table_id = looked.table_id
-          and feature like 'window:%'
-          and (looked.may_end_early or looked.up_to_seq - cutoff_seq >= horizon)
-        order by seq
-        offset 0
-      ) o
+      offset 0
     ) ending
     cross join lateral (
       select *
       from forecasts
       where table_id = ending.table_id
-        and seq = ending.seq
+        and seq = any(ending.seqs)
       order by seq
-      limit 1
+      offset 0
     ) f
     cross join lateral window_span(
       f.table_id, f.cutoff_seq, f.target_round_id, f.horizon, f.issued_at, split_part(f.feature, ':', 2), true

@@ -58,6 +58,7 @@ export async function listDueNextColors(
   tableIds: readonly number[],
   limit: number,
 ): Promise<DueNextColorRow[]> {
+  // the orders keep the planner to the primary keys while it knows nothing of the tables yet
   return tx<DueNextColorRow[]>`
     select
       f.table_id as "tableId",
@@ -84,20 +85,36 @@ export async function listDueNextColors(
         where d.table_id = f.table_id
           and d.round_id = target.round_id
       ) as "targetConflicts"
-    from open_forecasts o
-    join forecasts f on f.table_id = o.table_id and f.seq = o.seq
-    join tables t on t.id = o.table_id
+    from tables t
+    cross join lateral (
+      select array(
+        select seq
+        from open_forecasts
+        where table_id = t.id
+          and feature = 'next_color'
+          and cutoff_seq < t.last_seq
+        order by seq
+      ) as seqs
+      offset 0
+    ) waiting
+    cross join lateral (
+      select *
+      from forecasts
+      where table_id = t.id
+        and seq = any(waiting.seqs)
+      order by seq
+      offset 0
+    ) f
     cross join lateral (
       select r.seq, r.round_id, r.requested_at, r.color, r.after_gap
       from rounds r
-      where r.table_id = o.table_id
-        and r.seq > o.cutoff_seq
+      where r.table_id = f.table_id
+        and r.seq > f.cutoff_seq
         and not r.late
       order by r.seq
       limit 1
     ) target
-    where o.table_id = any(${[...tableIds]}::integer[])
-      and o.feature = 'next_color'
+    where t.id = any(${[...tableIds]}::integer[])
     order by f.table_id, f.seq
     limit ${limit}`;
 }
