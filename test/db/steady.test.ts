@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect, type Sql } from "../../src/db/client.ts";
+import { connect, type Sql, type Transaction } from "../../src/db/client.ts";
+import { listLaterForecasts, listReceivedRounds } from "../../src/forecasts/accuracy/hour-facts-store.ts";
+import { listOpenWindows } from "../../src/forecasts/issue/window-store.ts";
+import { listDueWindows } from "../../src/forecasts/score/due-window-store.ts";
+import { listDueNextColors } from "../../src/forecasts/score/score-store.ts";
 import { limitStatements } from "../../src/ledger/check-store.ts";
+import { listKnown } from "../../src/rounds/known-store.ts";
+import { listHashOwners } from "../../src/rounds/proof-range-store.ts";
 import { createDatabase } from "../support/database.ts";
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
@@ -40,19 +46,44 @@ test("what comes and goes is looked up by itself, so that what went is not met a
   expect(plan).not.toContain("Bitmap");
 });
 
-test("who has a hash is found by the index that knows hashes", async () => {
-  const rows = await sql<{ "QUERY PLAN": string }[]>`
-    explain (generic_plan)
-    select owner.round_id
-    from unnest(array['a', 'b']) as asked (hash)
-    cross join lateral (
-      select round_id
-      from rounds
-      where table_id = 1
-        and proof_hash = asked.hash
-      offset 0
-    ) owner`;
-  expect(rows.map((row) => row["QUERY PLAN"]).join("\n")).toContain("proof_hash_idx");
+describe("while a table is new, what is planned once goes by the index that was meant for it", () => {
+  const hour = { tableId: 1, model: "k7@1", feature: "next_color", hour: "2026-01-01T00:00:00Z" };
+  const span = { tableId: 1, afterSeq: 1n, upToSeq: 2n };
+  const asked = { tableId: 1, model: "k7@1", features: ["next_color"] };
+  test.each<[string, (tx: Transaction) => Promise<unknown>, Record<string, string[]>]>([
+    ["who has a hash", (tx) => listHashOwners(tx, 1, ["a", "b"]), { rounds: ["proof_hash_idx"] }],
+    [
+      "which rounds are known",
+      (tx) => listKnown(tx, [{ tableId: 1, roundId: "1" }]),
+      { rounds: ["table_id_round_id_key"] },
+    ],
+    ["next colors that are due", (tx) => listDueNextColors(tx, [1], 10), { forecasts: ["pkey"] }],
+    ["windows that are due", (tx) => listDueWindows(tx, [span], 10), { forecasts: ["pkey"] }],
+    ["windows that are open", (tx) => listOpenWindows(tx, [asked]), { forecasts: ["pkey"] }],
+    [
+      "forecasts of an hour after its mark",
+      (tx) => listLaterForecasts(tx, [{ ...hour, afterCutoff: 1n }]),
+      { forecasts: ["table_id_model_feature_cutoff_seq_key"], scores: ["pkey"] },
+    ],
+    [
+      "rounds received in an hour",
+      (tx) => listReceivedRounds(tx, [hour]),
+      { rounds: ["table_id_received_at_seq_idx", "table_id_seq_idx"] },
+    ],
+  ])("%s", async (_, call, indexes) => {
+    const statements: string[] = [];
+    const own = connect(database.url, { name: "worker", max: 1, isSteady: true });
+    own.options.debug = (_connection, text) => statements.push(text);
+    await own.begin(call);
+    await own.end();
+    const [statement = ""] = statements.filter((text) => /^\s*select(?![^]*pg_catalog)/.test(text));
+    const rows = await sql.unsafe<{ "QUERY PLAN": string }[]>(`explain (generic_plan) ${statement}`);
+    const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+    for (const [table, meant] of Object.entries(indexes)) {
+      const used = [...plan.matchAll(new RegExp(`using ${table}_\\d\\d_(\\w+) on`, "g"))].map(([, index]) => index);
+      expect(new Set(used)).toEqual(new Set(meant));
+    }
+  });
 });
 
 test("the ledger's check joins whole tables all the same", async () => {
