@@ -68,7 +68,10 @@ describe("while a table is new, what is planned once goes by the index that was 
     [
       "rounds received in an hour",
       (tx) => listReceivedRounds(tx, [hour]),
-      { rounds: ["table_id_received_at_seq_idx", "table_id_seq_idx"] },
+      {
+        rounds: ["table_id_received_at_seq_idx", "table_id_seq_idx"],
+        forecasts: ["table_id_model_feature_cutoff_seq_key"],
+      },
     ],
   ])("%s", async (_, call, indexes) => {
     const statements: string[] = [];

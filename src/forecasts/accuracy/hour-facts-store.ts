@@ -136,24 +136,37 @@ export async function listReceivedRounds(
     hour,
     after_seq: String(afterSeq),
   }));
-  // the order inside keeps the planner to the time of receipt, and away from all rounds there ever were
+  // the orders keep the planner to the time of receipt and to cutoffs, and away from all rounds and forecasts there ever were
   const rows = await sql<(ReceivedRound & { place: number })[]>`
     select asked.place, received.seq, received.issued
     from jsonb_to_recordset(${sql.json(asked)})
       as asked (place integer, table_id integer, model text, feature text, hour timestamptz, after_seq bigint)
+    join tables t on t.id = asked.table_id
     cross join lateral (
       select
         r.seq,
-        exists (
-          select
+        (
+          select f.cutoff_seq
           from forecasts f
           where f.table_id = asked.table_id
             and f.model = asked.model
             and f.feature = asked.feature
-            and f.cutoff_seq = before.seq
-        ) as issued
-      from tables t
-      join rounds r on r.table_id = t.id
+            and f.cutoff_seq >= before.seq
+          order by f.cutoff_seq
+          limit 1
+        ) is not distinct from before.seq as issued
+      from (
+        select seq
+        from rounds
+        where table_id = asked.table_id
+          and not late
+          and received_at >= asked.hour
+          and received_at < asked.hour + interval '1 hour'
+          and seq > asked.after_seq
+          and seq > t.first_forecast_after_seq
+        order by received_at, seq
+        offset 0
+      ) r
       cross join lateral (
         select seq
         from rounds
@@ -163,15 +176,7 @@ export async function listReceivedRounds(
         order by seq desc
         limit 1
       ) before
-      where t.id = asked.table_id
-        and r.table_id = asked.table_id
-        and not r.late
-        and r.received_at >= asked.hour
-        and r.received_at < asked.hour + interval '1 hour'
-        and r.seq > asked.after_seq
-        and r.seq > t.first_forecast_after_seq
-        and live_model(t.id, r.seq) = asked.model
-      order by r.received_at, r.seq
+      where live_model(asked.table_id, r.seq) = asked.model
     ) received
     order by asked.place, received.seq`;
   return byPlace(hours, rows);

@@ -42,6 +42,7 @@ export async function listOpenWindows(tx: Transaction, asked: readonly AskedWind
       span.seen,
       span.hit
     from jsonb_to_recordset(${tx.json(rows)}) as asked (table_id integer, model text, features text[])
+    join tables t on t.id = asked.table_id
     cross join lateral (
       select array(
         select seq
@@ -59,18 +60,21 @@ export async function listOpenWindows(tx: Transaction, asked: readonly AskedWind
       where waits.table_id = asked.table_id
         and waits.seq = any(waiting.seqs)
         -- with all its rounds there it has ended, whatever became of it
-        and not exists (
-          select
-          from (
+        and (
+          waits.cutoff_seq + waits.horizon > t.last_seq
+          or not exists (
             select
-            from rounds
-            where table_id = waits.table_id
-              and seq > waits.cutoff_seq
-              and not late
-            order by seq
-            offset waits.horizon - 1
-            limit 1
-          ) last
+            from (
+              select
+              from rounds
+              where table_id = waits.table_id
+                and seq > waits.cutoff_seq
+                and not late
+              order by seq
+              offset waits.horizon - 1
+              limit 1
+            ) last
+          )
         )
       order by waits.seq
       offset 0
