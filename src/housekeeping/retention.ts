@@ -62,7 +62,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   anchors: forever("the roots that others hold against us"),
   accuracy_hours: forever("what every published period is the sum of"),
   hours_to_sum: pruned("its sums", "whoever writes it"),
-  hour_marks: pruned("three hours; verify makes each anew", "whoever writes it"),
+  hour_marks: pruned("three hours, at its table's next one; verify makes each anew", "whoever writes it"),
   accuracy_series: bounded("one a table, model and feature"),
   accuracy_marks: bounded("one a table"),
   reference_marks: forever("one in a hundred rounds at most; verify makes each anew"),

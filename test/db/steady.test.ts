@@ -82,6 +82,9 @@ describe("while a table is new, what is planned once goes by the index that was 
     const [statement = ""] = statements.filter((text) => /^\s*select(?![^]*pg_catalog)/.test(text));
     const rows = await sql.unsafe<{ "QUERY PLAN": string }[]>(`explain (generic_plan) ${statement}`);
     const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+    expect(plan).not.toMatch(/Bitmap|Seq Scan on (?:rounds|forecasts|scores)/);
+    // a list that is no condition of its index would have all of a table read
+    expect(plan).not.toMatch(/Filter: .*(?:seq|round_id) = ANY/);
     for (const [table, meant] of Object.entries(indexes)) {
       const used = [...plan.matchAll(new RegExp(`using ${table}_\\d\\d_(\\w+) on`, "g"))].map(([, index]) => index);
       expect(new Set(used)).toEqual(new Set(meant));

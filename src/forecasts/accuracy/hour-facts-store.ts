@@ -28,6 +28,7 @@ export async function listHourForecasts(
   hours: readonly AskedHour[],
   asOf: string | null = null,
 ): Promise<HourForecast[][]> {
+  if (hours.length === 0) return [];
   const asked = hours.map(({ tableId, model, hour, features }, place) => ({
     place,
     table_id: tableId,
@@ -128,6 +129,7 @@ export async function listReceivedRounds(
   sql: Queryable,
   hours: readonly (TouchedHour & { afterSeq?: bigint })[],
 ): Promise<ReceivedRound[][]> {
+  if (hours.length === 0) return [];
   const asked = hours.map(({ tableId, model, feature, hour, afterSeq = 0n }, place) => ({
     place,
     table_id: tableId,

@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from "postgres";
 import type { Transaction } from "../../db/client.ts";
 import type { AskedHour } from "./hour-facts-store.ts";
 import { referenceSumsFromJson, referenceSumsToJson, type ReferenceSums } from "./reference-sums.ts";
@@ -8,7 +9,7 @@ import type { Sums } from "./sums.ts";
 /**
  * What an hour comes to up to a cutoff: all forecasts of a feature with that cutoff or an earlier one, each of which has
  * ended, and the on-time rounds up to a seq. It follows from the facts, and nothing that comes later changes it but a
- * revised score, which takes it away.
+ * revised score, with which all marks of its hour go.
  */
 export interface HourMark {
   cutoffSeq: bigint;
@@ -17,11 +18,17 @@ export interface HourMark {
   references: ReferenceSums;
 }
 
-/** Marks serve hours that go on; one this old is dropped, and its hour made from the facts alone. */
+/** A mark that was kept; where its hour `isClosing`, it serves only as long as something of the hour waits. */
+export type KeptHourMark = HourMark & { isClosing: boolean };
+
+/** Marks serve hours that go on: one this old is not gone by any more, and goes with the next one of its table. */
 const KEPT_HOURS = 3;
 
-/** The marks of hours by feature, in the order they were asked for. One that is damaged is as one that is missing. */
-export async function readHourMarks(tx: Transaction, hours: readonly AskedHour[]): Promise<Map<string, HourMark>[]> {
+/** The marks of hours by feature, in the order they were asked for. One that cannot be read is as one that is missing. */
+export async function readHourMarks(
+  tx: Transaction,
+  hours: readonly AskedHour[],
+): Promise<Map<string, KeptHourMark>[]> {
   const asked = hours.map(({ tableId, model, hour, features }, place) => ({
     place,
     table_id: tableId,
@@ -29,23 +36,33 @@ export async function readHourMarks(tx: Transaction, hours: readonly AskedHour[]
     hour,
     features: [...features],
   }));
-  const rows = await tx<(StoredMark & { place: number })[]>`
+  const rows = await tx<(StoredMark & { place: number; isClosing: boolean })[]>`
     select
       asked.place, m.feature, m.cutoff_seq as "cutoffSeq", m.rounds_seq as "roundsSeq", m.sums,
-      m.reference_sums as "references"
+      m.reference_sums as "references",
+      ${closesAt(tx, tx`m`)} <= now() as "isClosing"
     from jsonb_to_recordset(${tx.json(asked)})
       as asked (place integer, table_id integer, model text, hour timestamptz, features text[])
     join hour_marks m
       on m.table_id = asked.table_id
       and m.model = asked.model
       and m.feature = any(asked.features)
-      and m.hour = asked.hour`;
-  const marks = hours.map(() => new Map<string, HourMark>());
-  for (const { place, ...row } of rows) {
+      and m.hour = asked.hour
+    where asked.hour > now() - ${KEPT_HOURS} * interval '1 hour'`;
+  const marks = hours.map(() => new Map<string, KeptHourMark>());
+  for (const { place, isClosing, ...row } of rows) {
     const mark = markOf(row);
-    if (mark !== null) marks[place]?.set(row.feature, mark);
+    if (mark !== null) marks[place]?.set(row.feature, { ...mark, isClosing });
   }
   return marks;
+}
+
+/**
+ * When an hour of a row with `table_id` and `hour` may be closed for good, which takes all its facts: of some tables five
+ * minutes later than of others, so that they do not all do so when the clock strikes.
+ */
+export function closesAt(tx: Transaction, row: PendingQuery<Row[]>) {
+  return tx`${row}.hour + interval '1 hour' + ${row}.table_id % 300 * interval '1 second'`;
 }
 
 /** A mark ready to be kept. */
@@ -68,7 +85,7 @@ export async function saveHourMarks(tx: Transaction, marks: readonly NewHourMark
   await tx`
     delete from hour_marks
     where table_id = any(${tableIds}::integer[])
-      and hour < now() - ${KEPT_HOURS} * interval '1 hour'`;
+      and hour <= now() - ${KEPT_HOURS} * interval '1 hour'`;
   await tx`
     insert into hour_marks (table_id, model, feature, hour, cutoff_seq, rounds_seq, sums, reference_sums)
     select table_id, model, feature, hour, cutoff_seq, rounds_seq, sums, reference_sums
@@ -76,6 +93,7 @@ export async function saveHourMarks(tx: Transaction, marks: readonly NewHourMark
       table_id integer, model text, feature text, hour timestamptz, cutoff_seq bigint, rounds_seq bigint, sums jsonb,
       reference_sums jsonb
     )
+    where hour > now() - ${KEPT_HOURS} * interval '1 hour'
     on conflict (table_id, model, feature, hour) do update
     set
       cutoff_seq = excluded.cutoff_seq,

@@ -2,19 +2,26 @@ import type { Queryable, Transaction } from "../../db/client.ts";
 import { LEAST_SECONDS } from "./accuracy-store.ts";
 import { portionsOf, type HourSpan } from "./hour-portions.ts";
 import { referenceSumsFromJson, type ReferenceSums, type ReferenceSumsJson } from "./reference-sums.ts";
+import { closesAt } from "./hour-marks-store.ts";
 import type { TouchedHour } from "../score/score-store.ts";
 import { sumsFromJson, type SumsJson } from "./sums-json.ts";
 import type { Sums } from "./sums.ts";
 
-/** Hours of these tables that are over and whose row was last made while they were not. */
+/**
+ * Hours of these tables that are over and whose row was last made while they were not, or that nothing keeps from being
+ * final.
+ */
 export async function listHoursToClose(tx: Transaction, tableIds: readonly number[]): Promise<TouchedHour[]> {
   return tx<TouchedHour[]>`
     select table_id as "tableId", model, feature, utc_text(hour) as hour
-    from accuracy_hours
+    from accuracy_hours h
     where table_id = any(${[...tableIds]}::integer[])
       and not final
       and hour <= now() - interval '1 hour'
-      and updated_at < hour + interval '1 hour'`;
+      and (
+        updated_at < hour + interval '1 hour'
+        or sums -> 'counts' ->> 'pending' = '0' and ${closesAt(tx, tx`h`)} <= now()
+      )`;
 }
 
 /** An hour of a feature, and what its forecasts sum up to. */
@@ -22,36 +29,43 @@ export interface SummedHour {
   hour: TouchedHour;
   sums: SumsJson;
   references: ReferenceSumsJson;
+  /** Made from the facts alone, without a mark. */
+  isWhole: boolean;
 }
 
 /**
- * Keeps the sums of hours, each of another hour or feature. A row that is final (its hour is over and nothing is
- * pending) is never overwritten: what changes later, such as a void, is appended with the next rev. Nothing is written
- * where nothing is new.
+ * Keeps the sums of hours, each of another hour or feature. A row that is final (its hour is over, nothing is pending and
+ * it was made from the facts alone) is never overwritten: what changes later, such as a void, is appended with the next
+ * rev. Nothing is written where nothing is new.
  */
 export async function saveHours(tx: Transaction, hours: readonly SummedHour[]): Promise<void> {
   if (hours.length === 0) return;
-  const rows = hours.map(({ hour: { tableId, model, feature, hour }, sums, references }) => ({
+  const rows = hours.map(({ hour: { tableId, model, feature, hour }, sums, references, isWhole }) => ({
     table_id: tableId,
     model,
     feature,
     hour,
     sums,
     reference_sums: references,
+    is_whole: isWhole,
   }));
   await tx`
     with made as (
-      select x.*, clock.at, clock.at >= x.hour + interval '1 hour' as over
+      select
+        x.*,
+        clock.at,
+        clock.at >= x.hour + interval '1 hour' as over,
+        clock.at >= x.hour + interval '1 hour' and x.is_whole and x.sums -> 'counts' ->> 'pending' = '0' as final
       from (select clock_timestamp() as at offset 0) clock
       cross join jsonb_to_recordset(${tx.json(rows)}) as x (
-        table_id integer, model text, feature text, hour timestamptz, sums jsonb, reference_sums jsonb
+        table_id integer, model text, feature text, hour timestamptz, sums jsonb, reference_sums jsonb, is_whole boolean
       )
     ),
     saved as (
       insert into accuracy_hours (table_id, model, feature, hour, rev, final, sums, reference_sums, updated_at)
       select
         made.table_id, made.model, made.feature, made.hour, coalesce(newest.rev + newest.final::integer, 1),
-        made.over and made.sums -> 'counts' ->> 'pending' = '0', made.sums, made.reference_sums, made.at
+        made.final, made.sums, made.reference_sums, made.at
       from made
       left join lateral (
         select rev, final, sums, reference_sums, updated_at
@@ -67,6 +81,7 @@ export async function saveHours(tx: Transaction, hours: readonly SummedHour[]): 
         or newest.sums <> made.sums
         or newest.reference_sums <> made.reference_sums
         or (made.over and not newest.final and newest.updated_at < made.hour + interval '1 hour')
+        or (made.final and not newest.final)
       on conflict (table_id, model, feature, hour, rev) do update
       set
         final = excluded.final,

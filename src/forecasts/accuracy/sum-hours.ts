@@ -8,7 +8,7 @@ import {
   type HourForecast,
   type ReceivedRound,
 } from "./hour-facts-store.ts";
-import { readHourMarks, saveHourMarks, type HourMark, type NewHourMark } from "./hour-marks-store.ts";
+import { readHourMarks, saveHourMarks, type KeptHourMark, type NewHourMark } from "./hour-marks-store.ts";
 import { listHoursToClose, saveHours } from "./hour-sums-store.ts";
 import { scoreOutcome } from "../score/judge.ts";
 import { referencesOfHours } from "./reference-hours.ts";
@@ -57,8 +57,8 @@ function distinctHours(hours: readonly TouchedHour[]): TouchedHour[] {
 }
 
 /**
- * Makes hours anew, each given once, from their marks and the facts after these; those of one table at one time together,
- * so that their rounds are read once. Needs the tables' accuracy locks.
+ * Makes hours anew, each given once, while they go on from their marks and the facts after these; those of one table at one
+ * time together, so that their rounds are read once. Needs the tables' accuracy locks.
  */
 async function sumHours(tx: Transaction, hours: readonly TouchedHour[]): Promise<void> {
   const bands = await readBands(tx, [...new Set(hours.map(({ tableId }) => tableId))]);
@@ -81,8 +81,9 @@ async function sumHours(tx: Transaction, hours: readonly TouchedHour[]): Promise
     );
     await saveHours(
       tx,
-      summed.map(({ hour, sums, references: beside }) => ({
+      summed.map(({ hour, isWhole, sums, references: beside }) => ({
         hour,
+        isWhole,
         sums: sumsToJson(sums),
         references: referenceSumsToJson(beside),
       })),
@@ -97,14 +98,31 @@ async function sumHours(tx: Transaction, hours: readonly TouchedHour[]): Promise
 /** An hour of a feature: what its mark says, if it has one, and all that came after that. */
 interface HourPart {
   hour: TouchedHour;
-  mark: HourMark | undefined;
+  mark: KeptHourMark | undefined;
   forecasts: readonly HourForecast[];
   received: readonly ReceivedRound[];
 }
 
-/** The parts of each hour, one for each of its features. */
+/**
+ * The parts of each hour, one for each of its features. What is kept for good has no mark: an hour that may close and of
+ * which nothing waits is made from the facts alone.
+ */
 async function listParts(tx: Transaction, hours: readonly AskedHour[]): Promise<HourPart[][]> {
   const marks = await readHourMarks(tx, hours);
+  const parts = await readParts(tx, hours, marks);
+  const closing = parts.map((own) =>
+    own.filter(({ mark, forecasts }) => mark?.isClosing === true && forecasts.every(({ status }) => status !== null)),
+  );
+  if (closing.every((own) => own.length === 0)) return parts;
+  for (const [place, own] of closing.entries()) for (const { hour } of own) marks[place]?.delete(hour.feature);
+  return readParts(tx, hours, marks);
+}
+
+async function readParts(
+  tx: Transaction,
+  hours: readonly AskedHour[],
+  marks: readonly ReadonlyMap<string, KeptHourMark>[],
+): Promise<HourPart[][]> {
   const parts = hours.map(({ features, ...hour }, place) =>
     features.map((feature) => ({ hour: { ...hour, feature }, mark: marks[place]?.get(feature) })),
   );
@@ -153,7 +171,7 @@ function zip<A, B>(keys: readonly A[], values: readonly B[]): [A, B][] {
 function sumPart(
   { hour, mark, forecasts, received }: HourPart,
   references: ReferenceSums,
-): { hour: TouchedHour; sums: Sums; references: ReferenceSums; mark: NewHourMark | null } {
+): { hour: TouchedHour; isWhole: boolean; sums: Sums; references: ReferenceSums; mark: NewHourMark | null } {
   const waiting = forecasts.findIndex(({ status }) => status === null);
   const ended = waiting === -1 ? forecasts : forecasts.slice(0, waiting);
   const others = forecasts.slice(ended.length);
@@ -161,6 +179,7 @@ function sumPart(
   const beside = mergeReferenceSums([mark?.references ?? emptyReferenceSums(), references]);
   return {
     hour,
+    isWhole: mark === undefined,
     sums: mergeSums([settled, sumForecasts(others, [])]),
     references: beside,
     mark: isFarOn(ended, others)

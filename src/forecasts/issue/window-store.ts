@@ -23,7 +23,10 @@ export interface OpenWindow {
   hit: boolean;
 }
 
-/** The windows of these features that have not ended. Needs the tables' locks to stay true. */
+/**
+ * The windows of these features that have not ended, by what waits for its score; the database goes by the forecasts
+ * themselves when the next one is issued. Needs the tables' locks to stay true.
+ */
 export async function listOpenWindows(tx: Transaction, asked: readonly AskedWindows[]): Promise<OpenWindow[]> {
   if (asked.length === 0) return [];
   const rows = asked.map(({ tableId, model, features }) => ({ table_id: tableId, model, features: [...features] }));

@@ -51,6 +51,11 @@ export async function verifyAccuracy(
 ): Promise<WrongRow | null> {
   const replayed = await replayReferences(tx, table);
   if ("wrong" in replayed) return replayed.wrong;
+  // before the rows that were made from them
+  for (const mark of await listHourMarks(tx, table.id)) {
+    const wrong = await checkMark(tx, table, replayed.course, mark);
+    if (wrong !== null) return { kind: "hour_mark", id: nameOf(table, mark, mark.hour), ...wrong };
+  }
   const touched = new Set((await listTouched(tx, table.id)).map(hourKey));
   const missing = new Map([...summed].filter(([key]) => !touched.has(key)));
   let after: StoredHour | null = null;
@@ -64,10 +69,6 @@ export async function verifyAccuracy(
     }
     after = rows.at(-1) ?? null;
     if (rows.length < HOURS_PER_READ) break;
-  }
-  for (const mark of await listHourMarks(tx, table.id)) {
-    const wrong = await checkMark(tx, table, replayed.course, mark);
-    if (wrong !== null) return { kind: "hour_mark", id: nameOf(table, mark, mark.hour), ...wrong };
   }
   for (const hour of missing.values()) {
     return { kind: "accuracy", id: nameOf(table, hour, hour.hour), expected: "a row of this hour", found: "none" };

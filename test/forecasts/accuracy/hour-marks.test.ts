@@ -1,10 +1,11 @@
+import type { JSONValue } from "postgres";
 import { describe, expect, test } from "vitest";
 import { sumsFromJson } from "../../../src/forecasts/accuracy/sums-json.ts";
 import { verify } from "../../../src/forecasts/verify/verify.ts";
 import { generatedRounds } from "../streams.ts";
 import { createWorld, saveConflict, type World } from "../world.ts";
 
-/** Enough for a mark of every feature that often ends, also where an hour ends in between. */
+/** Enough for a mark of every feature that often ends. */
 const ROUNDS = 75;
 
 interface Row {
@@ -59,8 +60,23 @@ async function failureOf({ sql }: World, tableId: number) {
   return (await verify(sql, { tableId })).first_failure;
 }
 
-/** Two tables with the same rounds and forecasts, the first summed after every round and the second once at the end. */
-async function playedTwice(): Promise<World & { often: number; once: number }> {
+type Twice = World & { often: number; once: number };
+
+/**
+ * Two tables with the same rounds and forecasts, all of one hour, the first summed after every round and the second once at
+ * the end.
+ */
+async function playedTwice(): Promise<Twice> {
+  const world = await playTwice();
+  const [{ hours } = { hours: 0 }] = await world.sql<{ hours: number }[]>`
+    select count(distinct date_trunc('hour', received_at))::integer as hours
+    from rounds
+    where table_id = any(${world.tableIds}::integer[])`;
+  // the clock struck meanwhile: it does so once an hour
+  return hours === 1 ? world : playTwice();
+}
+
+async function playTwice(): Promise<Twice> {
   const world = await createWorld({ tables: [{}, {}] });
   const [often = 0, once = 0] = world.tableIds;
   for (const [index, { hundredths }] of generatedRounds(ROUNDS).entries()) {
@@ -111,15 +127,51 @@ describe("an hour that is made from its mark", () => {
 describe("a mark of an hour", () => {
   test("stays until 32 more forecasts have ended", async () => {
     const world = await createWorld();
-    const seen: Mark[] = [];
-    for (const { hundredths } of generatedRounds(70)) {
+    const seen = new Map<string, Mark>();
+    // of one of two hours there are two marks
+    for (const { hundredths } of generatedRounds(130)) {
       await world.turn(hundredths);
       const mark = await markOf(world, "next_color");
-      if (mark !== undefined && mark.cutoff !== seen.at(-1)?.cutoff) seen.push(mark);
+      if (mark !== undefined) seen.set(`${mark.hour} ${mark.cutoff}`, mark);
     }
-    const within = seen.filter(({ n }, at) => n > (seen[at - 1]?.n ?? 0));
-    expect(within.map(({ n }) => n)).toEqual([32, 64].slice(0, within.length));
-    expect(within.map(({ cutoff, rounds }) => rounds - cutoff)).toEqual(within.map(() => 1));
+    const counts = [...Map.groupBy(seen.values(), ({ hour }) => hour).values()].map((own) => own.map(({ n }) => n));
+    for (const own of counts) expect(own).toEqual([32, 64, 96, 128].slice(0, own.length));
+    expect(Math.max(...counts.map(({ length }) => length))).toBeGreaterThanOrEqual(2);
+    for (const { cutoff, rounds } of seen.values()) expect(rounds - cutoff).toBe(1);
+  });
+
+  test("is not gone by where its hour is kept for good", async () => {
+    const world = await playedTwice();
+    const { sql, often } = world;
+    const marks = await sql<
+      { mark: JSONValue }[]
+    >`select to_jsonb(m) as mark from hour_marks m where table_id = ${often}`;
+    await world.moveBack(2, often);
+    await sql`
+      insert into hour_marks
+      select
+        table_id, model, feature, hour - interval '2 hours', cutoff_seq, rounds_seq,
+        jsonb_set(sums, '{counts,n}', '"1000"'), reference_sums
+      from jsonb_populate_recordset(null::hour_marks, ${sql.json(marks.map(({ mark }) => mark))})`;
+    // ends the forecasts that wait, and touches their hour
+    await world.play([150], often);
+    await world.score();
+    const finals = await sql<{ feature: string; n: number; scored: number }[]>`
+      select
+        feature,
+        (sums -> 'counts' ->> 'n')::integer as n,
+        (
+          select count(*)::integer
+          from scores s
+          where s.table_id = h.table_id
+            and s.feature = h.feature
+            and s.status = 'scored'
+        ) as scored
+      from accuracy_hours h
+      where table_id = ${often}
+        and final`;
+    expect(finals.map(({ feature }) => feature)).toContain("next_color");
+    for (const { n, scored } of finals) expect(n).toBe(scored);
   });
 
   test("is not left where one that waits lies before others that have ended", async () => {

@@ -384,8 +384,8 @@ describe("published accuracy", () => {
     for (const tableId of world.tableIds) await makeHour({ ...world, tableId }, 0);
     const long = world.tableIds.slice(0, 3);
     await world.sql`
-      insert into accuracy_hours (table_id, model, feature, hour, sums)
-      select table_id, model, feature, hour - ago * interval '1 hour', sums
+      insert into accuracy_hours (table_id, model, feature, hour, final, sums)
+      select table_id, model, feature, hour - ago * interval '1 hour', true, sums
       from accuracy_hours
       cross join generate_series(1, 5999) as ago
       where table_id = any(${long}::integer[])`;
@@ -534,8 +534,8 @@ async function scoreOnly(world: World, tableIds: number[]): Promise<void> {
 async function makeHour({ sql, tableId }: Pick<World, "sql" | "tableId">, hoursAgo: number): Promise<void> {
   const sums = sumsToJson({ ...emptySums(), forecasts: 1n, n: 1n });
   await sql`
-    insert into accuracy_hours (table_id, model, feature, hour, sums)
-    select ${tableId}, 'k7@1', 'next_color', at, ${sql.json(sums)}
+    insert into accuracy_hours (table_id, model, feature, hour, final, sums)
+    select ${tableId}, 'k7@1', 'next_color', at, ${hoursAgo > 0}, ${sql.json(sums)}
     from (select date_trunc('hour', now(), 'UTC') - ${hoursAgo} * interval '1 hour' as at) hour`;
   await sql`
     insert into accuracy_series as s (table_id, model, feature, first_hour, changed_at, due_at)
