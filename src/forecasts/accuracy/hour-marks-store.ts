@@ -1,4 +1,3 @@
-import type { PendingQuery, Row } from "postgres";
 import type { Transaction } from "../../db/client.ts";
 import type { AskedHour } from "./hour-facts-store.ts";
 import { referenceSumsFromJson, referenceSumsToJson, type ReferenceSums } from "./reference-sums.ts";
@@ -40,7 +39,7 @@ export async function readHourMarks(
     select
       asked.place, m.feature, m.cutoff_seq as "cutoffSeq", m.rounds_seq as "roundsSeq", m.sums,
       m.reference_sums as "references",
-      ${closesAt(tx, tx`m`)} <= now() as "isClosing"
+      ${closesAt(tx, "m")} <= now() as "isClosing"
     from jsonb_to_recordset(${tx.json(asked)})
       as asked (place integer, table_id integer, model text, hour timestamptz, features text[])
     join hour_marks m
@@ -58,11 +57,11 @@ export async function readHourMarks(
 }
 
 /**
- * When an hour of a row with `table_id` and `hour` may be closed for good, which takes all its facts: of some tables five
+ * When an hour of a `row`, named so in the statement, may be closed for good, which takes all its facts: of some tables five
  * minutes later than of others, so that they do not all do so when the clock strikes.
  */
-export function closesAt(tx: Transaction, row: PendingQuery<Row[]>) {
-  return tx`${row}.hour + interval '1 hour' + ${row}.table_id % 300 * interval '1 second'`;
+export function closesAt(tx: Transaction, row: string) {
+  return tx`${tx(row)}.hour + interval '1 hour' + ${tx(row)}.table_id % 300 * interval '1 second'`;
 }
 
 /** A mark ready to be kept. */

@@ -20,7 +20,7 @@ export async function listHoursToClose(tx: Transaction, tableIds: readonly numbe
       and hour <= now() - interval '1 hour'
       and (
         updated_at < hour + interval '1 hour'
-        or sums -> 'counts' ->> 'pending' = '0' and ${closesAt(tx, tx`h`)} <= now()
+        or sums -> 'counts' ->> 'pending' = '0' and ${closesAt(tx, "h")} <= now()
       )`;
 }
 
