@@ -52,8 +52,7 @@ export async function sumTouched(
 }
 
 function distinctHours(hours: readonly TouchedHour[]): TouchedHour[] {
-  const byKey = new Map(hours.map((hour) => [`${hour.tableId} ${hour.model} ${hour.feature} ${hour.hour}`, hour]));
-  return [...byKey.values()];
+  return [...new Map(hours.map((hour) => [keyOf(hour), hour])).values()];
 }
 
 /**
