@@ -209,9 +209,6 @@ function settings({ durable }: Cluster): string[] {
     "timezone=UTC", // every time we show is UTC
     "log_timezone=UTC",
     "log_checkpoints=off", // one line every five minutes that nobody reads
-    // not a minute: until a new table was counted, foreign keys are asked by reading all of it, and rows that change at
-    // every round leave as many dead ones behind
-    "autovacuum_naptime=10s",
   ];
   const fast = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
   return [...chosen, ...(durable ? [] : fast)].flatMap((setting) => ["-c", setting]);

@@ -52,7 +52,8 @@ export async function sumTouched(
 }
 
 function distinctHours(hours: readonly TouchedHour[]): TouchedHour[] {
-  return [...new Map(hours.map((hour) => [keyOf(hour), hour])).values()];
+  const byKey = new Map(hours.map((hour) => [`${hour.tableId} ${hour.model} ${hour.feature} ${hour.hour}`, hour]));
+  return [...byKey.values()];
 }
 
 /**
