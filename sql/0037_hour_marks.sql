@@ -17,7 +17,7 @@ comment on column hour_marks.cutoff_seq is 'the forecasts of the hour with this 
 comment on column hour_marks.rounds_seq is
   'of the next color: on-time rounds of the hour up to this seq are counted in the sums; 0 for windows, which count none';
 comment on table accuracy_hours is
-  'integer sums of the scores of forecasts issued in one UTC hour: while it goes on from a mark and the facts after it, for good (final) from the facts alone; the highest rev counts';
+  'integer sums of the scores of forecasts issued in one UTC hour: while it goes on from a mark and the facts after it, for good (final) without the mark; the highest rev counts';
 comment on table reference_marks is
   'what the references remember after the on-time rounds up to a seq, so that an hour is summed from the rounds since its mark; each can be rebuilt from the rounds';
 

@@ -12,7 +12,7 @@ import { createDatabase } from "../support/database.ts";
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let sql: Sql;
 beforeAll(async () => {
-  database = await createDatabase();
+  database = await createDatabase({ isUncounted: true });
   sql = connect(database.url, { name: "worker", max: 1, isSteady: true });
 });
 afterAll(async () => {

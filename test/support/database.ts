@@ -7,14 +7,15 @@ import { makeFresh } from "./fresh.ts";
 
 /**
  * A database of one's own with the newest schema and nothing in it: a copy of the run's template, or one that another
- * test had and that was made like new. Call `drop` when done with it.
+ * test had and that was made like new, unless it has to be one of which PostgreSQL never counted anything (`isUncounted`).
+ * Call `drop` when done with it.
  */
-export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+export async function createDatabase({ isUncounted = false } = {}): Promise<{ url: string; drop(): Promise<void> }> {
   const template = inject("templateDatabase");
   const named = (kind: string) => template.replace("template", `${kind}_${randomBytes(6).toString("hex")}`);
   const name = named("test");
   await administer(async (sql) => {
-    if (await takeUsed(sql, template.replace("template", "used\\_%"), name)) return;
+    if (!isUncounted && (await takeUsed(sql, template.replace("template", "used\\_%"), name))) return;
     await sql`create database ${sql(name)} template ${sql(template)} strategy file_copy`;
   });
   const url = new URL(inject("databaseUrl"));

@@ -8,7 +8,7 @@ import type { Sums } from "./sums.ts";
 /**
  * What an hour comes to up to a cutoff: all forecasts of a feature with that cutoff or an earlier one, each of which has
  * ended, and the on-time rounds up to a seq. It follows from the facts, and nothing that comes later changes it but a
- * revised score, with which all marks of its hour go.
+ * revised score of the hour and feature, with which it goes.
  */
 export interface HourMark {
   cutoffSeq: bigint;

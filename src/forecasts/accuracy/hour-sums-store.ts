@@ -20,7 +20,7 @@ export async function listHoursToClose(tx: Transaction, tableIds: readonly numbe
       and hour <= now() - interval '1 hour'
       and (
         updated_at < hour + interval '1 hour'
-        or sums -> 'counts' ->> 'pending' = '0' and ${closesAt(tx, "h")} <= now()
+        or ${closesAt(tx, "h")} <= now() and sums -> 'counts' ->> 'pending' = '0'
       )`;
 }
 
@@ -29,13 +29,13 @@ export interface SummedHour {
   hour: TouchedHour;
   sums: SumsJson;
   references: ReferenceSumsJson;
-  /** Made from the facts alone, without a mark. */
+  /** Made from all forecasts and rounds of the hour, without its mark. */
   isWhole: boolean;
 }
 
 /**
  * Keeps the sums of hours, each of another hour or feature. A row that is final (its hour is over, nothing is pending and
- * it was made from the facts alone) is never overwritten: what changes later, such as a void, is appended with the next
+ * it was made without a mark) is never overwritten: what changes later, such as a void, is appended with the next
  * rev. Nothing is written where nothing is new.
  */
 export async function saveHours(tx: Transaction, hours: readonly SummedHour[]): Promise<void> {

@@ -104,8 +104,8 @@ interface HourPart {
 }
 
 /**
- * The parts of each hour, one for each of its features. What is kept for good has no mark: an hour that may close and of
- * which nothing waits is made from the facts alone.
+ * The parts of each hour, one for each of its features. What is kept for good is made without a mark, from all that
+ * happened in the hour: once it may close and nothing of it waits.
  */
 async function listParts(tx: Transaction, hours: readonly AskedHour[]): Promise<HourPart[][]> {
   const marks = await readHourMarks(tx, hours);
