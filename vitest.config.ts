@@ -3,8 +3,9 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    // `npm run several`: several processes each, for half a minute and longer
-    exclude: process.env["SEVERAL"] === undefined ? ["test/several/**"] : [],
+    // packages of the sample client bring tests of their own; `npm run several`: several processes each, for half a minute
+    // and longer
+    exclude: ["**/node_modules/**", ...(process.env["SEVERAL"] === undefined ? ["test/several/**"] : [])],
     globalSetup: ["test/support/global-setup.ts"],
     // Processes of their own: the kernel ends a test's private servers with the process whose main thread started them.
     pool: "forks",
