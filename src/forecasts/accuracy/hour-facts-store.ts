@@ -29,32 +29,13 @@ export async function listHourForecasts(
   asOf: string | null = null,
 ): Promise<HourForecast[][]> {
   if (hours.length === 0) return [];
-  const asked = hours.map(({ tableId, model, hour, features }, place) => ({
-    place,
-    table_id: tableId,
-    model,
-    hour,
-    features: [...features],
-  }));
   // the order inside keeps the planner to one look-up by index an hour
   const rows = await sql<(HourForecast & { place: number })[]>`
     select asked.place, f.*
-    from jsonb_to_recordset(${sql.json(asked)})
+    from jsonb_to_recordset(${sql.json(askedToJson(hours))})
       as asked (place integer, table_id integer, model text, hour timestamptz, features text[])
     cross join lateral (
-      select
-        f.seq, f.feature, f.hash, f.cutoff_seq as "cutoffSeq", f.horizon, f.p_ppm as "pPpm", f.base_ppm as "basePpm",
-        s.status, s.outcome
-      from forecasts f
-      left join lateral (
-        select status, outcome
-        from scores
-        where table_id = f.table_id
-          and forecast_seq = f.seq
-          ${asOf === null ? sql`` : sql`and scored_at < ${asOf}::text::timestamptz`}
-        order by rev desc
-        limit 1
-      ) s on true
+      ${forecastsWithScores(sql, asOf)}
       where f.table_id = asked.table_id
         and f.model = asked.model
         and f.feature = any(asked.features)
@@ -85,18 +66,7 @@ export async function listLaterForecasts(tx: Transaction, parts: readonly LaterP
     from jsonb_to_recordset(${tx.json(asked)})
       as asked (place integer, table_id integer, model text, feature text, hour timestamptz, after_cutoff bigint)
     cross join lateral (
-      select
-        f.seq, f.feature, f.hash, f.cutoff_seq as "cutoffSeq", f.horizon, f.p_ppm as "pPpm", f.base_ppm as "basePpm",
-        s.status, s.outcome
-      from forecasts f
-      left join lateral (
-        select status, outcome
-        from scores
-        where table_id = f.table_id
-          and forecast_seq = f.seq
-        order by rev desc
-        limit 1
-      ) s on true
+      ${forecastsWithScores(tx)}
       where f.table_id = asked.table_id
         and f.model = asked.model
         and f.feature = asked.feature
@@ -106,6 +76,35 @@ export async function listLaterForecasts(tx: Transaction, parts: readonly LaterP
     ) f
     order by asked.place, f.seq`;
   return byPlace(parts, rows);
+}
+
+/** Forecasts `f`, each with its newest score, or the newest made before `asOf`. */
+function forecastsWithScores(sql: Queryable, asOf: string | null = null) {
+  return sql`
+    select
+      f.seq, f.feature, f.hash, f.cutoff_seq as "cutoffSeq", f.horizon, f.p_ppm as "pPpm", f.base_ppm as "basePpm",
+      s.status, s.outcome
+    from forecasts f
+    left join lateral (
+      select status, outcome
+      from scores
+      where table_id = f.table_id
+        and forecast_seq = f.seq
+        ${asOf === null ? sql`` : sql`and scored_at < ${asOf}::text::timestamptz`}
+      order by rev desc
+      limit 1
+    ) s on true`;
+}
+
+/** Hours as a statement takes them, with the place of each. */
+export function askedToJson(hours: readonly AskedHour[]) {
+  return hours.map(({ tableId, model, hour, features }, place) => ({
+    place,
+    table_id: tableId,
+    model,
+    hour,
+    features: [...features],
+  }));
 }
 
 /** Rows in lists of their own, one for each that was asked for. */

@@ -1,5 +1,5 @@
 import type { Transaction } from "../../db/client.ts";
-import type { AskedHour } from "./hour-facts-store.ts";
+import { askedToJson, type AskedHour } from "./hour-facts-store.ts";
 import { referenceSumsFromJson, referenceSumsToJson, type ReferenceSums } from "./reference-sums.ts";
 import type { TouchedHour } from "../score/score-store.ts";
 import { sumsFromJson, sumsToJson } from "./sums-json.ts";
@@ -28,19 +28,12 @@ export async function readHourMarks(
   tx: Transaction,
   hours: readonly AskedHour[],
 ): Promise<Map<string, KeptHourMark>[]> {
-  const asked = hours.map(({ tableId, model, hour, features }, place) => ({
-    place,
-    table_id: tableId,
-    model,
-    hour,
-    features: [...features],
-  }));
   const rows = await tx<(StoredMark & { place: number; isClosing: boolean })[]>`
     select
       asked.place, m.feature, m.cutoff_seq as "cutoffSeq", m.rounds_seq as "roundsSeq", m.sums,
       m.reference_sums as "references",
       ${closesAt(tx, "m")} <= now() as "isClosing"
-    from jsonb_to_recordset(${tx.json(asked)})
+    from jsonb_to_recordset(${tx.json(askedToJson(hours))})
       as asked (place integer, table_id integer, model text, hour timestamptz, features text[])
     join hour_marks m
       on m.table_id = asked.table_id
@@ -67,7 +60,10 @@ export function closesAt(tx: Transaction, row: string) {
 /** A mark ready to be kept. */
 export type NewHourMark = TouchedHour & HourMark;
 
-/** Keeps marks, each of another hour or feature, in place of the earlier ones. Needs the tables' accuracy locks. */
+/**
+ * Keeps marks, each of another hour or feature, in place of the earlier ones; an hour that may be closed needs no more of
+ * them. Needs the tables' accuracy locks.
+ */
 export async function saveHourMarks(tx: Transaction, marks: readonly NewHourMark[]): Promise<void> {
   if (marks.length === 0) return;
   const rows = marks.map(({ tableId, model, feature, hour, cutoffSeq, roundsSeq, sums, references }) => ({
@@ -92,7 +88,7 @@ export async function saveHourMarks(tx: Transaction, marks: readonly NewHourMark
       table_id integer, model text, feature text, hour timestamptz, cutoff_seq bigint, rounds_seq bigint, sums jsonb,
       reference_sums jsonb
     )
-    where hour > now() - ${KEPT_HOURS} * interval '1 hour'
+    where ${closesAt(tx, "x")} > now()
     on conflict (table_id, model, feature, hour) do update
     set
       cutoff_seq = excluded.cutoff_seq,

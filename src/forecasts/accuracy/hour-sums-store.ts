@@ -29,25 +29,22 @@ export interface SummedHour {
   hour: TouchedHour;
   sums: SumsJson;
   references: ReferenceSumsJson;
-  /** Made from all forecasts and rounds of the hour, without its mark. */
-  isWhole: boolean;
 }
 
 /**
- * Keeps the sums of hours, each of another hour or feature. A row that is final (its hour is over, nothing is pending and
- * it was made without a mark) is never overwritten: what changes later, such as a void, is appended with the next
- * rev. Nothing is written where nothing is new.
+ * Keeps the sums of hours, each of another hour or feature. A row that is final (its hour may be closed and nothing is
+ * pending, so that it was made without a mark) is never overwritten: what changes later, such as a void, is appended with
+ * the next rev. Nothing is written where nothing is new.
  */
 export async function saveHours(tx: Transaction, hours: readonly SummedHour[]): Promise<void> {
   if (hours.length === 0) return;
-  const rows = hours.map(({ hour: { tableId, model, feature, hour }, sums, references, isWhole }) => ({
+  const rows = hours.map(({ hour: { tableId, model, feature, hour }, sums, references }) => ({
     table_id: tableId,
     model,
     feature,
     hour,
     sums,
     reference_sums: references,
-    is_whole: isWhole,
   }));
   await tx`
     with made as (
@@ -55,10 +52,10 @@ export async function saveHours(tx: Transaction, hours: readonly SummedHour[]): 
         x.*,
         clock.at,
         clock.at >= x.hour + interval '1 hour' as over,
-        clock.at >= x.hour + interval '1 hour' and x.is_whole and x.sums -> 'counts' ->> 'pending' = '0' as final
+        ${closesAt(tx, "x")} <= now() and x.sums -> 'counts' ->> 'pending' = '0' as final
       from (select clock_timestamp() as at offset 0) clock
       cross join jsonb_to_recordset(${tx.json(rows)}) as x (
-        table_id integer, model text, feature text, hour timestamptz, sums jsonb, reference_sums jsonb, is_whole boolean
+        table_id integer, model text, feature text, hour timestamptz, sums jsonb, reference_sums jsonb
       )
     ),
     saved as (

@@ -81,9 +81,8 @@ async function sumHours(tx: Transaction, hours: readonly TouchedHour[]): Promise
     );
     await saveHours(
       tx,
-      summed.map(({ hour, isWhole, sums, references: beside }) => ({
+      summed.map(({ hour, sums, references: beside }) => ({
         hour,
-        isWhole,
         sums: sumsToJson(sums),
         references: referenceSumsToJson(beside),
       })),
@@ -171,7 +170,7 @@ function zip<A, B>(keys: readonly A[], values: readonly B[]): [A, B][] {
 function sumPart(
   { hour, mark, forecasts, received }: HourPart,
   references: ReferenceSums,
-): { hour: TouchedHour; isWhole: boolean; sums: Sums; references: ReferenceSums; mark: NewHourMark | null } {
+): { hour: TouchedHour; sums: Sums; references: ReferenceSums; mark: NewHourMark | null } {
   const waiting = forecasts.findIndex(({ status }) => status === null);
   const ended = waiting === -1 ? forecasts : forecasts.slice(0, waiting);
   const others = forecasts.slice(ended.length);
@@ -179,7 +178,6 @@ function sumPart(
   const beside = mergeReferenceSums([mark?.references ?? emptyReferenceSums(), references]);
   return {
     hour,
-    isWhole: mark === undefined,
     sums: mergeSums([settled, sumForecasts(others, [])]),
     references: beside,
     mark: isFarOn(ended, others)

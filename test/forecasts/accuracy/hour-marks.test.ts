@@ -172,6 +172,8 @@ describe("a mark of an hour", () => {
         and final`;
     expect(finals.map(({ feature }) => feature)).toContain("next_color");
     for (const { n, scored } of finals) expect(n).toBe(scored);
+    // nor is another one made of it
+    expect((await markOf(world, "next_color", often))?.n).toBe(1000);
   });
 
   test("is not left where one that waits lies before others that have ended", async () => {
