@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { readCoverage } from "../forecasts/accuracy/accuracy-store.ts";
-import { type ListedTable, listTables } from "../rounds/store.ts";
+import { type ListedTable, listTables } from "../rounds/listed-table-store.ts";
 import { examples } from "./arguments.ts";
 import { coloredStatus, printJson, printTable, shortTime } from "./output.ts";
 import { withDatabase } from "./session.ts";

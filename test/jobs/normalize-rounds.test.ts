@@ -5,7 +5,7 @@ import { SALT, TERMINATING_HASH } from "../../src/houses/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/houses/demo/true-chain.ts";
 import { listKnown } from "../../src/rounds/known-store.ts";
 import { expireNotices, refreshStalledNotices } from "../../src/rounds/notices-store.ts";
-import { listTables } from "../../src/rounds/store.ts";
+import { listTables } from "../../src/rounds/listed-table-store.ts";
 import { testContext, type TestContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
