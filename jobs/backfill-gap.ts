@@ -26,7 +26,7 @@ import {
   readClock,
   takeGap,
   type Gap,
-} from "../src/rounds/gaps-store.ts";
+} from "../src/rounds/gap-turn-store.ts";
 
 const TIMEOUT_MS = 60_000;
 /** A run that is killed keeps its gap no longer than it could have worked on it. */

@@ -3,7 +3,7 @@ import { createProver } from "../src/houses/fairness/prove.ts";
 import { loadHouse } from "../src/houses/store.ts";
 import { job } from "../src/queue/job.ts";
 import { normalizeBatch } from "../src/rounds/normalize.ts";
-import { syncProofAlerts } from "../src/rounds/notices-store.ts";
+import { syncProofAlerts } from "../src/rounds/proof-alerts-store.ts";
 import { listHousesToNormalize } from "../src/rounds/payload-store.ts";
 import backfillGap from "./backfill-gap.ts";
 import issueForecasts from "./issue-forecasts.ts";

@@ -1,6 +1,7 @@
 import type { Transaction } from "../db/client.ts";
 import { closeGapByHand, findGapState, reopenGap, type GapState } from "./gap-desk-store.ts";
-import { publishTables, refreshNotices } from "./notices-store.ts";
+import { publishTables } from "./publish-store.ts";
+import { refreshNotices } from "./notices-store.ts";
 import type { Decision } from "./revision.ts";
 import { lockTables } from "./store.ts";
 

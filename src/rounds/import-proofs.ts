@@ -1,7 +1,7 @@
 import type { Sql } from "../db/client.ts";
 import type { Point } from "../houses/fairness/claims.ts";
 import type { Anchor, Prover } from "../houses/fairness/prove.ts";
-import { findProvenAbove } from "./gaps-store.ts";
+import { findProvenAbove } from "./gap-turn-store.ts";
 import type { ReadRow } from "./import-row.ts";
 import { listSharedHashes, listStagedLines, listStoredHashes, type StagedRow } from "./import-store.ts";
 import { anchorFor } from "./prepare.ts";

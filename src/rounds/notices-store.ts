@@ -1,12 +1,9 @@
-import { syncAlerts } from "../alerts/store.ts";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
-import type { Log } from "../log.ts";
 import {
   conflictSentence,
   revisionSentence,
   gapSentence,
   NOTICE_HOURS,
-  NOTICE_ORDER,
   proofSentence,
   quarantineSentence,
   stalledSentence,
@@ -16,6 +13,7 @@ import {
   type RefusedFacts,
   type RevisionFacts,
 } from "./notices.ts";
+import { publishTables } from "./publish-store.ts";
 
 /** A notice to open or to keep up to date (`text`), or to close (null). */
 export interface NoticeChange {
@@ -229,46 +227,6 @@ function asGapFacts(
 }
 
 /**
- * Publishes what callers see of tables beside their rounds: where their rounds end, and their open notices. The last
- * statement of a transaction, so that `updated_at` is as near to the commit as can be. Gives the ids of those that changed.
- */
-export async function publishTables(sql: Transaction, tableIds: readonly number[]): Promise<number[]> {
-  if (tableIds.length === 0) return [];
-  const changed = await sql<{ id: number }[]>`
-    insert into published_now as p (
-      table_id, last_seq, last_round_at, last_polled_round_at, continuity_text, updated_at
-    )
-    select
-      t.id,
-      t.last_seq,
-      t.last_round_at,
-      t.last_polled_round_at,
-      (
-        select string_agg(n.text, '. ' order by array_position(${[...NOTICE_ORDER]}::text[], n.kind))
-        from notices n
-        where n.table_id = t.id
-          and n.closed_at is null
-      ),
-      clock_timestamp()
-    from tables t
-    where t.id = any(${[...tableIds]}::integer[])
-    order by t.id
-    on conflict (table_id) do update
-    set
-      last_seq = excluded.last_seq,
-      last_round_at = excluded.last_round_at,
-      last_polled_round_at = excluded.last_polled_round_at,
-      continuity_text = excluded.continuity_text,
-      updated_at = clock_timestamp()
-    where (p.last_seq, p.last_round_at, p.last_polled_round_at, p.continuity_text)
-      is distinct from (
-        excluded.last_seq, excluded.last_round_at, excluded.last_polled_round_at, excluded.continuity_text
-      )
-    returning p.table_id as id`;
-  return changed.map(({ id }) => id);
-}
-
-/**
  * Closes, or brings up to date, notices whose cause was not seen for long enough; for a timer. Gives how many tables
  * are published anew; above zero, tell the readers.
  */
@@ -335,18 +293,4 @@ export async function refreshStalledNotices(sql: Sql, liveWindowSeconds: number)
     const ids = tables.map(({ id }) => id);
     return (await publishTables(transaction, ids)).length;
   });
-}
-
-/** Raises one alert for each table with a failed proof, once, and once when it is over; for a timer and after reading. */
-export async function syncProofAlerts(sql: Sql, log: Log): Promise<void> {
-  const failed = await sql<{ subject: string; text: string }[]>`
-    select
-      t.house_id || '/' || t.game || '/' || t.market as subject,
-      t.house_id || '/' || t.game || '/' || t.market || ': ' || n.text as text
-    from notices n
-    join tables t on t.id = n.table_id
-    where n.kind = 'proof'
-      and n.closed_at is null
-    order by subject`;
-  await syncAlerts(sql, log, "proof mismatch", failed);
 }

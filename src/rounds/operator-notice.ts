@@ -1,6 +1,6 @@
 import type { Transaction } from "../db/client.ts";
 import { endOperatorNotices, findOperatorNotice, saveOperatorNotice } from "./operator-notice-store.ts";
-import { publishTables } from "./notices-store.ts";
+import { publishTables } from "./publish-store.ts";
 import { lockTables } from "./store.ts";
 
 /** Longer notices are not read, and callers get them with every table. */

@@ -1,5 +1,6 @@
 import type { Transaction } from "../db/client.ts";
-import { publishTables, refreshNotices } from "./notices-store.ts";
+import { publishTables } from "./publish-store.ts";
+import { refreshNotices } from "./notices-store.ts";
 import { decideItems, listItemsToDecide } from "./quarantine-desk-store.ts";
 import type { Decision } from "./revision.ts";
 import { lockTables } from "./store.ts";

@@ -1,6 +1,7 @@
 import type { Transaction } from "../db/client.ts";
 import { colorOf } from "./colors.ts";
-import { publishTables, refreshNotices } from "./notices-store.ts";
+import { publishTables } from "./publish-store.ts";
+import { refreshNotices } from "./notices-store.ts";
 import {
   closeConflicts,
   findStanding,

@@ -1,0 +1,229 @@
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
+
+/** A gap as whoever fills it needs it. */
+export interface Gap {
+  id: bigint;
+  tableId: number;
+  house: string;
+  game: string;
+  market: string;
+  roundIds: "consecutive" | "opaque";
+  fromNumber: bigint | null;
+  toNumber: bigint | null;
+  /** Rounds still missing; null where that is unknown. */
+  missing: bigint | null;
+  /** Rounds found so far. */
+  filled: bigint;
+  afterRoundId: string;
+  beforeRoundId: string;
+  attempts: number;
+  cursorRoundId: string | null;
+  /** Pages read so far, where the house counts them from the newest. */
+  cursorPage: number;
+}
+
+/**
+ * Takes a gap to work on it, for `leaseMs`: only an open one whose time has come, and only while no other gap of the
+ * same house is worked on, so that a house with a hundred gaps is not asked a hundred times at once.
+ */
+export async function takeGap(sql: Sql, id: bigint, leaseMs: number): Promise<Gap | null> {
+  return sql.begin(async (transaction) => {
+    await transaction`
+      select pg_advisory_xact_lock(hashtext('backfill ' || t.house_id))
+      from gaps g
+      join tables t on t.id = g.table_id
+      where g.id = ${id}`;
+    const [gap] = await transaction<Gap[]>`
+      update gaps g
+      set lease_until = clock_timestamp() + ${leaseMs} * interval '1 millisecond'
+      from tables t
+      where g.id = ${id}
+        and t.id = g.table_id
+        and g.state = 'open'
+        and g.next_attempt_at <= clock_timestamp()
+        and g.lease_until <= clock_timestamp()
+        and not exists (
+          select
+          from tables others
+          join gaps busy on busy.table_id = others.id
+          where others.house_id = t.house_id
+            and busy.state = 'open'
+            and busy.lease_until > clock_timestamp()
+        )
+      returning
+        g.id,
+        g.table_id as "tableId",
+        t.house_id as house,
+        t.game,
+        t.market,
+        t.round_ids as "roundIds",
+        g.from_number as "fromNumber",
+        g.to_number as "toNumber",
+        g.missing - g.filled as missing,
+        g.filled,
+        g.after_round_id as "afterRoundId",
+        g.before_round_id as "beforeRoundId",
+        g.attempts,
+        g.cursor_round_id as "cursorRoundId",
+        g.cursor_page as "cursorPage"`;
+    return gap ?? null;
+  });
+}
+
+/** Lets a gap go: to be gone on with after `waitMs`, from `cursor` or `page` on. `attempts` is how often all of it failed. */
+export async function putGapBack(
+  sql: Sql,
+  id: bigint,
+  next: { waitMs: number; attempts: number; cursor: string | null; page?: number },
+): Promise<void> {
+  await sql`
+    update gaps
+    set
+      lease_until = '-infinity',
+      attempts = ${next.attempts},
+      cursor_round_id = ${next.cursor},
+      cursor_page = ${next.page ?? 0},
+      next_attempt_at = clock_timestamp() + ${next.waitMs} * interval '1 millisecond'
+    where id = ${id}
+      and state = 'open'`;
+}
+
+/** Closes an open gap: given up with the reason, or filled. */
+export async function closeGap(
+  sql: Transaction,
+  id: bigint,
+  end: { state: "given_up"; reason: string } | { state: "filled" },
+): Promise<void> {
+  await sql`
+    update gaps
+    set
+      state = ${end.state},
+      reason = ${end.state === "given_up" ? end.reason : null},
+      closed_at = clock_timestamp(),
+      lease_until = '-infinity'
+    where id = ${id}
+      and state = 'open'`;
+}
+
+/** The highest number of a range that is missing, or null where none is. */
+export async function findHighestMissing(
+  sql: Queryable,
+  tableId: number,
+  range: { from: bigint; to: bigint },
+): Promise<bigint | null> {
+  const [row] = await sql<{ number: bigint }[]>`
+    select n.number
+    from (
+      select ${range.to}::bigint as number
+      union all
+      select r.round_number - 1
+      from rounds r
+      where r.table_id = ${tableId}
+        and r.round_number - 1 between ${range.from}::bigint and ${range.to}::bigint
+    ) n
+    where not exists (
+      select
+      from rounds r
+      where r.table_id = ${tableId}
+        and r.round_number = n.number
+    )
+    order by n.number desc
+    limit 1`;
+  return row?.number ?? null;
+}
+
+/** The proven round that is next above a number, at most `upTo` where that is given, or null where none is. */
+export async function findProvenAbove(
+  sql: Queryable,
+  tableId: number,
+  number: bigint,
+  upTo: bigint | null = null,
+): Promise<{ number: bigint; hash: string } | null> {
+  const [row] = await sql<{ number: bigint; hash: string }[]>`
+    select round_number as number, proof_hash as hash
+    from rounds
+    where table_id = ${tableId}
+      and round_number > ${number}
+      and (${upTo}::bigint is null or round_number <= ${upTo}::bigint)
+      and verified
+    order by round_number
+    limit 1`;
+  return row ?? null;
+}
+
+/** Counts rounds that were found for a gap of unknown size. */
+export async function addFound(sql: Transaction, id: bigint, found: number): Promise<void> {
+  await sql`
+    update gaps
+    set filled = filled + ${found}
+    where id = ${id}`;
+}
+
+/** Open gaps whose time has come, the one that waits longest of each house. */
+export async function listGapsToFill(sql: Queryable): Promise<{ gap: string }[]> {
+  return sql<{ gap: string }[]>`
+    select distinct on (t.house_id) g.id::text as gap
+    from gaps g
+    join tables t on t.id = g.table_id
+    where g.state = 'open'
+      and g.next_attempt_at <= clock_timestamp()
+      and g.lease_until <= clock_timestamp()
+    order by t.house_id, g.next_attempt_at, g.id
+    limit 1000`;
+}
+
+/** Another open gap of a house whose time has come, or null. */
+export async function findNextGap(sql: Queryable, house: string): Promise<string | null> {
+  const [row] = await sql<{ gap: string }[]>`
+    select g.id::text as gap
+    from gaps g
+    join tables t on t.id = g.table_id
+    where t.house_id = ${house}
+      and g.state = 'open'
+      and g.next_attempt_at <= clock_timestamp()
+      and g.lease_until <= clock_timestamp()
+    order by g.next_attempt_at, g.id
+    limit 1`;
+  return row?.gap ?? null;
+}
+
+/**
+ * May a house be asked now for the rounds of a gap? Milliseconds to wait, 0 for now; null while it is disabled or paused,
+ * or once the gap was closed.
+ */
+export async function findHouseWait(sql: Queryable, gap: { id: bigint; tableId: number }): Promise<number | null> {
+  const [row] = await sql<{ open: boolean; wait_ms: number }[]>`
+    select
+      h.enabled
+        and h.paused_at is null
+        and h.base_url is not null
+        and exists (select from gaps g where g.id = ${gap.id} and g.state = 'open') as open,
+      greatest(
+        0,
+        extract(epoch from l.next_allowed_at - clock_timestamp()) * 1000,
+        case when l.circuit = 'closed' then 0 else 5000 end
+      )::float8 as wait_ms
+    from tables t
+    join houses h on h.id = t.house_id
+    join poll_leases l on l.house_id = t.house_id and l.shard = t.shard
+    where t.id = ${gap.tableId}`;
+  return row?.open === true ? Math.ceil(row.wait_ms) : null;
+}
+
+/** Leaves a house alone for as long as it asked for; its polls keep to it too. */
+export async function holdHouse(sql: Queryable, tableId: number, waitMs: number): Promise<void> {
+  await sql`
+    update poll_leases l
+    set next_allowed_at = greatest(l.next_allowed_at, clock_timestamp() + ${waitMs} * interval '1 millisecond')
+    from tables t
+    where t.id = ${tableId}
+      and l.house_id = t.house_id
+      and l.shard = t.shard`;
+}
+
+/** The database's clock, as text and as ISO 8601: what a request's own time is counted from. */
+export async function readClock(sql: Queryable): Promise<string> {
+  const [row] = await sql<{ at: string }[]>`select clock_timestamp()::text as at`;
+  if (row === undefined) throw new Error("the database told no time");
+  return row.at;
+}
