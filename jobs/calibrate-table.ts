@@ -20,6 +20,7 @@ export default job({
   concurrency: 1,
   timeoutMs: 600_000,
   retry: { attempts: 5, firstMs: 5000, maxMs: 300_000 },
+  pool: "long",
 
   async run({ run }, { sql, log, signal, published }) {
     const result = await runRollingCalibration(sql, run, signal);

@@ -18,6 +18,7 @@ export default job({
   concurrency: 1,
   timeoutMs: 3_600_000, // it leaves no place to go on from
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // a person sees why it failed and asks again
+  pool: "long",
 
   async run({ a, b }, { sql, signal }) {
     return (await runComparison(sql, [a, b], signal)) ? { compared: 1 } : { skipped: 1 };

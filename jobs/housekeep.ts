@@ -48,6 +48,7 @@ export default job({
   concurrency: 2, // a long retention must not keep the disk from being watched
   timeoutMs: 600_000,
   retry: { attempts: 3, firstMs: 60_000, maxMs: 300_000 },
+  pool: "long",
 
   run: ({ kind }, context) => WORK[kind](context),
 });

@@ -25,6 +25,7 @@ export default job({
   concurrency: 70, // fewer leave a thousand houses late on two cores, more outrun what is taken in
   timeoutMs: 70_000, // above the longest timeout_ms a house may have; the poll ends itself within that
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next turn is the retry
+  pool: "polling",
 
   async run({ house: id, shard }, { sql, http, settings, variables, log, signal, follow, enqueue }) {
     const house = await loadHouse(sql, variables, id);

@@ -21,6 +21,7 @@ export default job({
   concurrency: 1,
   timeoutMs: 600_000, // it leaves a place to go on from, and the sweep sends the next worker
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // a person sees why it failed and decides
+  pool: "long",
 
   async run({ run }, { sql, signal }) {
     const outcome = await runWaitingCalibration(sql, run, { signal, steps: STEPS });

@@ -26,6 +26,7 @@ export default job({
   concurrency: 2,
   timeoutMs: 60_000,
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next minute is the retry
+  pool: "long",
 
   async run({ day }, { sql, log }) {
     const within = `${day} `;

@@ -36,7 +36,10 @@ const COMPRESSED_FROM_BYTES = 1_024;
 
 /** What the API and the site are made of. */
 export interface ApiParts {
+  /** Connections for what is read to be shown. */
   sql: Sql;
+  /** Connections for counting calls and finding callers; when not given, `sql` serves. */
+  meter?: Sql;
   /** Leads to the database itself, not through a transaction pooler: for LISTEN. */
   directUrl: string;
   /** Where processes share how fast callers call; each keeps it for itself where none is given or while it is away. */
@@ -89,10 +92,11 @@ export interface Api {
  */
 export async function startApi(given: ApiParts): Promise<Api> {
   const { sql, directUrl, redisUrl, settings, log, version, checks, metrics } = given;
+  const meter = given.meter ?? sql;
   const { BUFFER_ROUNDS: bufferRounds, LIVE_WINDOW_SECONDS: liveWindowSeconds } = settings;
   const memory = await loadMemory(sql, { bufferRounds, liveWindowSeconds }, log);
-  const callers = knowCallers((sha256) => findCaller(sql, sha256), log);
-  const lastUsed = rememberLastUsed((keys) => touchKeys(sql, keys), log);
+  const callers = knowCallers((sha256) => findCaller(meter, sha256), log);
+  const lastUsed = rememberLastUsed((keys) => touchKeys(meter, keys), log);
   let isDraining = false;
   let site = settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "";
   let ownUrl = "";
@@ -101,7 +105,7 @@ export async function startApi(given: ApiParts): Promise<Api> {
   const buckets = openBuckets(redisUrl, log);
   const gate = openGate({ callers, buckets, addressOf: (request) => addressOf(app, request) });
   const nowMs = () => memory.clock().nowMs;
-  const consume = (calls: readonly Call[], deadline: Date) => consumeCalls(sql, calls, deadline);
+  const consume = (calls: readonly Call[], deadline: Date) => consumeCalls(meter, calls, deadline);
   const metering = meterCalls(metrics?.api.batches(consume) ?? consume, nowMs, log);
   const parts = { memory, gate, lastUsed, metering };
   const operations = new Map(OPERATIONS.map((operation) => [operation.path, addOperation(app, operation, parts)]));

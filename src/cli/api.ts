@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
 import { ENDPOINTS, startApi } from "../api/server.ts";
 import { loadSettings, type Settings } from "../config.ts";
-import { connect, type Sql } from "../db/client.ts";
+import type { Sql } from "../db/client.ts";
 import { createLog, type Log } from "../log.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { VERSION } from "../version.ts";
@@ -13,12 +13,13 @@ import { startOps } from "../ops/start.ts";
 import { openQueues, type Queues } from "../queue/queues.ts";
 import { reasonOf } from "../errors.ts";
 import { examples } from "./arguments.ts";
-import { authSecret, carryOverSecret, CONSOLE_CONNECTIONS, OPS_CONNECTIONS } from "./ops.ts";
+import { authSecret, carryOverSecret } from "./ops.ts";
 import { requireVariables } from "./deployment.ts";
 import { type Life, live } from "./life.ts";
 import { print, printJson } from "./output.ts";
 import { urlsOf } from "./part.ts";
 import { readinessChecks } from "./readiness.ts";
+import { openServingConnections } from "./serving-connections.ts";
 import { requireDatabase } from "./session.ts";
 
 const REDIS_AGAIN_MS = 10_000;
@@ -48,12 +49,7 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
     urlsOf("ops", databaseUrl, settings, log),
     urlsOf("console", databaseUrl, settings, log),
   ]);
-  const sql = connect(forApi.url, { name: "api", pooled: forApi.pooled });
-  life.onStop("the connections to the database", () => sql.end({ timeout: 2 }));
-  const opsSql = connect(forOps.url, { name: "ops", max: OPS_CONNECTIONS, pooled: forOps.pooled });
-  life.onStop("the operators' connections", () => opsSql.end({ timeout: 2 }));
-  const consoleSql = connect(forConsole.url, { name: "console", max: CONSOLE_CONNECTIONS, pooled: forConsole.pooled });
-  life.onStop("the console's connections", () => consoleSql.end({ timeout: 2 }));
+  const { sql, meter, opsSql, consoleSql } = openServingConnections(life, { forApi, forOps, forConsole });
   const checks = readinessChecks({ sql, directUrl, redisUrl: settings.REDIS_URL, workers: null });
   const { REDIS_URL: redisUrl } = settings;
   const queues = reachQueues(life, redisUrl, log);
@@ -69,6 +65,7 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
   life.onStop("the console", () => consoleSurface.close());
   const api = await startApi({
     sql,
+    meter,
     directUrl: forApi.directUrl,
     redisUrl,
     settings,

@@ -10,11 +10,6 @@ import type { Log } from "../log.ts";
 import { LINK_SECONDS } from "../ops/sign-in/limits.ts";
 import { say } from "./output.ts";
 
-/** Connections of `/ops`, apart from the API's: whatever its pages read, callers never wait for one. */
-export const OPS_CONNECTIONS = 6;
-/** Connections of `/console`, for the same reason. */
-export const CONSOLE_CONNECTIONS = 6;
-
 /**
  * What signs cookies and encrypts second factors: AUTH_SECRET, or one that the data folder keeps.
  * @throws UsageError where neither can be had.

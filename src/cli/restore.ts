@@ -92,7 +92,7 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
     );
   }
   await reaching(url, () => requireSession(url));
-  const sql = connect(url, { name: "restore", max: 2, patient: true });
+  const sql = connect(url, { name: "restore", max: 2, use: "bulk" });
   try {
     await reaching(url, () => refuseUsed(sql, url, header.migrations));
     await migrate(url, say, { upTo: header.migrations });

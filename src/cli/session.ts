@@ -59,7 +59,7 @@ export async function withDatabase<Result>(
   const sql = connect(patient ? (directUrl ?? databaseUrl) : databaseUrl, {
     name: "command",
     max: 2,
-    patient,
+    use: patient ? "bulk" : "long",
     pooled: !patient && directUrl !== undefined,
   });
   try {

@@ -22,14 +22,14 @@ import { startOps } from "../ops/start.ts";
 import { mintDemoKey } from "./demo-key.ts";
 import { type Life, live } from "./life.ts";
 import { servesThisMachineAlone } from "../this-machine.ts";
-import { authSecret, carryOverSecret, CONSOLE_CONNECTIONS, localLink, OPS_CONNECTIONS } from "./ops.ts";
+import { authSecret, carryOverSecret, localLink } from "./ops.ts";
 import { paint, print, printJson, say } from "./output.ts";
 import { urlsOf } from "./part.ts";
 import { printMails } from "./print-mails.ts";
 import { readinessChecks } from "./readiness.ts";
 import { reaching } from "./session.ts";
-import { readHousesFile, startWork } from "./work.ts";
-import { WORK_CONNECTIONS } from "./worker.ts";
+import { openServingConnections } from "./serving-connections.ts";
+import { openWorkConnections, readHousesFile, startWork } from "./work.ts";
 
 /** A first poll that takes longer belongs to a house in trouble, and nobody should wait for that. */
 const FIRST_ROUNDS_WITHIN_MS = 5_000;
@@ -87,14 +87,8 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
     urlsOf("console", databaseUrl, settings, log),
   ]);
   const { pooled } = forWork;
-  const workSql = connect(forWork.url, { name: "worker", max: WORK_CONNECTIONS, pooled, isSteady: true });
-  life.onStop("the workers' connections", () => workSql.end({ timeout: 2 }));
-  const apiSql = connect(forApi.url, { name: "api", pooled });
-  life.onStop("the API's connections", () => apiSql.end({ timeout: 2 }));
-  const opsSql = connect(forOps.url, { name: "ops", max: OPS_CONNECTIONS, pooled });
-  life.onStop("the operators' connections", () => opsSql.end({ timeout: 2 }));
-  const consoleSql = connect(forConsole.url, { name: "console", max: CONSOLE_CONNECTIONS, pooled });
-  life.onStop("the console's connections", () => consoleSql.end({ timeout: 2 }));
+  const connections = openWorkConnections(life, forWork);
+  const { sql: apiSql, meter, opsSql, consoleSql } = openServingConnections(life, { forApi, forOps, forConsole });
 
   // what a command would do: keys and links of this machine are made with all rights
   const ownSql = connect(databaseUrl, { name: "command", max: 1, pooled });
@@ -107,7 +101,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
     settings,
     houses,
     queues: undefined,
-    sql: workSql,
+    connections,
     directUrl: forWork.directUrl,
     redisUrl,
     metrics,
@@ -147,12 +141,13 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   life.onStop("the console", () => consoleSurface.close());
   const printsMails = isAlone && settings.SMTP_URL === undefined;
   if (printsMails) {
-    const printing = printMails(workSql, { say, log, signal: life.ending });
+    const printing = printMails(connections.work, { say, log, signal: life.ending });
     life.onStop("the printing of mails", () => printing);
   }
   const api = await startApi({
     surfaces: [ops, consoleSurface, notifySurface({ sql: consoleSql, settings, log: quiet(log) })],
     sql: apiSql,
+    meter,
     directUrl: forApi.directUrl,
     redisUrl,
     settings,

@@ -1,13 +1,14 @@
 import { jobs } from "../../jobs/index.ts";
 import { syncAlerts } from "../alerts/store.ts";
 import { type HouseEntry, loadHouses, type Settings, variablesOf } from "../config.ts";
-import type { Sql } from "../db/client.ts";
+import { connect, type Sql } from "../db/client.ts";
 import { createNotifier } from "../db/notifier.ts";
 import { createHouseClient } from "../houses/http.ts";
 import { applyHouses } from "../houses/apply-store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../houses/watch-store.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import type { WorkerPools } from "../queue/job.ts";
 import { startWorkers, type Workers } from "../queue/worker.ts";
 import { sumCells } from "../rounds/cells-store.ts";
 import { expireNotices, refreshStalledNotices } from "../rounds/notices-store.ts";
@@ -20,10 +21,29 @@ import { usdtOf } from "../topups/usdt/variables.ts";
 import { VERSION } from "../version.ts";
 import { createDemoServer, type DemoServer } from "./demo-server.ts";
 import type { Life } from "./life.ts";
+import type { PartUrls } from "./part.ts";
 import { slowPolls } from "./poll-rate.ts";
 
 /** What runs may take to end before they are aborted; with that it all fits well into the 19 s of a stop. */
 const RUNS_END_WITHIN_MS = 5_000;
+
+/** The connections of the working half: those that most jobs share, and those apart. */
+export interface WorkConnections extends WorkerPools {
+  work: Sql;
+}
+
+/**
+ * Opens the connections of the working half; `end` of each is called when the process stops. Twelve in all: enough for
+ * runs to wait a little rather than to crowd the database, where each connection keeps plans of its own.
+ */
+export function openWorkConnections(life: Life, { url, pooled }: PartUrls): WorkConnections {
+  const open = (use: "work" | "long", max: number) => {
+    const sql = connect(url, { name: "worker", use, max, pooled, isSteady: true });
+    life.onStop("the workers' connections", () => sql.end({ timeout: 2 }));
+    return sql;
+  };
+  return { work: open("work", 6), polling: open("work", 3), long: open("long", 3) };
+}
 
 /** What works on the queues in one process. */
 export interface Work {
@@ -51,14 +71,15 @@ export async function startWork(
     settings: Settings;
     houses: readonly HouseEntry[];
     queues: readonly string[] | undefined;
-    sql: Sql;
+    connections: WorkConnections;
     directUrl: string;
     redisUrl: string;
     metrics: Metrics;
     log: Log;
   },
 ): Promise<Work> {
-  const { settings, houses, queues, sql, directUrl, redisUrl, metrics, log } = parts;
+  const { settings, houses, queues, directUrl, redisUrl, metrics, log } = parts;
+  const { work: sql, ...pools } = parts.connections;
   await requireUsdt(sql, settings, log);
   const demo = createDemoServer({
     sql,
@@ -86,6 +107,7 @@ export async function startWork(
     jobs,
     queues,
     sql,
+    pools,
     directUrl,
     redisUrl,
     settings,

@@ -1,7 +1,6 @@
 import { Command } from "commander";
 import { startHealthServer } from "../api/health-server.ts";
 import { loadSettings, type Settings } from "../config.ts";
-import { connect } from "../db/client.ts";
 import { createLog, type Log } from "../log.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import type { Workers } from "../queue/worker.ts";
@@ -13,10 +12,7 @@ import { print, printJson } from "./output.ts";
 import { urlsOf } from "./part.ts";
 import { readinessChecks } from "./readiness.ts";
 import { requireDatabase } from "./session.ts";
-import { readHousesFile, startWork } from "./work.ts";
-
-/** Enough for the runs of all queues at once to wait a little rather than to crowd the database; each makes its own plans. */
-export const WORK_CONNECTIONS = 10;
+import { openWorkConnections, readHousesFile, startWork } from "./work.ts";
 
 /** `roundhouse worker`: works on the queues; any number may run on one database and one Redis. */
 export function workerCommand(): Command {
@@ -44,13 +40,23 @@ async function work(
   const { DATABASE_URL, REDIS_URL: redisUrl, queues, log } = given;
   const houses = readHousesFile(settings, log);
   await requireDatabase(settings.DATABASE_DIRECT_URL ?? DATABASE_URL);
-  const { url, directUrl, pooled } = await urlsOf("worker", DATABASE_URL, settings, log);
-  const sql = connect(url, { name: "worker", max: WORK_CONNECTIONS, pooled, isSteady: true });
-  life.onStop("the connections to the database", () => sql.end({ timeout: 2 }));
+  const urls = await urlsOf("worker", DATABASE_URL, settings, log);
+  const { directUrl } = urls;
+  const connections = openWorkConnections(life, urls);
+  const { polling: sql } = connections;
   let working: Workers | null = null;
   const looked = { sql, queues: () => working?.queues ?? null };
   const metrics = createMetrics(looked, { version: VERSION, endpoints: [], log });
-  const { workers } = await startWork(life, { settings, houses, queues, sql, directUrl, redisUrl, metrics, log });
+  const { workers } = await startWork(life, {
+    settings,
+    houses,
+    queues,
+    connections,
+    directUrl,
+    redisUrl,
+    metrics,
+    log,
+  });
   working = workers;
   const checks = readinessChecks({ sql, directUrl, redisUrl, workers });
   const health = await startHealthServer({ settings, version: VERSION, checks, metrics, log });

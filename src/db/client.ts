@@ -1,20 +1,80 @@
-import type Postgres from "postgres";
-import { postgres } from "./driver.ts";
-import { survivingLoss } from "./lost-connection.ts";
+import pg from "pg";
+import { Connection } from "./connection.ts";
+import { ConnectionLostError, isStalePlan } from "./errors.ts";
+import { type Executor, Query, type Rows, type StatementKind } from "./query.ts";
+import { createStatementNames, Session } from "./session.ts";
+import { type CompiledStatement, Identifier, Json, type JsonValue, type Template, type Value } from "./statement.ts";
+import { roleOption } from "./take-role.ts";
 
-/** A pool of connections to PostgreSQL; bigint columns arrive as JavaScript bigint. */
-export type Sql = Postgres.Sql<{ bigint: bigint }>;
-/** One open transaction. */
-export type Transaction = Postgres.TransactionSql<{ bigint: bigint }>;
-/** Either: what a store needs to run a statement. */
-export type Queryable = Sql | Transaction;
+/** A row whose columns nobody declared. */
+// oxlint-disable-next-line typescript/no-explicit-any
+type AnyRow = Record<string, any>;
+
+/** Runs statements written as templates: every value in one is bound, never part of its text. */
+export interface Queryable {
+  <Row extends readonly unknown[] = AnyRow[]>(strings: TemplateStringsArray, ...values: readonly Value[]): Query<Row>;
+  /** A name, or several with commas between, as an identifier in a statement. */
+  (names: string | readonly string[]): Identifier;
+  /** A value to bind as jsonb. */
+  json(value: JsonValue): Json;
+  /** A statement, or several, given as text: the text must not come from outside. */
+  unsafe<Row extends readonly unknown[] = AnyRow[]>(text: string): Query<Row>;
+}
+
+/** One open transaction. Its statements run one after another; after its connection is lost each of them is rejected. */
+export interface Transaction extends Queryable {
+  /** Does something that can be undone alone: when `work` throws, what it did is rolled back and the transaction continues. */
+  savepoint<Result>(work: (tx: Transaction) => Result | Promise<Result>): Promise<Result>;
+}
+
+/** A pool of connections. */
+export interface Sql extends Queryable {
+  /**
+   * Runs `work` in a transaction, on one connection, and commits. When `work` or any of its statements fails, everything is
+   * rolled back. `mode` is what may follow BEGIN, such as "read only". A list that `work` gives is waited for as a whole.
+   * @throws ConnectionLostError when the connection is lost; during the commit its outcome is unknown.
+   */
+  begin<Result>(work: (tx: Transaction) => Result | Promise<Result>): Promise<Settled<Result>>;
+  begin<Result>(mode: string, work: (tx: Transaction) => Result | Promise<Result>): Promise<Settled<Result>>;
+  /** Closes the pool: waits for what runs, at most `timeout` seconds, then destroys the connections. */
+  end(options?: { timeout?: number }): Promise<void>;
+}
+
+type Settled<Result> = Result extends readonly unknown[] ? { [Key in keyof Result]: Awaited<Result[Key]> } : Result;
 
 /**
- * Each statement is planned once a connection, by the indexes, and as a loop over look-ups: PostgreSQL else plans look-ups in
- * a table of sixteen parts anew for each value, which takes longer than the look-up; and what it plans once, while a table is
- * new, would go on reading the whole of it. Of 20 rounds/s in 300 tables that was a fifth of its work. Nor by a bitmap, which
- * comes again and again to what was deleted since: a look-up marks it as gone (a bitmap met 8,000 forecasts where some 250
- * waited). Who joins whole tables on such a connection says so in its transaction, as the ledger's check does.
+ * What a pool is for. Each use has deadlines of its own, so that one use cannot hold up another.
+ *
+ * The server ends a statement after `statementMs`, and the client destroys the connection `GRACE_MS` later, because a
+ * connection that went silent brings no error. `transactionMs` bounds a transaction from BEGIN to COMMIT, `idleMs` the time
+ * in it without a statement (server side: it frees the locks of a client that vanished), `waitMs` the wait for a connection.
+ */
+const USES = {
+  /** Polls, rounds, forecasts, scores, the worker's own heartbeat: polling must resume within 20 s of any fault. */
+  work: { statementMs: 8_000, transactionMs: 30_000, idleMs: 8_000, waitMs: 20_000 },
+  /** Counting calls and finding callers: one look-up or a small batch, and a caller waits for a second at most. */
+  meter: { statementMs: 3_000, transactionMs: 6_000, idleMs: 3_000, waitMs: 3_000 },
+  /** What the API reads to show it, and pages: whoever waits for a page has left after ten seconds. */
+  request: { statementMs: 10_000, transactionMs: 20_000, idleMs: 10_000, waitMs: 10_000 },
+  /** Jobs that sum, replay and clean up, and commands. */
+  long: { statementMs: 60_000, transactionMs: 1_800_000, idleMs: 60_000, waitMs: 60_000 },
+  /** Filling a table from a large file is one statement. */
+  bulk: { statementMs: 21_600_000, transactionMs: 43_200_000, idleMs: 60_000, waitMs: 60_000 },
+} as const;
+
+/** What a pool is for; see {@link USES}. */
+export type Use = keyof typeof USES;
+
+/** From the server's own limit to the client's: long enough for the server's error to arrive. */
+const GRACE_MS = 1_500;
+const IDLE_MS = 60_000;
+
+/**
+ * Each statement is planned once per connection, with index scans and nested loops. PostgreSQL would otherwise plan look-ups
+ * in a table of sixteen partitions again for each value, which takes longer than the look-up (a fifth of its work at
+ * 20 rounds/s in 300 tables), and a plan made while a table is new would read all of it later. No bitmap scans: they revisit
+ * dead rows, while index scans mark them dead (one met 8,000 forecasts to find 250). Who joins whole tables on such a
+ * connection turns these off in its transaction, as the ledger's check does.
  */
 const STEADY = {
   plan_cache_mode: "force_generic_plan",
@@ -22,42 +82,296 @@ const STEADY = {
   enable_hashjoin: "off",
   enable_mergejoin: "off",
   enable_bitmapscan: "off",
-  random_page_cost: 1.1,
-} as const;
+  random_page_cost: "1.1",
+};
 
 /**
  * Opens a pool. Connections are made when first needed, so a wrong URL shows at the first statement.
  *
- * A statement may take a minute; where `patient`, as long as it needs: filling a table from a large file is one statement.
- * Where a transaction pooler may stand between (`pooled`), prepared statements are off, since it would hand the next
- * statement to another server connection; and those limits are the database's own or the pooler's, since it refuses a
- * client that begins with them. `isSteady` is for who asks the same few things all day; see `STEADY`.
+ * Through a transaction pooler (`pooled`) statements are not prepared by name, because the next one may run on another
+ * server connection, and the server's own limits are the pooler's to set; the client's deadlines hold all the same.
+ * `isSteady` is for programs that run the same few statements all day; see {@link STEADY}.
  */
 export function connect(
   url: string,
-  options: { max?: number; name: string; pooled?: boolean; patient?: boolean; isSteady?: boolean },
+  options: { max?: number; name: string; use?: Use; pooled?: boolean; isSteady?: boolean },
 ): Sql {
-  const sql = postgres(url, {
-    max: options.max ?? 10,
-    types: { bigint: postgres.BigInt },
-    prepare: options.pooled !== true,
-    // one statement at a time on a connection: the driver asks for a statement's types before it sends its values, and a
-    // pooler that has just answered another takes the connection to the server away between the two (pgbouncer#759)
-    ...(options.pooled === true && { max_pipeline: 0 }),
-    idle_timeout: 60,
-    connect_timeout: 10,
-    // seconds: a server that comes back is found within one, against up to twenty with the driver's own
-    backoff: (attempt) => Math.min(2 ** attempt / 100, 1),
-    onnotice: () => undefined, // "already exists, skipping" and the like
-    connection: {
-      application_name: `roundhouse ${options.name}`,
+  return new Pool(url, options).sql;
+}
+
+class Pool implements Executor {
+  readonly sql: Sql;
+  readonly #pool: pg.Pool;
+  readonly #limits: (typeof USES)[Use];
+  readonly #open = new Set<Connection>();
+  readonly #names;
+  readonly #closed = Promise.withResolvers<never>();
+  /** Connections that were last heard before this went silent, by `performance.now()`. */
+  #silentSince = -Infinity;
+  #ending: Promise<void> | null = null;
+  readonly #isPooled: boolean;
+  /** Connections through a pooler whose time zone is set: it refuses that at the start, and keeps it with its client. */
+  readonly #zoned = new WeakSet<Connection>();
+
+  constructor(
+    url: string,
+    { max = 10, name, use = "long", pooled = false, isSteady = false }: Parameters<typeof connect>[1],
+  ) {
+    this.#limits = USES[use];
+    this.#isPooled = pooled;
+    this.#names = pooled ? null : createStatementNames();
+    this.#closed.promise.catch(() => undefined); // somebody may wait for a connection when the pool closes, or nobody
+    const settings = {
       TimeZone: "UTC",
-      ...(options.pooled !== true && {
-        statement_timeout: options.patient === true ? 0 : 60_000,
-        idle_in_transaction_session_timeout: 60_000,
-        ...(options.isSteady === true && STEADY),
-      }),
-    },
-  });
-  return survivingLoss(sql);
+      statement_timeout: this.#limits.statementMs,
+      idle_in_transaction_session_timeout: this.#limits.idleMs,
+      ...(isSteady && STEADY),
+    };
+    const startup = Object.entries(settings).map(([setting, value]) => `-c ${setting}=${value}`);
+    this.#pool = new pg.Pool({
+      Client: Connection,
+      connectionString: url,
+      application_name: `roundhouse ${name}`,
+      max,
+      idleTimeoutMillis: IDLE_MS,
+      connectionTimeoutMillis: this.#limits.waitMs,
+      allowExitOnIdle: false,
+      ...(!pooled && { options: [...startup, roleOption(url)].join(" ").trim() }), // a pooler refuses `options`
+    });
+    this.#pool.on("error", () => undefined); // an idle connection that the server ends: the next statement makes another
+    this.#pool.on("connect", (client) => this.#open.add(asConnection(client)));
+    this.#pool.on("remove", (client) => this.#open.delete(asConnection(client)));
+    this.sql = Object.assign(queryable(this), {
+      begin: this.#begin.bind(this),
+      end: this.#end.bind(this),
+    });
+  }
+
+  get #deadlineMs(): number {
+    return this.#limits.statementMs + GRACE_MS;
+  }
+
+  async run(statement: CompiledStatement, kind: StatementKind, signal: AbortSignal): Promise<Rows<object[]>> {
+    try {
+      return await this.#use((session) => session.run(statement, kind, signal));
+    } catch (error) {
+      if (!isStalePlan(error)) throw error;
+      this.#names?.renew();
+      return this.#use((session) => session.run(statement, kind, signal));
+    }
+  }
+
+  async *read(statement: CompiledStatement, rowsAtOnce: number): AsyncGenerator<object[]> {
+    const connection = await this.#acquire();
+    try {
+      yield* this.#sessionOn(connection).read(statement, rowsAtOnce);
+    } finally {
+      this.#release(connection);
+    }
+  }
+
+  async copyFrom(text: string) {
+    const connection = await this.#acquire();
+    return this.#sessionOn(connection).copyFrom(text, () => this.#release(connection));
+  }
+
+  async copyTo(text: string) {
+    const connection = await this.#acquire();
+    return this.#sessionOn(connection).copyTo(text, () => this.#release(connection));
+  }
+
+  #sessionOn(connection: Connection): Session {
+    return new Session(connection, this.#names, this.#deadlineMs);
+  }
+
+  async #use<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+    const connection = await this.#acquire();
+    try {
+      return await work(this.#sessionOn(connection));
+    } catch (error) {
+      this.#noteSilence(error);
+      throw error;
+    } finally {
+      this.#release(connection);
+    }
+  }
+
+  /** A connection that is not known to be lost, and that answered after the last one that went silent. */
+  async #acquire(): Promise<Connection> {
+    for (;;) {
+      if (this.#ending !== null) throw new ConnectionLostError("the pool of connections is closed");
+      const acquired = this.#pool.connect();
+      const client = await Promise.race([acquired, this.#closed.promise]).catch((error: unknown) => {
+        void acquired.then(
+          (late) => late.release(true),
+          () => undefined,
+        );
+        throw error instanceof pg.DatabaseError
+          ? error
+          : new ConnectionLostError("no connection to PostgreSQL is available", { cause: error });
+      });
+      const connection = asConnection(client);
+      if (!connection.isLost && connection.lastResponseAt >= this.#silentSince) {
+        if (this.#isPooled && !this.#zoned.has(connection)) await this.#setTimeZone(connection);
+        return connection;
+      }
+      connection.destroy(new ConnectionLostError("the connection may be silent"));
+      client.release(true);
+    }
+  }
+
+  async #setTimeZone(connection: Connection): Promise<void> {
+    try {
+      await connection.exchange(() => connection.query("set timezone to 'UTC'"), this.#deadlineMs);
+      this.#zoned.add(connection);
+    } catch (error) {
+      this.#release(connection);
+      throw error;
+    }
+  }
+
+  #release(connection: Connection): void {
+    (connection as Connection & pg.PoolClient).release(connection.isLost);
+  }
+
+  /** After a connection went silent, those that were last heard before its statement was sent are closed, not tried. */
+  #noteSilence(error: unknown): void {
+    if (error instanceof ConnectionLostError && error.isSilent)
+      this.#silentSince = performance.now() - this.#deadlineMs;
+  }
+
+  async #begin<Result>(...given: [string, Work<Result>] | [Work<Result>]): Promise<Result> {
+    const [mode, work] = given.length === 1 ? ["", given[0]] : given;
+    const connection = await this.#acquire();
+    const { transactionMs } = this.#limits;
+    const deadline = setTimeout(
+      () => connection.destroy(new ConnectionLostError(`a transaction did not end within ${transactionMs} ms`)),
+      transactionMs,
+    );
+    const session = this.#sessionOn(connection);
+    try {
+      return await inTransaction(session, `begin ${mode}`, work);
+    } catch (error) {
+      this.#noteSilence(error);
+      if (isStalePlan(error)) this.#names?.renew();
+      throw error;
+    } finally {
+      clearTimeout(deadline);
+      session.close();
+      this.#release(connection);
+    }
+  }
+
+  #end({ timeout = 5 }: { timeout?: number } = {}): Promise<void> {
+    this.#ending ??= this.#close(timeout * 1_000);
+    return this.#ending;
+  }
+
+  async #close(withinMs: number): Promise<void> {
+    this.#closed.reject(new ConnectionLostError("the pool of connections was closed"));
+    const reason = new ConnectionLostError("the pool of connections was closed");
+    const destroyAll = () => {
+      for (const connection of this.#open) connection.destroy(reason);
+    };
+    const patience = setTimeout(destroyAll, withinMs);
+    await this.#pool.end();
+    clearTimeout(patience);
+    // a farewell to a server that no longer listens keeps its socket open
+    destroyAll();
+  }
+}
+
+type Work<Result> = (tx: Transaction) => Result | Promise<Result>;
+
+/** The part of a transaction, or of a savepoint in it, that remembers whether one of its statements failed. */
+class Scope implements Executor {
+  readonly #session: Session;
+  failure: { error: unknown } | null = null;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  async run(statement: CompiledStatement, kind: StatementKind, signal: AbortSignal): Promise<Rows<object[]>> {
+    try {
+      return await this.#session.run(statement, kind, signal);
+    } catch (error) {
+      this.failure ??= { error };
+      throw error;
+    }
+  }
+
+  read(statement: CompiledStatement, rowsAtOnce: number): AsyncGenerator<object[]> {
+    return this.#session.read(statement, rowsAtOnce);
+  }
+
+  copyFrom(text: string) {
+    return Promise.resolve(this.#session.copyFrom(text));
+  }
+
+  copyTo(text: string) {
+    return Promise.resolve(this.#session.copyTo(text));
+  }
+}
+
+async function inTransaction<Result>(session: Session, begin: string, work: Work<Result>): Promise<Result> {
+  const say = (text: string) => session.run({ text, values: [] }, "direct");
+  await say(begin);
+  try {
+    const result = await inScope(session, work);
+    await say("commit");
+    return result;
+  } catch (error) {
+    // a connection that was lost took its transaction with it
+    if (!session.connection.isLost) await say("rollback").catch(() => session.connection.destroy(asError(error)));
+    throw error;
+  }
+}
+
+let savepoints = 0;
+
+/** Runs `work`, and fails when any of its statements failed, also when `work` did not notice. */
+async function inScope<Result>(session: Session, work: Work<Result>): Promise<Result> {
+  const scope = new Scope(session);
+  const savepoint: Transaction["savepoint"] = async (inner) => {
+    const name = `p${(savepoints = (savepoints + 1) % 1_000_000)}`;
+    const say = (text: string) => session.run({ text, values: [] }, "direct");
+    await say(`savepoint ${name}`);
+    try {
+      const result = await inScope(session, inner);
+      await say(`release savepoint ${name}`);
+      return result;
+    } catch (error) {
+      await say(`rollback to savepoint ${name}`);
+      throw error;
+    }
+  };
+  const given = await work(Object.assign(queryable(scope), { savepoint }));
+  const result = (Array.isArray(given) ? await Promise.all(given) : given) as Result;
+  if (scope.failure !== null) throw scope.failure.error;
+  return result;
+}
+
+function queryable(executor: Executor): Queryable {
+  const query = (template: Template, kind: StatementKind) => new Query(executor, template, kind);
+  function sql(first: TemplateStringsArray | string | readonly string[], ...values: readonly Value[]): unknown {
+    return isTemplate(first) ? query({ strings: first, values }, "prepared") : new Identifier(first);
+  }
+  return Object.assign(sql, {
+    json: (value: JsonValue) => new Json(value),
+    unsafe: (text: string) => query({ strings: [text], values: [] }, "direct"),
+  }) as Queryable;
+}
+
+function isTemplate(given: TemplateStringsArray | string | readonly string[]): given is TemplateStringsArray {
+  return typeof given === "object" && "raw" in given;
+}
+
+function asConnection(client: pg.ClientBase): Connection {
+  if (client instanceof Connection) return client;
+  throw new TypeError("expected a connection of this pool");
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

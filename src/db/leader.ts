@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type Postgres from "postgres";
-import { postgres } from "./driver.ts";
+import { connect, type Sql } from "./client.ts";
 
 /** Longer than a busy database needs for one row, shorter than a tick. */
 const ANSWER_MS = 4_000;
@@ -25,10 +24,10 @@ export interface Leadership {
  * Between two calls of `hold` a lost place is not known: what is done meanwhile must bear being done twice.
  */
 export function openLeadership(directUrl: string, lock: number): Leadership {
-  let sql: Postgres.Sql | null = null;
+  let sql: Sql | null = null;
   let heldBy: number | null = null; // the backend that holds the lock for us
 
-  async function ask<Row>(question: (connection: Postgres.Sql) => Promise<Row[]>): Promise<Row> {
+  async function ask<Row>(question: (connection: Sql) => Promise<Row[]>): Promise<Row> {
     sql ??= open(directUrl);
     const connection = sql;
     const patience = new AbortController();
@@ -76,23 +75,8 @@ export function openLeadership(directUrl: string, lock: number): Leadership {
   };
 }
 
-function open(url: string): Postgres.Sql {
-  return postgres(url, {
-    max: 1,
-    idle_timeout: 0,
-    max_lifetime: null, // the driver would renew the connection within the hour, and the lock would be gone
-    connect_timeout: ANSWER_MS / 1_000,
-    fetch_types: false,
-    onnotice: () => undefined,
-    connection: {
-      application_name: "roundhouse leader",
-      statement_timeout: ANSWER_MS,
-      // a leader whose machine vanished is forgotten by the server after 10 + 3 × 5 s
-      tcp_keepalives_idle: 10,
-      tcp_keepalives_interval: 5,
-      tcp_keepalives_count: 3,
-    },
-  });
+function open(url: string): Sql {
+  return connect(url, { name: "leader", max: 1, use: "work" });
 }
 
 async function noAnswer(signal: AbortSignal): Promise<never> {

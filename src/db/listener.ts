@@ -2,19 +2,23 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { Connection } from "./connection.ts";
+import { ConnectionLostError } from "./errors.ts";
 import { roleOption } from "./take-role.ts";
 
-/** Soon enough that nobody waits for it, since whoever listens also looks by itself. */
+/** Soon enough that nobody waits for it: every listener also looks by itself. */
 const RETRY_MS = 1_000;
-/** A server that is gone without a word does not answer a farewell either. */
+/** A listener sends nothing, so only a question shows that its connection has gone silent. */
+const CHECK_EVERY_MS = 5_000;
+const DEADLINE_MS = 4_000;
+/** A server that is gone does not answer a farewell either. */
 const FAREWELL_MS = 1_000;
 
-/** What to do with what is heard. */
+/** What to do with notifications. */
 export interface Hearing {
-  /** Channels, by the names they are announced under. */
   channels: readonly string[];
   heard: (channel: string) => void;
-  /** All channels are listened to, at first and after each lost connection: what was said before is not heard. */
+  /** All channels are listened to, at first and after each lost connection: what was sent before is not received. */
   joined: () => void;
 }
 
@@ -24,8 +28,8 @@ export interface Listener {
 }
 
 /**
- * Listens on a connection of its own, made again whenever it is lost. Never throws: a listener who hears nothing must
- * look by itself anyway. `directUrl` must not lead through a transaction pooler, where a session cannot listen.
+ * Listens on a connection of its own, made again whenever it is lost or silent. Never throws: a listener that hears nothing
+ * must look by itself anyway. `directUrl` must not lead through a transaction pooler, where a session cannot listen.
  */
 export function listen(directUrl: string, { channels, heard, joined }: Hearing, log: Log): Listener {
   const closing = new AbortController();
@@ -35,44 +39,50 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
     while (!closing.signal.aborted) {
       const reason = await listenOnce();
       if (closing.signal.aborted) return;
-      if (!isLost) log.warn(`changes are not announced to us, so we look by ourselves: ${reason}`);
+      if (!isLost) log.warn(`PostgreSQL sends no notifications, so changes are read at intervals: ${reason}`);
       isLost = true;
-      await delay(RETRY_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+      await pause(RETRY_MS);
     }
   }
 
-  /** Gives the reason why it listens no more. */
+  /** Returns the reason why it stopped listening. */
   async function listenOnce(): Promise<string> {
-    const connection = new pg.Client({
+    const connection = new Connection({
       connectionString: directUrl,
       application_name: "roundhouse listener",
       options: roleOption(directUrl),
-      connectionTimeoutMillis: 5_000,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: 10_000,
-    });
-    const lost = new Promise<string>((resolve) => {
-      // stays: an error without a listener would end the process
-      connection.on("error", (error) => resolve(reasonOf(error)));
-      connection.once("end", () => resolve("the connection ended"));
     });
     connection.on("notification", ({ channel }) => heard(channel));
-    const leave = () => void sayFarewell(connection);
+    const destroy = () => connection.destroy(new ConnectionLostError("closed"));
     try {
       await connection.connect();
-      closing.signal.addEventListener("abort", leave, { once: true });
-      if (closing.signal.aborted) return "closed";
-      for (const channel of channels) await connection.query(`listen ${pg.escapeIdentifier(channel)}`);
-      if (isLost) log.info("changes are announced to us again");
+      closing.signal.addEventListener("abort", destroy, { once: true });
+      const names = channels.map((channel) => pg.escapeIdentifier(channel));
+      await ask(connection, names.map((name) => `listen ${name}`).join("; "));
+      if (isLost) log.info("PostgreSQL sends notifications again");
       isLost = false;
       joined();
-      return await lost;
+      while (!closing.signal.aborted) {
+        await pause(CHECK_EVERY_MS, connection);
+        await ask(connection, "select 1");
+      }
+      return "closed";
     } catch (error) {
       return reasonOf(error);
     } finally {
-      closing.signal.removeEventListener("abort", leave); // or each lost connection would be kept until the last is closed
+      closing.signal.removeEventListener("abort", destroy); // or each lost connection would be kept until the last is closed
       await sayFarewell(connection);
     }
+  }
+
+  /** Waits, or less when the listener is closed or the connection ends. */
+  async function pause(ms: number, connection?: Connection): Promise<void> {
+    const ended = new AbortController();
+    const end = () => ended.abort();
+    connection?.once("end", end);
+    const signal = AbortSignal.any([closing.signal, ended.signal]);
+    await delay(ms, undefined, { signal }).catch(() => undefined); // cut short
+    connection?.off("end", end);
   }
 
   const listening = keepListening();
@@ -82,6 +92,10 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
       await listening; // a connection that is being made ends as soon as it is, or fails
     },
   };
+}
+
+function ask(connection: Connection, text: string): Promise<unknown> {
+  return connection.exchange(() => connection.query(text), DEADLINE_MS);
 }
 
 async function sayFarewell(client: pg.Client): Promise<void> {

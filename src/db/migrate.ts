@@ -10,6 +10,8 @@ const SQL_FOLDER = new URL("../../sql", import.meta.url).pathname;
 const HISTORY = "migrations";
 const LOCK = 0x7268_0001; // "rh", 1
 const LOCK_TIMEOUT_MS = 60_000;
+/** A file may rewrite a large table. */
+const MIGRATION_MS = 6 * 3_600_000;
 
 /**
  * Brings a database to the newest schema: each file of sql/ once, in order, all in one transaction per file.
@@ -27,32 +29,37 @@ export async function migrate(
   say: (line: string) => void = () => undefined,
   { upTo = migrationNames() }: { upTo?: readonly string[] } = {},
 ): Promise<void> {
-  await withPgClient(databaseUrl, "migrate", async (client) => {
-    await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    await client.query("select pg_advisory_lock($1)", [LOCK]);
-    await client.query(`set lock_timeout = ${WAIT_FOR_TABLE_MS}`);
-    const before = await appliedMigrations(client);
-    refuseNewerSchema(before);
-    await whileInUse(async () => {
-      await client.query("rollback"); // the library leaves the transaction of a file that failed open
-      const count = upTo.length - (await appliedMigrations(client)).length;
-      if (count <= 0) return;
-      await runner({
-        dbClient: client,
-        dir: SQL_FOLDER,
-        direction: "up",
-        count,
-        migrationsTable: HISTORY,
-        noLock: true,
-        log: () => undefined,
-        logger: { debug: () => undefined, info: () => undefined, warn: say, error: say },
-      });
-    }, say);
-    for (const name of (await appliedMigrations(client)).slice(before.length)) say(`migrated to ${name}`);
-    await applyRoles(client, say);
-    await client.query("reset lock_timeout");
-    await client.query("select make_day_partitions((now() at time zone 'UTC')::date - 1, 5)");
-  });
+  await withPgClient(
+    databaseUrl,
+    "migrate",
+    async (client) => {
+      await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`);
+      await client.query("select pg_advisory_lock($1)", [LOCK]);
+      await client.query(`set lock_timeout = ${WAIT_FOR_TABLE_MS}`);
+      const before = await appliedMigrations(client);
+      refuseNewerSchema(before);
+      await whileInUse(async () => {
+        await client.query("rollback"); // the library leaves the transaction of a file that failed open
+        const count = upTo.length - (await appliedMigrations(client)).length;
+        if (count <= 0) return;
+        await runner({
+          dbClient: client,
+          dir: SQL_FOLDER,
+          direction: "up",
+          count,
+          migrationsTable: HISTORY,
+          noLock: true,
+          log: () => undefined,
+          logger: { debug: () => undefined, info: () => undefined, warn: say, error: say },
+        });
+      }, say);
+      for (const name of (await appliedMigrations(client)).slice(before.length)) say(`migrated to ${name}`);
+      await applyRoles(client, say);
+      await client.query("reset lock_timeout");
+      await client.query("select make_day_partitions((now() at time zone 'UTC')::date - 1, 5)");
+    },
+    { deadlineMs: MIGRATION_MS },
+  );
 }
 
 /** Where a database stands against this version's files. */

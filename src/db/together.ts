@@ -1,4 +1,4 @@
-import { isConnectionTrouble } from "./trouble.ts";
+import { isConnectionError } from "./errors.ts";
 
 /**
  * What a batch says of an item that it would have to wait for, such as one whose lock somebody else holds: it has another
@@ -72,7 +72,7 @@ export function together<Item, Result>(
     try {
       results = await work(batch.map(({ item }) => item));
     } catch (error) {
-      if (batch.length === 1 || isConnectionTrouble(error)) {
+      if (batch.length === 1 || isConnectionError(error)) {
         for (const { reject } of batch) reject(error);
         return;
       }

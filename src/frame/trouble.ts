@@ -1,6 +1,6 @@
 import type { NextFunction, Request } from "express";
 import { isAnswering } from "../db/facts.ts";
-import { isConnectionTrouble } from "../db/trouble.ts";
+import { isConnectionError } from "../db/errors.ts";
 import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import type { Answers } from "./answer.ts";
@@ -83,7 +83,7 @@ async function asPageError(thrown: unknown, sql: Sql, away: string): Promise<Pag
   if (thrown instanceof PageError) return thrown;
   if (thrown instanceof URIError) return new PageError(400, "the address holds a part that is not UTF-8");
   if (thrown instanceof Error && "code" in thrown && thrown.code === "57014") return new PageError(504, TOO_MUCH);
-  const isAway = isConnectionTrouble(thrown) || !(await isAnswering(sql).catch(() => false));
+  const isAway = isConnectionError(thrown) || !(await isAnswering(sql).catch(() => false));
   if (isAway) return new PageError(503, away, { "Retry-After": "5" });
   return new PageError(
     500,

@@ -1,5 +1,5 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import { codeOf } from "../errors.ts";
+import { violatedConstraint } from "../db/errors.ts";
 import { usd } from "./money.ts";
 import { assertPosting, requestHash, sideName, type LedgerSide, type Posting } from "./posting.ts";
 
@@ -157,12 +157,7 @@ function ownerOf(side: LedgerSide): string | null {
 }
 
 function isOverdraft(error: unknown): boolean {
-  return (
-    codeOf(error) === "23514" &&
-    error instanceof Error &&
-    "constraint_name" in error &&
-    error.constraint_name === "there_is_no_overdraft"
-  );
+  return violatedConstraint(error) === "there_is_no_overdraft";
 }
 
 function overdraftMessage({ legs }: Posting, held: readonly HeldAccount[]): string {

@@ -4,6 +4,14 @@ import type { HouseClient } from "../houses/client.ts";
 import type { Log } from "../log.ts";
 import type { Settings, Variables } from "../config.ts";
 
+/** Connections of a worker process apart from those that most jobs share. */
+export interface WorkerPools {
+  /** Polling, and the worker's own heartbeat and lease: nothing else may keep them waiting. */
+  polling: Sql;
+  /** Replays, sums over days, clean-up: statements that take seconds. */
+  long: Sql;
+}
+
 /** What every job is handed besides its payload. */
 export interface JobContext {
   sql: Sql;
@@ -56,6 +64,8 @@ export interface Job<Payload> {
   /** A run that takes longer is aborted and counts as failed. */
   timeoutMs: number;
   retry: Retry;
+  /** Connections of their own, for runs that nothing may keep waiting or that keep others waiting; else the common ones. */
+  pool?: keyof WorkerPools;
   run(payload: Payload, context: JobContext): Promise<Counts>;
 }
 

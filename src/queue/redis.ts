@@ -1,5 +1,5 @@
 import { Redis, type Cluster } from "ioredis";
-import { isConnectionTrouble } from "../db/trouble.ts";
+import { isConnectionError } from "../db/errors.ts";
 import { reasonOf, UsageError } from "../errors.ts";
 import { withoutPassword, type Log } from "../log.ts";
 import { placeOfRedis } from "../redis-url.ts";
@@ -168,7 +168,7 @@ const NO_ANSWER =
 
 /** True where Redis is away, went away, or was silent too long: what was asked of it may have been done or not. */
 export function isRedisTrouble(error: unknown): boolean {
-  return isConnectionTrouble(error) || (error instanceof Error && NO_ANSWER.test(error.message));
+  return isConnectionError(error) || (error instanceof Error && NO_ANSWER.test(error.message));
 }
 
 /**

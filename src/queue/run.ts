@@ -1,5 +1,5 @@
 import { DelayedError, type Job as QueuedRun, UnrecoverableError, WaitingError } from "bullmq";
-import { isConnectionTrouble } from "../db/trouble.ts";
+import { isConnectionError } from "../db/errors.ts";
 import { PermanentError, reasonOf, ThrottledError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { createAttempts } from "./attempt.ts";
@@ -175,7 +175,7 @@ function waitOf(error: unknown): number | null {
 }
 
 function isOutage(error: unknown): boolean {
-  return isConnectionTrouble(error) || (error instanceof Error && error.cause !== undefined && isOutage(error.cause));
+  return isConnectionError(error) || (error instanceof Error && error.cause !== undefined && isOutage(error.cause));
 }
 
 async function putOff(queued: QueuedRun, token: string | undefined, waitMs: number): Promise<DelayedError> {

@@ -11,7 +11,7 @@ import type { Log } from "../log.ts";
 import { guardClock } from "./clock-guard.ts";
 import { readClocks, requireRightClock } from "./clock.ts";
 import { type Consumer, startConsumer } from "./consumer.ts";
-import type { Job, JobContext } from "./job.ts";
+import type { Job, JobContext, WorkerPools } from "./job.ts";
 import { createOverdueWatch } from "./overdue.ts";
 import { createParts } from "./parts.ts";
 import { openQueues, type Queues } from "./queues.ts";
@@ -34,8 +34,10 @@ export interface WorkerOptions {
   jobs: readonly Job<unknown>[];
   /** Names of the queues to work on; all where it is not given. */
   queues?: readonly string[] | undefined;
-  /** The pool of the process; the caller closes it after `stop`. */
+  /** The connections that most jobs share; the caller closes all of them after `stop`. */
   sql: Sql;
+  /** Those apart; when one is not given, `sql` serves. */
+  pools?: Partial<WorkerPools>;
   /** A way to PostgreSQL with no transaction pooler between. */
   directUrl: string;
   redisUrl: string;
@@ -89,6 +91,8 @@ export interface Workers {
  */
 export async function startWorkers(options: WorkerOptions): Promise<Workers> {
   const { jobs, sql, log, version, onFatal, settings, variables, http, everyTick = [], now = Date.now } = options;
+  const { polling = sql, long = sql } = options.pools ?? {};
+  const pools: WorkerPools = { polling, long };
   const chosen = chooseJobs(jobs, options.queues);
   const { queues, redis, close } = await connectAll(options, now);
   const id = `${hostname()}-${process.pid}-${randomBytes(3).toString("hex")}`;
@@ -97,8 +101,9 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
   const stop = new AbortController();
   const notifier = createNotifier(sql, log);
   const enqueue = nudge(queues, log);
-  const context = { sql, http, settings, variables, enqueue, published: () => notifier.published() };
+  const shared = { http, settings, variables, enqueue, published: () => notifier.published() };
   const consumers = chosen.map((job) => {
+    const context = { ...shared, sql: job.pool === undefined ? sql : pools[job.pool] };
     const runner = createRunner({ job, context, log, stop: stop.signal, ran: options.ran });
     return startConsumer({ job, runner, redis, log });
   });
@@ -109,7 +114,7 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
   const parts = createParts(log);
   const clock = guardClock({
     now,
-    read: () => readClocks(sql, queues.redis, now),
+    read: () => readClocks(polling, queues.redis, now),
     everyMs: options.clockCheckMs ?? CLOCK_CHECK_MS,
     async onWrong(problem) {
       log.error(`no more work is taken: ${problem}`);
@@ -125,9 +130,9 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
     const problem = clock.problem();
     const text = problem === null ? null : `a worker on ${self.host} takes no work: ${problem}`;
     const { rss: rssBytes, heapUsed: heapBytes } = process.memoryUsage();
-    await saveWorker(sql, { ...self, clockProblem: text, rssBytes, heapBytes });
+    await saveWorker(polling, { ...self, clockProblem: text, rssBytes, heapBytes });
     // the leader raises it too, but there may be none: a process with a wrong clock does not lead
-    if (text !== null) await openAlert(sql, log, { kind: "clock_skew", subject: self.host, text });
+    if (text !== null) await openAlert(polling, log, { kind: "clock_skew", subject: self.host, text });
   }
 
   const ticks = every(options.tickMs ?? TICK_MS, async () => {
@@ -163,7 +168,7 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
       const goodbye = parts.attempt("goodbye", async () => {
         await handedOver;
         await notifier.close();
-        await deleteWorker(sql, id);
+        await deleteWorker(polling, id);
       });
       if (!(await endsWithin(goodbye, GOODBYE_MS))) log.warn("the database did not hear that this worker stops");
       await close();

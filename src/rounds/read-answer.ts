@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import { isConnectionTrouble } from "../db/trouble.ts";
+import { isConnectionError } from "../db/errors.ts";
 import { codeOf, reasonOf } from "../errors.ts";
 import { adapterOf } from "../houses/adapters/index.ts";
 import type { HouseItem } from "../houses/contract.ts";
@@ -47,5 +47,5 @@ export function ownFault(error: unknown): string {
 
 /** True where storing an answer again would fail again: it was no connection, deadlock, limit, stop or full disk. */
 export function isOwnFault(error: unknown): boolean {
-  return !isConnectionTrouble(error) && !/^(?:40|53|55|57|58)|^ABORT_ERR$/.test(codeOf(error));
+  return !isConnectionError(error) && !/^(?:40|53|55|57|58)|^ABORT_ERR$/.test(codeOf(error));
 }

@@ -3,6 +3,7 @@ import { publishHouse } from "../../src/forecasts/accuracy/publish.ts";
 import { scoreHouse } from "../../src/forecasts/score/score.ts";
 import { addRounds, PAUSE_MS, type Play } from "../forecasts/world.ts";
 import type { World } from "./world.ts";
+import { assignments } from "../support/assignments.ts";
 
 const RUN = { signal: new AbortController().signal, committed: () => undefined };
 
@@ -59,7 +60,7 @@ export async function rewrite(world: World, table: string, changes: object): Pro
   const { sql } = world;
   await sql`
     update published_now
-    set ${sql(changes)}, updated_at = clock_timestamp()
+    set ${assignments(sql, changes)}, updated_at = clock_timestamp()
     where table_id = ${await tableIdOf(world, table)}`;
   await announce(world);
 }

@@ -147,7 +147,7 @@ function forecast(table: number, own: Known, to: Changes): void {
 
 async function store({ rounds, states, forecasts, scores, sums, shown }: Changes): Promise<void> {
   if (rounds.length === 0) return;
-  const json = (rows: object[]) => sql.json(rows as Parameters<typeof sql.json>[0]);
+  const json = (rows: object[]) => sql.json(rows);
   await sql.begin((tx) => [
     tx`
       insert into rounds (table_id, seq, round_id, hundredths, color, requested_at)

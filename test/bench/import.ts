@@ -29,7 +29,7 @@ export default {
     const servers = await startTestServers(TEST_SERVERS, { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL });
     try {
       await migrate(servers.databaseUrl);
-      const sql = connect(servers.databaseUrl, { name: "bench", max: 2, patient: true });
+      const sql = connect(servers.databaseUrl, { name: "bench", max: 2, use: "bulk" });
       try {
         const table = await makeTable(sql, { house_edge: 0.01 });
         const file = path.join(directory, "import.csv");

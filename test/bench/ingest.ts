@@ -31,7 +31,7 @@ export default {
     const servers = await startTestServers(TEST_SERVERS, { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL });
     try {
       await migrate(servers.databaseUrl);
-      const sql = connect(servers.databaseUrl, { name: "bench", max: 4, patient: true });
+      const sql = connect(servers.databaseUrl, { name: "bench", max: 4, use: "bulk" });
       try {
         return await measure(sql, isShort ? SHORT_ROUNDS : ROUNDS, { isShort, say });
       } finally {

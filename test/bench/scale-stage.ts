@@ -76,7 +76,7 @@ export async function runStage(
   const load: Load = { houses, tablesPerHouse, roundMs, seed: SEED };
   const database = `scale_${stage.name.replaceAll(/\W/g, "_")}`;
   const databaseUrl = Object.assign(new URL(servers.databaseUrl), { pathname: database }).href;
-  const admin = connect(servers.databaseUrl, { name: "scale", max: 1, patient: true });
+  const admin = connect(servers.databaseUrl, { name: "scale", max: 1, use: "bulk" });
   const redis = new Redis(servers.redisUrl);
   const started: { stop(): Promise<void> }[] = [];
   const running = <One extends { stop(): Promise<void> }>(one: One): One => {
@@ -88,7 +88,7 @@ export async function runStage(
     await admin`create database ${admin(database)}`;
     await redis.flushall();
     await migrate(databaseUrl);
-    const sql = connect(databaseUrl, { name: "scale", max: 2, patient: true });
+    const sql = connect(databaseUrl, { name: "scale", max: 2, use: "bulk" });
     running({ stop: () => sql.end({ timeout: 5 }) });
     const house = running(await startHelper<Asked>("scale-house-process.ts", load));
     const url = `http://127.0.0.1:${String(house.first)}`;

@@ -38,7 +38,7 @@ const model: Model = modelOf(BANDS, null);
 
 /** Makes its tables, each with an index for each way it is looked up. */
 export async function makePlainTables(sql: Sql): Promise<void> {
-  await sql`
+  await sql.unsafe(`
     create table rounds (
       table_id integer not null,
       seq bigint not null,
@@ -94,7 +94,7 @@ export async function makePlainTables(sql: Sql): Promise<void> {
       cutoff_seq bigint not null,
       forecast jsonb not null,
       updated_at timestamptz not null default clock_timestamp()
-    )`.simple();
+    )`);
 }
 
 /** The newest round of a table that is stored, 0 where none is. */

@@ -68,7 +68,7 @@ async function emptyDatabase(): Promise<string> {
 }
 
 async function within<Result>(url: string, work: (sql: Sql) => Promise<Result>): Promise<Result> {
-  const sql = connect(url, { name: "test", max: 2, patient: true });
+  const sql = connect(url, { name: "test", max: 2, use: "bulk" });
   try {
     return await work(sql);
   } finally {

@@ -5,6 +5,7 @@ import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
 import { eventually } from "../support/eventually.ts";
 import { makeFile, makeFolder, roundhouse, startRoundhouse } from "./world.ts";
+import { connect } from "../../src/db/client.ts";
 
 const COUNT = 400;
 
@@ -39,7 +40,7 @@ describe("calibrate", () => {
     for (const key of ["log_loss", "baseline_log_loss", "brier"]) expect(first[key]).toBeGreaterThan(0.3);
 
     // its start is held up, so that the signal meets it at work
-    const held = await world.sql.reserve();
+    const held = connect(world.url, { name: "holder", max: 1 });
     await held`begin`;
     await held`lock table backtest_checkpoints`;
     const args = ["calibrate", "--table", world.tableName, "--from", "1", "--to", "300", "--json"];
@@ -54,7 +55,7 @@ describe("calibrate", () => {
     started.kill("SIGINT");
     await eventually(() => started.output.stderr.includes("stopping"));
     await held`commit`;
-    held.release();
+    await held.end();
     const stopped = await started.ended;
     const id = row?.id ?? "";
     expect(stopped.code).toBe(1);

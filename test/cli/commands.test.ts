@@ -182,7 +182,7 @@ describe("finding the servers", () => {
     const empty = await createDatabase();
     const owner = connect(empty.url, { name: "test", max: 1 });
     try {
-      await owner`drop schema public, auth cascade; create schema public`.simple();
+      await owner.unsafe("drop schema public, auth cascade; create schema public");
       const place = { env: { DATABASE_URL: empty.url } };
       const { code, stderr } = await roundhouse(["table", "list"], place);
       expect(code).toBe(2);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  await sql`delete from gaps; delete from conflicts`.simple();
+  await sql.unsafe("delete from gaps; delete from conflicts");
   await forgetHouses(sql);
   const tables = [
     tableEntry({ feed: feedEntry({ instant: ["0"] }) }),

@@ -94,7 +94,9 @@ let owned: Promise<string> | undefined;
 /** Everything there is of an account, as text. */
 async function everythingOf({ accountId, userId }: Holding): Promise<string> {
   owned ??= ownedStatement();
-  const rows = await world.sql.unsafe<{ row: string }[]>(`${await owned} order by 1`, [String(accountId), userId]);
+  const rows = await world.sql.unsafe<{ row: string }[]>(
+    `${await owned} order by 1`.replaceAll("$1", `'${accountId}'`).replaceAll("$2", `'${userId}'`),
+  );
   return rows.map(({ row }) => row).join("\n");
 }
 

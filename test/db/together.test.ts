@@ -59,7 +59,7 @@ describe("what is done together", () => {
   });
 
   test("fails at once where the database is out of reach", async () => {
-    const lost = Object.assign(new Error("gone"), { code: "CONNECTION_CLOSED" });
+    const lost = Object.assign(new Error("gone"), { code: "CONNECTION_LOST" });
     const { batches, add, letGo } = desk({ items: 10 }, () => lost);
     const all = Promise.allSettled([1, 2].map((item) => add(item)));
     await letGo();

@@ -16,6 +16,7 @@ import remindHolders from "../../jobs/remind-holders.ts";
 import { testContext } from "../support/context.ts";
 import { makeVictims } from "../support/victims.ts";
 import { makeKeyOnly, openPurchaseWorld, type PurchaseWorld } from "./world.ts";
+import { listening } from "../support/listening.ts";
 
 const USD = 1_000_000n;
 let world: PurchaseWorld;
@@ -44,15 +45,14 @@ describe("a purchase", () => {
     const key = await makeKeyOnly(world.sql, id);
     const standing = async () => (await findCaller(world.sql, hashKey(key)))?.standing;
     expect(await standing()).toBe("no_active_plan");
-    const heard: string[] = [];
-    const { unlisten } = await world.sql.listen("roundhouse_callers", (payload) => void heard.push(payload));
+    const { heard, close } = await listening(world.databaseUrl, "roundhouse_callers");
     const order = await world.order(id, "Pro");
     const done = await purchase(world.sql, order);
     expect(done).toEqual({ ok: true, purchaseId: expect.any(BigInt), isReplay: false });
     expect(await standing()).toBe("good");
     expect(await tracesOf(id)).toEqual({ ...ONCE, balance: 1n });
     await expect.poll(() => heard).toEqual([""]);
-    await unlisten();
+    await close();
 
     const { rows } = await listPurchases(world.sql, id, { limit: 9, offset: 0 });
     expect(rows).toMatchObject([

@@ -48,7 +48,7 @@ export async function settle(sql: Sql, truth: Truth, patienceMs: number): Promis
  * @throws Broken where something differs
  */
 export async function checkRecomputed(databaseUrl: string): Promise<number> {
-  const sql = connect(databaseUrl, { name: "verify", max: 2, patient: true });
+  const sql = connect(databaseUrl, { name: "verify", max: 2, use: "bulk" });
   try {
     const audit = await verifyAudit(sql);
     if (audit.failure !== null) throw new Broken(`the audit log: ${JSON.stringify(audit.failure)}`);

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { Redis } from "ioredis";
-import type Postgres from "postgres";
 import { inject } from "vitest";
-import { postgres } from "../../src/db/driver.ts";
+import pg from "pg";
+import { connect, type Sql } from "../../src/db/client.ts";
 import { makeFresh } from "./fresh.ts";
 
 /**
@@ -36,7 +36,7 @@ export async function createDatabase({ isUncounted = false } = {}): Promise<{ ur
 }
 
 /** Gives a database that was made like new another name, so that whoever still knows the old one cannot come back. */
-async function takeUsed(sql: Postgres.Sql, pattern: string, name: string): Promise<boolean> {
+async function takeUsed(sql: Sql, pattern: string, name: string): Promise<boolean> {
   const used = await sql<{ datname: string }[]>`
     select datname
     from pg_database
@@ -48,12 +48,12 @@ async function takeUsed(sql: Postgres.Sql, pattern: string, name: string): Promi
 }
 
 /** False where another worker was quicker, or somebody is in it. */
-async function rename(sql: Postgres.Sql, from: string, to: string): Promise<boolean> {
+async function rename(sql: Sql, from: string, to: string): Promise<boolean> {
   try {
     await sql`alter database ${sql(from)} rename to ${sql(to)}`;
     return true;
   } catch (error) {
-    if (error instanceof postgres.PostgresError) return false;
+    if (error instanceof pg.DatabaseError) return false;
     throw error;
   }
 }
@@ -73,8 +73,8 @@ export async function createRedis(): Promise<{ url: string }> {
   return { url: url.href };
 }
 
-async function administer(statement: (sql: Postgres.Sql) => PromiseLike<unknown>): Promise<void> {
-  const sql = postgres(inject("databaseUrl"), { max: 1, onnotice: () => undefined });
+async function administer(statement: (sql: Sql) => PromiseLike<unknown>): Promise<void> {
+  const sql = connect(inject("databaseUrl"), { name: "test", max: 1, use: "bulk" });
   try {
     await statement(sql);
   } finally {

@@ -1,4 +1,4 @@
-import { postgres } from "../../src/db/driver.ts";
+import { connect } from "../../src/db/client.ts";
 
 /** More than this in one table is quicker thrown away than taken out row by row. */
 const MOST_BYTES = 4_000_000;
@@ -8,7 +8,7 @@ const MOST_BYTES = 4_000_000;
  * Copying a thousand files for each of some hundred databases was a third of the suite's time.
  */
 export async function rememberFresh(template: string): Promise<void> {
-  const sql = postgres(template, { max: 1, onnotice: () => undefined });
+  const sql = connect(template, { name: "test", max: 1 });
   try {
     await sql.unsafe(REMEMBER);
   } finally {
@@ -83,7 +83,7 @@ const REMEMBER = `
 
 /** Makes a database what its template was; false where its schema was changed, much was written or somebody is still in it. */
 export async function makeFresh(url: string): Promise<boolean> {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = connect(url, { name: "test", max: 1 });
   try {
     const [row] = await sql<{ restored: boolean }[]>`
       select fresh.restore() as restored

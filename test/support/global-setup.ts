@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type Postgres from "postgres";
 import type { TestProject } from "vitest/node";
-import { postgres } from "../../src/db/driver.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { rememberFresh } from "./fresh.ts";
 import { startTestServers } from "./servers.ts";
@@ -27,7 +26,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const servers = await startTestServers(TEST_SERVERS, { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL });
   const run = randomBytes(4).toString("hex");
   const templateDatabase = `roundhouse_template_${run}`;
-  const sql = postgres(servers.databaseUrl, { max: 1, onnotice: () => undefined });
+  const sql = connect(servers.databaseUrl, { name: "test", max: 1, use: "bulk" });
   const teardown = async () => {
     if (servers.kind === "urls") await dropDatabases(sql, run);
     await sql.end();
@@ -50,7 +49,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 /** Of a run that was interrupted, too, clones may be left: their names end like the template's. */
-async function dropDatabases(sql: Postgres.Sql, run: string): Promise<void> {
+async function dropDatabases(sql: Sql, run: string): Promise<void> {
   const left = await sql<{ datname: string }[]>`
     select datname
     from pg_database

@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import type { Sql } from "../../src/db/client.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
 import { eventually } from "./eventually.ts";
 
 const LOCK = 424_243;
@@ -50,7 +50,7 @@ export async function makeVictims(
   return new Map(made);
 
   async function killIn(child: ChildProcess, name: string, work: object): Promise<void> {
-    const held = await sql.reserve();
+    const held = connect(databaseUrl, { name: "holder", max: 1 });
     try {
       await held`select pg_advisory_lock(${LOCK})`;
       let early: unknown;
@@ -68,7 +68,7 @@ export async function makeVictims(
       await died;
     } finally {
       await held`select pg_advisory_unlock(${LOCK})`;
-      held.release();
+      await held.end();
     }
     await eventually(async () => {
       const left = await sql`

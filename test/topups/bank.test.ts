@@ -9,6 +9,7 @@ import { findTopup } from "../../src/topups/topup-store.ts";
 import { testContext } from "../support/context.ts";
 import { makeVictims } from "../support/victims.ts";
 import { openDesk, problemOf, type Desk } from "./desk.ts";
+import { assignments } from "../support/assignments.ts";
 
 let desk: Desk;
 
@@ -125,7 +126,7 @@ describe("a bank transfer", () => {
     const account = await desk.account("late-or-not@example.com");
     for (const change of [{ state: "cancelled" }, { expires_at: "2026-01-01" }]) {
       const topup = await desk.announce(account);
-      await desk.sql`update topups set ${desk.sql(change)} where id = ${topup.id}`;
+      await desk.sql`update topups set ${assignments(desk.sql, change)} where id = ${topup.id}`;
       const path = await desk.enter({ remittance: topup.reference });
       await desk.match(path, topup.reference, account);
       const first = await desk.matchId(path);

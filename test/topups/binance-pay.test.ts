@@ -14,6 +14,7 @@ import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import type { Task } from "./binance-pay-process.ts";
 import { openPayWorld, type PayWorld, type ProviderOrder } from "./binance-pay-world.ts";
+import { connect } from "../../src/db/client.ts";
 
 let world: PayWorld;
 beforeAll(async () => void (world = await openPayWorld()), 60_000);
@@ -406,7 +407,7 @@ describe("a process that is killed", () => {
   async function killIn(name: string, task: Omit<Task, "settings">): Promise<void> {
     const child = victims.get(name);
     if (child === undefined) throw new Error(`there is no process to ${name}`);
-    const held = await world.sql.reserve();
+    const held = connect(world.databaseUrl, { name: "holder", max: 1 });
     try {
       await held`select pg_advisory_lock(${LOCK})`;
       let early: unknown;
@@ -424,7 +425,7 @@ describe("a process that is killed", () => {
       await died;
     } finally {
       await held`select pg_advisory_unlock(${LOCK})`;
-      held.release();
+      await held.end();
     }
     await eventually(async () => {
       const left = await world.sql`

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
+import { connect } from "../../src/db/client.ts";
 import { eventually } from "../support/eventually.ts";
 import type { UsdtWorld } from "./usdt-world.ts";
 
@@ -47,7 +48,7 @@ export async function makeVictims(
   );
 
   async function killInTurn(child: ChildProcess, statement: string): Promise<void> {
-    const held = await sql.reserve();
+    const held = connect(databaseUrl, { name: "holder", max: 1 });
     try {
       await held`select pg_advisory_lock(${LOCK})`;
       let early: unknown;
@@ -65,7 +66,7 @@ export async function makeVictims(
       child.kill("SIGKILL");
       await died;
       await held`select pg_advisory_unlock(${LOCK})`;
-      held.release();
+      await held.end();
     }
     await eventually(async () => {
       const left = await sql`

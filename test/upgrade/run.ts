@@ -58,7 +58,7 @@ export async function playUpgrade(options: UpgradeOptions): Promise<Upgraded> {
   say(`the older build is ${older.commit.slice(0, 7)}, with ${older.migrations.length} migrations`);
   const truth = drawTruth(1, { nowMs: Date.now(), houses: 2, tablesPerHouse: 2 });
   const houses = await serveHouses(truth);
-  const sql = connect(databaseUrl, { name: "upgrade", max: 4, patient: true });
+  const sql = connect(databaseUrl, { name: "upgrade", max: 4, use: "bulk" });
   const members: Member[] = [];
   const stopped = new AbortController();
   try {

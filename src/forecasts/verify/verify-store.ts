@@ -5,7 +5,7 @@ import type { Band } from "../model/table-model.ts";
 
 /** Opens one unchanging view of the database: everything checked inside belongs to the same moment. */
 export async function withSnapshot<Result>(sql: Sql, check: (tx: Transaction) => Promise<Result>): Promise<Result> {
-  return (await sql.begin("isolation level repeatable read read only", check)) as Result;
+  return sql.begin("isolation level repeatable read read only", check);
 }
 
 /** A table as it is verified. */

@@ -216,13 +216,15 @@ describe("a run that is stopped", () => {
 
   test("and taken up by another process writes nothing any more", async () => {
     const id = await ask();
+    let taken: Promise<unknown> | undefined;
     const first = run(id, {
       steps: { roundsPerChunk: 10, roundsPerCheckpoint: 50 },
       progress: (done) => {
-        if (done === 200) void world.sql`update calibration_runs set epoch = epoch + 1 where id = ${id}`.execute();
+        if (done === 200) taken = world.sql`update calibration_runs set epoch = epoch + 1 where id = ${id}`.finally();
       },
     });
     await expect(first).rejects.toThrow("was taken up by another process");
+    await taken;
     const [row] = await world.sql`select status, calibration_id from calibration_runs where id = ${id}`;
     expect(row).toEqual({ status: "running", calibration_id: null });
   });

@@ -364,6 +364,6 @@ describe("a forecast that could have been known after all is void", () => {
       select table_id, seq, 1, model, feature, issue_hour, issued_at, 'scored', 3, ${requestedAt},
         0, true, 1, 1, 1, 1, 1, 1, 1, 1
       from forecasts f where table_id = ${world.tableId} and feature = 'next_color'`);
-    await expect(inserted).rejects.toMatchObject({ constraint_name: "forecast_was_issued_before_its_round" });
+    await expect(inserted).rejects.toMatchObject({ constraint: "forecast_was_issued_before_its_round" });
   });
 });

@@ -1,0 +1,180 @@
+import { createHash } from "node:crypto";
+import { connect as connectSocket } from "node:net";
+import type { Readable, Writable } from "node:stream";
+import Cursor from "pg-cursor";
+import { from as copyFrom, to as copyTo } from "pg-copy-streams";
+import type pg from "pg";
+import type { Connection } from "./connection.ts";
+import { ConnectionLostError } from "./errors.ts";
+import type { Rows, StatementKind } from "./query.ts";
+import { rowTypes } from "./row-types.ts";
+import type { CompiledStatement } from "./statement.ts";
+
+/** Statements that are prepared by name; a program has some 800, and each connection keeps a plan of those it ran. */
+const NAMED_STATEMENTS = 2_000;
+/** How often a COPY is looked at, to see whether bytes still move. */
+const LOOK_MS = 1_000;
+/** The code of a CancelRequest in PostgreSQL's protocol, and how long it may take to send. */
+const CANCEL_REQUEST = 80_877_102;
+const CANCEL_MS = 5_000;
+
+/** Names for prepared statements, shared by the connections of a pool. */
+export interface StatementNames {
+  /** The name of a statement; undefined when there are too many, and then it is prepared anonymously each time. */
+  of(text: string): string | undefined;
+  /** Gives every statement another name, so that each connection prepares it again. */
+  renew(): void;
+}
+
+/** Makes names that follow from the statements' text. */
+export function createStatementNames(): StatementNames {
+  let generation = 0;
+  const names = new Map<string, string>();
+  return {
+    of(text) {
+      const known = names.get(text);
+      if (known !== undefined) return known;
+      if (names.size >= NAMED_STATEMENTS) return undefined;
+      const name = `s${generation}_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`;
+      names.set(text, name);
+      return name;
+    },
+    renew() {
+      generation += 1;
+      names.clear();
+    },
+  };
+}
+
+/** Runs statements on one connection, one after another, each with a deadline. */
+export class Session {
+  readonly connection: Connection;
+  readonly #names: StatementNames | null;
+  readonly #deadlineMs: number;
+  #last: Promise<unknown> = Promise.resolve();
+  #isStreaming = false;
+  #isClosed = false;
+
+  constructor(connection: Connection, names: StatementNames | null, deadlineMs: number) {
+    this.connection = connection;
+    this.#names = names;
+    this.#deadlineMs = deadlineMs;
+  }
+
+  /** Refuses every later statement: the connection goes back to its pool. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Runs a statement after those that were given before it. @throws the server's error, or ConnectionLostError. */
+  run(statement: CompiledStatement, kind: StatementKind, signal?: AbortSignal): Promise<Rows<object[]>> {
+    this.#requireFree();
+    const result = this.#last.then(() => this.#send(statement, kind, signal));
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  async #send({ text, values }: CompiledStatement, kind: StatementKind, signal?: AbortSignal): Promise<Rows<object[]>> {
+    signal?.throwIfAborted();
+    const name = kind === "prepared" ? this.#names?.of(text) : undefined;
+    const cancel = () => cancelOnServer(this.connection);
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      const result = await this.connection.exchange<pg.QueryResult<object> | pg.QueryResult<object>[]>(
+        () => this.connection.query({ text, values, ...(name !== undefined && { name }) }),
+        this.#deadlineMs,
+      );
+      return rowsOf(Array.isArray(result) ? result.at(-1) : result);
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+
+  /** Reads the rows of a statement some at a time. */
+  async *read({ text, values }: CompiledStatement, rowsAtOnce: number): AsyncGenerator<object[]> {
+    this.#requireFree();
+    await this.#last;
+    this.#isStreaming = true;
+    const cursor = this.connection.query(new Cursor<object>(text, values, { types: rowTypes }));
+    try {
+      for (;;) {
+        const rows = await this.connection.exchange(() => cursor.read(rowsAtOnce), this.#deadlineMs);
+        if (rows.length === 0) return;
+        yield rows;
+        if (rows.length < rowsAtOnce) return;
+      }
+    } finally {
+      this.#isStreaming = false;
+      if (!this.connection.isLost) await this.connection.exchange(() => cursor.close(), this.#deadlineMs);
+    }
+  }
+
+  /** Starts a COPY to the server. */
+  copyFrom(text: string, onEnd: () => void = () => undefined): Writable {
+    this.#requireFree();
+    return this.#watch(this.connection.query(copyFrom(text)), onEnd);
+  }
+
+  /** Starts a COPY from the server. One that is not read to its end costs the connection. */
+  copyTo(text: string, onEnd: () => void = () => undefined): Readable {
+    this.#requireFree();
+    const stream = this.connection.query(copyTo(text));
+    stream.once("close", () => {
+      if (!stream.readableEnded) this.connection.destroy(new ConnectionLostError("a COPY was not read to its end"));
+    });
+    return this.#watch(stream, onEnd);
+  }
+
+  /** Watches a COPY until it ends in any way; `onEnd` is called once, when the connection is free again or lost. */
+  #watch<Stream extends Readable | Writable>(stream: Stream, onEnd: () => void): Stream {
+    this.#isStreaming = true;
+    let moved = this.connection.bytesMoved;
+    let movedAt = performance.now();
+    const watch = setInterval(() => {
+      const now = this.connection.bytesMoved;
+      // a reader that is not asked for more, or a writer that is given nothing, waits for us and not for the server
+      const waitsForUs =
+        "readableLength" in stream ? stream.readableLength > 0 : stream.writableLength === 0 && !stream.writableEnded;
+      if (now !== moved || waitsForUs) movedAt = performance.now();
+      moved = now;
+      if (performance.now() - movedAt < this.#deadlineMs) return;
+      this.connection.destroy(
+        new ConnectionLostError(`a COPY made no progress for ${this.#deadlineMs} ms`, { isSilent: true }),
+      );
+    }, LOOK_MS);
+    const end = () => {
+      if (!this.#isStreaming) return;
+      clearInterval(watch);
+      this.#isStreaming = false;
+      onEnd();
+    };
+    // a COPY that the server refuses emits an error and no close
+    stream.once("close", end).once("error", end);
+    return stream;
+  }
+
+  #requireFree(): void {
+    if (this.#isClosed) throw new Error("expected an open transaction: this one has ended");
+    if (this.#isStreaming)
+      throw new Error("expected the cursor or COPY of this transaction to be read to its end first");
+  }
+}
+
+function rowsOf(result: pg.QueryResult<object> | undefined): Rows<object[]> {
+  const rows = result?.rows ?? [];
+  return Object.defineProperty(rows, "count", { value: result?.rowCount ?? rows.length }) as Rows<object[]>;
+}
+
+/** PostgreSQL's CancelRequest: a message of its own on a new connection. If it fails, the statement ends at its deadline. */
+function cancelOnServer({ backend, host, port }: Connection): void {
+  if (backend === null) return;
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(request.length, 0);
+  request.writeInt32BE(CANCEL_REQUEST, 4);
+  request.writeInt32BE(backend.processId, 8);
+  request.writeInt32BE(backend.secretKey, 12);
+  const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
+  socket.setTimeout(CANCEL_MS, () => socket.destroy());
+  socket.on("error", () => socket.destroy());
+  socket.end(request);
+}
