@@ -45,7 +45,8 @@ const conceptOf = (file: string) => /^src\/([a-z]+)\//.exec(file)?.[1] ?? "";
 
 describe("who may import whom", () => {
   it.each([
-    [["postgres", "pg", "node-pg-migrate"], ["src/db"]],
+    [["pg", "pg-cursor", "pg-copy-streams", "node-pg-migrate"], ["src/db"]],
+    [["postgres"], ["src/db/reader.ts"]],
     [["bullmq"], ["src/queue"]],
     [["ioredis"], ["src/queue", "src/limits/redis.ts"]],
     [["rate-limiter-flexible"], ["src/limits"]],
@@ -126,6 +127,12 @@ describe("who may import whom", () => {
     const speakers = files.filter((file) => /\bsql`|\btx`/.test(readFileSync(path.join(ROOT, file), "utf8")));
     const allowed = (file: string) => file.endsWith("store.ts") || within("src/db")(file) || within("src/queue")(file);
     expect(speakers.filter((file) => !allowed(file))).toEqual([]);
+  });
+
+  it("no dependency is patched while it is installed or loaded", () => {
+    const patches = /registerHooks|loader\.register|module\.register\b|patch-package|"(?:pre|post)?install"|"prepare"/;
+    const sources = [...files, ...globSync("src/**/*.js", { cwd: ROOT }), "package.json"];
+    expect(sources.filter((file) => patches.test(readFileSync(path.join(ROOT, file), "utf8")))).toEqual([]);
   });
 
   it("only the configuration reads the environment", () => {

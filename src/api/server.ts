@@ -38,7 +38,7 @@ const COMPRESSED_FROM_BYTES = 1_024;
 export interface ApiParts {
   /** Connections for what is read to be shown. */
   sql: Sql;
-  /** Connections for counting calls and finding callers; when not given, `sql` serves. */
+  /** Connections for counting calls and finding callers; when not given, the ones above serve. */
   meter?: Sql;
   /** Leads to the database itself, not through a transaction pooler: for LISTEN. */
   directUrl: string;

@@ -1,5 +1,5 @@
 import { Command, Option } from "commander";
-import type { Queryable } from "../db/client.ts";
+import { type Reader, withReader } from "../db/reader.ts";
 import { codeOf } from "../errors.ts";
 import { listForecastsForExport, type ExportedForecast } from "../forecasts/chain/export-store.ts";
 import { listRoundsForExport, type ExportedRound } from "../rounds/export-store.ts";
@@ -69,7 +69,7 @@ export function exportCommand(): Command {
 interface Exported<Column extends string> {
   columns: readonly Column[];
   list: (
-    sql: Queryable,
+    read: Reader,
     tableId: number,
     page: { afterSeq: string; limit: number },
   ) => Promise<Record<Column | "seq", string>[]>;
@@ -106,20 +106,22 @@ async function exportTable<Column extends string>(
   what: string,
   { columns, list }: Exported<Column>,
 ): Promise<void> {
-  await withDatabase(async ({ sql }) => {
+  await withDatabase(async ({ sql, databaseUrl, settings }) => {
     const table = await findTableByName(sql, name);
     await print(columns.join(","));
-    let afterSeq = "0";
-    let rows = 0;
-    for (;;) {
-      const page = await list(sql, table.id, { afterSeq, limit: ROWS_PER_PAGE });
-      const last = page.at(-1);
-      if (last === undefined) break;
-      await print(page.map((row) => columns.map((column) => quoted(row[column])).join(",")).join("\n"));
-      afterSeq = last.seq;
-      rows += page.length;
-      if (page.length < ROWS_PER_PAGE) break;
-    }
+    const rows = await withReader(settings.DATABASE_DIRECT_URL ?? databaseUrl, async (read) => {
+      let afterSeq = "0";
+      let written = 0;
+      for (;;) {
+        const page = await list(read, table.id, { afterSeq, limit: ROWS_PER_PAGE });
+        const last = page.at(-1);
+        if (last === undefined) return written;
+        await print(page.map((row) => columns.map((column) => quoted(row[column])).join(",")).join("\n"));
+        afterSeq = last.seq;
+        written += page.length;
+        if (page.length < ROWS_PER_PAGE) return written;
+      }
+    });
     say(`${rows} ${what} of ${name}`);
   });
 }

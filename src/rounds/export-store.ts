@@ -1,4 +1,5 @@
 import type { Queryable } from "../db/client.ts";
+import type { Reader } from "../db/reader.ts";
 
 /** A round as the export shows it: every field is the text of its column, empty where there is none. */
 export interface ExportedRound {
@@ -23,11 +24,11 @@ export interface ExportedRound {
  * an hour holds neither a transaction nor a snapshot open.
  */
 export async function listRoundsForExport(
-  sql: Queryable,
+  read: Reader,
   tableId: number,
   page: { afterSeq: string; limit: number },
 ): Promise<ExportedRound[]> {
-  return sql<ExportedRound[]>`
+  return read<ExportedRound[]>`
     select
       seq::text as seq,
       round_id,

@@ -380,7 +380,7 @@ describe("when connections go silent without a reset", () => {
     way.silence();
     const waiting = pool`select 1`.catch((error: unknown) => error);
     await pool.end({ timeout: 0.1 });
-    expect(await waiting).toMatchObject({ message: expect.stringContaining("closed") as string });
+    expect(await waiting).toMatchObject({ cause: { message: expect.stringContaining("closed") as string } });
     await expect(pool`select 1`).rejects.toThrow("closed");
     way.close();
   });

@@ -1,4 +1,4 @@
-import type { Queryable } from "../../db/client.ts";
+import type { Reader } from "../../db/reader.ts";
 
 /** A forecast as the export shows it: every field is text, empty where there is none; the hash covers the first twelve. */
 export interface ExportedForecast {
@@ -32,11 +32,11 @@ export interface ExportedForecast {
  * younger on a later page.
  */
 export async function listForecastsForExport(
-  sql: Queryable,
+  read: Reader,
   tableId: number,
   page: { afterSeq: string; limit: number },
 ): Promise<ExportedForecast[]> {
-  return sql<ExportedForecast[]>`
+  return read<ExportedForecast[]>`
     select
       f.seq::text,
       f.forecast_id,
