@@ -1,5 +1,12 @@
+import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
+import { hostname } from "node:os";
 import type { Settings } from "./config.ts";
+
+/** A new name for this process that no other process has: its host, its pid and a random part. */
+export function nameProcess(): string {
+  return `${hostname()}-${process.pid}-${randomBytes(3).toString("hex")}`;
+}
 
 /**
  * Whether only people at this machine reach what is served: we listen on loopback, and nothing says that a proxy stands

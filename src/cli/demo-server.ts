@@ -1,15 +1,15 @@
 import type { HouseEntry } from "../config.ts";
 import type { Sql } from "../db/client.ts";
-import { openLeadership } from "../db/leader.ts";
+import { createLease } from "../db/lease.ts";
 import { reasonOf } from "../errors.ts";
 import type { DemoHouse } from "../houses/demo/serve.ts";
 import { startDemoHouse } from "../houses/demo/server.ts";
 import { setDemoAddress } from "../houses/apply-store.ts";
 import type { Log } from "../log.ts";
+import { nameProcess } from "../this-machine.ts";
 
-const PLAYER_LOCK = 0x7268_0004; // "rh", 4: one process at a time plays the demo houses
-/** How soon another process takes over from one that died. */
-const LOOK_EVERY_MS = 5_000;
+/** Another process takes over within this and the ten seconds of a lease. */
+const LOOK_EVERY_MS = 2_000;
 
 /** The demo houses as one process serves them, or not. */
 export interface DemoServer {
@@ -26,19 +26,18 @@ export interface DemoServer {
  */
 export function createDemoServer(options: {
   sql: Sql;
-  directUrl: string;
   dataDir: string;
   givenUrl: string | undefined;
   log: Log;
 }): DemoServer {
-  const { sql, directUrl, dataDir, givenUrl, log } = options;
-  const place = openLeadership(directUrl, PLAYER_LOCK);
+  const { sql, dataDir, givenUrl, log } = options;
+  const lease = createLease(sql, { name: "demo-houses", holder: nameProcess() });
   let wanted = false;
   let house: DemoHouse | null = null;
   let looking: Promise<void> = Promise.resolve();
 
   async function look(): Promise<void> {
-    const isOurs = wanted && (await place.hold());
+    const isOurs = wanted && (await lease.hold()).isHeld;
     if (!isOurs) return stop();
     house ??= await startDemoHouse({
       dataDir,
@@ -88,8 +87,7 @@ export function createDemoServer(options: {
       clearInterval(timer);
       return enqueue(async () => {
         await stop();
-        await place.release().catch(() => undefined); // it ends with the connection anyway
-        await place.close();
+        await lease.release().catch(() => undefined); // without a database it expires
       });
     },
   };

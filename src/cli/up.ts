@@ -102,7 +102,6 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
     houses,
     queues: undefined,
     connections,
-    directUrl: forWork.directUrl,
     redisUrl,
     metrics,
     log: quiet(log),

@@ -72,18 +72,16 @@ export async function startWork(
     houses: readonly HouseEntry[];
     queues: readonly string[] | undefined;
     connections: WorkConnections;
-    directUrl: string;
     redisUrl: string;
     metrics: Metrics;
     log: Log;
   },
 ): Promise<Work> {
-  const { settings, houses, queues, directUrl, redisUrl, metrics, log } = parts;
+  const { settings, houses, queues, redisUrl, metrics, log } = parts;
   const { work: sql, ...pools } = parts.connections;
   await requireUsdt(sql, settings, log);
   const demo = createDemoServer({
     sql,
-    directUrl,
     dataDir: settings.DATA_DIR,
     givenUrl: settings.DEMO_HOUSE_URL,
     log,
@@ -108,7 +106,6 @@ export async function startWork(
     queues,
     sql,
     pools,
-    directUrl,
     redisUrl,
     settings,
     variables: variablesOf(),

@@ -52,7 +52,6 @@ async function work(
     houses,
     queues,
     connections,
-    directUrl,
     redisUrl,
     metrics,
     log,

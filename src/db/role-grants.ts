@@ -93,6 +93,7 @@ export const GRANTS: Record<string, Grants> = {
   // running it
   workers: { api: "r", ops: "r", worker: "rawd", read: "r" },
   heartbeats: { api: "r", ops: "r", worker: "raw", read: "r" },
+  leases: { api: "r", ops: "r", worker: "raw", read: "r" },
   queue_controls: { api: "r", ops: "rawd", worker: "rawd", read: "r" },
   alerts: { api: "r", ops: "raw", worker: "rawd", read: "r" },
   alert_mails: { worker: "rad" },

@@ -83,6 +83,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
 
   workers: pruned("a minute of silence", "whoever writes it"),
   heartbeats: bounded("one a kind of single worker"),
+  leases: bounded("one for each role that a single process holds"),
   queue_controls: bounded("one a queue"),
   alerts: pruned(`${SETTLED_KEPT_DAYS} days after it closed`),
   alert_mails: pruned("30 days"),

@@ -2,7 +2,7 @@ import { closeAlert, openAlert, syncAlerts } from "../alerts/store.ts";
 import { appendAudit } from "../audit/store.ts";
 import type { Settings } from "../config.ts";
 import type { Sql } from "../db/client.ts";
-import type { Leadership } from "../db/leader.ts";
+import type { Lease, LeaseState } from "../db/lease.ts";
 import type { Log } from "../log.ts";
 import { findMark, setMark } from "./boot-mark.ts";
 import type { Job, SweepContext } from "./job.ts";
@@ -18,24 +18,29 @@ import {
   saveHeartbeat,
 } from "./store.ts";
 
-/** The advisory lock of the one reconciler that leads: "rh", 2. */
-export const LEADER_LOCK = 0x7268_0002;
-
 const LEADERLESS_MS = 60_000;
+
+const NOT_HELD: LeaseState = { isHeld: false, freeInMs: Infinity };
 
 /** Brings the queues in Redis back to what PostgreSQL says, tick after tick. */
 export interface Reconciler {
   /**
-   * One tick: leads it where this process holds the place, else only watches that somebody does. Every part stands
-   * alone: one that fails is logged and the others go on. `mayLead` is false where this machine's clock is wrong.
+   * One tick: reconciles if this process holds the lease, otherwise only watches the leader. A part that fails is logged
+   * and the others continue. `mayLead` is false while this machine's clock is wrong.
+   * @returns milliseconds until the lease of another leader expires; Infinity if this process leads or may not lead.
    */
-  tick(mayLead: boolean): Promise<void>;
+  tick(mayLead: boolean): Promise<number>;
   isLeading(): boolean;
 }
 
 /**
  * What makes "facts live in PostgreSQL, Redis only nudges" true. It does not itself live in Redis, so it survives the
- * loss of all of it. Everything it does may be done twice, since a leader learns of its loss a tick late.
+ * loss of all of it.
+ *
+ * Each part of a tick renews the lease before it starts, so a leader that hangs in one loses it, and starts no other part
+ * once it has. Two processes can still be in a part together: if one was stopped in the middle of it, and during an upgrade
+ * from a version that leads by an advisory lock, which knows no lease. That is harmless: every part is idempotent, and a
+ * heartbeat is saved only in the current epoch.
  *
  * A leader's tick: end the pauses whose time is over; see whether Redis lost its data; put pauses and schedules back;
  * send every job the work its sweep finds undone; run `everyTick`; forget dead workers; leave a heartbeat.
@@ -45,26 +50,34 @@ export function createReconciler(options: {
   queues: Queues;
   sql: Sql;
   settings: Settings;
-  leadership: Leadership;
+  lease: Lease;
   everyTick: readonly ((sql: Sql) => Promise<void>)[];
   log: Log;
 }): Reconciler {
-  const { id, queues, sql, settings, leadership, everyTick, log } = options;
+  const { id, queues, sql, settings, lease, everyTick, log } = options;
   const parts = createParts(log);
   const context: SweepContext = { sql, settings };
   const startedAt = performance.now();
-  let leading = false;
+  let state = NOT_HELD;
 
-  async function elect(mayLead: boolean): Promise<void> {
-    const before = leading;
-    try {
-      leading = mayLead ? await leadership.hold() : false;
-      if (!mayLead) await leadership.release();
-    } catch (error) {
-      leading = false;
-      throw error;
+  /** Acquires, renews or releases the lease; it counts as not held if the database cannot be asked. */
+  async function elect(mayLead: boolean): Promise<LeaseState> {
+    let next = NOT_HELD;
+    await parts.attempt("leadership", async () => {
+      if (mayLead) next = await lease.hold();
+      else await lease.release();
+    });
+    if (next.isHeld !== state.isHeld) {
+      log.info(next.isHeld ? "leads the reconciliation" : "no longer leads the reconciliation");
     }
-    if (leading !== before) log.info(leading ? "leads the reconciliation" : "no longer leads the reconciliation");
+    state = next;
+    return state;
+  }
+
+  /** Does one part of a tick, unless the lease was lost in this tick. */
+  async function attempt(part: string, work: () => Promise<unknown>): Promise<boolean> {
+    if (!state.isHeld || !(await elect(true)).isHeld) return false;
+    return parts.attempt(part, work);
   }
 
   async function watchLeader(): Promise<void> {
@@ -79,8 +92,8 @@ export function createReconciler(options: {
     const last = await findHeartbeat(sql);
     let redisMark = last?.redisMark ?? null;
     let found: string | null = null;
-    await parts.attempt("pauses that end", endPauses);
-    const reached = await parts.attempt("Redis", async () => {
+    await attempt("pauses that end", endPauses);
+    const reached = await attempt("Redis", async () => {
       if (queues.redis.status !== "ready") throw new Error("it is away, so nothing is reconciled");
       const { mark, isLost } = await findMark(queues, redisMark);
       found = mark;
@@ -89,15 +102,17 @@ export function createReconciler(options: {
     if (reached) {
       if (await restore()) {
         redisMark = found ?? (await markAgain());
-        await parts.attempt("alerts", () => closeAlert(sql, log, { kind: "redis_lost", subject: "redis" }));
+        await attempt("alerts", () => closeAlert(sql, log, { kind: "redis_lost", subject: "redis" }));
       }
-      for (const job of queues.jobs) await parts.attempt(`sweep of ${job.name}`, () => sweep(job));
+      for (const job of queues.jobs) await attempt(`sweep of ${job.name}`, () => sweep(job));
     }
     for (const [at, work] of everyTick.entries()) {
-      await parts.attempt(work.name || `hook ${at + 1}`, () => work(sql));
+      await attempt(work.name || `hook ${at + 1}`, () => work(sql));
     }
-    await parts.attempt("workers", () => lookAfterWorkers());
-    await saveHeartbeat(sql, { leader: id, redisMark, troubles: parts.troubles() });
+    await attempt("workers", () => lookAfterWorkers());
+    const now = await elect(true);
+    if (!now.isHeld) return;
+    await saveHeartbeat(sql, { leader: id, redisMark, troubles: parts.troubles() }, now.epoch);
     await closeAlert(sql, log, { kind: "no_leader", subject: "reconcile" });
   }
 
@@ -113,9 +128,9 @@ export function createReconciler(options: {
   }
 
   async function restore(): Promise<boolean> {
-    let complete = await parts.attempt("pauses", () => syncPauses());
+    let complete = await attempt("pauses", () => syncPauses());
     for (const job of queues.jobs) {
-      const set = await parts.attempt(`schedules of ${job.name}`, async () => {
+      const set = await attempt(`schedules of ${job.name}`, async () => {
         const schedules = (await job.schedule?.(context)) ?? [];
         await syncSchedulers(queues.get(job.name), job, schedules, Date.now());
       });
@@ -167,10 +182,10 @@ export function createReconciler(options: {
 
   return {
     async tick(mayLead) {
-      await parts.attempt("leadership", () => elect(mayLead));
-      if (leading) await parts.attempt("reconciliation", lead);
-      else await parts.attempt("watch over the leader", watchLeader);
+      const now = await elect(mayLead);
+      await (now.isHeld ? parts.attempt("reconciliation", lead) : parts.attempt("watch over the leader", watchLeader));
+      return now.isHeld ? Infinity : now.freeInMs;
     },
-    isLeading: () => leading,
+    isLeading: () => state.isHeld && lease.isHeld(),
   };
 }

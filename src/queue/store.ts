@@ -1,6 +1,7 @@
 import type { Queryable } from "../db/client.ts";
 
-const RECONCILER = "reconcile";
+/** The name of the reconciler's lease and of its heartbeat. */
+export const RECONCILER = "reconcile";
 
 /** Which queue an operator paused, when, why, and until when. */
 export interface Pause {
@@ -150,12 +151,18 @@ export interface Heartbeat {
   troubles: Record<string, string>;
 }
 
-/** Notes that the reconciler is alive. */
-export async function saveHeartbeat(sql: Queryable, heartbeat: Heartbeat): Promise<void> {
+/**
+ * Records that the reconciler is alive. Does nothing if `epoch` is no longer that of its lease: the Redis mark of a leader
+ * that was replaced would make the new one report a loss of Redis.
+ */
+export async function saveHeartbeat(sql: Queryable, heartbeat: Heartbeat, epoch: bigint): Promise<void> {
   const detail = JSON.stringify(heartbeat);
   await sql`
     insert into heartbeats (name, at, detail)
-    values (${RECONCILER}, clock_timestamp(), ${detail}::text::jsonb)
+    select name, clock_timestamp(), ${detail}::text::jsonb
+    from leases
+    where name = ${RECONCILER}
+      and epoch = ${epoch}
     on conflict (name) do update
     set at = excluded.at,
         detail = excluded.detail`;

@@ -10,11 +10,21 @@ export async function endsWithin(work: Promise<unknown>, ms: number): Promise<bo
   }
 }
 
-/** Does `work` now and then every `ms`, never twice at once: a round that takes longer makes the next one wait. */
-export function every(ms: number, work: () => Promise<void>): { stop(): Promise<void> } {
+/**
+ * Does `work` now and then every `ms`, and also after the milliseconds it returns if those are fewer. Never twice together:
+ * a run that takes longer delays the next one.
+ */
+export function every(ms: number, work: () => Promise<number>): { stop(): Promise<void> } {
   let round: Promise<void> | null = null;
+  let early: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  const run = async () => {
+    const nextInMs = await work();
+    clearTimeout(early);
+    if (nextInMs < ms && !isStopped) early = setTimeout(begin, nextInMs);
+  };
   const begin = () => {
-    round ??= work().finally(() => {
+    round ??= run().finally(() => {
       round = null;
     });
   };
@@ -22,7 +32,9 @@ export function every(ms: number, work: () => Promise<void>): { stop(): Promise<
   begin();
   return {
     async stop() {
+      isStopped = true;
       clearInterval(timer);
+      clearTimeout(early);
       await round;
     },
   };

@@ -1,13 +1,13 @@
-import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { openAlert } from "../alerts/store.ts";
 import type { Settings, Variables } from "../config.ts";
 import type { Sql } from "../db/client.ts";
-import { openLeadership } from "../db/leader.ts";
+import { createLease } from "../db/lease.ts";
 import { createNotifier } from "../db/notifier.ts";
 import { UsageError } from "../errors.ts";
 import type { HouseClient } from "../houses/client.ts";
 import type { Log } from "../log.ts";
+import { nameProcess } from "../this-machine.ts";
 import { guardClock } from "./clock-guard.ts";
 import { readClocks, requireRightClock } from "./clock.ts";
 import { type Consumer, startConsumer } from "./consumer.ts";
@@ -15,11 +15,11 @@ import type { Job, JobContext, WorkerPools } from "./job.ts";
 import { createOverdueWatch } from "./overdue.ts";
 import { createParts } from "./parts.ts";
 import { openQueues, type Queues } from "./queues.ts";
-import { createReconciler, LEADER_LOCK } from "./reconcile.ts";
+import { createReconciler } from "./reconcile.ts";
 import { checkRedis, connectConsumer, isRedisTrouble } from "./redis.ts";
 import type { RunReport } from "./report.ts";
 import { createRunner } from "./run.ts";
-import { deleteWorker, saveWorker } from "./store.ts";
+import { deleteWorker, RECONCILER, saveWorker } from "./store.ts";
 import { endsWithin, every } from "./wait.ts";
 
 const TICK_MS = 5_000;
@@ -38,8 +38,6 @@ export interface WorkerOptions {
   sql: Sql;
   /** Those apart; when one is not given, `sql` serves. */
   pools?: Partial<WorkerPools>;
-  /** A way to PostgreSQL with no transaction pooler between. */
-  directUrl: string;
   redisUrl: string;
   settings: Settings;
   variables: Variables;
@@ -95,7 +93,7 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
   const pools: WorkerPools = { polling, long };
   const chosen = chooseJobs(jobs, options.queues);
   const { queues, redis, close } = await connectAll(options, now);
-  const id = `${hostname()}-${process.pid}-${randomBytes(3).toString("hex")}`;
+  const id = nameProcess();
   const self = { id, pid: process.pid, host: hostname(), version, queues: chosen.map(({ name }) => name) };
 
   const stop = new AbortController();
@@ -108,8 +106,8 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
     return startConsumer({ job, runner, redis, log });
   });
 
-  const leadership = openLeadership(options.directUrl, LEADER_LOCK);
-  const reconciler = createReconciler({ id, queues, sql, settings, leadership, everyTick, log });
+  const lease = createLease(polling, { name: RECONCILER, holder: id });
+  const reconciler = createReconciler({ id, queues, sql, settings, lease, everyTick, log });
   const checkOverdue = createOverdueWatch({ queues, log, onFatal });
   const parts = createParts(log);
   const clock = guardClock({
@@ -139,9 +137,12 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
     await parts.attempt("clock", () => clock.check());
     await parts.attempt("report", report);
     const isRight = clock.problem() === null;
-    await reconciler.tick(isRight);
-    if (!isRight || queues.redis.status !== "ready") return;
-    for (const consumer of consumers) await parts.attempt(`watch over ${consumer.queue}`, () => checkOverdue(consumer));
+    const leaderExpiresInMs = await reconciler.tick(isRight);
+    if (isRight && queues.redis.status === "ready") {
+      for (const consumer of consumers)
+        await parts.attempt(`watch over ${consumer.queue}`, () => checkOverdue(consumer));
+    }
+    return leaderExpiresInMs;
   });
 
   return {
@@ -159,10 +160,10 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
       };
     },
     async stop(deadlineMs) {
-      // at once, so that another process leads while this one finishes
+      // first of all, so that another process leads while this one finishes
       const handedOver = parts.attempt("handing over", async () => {
         await ticks.stop();
-        await leadership.close();
+        await lease.release();
       });
       await finish(consumers, deadlineMs, stop, log);
       const goodbye = parts.attempt("goodbye", async () => {

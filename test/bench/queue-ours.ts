@@ -16,13 +16,12 @@ export const silent = pino({ level: "info" }, { write: () => undefined });
 
 /** Works on one job in this process as `roundhouse worker` does; gives what stops it. */
 export async function startOurs(
-  { sql, databaseUrl, redisUrl }: QueueServers,
+  { sql, redisUrl }: QueueServers,
   job: Job<{ house: string }>,
 ): Promise<() => Promise<void>> {
   const workers = await startWorkers({
     jobs: [job],
     sql,
-    directUrl: databaseUrl,
     redisUrl,
     settings: loadSettings({}),
     variables: () => undefined,

@@ -1,11 +1,13 @@
 import { jobs } from "../../jobs/index.ts";
 import pollHouse from "../../jobs/poll-house.ts";
 import { loadSettings } from "../../src/config.ts";
+import { createLease } from "../../src/db/lease.ts";
 import { applyHouses } from "../../src/houses/apply-store.ts";
 import { listPollSchedules } from "../../src/houses/store.ts";
 import { openQueues } from "../../src/queue/queues.ts";
 import { createReconciler } from "../../src/queue/reconcile.ts";
 import { inBatches } from "../../src/queue/schedulers.ts";
+import { RECONCILER } from "../../src/queue/store.ts";
 import { houseEntry } from "../support/houses.ts";
 import { silent, type QueueServers } from "./queue-ours.ts";
 
@@ -28,13 +30,9 @@ export async function measureReconcile(
 ): Promise<Reconciled[]> {
   const { sql, redisUrl } = servers;
   const queues = await openQueues(jobs, redisUrl, silent);
-  const leadership = {
-    hold: () => Promise.resolve(true),
-    release: () => Promise.resolve(),
-    close: () => Promise.resolve(),
-  };
+  const lease = createLease(sql, { name: RECONCILER, holder: "bench" });
   const settings = loadSettings({});
-  const reconciler = createReconciler({ id: "bench", queues, sql, settings, leadership, everyTick: [], log: silent });
+  const reconciler = createReconciler({ id: "bench", queues, sql, settings, lease, everyTick: [], log: silent });
   try {
     const measured: Reconciled[] = [];
     for (const houses of counts) {

@@ -47,7 +47,6 @@ beforeAll(async () => {
   workers = await startWorkers({
     jobs,
     sql: own,
-    directUrl: databaseUrl,
     redisUrl: redis.url,
     settings: loadSettings({}),
     variables: () => undefined,

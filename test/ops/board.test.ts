@@ -298,7 +298,6 @@ describe("a house that is killed", () => {
     const workers = await startWorkers({
       jobs: [pollHouse, normalizeRounds],
       sql: own,
-      directUrl: world.databaseUrl,
       redisUrl: redis.url,
       settings: loadSettings({ ALLOW_PRIVATE_HOUSES: "1" }),
       variables: () => undefined,

@@ -37,7 +37,6 @@ beforeAll(async () => {
   workers = await startWorkers({
     jobs,
     sql: connectTo(world),
-    directUrl: world.databaseUrl,
     redisUrl: redis.url,
     settings: loadSettings({}),
     variables: () => undefined,

@@ -1,30 +1,30 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadSettings } from "../../src/config.ts";
 import type { Sql } from "../../src/db/client.ts";
-import { openLeadership } from "../../src/db/leader.ts";
+import { createLease } from "../../src/db/lease.ts";
 import { pauseQueue, resumeQueue } from "../../src/queue/inspect.ts";
 import type { Job } from "../../src/queue/job.ts";
-import { createReconciler, LEADER_LOCK, type Reconciler } from "../../src/queue/reconcile.ts";
+import { createReconciler, type Reconciler } from "../../src/queue/reconcile.ts";
+import { findHeartbeat, RECONCILER, saveHeartbeat } from "../../src/queue/store.ts";
 import { eventually } from "../support/eventually.ts";
-import { createWorld, LEVEL, makeJob, type World } from "./world.ts";
+import { createWorld, gate, LEVEL, makeJob, type World } from "./world.ts";
 
 let world: World;
-const endings: (() => Promise<void>)[] = [];
 beforeEach(async () => {
   world = await createWorld();
 });
-afterEach(async () => {
-  for (const end of endings.splice(0)) await end();
-  await world.end();
-});
+afterEach(() => world.end());
 
-/** A reconciler whose ticks the test makes. */
-async function reconciler(jobs: Job<unknown>[], everyTick: ((sql: Sql) => Promise<void>)[] = []): Promise<Reconciler> {
-  const leadership = openLeadership(world.databaseUrl, LEADER_LOCK);
-  endings.push(() => leadership.close());
+/** A reconciler of a process called `id` whose ticks the test makes. */
+async function reconciler(
+  jobs: Job<unknown>[],
+  everyTick: ((sql: Sql) => Promise<void>)[] = [],
+  { id = "test", leaseMs = 10_000 } = {},
+): Promise<Reconciler> {
   const queues = await world.open(jobs);
   const { sql, log } = world;
-  return createReconciler({ id: "test", queues, sql, settings: loadSettings({}), leadership, everyTick, log });
+  const lease = createLease(sql, { name: RECONCILER, holder: id, leaseMs });
+  return createReconciler({ id, queues, sql, settings: loadSettings({}), lease, everyTick, log });
 }
 
 const alerts = (kind: string) => world.sql<{ text: string; open: boolean }[]>`
@@ -135,23 +135,58 @@ describe("after Redis lost everything", () => {
 });
 
 describe("a leader", () => {
-  it("is one of two, and the other takes over when its connection is cut", async () => {
-    const first = await reconciler([scheduled]);
-    const second = await reconciler([scheduled]);
-    for (const one of [first, second]) await one.tick(true);
-    expect([first.isLeading(), second.isLeading()]).toEqual([true, false]);
-    await world.sql`
-      select pg_terminate_backend(pid, 5000)
-      from pg_locks
-      where locktype = 'advisory'
-        and database = (select oid from pg_database where datname = current_database())`;
-    for (const one of [second, first]) await one.tick(true);
+  it("is one of two, and the other takes over when its lease expires", async () => {
+    const first = await reconciler([scheduled], [], { id: "first" });
+    const second = await reconciler([scheduled], [], { id: "second" });
+    expect(await first.tick(true)).toBe(Infinity);
+    const expiresInMs = await second.tick(true);
+    expect(expiresInMs).toBeGreaterThan(0);
+    expect(expiresInMs).toBeLessThan(11_000);
+    await world.sql`update leases set expires_at = clock_timestamp()`;
+    expect(await second.tick(true)).toBe(Infinity);
+    await eventually(async () => (await first.tick(true)) < Infinity);
     expect([first.isLeading(), second.isLeading()]).toEqual([false, true]);
   });
 
-  it("whose clock turned wrong steps back", async () => {
-    const first = await reconciler([scheduled]);
-    const second = await reconciler([scheduled]);
+  it("that hangs in a part of its tick loses the lease, and starts no other part", async () => {
+    const hung = gate();
+    const hooks: string[] = [];
+    const first = await reconciler(
+      [scheduled],
+      [
+        async () => {
+          hooks.push("first");
+          await hung.passed;
+        },
+        async () => {
+          hooks.push("not reached");
+        },
+      ],
+      { id: "first", leaseMs: 2_000 },
+    );
+    const second = await reconciler([scheduled], [], { id: "second" });
+    const tick = first.tick(true);
+    await eventually(() => hooks.length === 1);
+    await eventually(async () => (await second.tick(true)) === Infinity);
+    expect([first.isLeading(), second.isLeading()]).toEqual([false, true]);
+    hung.open();
+    await tick;
+    expect(hooks).toEqual(["first"]);
+    expect(await world.sql`select detail ->> 'leader' as leader from heartbeats`).toEqual([{ leader: "second" }]);
+  });
+
+  it("of an earlier epoch leaves no heartbeat", async () => {
+    await (await reconciler([scheduled])).tick(true);
+    await world.sql`update leases set epoch = 2`;
+    await saveHeartbeat(world.sql, { leader: "stale", redisMark: "stale", troubles: {} }, 1n);
+    expect(await findHeartbeat(world.sql)).toMatchObject({ leader: "test" });
+    await saveHeartbeat(world.sql, { leader: "newer", redisMark: null, troubles: {} }, 2n);
+    expect(await findHeartbeat(world.sql)).toMatchObject({ leader: "newer" });
+  });
+
+  it("steps back when its clock is wrong", async () => {
+    const first = await reconciler([scheduled], [], { id: "first" });
+    const second = await reconciler([scheduled], [], { id: "second" });
     await first.tick(true);
     await first.tick(false);
     await second.tick(true);
@@ -221,8 +256,8 @@ describe("a leader", () => {
   });
 
   it("that is silent for a minute is missed by the others, until one leads again", async () => {
-    const first = await reconciler([scheduled]);
-    const second = await reconciler([scheduled]);
+    const first = await reconciler([scheduled], [], { id: "first" });
+    const second = await reconciler([scheduled], [], { id: "second" });
     await first.tick(true);
     await world.sql`update heartbeats set at = now() - interval '59 seconds'`;
     await second.tick(true);

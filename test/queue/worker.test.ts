@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { hostname } from "node:os";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { UsageError } from "../../src/errors.ts";
 import { listFailed } from "../../src/queue/inspect.ts";
 import { eventually } from "../support/eventually.ts";
@@ -61,6 +61,13 @@ describe("a worker process", () => {
 });
 
 describe("a worker that stops", () => {
+  it("hands the leadership over immediately", async () => {
+    const workers = await world.start([]);
+    await eventually(() => workers.health().leading);
+    await workers.stop(1_000);
+    expect(await world.sql`select expires_at <= clock_timestamp() as "isFree" from leases`).toEqual([{ isFree: true }]);
+  });
+
   it("waits for what runs, and takes nothing new", async () => {
     const held = gate();
     const job = makeJob({
@@ -144,23 +151,65 @@ describe("a worker whose clock is wrong", () => {
   });
 });
 
+/** A worker process with a job of worker-child.ts; gives what it has printed so far, line by line. */
+function startChild(name: "doomed" | "tick") {
+  const script = new URL("./worker-child.ts", import.meta.url).pathname;
+  const child = spawn(process.execPath, [script, world.databaseUrl, world.redisUrl, name], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit");
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  return { kill: (signal: NodeJS.Signals) => child.kill(signal), ended, lines: () => output.split("\n").slice(0, -1) };
+}
+
 describe("a worker that is killed", () => {
-  // its lock has to run out, and somebody has to look twice: about 15 s
+  // its lock has to expire, and the stalled check runs twice: about 15 s
   it("in the middle of a run leaves it to another", { timeout: 90_000 }, async () => {
     const job = makeJob({ name: "doomed", timeoutMs: 60_000, run: async () => ({ done: 1 }) });
     const queues = await world.open([job]);
-    const script = new URL("./doomed-worker.ts", import.meta.url).pathname;
-    const child = spawn(process.execPath, [script, world.databaseUrl, world.redisUrl], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const ended = once(child, "exit");
-    const begun = once(child.stdout, "data");
+    const child = startChild("doomed");
     await queues.enqueue(job, { house: "alpha" });
-    await begun;
+    await eventually(() => child.lines().includes("running"));
     child.kill("SIGKILL");
-    await ended;
+    await child.ended;
     await world.start([job]);
     const [line] = await eventually(() => done().length > 0 && done(), { timeoutMs: 60_000 });
     expect(line).toMatchObject({ queue: "doomed", key: "alpha", attempt: 1 });
+  });
+});
+
+describe("a leader that is stopped by SIGSTOP", () => {
+  const epoch = async () => {
+    const [lease] = await world.sql<{ epoch: bigint }[]>`select epoch from leases where name = 'reconcile'`;
+    return lease?.epoch ?? 0n;
+  };
+
+  it("is replaced when its lease expires, and steps back when it continues", { timeout: 120_000 }, async () => {
+    let runs = 0;
+    const job = makeJob({
+      name: "tick",
+      retry: { attempts: 1, firstMs: 0, maxMs: 0 },
+      schedule: async () => [{ payload: { house: "alpha" }, everyMs: 100, offsetMs: 30 }],
+      run: async () => ({ runs: ++runs }),
+    });
+    const child = startChild("tick");
+    await eventually(() => child.lines().at(-1) === "leads");
+    const workers = await world.start([job]);
+    const first = await epoch();
+
+    child.kill("SIGSTOP");
+    await (await world.open([job])).redis.flushdb();
+    const before = runs;
+    await eventually(() => workers.health().leading && runs > before + 2, { timeoutMs: 60_000 });
+    expect(await epoch()).toBeGreaterThan(first);
+
+    child.kill("SIGCONT");
+    await eventually(() => child.lines().at(-1) === "does not lead");
+    expect(workers.health().leading).toBe(true);
   });
 });

@@ -53,7 +53,6 @@ export async function createWorld(): Promise<World> {
       const workers = await startWorkers({
         jobs,
         sql,
-        directUrl: database.url,
         redisUrl: redis.url,
         settings: loadSettings({}),
         variables: () => undefined,

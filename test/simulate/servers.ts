@@ -6,7 +6,7 @@ import { connect, type Sql } from "../../src/db/client.ts";
 import { startPostgres } from "../../src/embedded/postgres.ts";
 import type { PrivateServer } from "../../src/embedded/private-server.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
-import { LEADER_LOCK } from "../../src/queue/reconcile.ts";
+import { RECONCILER } from "../../src/queue/store.ts";
 import { makeDisk } from "./disks.ts";
 
 /** PostgreSQL and Redis of a simulation, and everything that may happen to them. Processes reach both by ways that can be cut. */
@@ -24,7 +24,7 @@ export interface SimulatedServers {
   freezeRedis(forMs: number): Promise<void>;
   /** Ends every connection to one of them, and lets none in for so long. */
   cut(which: "postgres" | "redis", forMs: number): Promise<void>;
-  /** Takes the lock of whoever leads away from it, while it goes on believing in it for a moment. */
+  /** Ends the leader's lease without its knowledge: its next renewal is refused, and it has to acquire it again. */
   deposeLeader(): Promise<void>;
   /**
    * Leaves so many bytes on the disk of both for so long; `isLogToo` makes PostgreSQL begin a new file of its log there.
@@ -77,13 +77,11 @@ export async function startSimulatedServers(
     cut: (which, forMs) => (which === "postgres" ? pgWay : redisWay).cut(forMs),
     async deposeLeader() {
       await sql`
-        select pg_terminate_backend(l.pid)
-        from pg_locks l
-        where l.locktype = 'advisory'
-          and l.database = (select oid from pg_database where datname = current_database())
-          and l.granted
-          and l.classid = 0
-          and l.objid = ${LEADER_LOCK}::bigint::oid`;
+        update leases
+        set holder = 'nobody',
+            epoch = epoch + 1,
+            expires_at = clock_timestamp()
+        where name = ${RECONCILER}`;
     },
     hasDisk: disk !== null,
     async fillDisk(roomBytes, forMs, { isLogToo }) {
