@@ -16,7 +16,7 @@ export async function checkPooler(databaseUrl: string, directUrl: string | undef
   if (between === "transactions") {
     const found = `${withoutPassword(own)} leads through a pooler that lends its connections for single transactions`;
     const advice =
-      "set DATABASE_DIRECT_URL to the database itself, and let DATABASE_URL lead through the pooler: locks, LISTEN and migrations need a session";
+      "set DATABASE_DIRECT_URL to the database itself, and let DATABASE_URL lead through the pooler: LISTEN and migrations need a session";
     return { check, status: "fail", found, advice };
   }
   return directUrl === undefined ? null : checkWay(databaseUrl);

@@ -37,14 +37,13 @@ export async function whatStandsBetween(url: string): Promise<Between> {
 }
 
 /**
- * Refuses a way to the database where what is said in one transaction does not hold in the next: locks of a process,
- * listening and migrations need a session.
+ * Refuses a URL behind a transaction pooler: LISTEN, migrations and prepared statements need a session.
  * @throws UsageError that says what to set.
  */
 export async function requireSession(url: string): Promise<void> {
   if ((await whatStandsBetween(url)) !== "transactions") return;
   throw new UsageError(
-    `the database ${withoutPassword(url)} is behind a pooler that lends its connections for one transaction at a time, so that neither locks nor LISTEN nor migrations hold; set DATABASE_DIRECT_URL to the database itself, and let DATABASE_URL lead through the pooler`,
+    `the database ${withoutPassword(url)} is behind a pooler that lends its connections for one transaction at a time, and LISTEN and migrations need a session; set DATABASE_DIRECT_URL to the database itself, and let DATABASE_URL lead through the pooler`,
   );
 }
 

@@ -49,7 +49,7 @@ describe("a lease", () => {
   });
 
   it("expires unless it is renewed, and another process acquires it in the next epoch", async () => {
-    const brief = lease("brief", 100);
+    const brief = lease("brief", 3_000);
     expect(await brief.hold()).toEqual({ isHeld: true, epoch: 1n });
     await eventually(async () => (await second.hold()).isHeld);
     expect(brief.isHeld()).toBe(false);

@@ -174,7 +174,7 @@ describe("a worker that is killed", () => {
     const queues = await world.open([job]);
     const child = startChild("doomed");
     await queues.enqueue(job, { house: "alpha" });
-    await eventually(() => child.lines().includes("running"));
+    await eventually(() => child.lines().includes("running"), { timeoutMs: 60_000 });
     child.kill("SIGKILL");
     await child.ended;
     await world.start([job]);
@@ -189,7 +189,7 @@ describe("a leader that is stopped by SIGSTOP", () => {
     return lease?.epoch ?? 0n;
   };
 
-  it("is replaced when its lease expires, and steps back when it continues", { timeout: 120_000 }, async () => {
+  it("is replaced when its lease expires, and steps back when it continues", { timeout: 180_000 }, async () => {
     let runs = 0;
     const job = makeJob({
       name: "tick",
@@ -198,7 +198,7 @@ describe("a leader that is stopped by SIGSTOP", () => {
       run: async () => ({ runs: ++runs }),
     });
     const child = startChild("tick");
-    await eventually(() => child.lines().at(-1) === "leads");
+    await eventually(() => child.lines().at(-1) === "leads", { timeoutMs: 60_000 });
     const workers = await world.start([job]);
     const first = await epoch();
 
