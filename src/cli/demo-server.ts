@@ -6,10 +6,11 @@ import type { DemoHouse } from "../houses/demo/serve.ts";
 import { startDemoHouse } from "../houses/demo/server.ts";
 import { setDemoAddress } from "../houses/apply-store.ts";
 import type { Log } from "../log.ts";
+import { every } from "../queue/wait.ts";
 import { nameProcess } from "../this-machine.ts";
 
-/** Another process takes over within this and the ten seconds of a lease. */
-const LOOK_EVERY_MS = 2_000;
+/** How often the lease is renewed; another process also looks when it expires. */
+const LOOK_EVERY_MS = 5_000;
 
 /** The demo houses as one process serves them, or not. */
 export interface DemoServer {
@@ -36,9 +37,13 @@ export function createDemoServer(options: {
   let house: DemoHouse | null = null;
   let looking: Promise<void> = Promise.resolve();
 
-  async function look(): Promise<void> {
-    const isOurs = wanted && (await lease.hold()).isHeld;
-    if (!isOurs) return stop();
+  /** Gives the milliseconds until the lease of another process expires; Infinity if there is none to wait for. */
+  async function look(): Promise<number> {
+    const state = wanted ? await lease.hold() : null;
+    if (state?.isHeld !== true) {
+      await stop();
+      return state?.freeInMs ?? Infinity;
+    }
     house ??= await startDemoHouse({
       dataDir,
       host: "127.0.0.1",
@@ -48,6 +53,7 @@ export function createDemoServer(options: {
       say: (line) => log.info(line),
     });
     await setDemoAddress(sql, house.url);
+    return Infinity;
   }
 
   async function stop(): Promise<void> {
@@ -57,35 +63,40 @@ export function createDemoServer(options: {
   }
 
   /** One look at a time: the next begins when the last has ended. */
-  function enqueue(work: () => Promise<void>): Promise<void> {
+  function enqueue<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = looking.then(work);
-    looking = result.catch(() => undefined); // whoever asked for it hears of it
+    looking = result.then(
+      () => undefined,
+      () => undefined, // the caller handles the error
+    );
     return result;
   }
 
-  let trouble: string | null = null;
-  const timer = setInterval(() => {
-    if (givenUrl !== undefined || !wanted) return;
-    enqueue(look).then(
-      () => (trouble = null),
-      (error: unknown) => {
-        if (trouble !== reasonOf(error)) log.warn(`the demo houses are not looked after: ${reasonOf(error)}`);
-        trouble = reasonOf(error);
-      },
-    );
-  }, LOOK_EVERY_MS);
+  let failure: string | null = null;
+  const looks = every(LOOK_EVERY_MS, async () => {
+    if (givenUrl !== undefined || !wanted) return Infinity;
+    try {
+      const freeInMs = await enqueue(look);
+      failure = null;
+      return freeInMs;
+    } catch (error) {
+      if (failure !== reasonOf(error)) log.warn(`the demo houses cannot be served: ${reasonOf(error)}`);
+      failure = reasonOf(error);
+      return Infinity;
+    }
+  });
 
   return {
     url: () => house?.url ?? (wanted ? (givenUrl ?? null) : null),
     refresh: (houses) =>
       enqueue(async () => {
         wanted = houses.some(({ settings }) => settings.demo && settings.enabled);
-        if (givenUrl === undefined) return look();
-        if (wanted) await setDemoAddress(sql, givenUrl);
+        if (givenUrl === undefined) await look();
+        else if (wanted) await setDemoAddress(sql, givenUrl);
       }),
-    close: () => {
-      clearInterval(timer);
-      return enqueue(async () => {
+    async close() {
+      await looks.stop();
+      await enqueue(async () => {
         await stop();
         await lease.release().catch(() => undefined); // without a database it expires
       });
