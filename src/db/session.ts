@@ -77,7 +77,8 @@ export class Session {
   async #send({ text, values }: CompiledStatement, kind: StatementKind, signal?: AbortSignal): Promise<Rows<object[]>> {
     signal?.throwIfAborted();
     const name = kind === "prepared" ? this.#names?.of(text) : undefined;
-    const cancel = () => cancelOnServer(this.connection);
+    let cancelled: Promise<void> | null = null;
+    const cancel = () => (cancelled = cancelOnServer(this.connection));
     signal?.addEventListener("abort", cancel, { once: true });
     try {
       const result = await this.connection.exchange<pg.QueryResult<object> | pg.QueryResult<object>[]>(
@@ -87,6 +88,7 @@ export class Session {
       return rowsOf(Array.isArray(result) ? result.at(-1) : result);
     } finally {
       signal?.removeEventListener("abort", cancel);
+      await cancelled; // or the request could end the next statement of this connection
     }
   }
 
@@ -166,7 +168,7 @@ function rowsOf(result: pg.QueryResult<object> | undefined): Rows<object[]> {
 }
 
 /** PostgreSQL's CancelRequest: a message of its own on a new connection. If it fails, the statement ends at its deadline. */
-function cancelOnServer({ backend, host, port }: Connection): void {
+async function cancelOnServer({ backend, host, port }: Connection): Promise<void> {
   if (backend === null) return;
   const request = Buffer.alloc(16);
   request.writeInt32BE(request.length, 0);
@@ -176,5 +178,7 @@ function cancelOnServer({ backend, host, port }: Connection): void {
   const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
   socket.setTimeout(CANCEL_MS, () => socket.destroy());
   socket.on("error", () => socket.destroy());
-  socket.end(request);
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  socket.resume().end(request);
+  await closed; // the server closes it when it has passed the request on
 }
