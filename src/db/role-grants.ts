@@ -115,7 +115,8 @@ export const GRANTS: Record<string, Grants> = {
   entitlements: { api: "r", console: "rawd", ops: "raw", worker: "r w(reminded_at,end_told_at)" },
   quotas: { api: "raw", console: "r", ops: "r", worker: "rd" },
   usage_facts: { api: "ra", console: "r", ops: "r" },
-  usage_rollups: { api: "r", console: "r", ops: "r", worker: "rawd" },
+  usage_counts: { api: "r", console: "r", ops: "r", worker: "rd" },
+  usage_rollups: { api: "r", console: "r", ops: "r" },
   purchases: { console: "ra", ops: "r", worker: "r" },
   purchase_credits: { console: "ra", ops: "r", worker: "r" },
 
@@ -167,6 +168,7 @@ const SEQUENCE_GRANTS: Record<string, readonly Part[]> = {
 
 /** Functions that run as whoever owns the schema, by their signature, and who may call them. */
 const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
+  "count_usage()": ["api"], // a trigger's function: it cannot be called by itself
   "make_day_partitions(date, integer)": ["worker"],
   "sessions()": ["api", "ops", "worker"],
 };

@@ -6,7 +6,7 @@
 export const DAYS_AHEAD = 4;
 /** Sums and failures of polls, for "was it like this last week?". */
 export const POLLS_KEPT_DAYS = 14;
-/** The facts of the meter; their rollups stay. Two months, so that any month can be made anew while it is being billed. */
+/** The facts of the meter; their counts stay. Two months, so that any month can be recomputed while it is being billed. */
 export const USAGE_FACTS_KEPT_DAYS = 62;
 /**
  * Answers of one house kept beyond their day, oldest dropped first: a feed that breaks and answers differently every
@@ -25,7 +25,7 @@ export const CALIBRATIONS_KEPT = { newest: 8, days: 30 } as const;
 export const DIFFERENCES_KEPT_DAYS = 90;
 /** Rolling runs that ended without a record of their own: nothing was learned, failed, called off. */
 export const RUNS_KEPT_DAYS = 7;
-/** Calls by hour go with the facts they are made from; days stay for a year and what a month may be disputed for. */
+/** Calls by day: a year, and the month in which its last bill may be disputed. */
 export const USAGE_DAYS_KEPT_DAYS = 400;
 /** What is over and settled: quarantined items a person decided on, closed notices, closed alerts. */
 export const SETTLED_KEPT_DAYS = 90;

@@ -1,13 +1,6 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import { inBatches, type Tidied } from "./batch-store.ts";
-import {
-  BATCH,
-  OPEN_QUARANTINE_PER_TABLE,
-  RUNS_KEPT_DAYS,
-  SETTLED_KEPT_DAYS,
-  USAGE_DAYS_KEPT_DAYS,
-  USAGE_FACTS_KEPT_DAYS,
-} from "./limits.ts";
+import { BATCH, OPEN_QUARANTINE_PER_TABLE, RUNS_KEPT_DAYS, SETTLED_KEPT_DAYS, USAGE_DAYS_KEPT_DAYS } from "./limits.ts";
 
 /** Rows of a table whose time is over, the oldest first: deletes a batch of them and gives how many. */
 type Prune = (tx: Transaction) => Promise<{ count: number }>;
@@ -66,16 +59,14 @@ const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
       )`,
   ],
   [
-    "usage_rollups",
+    "usage_counts",
     (tx) => tx`
-      delete from usage_rollups
+      delete from usage_counts
       where ctid = any(array(
         select ctid
-        from usage_rollups
-        where grain = 'hour'
-            and starts_at < date_trunc('day', now(), 'UTC') - ${USAGE_FACTS_KEPT_DAYS} * interval '1 day'
-          or grain = 'day'
-            and starts_at < date_trunc('day', now(), 'UTC') - ${USAGE_DAYS_KEPT_DAYS} * interval '1 day'
+        from usage_counts
+        where day < (now() at time zone 'UTC')::date - ${USAGE_DAYS_KEPT_DAYS}::integer
+        order by day
         limit ${BATCH}
       ))`,
   ],

@@ -99,9 +99,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   entitlements: forever("what was bought and held when"),
   quotas: pruned(`${USAGE_DAYS_KEPT_DAYS} days for days; months are kept for good`),
   usage_facts: pruned(`${USAGE_FACTS_KEPT_DAYS} days, by whole days`),
-  usage_rollups: pruned(
-    `${USAGE_FACTS_KEPT_DAYS} days for hours, ${USAGE_DAYS_KEPT_DAYS} for days; months are kept for good`,
-  ),
+  usage_counts: pruned(`${USAGE_DAYS_KEPT_DAYS} days`),
   purchases: forever(MONEY),
   purchase_credits: forever(MONEY),
 

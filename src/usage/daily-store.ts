@@ -1,23 +1,19 @@
 import type { Queryable } from "../db/client.ts";
 
-/** Calls of an account on a UTC day, to one endpoint, as rolled up. */
+/** Calls of an account on a UTC day, to one endpoint. */
 export interface EndpointDay {
   date: string;
   endpoint: string;
   requests: bigint;
 }
 
-/** What an account called on each of the last `days` UTC days, newest day first; days come from the rollups, a minute old. */
+/** The calls of an account on each of the last `days` UTC days by endpoint, newest day first; exact, today included. */
 export async function listEndpointDays(sql: Queryable, accountId: bigint, days: number): Promise<EndpointDay[]> {
   return sql<EndpointDay[]>`
-    select
-      to_char(starts_at at time zone 'UTC', 'YYYY-MM-DD') as date,
-      endpoint,
-      sum(n)::bigint as requests
-    from usage_rollups
+    select to_char(day, 'YYYY-MM-DD') as date, endpoint, sum(n)::bigint as requests
+    from usage_counts
     where account_id = ${accountId}
-      and grain = 'day'
-      and starts_at > date_trunc('day', now(), 'UTC') - ${days} * interval '1 day'
-    group by 1, 2
-    order by 1 desc, 3 desc, 2`;
+      and day > (now() at time zone 'UTC')::date - ${days}::integer
+    group by day, endpoint
+    order by day desc, 3 desc, endpoint`;
 }

@@ -1,4 +1,4 @@
-import type { Sql, Transaction } from "../db/client.ts";
+import type { Sql } from "../db/client.ts";
 
 /** One call to be metered. */
 export interface Call {
@@ -86,63 +86,52 @@ function verdictsOf({ admitted, refusal, dayBefore, monthBefore, ...same }: RunV
   });
 }
 
+/** The calls of an account on a UTC day by each of the three places that hold them. */
+export interface UsageDifference {
+  accountId: bigint;
+  quota: bigint;
+  counts: bigint;
+  facts: bigint;
+}
+
 /**
- * Makes the rollups of a UTC day anew from the facts of the meter: its hours, the day, and its month as the sum of
- * days. Safe at any time and any number of times. Returns the rows written.
+ * Accounts whose quota, counts and facts of a UTC day are not all equal, at most 100: none, unless a row was changed
+ * manually or lost. Counts are compared with the facts for each key and endpoint. Reads every fact of the day.
  */
-export async function rollUpDay(sql: Sql, day: string): Promise<number> {
-  return sql.begin(async (tx) => {
-    // one day at a time: two that were summed at once would each make the month without the other
-    await tx`select pg_advisory_xact_lock(hashtext('roll_up_usage'))`;
-    const hours = await writeRollups(tx, day, "hour");
-    const days = await writeRollups(tx, day, "day");
-    const months = await tx`
-      insert into usage_rollups (grain, starts_at, account_id, key_id, endpoint, n)
-      select 'month', date_trunc('month', ${day}::date::timestamp) at time zone 'UTC', account_id, key_id, endpoint, sum(n)
-      from usage_rollups
-      where grain = 'day'
-        and starts_at >= date_trunc('month', ${day}::date::timestamp) at time zone 'UTC'
-        and starts_at < (date_trunc('month', ${day}::date::timestamp) + interval '1 month') at time zone 'UTC'
-      group by account_id, key_id, endpoint
-      on conflict (grain, starts_at, key_id, endpoint) do update set n = excluded.n, updated_at = clock_timestamp()
-      where usage_rollups.n <> excluded.n`;
-    return hours + days + months.count;
-  });
-}
-
-async function writeRollups(tx: Transaction, day: string, grain: "hour" | "day"): Promise<number> {
-  const written = await tx`
-    insert into usage_rollups (grain, starts_at, account_id, key_id, endpoint, n)
-    select ${grain}, date_trunc(${grain}::text, minute, 'UTC') as starts_at, account_id, key_id, endpoint, sum(n)
-    from usage_facts
-    where minute >= ${day}::date::timestamp at time zone 'UTC'
-      and minute < (${day}::date + 1)::timestamp at time zone 'UTC'
-    group by 2, account_id, key_id, endpoint
-    on conflict (grain, starts_at, key_id, endpoint) do update set n = excluded.n, updated_at = clock_timestamp()
-    where usage_rollups.n <> excluded.n`;
-  return written.count;
-}
-
-/** Accounts whose quota of a day differs from the facts of that day: none, unless a row was tampered with or lost. */
-export async function listQuotaDifferences(
-  sql: Sql,
-  day: string,
-): Promise<{ accountId: bigint; quota: bigint; facts: bigint }[]> {
-  return sql<{ accountId: bigint; quota: bigint; facts: bigint }[]>`
+export async function listUsageDifferences(sql: Sql, day: string): Promise<UsageDifference[]> {
+  return sql<UsageDifference[]>`
     with facts as (
-      select account_id, sum(n)::bigint as n
+      select account_id, key_id, endpoint, sum(n) as n
       from usage_facts
       where minute >= ${day}::date::timestamp at time zone 'UTC'
         and minute < (${day}::date + 1)::timestamp at time zone 'UTC'
+      group by account_id, key_id, endpoint
+    ),
+    counts as (
+      select account_id, key_id, endpoint, n from usage_counts where day = ${day}::date
+    ),
+    compared as (
+      select
+        account_id,
+        coalesce(sum(f.n), 0) as facts,
+        coalesce(sum(c.n), 0) as counts,
+        bool_or(f.n is distinct from c.n) as differs
+      from facts f
+      full join counts c using (account_id, key_id, endpoint)
       group by account_id
     ),
     quota as (
       select account_id, used from quotas where period = ${day}
     )
-    select account_id as "accountId", coalesce(used, 0) as quota, coalesce(n, 0) as facts
+    select
+      account_id as "accountId",
+      coalesce(used, 0) as quota,
+      coalesce(counts, 0)::bigint as counts,
+      coalesce(facts, 0)::bigint as facts
     from quota
-    full join facts using (account_id)
-    where coalesce(used, 0) <> coalesce(n, 0)
+    full join compared using (account_id)
+    where coalesce(differs, false)
+      or coalesce(used, 0) <> coalesce(facts, 0)
     order by account_id
     limit 100`;
 }
@@ -164,7 +153,7 @@ export async function listDays(sql: Sql, count: number): Promise<string[]> {
   return rows.map(({ day }) => day);
 }
 
-/** What an account has used: exact, since facts and quotas are written by the meter's own statement. */
+/** What an account has used: exact, since quotas and counts are written in the transaction of the meter's own statement. */
 export interface UsageFacts {
   /** Database time in milliseconds, as of which all of this is. */
   readAtMs: number;
@@ -178,7 +167,10 @@ export interface UsageFacts {
   days: { date: string; requests: bigint }[];
 }
 
-/** Reads what an account has used today, this month, by endpoint today, and on each of the last `days` days. */
+/**
+ * Reads what an account has used today, this month, by endpoint today, and on each of the last `days` days: a few index
+ * look-ups, however many calls there were.
+ */
 export async function readUsage(sql: Sql, accountId: bigint, days: number): Promise<UsageFacts> {
   const [row] = await sql<
     (Omit<UsageFacts, "endpoints" | "days"> & {
@@ -204,8 +196,8 @@ export async function readUsage(sql: Sql, accountId: bigint, days: number): Prom
         select jsonb_agg(jsonb_build_object('endpoint', endpoint, 'requests', n::text) order by endpoint)
         from (
           select endpoint, sum(n) as n
-          from usage_facts
-          where account_id = ${accountId} and minute >= date_trunc('day', clock.at, 'UTC')
+          from usage_counts
+          where account_id = ${accountId} and day = (clock.at at time zone 'UTC')::date
           group by endpoint
         ) today
       ), '[]') as endpoints,

@@ -10,7 +10,7 @@ import { Command } from "commander";
 import { print, printJson, printTable, say } from "../../src/cli/output.ts";
 import { reasonOf, UsageError } from "../../src/errors.ts";
 import { call } from "../simulate/callers.ts";
-import { checkRecomputed, checkRollups } from "../simulate/ending.ts";
+import { checkRecomputed, checkUsageCounts } from "../simulate/ending.ts";
 import type { FaultCase } from "./case.ts";
 import { NotReached } from "./hold.ts";
 import { HOUSE_CASES } from "./house-cases.ts";
@@ -101,7 +101,7 @@ async function runAll(cases: readonly FaultCase[]) {
       if (result.broken !== null) break; // what follows would only repeat it
     }
     if (results.every((result) => result.broken === null)) {
-      await checkRollups(world.sql);
+      await checkUsageCounts(world.sql);
       await checkRecomputed(world.servers.databaseUrl);
     }
   } catch (error) {

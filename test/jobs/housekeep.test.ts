@@ -324,7 +324,7 @@ describe("retention", () => {
     await sql`delete from calibrations`;
   });
 
-  test("keeps calls by hour as long as their facts, by day for 400 days and by month for good", async () => {
+  test("keeps calls by day for 400 days and by month for good", async () => {
     const [account] = await sql<
       { id: string }[]
     >`insert into accounts (email) values ('old@example.com') returning id::text`;
@@ -333,33 +333,27 @@ describe("retention", () => {
       values (${account?.id ?? ""}, 'old', decode(repeat('ab', 32), 'hex'), 'last')
       returning id::text`;
     await sql`
-      insert into usage_rollups (grain, starts_at, account_id, key_id, endpoint, n)
-      select grain, date_trunc('day', now(), 'UTC') - days * interval '1 day', ${account?.id ?? ""}, ${key?.id ?? ""}, 'games', 1
-      from unnest(array['hour', 'day', 'month']) grain
-      cross join unnest(array[61, 63, 399, 401]) days`;
+      insert into usage_counts (account_id, day, key_id, endpoint, n)
+      select ${account?.id ?? ""}, (now() at time zone 'UTC')::date - days, ${key?.id ?? ""}, 'games', 1
+      from unnest(array[61, 63, 399, 401]) days`;
     await sql`
       insert into quotas (account_id, period, used)
       select ${account?.id ?? ""}, to_char((now() at time zone 'UTC')::date - days, form), 1
       from unnest(array[10, 399, 401, 4000]) days
       cross join unnest(array['YYYY-MM-DD', 'YYYY-MM']) form
       on conflict do nothing`;
-    expect((await run("retention")).counts).toMatchObject({ pruned: 6 });
-    const left = await sql<{ grain: string; days: number[] }[]>`
-      select grain, array_agg(round(extract(epoch from now() - starts_at) / 86400 - 0.5)::integer order by starts_at desc) as days
-      from usage_rollups
-      group by grain
-      order by grain`;
-    expect([...left]).toEqual([
-      { grain: "day", days: [61, 63, 399] },
-      { grain: "hour", days: [61] },
-      { grain: "month", days: [61, 63, 399, 401] },
-    ]);
+    expect((await run("retention")).counts).toMatchObject({ pruned: 3 });
+    const left = await sql<{ days: number }[]>`
+      select (now() at time zone 'UTC')::date - day as days
+      from usage_counts
+      order by day desc`;
+    expect(left.map(({ days }) => days)).toEqual([61, 63, 399]);
     const periods = await sql`
       select count(*) filter (where length(period) = 10)::integer as days,
         count(*) filter (where length(period) = 7 and period < '2020')::integer as old_months
       from quotas`;
     expect(periods[0]).toEqual({ days: 2, old_months: 1 });
-    await sql`delete from usage_rollups`;
+    await sql`delete from usage_counts`;
     await sql`delete from quotas`;
     await sql`delete from keys`;
     await sql`delete from accounts`;

@@ -7,7 +7,7 @@ import { Broken } from "./broken.ts";
 import { call, makeCallers, QUOTA } from "./callers.ts";
 import { startMember, type Member } from "./crew.ts";
 import { makeDisk } from "./disks.ts";
-import { checkAgreement, checkCounts, checkOutcomes, checkRecomputed, checkRollups, settle } from "./ending.ts";
+import { checkAgreement, checkCounts, checkOutcomes, checkRecomputed, checkUsageCounts, settle } from "./ending.ts";
 import { drawFaults, type FaultKind } from "./faults.ts";
 import { goThrough, recovery, type Gone } from "./going.ts";
 import { serveHouses } from "./house.ts";
@@ -74,8 +74,6 @@ const UPGRADE_PART = 0.35;
 const UPGRADE_BEFORE_MS = 90_000;
 /** How often the caller without a quota calls, and the others. */
 const CALL_EVERY_MS = [60, 300] as const;
-/** A day that is shorter ends before calls are rolled up by themselves. */
-const ROLLED_UP_FROM_MS = 60_000;
 
 /** Plays one day and checks it; all that happens is drawn from the seed, though not to the millisecond when it is met. */
 export async function playDay(options: DayOptions): Promise<Day> {
@@ -191,10 +189,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
     if (poorest !== undefined && poorest.answered > QUOTA) {
       throw new Broken(`a caller with a quota of ${QUOTA} got ${poorest.answered} answers`);
     }
-    if (lastsMs >= ROLLED_UP_FROM_MS) {
-      note("all APIs give the same answers; calls are waited for to be rolled up");
-      await checkRollups(sql);
-    }
+    await checkUsageCounts(sql);
     for (const member of crew.splice(0)) {
       const code = await member.stop();
       if (code !== 0) throw new Broken(`${member.name} did not stop in order: exit code ${code}`);

@@ -14,8 +14,6 @@ import type { Truth } from "./truth.ts";
 const LOOK_EVERY_MS = 1_000;
 /** Rounds that scores of this many seconds wait for are on their way. */
 const AGREE_WITHIN_MS = 30_000;
-/** Calls are rolled up once a minute. */
-const ROLLED_UP_WITHIN_MS = 90_000;
 
 /**
  * Waits until every round that can be had is stored and no gap waits for its first attempt.
@@ -125,36 +123,24 @@ export async function checkCounts(sql: Sql, callers: readonly Caller[]): Promise
 }
 
 /**
- * Waits until the sums of calls by hour, day and month are those of the meter's facts.
- * @throws Broken where one of them is above, or still below when it must have been made anew
+ * Calls by key, endpoint and UTC day are the sums of the meter's facts.
+ * @throws Broken if one of them is not
  */
-export async function checkRollups(sql: Sql): Promise<void> {
-  const deadline = Date.now() + ROLLED_UP_WITHIN_MS;
-  for (;;) {
-    const [wrong] = await sql<{ grain: string; endpoint: string; facts: number; rolled: number }[]>`
-      with facts as (
-        select g as grain, date_trunc(g, minute, 'UTC') as starts_at, key_id, endpoint, sum(n) as n
-        from usage_facts
-        cross join unnest(array['hour', 'day', 'month']) g
-        group by 1, 2, 3, 4
-      )
-      select
-        coalesce(f.grain, r.grain) as grain,
-        coalesce(f.endpoint, r.endpoint) as endpoint,
-        coalesce(f.n, 0)::float8 as facts,
-        coalesce(r.n, 0)::float8 as rolled
-      from facts f
-      full join usage_rollups r using (grain, starts_at, key_id, endpoint)
-      where coalesce(f.n, 0) <> coalesce(r.n, 0)
-      order by coalesce(r.n, 0) - coalesce(f.n, 0) desc
-      limit 1`;
-    if (wrong === undefined) return;
-    const { grain, endpoint, facts, rolled } = wrong;
-    if (rolled > facts || Date.now() > deadline) {
-      throw new Broken(`the ${grain} of ${endpoint} is summed up as ${rolled} calls, and the facts say ${facts}`);
-    }
-    await delay(LOOK_EVERY_MS);
-  }
+export async function checkUsageCounts(sql: Sql): Promise<void> {
+  const [wrong] = await sql<{ day: string; endpoint: string; facts: number; counts: number }[]>`
+    with facts as (
+      select account_id, (minute at time zone 'UTC')::date as day, key_id, endpoint, sum(n) as n
+      from usage_facts
+      group by 1, 2, 3, 4
+    )
+    select day::text, endpoint, coalesce(f.n, 0)::float8 as facts, coalesce(c.n, 0)::float8 as counts
+    from facts f
+    full join usage_counts c using (account_id, day, key_id, endpoint)
+    where f.n is distinct from c.n
+    limit 1`;
+  if (wrong === undefined) return;
+  const { day, endpoint, facts, counts } = wrong;
+  throw new Broken(`calls of ${endpoint} on ${day} are counted as ${counts}, and the meter's facts are ${facts}`);
 }
 
 /**

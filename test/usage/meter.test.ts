@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { Meter } from "../../src/usage/meter.ts";
-import { consumeCalls, listDays, listQuotaDifferences, readUsage, rollUpDay } from "../../src/usage/store.ts";
+import { consumeCalls, readUsage } from "../../src/usage/store.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -294,29 +294,5 @@ describe("the meter of a process", () => {
     });
     expect(last).toMatchObject({ outcome: "ok", dayUsed: answered });
     await pool.end();
-  });
-});
-
-describe("rollups", () => {
-  it("are the same however often they are made, and months are the sum of their days", async () => {
-    const { keyId } = await makeCaller();
-    await consumeCalls(sql, times(7, { keyId, endpoint: "rounds" }));
-    const [today = ""] = await listDays(sql, 1);
-    expect(await rollUpDay(sql, today)).toBeGreaterThan(0);
-    expect(await rollUpDay(sql, today)).toBe(0);
-    const rows = await sql`select grain, n from usage_rollups where key_id = ${keyId} order by grain`;
-    expect(rows.map(({ grain, n }) => [grain, n])).toEqual([
-      ["day", 7n],
-      ["hour", 7n],
-      ["month", 7n],
-    ]);
-  });
-
-  it("show a quota that was changed by hand", async () => {
-    const { keyId, accountId } = await makeCaller();
-    await consumeCalls(sql, times(2, { keyId, endpoint: "rounds" }));
-    const [today = ""] = await listDays(sql, 1);
-    await sql`update quotas set used = 1 where account_id = ${accountId} and period = ${today}`;
-    expect(await listQuotaDifferences(sql, today)).toContainEqual({ accountId, quota: 1n, facts: 2n });
   });
 });
