@@ -5,7 +5,7 @@ import { hasFactsOf, listDays, listUsageDifferences } from "../src/usage/store.t
 
 /** Its subjects begin with the day: `2026-11-21 account 7`. */
 const ALERT = "usage";
-/** Reads every fact of the day, 0.4 s for a million, to find what only a manual change or a loss can cause. */
+/** Each run reads every fact of the day (0.7 s for a million), to find what only a manual change or a loss can cause. */
 const EVERY_MS = 600_000;
 
 /**

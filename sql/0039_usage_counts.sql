@@ -2,9 +2,9 @@
 -- Calls are now counted per key, endpoint and UTC day as the facts are written, so that a read is a few index look-ups. The
 -- hourly and monthly sums are dropped, since nothing read them; `quotas` keeps the months of each account.
 create table usage_counts (
-  account_id bigint not null references accounts,
+  account_id bigint not null,
   day date not null,
-  key_id bigint not null references keys,
+  key_id bigint not null,
   endpoint text not null,
   n bigint not null
     constraint usage_count_is_positive check (n > 0),
@@ -59,6 +59,11 @@ insert into usage_counts as c (account_id, day, key_id, endpoint, n)
   where minute >= date_trunc('hour', now(), 'UTC') - interval '1 hour'
   group by 1, 2, 3, 4
   on conflict (account_id, day, key_id, endpoint) do update set n = c.n + excluded.n;
+
+-- last, since accounts and keys take no writes from here to the end of the file
+alter table usage_counts
+  add foreign key (account_id) references accounts,
+  add foreign key (key_id) references keys;
 
 -- An API that is one version behind reads this on its pages for callers and staff.
 drop table usage_rollups;

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Caller } from "../callers/caller-store.ts";
 import type { Log } from "../log.ts";
+import { ClientGoneError } from "./client-gone.ts";
 import { ApiError, errorBody, FAILURES, type ErrorCode } from "./errors.ts";
 import { limitHeaders, type Limits } from "./limit-headers.ts";
 import { EVERY_ANSWER, setPairs } from "./protection.ts";
@@ -105,6 +106,7 @@ export function refuseUnfit(request: IncomingMessage, response: ServerResponse, 
 export function answerErrors(site: () => string, log: Log, refused: (code: ErrorCode) => void = () => undefined) {
   // four arguments, since it is by their number that Express knows who takes what was thrown
   return (thrown: unknown, _: IncomingMessage, response: Reply, next: Next) => {
+    if (thrown instanceof ClientGoneError) return;
     const { requestId, limits } = response.locals;
     if (!(thrown instanceof ApiError)) {
       const stack = thrown instanceof Error ? thrown.stack : String(thrown);

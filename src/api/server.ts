@@ -5,6 +5,7 @@ import { CALLERS_CHANNEL, findCaller } from "../callers/caller-store.ts";
 import { touchKeys } from "../callers/store.ts";
 import type { Settings } from "../config.ts";
 import type { Sql } from "../db/client.ts";
+import { boundReads } from "../db/reads.ts";
 import { listen } from "../db/listener.ts";
 import { PUBLISHED_CHANNEL } from "../db/notifier.ts";
 import { openBuckets, type Buckets } from "../limits/buckets.ts";
@@ -12,6 +13,7 @@ import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { addPages, type SiteSettings } from "../site/pages.ts";
 import { consumeCalls, type Call } from "../usage/store.ts";
+import { clientGone } from "./client-gone.ts";
 import { ApiError } from "./errors.ts";
 import { openFront } from "./front.ts";
 import { openGate, type Gate } from "./gate.ts";
@@ -29,7 +31,7 @@ import { setPairs } from "./protection.ts";
 import { answerErrors, asked, refuseUnfit, sendJson } from "./request.ts";
 import { resource } from "./resource.ts";
 import type { Table } from "./tables.ts";
-import { answerUsage, USAGE_PATH } from "./usage.ts";
+import { answerUsage, USAGE_PATH, USAGE_READS } from "./usage.ts";
 
 /** Smaller answers do not get smaller. */
 const COMPRESSED_FROM_BYTES = 1_024;
@@ -184,9 +186,10 @@ function addressOf(app: Express, request: IncomingMessage): string | undefined {
 }
 
 function addUsage(app: Express, { sql, gate, lastUsed }: { sql: Sql; gate: Gate; lastUsed: LastUsed }): void {
+  const reads = boundReads(sql, USAGE_READS);
   resource(app, USAGE_PATH, async (request, response) => {
     const passed = await gate(request, response);
-    const { json, quota } = await answerUsage(sql, passed, asked(request).query);
+    const { json, quota } = await answerUsage(reads, passed, asked(request).query, clientGone(response));
     lastUsed.note(passed.caller.keyId);
     setPairs(response, limitHeaders({ ...passed, quota }));
     sendJson(response, 200, json);

@@ -1,35 +1,42 @@
 import { z } from "zod";
-import type { Sql } from "../db/client.ts";
+import type { Reads } from "../db/reads.ts";
 import type { Quota } from "../usage/quota.ts";
 import { readUsage, type UsageFacts } from "../usage/store.ts";
 import { ApiError } from "./errors.ts";
 import type { Passed } from "./gate.ts";
 import { readParams, wholeNumber } from "./params.ts";
-import { within } from "./within.ts";
 
 const PATIENCE_MS = 600;
 const RETRY_AFTER_SECONDS = 5;
 /** The parameters of this path. */
 export const USAGE_PARAMS = z.strictObject({ days: wholeNumber(1, 31, 1) });
 
+/** A read takes milliseconds. Four at once leave most connections to others, and those behind 500 would wait too long. */
+export const USAGE_READS = { atOnce: 4, waiting: 500 } as const;
+
 /** Where callers see what they have used: free of charge, and answered when the quota is gone. */
 export const USAGE_PATH = "/api/v1/usage";
 
 /**
  * What the caller's account has used today and this month, by endpoint and by day: every 200 answered before this is in.
- * Read from the meter itself, the one answer that is not made from memory.
- * @throws ApiError where the parameters are not good, or the database does not answer.
+ * Read from the database, the one response that is not made from memory.
+ * @param gone aborts when the client disconnects; the read then ends at the server, too, as it does after 600 ms
+ * @throws ApiError when a parameter is not valid, or the database does not respond in time
+ * @throws ClientGoneError after `gone`
  */
 export async function answerUsage(
-  sql: Sql,
+  reads: Reads,
   { caller, plan }: Passed,
   query: URLSearchParams,
+  gone: AbortSignal,
 ): Promise<{ json: string; quota: Quota }> {
   const { days } = readParams(USAGE_PARAMS, query);
   let facts: UsageFacts;
   try {
-    facts = await within(PATIENCE_MS, "PostgreSQL", readUsage(sql, caller.accountId, days));
+    const signal = AbortSignal.any([gone, AbortSignal.timeout(PATIENCE_MS)]);
+    facts = await reads(signal, (sql) => readUsage(sql, caller.accountId, days));
   } catch (cause) {
+    gone.throwIfAborted();
     throw new ApiError("temporarily_unavailable", { cause, headers: { "Retry-After": `${RETRY_AFTER_SECONDS}` } });
   }
   const { dayLimit, monthLimit } = plan;

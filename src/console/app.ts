@@ -1,6 +1,8 @@
 import type { RequestListener } from "node:http";
 import type { Express } from "express";
+import { boundReads } from "../db/reads.ts";
 import { navOf, openPages, requireSignIn } from "../frame/pages.ts";
+import { PAGE_READS } from "../frame/routes.ts";
 import type { Surface } from "../frame/shown.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
 import { addRoutes } from "./routes.ts";
@@ -46,7 +48,7 @@ export function openConsole(options: ConsoleOptions): RequestListener {
     sql: parts.sql,
     log: parts.log,
     fill(app, answers) {
-      const made = { parts, answers, doorkeeper };
+      const made = { parts, answers, doorkeeper, reads: boundReads(parts.sql, PAGE_READS) };
       options.addDoors(app, made);
       app.use(
         requireSignIn("/console", async (request, reply) => {

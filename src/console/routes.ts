@@ -1,4 +1,5 @@
 import type { Express, RequestHandler } from "express";
+import { clientGone } from "../api/client-gone.ts";
 import { hasAudit } from "../audit/store.ts";
 import { findAccount } from "../callers/account-store.ts";
 import { reasonOf } from "../errors.ts";
@@ -25,12 +26,12 @@ export function addRoutes(
   });
 }
 
-function showing<Query>(page: ConsolePage<Query>, { parts, answers }: RouteParts): RequestHandler {
+function showing<Query>(page: ConsolePage<Query>, { parts, answers, reads }: RouteParts): RequestHandler {
   return async (request, response) => {
     const { holder } = holding(response);
     await showPage(answers, request, response as PageReply, {
       query: page.query,
-      show: (asked) => page.show(parts, { holder, ...asked }),
+      show: (asked) => reads(clientGone(response), (sql) => page.show({ ...parts, sql }, { holder, ...asked })),
     });
   };
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Request, Response } from "express";
+import type { Reads } from "../db/reads.ts";
 import type { Answers } from "../frame/answer.ts";
 import { PageError } from "../frame/errors.ts";
 import type { ConsoleParts, Holder } from "./contract.ts";
@@ -45,6 +46,8 @@ export interface RouteParts {
   parts: ConsoleParts;
   answers: Answers;
   doorkeeper: Doorkeeper;
+  /** Runs what a page reads, until its client is gone. */
+  reads: Reads;
 }
 
 const known = new WeakMap<Response, SignedInHolder>();

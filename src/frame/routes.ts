@@ -50,6 +50,9 @@ export function addRoutes<Page extends { path: string }, Action extends { path: 
   }
 }
 
+/** Reads of the pages of one surface: more at once would only wait for its six connections. */
+export const PAGE_READS = { atOnce: 6, waiting: 60 } as const;
+
 /** Shows a page, where its query can be used and it is about something that is there. */
 export async function showPage<Query>(
   answers: Answers,

@@ -1,6 +1,8 @@
 import type { NextFunction, Request } from "express";
+import { ClientGoneError } from "../api/client-gone.ts";
 import { isAnswering } from "../db/facts.ts";
 import { isConnectionError } from "../db/errors.ts";
+import { TooManyReadsError } from "../db/reads.ts";
 import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import type { Answers } from "./answer.ts";
@@ -19,11 +21,12 @@ const TITLES: Record<number, string> = {
   422: "This could not be done",
   429: "Too many tries",
   500: "A fault of ours",
-  503: "The database is out of reach",
+  503: "Not available right now",
   504: "This took too long",
 };
 const TOO_MUCH =
   "PostgreSQL was not done with this in time, so it was given up. Ask for less (one table, a shorter time), or try again when the machine has less to do.";
+const TOO_MANY = "Too many pages are being read from the database. Try again in a few seconds.";
 
 /** Fields whose values are never shown again. */
 const SECRET_NAME = /password|secret|code|token|^(?:current|next|again)$/i;
@@ -57,6 +60,7 @@ export function showProblem(
 export function answerTrouble(answers: Answers, sql: Sql, log: Log) {
   // four arguments, since it is by their number that Express knows who takes what was thrown
   return async (thrown: unknown, request: Request, response: PageReply, next: NextFunction) => {
+    if (thrown instanceof ClientGoneError) return;
     const { requestId } = response.locals;
     const error = await asPageError(thrown, sql, answers.surface.away);
     if (error.status === 500) {
@@ -81,6 +85,7 @@ export function answerTrouble(answers: Answers, sql: Sql, log: Log) {
 
 async function asPageError(thrown: unknown, sql: Sql, away: string): Promise<PageError> {
   if (thrown instanceof PageError) return thrown;
+  if (thrown instanceof TooManyReadsError) return new PageError(503, TOO_MANY, { "Retry-After": "5" });
   if (thrown instanceof URIError) return new PageError(400, "the address holds a part that is not UTF-8");
   if (thrown instanceof Error && "code" in thrown && thrown.code === "57014") return new PageError(504, TOO_MUCH);
   const isAway = isConnectionError(thrown) || !(await isAnswering(sql).catch(() => false));

@@ -1,7 +1,9 @@
 import type { RequestListener } from "node:http";
 import type { Express, RequestHandler } from "express";
+import { boundReads } from "../db/reads.ts";
 import { PageError } from "../frame/errors.ts";
 import { isLooking, navOf, openPages, requireSignIn } from "../frame/pages.ts";
+import { PAGE_READS } from "../frame/routes.ts";
 import type { Surface } from "../frame/shown.ts";
 import type { OpsAction, OpsMount, OpsPage, OpsParts } from "./contract.ts";
 import { addRoutes, type RouteParts } from "./routes.ts";
@@ -47,7 +49,7 @@ export function openOps(options: OpsOptions): RequestListener {
     sql: parts.sql,
     log: parts.log,
     fill(app, answers) {
-      const made = { parts, answers, doorkeeper };
+      const made = { parts, answers, doorkeeper, reads: boundReads(parts.sql, PAGE_READS) };
       options.addDoors(app, made);
       app.use(
         requireSignIn("/ops", async (request, reply) => {

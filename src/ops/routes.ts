@@ -1,5 +1,7 @@
 import type { Express, Request, RequestHandler } from "express";
+import { clientGone } from "../api/client-gone.ts";
 import { hasAudit } from "../audit/store.ts";
+import type { Reads } from "../db/reads.ts";
 import type { Answers } from "../frame/answer.ts";
 import type { Typed } from "../frame/body.ts";
 import { PageError } from "../frame/errors.ts";
@@ -13,6 +15,8 @@ export interface RouteParts {
   parts: OpsParts;
   answers: Answers;
   doorkeeper: Doorkeeper;
+  /** Runs what a page reads, until its client is gone. */
+  reads: Reads;
 }
 
 /** Adds pages and actions below `/ops`. */
@@ -27,12 +31,12 @@ export function addRoutes(
   });
 }
 
-function showing<Query>(page: OpsPage<Query>, { parts, answers }: RouteParts): RequestHandler {
+function showing<Query>(page: OpsPage<Query>, { parts, answers, reads }: RouteParts): RequestHandler {
   return async (request, response) => {
     const { visitor } = signedIn(response);
     await showPage(answers, request, response as PageReply, {
       query: page.query,
-      show: (asked) => page.show(parts, { visitor, ...asked }),
+      show: (asked) => reads(clientGone(response), (sql) => page.show({ ...parts, sql }, { visitor, ...asked })),
     });
   };
 }

@@ -2,9 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { suspendAccount } from "../../src/callers/account-store.ts";
 import { checkKey } from "../../src/callers/key.ts";
 import * as state from "../../src/console/dashboard/state.ts";
+import { connect } from "../../src/db/client.ts";
 import * as csv from "../../src/frame/csv.ts";
 import * as sums from "../../src/console/usage/sums.ts";
 import { applyHouses } from "../../src/houses/apply-store.ts";
+import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import type { Somebody } from "../support/somebody.ts";
@@ -287,6 +289,39 @@ describe("usage", () => {
     }
     const file = await (await max.get("/console/usage/usage.csv?days=92")).text();
     expect(file.trim().split("\r\n")).toHaveLength(1 + 60 * 91 * 3);
+  });
+});
+
+describe("a page that is read", () => {
+  it("ends at the database when its reader leaves", async () => {
+    const lea = await world.as("lea");
+    await lea.get("/console/usage");
+    const cookie = [...lea.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const holder = connect(world.databaseUrl, { name: "holder", max: 1 });
+    const running = async () => {
+      const [row] = await world.sql<{ n: number }[]>`
+        select count(*)::integer as n
+        from pg_stat_activity
+        where datname = current_database()
+          and application_name = 'roundhouse console'
+          and wait_event_type = 'Lock'`;
+      return row?.n ?? 0;
+    };
+    try {
+      await holder.begin(async (tx) => {
+        await tx`lock table usage_counts, quotas in access exclusive mode`;
+        const leaving = new AbortController();
+        const page = fetch(`${world.url}/console/usage`, { headers: { cookie }, signal: leaving.signal });
+        const left = expect(page).rejects.toThrow(/abort/i);
+        await eventually(async () => expect(await running()).toBeGreaterThan(0));
+        leaving.abort();
+        await left;
+        await eventually(async () => expect(await running()).toBe(0));
+      });
+    } finally {
+      await holder.end();
+    }
+    expect(await pageOf(lea, "/console/usage")).toContain("By endpoint");
   });
 });
 

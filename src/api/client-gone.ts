@@ -1,0 +1,15 @@
+import type { ServerResponse } from "node:http";
+
+/** The client disconnected, so that nobody waits for the response. */
+export class ClientGoneError extends Error {
+  override name = "ClientGoneError";
+}
+
+/** A signal that aborts, with a {@link ClientGoneError}, when the client disconnects before the response is sent. */
+export function clientGone(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  const abort = () => controller.abort(new ClientGoneError("the client disconnected before the response was sent"));
+  if (response.closed) abort();
+  else response.once("close", abort);
+  return controller.signal;
+}
