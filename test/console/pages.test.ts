@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { suspendAccount } from "../../src/callers/account-store.ts";
 import { checkKey } from "../../src/callers/key.ts";
+import type { ConsolePage } from "../../src/console/contract.ts";
 import * as state from "../../src/console/dashboard/state.ts";
 import { connect } from "../../src/db/client.ts";
 import * as csv from "../../src/frame/csv.ts";
@@ -293,6 +295,34 @@ describe("usage", () => {
 });
 
 describe("a page that is read", () => {
+  it("is one of six at once with 60 waiting, and refused with 503 beyond that", async () => {
+    const gate = Promise.withResolvers<void>();
+    let begun = 0;
+    const held: ConsolePage = {
+      path: "/held",
+      query: z.object({}),
+      async show() {
+        begun += 1;
+        await gate.promise;
+        return { file: "held.txt", type: "text/plain", text: "held" };
+      },
+    };
+    const own = await openConsoleWorld({ lists: { pages: [held], actions: [] } });
+    try {
+      const max = await own.as("max");
+      const asked = Array.from({ length: 67 }, () => max.get("/console/held"));
+      const refused = await Promise.race(asked);
+      expect([refused.status, refused.headers.get("retry-after"), begun]).toEqual([503, "5", 6]);
+      expect(await refused.text()).toContain("Too many pages are being read");
+      gate.resolve();
+      const statuses = (await Promise.all(asked)).map(({ status }) => status);
+      expect([statuses.filter((status) => status === 200).length, begun]).toEqual([66, 66]);
+    } finally {
+      gate.resolve();
+      await own.close();
+    }
+  });
+
   it("ends at the database when its reader leaves", async () => {
     const lea = await world.as("lea");
     await lea.get("/console/usage");
@@ -309,7 +339,7 @@ describe("a page that is read", () => {
     };
     try {
       await holder.begin(async (tx) => {
-        await tx`lock table usage_counts, quotas in access exclusive mode`;
+        await tx`lock table quotas in access exclusive mode`;
         const leaving = new AbortController();
         const page = fetch(`${world.url}/console/usage`, { headers: { cookie }, signal: leaving.signal });
         const left = expect(page).rejects.toThrow(/abort/i);
