@@ -112,6 +112,7 @@ function watched(made: unknown, signal: AbortSignal): unknown {
     sent ??= signal.aborted ? Promise.reject(reasonOf(signal)) : endedBy(signal, made, send);
     return sent;
   };
+  // oxlint-disable-next-line unicorn/no-thenable -- a statement can be awaited already
   made.then = (...given) => sendOnce().then(...given);
   made.catch = (...given) => sendOnce().catch(...given);
   made.finally = (...given) => sendOnce().finally(...given);
