@@ -36,6 +36,11 @@ export interface Sql extends Queryable {
    */
   begin<Result>(work: (tx: Transaction) => Result | Promise<Result>): Promise<Settled<Result>>;
   begin<Result>(mode: string, work: (tx: Transaction) => Result | Promise<Result>): Promise<Settled<Result>>;
+  /**
+   * The same connections for a caller that may leave: when `signal` aborts, the server is asked to end the statements that
+   * run, and none is sent after that.
+   */
+  until(signal: AbortSignal): Sql;
   /** Closes the pool: waits for what runs, at most `timeout` seconds, then destroys the connections. */
   end(options?: { timeout?: number }): Promise<void>;
 }
@@ -141,8 +146,13 @@ class Pool implements Executor {
     this.#pool.on("error", () => undefined); // an idle connection that the server ends: the next statement makes another
     this.#pool.on("connect", (client) => this.#open.add(asConnection(client)));
     this.#pool.on("remove", (client) => this.#open.delete(asConnection(client)));
-    this.sql = Object.assign(queryable(this), {
-      begin: this.#begin.bind(this),
+    this.sql = this.#sqlUntil([]);
+  }
+
+  #sqlUntil(signals: readonly AbortSignal[]): Sql {
+    return Object.assign(queryable(this, signals), {
+      begin: ((...given: [Work<unknown>]) => this.#begin(signals, ...given)) as Sql["begin"],
+      until: (signal: AbortSignal) => this.#sqlUntil([...signals, signal]),
       end: this.#end.bind(this),
     });
   }
@@ -151,13 +161,17 @@ class Pool implements Executor {
     return this.#limits.statementMs + GRACE_MS;
   }
 
-  async run(statement: CompiledStatement, kind: StatementKind, signal: AbortSignal): Promise<Rows<object[]>> {
+  async run(
+    statement: CompiledStatement,
+    kind: StatementKind,
+    signals: readonly AbortSignal[],
+  ): Promise<Rows<object[]>> {
     try {
-      return await this.#use((session) => session.run(statement, kind, signal));
+      return await this.#use((session) => session.run(statement, kind, signals));
     } catch (error) {
       if (!isStalePlan(error)) throw error;
       this.#names?.renew();
-      return this.#use((session) => session.run(statement, kind, signal));
+      return this.#use((session) => session.run(statement, kind, signals));
     }
   }
 
@@ -240,7 +254,10 @@ class Pool implements Executor {
       this.#silentSince = performance.now() - this.#deadlineMs;
   }
 
-  async #begin<Result>(...given: [string, Work<Result>] | [Work<Result>]): Promise<Result> {
+  async #begin<Result>(
+    signals: readonly AbortSignal[],
+    ...given: [string, Work<Result>] | [Work<Result>]
+  ): Promise<Result> {
     const [mode, work] = given.length === 1 ? ["", given[0]] : given;
     const connection = await this.#acquire();
     const { transactionMs } = this.#limits;
@@ -250,7 +267,7 @@ class Pool implements Executor {
     );
     const session = this.#sessionOn(connection);
     try {
-      return await inTransaction(session, `begin ${mode}`, work);
+      return await inTransaction(session, `begin ${mode}`, signals, work);
     } catch (error) {
       this.#noteSilence(error);
       if (isStalePlan(error)) this.#names?.renew();
@@ -292,9 +309,13 @@ class Scope implements Executor {
     this.#session = session;
   }
 
-  async run(statement: CompiledStatement, kind: StatementKind, signal: AbortSignal): Promise<Rows<object[]>> {
+  async run(
+    statement: CompiledStatement,
+    kind: StatementKind,
+    signals: readonly AbortSignal[],
+  ): Promise<Rows<object[]>> {
     try {
-      return await this.#session.run(statement, kind, signal);
+      return await this.#session.run(statement, kind, signals);
     } catch (error) {
       this.failure ??= { error };
       throw error;
@@ -314,11 +335,16 @@ class Scope implements Executor {
   }
 }
 
-async function inTransaction<Result>(session: Session, begin: string, work: Work<Result>): Promise<Result> {
+async function inTransaction<Result>(
+  session: Session,
+  begin: string,
+  signals: readonly AbortSignal[],
+  work: Work<Result>,
+): Promise<Result> {
   const say = (text: string) => session.run({ text, values: [] }, "direct");
   await say(begin);
   try {
-    const result = await inScope(session, work);
+    const result = await inScope(session, signals, work);
     await say("commit");
     return result;
   } catch (error) {
@@ -331,14 +357,14 @@ async function inTransaction<Result>(session: Session, begin: string, work: Work
 let savepoints = 0;
 
 /** Runs `work`, and fails when any of its statements failed, also when `work` did not notice. */
-async function inScope<Result>(session: Session, work: Work<Result>): Promise<Result> {
+async function inScope<Result>(session: Session, signals: readonly AbortSignal[], work: Work<Result>): Promise<Result> {
   const scope = new Scope(session);
   const savepoint: Transaction["savepoint"] = async (inner) => {
     const name = `p${(savepoints = (savepoints + 1) % 1_000_000)}`;
     const say = (text: string) => session.run({ text, values: [] }, "direct");
     await say(`savepoint ${name}`);
     try {
-      const result = await inScope(session, inner);
+      const result = await inScope(session, signals, inner);
       await say(`release savepoint ${name}`);
       return result;
     } catch (error) {
@@ -346,14 +372,14 @@ async function inScope<Result>(session: Session, work: Work<Result>): Promise<Re
       throw error;
     }
   };
-  const given = await work(Object.assign(queryable(scope), { savepoint }));
+  const given = await work(Object.assign(queryable(scope, signals), { savepoint }));
   const result = (Array.isArray(given) ? await Promise.all(given) : given) as Result;
   if (scope.failure !== null) throw scope.failure.error;
   return result;
 }
 
-function queryable(executor: Executor): Queryable {
-  const query = (template: Template, kind: StatementKind) => new Query(executor, template, kind);
+function queryable(executor: Executor, signals: readonly AbortSignal[]): Queryable {
+  const query = (template: Template, kind: StatementKind) => new Query(executor, template, kind, signals);
   function sql(first: TemplateStringsArray | string | readonly string[], ...values: readonly Value[]): unknown {
     return isTemplate(first) ? query({ strings: first, values }, "prepared") : new Identifier(first);
   }

@@ -9,7 +9,7 @@ export type StatementKind = "prepared" | "direct";
 
 /** What runs statements: a pool, or the one connection of a transaction. */
 export interface Executor {
-  run(statement: CompiledStatement, kind: StatementKind, signal: AbortSignal): Promise<Rows<object[]>>;
+  run(statement: CompiledStatement, kind: StatementKind, signals: readonly AbortSignal[]): Promise<Rows<object[]>>;
   read(statement: CompiledStatement, rowsAtOnce: number): AsyncIterable<object[]>;
   copyFrom(text: string): Promise<Writable>;
   copyTo(text: string): Promise<Readable>;
@@ -23,10 +23,12 @@ export class Query<Row extends readonly unknown[]> implements Promise<Rows<Row>>
   readonly template: Template;
   readonly #executor: Executor;
   readonly #kind: StatementKind;
+  readonly #signals: readonly AbortSignal[];
   readonly #cancelling = new AbortController();
   #result: Promise<Rows<Row>> | null = null;
 
-  constructor(executor: Executor, template: Template, kind: StatementKind) {
+  constructor(executor: Executor, template: Template, kind: StatementKind, signals: readonly AbortSignal[]) {
+    this.#signals = [...signals, this.#cancelling.signal];
     this.#executor = executor;
     this.template = template;
     this.#kind = kind;
@@ -43,7 +45,7 @@ export class Query<Row extends readonly unknown[]> implements Promise<Rows<Row>>
 
   async #run(): Promise<Rows<Row>> {
     const statement = compileStatement(this.template);
-    const rows: unknown = await this.#executor.run(statement, this.#kind, this.#cancelling.signal);
+    const rows: unknown = await this.#executor.run(statement, this.#kind, this.#signals);
     return rows as Rows<Row>; // typed by whoever writes the statement: nothing here knows its columns
   }
 

@@ -1,4 +1,4 @@
-import type { Sql, Transaction } from "./client.ts";
+import type { Sql } from "./client.ts";
 
 /** Too many reads wait already: trying again in a few seconds can help. */
 export class TooManyReadsError extends Error {
@@ -58,7 +58,7 @@ export function boundReads(sql: Sql, limits: { atOnce: number; waiting: number }
 
   async function run<Value>(signal: AbortSignal, read: (sql: Sql) => Promise<Value>): Promise<Value> {
     try {
-      return await read(cancelling(sql, signal));
+      return await read(sql.until(signal));
     } finally {
       endTurn();
     }
@@ -82,55 +82,6 @@ async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal)
   } finally {
     signal.removeEventListener("abort", abort);
   }
-}
-
-/** What runs statements, as it was, but for a signal that ends them. */
-function cancelling<Target extends Sql | Transaction>(target: Target, signal: AbortSignal): Target {
-  return new Proxy(target, {
-    apply: (called, self, given) => watched(Reflect.apply(called, self, given), signal),
-    get(of, name) {
-      const value = Reflect.get(of, name) as unknown;
-      if (typeof value !== "function") return value;
-      if (name === "unsafe") return (...given: unknown[]) => watched(Reflect.apply(value, of, given), signal);
-      if (name !== "begin" && name !== "savepoint") return value;
-      return (...given: unknown[]) => {
-        const work = given.at(-1) as (tx: Transaction) => unknown;
-        return Reflect.apply(value, of, [...given.slice(0, -1), (tx: Transaction) => work(cancelling(tx, signal))]);
-      };
-    },
-  });
-}
-
-type Statement = Promise<unknown> & { cancel(): void };
-
-/** A statement is sent when it is first waited for; one that never is, is a part of another. */
-function watched(made: unknown, signal: AbortSignal): unknown {
-  if (!isStatement(made)) return made;
-  let sent: Promise<unknown> | null = null;
-  const send = made.then.bind(made);
-  const sendOnce = () => {
-    sent ??= signal.aborted ? Promise.reject(reasonOf(signal)) : endedBy(signal, made, send);
-    return sent;
-  };
-  // oxlint-disable-next-line unicorn/no-thenable -- a statement can be awaited already
-  made.then = (...given) => sendOnce().then(...given);
-  made.catch = (...given) => sendOnce().catch(...given);
-  made.finally = (...given) => sendOnce().finally(...given);
-  return made;
-}
-
-async function endedBy(signal: AbortSignal, statement: Statement, send: Statement["then"]): Promise<unknown> {
-  const cancel = () => statement.cancel();
-  signal.addEventListener("abort", cancel, { once: true });
-  try {
-    return await new Promise((resolve, reject) => void send(resolve, reject));
-  } finally {
-    signal.removeEventListener("abort", cancel);
-  }
-}
-
-function isStatement(made: unknown): made is Statement {
-  return typeof made === "object" && made !== null && "cancel" in made && "then" in made;
 }
 
 function reasonOf(signal: AbortSignal): Error {

@@ -67,19 +67,27 @@ export class Session {
   }
 
   /** Runs a statement after those that were given before it. @throws the server's error, or ConnectionLostError. */
-  run(statement: CompiledStatement, kind: StatementKind, signal?: AbortSignal): Promise<Rows<object[]>> {
+  run(
+    statement: CompiledStatement,
+    kind: StatementKind,
+    signals: readonly AbortSignal[] = [],
+  ): Promise<Rows<object[]>> {
     this.#requireFree();
-    const result = this.#last.then(() => this.#send(statement, kind, signal));
+    const result = this.#last.then(() => this.#send(statement, kind, signals));
     this.#last = result.catch(() => undefined);
     return result;
   }
 
-  async #send({ text, values }: CompiledStatement, kind: StatementKind, signal?: AbortSignal): Promise<Rows<object[]>> {
-    signal?.throwIfAborted();
+  async #send(
+    { text, values }: CompiledStatement,
+    kind: StatementKind,
+    signals: readonly AbortSignal[],
+  ): Promise<Rows<object[]>> {
+    for (const signal of signals) signal.throwIfAborted();
     const name = kind === "prepared" ? this.#names?.of(text) : undefined;
     let cancelled: Promise<void> | null = null;
     const cancel = () => (cancelled = cancelOnServer(this.connection));
-    signal?.addEventListener("abort", cancel, { once: true });
+    for (const signal of signals) signal.addEventListener("abort", cancel, { once: true });
     try {
       const result = await this.connection.exchange<pg.QueryResult<object> | pg.QueryResult<object>[]>(
         () => this.connection.query({ text, values, ...(name !== undefined && { name }) }),
@@ -87,7 +95,7 @@ export class Session {
       );
       return rowsOf(Array.isArray(result) ? result.at(-1) : result);
     } finally {
-      signal?.removeEventListener("abort", cancel);
+      for (const signal of signals) signal.removeEventListener("abort", cancel);
       await cancelled; // or the request could end the next statement of this connection
     }
   }
