@@ -85,8 +85,8 @@ export class Session {
   ): Promise<Rows<object[]>> {
     for (const signal of signals) signal.throwIfAborted();
     const name = kind === "prepared" ? this.#names?.of(text) : undefined;
-    let cancelled: Promise<void> | null = null;
-    const cancel = () => (cancelled = cancelOnServer(this.connection));
+    const cancelling: Promise<void>[] = [];
+    const cancel = () => void cancelling.push(cancelOnServer(this.connection));
     for (const signal of signals) signal.addEventListener("abort", cancel, { once: true });
     try {
       const result = await this.connection.exchange<pg.QueryResult<object> | pg.QueryResult<object>[]>(
@@ -96,7 +96,7 @@ export class Session {
       return rowsOf(Array.isArray(result) ? result.at(-1) : result);
     } finally {
       for (const signal of signals) signal.removeEventListener("abort", cancel);
-      await cancelled; // or the request could end the next statement of this connection
+      await Promise.all(cancelling); // or the request could end the next statement of this connection
     }
   }
 
