@@ -1,20 +1,37 @@
 import type { World } from "./world.ts";
 
-/** Something that goes wrong, by name. */
+/** A named fault. */
 export interface FaultCase {
   name: string;
-  /** What is asked of the recovery, in seconds; null where only that nothing is lost is asked. */
+  /** Recovery target in seconds; null if the case only requires that nothing is lost. */
   askedSeconds: number | null;
+  /** Whether recovery is measured from the beginning of the fault or from its end. */
+  from: "beginning" | "end";
+  /**
+   * Set if the fault lasts longer than the recovery may take. Polls are then watched for this long from the fault's
+   * beginning, and recovery is the end of the last silence: polls that were under way when the fault began do not count.
+   */
+  watchSeconds?: number;
   /** Part of the short form. */
   isShort?: true;
-  /** Houses that are waited for, where not all are. */
+  /** The houses whose polls are measured, if not all of them. */
   houses?: (world: World) => readonly string[];
   /**
-   * Makes it happen, and gives the moment from which recovery counts (epoch milliseconds) and what else was seen.
-   * @throws Broken where what must hold meanwhile does not
+   * Causes the fault.
+   * @throws Broken if an invariant fails meanwhile
    */
-  run(world: World): Promise<{ fromMs: number; seen?: string }>;
+  run(world: World): Promise<Fault>;
 }
 
-/** What is asked of recovery: a worker that was killed, Redis that was emptied, PostgreSQL that is back. */
-export const ASKED = { workerKilled: 20, redisEmptied: 10, postgresBack: 5 } as const;
+/** A fault that was caused. */
+export interface Fault {
+  /** The moment from which recovery is measured, in epoch milliseconds. */
+  fromMs: number;
+  /** What else was observed. */
+  seen?: string;
+  /** Ends a fault that is still present, after recovery was measured. Called exactly once. */
+  end?(): Promise<void> | void;
+}
+
+/** Recovery targets in seconds: a killed worker, an emptied Redis, PostgreSQL after its return, a fault that lasts. */
+export const ASKED = { workerKilled: 20, redisEmptied: 10, postgresBack: 5, stillPresent: 20 } as const;

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
 import type { Sql, Transaction } from "../../src/db/client.ts";
 
 /** Steps of the way of a round, by the table that each of them writes. */
@@ -17,14 +18,14 @@ export class NotReached extends Error {
 }
 
 /**
- * Stops whoever comes to write a table, in the middle of their transaction, and comes back once a worker stands there, or
- * `isOver` says that nobody will; readers are not stopped. A restart of PostgreSQL ends the hold by itself.
- * @throws NotReached where nobody comes within a minute, or so many milliseconds, as on a machine too busy to issue forecasts in time
+ * Blocks writers of a table in the middle of their transactions, and returns once so many statements of workers wait there
+ * (`writers`, 1 if not given), or once `isOver` returns true; readers are not blocked. A restart of PostgreSQL ends the hold.
+ * @throws NotReached if no worker arrives within a minute, or `patienceMs`, as on a machine too busy to issue forecasts in time
  */
 export function holdWriters(
   sql: Sql,
   step: Step,
-  { patienceMs = PATIENCE_MS, isOver = () => Promise.resolve(false) } = {},
+  { patienceMs = PATIENCE_MS, writers = 1, isOver = () => Promise.resolve(false) } = {},
 ): Promise<Hold> {
   return hold(sql, `a worker that writes ${step}`, patienceMs, {
     take: (tx) => tx`lock table ${tx(step)} in share mode`,
@@ -37,7 +38,7 @@ export function holdWriters(
         where l.relation = ${step}::regclass
           and not l.granted
           and a.application_name like 'roundhouse worker%'`;
-      return rows.length > 0;
+      return rows.length >= writers;
     },
   });
 }
@@ -61,6 +62,31 @@ export function holdMeter(sql: Sql, email: string): Promise<Hold> {
       return rows.length > 0;
     },
   });
+}
+
+/** Locks a house's rows of a table for update in a psql-like session of its own, and leaves its transaction idle. */
+export async function holdRows(
+  databaseUrl: string,
+  table: "houses" | "tables" | "feeds",
+  house: string,
+): Promise<Hold> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: "psql" });
+  await client.connect();
+  await client.query("begin");
+  await client.query(
+    {
+      houses: "select from houses where id = $1 for update",
+      tables: "select from tables where house_id = $1 for update",
+      feeds: "select from feeds f join tables t on t.id = f.table_id where t.house_id = $1 for update of f",
+    }[table],
+    [house],
+  );
+  return {
+    async release() {
+      await client.query("rollback");
+      await client.end();
+    },
+  };
 }
 
 async function hold(

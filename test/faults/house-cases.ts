@@ -18,6 +18,7 @@ const MOST_MEGABYTES = 600;
 export const HOUSE_CASES: readonly FaultCase[] = MOODS.map((mood) => ({
   name: `a house that answers ${WORDS()[mood]}`,
   askedSeconds: null,
+  from: "end",
   async run({ door, houses, polls, workers }) {
     const others = houses.filter((house) => house !== MOODY);
     const sinceMs = Date.now();

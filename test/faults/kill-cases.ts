@@ -11,6 +11,7 @@ export const KILL_CASES: readonly FaultCase[] = [
   {
     name: "kill -9 of one of two workers",
     askedSeconds: ASKED.workerKilled,
+    from: "beginning",
     async run({ workers }) {
       const fromMs = Date.now();
       await workers[0]?.kill();
@@ -24,6 +25,7 @@ export const KILL_CASES: readonly FaultCase[] = [
   {
     name: "kill -9 mid-calibration",
     askedSeconds: ASKED.workerKilled,
+    from: "beginning",
     async run(world) {
       const run = await askForReplay(world);
       const fromMs = await killMeanwhile(world, "calibrations");
@@ -40,6 +42,7 @@ export const KILL_CASES: readonly FaultCase[] = [
   {
     name: "a run that takes down every worker",
     askedSeconds: ASKED.workerKilled,
+    from: "beginning",
     async run(world) {
       const run = await askForReplay(world);
       let fromMs = Date.now();
@@ -58,6 +61,7 @@ export const KILL_CASES: readonly FaultCase[] = [
   {
     name: "SIGTERM mid-score",
     askedSeconds: ASKED.workerKilled,
+    from: "beginning",
     async run(world) {
       const hold = await holdWriters(world.sql, "scores");
       const fromMs = Date.now();
@@ -74,6 +78,7 @@ export const KILL_CASES: readonly FaultCase[] = [
   {
     name: "kill -9 of the API mid-batch",
     askedSeconds: null,
+    from: "beginning",
     isShort: true,
     async run({ sql, api, caller }) {
       const hold = await holdMeter(sql, caller.email);
@@ -96,6 +101,7 @@ function killIn(step: Step, name: string): FaultCase {
   return {
     name,
     askedSeconds: ASKED.workerKilled,
+    from: "beginning",
     run: async (world) => ({ fromMs: await killMeanwhile(world, step) }),
   };
 }

@@ -19,6 +19,16 @@ export interface PollWatch {
    * a longer silence between them. Null where that is not so within the patience.
    */
   recovered(fromMs: number, patienceMs: number, houses?: readonly string[]): Promise<number | null>;
+  /**
+   * Seconds from `fromMs` to the end of the last silence of any house that was longer than its pace, once polls were watched
+   * for `watchMs` and none is silent; 0 if there was no such silence, null if a house is still silent after `patienceMs`.
+   * `perHouse` names the end of each house's last silence.
+   */
+  settled(
+    fromMs: number,
+    times: { watchMs: number; patienceMs: number },
+    houses?: readonly string[],
+  ): Promise<{ seconds: number | null; perHouse: string }>;
   /** The longest silence between good polls of any of the houses from one moment to another, in seconds. */
   longestSilence(fromMs: number, toMs: number, houses: readonly string[]): number;
   close(): Promise<void>;
@@ -49,6 +59,16 @@ export function watchPolls(sql: Sql, houses: readonly string[]): PollWatch {
     return null;
   }
 
+  /** When the last silence longer than the pace ended; `fromMs` if there was none, null if it lasts at `now`. */
+  function lastSilenceEnd(house: string, fromMs: number, now: number): number | null {
+    let [before, end] = [fromMs, fromMs];
+    for (const at of (polls.get(house) ?? []).filter((poll) => poll > fromMs)) {
+      if (at - before > paceMs) end = at;
+      before = at;
+    }
+    return now - before > paceMs ? null : end;
+  }
+
   function longestSilence(fromMs: number, toMs: number, of: readonly string[]): number {
     const silences = of.flatMap((house) => {
       const within = (polls.get(house) ?? []).filter((at) => at > fromMs && at < toMs);
@@ -70,6 +90,19 @@ export function watchPolls(sql: Sql, houses: readonly string[]): PollWatch {
         await delay(LOOK_MS);
       }
       return null;
+    },
+    async settled(fromMs, { watchMs, patienceMs }, of = houses) {
+      for (;;) {
+        const now = Date.now();
+        const ends = of.map((house) => lastSilenceEnd(house, fromMs, now));
+        const isOver = now >= fromMs + watchMs && ends.every((at) => at !== null);
+        if (isOver || now >= fromMs + patienceMs) {
+          const seconds = ends.map((at) => (at === null ? null : (at - fromMs) / 1_000));
+          const perHouse = of.map((house, n) => `${house} ${seconds[n]?.toFixed(1) ?? "still silent"}`).join(", ");
+          return { seconds: seconds.includes(null) ? null : Math.max(0, ...seconds.map(Number)), perHouse };
+        }
+        await delay(LOOK_MS);
+      }
     },
     longestSilence,
     async close() {

@@ -9,6 +9,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "FLUSHALL",
     askedSeconds: ASKED.redisEmptied,
+    from: "beginning",
     isShort: true,
     async run({ servers }) {
       await servers.flushRedis();
@@ -18,6 +19,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "FLUSHALL mid-score",
     askedSeconds: ASKED.redisEmptied,
+    from: "beginning",
     async run({ sql, servers }) {
       const hold = await holdWriters(sql, "scores");
       await servers.flushRedis();
@@ -29,6 +31,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "Redis killed and restarted",
     askedSeconds: ASKED.redisEmptied,
+    from: "end",
     async run({ servers }) {
       await servers.killRedis();
       return { fromMs: Date.now() };
@@ -37,6 +40,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "Redis away for longer than a run's lock, mid-ingest",
     askedSeconds: ASKED.redisEmptied,
+    from: "end",
     async run({ sql, servers }) {
       const hold = await holdWriters(sql, "rounds");
       const away = servers.cut("redis", LONGER_THAN_A_LOCK_MS);
@@ -49,6 +53,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "Redis frozen",
     askedSeconds: ASKED.redisEmptied,
+    from: "end",
     async run({ servers }) {
       await servers.freezeRedis(6_000);
       return { fromMs: Date.now() };
@@ -57,6 +62,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "workers cut off from Redis",
     askedSeconds: ASKED.redisEmptied,
+    from: "end",
     async run({ servers }) {
       await servers.cut("redis", 5_000);
       return { fromMs: Date.now() };
@@ -65,6 +71,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "PostgreSQL restarted with -m immediate, mid-ingest",
     askedSeconds: ASKED.postgresBack,
+    from: "end",
     isShort: true,
     async run({ sql, servers }) {
       const hold = await holdWriters(sql, "rounds");
@@ -77,6 +84,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "PostgreSQL frozen",
     askedSeconds: ASKED.postgresBack,
+    from: "end",
     async run({ servers }) {
       await servers.freezePostgres(8_000);
       return { fromMs: Date.now() };
@@ -85,6 +93,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "workers and API cut off from PostgreSQL",
     askedSeconds: ASKED.postgresBack,
+    from: "end",
     async run({ servers }) {
       await servers.cut("postgres", 5_000);
       return { fromMs: Date.now() };
@@ -93,6 +102,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: "PostgreSQL out of connections",
     askedSeconds: ASKED.postgresBack,
+    from: "end",
     async run({ sql, servers }) {
       const taken = await takeAllConnections(sql, servers.databaseUrl);
       await delay(5_000);

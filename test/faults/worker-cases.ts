@@ -15,6 +15,7 @@ export const WORKER_CASES: readonly FaultCase[] = [
   {
     name: "the leader of two workers is deposed",
     askedSeconds: ASKED.workerKilled,
+    from: "beginning",
     async run({ sql, servers }) {
       const fromMs = Date.now();
       await servers.deposeLeader();
@@ -25,6 +26,7 @@ export const WORKER_CASES: readonly FaultCase[] = [
   {
     name: "a worker that starts with its clock 60 s ahead",
     askedSeconds: ASKED.workerKilled,
+    from: "beginning",
     async run(world) {
       const fromMs = Date.now();
       const { code, said } = await startAhead(world);
@@ -37,6 +39,7 @@ export const WORKER_CASES: readonly FaultCase[] = [
   {
     name: "a worker whose clock jumps 60 s ahead",
     askedSeconds: null,
+    from: "end",
     async run(world) {
       const [worker] = world.workers;
       const beganMs = Date.now();

@@ -1,19 +1,19 @@
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { connect as connectTcp, createServer, type Server, type Socket } from "node:net";
 import { Redis } from "ioredis";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { startPostgres } from "../../src/embedded/postgres.ts";
 import type { PrivateServer } from "../../src/embedded/private-server.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
 import { RECONCILER } from "../../src/queue/store.ts";
+import { clientPortsOf } from "./client-ports.ts";
 import { makeDisk } from "./disks.ts";
+import { openProxy } from "./proxy.ts";
 
-/** PostgreSQL and Redis of a simulation, and everything that may happen to them. Processes reach both by ways that can be cut. */
+/** PostgreSQL and Redis of a simulation, and everything that may happen to them. Processes reach both through proxies. */
 export interface SimulatedServers {
   databaseUrl: string;
   redisUrl: string;
-  /** Past the way that can be cut; ends with each restart of PostgreSQL and comes back by itself. */
+  /** Past the proxy; ends with each restart of PostgreSQL and comes back by itself. */
   sql: Sql;
   killRedis(): Promise<void>;
   flushRedis(): Promise<void>;
@@ -24,6 +24,15 @@ export interface SimulatedServers {
   freezeRedis(forMs: number): Promise<void>;
   /** Ends every connection to one of them, and lets none in for so long. */
   cut(which: "postgres" | "redis", forMs: number): Promise<void>;
+  /**
+   * Stops forwarding on the connections to one of them that are open now, while new ones work; no end learns of it.
+   * Returns how many connections.
+   */
+  silence(which: "postgres" | "redis"): number;
+  /** Does so with one connection of a process: the one that sent most. Returns how many: 0 or 1. */
+  silenceOneOf(which: "postgres" | "redis", pid: number): number;
+  /** Closes both ends of all silenced connections. */
+  closeSilenced(): void;
   /** Ends the leader's lease without its knowledge: its next renewal is refused, and it has to acquire it again. */
   deposeLeader(): Promise<void>;
   /**
@@ -50,14 +59,14 @@ export async function startSimulatedServers(
   const disk = await makeDisk(dataDir, DISK_BYTES);
   let postgres = await startPostgres({ dataDir, say });
   let redis = await startRedis({ dataDir, cacheDir, say });
-  const [pgWay, redisWay] = [await openWay(() => portOf(postgres)), await openWay(() => portOf(redis))];
+  const ways = { postgres: await openProxy(() => portOf(postgres)), redis: await openProxy(() => portOf(redis)) };
   const through = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
-  const sql = connect(through(postgres.url, pgWay.plainPort), { name: "simulate", max: 4 });
+  const sql = connect(through(postgres.url, ways.postgres.plainPort), { name: "simulate", max: 4 });
   const pids = { postgres: await postmasterOf(sql), redis: await redisPid(redis.url) };
 
   return {
-    databaseUrl: through(postgres.url, pgWay.port),
-    redisUrl: through(redis.url, redisWay.port),
+    databaseUrl: through(postgres.url, ways.postgres.port),
+    redisUrl: through(redis.url, ways.redis.port),
     sql,
     async killRedis() {
       process.kill(pids.redis, "SIGKILL");
@@ -74,7 +83,12 @@ export async function startSimulatedServers(
     },
     freezePostgres: async (forMs) => freeze(await familyOf(pids.postgres), forMs),
     freezeRedis: (forMs) => freeze([pids.redis], forMs),
-    cut: (which, forMs) => (which === "postgres" ? pgWay : redisWay).cut(forMs),
+    cut: (which, forMs) => ways[which].cut(forMs),
+    silence: (which) => ways[which].silence(),
+    silenceOneOf: (which, pid) => ways[which].silenceBusiest(clientPortsOf(pid)),
+    closeSilenced() {
+      for (const proxy of Object.values(ways)) proxy.closeSilenced();
+    },
     async deposeLeader() {
       await sql`
         update leases
@@ -105,7 +119,7 @@ export async function startSimulatedServers(
     },
     async stop() {
       await sql.end({ timeout: 2 });
-      await Promise.all([pgWay.close(), redisWay.close()]);
+      await Promise.all([ways.postgres.close(), ways.redis.close()]);
       await Promise.all([postgres.stop(), redis.stop()]);
     },
   };
@@ -187,51 +201,4 @@ async function freeze(pids: readonly number[], forMs: number): Promise<void> {
   } finally {
     tell("SIGCONT");
   }
-}
-
-/** A way to a server whose port may change: one port that can be cut, and a plain one for whoever watches. */
-async function openWay(target: () => number) {
-  const sockets = new Set<Socket>();
-  let isCut = false;
-  const pass = (near: Socket, isWatcher: boolean) => {
-    near.on("error", () => undefined);
-    if (isCut && !isWatcher) return void near.resetAndDestroy();
-    const far = connectTcp(target(), "127.0.0.1");
-    far.on("error", () => near.destroy());
-    far.on("close", () => near.destroy());
-    near.on("close", () => far.destroy());
-    near.pipe(far).pipe(near);
-    near.setNoDelay(true);
-    far.setNoDelay(true);
-    if (isWatcher) return;
-    sockets.add(near);
-    near.on("close", () => sockets.delete(near));
-  };
-  const [way, plain] = [
-    await listen(createServer((socket) => pass(socket, false))),
-    await listen(createServer((socket) => pass(socket, true))),
-  ];
-  return {
-    port: way.port,
-    plainPort: plain.port,
-    async cut(forMs: number) {
-      isCut = true;
-      for (const socket of sockets) socket.resetAndDestroy();
-      await new Promise((resolve) => setTimeout(resolve, forMs));
-      isCut = false;
-    },
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      way.server.close();
-      plain.server.close();
-    },
-  };
-}
-
-async function listen(server: Server): Promise<{ server: Server; port: number }> {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("a way to a server has no port");
-  return { server, port: address.port };
 }

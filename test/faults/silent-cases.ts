@@ -1,0 +1,34 @@
+import { Broken } from "../simulate/broken.ts";
+import { ASKED, type FaultCase } from "./case.ts";
+import type { World } from "./world.ts";
+
+const WATCH_SECONDS = 40;
+
+/** Connections that go silent without a reset, while new ones work: as behind a firewall that forgot them. */
+export const SILENT_CASES: readonly FaultCase[] = [
+  silentCase("one PostgreSQL connection of each worker goes silent", ({ servers, workers }) => {
+    const counts = workers.map((worker) => servers.silenceOneOf("postgres", worker.pid() ?? 0));
+    if (counts.includes(0)) throw new Broken("a worker has no connection to PostgreSQL to silence");
+    return counts.length;
+  }),
+  silentCase("all PostgreSQL connections go silent", ({ servers }) => servers.silence("postgres")),
+  silentCase("all Redis connections go silent", ({ servers }) => servers.silence("redis")),
+  silentCase(
+    "all connections to PostgreSQL and Redis go silent",
+    ({ servers }) => servers.silence("postgres") + servers.silence("redis"),
+  ),
+];
+
+function silentCase(name: string, silence: (world: World) => number): FaultCase {
+  return {
+    name,
+    askedSeconds: ASKED.stillPresent,
+    from: "beginning",
+    watchSeconds: WATCH_SECONDS,
+    async run(world) {
+      const fromMs = Date.now();
+      const count = silence(world);
+      return { fromMs, seen: `${count} connections`, end: () => world.servers.closeSilenced() };
+    },
+  };
+}
