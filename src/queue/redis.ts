@@ -1,4 +1,4 @@
-import { Redis, type Cluster } from "ioredis";
+import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { isConnectionError } from "../db/errors.ts";
 import { reasonOf, UsageError } from "../errors.ts";
 import { withoutPassword, type Log } from "../log.ts";
@@ -7,15 +7,23 @@ import { type ClusterPlace, connectCluster, makeCluster, type ServerOptions, typ
 
 const OLDEST_VERSION = [6, 2] as const;
 
-/** A peer that is gone without a word is found out after this; blocking reads last 10 s at most. */
-const SILENCE_MS = 30_000;
+/*
+ * A connection on which a command waits this long for any data is destroyed and made again, since a peer that went silent
+ * closes nothing. What waits is sent again on the new one.
+ *
+ * - Handing out work: before a command is given up, so that it still has its answer in time.
+ * - Taking work: polling must be back within 20 s. Longer than the 6 s that a busy Redis was seen to pause, since a fetch
+ *   that is sent twice costs its run 10 s; shorter than a run's lock of 10 s, so that the end of a short run is still noted.
+ * - Waiting for work: BullMQ's read blocks for 10 s at most, and this holds after its own watchdog of 11 s, if that fails.
+ */
+const SILENCE_MS = { producer: 4_000, consumer: 7_000, blocking: 12_000 } as const;
+const COMMAND_MS = 5_000;
 const REPEATS_QUIET_MS = 60_000;
 
 const always = {
   lazyConnect: true,
   connectTimeout: 5_000,
   keepAlive: 10_000,
-  socketTimeout: SILENCE_MS,
   retryStrategy: (times: number) => Math.min(times * 100, 2_000),
 } satisfies ServerOptions;
 
@@ -23,54 +31,68 @@ const always = {
 export type RedisConnection = Redis | Cluster;
 
 /**
- * The connection of those who hand out work. It fails fast: while Redis is away a nudge is refused at once, since a
- * caller must not hang on a message that may be lost anyway.
- * @throws UsageError where Redis cannot be reached.
+ * Connects a process that hands out work. Commands fail fast: while Redis is away they are refused immediately, and after
+ * 5 s without a response, because a caller must not wait for a nudge that may be lost anyway.
+ * @throws UsageError if Redis cannot be reached.
  */
 export async function connectProducer(url: string, log: Log): Promise<RedisConnection> {
-  const failFast = { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 5_000 };
-  return open(url, { ...always, ...failFast }, "few", logTrouble(log, "Redis, for handing out work"));
+  const failFast = { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: COMMAND_MS };
+  const client = makeClient(url, { ...always, ...failFast, socketTimeout: SILENCE_MS.producer }, "few");
+  return open(url, client, logTrouble(log, "Redis, for handing out work"));
 }
 
 /**
- * The connection of those who do the work. It waits for Redis as long as it takes, so that a run that is done while
- * Redis restarts is still written down as done.
- * @throws UsageError where Redis cannot be reached.
+ * Connects a process that does the work. Commands wait for Redis as long as it takes, so that a run that is done while Redis
+ * restarts is still noted as done; each connection that goes silent is replaced. BullMQ duplicates the client for its
+ * blocking reads, and these connections have longer.
+ * @throws UsageError if Redis cannot be reached.
  */
 export async function connectConsumer(url: string, log: Log): Promise<RedisConnection> {
-  const patient = { ...always, maxRetriesPerRequest: null };
-  return open(url, patient, "endless", logTrouble(log, "Redis, for taking work"));
+  const patient = { ...always, maxRetriesPerRequest: null, socketTimeout: SILENCE_MS.consumer };
+  const client = makeClient(url, patient, "endless");
+  duplicateForReads(client);
+  return open(url, client, logTrouble(log, "Redis, for taking work"));
 }
 
-async function open(
-  url: string,
-  options: ServerOptions,
-  tries: Tries,
-  trouble: (error: unknown) => void,
-): Promise<RedisConnection> {
+function makeClient(url: string, options: ServerOptions, tries: Tries): RedisConnection {
   const place = placeOfRedis(url);
-  if (place?.kind === "cluster") {
-    const cluster = makeCluster(place, options, tries);
-    await connectCluster(cluster).catch((error: unknown) => {
+  return place?.kind === "cluster" ? makeCluster(place, options, tries) : new Redis(url, options);
+}
+
+/** Makes duplicates of a client bear a read that blocks. */
+function duplicateForReads(client: RedisConnection): void {
+  const longer = { socketTimeout: SILENCE_MS.blocking };
+  if (client instanceof Cluster) {
+    const duplicate: Cluster["duplicate"] = client.duplicate.bind(client);
+    client.duplicate = (nodes, options) =>
+      duplicate(nodes, { ...options, redisOptions: { ...options?.redisOptions, ...longer } });
+    return;
+  }
+  const duplicate: Redis["duplicate"] = client.duplicate.bind(client);
+  client.duplicate = (override?: Partial<RedisOptions>) => duplicate({ ...override, ...longer });
+}
+
+async function open(url: string, client: RedisConnection, trouble: (error: unknown) => void): Promise<RedisConnection> {
+  if (client instanceof Cluster) {
+    await connectCluster(client).catch((error: unknown) => {
       throw unreachable(url, error);
     });
-    cluster.on("error", trouble);
-    cluster.on("node error", (error: unknown, node: string) => trouble(new Error(`${node}: ${reasonOf(error)}`)));
-    return cluster;
+    client.on("error", trouble);
+    client.on("node error", (error: unknown, node: string) => trouble(new Error(`${node}: ${reasonOf(error)}`)));
+    return client;
   }
-  const redis = new Redis(url, options);
   let first: unknown;
   const remember = (error: unknown) => (first ??= error);
-  redis.on("error", remember);
+  client.on("error", remember);
   try {
-    await redis.connect();
+    await client.connect();
   } catch (error) {
-    redis.disconnect();
+    client.disconnect();
     throw unreachable(url, first ?? error);
   }
-  redis.on("error", trouble);
-  redis.off("error", remember);
-  return redis;
+  client.on("error", trouble);
+  client.off("error", remember);
+  return client;
 }
 
 /**

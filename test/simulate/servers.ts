@@ -7,7 +7,7 @@ import { startRedis } from "../../src/embedded/redis.ts";
 import { RECONCILER } from "../../src/queue/store.ts";
 import { clientPortsOf } from "./client-ports.ts";
 import { makeDisk } from "./disks.ts";
-import { openProxy } from "./proxy.ts";
+import { openProxy } from "../support/proxy.ts";
 
 /** PostgreSQL and Redis of a simulation, and everything that may happen to them. Processes reach both through proxies. */
 export interface SimulatedServers {
