@@ -41,10 +41,10 @@ export interface BinancePayClient {
   fetchCertificates(): Promise<Told<Certificate[]>>;
 }
 
-/** Speaks with the payment app, ten seconds and 64 KiB a call at most, without redirects and without a second try. */
-export function createClient(app: BinancePay, signal: AbortSignal): BinancePayClient {
+/** Calls the payment app, for `timeoutMs` (10 s) and 64 KiB a call at most, without redirects and without a retry. */
+export function createClient(app: BinancePay, signal: AbortSignal, { timeoutMs = TIMEOUT_MS } = {}): BinancePayClient {
   const ask = <Data>(path: string, body: object, schema: z.ZodType<Data>) =>
-    askOnce(app, signal, { path, body, schema });
+    askOnce(app, signal, { path, body, schema, timeoutMs });
   return {
     createOrder: ({ tradeNo, amount, currency, expiresAtMs, site, topupId }) =>
       ask(
@@ -76,10 +76,10 @@ export function createClient(app: BinancePay, signal: AbortSignal): BinancePayCl
 async function askOnce<Data>(
   app: BinancePay,
   signal: AbortSignal,
-  { path, body, schema }: { path: string; body: object; schema: z.ZodType<Data> },
+  { path, body, schema, timeoutMs }: { path: string; body: object; schema: z.ZodType<Data>; timeoutMs: number },
 ): Promise<Told<Data>> {
   const text = Buffer.from(JSON.stringify(body));
-  const deadline = AbortSignal.timeout(TIMEOUT_MS);
+  const deadline = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(app.url + path, {
       method: "POST",
@@ -101,7 +101,7 @@ async function askOnce<Data>(
     return { ok: false, code: null, reason: `answered something else than was expected (${where})`.slice(0, 300) };
   } catch (error) {
     signal.throwIfAborted();
-    const reason = deadline.aborted ? `did not answer within ${TIMEOUT_MS / 1_000} s` : reasonOf(error).slice(0, 300);
+    const reason = deadline.aborted ? `did not answer within ${timeoutMs / 1_000} s` : reasonOf(error).slice(0, 300);
     return { ok: false, code: null, reason };
   }
 }

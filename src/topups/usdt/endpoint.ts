@@ -10,7 +10,6 @@ import {
   isAddress,
   parseAbiItem,
   type PublicClient,
-  TimeoutError,
   TransactionReceiptNotFoundError,
 } from "viem";
 import type { Chain } from "./chains.ts";
@@ -57,9 +56,17 @@ export class EndpointError extends Error {
   }
 }
 
-/** Opens the endpoints of a chain, in the order of the setting; requests end with `signal`. */
-export function openEndpoints(chain: Chain, urls: readonly string[], signal: AbortSignal): Endpoint[] {
-  return urls.map((url, at) => openEndpoint(chain, url, at + 1, signal));
+/**
+ * Opens the endpoints of a chain, in the order of the setting. A request ends with `signal`, and after `timeoutMs` (10 s) at
+ * most, from the name lookup to the last byte; it is sent once more if it failed.
+ */
+export function openEndpoints(
+  chain: Chain,
+  urls: readonly string[],
+  signal: AbortSignal,
+  { timeoutMs = TIMEOUT_MS } = {},
+): Endpoint[] {
+  return urls.map((url, at) => openEndpoint(chain, url, at + 1, { signal, timeoutMs }));
 }
 
 /** The token's address with its checksum, or what is wrong with it. An address in small letters has none to check. */
@@ -70,17 +77,25 @@ export function tokenProblem(token: string): string | null {
     : `expected an address whose capital letters are its checksum (EIP-55), got ${token}; for these digits it is ${getAddress(token.toLowerCase())}`;
 }
 
-function openEndpoint(chain: Chain, url: string, place: number, signal: AbortSignal): Endpoint {
+function openEndpoint(
+  chain: Chain,
+  url: string,
+  place: number,
+  { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
+): Endpoint {
   const { host } = new URL(url);
   const token = getAddress(chain.token.toLowerCase());
   const client: PublicClient = createPublicClient({
     cacheTime: 0, // else the newest block is that of seconds ago
     transport: http(url, {
-      timeout: TIMEOUT_MS,
+      timeout: timeoutMs,
       retryCount: 1,
       maxResponseBodySize: LONGEST_ANSWER,
-      fetchFn: (input, init = {}) =>
-        fetch(input, { ...init, signal: init.signal ? AbortSignal.any([init.signal, signal]) : signal }),
+      // the library's own timeout ends with the headers: a body could come byte by byte for ever
+      fetchFn: (input, init = {}) => {
+        const signals = [signal, AbortSignal.timeout(timeoutMs), ...(init.signal ? [init.signal] : [])];
+        return fetch(input, { ...init, signal: AbortSignal.any(signals) });
+      },
     }),
   });
 
@@ -200,6 +215,7 @@ function withoutUrl(text: string, url: string): string {
 
 function whyOf(error: unknown): EndpointError["why"] {
   if (!(error instanceof BaseError)) return "other";
-  if (error.walk((one) => one instanceof TimeoutError) !== null) return "timeout";
+  // the library's TimeoutError, or that of a signal
+  if (error.walk((one) => one instanceof Error && one.name === "TimeoutError") !== null) return "timeout";
   return error.walk((one) => one instanceof HttpRequestError && one.status === TOO_MANY) === null ? "other" : "busy";
 }
