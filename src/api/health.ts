@@ -5,18 +5,38 @@ import { sendJson } from "./request.ts";
 import { resource } from "./resource.ts";
 import { within } from "./within.ts";
 
+/** A check that is not done in time counts as failed: a database that went silent must not make the response wait. */
 const PATIENCE_MS = 2_000;
-/** Whoever may ask without a key must not be able to make the servers busy. */
+/** Responses are at most this old: callers without a key must not be able to keep the servers busy. */
 const BELIEVED_MS = 1_000;
+/** Checks of one kind that may be pending: those of a database that went silent must not take ever more connections. */
+const PENDING = 5;
 
-/** One thing that is looked at; `required` where a process that lacks it must not get work. A throw counts as no. */
+/** One check; a process that lacks one that is `required` must not get work. A throw counts as false. */
 export interface Check {
   isGood: () => Promise<boolean>;
   required: boolean;
 }
 
-/** What `/readyz` looks at. */
+/** Thrown by a check: the message may be read by anyone, `detail` goes to the log with it. */
+export class NotReady extends Error {
+  override name = "NotReady";
+  readonly detail: string;
+
+  constructor(message: string, detail = "") {
+    super(message);
+    this.detail = detail;
+  }
+}
+
+/** The checks of `/readyz`. */
 export type Checks = Record<"postgres" | "redis" | "migrations" | "polling", Check>;
+
+/** What the checks found: each as good or not, and what is known of a problem. */
+interface Findings {
+  checks: Record<string, boolean>;
+  problems: Record<string, string>;
+}
 
 /** Adds `/healthz` (this process serves) and `/readyz` (it may be given work), for supervisors and load balancers. */
 export function addHealth(
@@ -24,46 +44,63 @@ export function addHealth(
   { version, checks, isDraining }: { version: string; checks: Checks; isDraining: () => boolean },
   log: Log,
 ): void {
-  const findings = lookAgain(checks, log);
-  resource(app, "/healthz", (_, response) => sendJson(response, 200, JSON.stringify({ ok: true, version })));
+  const findings = runChecks(checks, log);
+  resource(app, "/healthz", (_, response) => {
+    response.setHeader("Cache-Control", "no-store");
+    sendJson(response, 200, JSON.stringify({ ok: true, version }));
+  });
   resource(app, "/readyz", async (_, response) => {
     const found = await findings();
-    const lacking = Object.entries(checks).some(([name, { required }]) => required && found[name] !== true);
+    const lacking = Object.entries(checks).some(([name, { required }]) => required && found.checks[name] !== true);
     const ok = !lacking && !isDraining();
-    sendJson(response, ok ? 200 : 503, JSON.stringify({ ok, checks: found }));
+    const problems = Object.keys(found.problems).length > 0 ? { problems: found.problems } : {};
+    response.setHeader("Cache-Control", "no-store");
+    sendJson(response, ok ? 200 : 503, JSON.stringify({ ok, checks: found.checks, ...problems }));
   });
 }
 
-function lookAgain(checks: Checks, log: Log): () => Promise<Record<string, boolean>> {
+function runChecks(checks: Checks, log: Log): () => Promise<Findings> {
   const reasons = new Map<string, string>();
-  let latest: Promise<Record<string, boolean>> | null = null;
-  let lookedAt = -Infinity;
+  const pending = new Map<string, number>();
+  let latest: Promise<Findings> | null = null;
+  let checkedAt = -Infinity;
 
-  async function look(name: string, check: Check): Promise<boolean> {
+  async function isGood(name: string, check: Check): Promise<boolean> {
+    const before = pending.get(name) ?? 0;
+    if (before >= PENDING) throw new NotReady(`${name} has not answered the last ${before} checks`);
+    pending.set(name, before + 1);
+    const answer = check.isGood().finally(() => pending.set(name, (pending.get(name) ?? 1) - 1));
+    return within(PATIENCE_MS, name, answer);
+  }
+
+  async function run(name: string, check: Check, problems: Record<string, string>): Promise<boolean> {
     try {
-      const isGood = await within(PATIENCE_MS, name, check.isGood());
+      const isDone = await isGood(name, check);
       reasons.delete(name);
-      return isGood;
+      return isDone;
     } catch (error) {
-      const reason = reasonOf(error);
+      if (error instanceof NotReady) problems[name] = error.message;
+      const detail = error instanceof NotReady && error.detail !== "" ? ` (${error.detail})` : "";
+      const reason = reasonOf(error) + detail;
       if (reasons.get(name) !== reason) log.warn(`the check of ${name} failed: ${reason}`);
       reasons.set(name, reason);
       return false;
     }
   }
 
-  async function lookAtAll(): Promise<Record<string, boolean>> {
+  async function runAll(): Promise<Findings> {
+    const problems: Record<string, string> = {};
     const found = await Promise.all(
-      Object.entries(checks).map(async ([name, check]) => [name, await look(name, check)] as const),
+      Object.entries(checks).map(async ([name, check]) => [name, await run(name, check, problems)] as const),
     );
-    return Object.fromEntries(found);
+    return { checks: Object.fromEntries(found), problems };
   }
 
   return () => {
     const now = performance.now();
-    if (latest === null || now - lookedAt > BELIEVED_MS) {
-      lookedAt = now;
-      latest = lookAtAll();
+    if (latest === null || now - checkedAt > BELIEVED_MS) {
+      checkedAt = now;
+      latest = runAll();
     }
     return latest;
   };

@@ -205,7 +205,7 @@ function quiet(log: Log): Log {
 /** Waits until what is polled has brought rounds, so that the first call that is pasted finds some of every table. */
 async function firstRounds(api: Api, { polling }: Checks, ending: AbortSignal): Promise<void> {
   const deadline = performance.now() + FIRST_ROUNDS_WITHIN_MS;
-  while (performance.now() < deadline && !(api.hasRounds() && (await polling.isGood()))) {
+  while (performance.now() < deadline && !(api.hasRounds() && (await polling.isGood().catch(() => false)))) {
     await delay(50, undefined, { signal: ending });
   }
 }

@@ -4,6 +4,9 @@ import type { FeedOptions } from "./contract.ts";
 import { fairnessProblem, fairnessSettings } from "./fairness/settings.ts";
 import { palettes } from "./palettes.ts";
 
+/** How long a house may take for one poll unless it states otherwise. */
+export const DEFAULT_TIMEOUT_MS = 5_000;
+
 const slug = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, {
   error: "expected lower case letters, digits, - or _, at most 64, beginning with a letter or digit",
 });
@@ -131,7 +134,7 @@ export const houseSettings = z
     simulated: z.boolean().default(false),
     enabled: z.boolean().default(true),
     poll_every_ms: z.number().int().min(100).max(3_600_000).default(2000),
-    timeout_ms: z.number().int().min(100).max(60_000).default(5000),
+    timeout_ms: z.number().int().min(100).max(60_000).default(DEFAULT_TIMEOUT_MS),
     headers: z.record(headerName, headerValue).default({}),
     user_agent: headerValue.min(1).max(200).optional(),
     requests_per_minute: z.number().int().min(1).max(6_000).optional(),

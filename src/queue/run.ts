@@ -24,6 +24,8 @@ export interface Runner {
   process(queued: QueuedRun, token: string | undefined, signal: AbortSignal | undefined): Promise<void>;
   /** How many runs are going on. */
   active(): number;
+  /** For how long runs were begun without one that was done, in milliseconds; 0 if the last one was. */
+  unfinishedMs(): number;
   /** Has the failure with this error been logged? */
   isLogged(error: Error): boolean;
   /** Counts a run that failed without coming here: its process died too often. */
@@ -54,6 +56,7 @@ export function createRunner(options: {
   const attempts = createAttempts({ timeoutMs: job.timeoutMs, stop });
   const logged = new WeakSet<Error>();
   let active = 0;
+  let unfinishedSince: number | null = null;
 
   async function run(queued: QueuedRun, token: string | undefined, cancelled: AbortSignal): Promise<void> {
     const attempt = queued.attemptsMade + 1;
@@ -81,6 +84,7 @@ export function createRunner(options: {
       throw await putOff(queued, token, BUSY_WAIT_MS);
     }
     const { follow, lines } = createTraces();
+    unfinishedSince ??= begunAt;
     const outcome = await attempts.make(
       key,
       async (signal) => job.run(parsed.data, { ...context, log, signal, follow }),
@@ -91,6 +95,7 @@ export function createRunner(options: {
     const facts = { attempt, ms: Math.round(performance.now() - begunAt), ...(traces === undefined ? {} : { traces }) };
     for (const names of more) log.info({ traces: names }, "the run that ends with the next line is also about these");
     if (outcome.kind === "done") {
+      unfinishedSince = active > 1 ? performance.now() : null;
       report("done", outcome.counts);
       log[didNothing(outcome.counts) ? "debug" : "info"]({ ...facts, counts: outcome.counts }, "done");
       return;
@@ -146,6 +151,7 @@ export function createRunner(options: {
       }
     },
     active: () => active,
+    unfinishedMs: () => (unfinishedSince === null ? 0 : performance.now() - unfinishedSince),
     isLogged: (error) => logged.has(error),
     lost: () => options.ran?.({ queue: job.name, outcome: "failed", seconds: 0, counts: null }),
   };

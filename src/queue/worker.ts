@@ -57,7 +57,7 @@ export interface WorkerOptions {
 }
 
 /** How a worker process is doing. */
-interface WorkerHealth {
+export interface WorkerHealth {
   /** Is Redis connected? */
   redis: boolean;
   /** Does it take work from all its queues? */
@@ -66,7 +66,8 @@ interface WorkerHealth {
   leading: boolean;
   /** What is wrong with this machine's clock, or null. */
   clockProblem: string | null;
-  queues: { queue: string; active: number; taking: boolean }[];
+  /** `unfinishedMs`: for how long runs were begun without one that was done. */
+  queues: { queue: string; active: number; taking: boolean; unfinishedMs: number }[];
 }
 
 /** A worker process at work. */
@@ -149,7 +150,8 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
     queues,
     health() {
       const states = consumers.map((consumer) => {
-        return { queue: consumer.queue, active: consumer.runner.active(), taking: consumer.isTaking() };
+        const { queue, runner } = consumer;
+        return { queue, active: runner.active(), taking: consumer.isTaking(), unfinishedMs: runner.unfinishedMs() };
       });
       return {
         redis: redis.status === "ready",

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Check } from "../../src/api/health.ts";
+import { type Check, NotReady } from "../../src/api/health.ts";
 import { eventually } from "../support/eventually.ts";
 import { addRounds, CHECKS, gamesBody, makeWorld, type World } from "./world.ts";
 
@@ -50,6 +50,33 @@ describe("/readyz", () => {
     );
     postgres = CHECKS.postgres.isGood;
     await eventually(async () => expect(await ask("/readyz")).toMatchObject({ status: 200 }));
+  });
+
+  it("names the problem that a check found, and keeps its details for the log", async () => {
+    postgres = () => Promise.reject(new NotReady("2 of 12 houses that are due are not polled", "alpha, beta"));
+    const problems = { postgres: "2 of 12 houses that are due are not polled" };
+    await eventually(async () => expect(await ask("/readyz")).toMatchObject({ status: 503, body: { problems } }));
+    postgres = CHECKS.postgres.isGood;
+    await eventually(async () => expect((await ask("/readyz")).body).not.toHaveProperty("problems"));
+    expect(world.lines.filter((line) => line.includes("are not polled (alpha, beta)"))).toHaveLength(1);
+  });
+
+  it("is never stored by a cache", async () => {
+    for (const path of ["/healthz", "/readyz"]) {
+      expect((await fetch(world.api.url + path)).headers.get("cache-control")).toBe("no-store");
+    }
+  });
+
+  it("does not begin ever more checks of a database that does not answer, and is 503 meanwhile", async () => {
+    const unanswered = Promise.withResolvers<boolean>();
+    postgres = () => unanswered.promise;
+    const problems = { postgres: "postgres has not answered the last 5 checks" };
+    await eventually(async () => expect(await ask("/readyz")).toMatchObject({ status: 503, body: { problems } }));
+    const before = looks;
+    postgres = CHECKS.postgres.isGood;
+    unanswered.resolve(true);
+    await eventually(async () => expect(await ask("/readyz")).toMatchObject({ status: 200 }));
+    expect(looks).toBe(before + 1);
   });
 
   it("logs why a check failed, once", () => {

@@ -200,8 +200,12 @@ export interface components {
                 redis: boolean;
                 /** @description The schema is the one that this version needs. */
                 migrations: boolean;
-                /** @description Houses are being polled. */
+                /** @description Every house that is due is polled. */
                 polling: boolean;
+            };
+            /** @description What is known of a check that failed, by its name. */
+            problems?: {
+                [key: string]: string;
             };
         };
         Games: {

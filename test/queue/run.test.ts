@@ -214,6 +214,32 @@ describe("a run", () => {
 });
 
 describe("a run that hangs", () => {
+  it("shows in its worker's health until a run is done, also if it failed meanwhile", async () => {
+    const first = gate();
+    let runs = 0;
+    const job = makeJob({
+      name: "slow",
+      retry: { attempts: 1, firstMs: 0, maxMs: 0 },
+      async run() {
+        runs += 1;
+        if (runs > 1) return {};
+        await first.passed;
+        throw new Error("no good");
+      },
+    });
+    const workers = await world.start([job]);
+    const queues = await world.open([job]);
+    const unfinishedMs = () => workers.health().queues[0]?.unfinishedMs ?? 0;
+    expect(unfinishedMs()).toBe(0);
+    await queues.enqueue(job, { house: "alpha" });
+    await eventually(() => unfinishedMs() > 10);
+    first.open();
+    await eventually(async () => (await listFailed(queues, { limit: 10 })).length === 1);
+    expect(unfinishedMs()).toBeGreaterThan(10);
+    await queues.enqueue(job, { house: "beta" });
+    await eventually(() => unfinishedMs() === 0);
+  });
+
   it("is aborted when its time is up, and the queue goes on", async () => {
     const job = makeJob({
       name: "slow",

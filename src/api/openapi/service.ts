@@ -16,9 +16,13 @@ export const readinessSchema = z.object({
       postgres: z.boolean().meta({ description: "PostgreSQL answers." }),
       redis: z.boolean().meta({ description: "Redis answers." }),
       migrations: z.boolean().meta({ description: "The schema is the one that this version needs." }),
-      polling: z.boolean().meta({ description: "Houses are being polled." }),
+      polling: z.boolean().meta({ description: "Every house that is due is polled." }),
     })
     .meta({ description: "What was looked at." }),
+  problems: z
+    .record(z.string(), z.string())
+    .optional()
+    .meta({ description: "What is known of a check that failed, by its name." }),
 });
 
 const READY = { ok: true, checks: { postgres: true, redis: true, migrations: true, polling: true } };
