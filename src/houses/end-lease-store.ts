@@ -13,20 +13,72 @@ export async function releaseLease(sql: Queryable, { house, shard, epoch }: Leas
       and lease_epoch = ${epoch}`;
 }
 
-/** The fence: the rows of the leases that are still held stay locked until the transaction ends, so that no epoch changes under it. */
-export async function keepHeld<One extends { lease: Lease }>(sql: Transaction, polls: readonly One[]): Promise<One[]> {
-  const held = await sql<{ house: string; shard: number; epoch: bigint }[]>`
+/** The polls of a batch whose leases are still held: those that may be saved now, and those that would have to wait. */
+export interface HeldPolls<One> {
+  free: One[];
+  busy: One[];
+}
+
+/**
+ * The fence: locks what saving these polls writes or refers to, so that no epoch changes under it. Polls whose lease another
+ * worker took are left out. A poll is `busy` if somebody else holds one of its rows, such as an operator's psql; with `waits`
+ * none is, and the statement waits instead.
+ */
+export async function keepHeld<One extends { lease: Lease; asked: readonly { tableId: number }[] }>(
+  sql: Transaction,
+  polls: readonly One[],
+  { waits }: { waits: boolean },
+): Promise<HeldPolls<One>> {
+  const skip = waits ? sql`` : sql`skip locked`;
+  const locked = await sql<LeaseName[]>`
     select l.house_id as house, l.shard, l.lease_epoch as epoch
-    from unnest(
+    from ${leasesOf(sql, polls)}
+    join houses h on h.id = l.house_id
+    order by l.house_id, l.shard
+    for update of l ${skip}
+    for key share of h ${skip}`;
+  const names = new Set(locked.map(nameOfLease));
+  const isLocked = ({ lease }: One) => names.has(nameOfLease(lease));
+  const tableIds = polls.filter(isLocked).flatMap(({ asked }) => asked.map(({ tableId }) => tableId));
+  const rows =
+    tableIds.length === 0
+      ? []
+      : await sql<{ id: number }[]>`
+          select t.id
+          from unnest(${tableIds}::integer[]) as a (id)
+          join tables t on t.id = a.id
+          join feeds f on f.table_id = t.id
+          order by t.id
+          for key share of t ${skip}
+          for update of f ${skip}`;
+  const freeIds = new Set(rows.map(({ id }) => id));
+  const isFree = (poll: One) => isLocked(poll) && poll.asked.every(({ tableId }) => freeIds.has(tableId));
+  const others = polls.filter((poll) => !isFree(poll));
+  const held =
+    others.length === 0 || waits
+      ? []
+      : await sql<LeaseName[]>`
+    select l.house_id as house, l.shard, l.lease_epoch as epoch
+    from ${leasesOf(sql, others)}`;
+  const heldNames = new Set(held.map(nameOfLease));
+  return { free: polls.filter(isFree), busy: others.filter(({ lease }) => heldNames.has(nameOfLease(lease))) };
+}
+
+type LeaseName = Pick<Lease, "house" | "shard" | "epoch">;
+
+function nameOfLease(lease: LeaseName): string {
+  return `${nameOf(lease)} ${lease.epoch}`;
+}
+
+/** The leases of polls, as `l`, that are still of the same epoch. */
+function leasesOf(sql: Transaction, polls: readonly { lease: Lease }[]) {
+  return sql`
+    unnest(
       ${polls.map(({ lease }) => lease.house)}::text[],
       ${polls.map(({ lease }) => lease.shard)}::integer[],
       ${polls.map(({ lease }) => String(lease.epoch))}::bigint[]
     ) as a (house, shard, epoch)
-    join poll_leases l on l.house_id = a.house and l.shard = a.shard and l.lease_epoch = a.epoch
-    order by l.house_id, l.shard
-    for update of l`;
-  const names = new Set(held.map((row) => `${nameOf(row)} ${row.epoch}`));
-  return polls.filter(({ lease }) => names.has(`${nameOf(lease)} ${lease.epoch}`));
+    join poll_leases l on l.house_id = a.house and l.shard = a.shard and l.lease_epoch = a.epoch`;
 }
 
 /** A poll that is over: its lease goes back with what it says of the house. `next` is null where nothing was asked. */

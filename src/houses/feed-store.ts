@@ -3,8 +3,8 @@ import type { Transaction } from "../db/client.ts";
 import type { Lease } from "./lease-store.ts";
 
 /**
- * Inserts new bodies and moves the feeds on; the feeds are locked first, since normalize-rounds writes them too. Each feed
- * has one answer at most. Gives the ids of the stored answers by table.
+ * Inserts new bodies and updates the feeds, whose rows the caller has locked, since normalize-rounds writes them too. Each
+ * feed has one payload at most. Returns the ids of the stored payloads by table.
  */
 export async function saveFeeds(
   sql: Transaction,
@@ -12,12 +12,6 @@ export async function saveFeeds(
 ): Promise<Map<number, bigint>> {
   if (rows.length === 0) return new Map();
   const ids = rows.map(({ tableId }) => tableId);
-  await sql`
-    select
-    from feeds
-    where table_id = any(${ids}::integer[])
-    order by table_id
-    for update`;
   const saved = await sql<{ id: bigint; table_id: number }[]>`
     with answers as (
       select

@@ -6,7 +6,7 @@ import { endLeases, keepHeld, type EndedPoll } from "./end-lease-store.ts";
 import type { Lease } from "./lease-store.ts";
 import { saveFailures, savePollSums } from "./poll-sums-store.ts";
 import { summarizePoll, type AskedTable } from "./poll-summary.ts";
-import { togetherBy } from "../db/together.ts";
+import { APART, togetherBy } from "../db/together.ts";
 
 /** What a poll left behind; `waitMs` is how long the house is left alone now, 0 = until its next turn. */
 export interface SavedPoll {
@@ -30,7 +30,8 @@ interface PreparedPoll extends EndedPoll {
 const POLLS_AT_ONCE = 50;
 const BYTES_AT_ONCE = 8 << 20;
 
-const saveTogether = togetherBy<Sql, PreparedPoll, SavedPoll | null>(savePolls, {
+const saveTogether = togetherBy<Sql, PreparedPoll, SavedPoll | null>((sql, polls) => savePolls(sql, polls), {
+  apart: saveAlone,
   items: POLLS_AT_ONCE,
   weight: { most: BYTES_AT_ONCE, of: ({ waves }) => bytesOf(waves) },
 });
@@ -57,9 +58,19 @@ export async function saveAnswers(
   return saveTogether(sql, { lease, asked, waves, summary, next });
 }
 
-async function savePolls(sql: Sql, polls: readonly PreparedPoll[]): Promise<(SavedPoll | null)[]> {
+/** Saves a poll that the others must not wait for: somebody holds a row that it writes or refers to. */
+async function saveAlone(sql: Sql, poll: PreparedPoll): Promise<SavedPoll | null> {
+  const [saved] = await savePolls(sql, [poll], { waits: true });
+  return saved === undefined || saved === APART ? null : saved;
+}
+
+async function savePolls(
+  sql: Sql,
+  polls: readonly PreparedPoll[],
+  { waits } = { waits: false },
+): Promise<(SavedPoll | null | typeof APART)[]> {
   return sql.begin(async (transaction) => {
-    const held = await keepHeld(transaction, polls);
+    const { free: held, busy } = await keepHeld(transaction, polls, { waits });
     const ids = new Map(held.map((poll): [PreparedPoll, bigint[]] => [poll, []]));
     const depth = Math.max(0, ...held.map(({ waves }) => waves.length));
     for (let wave = 0; wave < depth; wave++) {
@@ -79,6 +90,7 @@ async function savePolls(sql: Sql, polls: readonly PreparedPoll[]): Promise<(Sav
     await saveFailures(transaction, held);
     await endLeases(transaction, held);
     return polls.map((poll) => {
+      if (busy.includes(poll)) return APART;
       const payloadIds = ids.get(poll);
       return payloadIds === undefined ? null : savedPoll(poll, payloadIds);
     });

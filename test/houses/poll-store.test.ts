@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
 import type { HouseAnswer } from "../../src/houses/client.ts";
 import { noteRefusedAnswer } from "../../src/houses/feed-store.ts";
@@ -569,5 +569,44 @@ describe("an answer that could not be read", () => {
     await poll(says("good"));
     await refuse(1, "<html>");
     expect(await feed()).toMatchObject({ refused_since: null, last_answer_at: expect.any(Date) });
+  });
+});
+
+describe("a poll of a house whose rows somebody holds", () => {
+  test.each([
+    ["houses", "select from houses where id = 'alpha' for update"],
+    ["tables", "select from tables where house_id = 'alpha' for update"],
+    ["feeds", "select from feeds f join tables t on t.id = f.table_id where t.house_id = 'alpha' for update of f"],
+  ])("makes no other poll wait, and is saved once the rows of %s are released", async (_, statement) => {
+    await applyHouses(sql, [
+      houseEntry({ tables: [tableEntry()] }),
+      houseEntry({ id: "beta", tables: [tableEntry()] }),
+    ]);
+    const leases = await Promise.all(
+      ["alpha", "beta"].map((house) => takeLease(sql, { house, shard: 0, timeoutMs: 5_000 })),
+    );
+    const save = (lease: (typeof leases)[number]) => {
+      if (lease === null || lease === undefined || lease === BEHIND) throw new Error("expected a lease");
+      const [table] = lease.tables;
+      if (table === undefined) throw new Error("expected a table");
+      const asked = { tableId: table.tableId, name: "crash/global", path: "/rounds", requestedMs: 1, receivedMs: 2 };
+      return saveAnswers(sql, lease, [{ ...asked, answer: says(lease.house) }], MIDDLE);
+    };
+    const [taken, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    onTestFinished(() => released.resolve());
+    const holding = sql.begin(async (tx) => {
+      await tx.unsafe(statement);
+      taken.resolve();
+      await released.promise;
+    });
+    await taken.promise;
+    const [alpha, beta] = leases.map(save);
+    let isAlphaSaved = false;
+    void alpha?.then(() => (isAlphaSaved = true));
+    expect(await beta).toMatchObject({ payloads: 1 });
+    expect(isAlphaSaved).toBe(false);
+    released.resolve();
+    await holding;
+    expect(await alpha).toMatchObject({ payloads: 1 });
   });
 });
