@@ -56,18 +56,17 @@ async function listen(act: (socket: Socket) => void): Promise<number> {
 const never = new AbortController().signal;
 
 describe("a request to a house", () => {
-  const fetchFrom = (url: string, nameServers: readonly string[] = []) => {
+  async function fetchFrom(url: string, nameServers: readonly string[] = []) {
     const client = createHouseClient({ version: "1", nameServers });
-    const request = {
-      house: "alpha",
-      url,
-      method: "GET",
-      headers: {},
-      timeoutMs: TIMEOUT_MS,
-      allowPrivate: true,
-    } as const;
-    return client.fetch(request, never).finally(() => client.close());
-  };
+    try {
+      return await client.fetch(
+        { house: "alpha", url, method: "GET", headers: {}, timeoutMs: TIMEOUT_MS, allowPrivate: true },
+        never,
+      );
+    } finally {
+      await client.close();
+    }
+  }
 
   it.each(stages)("fails in time if the house sends %s", { timeout: GENEROUS_MS }, async (stage) => {
     const port = await listen(STAGES[stage]);
