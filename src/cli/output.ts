@@ -1,9 +1,17 @@
-import { isatty } from "node:tty";
+import { styleText } from "node:util";
 import Table from "cli-table3";
-import picocolors from "picocolors";
 
-/** Colors for people at a terminal; plain text into a pipe, a file, or with NO_COLOR. */
-export const paint = picocolors.createColors(picocolors.isColorSupported && isatty(1));
+const style = (format: "bold" | "cyan" | "green" | "red" | "yellow") => (text: string | number | bigint) =>
+  styleText(format, `${text}`);
+
+/** Colors if stdout is a terminal. Plain text into a pipe or a file, or with NO_COLOR; FORCE_COLOR overrides both. */
+export const paint = {
+  bold: style("bold"),
+  cyan: style("cyan"),
+  green: style("green"),
+  red: style("red"),
+  yellow: style("yellow"),
+};
 
 /** Talk: one line on stderr, so that stdout holds facts alone. */
 export function say(line: string): void {
