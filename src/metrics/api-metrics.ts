@@ -1,9 +1,9 @@
 import { Counter, Histogram, type Registry } from "prom-client";
-import { type RequestTally, tallyRequests } from "./request-tally.ts";
+import { measureRequests, type RequestMetrics } from "./request-metrics.ts";
 
 /** What an API process measures of itself. */
 export interface ApiMetrics {
-  requests: RequestTally;
+  requests: RequestMetrics;
   /** Notes a request that was answered with an error, by its code of the table of errors. */
   refused: (code: string) => void;
   /** Measures what counts a batch of calls. */
@@ -39,7 +39,7 @@ export function measureApi(registry: Registry, paths: readonly string[]): ApiMet
     registers,
   });
   return {
-    requests: tallyRequests(paths),
+    requests: measureRequests(registry, paths),
     refused: (code) => errors.inc({ code }),
     batches:
       (consume) =>

@@ -1,4 +1,4 @@
-import type { Family, Sample } from "./exposition.ts";
+import type { Family, Sample } from "./families.ts";
 import type { Count, DatabaseFacts, HouseFacts } from "./facts-store.ts";
 
 /**

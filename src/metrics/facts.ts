@@ -4,7 +4,7 @@ import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { type Depth, readDepths } from "../queue/depths.ts";
 import type { Queues } from "../queue/inspect.ts";
-import type { Family } from "./exposition.ts";
+import type { Family } from "./families.ts";
 import { factFamilies } from "./fact-families.ts";
 import { readDatabaseFacts } from "./facts-store.ts";
 import { lookSometimes } from "./look.ts";

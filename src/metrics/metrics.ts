@@ -3,8 +3,8 @@ import type { HouseClient } from "../houses/client.ts";
 import type { Log } from "../log.ts";
 import type { RunReport } from "../queue/report.ts";
 import { type ApiMetrics, measureApi } from "./api-metrics.ts";
-import { exposition } from "./exposition.ts";
 import { type FactSources, readFacts } from "./facts.ts";
+import { exposeFamilies } from "./families.ts";
 import { measureHouses } from "./house-metrics.ts";
 import { measureJobs } from "./job-metrics.ts";
 
@@ -20,7 +20,7 @@ export interface Metrics {
 }
 
 /** How `scrape` is to be sent. */
-export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /**
  * Makes the metrics of a process. Labels are houses, queues, states and codes, never tables or callers: with 10,000
@@ -48,7 +48,7 @@ export function createMetrics(
     ran: measureJobs(registry),
     async scrape() {
       const [measured, found] = await Promise.all([registry.metrics(), facts()]);
-      return measured + exposition([...api.requests.families(), ...found]);
+      return measured + (await exposeFamilies(found));
     },
   };
 }

@@ -102,10 +102,10 @@ describe("a scrape", () => {
     expect(requests("/api/v1/games", 400)).toBe(1);
     expect(requests("/api/v1/games", 401)).toBe(1);
     expect(requests("/api", 404)).toBe(1);
-    const ofGames = (suffix: string, more = "") =>
-      read.value(`roundhouse_http_request_duration_seconds_${suffix}{endpoint="/api/v1/games"${more}}`);
+    const ofGames = (suffix: string, bound = "") =>
+      read.value(`roundhouse_http_request_duration_seconds_${suffix}{${bound}endpoint="/api/v1/games"}`);
     expect(ofGames("count")).toBe(3 + (requests("/api/v1/games", 503) ?? 0));
-    expect(ofGames("bucket", ',le="+Inf"')).toBe(ofGames("count"));
+    expect(ofGames("bucket", 'le="+Inf",')).toBe(ofGames("count"));
     expect(read.value('roundhouse_http_errors_total{code="invalid_api_key"}')).toBe(1);
     expect(read.value("roundhouse_meter_batch_calls_sum")).toBeGreaterThanOrEqual(1);
     expect(read.value("roundhouse_meter_batch_duration_seconds_count")).toBeGreaterThanOrEqual(1);
