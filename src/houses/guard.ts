@@ -1,50 +1,48 @@
 import { lookup as resolve, type LookupAddress, type LookupAllOptions } from "node:dns";
-import { BlockList, isIP, type LookupFunction } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
+import ipaddr from "ipaddr.js";
 
 /** Thrown into the connection attempt: the address must not be asked. The message says which and why. */
 export class RefusedAddressError extends Error {
   override name = "RefusedAddressError";
 }
 
-/** IPv4 ranges that are not public: IANA's special-purpose registry, with multicast and the old class E. */
-const NOT_PUBLIC_IPV4 = blockList("ipv4", [
-  ["0.0.0.0", 8], // this network
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10], // carrier-grade NAT
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16], // link-local, and the metadata services of clouds
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.0.2.0", 24], // documentation
-  ["192.88.99.0", 24], // 6to4 relays
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15], // benchmarks
-  ["198.51.100.0", 24], // documentation
-  ["203.0.113.0", 24], // documentation
-  ["224.0.0.0", 4], // multicast
-  ["240.0.0.0", 4], // reserved, and broadcast
-]);
+/** Ranges that are not public: IANA's special-purpose registries, with multicast and the old class E. */
+const REFUSED = [
+  "0.0.0.0/8", // this network
+  "10.0.0.0/8",
+  "100.64.0.0/10", // carrier-grade NAT
+  "127.0.0.0/8",
+  "169.254.0.0/16", // link-local, and the metadata services of clouds
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24", // documentation
+  "192.88.99.0/24", // 6to4 relays
+  "192.168.0.0/16",
+  "198.18.0.0/15", // benchmarks
+  "198.51.100.0/24", // documentation
+  "203.0.113.0/24", // documentation
+  "224.0.0.0/4", // multicast
+  "240.0.0.0/4", // reserved, and broadcast
+  "2001::/23", // protocol assignments, Teredo among them
+  "2001:db8::/32", // documentation
+  "2002::/16", // 6to4, which hides an IPv4 address
+  "3fff::/20", // documentation
+].map((range) => ipaddr.parseCIDR(range));
 
 /**
- * All of IPv6 that is routed in public. What is outside is refused unlisted: loopback, unspecified, unique local,
+ * All of IPv6 that is routed publicly. Everything outside is refused unlisted: loopback, unspecified, unique local,
  * link-local, multicast, IPv4 mapped (::ffff:0:0/96) or translated (64:ff9b::/96 and 64:ff9b:1::/48).
  */
-const PUBLIC_IPV6 = blockList("ipv6", [["2000::", 3]]);
+const ROUTED_IPV6 = ipaddr.parseCIDR("2000::/3");
 
-/** Inside it, what is not public or hides an IPv4 address that may not be. */
-const NOT_PUBLIC_IPV6 = blockList("ipv6", [
-  ["2001::", 23], // protocol assignments, Teredo among them
-  ["2001:db8::", 32], // documentation
-  ["2002::", 16], // 6to4
-  ["3fff::", 20], // documentation
-]);
-
-/** Is this address (as text, with or without brackets or a zone) one that anybody on the internet could reach? */
+/** Whether this address (as text, with or without brackets or a zone) can be reached from anywhere on the internet. */
 export function isPublicAddress(address: string): boolean {
   const bare = address.replaceAll(/^\[|\]$/g, "").replace(/%.*$/s, "");
-  const family = isIP(bare);
-  if (family === 4) return !NOT_PUBLIC_IPV4.check(bare, "ipv4");
-  return family === 6 && PUBLIC_IPV6.check(bare, "ipv6") && !NOT_PUBLIC_IPV6.check(bare, "ipv6");
+  if (isIP(bare) === 0) return false; // ipaddr.js also reads short, octal and hexadecimal IPv4
+  const parsed = ipaddr.parse(bare);
+  if (parsed.kind() === "ipv6" && !parsed.match(ROUTED_IPV6)) return false;
+  return !REFUSED.some((range) => range[0].kind() === parsed.kind() && parsed.match(range));
 }
 
 /**
@@ -95,9 +93,3 @@ export type Resolve = (
   options: LookupAllOptions,
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
-
-function blockList(family: "ipv4" | "ipv6", subnets: [network: string, prefix: number][]): BlockList {
-  const list = new BlockList();
-  for (const [network, prefix] of subnets) list.addSubnet(network, prefix, family);
-  return list;
-}

@@ -1,4 +1,5 @@
-import { isIPv4, isIPv6 } from "node:net";
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
 
 /**
  * What of an address stands for whoever uses it: an IPv4 address as it is, of IPv6 the first 64 bits, since one holder
@@ -17,18 +18,9 @@ import { isIPv4, isIPv6 } from "node:net";
  */
 export function networkOf(given: string): string {
   const address = /^\[(.+)\]:\d+$/.exec(given)?.[1] ?? /^([\d.]+):\d+$/.exec(given)?.[1] ?? given;
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined && isIPv4(mapped)) return mapped;
-  if (isIPv4(address)) return address;
-  if (!isIPv6(address)) return "unknown";
   const [bare = ""] = address.split("%");
-  const [head = "", tail] = bare.split("::");
-  const before = head === "" ? [] : head.split(":");
-  const after = tail === undefined || tail === "" ? [] : tail.split(":");
-  const hidden = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
-  const groups = [...before, ...Array.from({ length: hidden }, () => "0"), ...after];
-  return groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(":");
+  if (isIP(bare) === 0) return "unknown"; // ipaddr.js also reads short, octal and hexadecimal IPv4
+  const parsed = ipaddr.process(bare); // an IPv4-mapped address as IPv4
+  const normalized = parsed.toNormalizedString();
+  return parsed.kind() === "ipv4" ? normalized : normalized.split(":").slice(0, 4).join(":");
 }
