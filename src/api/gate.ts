@@ -42,11 +42,10 @@ export function openGate({ callers, buckets, addressOf }: GateParts): Gate {
     const caller = callers.known(request) ?? (await authenticate(request, { callers, badKeys, addressOf }));
     response.locals.caller = caller;
     const plan = requireStanding(caller);
-    const drawn = buckets.draw(`burst:${caller.accountId}`, {
+    const draw = await buckets.draw(`burst:${caller.accountId}`, {
       points: plan.burst,
       seconds: plan.burst / plan.burstPerSecond,
     });
-    const draw = drawn instanceof Promise ? await drawn : drawn;
     response.locals.limits = { plan, draw, quota: null };
     if (!draw.isGranted) {
       throw new ApiError("rate_limited", {
