@@ -21,9 +21,26 @@ export const accuracy = operation({
       .regex(/^(?:next_color|window:[a-z0-9][a-z0-9_-]{0,31}:(?:50|80|90))$/, {
         error: "expected next_color or window:<color>:<50, 80 or 90>",
       })
-      .optional(),
-    period: z.enum(PERIODS, oneOf(PERIODS)).default("30d"),
-    scope: z.enum(SCOPES, oneOf(SCOPES)).default("table"),
+      .optional()
+      .meta({
+        description: "Only this feature: `next_color` or `window:<color>:<target>`.",
+        examples: ["next_color"],
+      }),
+    period: z
+      .enum(PERIODS, oneOf(PERIODS))
+      .default("30d")
+      .meta({
+        description:
+          "`24h` is the current UTC hour and the 23 before it; `7d`, `30d` and `90d` are whole UTC days and include today.",
+        examples: ["30d"],
+      }),
+    scope: z
+      .enum(SCOPES, oneOf(SCOPES))
+      .default("table")
+      .meta({
+        description: "Figures of each table, or of each house over its tables in your plan.",
+        examples: ["table"],
+      }),
   }),
   answer(chosen, { memory, plan }) {
     const { feature, period, scope } = chosen;

@@ -18,11 +18,19 @@ function commaList<Item extends z.ZodType<string, string>>(item: Item) {
     .pipe(z.array(item).max(IDS_AT_ONCE, { error: `expected at most ${IDS_AT_ONCE} values` }));
 }
 
-/** The parameters that choose tables, the same wherever there are tables to choose. */
+const tablesOf = (plural: string, example: string) =>
+  commaList(id)
+    .optional()
+    .meta({
+      description: `Only tables of these ${plural}. Ids separated by commas, at most ${IDS_AT_ONCE}.`,
+      examples: [[example]],
+    });
+
+/** The parameters that choose tables, the same in every operation on tables. */
 export const filters = {
-  house: commaList(id).optional(),
-  game: commaList(id).optional(),
-  market: commaList(id).optional(),
+  house: tablesOf("houses", "bustabit"),
+  game: tablesOf("games", "crash"),
+  market: tablesOf("markets", "global"),
 };
 
 /** What the filters of a request come to. */
@@ -31,7 +39,9 @@ export type Filters = z.infer<z.ZodObject<typeof filters>>;
 /** The `status` parameter. */
 export const statusFilter = commaList(
   z.enum(STATUSES, { error: `expected ${STATUSES.join(", ")}, with commas between` }),
-).optional();
+)
+  .optional()
+  .meta({ description: "Only tables that have one of these statuses now.", examples: [["live"]] });
 
 /** A whole number as people write it: `1e3`, `+5` and `05` are none. */
 export function wholeNumber(min: number, max: number, fallback: number) {

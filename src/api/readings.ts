@@ -13,7 +13,10 @@ export const readings = operation({
   path: "/api/v1/readings",
   params: z.strictObject({
     ...filters,
-    lang: z.enum(LANGUAGES, { error: `expected one of ${LANGUAGES.join(", ")}` }).default("en"),
+    lang: z
+      .enum(LANGUAGES, { error: `expected one of ${LANGUAGES.join(", ")}` })
+      .default("en")
+      .meta({ description: "The language of the text.", examples: ["en"] }),
   }),
   answer(chosen, { memory, plan }) {
     const { lang } = chosen;

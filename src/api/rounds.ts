@@ -13,7 +13,13 @@ const USUAL_ROUNDS = 20;
 /** The newest rounds of each table, newest first. There is deliberately no way to page back. */
 export const rounds = operation({
   path: "/api/v1/rounds",
-  params: z.strictObject({ ...filters, limit: wholeNumber(1, MOST_ROUNDS, USUAL_ROUNDS) }),
+  params: z.strictObject({
+    ...filters,
+    limit: wholeNumber(1, MOST_ROUNDS, USUAL_ROUNDS).meta({
+      description: "At most this many rounds of each table.",
+      examples: [5],
+    }),
+  }),
   answer(chosen, { memory, plan }) {
     const { limit } = chosen;
     const fragments = selectTables(memory.tables, plan, chosen).map((table) =>

@@ -9,7 +9,9 @@ import { readParams, wholeNumber } from "./params.ts";
 const PATIENCE_MS = 600;
 const RETRY_AFTER_SECONDS = 5;
 /** The parameters of this path. */
-export const USAGE_PARAMS = z.strictObject({ days: wholeNumber(1, 31, 1) });
+export const USAGE_PARAMS = z.strictObject({
+  days: wholeNumber(1, 31, 1).meta({ description: "How many days to list, today first.", examples: [7] }),
+});
 
 /** A read takes milliseconds. Four at once leave most connections to others, and those behind 500 would wait too long. */
 export const USAGE_READS = { atOnce: 4, waiting: 500 } as const;

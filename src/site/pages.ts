@@ -111,7 +111,7 @@ export function addPages(app: Express, parts: SiteParts): void {
     "/privacy": () => privacyPage({ operator, payloadHours }),
     "/responsible-gambling": () => gamblingPage(helplines),
     async "/docs"() {
-      docs ??= docsPage({ site: site(), version });
+      docs ??= docsPage({ site: site() });
       return docs(await plans());
     },
     "/docs/errors": () => errorsPage(),

@@ -133,6 +133,15 @@ describe("the document", () => {
     expect(schemas.filter(({ of }) => !isSaid(of)).map(({ field }) => field)).toEqual([]);
   });
 
+  it("writes pairs as arrays of two items, since Prism and code generators reject prefixItems", () => {
+    const arrays = within(document).filter(({ value }) => value["type"] === "array");
+    expect(arrays.length).toBeGreaterThan(10);
+    const isPlain = ({ value }: (typeof arrays)[number]) =>
+      !("prefixItems" in value) && typeof value["items"] === "object";
+    expect(arrays.filter((one) => !isPlain(one)).map(({ way }) => way)).toEqual([]);
+    expect(arrays.filter(({ value }) => value["minItems"] === 2 && value["maxItems"] === 2)).toHaveLength(4);
+  });
+
   it("has every error of the table where it can come, but those of paths and methods that it does not have", () => {
     const codes = within(document.components.responses).flatMap(({ way, value }) =>
       way.endsWith("/code") ? z.array(z.string()).parse(value["enum"]) : [],

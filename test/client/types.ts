@@ -415,10 +415,7 @@ export interface components {
                         /** @description The share in which the color came; null without any. */
                         hit_rate: number | null;
                         /** @description Its 95 % Wilson interval. */
-                        interval_95: [
-                            number,
-                            number
-                        ] | null;
+                        interval_95: number[] | null;
                     } | null;
                     /** @description SHA-256 over the forecast and the hash of the one before it in the table's chain. */
                     hash: string;
@@ -523,10 +520,7 @@ export interface components {
                 /** @description hits / sample_size; null without a score. Compare it with the two rates below, never with one half. */
                 hit_rate: number | null;
                 /** @description The 95 % Wilson interval of the hit rate. */
-                interval_95: [
-                    number,
-                    number
-                ] | null;
+                interval_95: number[] | null;
                 /** @description The mean probability that was stated for what counts as a hit. */
                 expected_rate: number | null;
                 /** @description The same by the long-run shares alone. */
@@ -547,10 +541,7 @@ export interface components {
                     late: number;
                 };
                 /** @description The hit rate had all voids missed, and had all hit. */
-                rate_bounds: [
-                    number,
-                    number
-                ] | null;
+                rate_bounds: number[] | null;
                 /** @description Forecasts whose round has not come. */
                 pending: number;
                 /** @description How far the hits are from the stated probabilities, in standard deviations. */
@@ -572,10 +563,7 @@ export interface components {
                 /** @description 1 − log_loss / baseline_log_loss: 0 is no better than the long-run shares, below 0 is worse. */
                 skill: number | null;
                 /** @description Its 95 % interval; where 0 is inside, none is shown. */
-                skill_interval_95: [
-                    number,
-                    number
-                ] | null;
+                skill_interval_95: number[] | null;
                 /** @description Mean distance between stated and measured rates over ten bins. */
                 calibration_error: number | null;
                 /** @description What it would be by chance alone for forecasts that are exactly right. */
@@ -1950,21 +1938,21 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only tables of these houses. Ids with commas between, at most 20.
+                 * @description Only tables of these houses. Ids separated by commas, at most 20.
                  * @example [
                  *       "bustabit"
                  *     ]
                  */
                 house?: string[];
                 /**
-                 * @description Only tables of these games. Ids with commas between, at most 20.
+                 * @description Only tables of these games. Ids separated by commas, at most 20.
                  * @example [
                  *       "crash"
                  *     ]
                  */
                 game?: string[];
                 /**
-                 * @description Only tables of these markets. Ids with commas between, at most 20.
+                 * @description Only tables of these markets. Ids separated by commas, at most 20.
                  * @example [
                  *       "global"
                  *     ]
@@ -1980,7 +1968,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier answer to the same question: 304, free, where it would be the same.
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same.
                  * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk"
                  */
                 "If-None-Match"?: string;
@@ -2066,21 +2054,21 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only tables of these houses. Ids with commas between, at most 20.
+                 * @description Only tables of these houses. Ids separated by commas, at most 20.
                  * @example [
                  *       "bustabit"
                  *     ]
                  */
                 house?: string[];
                 /**
-                 * @description Only tables of these games. Ids with commas between, at most 20.
+                 * @description Only tables of these games. Ids separated by commas, at most 20.
                  * @example [
                  *       "crash"
                  *     ]
                  */
                 game?: string[];
                 /**
-                 * @description Only tables of these markets. Ids with commas between, at most 20.
+                 * @description Only tables of these markets. Ids separated by commas, at most 20.
                  * @example [
                  *       "global"
                  *     ]
@@ -2094,7 +2082,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier answer to the same question: 304, free, where it would be the same.
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same.
                  * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk"
                  */
                 "If-None-Match"?: string;
@@ -2188,21 +2176,21 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only tables of these houses. Ids with commas between, at most 20.
+                 * @description Only tables of these houses. Ids separated by commas, at most 20.
                  * @example [
                  *       "bustabit"
                  *     ]
                  */
                 house?: string[];
                 /**
-                 * @description Only tables of these games. Ids with commas between, at most 20.
+                 * @description Only tables of these games. Ids separated by commas, at most 20.
                  * @example [
                  *       "crash"
                  *     ]
                  */
                 game?: string[];
                 /**
-                 * @description Only tables of these markets. Ids with commas between, at most 20.
+                 * @description Only tables of these markets. Ids separated by commas, at most 20.
                  * @example [
                  *       "global"
                  *     ]
@@ -2211,7 +2199,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier answer to the same question: 304, free, where it would be the same.
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same.
                  * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk"
                  */
                 "If-None-Match"?: string;
@@ -2342,21 +2330,21 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only tables of these houses. Ids with commas between, at most 20.
+                 * @description Only tables of these houses. Ids separated by commas, at most 20.
                  * @example [
                  *       "bustabit"
                  *     ]
                  */
                 house?: string[];
                 /**
-                 * @description Only tables of these games. Ids with commas between, at most 20.
+                 * @description Only tables of these games. Ids separated by commas, at most 20.
                  * @example [
                  *       "crash"
                  *     ]
                  */
                 game?: string[];
                 /**
-                 * @description Only tables of these markets. Ids with commas between, at most 20.
+                 * @description Only tables of these markets. Ids separated by commas, at most 20.
                  * @example [
                  *       "global"
                  *     ]
@@ -2370,7 +2358,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier answer to the same question: 304, free, where it would be the same.
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same.
                  * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk"
                  */
                 "If-None-Match"?: string;
@@ -2479,21 +2467,21 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only tables of these houses. Ids with commas between, at most 20.
+                 * @description Only tables of these houses. Ids separated by commas, at most 20.
                  * @example [
                  *       "bustabit"
                  *     ]
                  */
                 house?: string[];
                 /**
-                 * @description Only tables of these games. Ids with commas between, at most 20.
+                 * @description Only tables of these games. Ids separated by commas, at most 20.
                  * @example [
                  *       "crash"
                  *     ]
                  */
                 game?: string[];
                 /**
-                 * @description Only tables of these markets. Ids with commas between, at most 20.
+                 * @description Only tables of these markets. Ids separated by commas, at most 20.
                  * @example [
                  *       "global"
                  *     ]
@@ -2517,7 +2505,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier answer to the same question: 304, free, where it would be the same.
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same.
                  * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk"
                  */
                 "If-None-Match"?: string;

@@ -14,7 +14,7 @@ import { healthSchema, readinessSchema, servicePaths } from "./service.ts";
 import { usageDescription } from "./usage.ts";
 
 /** Every path that is asked with a key, in the order in which people meet them. */
-const DESCRIPTIONS: readonly Description[] = [
+export const DESCRIPTIONS: readonly Description[] = [
   gamesDescription,
   roundsDescription,
   forecastsDescription,
@@ -83,7 +83,7 @@ function operationOf(description: Description): object {
     summary,
     description: description.description,
     ...(operation.deprecated === undefined ? {} : { deprecated: true }),
-    parameters: [...parametersOf(operation.params), ...(isCounted ? [IF_NONE_MATCH] : [])],
+    parameters: parametersOf(description),
     responses: {
       "200": {
         description: isCounted ? "The answer; it counts as one call." : "The answer; it is free.",
@@ -99,15 +99,6 @@ function operationOf(description: Description): object {
     },
   };
 }
-
-const IF_NONE_MATCH = {
-  name: "If-None-Match",
-  in: "header",
-  required: false,
-  description: "The ETag of an earlier answer to the same question: 304, free, where it would be the same.",
-  schema: { type: "string" },
-  example: '"2jmj7l5rSw0yVb_vlWAYkK_YBwk"',
-};
 
 /** The schemas as JSON Schema, with references between them. Fields that are not listed may be added at any time. */
 function schemas(): Record<string, object> {

@@ -3,9 +3,12 @@ import { NOTICE } from "../../forecasts/accuracy/present.ts";
 import { STATUSES } from "../../houses/status.ts";
 
 /** A time as every surface prints it. */
+export const TIME_PATTERN = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{7}Z$/;
+
+/** The schema of a time. */
 export const at = z
   .string()
-  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{7}Z$/)
+  .regex(TIME_PATTERN)
   .meta({
     description: "A time in UTC with seven digits after the second; such texts sort as their times do.",
     examples: ["2026-11-21T04:00:12.1234560Z"],
@@ -15,8 +18,8 @@ export const probability = z.number().min(0).max(1);
 export const count = z.int().min(0);
 export const hash = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** An interval of 95 %, its lower end first. */
-export const interval = z.tuple([z.number(), z.number()]);
+/** Two ends, the lower one first: an array, since Prism and code generators reject the `prefixItems` of a tuple. */
+export const interval = z.array(z.number()).length(2);
 
 /** The two fields that every answer begins with. */
 export const head = {

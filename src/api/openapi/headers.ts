@@ -1,12 +1,13 @@
-/** A header of answers. */
-interface Header {
+/** A header of responses. */
+export interface Header {
   description: string;
   example: string | number;
   /** Whether every answer that may have it has it. */
   required?: true;
 }
 
-const HEADERS = {
+/** Every header of the API, by name. */
+export const HEADERS = {
   "X-Request-Id": {
     description: "Names this request; tell it to the operator when something is wrong.",
     example: "req_0f8fad5bd9cb469fa16570867728950e",

@@ -1,47 +1,45 @@
 import { z } from "zod";
+import type { Description } from "./description.ts";
 
-const FILTER = "Ids with commas between, at most 20.";
+type Schema = z.core.JSONSchema.BaseSchema;
 
-/** What each parameter is for. Its type and its limits come from the schema that reads it. */
-const PARAMETERS: Record<string, { description: string; example: string }> = {
-  house: { description: `Only tables of these houses. ${FILTER}`, example: "bustabit" },
-  game: { description: `Only tables of these games. ${FILTER}`, example: "crash" },
-  market: { description: `Only tables of these markets. ${FILTER}`, example: "global" },
-  status: { description: "Only tables that have one of these statuses now.", example: "live" },
-  limit: { description: "At most this many rounds of each table.", example: "5" },
-  lang: { description: "The language of the text.", example: "en" },
-  feature: { description: "Only this feature: `next_color` or `window:<color>:<target>`.", example: "next_color" },
-  period: {
-    description:
-      "`24h` is the current UTC hour and the 23 before it; `7d`, `30d` and `90d` are whole UTC days and include today.",
-    example: "30d",
-  },
-  scope: { description: "Figures of each table, or of each house over its tables in your plan.", example: "table" },
-  days: { description: "How many days to list, today first.", example: "7" },
-};
-
-/** The parameters of a path, as JSON that OpenAPI knows. */
-export function parametersOf(params: z.ZodObject): object[] {
-  // what is read from a text, since that is where the limits are: `limit` as a number, a list as its items
-  const { properties = {} } = z.toJSONSchema(params, { io: "output" });
-  return Object.entries(properties).map(([name, schema]) => {
-    const known = PARAMETERS[name];
-    if (known === undefined) throw new Error(`expected a description of the parameter ${name}; add it to PARAMETERS`);
-    const isList = typeof schema === "object" && schema.type === "array";
-    return {
-      name,
-      in: "query",
-      required: false,
-      description: known.description,
-      ...(isList ? { style: "form", explode: false } : {}),
-      schema,
-      example: exampleOf(known.example, schema),
-    };
-  });
+/** A parameter as OpenAPI writes it. */
+export interface Parameter {
+  name: string;
+  in: "query" | "header";
+  required: false;
+  description: string;
+  /** Of a list: its values are separated by commas. */
+  style?: "form";
+  explode?: false;
+  schema: Schema;
+  example: unknown;
 }
 
-function exampleOf(text: string, schema: z.core.JSONSchema._JSONSchema): unknown {
-  if (typeof schema !== "object") return text;
-  if (schema.type === "array") return [text];
-  return schema.type === "integer" || schema.type === "number" ? Number(text) : text;
+const IF_NONE_MATCH: Parameter = {
+  name: "If-None-Match",
+  in: "header",
+  required: false,
+  description: "The ETag of an earlier response to the same request: a free 304 if the response would be the same.",
+  schema: { type: "string" },
+  example: '"2jmj7l5rSw0yVb_vlWAYkK_YBwk"',
+};
+
+/**
+ * The parameters of an operation, from the schema that reads them.
+ * @throws Error if one of them has no description or no example
+ */
+export function parametersOf({ operation, isCounted }: Pick<Description, "operation" | "isCounted">): Parameter[] {
+  // the output has the limits: `limit` is a number, a list has its items
+  const { properties = {} } = z.toJSONSchema(operation.params, { io: "output" });
+  const query = Object.entries(properties).map(([name, property]) => queryParameter(name, property));
+  return isCounted ? [...query, IF_NONE_MATCH] : query;
+}
+
+function queryParameter(name: string, property: boolean | Schema): Parameter {
+  const { description, examples: [example] = [], ...schema } = Object(property) as Schema;
+  if (description === undefined || example === undefined)
+    throw new Error(`expected a description and an example of the parameter ${name}; add them to its schema with meta`);
+  const separated = schema.type === "array" ? ({ style: "form", explode: false } as const) : {};
+  return { name, in: "query", required: false, description, ...separated, schema, example };
 }

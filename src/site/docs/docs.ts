@@ -1,9 +1,12 @@
-import { openApiDocument } from "../../api/openapi/document.ts";
+import { z } from "zod";
+import type { Description } from "../../api/openapi/description.ts";
+import { DESCRIPTIONS } from "../../api/openapi/document.ts";
+import { type Header, HEADERS } from "../../api/openapi/headers.ts";
+import { type Parameter, parametersOf } from "../../api/openapi/parameters.ts";
 import type { ListedPlan } from "../../callers/plan-store.ts";
 import type { SitePage } from "../answer.ts";
 import { shownPlans } from "../plans/plans.ts";
 import { prose } from "../prose.ts";
-import { type Operation, readDocument, type Shown } from "./document.ts";
 import { errorRows } from "./errors.ts";
 import { fieldsOf, typeOf } from "./fields.ts";
 import { samplesOf } from "./samples.ts";
@@ -17,21 +20,14 @@ const CHANGES = [
 ];
 
 /**
- * The manual of the API, made from the document that tools read.
- * @returns what makes the page; only the plans are looked up each time
+ * The manual of the API, from the descriptions that also make the OpenAPI document.
+ * @returns a function that makes the page; only the plans are read each time
  */
-export function docsPage({
-  site,
-  version,
-}: {
-  site: string;
-  version: string;
-}): (plans: readonly ListedPlan[] | null) => SitePage {
-  const shown = readDocument(openApiDocument({ site, version }));
+export function docsPage({ site }: { site: string }): (plans: readonly ListedPlan[] | null) => SitePage {
   const fixed = {
     site,
-    operations: shown.operations.map(({ path, operation }) => shownOperation(path, operation, { site, shown })),
-    headers: shown.headers.map(({ name, description, example }) => ({
+    operations: DESCRIPTIONS.map((description) => shownOperation(description, site)),
+    headers: Object.entries<Header>(HEADERS).map(([name, { description, example }]) => ({
       name,
       description: prose(description),
       example,
@@ -49,22 +45,23 @@ export function docsPage({
   });
 }
 
-/** One endpoint: what it does, its parameters, its answer field by field, a real one, and how to ask for it. */
-function shownOperation(path: string, operation: Operation, { site, shown }: { site: string; shown: Shown }) {
-  const { summary, description, parameters, responses } = operation;
-  const answer = responses["200"].content["application/json"];
+/** One endpoint: its description, its parameters, a sample response with every field, and samples of a request. */
+function shownOperation(description: Description, site: string) {
+  const { operation, summary, answer, example } = description;
+  const { path } = operation;
+  const parameters = parametersOf(description);
   const anchor = path.slice(path.lastIndexOf("/") + 1);
-  const [example] = Object.entries(Object(answer.example)).findLast(([, value]) => typeof value === "object") ?? ["ok"];
-  const list = anchor === "usage" ? "day" : example;
+  const [listed] = Object.entries(example).findLast(([, value]) => typeof value === "object") ?? ["ok"];
+  const list = anchor === "usage" ? "day" : listed;
   return {
     path,
     anchor,
     summary,
-    description: prose(description),
-    parameters: parameters.map((parameter) => shownParameter(parameter, shown)),
+    description: prose(description.description),
+    parameters: parameters.map(shownParameter),
     samples: samplesOf(site + path + queryOf(parameters), list),
-    answer: JSON.stringify(answer.example, null, 2),
-    fields: fieldsOf(answer.schema, shown.resolve).map((field) => ({
+    answer: JSON.stringify(example, null, 2),
+    fields: fieldsOf(z.toJSONSchema(answer)).map((field) => ({
       name: field.name,
       type: prose(field.type),
       description: prose(field.description),
@@ -72,20 +69,19 @@ function shownOperation(path: string, operation: Operation, { site, shown }: { s
   };
 }
 
-function shownParameter(parameter: Operation["parameters"][number], { resolve }: Shown) {
-  const { name, in: place, description, schema } = parameter;
+function shownParameter({ name, in: place, description, schema }: Parameter) {
   const fallback = place === "query" ? "all" : "always the whole answer";
   return {
     name,
     isHeader: place === "header",
-    type: prose(typeOf(schema, resolve)),
-    without: schema.default === undefined ? fallback : prose(`\`${schema.default}\``),
+    type: prose(typeOf(schema)),
+    without: schema.default === undefined ? fallback : prose(`\`${String(schema.default)}\``),
     description: prose(description),
   };
 }
 
-/** The parameters that have a default, with other values where there is a reason to. */
-function queryOf(parameters: Operation["parameters"]): string {
+/** A query of the parameters that have a default, with their examples. */
+function queryOf(parameters: readonly Parameter[]): string {
   const pairs = parameters
     .filter(({ schema }) => schema.default !== undefined)
     .map(({ name, example }) => `${name}=${String(example)}`);

@@ -1,64 +1,75 @@
-import type { Schema, Shown } from "./document.ts";
+import type { z } from "zod";
+import { TIME_PATTERN } from "../../api/openapi/fields.ts";
 
-/** A field of an answer: where it is, what it can be, what it means. */
+type Schema = z.core.JSONSchema.BaseSchema;
+
+/** A field of a response: its path from the top, its type, its meaning. */
 export interface Field {
   name: string;
   type: string;
   description: string;
 }
 
-/** Every field of an answer, each with its whole way from the top: `games[].house`. */
-export function fieldsOf(schema: Schema, resolve: Shown["resolve"], way = ""): Field[] {
-  const { properties = {} } = valueOf(schema, resolve);
-  return Object.entries(properties).flatMap(([name, property]) => {
-    const value = valueOf(property, resolve);
-    const here = way === "" ? name : `${way}.${name}`;
+/** Every field of a response, each with its whole path from the top: `games[].house`. */
+export function fieldsOf(schema: Schema, parent = ""): Field[] {
+  return Object.entries(withoutNull(schema).properties ?? {}).flatMap(([key, given]) => {
+    const property = asSchema(given);
+    const value = withoutNull(property);
+    const name = parent === "" ? key : `${parent}.${key}`;
     const field = {
-      name: here,
-      type: typeOf(property, resolve),
-      description: resolve(property).description ?? value.description ?? "",
+      name,
+      type: typeOf(property),
+      description: property.description ?? value.description ?? "",
     };
-    return [field, ...fieldsOf(value.items ?? value, resolve, value.items === undefined ? here : `${here}[]`)];
+    return [
+      field,
+      ...(value.items === undefined ? fieldsOf(value, name) : fieldsOf(asSchema(value.items), `${name}[]`)),
+    ];
   });
 }
 
-/** What a value can be, in words: `integer, 1 to 100`. */
-export function typeOf(schema: Schema, resolve: Shown["resolve"]): string {
-  const { anyOf = [], type } = resolve(schema);
-  const isNullable = anyOf.some((one) => one.type === "null") || (Array.isArray(type) && type.includes("null"));
-  return kindOf(valueOf(schema, resolve), resolve, isTime(schema)) + (isNullable ? " or null" : "");
+/** The type of a value in words: `integer, 1 to 100`. */
+export function typeOf(schema: Schema): string {
+  const isNullable = [schema, ...(schema.anyOf ?? [])].some((one) => typesOf(asSchema(one)).includes("null"));
+  return typeWithoutNull(withoutNull(schema)) + (isNullable ? " or null" : "");
 }
 
-/** The schema of a value that is there. */
-function valueOf(schema: Schema, resolve: Shown["resolve"]): Schema {
-  const resolved = resolve(schema);
-  const [present] = resolved.anyOf?.filter(({ type }) => type !== "null") ?? [];
-  return present === undefined ? resolved : resolve(present);
+/** The schema of a value that is not null. */
+function withoutNull(schema: Schema): Schema {
+  const value = schema.anyOf?.map(asSchema).find(({ type }) => type !== "null");
+  return value ?? schema;
 }
 
-function isTime({ $ref, anyOf = [] }: Schema): boolean {
-  return $ref?.endsWith("/Timestamp") === true || anyOf.some(isTime);
+/** zod writes a nullable value as a list of two types, which its own type of a schema does not have. */
+function typesOf({ type }: { type?: string | string[] | undefined }): string[] {
+  return [type ?? "any"].flat();
 }
 
-function kindOf(schema: Schema, resolve: Shown["resolve"], time: boolean): string {
-  const { items, prefixItems, enum: names, minimum, maximum, additionalProperties } = schema;
-  const type = [schema.type ?? "any"].flat().find((one) => one !== "null") ?? "null";
-  if (time) return "time";
-  if (schema.const !== undefined) return typeof schema.const === "boolean" ? String(schema.const) : "text, always this";
+function typeWithoutNull(schema: Schema): string {
+  const { const: only, enum: names, pattern, items, additionalProperties, minItems, maxItems } = schema;
+  if (pattern === TIME_PATTERN.source) return "time";
+  if (only !== undefined) return typeof only === "boolean" ? String(only) : "text, always this";
   if (names !== undefined) return names.map((name) => `\`${String(name)}\``).join(", ");
-  if (prefixItems !== undefined) return `[${prefixItems.map((item) => typeOf(item, resolve)).join(", ")}]`;
-  if (type === "array" && items !== undefined) {
-    return items.properties === undefined ? `list of ${typeOf(items, resolve)}` : "list";
+  if (items !== undefined) {
+    const item = asSchema(items);
+    if (item.properties !== undefined) return "list";
+    return minItems === 2 && maxItems === 2 ? `[${typeOf(item)}, ${typeOf(item)}]` : `list of ${typeOf(item)}`;
   }
-  if (additionalProperties !== undefined) return `object, each ${typeOf(additionalProperties, resolve)}`;
-  if (type === "string") return "text";
-  return type + rangeOf(minimum, maximum);
+  if (typeof additionalProperties === "object") return `object, each ${typeOf(additionalProperties)}`;
+  const type = typesOf(schema).find((one) => one !== "null") ?? "null";
+  return type === "string" ? "text" : type + rangeOf(schema);
 }
 
-function rangeOf(minimum: number | undefined, maximum: number | undefined): string {
-  // zod bounds every integer by those that a double holds exactly
+function rangeOf({ minimum, maximum }: Schema): string {
+  // zod limits every integer to those that a double holds exactly
   const most = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
   const least = minimum === Number.MIN_SAFE_INTEGER ? undefined : minimum;
   if (least !== undefined && most !== undefined) return `, ${least} to ${most}`;
   return least === undefined ? "" : `, ${least} or more`;
+}
+
+/** JSON Schema also has true, false and lists of item schemas; zod writes none of them for a response. */
+function asSchema(given: boolean | Schema | (boolean | Schema)[]): Schema {
+  if (typeof given === "object" && !Array.isArray(given)) return given;
+  throw new Error(`expected a JSON Schema object, got ${JSON.stringify(given)}`);
 }
