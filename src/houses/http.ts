@@ -167,7 +167,7 @@ function placeOf(location: string): string {
   return excerpt(location.replace(/[?#].*$/s, "").replace(/\/\/[^/@]*@/, "//"), 200);
 }
 
-/** Undoes the encodings in the opposite order of their naming; each step may give at most 4 MiB. */
+/** Undoes the encodings, the last one named first; each step may return at most 4 MiB. */
 async function unpack(body: Buffer, header: string | null): Promise<Buffer> {
   const encodings = (header ?? "")
     .split(",")

@@ -75,9 +75,13 @@ function shownParameter({ name, in: place, description, schema }: Parameter) {
     name,
     isHeader: place === "header",
     type: prose(typeOf(schema)),
-    without: schema.default === undefined ? fallback : prose(`\`${String(schema.default)}\``),
+    without: schema.default === undefined ? fallback : prose(`\`${textOf(schema.default)}\``),
     description: prose(description),
   };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** A query of the parameters that have a default, with their examples. */
