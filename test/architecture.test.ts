@@ -56,6 +56,8 @@ describe("who may import whom", () => {
     [["undici"], ["src/houses"]],
     [["nodemailer"], ["src/mail"]],
     [["viem", "viem/accounts"], ["src/topups/usdt"]],
+    [["sax", "ibantools"], ["src/topups/bank"]],
+    [["node:worker_threads"], ["src/thread.ts"]],
     [["@node-rs/argon2", "better-auth", "better-auth/api", "better-auth/cookies"], ["src/accounts"]],
     [
       ["eta", "qrcode"],

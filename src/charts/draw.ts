@@ -1,8 +1,8 @@
-import { Worker } from "node:worker_threads";
 import type { TopLevelSpec } from "vega-lite";
-import type { Drawing, Order } from "./draw-thread.ts";
+import { createThread } from "../thread.ts";
+import type { DrawingTask } from "./draw-thread.ts";
 
-/** A plot: what it is called, what it shows in a sentence or two, and how it is drawn. */
+/** A plot: its title, what it shows in a sentence or two, and its specification. */
 export interface Plot {
   title: string;
   description: string;
@@ -11,92 +11,26 @@ export interface Plot {
 
 /** Draws plots as SVG. */
 export interface Drawer {
-  /** @throws Error where it cannot be drawn, or not in time */
+  /** @throws Error if it cannot be drawn, or not within 15 s */
   draw(plot: Plot): Promise<string>;
-  /** Ends the thread, where there is one. */
+  /** Ends its thread, if there is one. */
   close(): Promise<void>;
 }
 
-/** Drawings that are kept: a page that is looked at again has the same numbers; about 2 MB. */
+/** About 2 MB. */
 const MOST_KEPT = 100;
-/** Loading takes most of it, on a machine that is busy. */
-const PATIENCE_MS = 15_000;
-/** A thread that nobody has asked for so long is ended: it holds some 80 MB. */
-const IDLE_MS = 120_000;
-
-interface Waiting {
-  of: Worker;
-  done(svg: string): void;
-  failed(error: Error): void;
-}
+/** An idle thread holds some 80 MB. The deadline is for a busy machine: a plot takes 20 ms. */
+const LIMITS = { deadlineMs: 15_000, idleMs: 120_000, maxTasks: 100, heapMb: 512 };
 
 /**
- * Makes a drawer. Its thread is started by the first plot and ended when none was asked for in two minutes; it keeps no
- * process alive.
+ * Makes a drawer. A page that is loaded again has the same numbers, so it keeps the last drawings. They are drawn in a
+ * thread that starts with the first one: loading the libraries takes most of the first second.
  */
-export function createDrawer({ idleMs = IDLE_MS }: { idleMs?: number } = {}): Drawer {
-  const kept = new Map<string, string>(); // least recently asked for first
-  const waiting = new Map<number, Waiting>();
-  let thread: Worker | null = null;
-  let idle: NodeJS.Timeout | undefined;
-  let orders = 0;
-
-  function begin(): Worker {
-    const begun = new Worker(new URL("draw-thread.ts", import.meta.url));
-    begun.unref();
-    begun.on("message", (drawing: Drawing) => {
-      const asked = waiting.get(drawing.id);
-      waiting.delete(drawing.id);
-      if ("svg" in drawing) asked?.done(drawing.svg);
-      else asked?.failed(new Error(`expected a plot, got: ${drawing.problem}`));
-    });
-    const end = (cause: Error) => {
-      if (thread === begun) thread = null;
-      for (const [id, asked] of waiting) {
-        if (asked.of !== begun) continue; // the next thread may be at work before the end of this one is heard of
-        waiting.delete(id);
-        asked.failed(cause);
-      }
-    };
-    begun.on("error", (error) => end(error instanceof Error ? error : new Error(String(error))));
-    begun.on("exit", () => end(new Error("the thread that draws has ended")));
-    return begun;
-  }
-
-  async function close(): Promise<void> {
-    clearTimeout(idle);
-    const ended = thread;
-    thread = null;
-    await ended?.terminate();
-  }
-
-  function ask(order: Omit<Order, "id">): Promise<string> {
-    const id = ++orders;
-    thread ??= begin();
-    clearTimeout(idle);
-    idle = setTimeout(() => void close(), idleMs).unref();
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const tooLong = setTimeout(() => {
-      waiting.get(id)?.failed(new Error(`the plot was not drawn within ${PATIENCE_MS / 1000} s`));
-      void close(); // whatever it does, the next plot gets a new thread
-    }, PATIENCE_MS);
-    const settle = (then: () => void) => {
-      clearTimeout(tooLong);
-      waiting.delete(id);
-      then();
-    };
-    waiting.set(id, {
-      of: thread,
-      done: (svg) => settle(() => resolve(svg)),
-      failed: (error) => settle(() => reject(error)),
-    });
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window, it has no origin
-    thread.postMessage({ id, ...order });
-    return promise;
-  }
-
+export function createDrawer(): Drawer {
+  const kept = new Map<string, string>(); // least recently used first
+  const thread = createThread<DrawingTask, string>(new URL("draw-thread.ts", import.meta.url), LIMITS);
   return {
-    close,
+    close: () => thread.close(),
     async draw({ title, description, spec }) {
       const key = JSON.stringify([title, description, spec]);
       const known = kept.get(key);
@@ -105,7 +39,7 @@ export function createDrawer({ idleMs = IDLE_MS }: { idleMs?: number } = {}): Dr
         kept.set(key, known);
         return known;
       }
-      const svg = await ask({ title, description, spec });
+      const svg = await thread.run({ title, description, spec });
       kept.set(key, svg);
       if (kept.size > MOST_KEPT) for (const oldest of kept.keys().take(1)) kept.delete(oldest);
       return svg;

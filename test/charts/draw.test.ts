@@ -40,7 +40,7 @@ describe("a plot", () => {
 
   it("that nobody can draw is an error, and the next one is drawn", async () => {
     const broken = { title: "x", description: "y", spec: { mark: "no such mark" } as never };
-    await expect(drawer.draw(broken)).rejects.toThrow("expected a plot, got");
+    await expect(drawer.draw(broken)).rejects.toThrow("could not be drawn");
     expect(await drawer.draw(callsPlot("again", []))).toContain("<svg");
   });
 

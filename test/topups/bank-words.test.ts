@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readStatement } from "../../src/topups/bank/statement.ts";
+import { parseStatement } from "../../src/topups/bank/parse-statement.ts";
 import * as amount from "../../src/topups/bank/amount.ts";
 import * as checked from "../../src/topups/bank/check-line.ts";
 import * as camt from "../../src/topups/bank/statement-camt.ts";
@@ -69,11 +69,11 @@ describe("a statement", () => {
   const options = { bank: "main", currencies: ["USD", "EUR"] };
 
   const entry = (details: string) =>
-    `<Ntry><Amt Ccy="EUR">985.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><ValDt><Dt>2026-11-20</Dt></ValDt><AcctSvcrRef>A1</AcctSvcrRef><NtryDtls>${details}</NtryDtls></Ntry>`;
+    `<Document><BkToCstmrStmt><Stmt><Ntry><Amt Ccy="EUR">985.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><ValDt><Dt>2026-11-20</Dt></ValDt><AcctSvcrRef>A1</AcctSvcrRef><NtryDtls>${details}</NtryDtls></Ntry></Stmt></BkToCstmrStmt></Document>`;
   const details = (id: string, own: string) =>
     `<TxDtls><Refs><TxId>${id}</TxId></Refs>${own}<AmtDtls><InstdAmt><Amt Ccy="USD">1100.00</Amt></InstdAmt><TxAmt><Amt Ccy="EUR">500.00</Amt></TxAmt></AmtDtls><Chrgs><Amt Ccy="EUR">15.00</Amt><CdtDbtInd>DBIT</CdtDbtInd></Chrgs><RltdPties><Dbtr><Nm>Ann</Nm></Dbtr></RltdPties></TxDtls>`;
   const amounts = (text: string) => {
-    const read = readStatement(text, options);
+    const read = parseStatement(text, options);
     if (!read.ok) return read.problem;
     return read.statement.lines.map(({ line }) => amount.amountText(line.amountMinor, line.currency));
   };
@@ -106,7 +106,7 @@ describe("a statement", () => {
     const text = fc.array(fc.oneof(piece, fc.string()), { maxLength: 30 }).map((parts) => parts.join(""));
     fc.assert(
       fc.property(text, (given) => {
-        const read = readStatement(given, options);
+        const read = parseStatement(given, options);
         if (!read.ok) expect(read.problem).not.toBe("");
         else for (const { line } of read.statement.lines) expect(line.amountMinor > 0n).toBe(true);
       }),

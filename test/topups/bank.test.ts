@@ -370,7 +370,7 @@ describe("a statement that is pasted", () => {
       `<Ntry><Amt Ccy="EUR">20.00</Amt><CdtDbtInd>${way}</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><ValDt><Dt>2026-11-18</Dt></ValDt><AcctSvcrRef>${ref}</AcctSvcrRef><NtryDtls>${details}</NtryDtls></Ntry>`;
     const part = (id: string, amount: string) =>
       `<TxDtls><Refs><EndToEndId>${id}</EndToEndId></Refs><Amt Ccy="EUR">${amount}</Amt><RltdPties><Dbtr><Nm>Ann &amp; Co</Nm></Dbtr></RltdPties><RmtInf><Strd><CdtrRefInf><Ref>RF18539007547034</Ref></CdtrRefInf></Strd></RmtInf></TxDtls>`;
-    const camt = `<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkToCstmrStmt>${entry("m-1", "CRDT", part("e1", "5.00") + part("e2", "15.00"))}${entry("m-2", "DBIT", "")}</BkToCstmrStmt></Document>`;
+    const camt = `<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkToCstmrStmt><Stmt>${entry("m-1", "CRDT", part("e1", "5.00") + part("e2", "15.00"))}${entry("m-2", "DBIT", "")}</Stmt></BkToCstmrStmt></Document>`;
     const path = await look(camt);
     const page = await (await desk.ann.get(path)).text();
     expect(page).toContain("Ann &amp; Co");

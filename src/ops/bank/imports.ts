@@ -47,7 +47,7 @@ export const lookAction: OpsAction<z.infer<typeof lookForm>> = {
   isDangerous: false,
   form: lookForm,
   async run({ sql, settings }, { visitor, form: { bank, statement: body } }) {
-    const read = readStatement(body, { bank, currencies: settings.BANK_CURRENCIES });
+    const read = await readStatement(body, { bank, currencies: settings.BANK_CURRENCIES });
     if (!read.ok) return read;
     const { lines, refused, skipped, format } = read.statement;
     const id = await sql.begin(async (tx) => {
@@ -71,7 +71,7 @@ export const importLookPage: OpsPage<z.infer<typeof nothing>> = {
     const id = idOf(params["id"]);
     const kept = id === null ? null : await findImport(sql, id);
     if (kept === null) return null;
-    const read = readStatement(kept.body, { bank: kept.bank, currencies: settings.BANK_CURRENCIES });
+    const read = await readStatement(kept.body, { bank: kept.bank, currencies: settings.BANK_CURRENCIES });
     const lines = read.ok ? read.statement.lines : [];
     const compared = await compareLines(
       sql,
@@ -104,7 +104,7 @@ export const takeAction: OpsAction<z.infer<typeof nothing>> = {
     const id = idOf(params["id"]);
     const kept = id === null ? null : await findImport(sql, id);
     if (id === null || kept === null) throw new PageError(404, "there is no such statement");
-    const read = readStatement(kept.body, { bank: kept.bank, currencies: settings.BANK_CURRENCIES });
+    const read = await readStatement(kept.body, { bank: kept.bank, currencies: settings.BANK_CURRENCIES });
     if (!read.ok) return read;
     return sql.begin(async (tx) => {
       if (!(await takeImport(tx, id))) return { ok: false, problem: `statement ${id} was taken in already` } as const;

@@ -1,107 +1,119 @@
 import type { Parsed } from "./amount.ts";
 import type { RawRow } from "./statement-csv.ts";
+import { elementsAt, parseXml, textAt, type XmlElement } from "./xml.ts";
+
+/** For each message its element and those that list the entries of an account: camt.052, camt.053, camt.054. */
+const MESSAGES = [
+  ["BkToCstmrAcctRpt", "Rpt"],
+  ["BkToCstmrStmt", "Stmt"],
+  ["BkToCstmrDbtCdtNtfctn", "Ntfctn"],
+] as const;
+/** What banks write in place of a reference that the payer did not give. */
+const NO_REFERENCE = "NOTPROVIDED";
 
 /**
- * Rows of a statement as XML of ISO 20022 (camt.052, 053 and 054): each booked entry that came in, and where an entry has
- * several transactions, each of them. Only elements and their texts are read: no document type, no entities beyond the
- * five of XML. Debits and what is not booked yet are left out; `skipped` says how many.
+ * The booked credits of an ISO 20022 message (camt.052, 053 or 054, any version and prefix). An entry with several
+ * transactions gives one row for each of them. `skipped` counts debits, reversals and what is not booked.
  *
  * @example
- * const entry = "<Ntry><Amt Ccy=\"EUR\">10.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><ValDt><Dt>2026-11-20</Dt></ValDt><AcctSvcrRef>A1</AcctSvcrRef><Nm>Ann &amp; Co</Nm></Ntry>";
- * readCamt("<Document>" + entry + "</Document>").value.rows[0].fields.amount; // => "10.00"
- * readCamt("<Document>" + entry.replace("CRDT", "DBIT") + "</Document>").value.skipped; // => 1
- * readCamt("<html></html>").ok; // => false
+ * const entry = "<Ntry><Amt Ccy='EUR'>10.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><AcctSvcrRef>A1</AcctSvcrRef></Ntry>";
+ * const camt = "<Document><BkToCstmrStmt><Stmt>" + entry + "</Stmt></BkToCstmrStmt></Document>";
+ * readCamt(camt).value.rows[0].fields.amount; // => "10.00"
+ * readCamt(camt.replace("CRDT", "DBIT")).value.skipped; // => 1
+ * readCamt("<html></html>").problem; // => "expected a statement with entries (camt.052, camt.053 or camt.054), got <html>"
  */
 export function readCamt(text: string): Parsed<{ rows: RawRow[]; skipped: number }> {
-  if (/<!(?:DOCTYPE|ENTITY)/i.test(text))
-    return { ok: false, problem: "the XML has a document type; a statement has none" };
-  const bare = text.replaceAll(/<!--[\s\S]*?-->/g, "").replaceAll(/<(\/?)[\w.-]+:/g, "<$1"); // whatever their namespace is called
-  const entries = all(bare, "Ntry");
-  if (entries.length === 0)
-    return { ok: false, problem: "the XML has no entries (Ntry); expected a statement such as camt.053" };
+  const xml = parseXml(text);
+  if (!xml.ok) return xml;
+  const entries = documentsOf(xml.value).flatMap((document) =>
+    MESSAGES.flatMap((path) => elementsAt(document, ...path, "Ntry")),
+  );
+  if (entries.length === 0) {
+    const problem = `expected a statement with entries (camt.052, camt.053 or camt.054), got <${xml.value.name.slice(0, 40)}>`;
+    return { ok: false, problem };
+  }
   const rows: RawRow[] = [];
   let skipped = 0;
   let at = 0;
   for (const entry of entries) {
-    const parts = all(entry, "TxDtls");
-    const head = without(entry, "NtryDtls");
-    for (const part of parts.length === 0 ? [""] : parts) {
+    const parts = elementsAt(entry, "NtryDtls", "TxDtls");
+    const isBatch = parts.length > 1;
+    for (const part of parts.length === 0 ? [null] : parts) {
       at += 1;
-      const status = textOf(inner(head, "Sts"));
-      const own = parts.length > 1 ? textOf(inner(without(part, "Chrgs"), "CdtDbtInd")) : "";
-      const way = own || textOf(inner(head, "CdtDbtInd"));
-      const isReversal = textOf(inner(head, "RvslInd")) === "true";
-      if (way !== "CRDT" || isReversal || (status !== "" && status !== "BOOK")) {
-        skipped += 1;
-        continue;
-      }
-      rows.push({ at, fields: fieldsOf(head, part, parts.length > 1) });
+      if (isBookedCredit(entry, isBatch ? part : null)) rows.push({ at, ...rowOf(entry, part, isBatch) });
+      else skipped += 1;
     }
   }
   return { ok: true, value: { rows, skipped } };
 }
 
-function fieldsOf(head: string, part: string, isOneOfSeveral: boolean): Record<string, string> {
-  const whole = part === "" ? head : part;
-  // of several in one entry the entry's own reference and sum are of all of them; of one, the sum is what was booked, while
-  // its details also tell what was sent, before charges and in another currency
-  const bare = without(part, "Chrgs");
-  const amount = isOneOfSeveral ? amountOf(without(bare, "AmtDtls") + inner(bare, "TxAmt")) : amountOf(head);
-  const own = textOf(inner(part, "AcctSvcrRef")) || textOf(inner(part, "TxId")) || textOf(inner(part, "EndToEndId"));
-  const entry = textOf(inner(head, "AcctSvcrRef")) || textOf(inner(head, "NtryRef"));
-  const day = inner(head, "ValDt") || inner(head, "BookgDt");
-  const debtor = inner(whole, "Dbtr") || inner(whole, "UltmtDbtr") || whole;
+/** Banks may wrap the document of a message in an envelope with a header. */
+function documentsOf(element: XmlElement): XmlElement[] {
+  return element.name === "Document" ? [element] : element.children.flatMap(documentsOf);
+}
+
+function isBookedCredit(entry: XmlElement, part: XmlElement | null): boolean {
+  const direction = (part !== null && textAt(part, "CdtDbtInd")) || textAt(entry, "CdtDbtInd");
+  // up to version 7 a code, from version 8 on a choice of two elements
+  const status = textAt(entry, "Sts") || textAt(entry, "Sts", "Cd") || textAt(entry, "Sts", "Prtry");
+  const isReversal = ["true", "1"].includes(textAt(entry, "RvslInd"));
+  return direction === "CRDT" && !isReversal && (status === "" || status === "BOOK");
+}
+
+function rowOf(entry: XmlElement, part: XmlElement | null, isBatch: boolean): Omit<RawRow, "at"> {
+  const booked = elementsAt(entry, "Amt")[0];
+  const currency = booked?.attributes["Ccy"] ?? "";
+  // A batch is booked as one sum. For a single transaction the booked amount counts: its details also have the amount
+  // before charges and in the payer's currency.
+  const amount = isBatch && part !== null ? amountOf(part, currency) : (booked?.text.trim() ?? "");
+  const ownRef = part === null ? "" : referenceOf(part);
+  const entryRef = textAt(entry, "AcctSvcrRef") || textAt(entry, "NtryRef");
   const texts = [
-    ...all(whole, "Ustrd"),
-    ...all(inner(whole, "Strd"), "Ref"),
-    ...(part === "" ? [] : all(head, "AddtlNtryInf")),
+    ...(part === null ? [] : elementsAt(part, "RmtInf", "Ustrd")),
+    ...(part === null ? [] : elementsAt(part, "RmtInf", "Strd", "CdtrRefInf", "Ref")),
+    ...elementsAt(entry, "AddtlNtryInf"),
   ];
-  return {
-    bankRef: isOneOfSeveral ? [entry, own].filter((one) => one !== "").join(" ") : entry || own,
-    valueDate: (textOf(inner(day, "Dt")) || textOf(inner(day, "DtTm"))).slice(0, 10),
-    amount: amount?.text ?? "",
-    currency: amount?.currency ?? "",
-    sender: textOf(inner(debtor, "Nm")),
-    remittance: texts.map(textOf).join(" "),
+  const fields = {
+    bankRef: isBatch ? [entryRef, ownRef].filter((ref) => ref !== "").join(" ") : entryRef || ownRef,
+    valueDate: (dateAt(entry, "ValDt") || dateAt(entry, "BookgDt")).slice(0, 10),
+    amount: amount ?? "",
+    currency,
+    sender: part === null ? "" : senderOf(part),
+    remittance: texts.map(({ text }) => text.trim()).join(" "),
   };
+  if (amount !== undefined) return { fields };
+  const problem = `expected an amount in ${currency}, the currency of the entry, in each transaction of it; enter this line manually`;
+  return { fields, problem };
 }
 
-/** The amount that an element begins with, before those of its details. */
-function amountOf(text: string): { text: string; currency: string } | null {
-  const [, currency, amount] = /<Amt\s[^>]*?Ccy="([A-Za-z]{3})"[^>]*>([^<]*)<\/Amt>/.exec(text) ?? [];
-  return currency === undefined || amount === undefined ? null : { text: amount.trim(), currency };
+/** The amount of one transaction of a batch in the currency in which the batch was booked. */
+function amountOf(part: XmlElement, currency: string): string | undefined {
+  return [
+    ...elementsAt(part, "Amt"),
+    ...elementsAt(part, "AmtDtls", "TxAmt", "Amt"),
+    ...elementsAt(part, "AmtDtls", "CntrValAmt", "Amt"),
+  ]
+    .find(({ attributes }) => attributes["Ccy"] === currency)
+    ?.text.trim();
 }
 
-/** What is inside each element of a name; none of these is ever inside itself. */
-function all(text: string, name: string): string[] {
-  return text
-    .split(new RegExp(`<${name}(?:\\s[^>]*)?>`))
-    .slice(1)
-    .map((rest) => rest.split(`</${name}>`, 1)[0] ?? "");
+function referenceOf(part: XmlElement): string {
+  const names = ["AcctSvcrRef", "TxId", "EndToEndId", "UETR", "InstrId"];
+  const given = names.map((name) => textAt(part, "Refs", name));
+  return given.find((ref) => ref !== "" && ref !== NO_REFERENCE) ?? "";
 }
 
-function inner(text: string, name: string): string {
-  return all(text, name)[0] ?? "";
+function dateAt(entry: XmlElement, name: string): string {
+  return textAt(entry, name, "Dt") || textAt(entry, name, "DtTm");
 }
 
-/** A text without the elements of a name. */
-function without(text: string, name: string): string {
-  const [before = "", ...rest] = text.split(new RegExp(`<${name}(?:\\s[^>]*)?>`));
-  return before + rest.map((one) => one.split(`</${name}>`).slice(1).join(`</${name}>`)).join("");
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
-
-function textOf(xml: string): string {
-  return xml
-    .replaceAll(/<[^>]*>/g, " ")
-    .replaceAll(
-      /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(lt|gt|amp|quot|apos));/gi,
-      (whole, decimal: string, hex: string, name: string) => {
-        if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? whole;
-        const code = Number.parseInt(decimal ?? hex, decimal === undefined ? 16 : 10);
-        return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole;
-      },
-    )
-    .trim();
+/** The payer's name. From version 8 on a payer is a party or a bank, one level deeper. */
+function senderOf(part: XmlElement): string {
+  const parties = ["Dbtr", "UltmtDbtr"].flatMap((name) => elementsAt(part, "RltdPties", name));
+  const names = parties.flatMap((party) => [
+    textAt(party, "Nm"),
+    textAt(party, "Pty", "Nm"),
+    textAt(party, "Agt", "FinInstnId", "Nm"),
+  ]);
+  return [...names, textAt(part, "RltdPties", "DbtrAcct", "Nm")].find((name) => name !== "") ?? "";
 }

@@ -1,0 +1,129 @@
+import { once } from "node:events";
+import { parentPort, Worker } from "node:worker_threads";
+import { codeOf } from "./errors.ts";
+
+/**
+ * A worker thread for tasks that must not block the process. The first task starts it; it ends after `idleMs` without
+ * one, and it does not keep the process alive.
+ *
+ * piscina 5.3 and tinypool 2.2 were tried with one thread: after a task was aborted, the task queued behind it was
+ * never run.
+ */
+export interface Thread<Task, Result> {
+  /**
+   * Runs a task after those before it.
+   * @throws ThreadLimitError if it exceeds a limit; its thread is terminated then, and the next task gets another.
+   * @throws Error with the message of what the task threw.
+   */
+  run(task: Task): Promise<Result>;
+  /** Terminates the thread; its tasks reject. The next task starts another one. */
+  close(): Promise<void>;
+}
+
+/** What a thread and each of its tasks may use. */
+export interface ThreadLimits {
+  /** For one task, with the start of the thread and without the wait for other tasks. */
+  deadlineMs: number;
+  idleMs: number;
+  /** Running and waiting. */
+  maxTasks: number;
+  heapMb: number;
+}
+
+/** A task took too long or too much memory, or too many were waiting. */
+export class ThreadLimitError extends Error {}
+
+type Reply<Result> = { ok: true; result: Result } | { ok: false; message: string };
+
+/** A thread that runs a file which calls {@link answerTasks}. Tasks and results are structured clones. */
+export function createThread<Task, Result>(
+  file: URL,
+  { deadlineMs, idleMs, maxTasks, heapMb }: ThreadLimits,
+): Thread<Task, Result> {
+  let worker: Worker | null = null;
+  let closing = new AbortController();
+  let last: Promise<unknown> = Promise.resolve();
+  let tasks = 0;
+  let idle: NodeJS.Timeout | undefined;
+
+  function start(): Worker {
+    const started = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: heapMb } });
+    started.on("error", () => forget(started)); // without a listener, the error of an idle thread ends the process
+    return started;
+  }
+
+  function forget(ended: Worker): void {
+    if (worker === ended) worker = null;
+  }
+
+  async function runNow(task: Task, closed: AbortSignal): Promise<Result> {
+    closed.throwIfAborted();
+    clearTimeout(idle);
+    const current = (worker ??= start());
+    const deadline = AbortSignal.timeout(deadlineMs);
+    current.ref();
+    try {
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window, it has no origin
+      current.postMessage(task);
+      const [reply] = (await once(current, "message", { signal: AbortSignal.any([closed, deadline]) })) as [
+        Reply<Result>,
+      ];
+      if (reply.ok) return reply.result;
+      throw new Error(reply.message);
+    } catch (error) {
+      const isLate = deadline.aborted && codeOf(error) === "ABORT_ERR";
+      const isTooLarge = codeOf(error) === "ERR_WORKER_OUT_OF_MEMORY";
+      if (isLate) await end(current);
+      if (isLate) throw new ThreadLimitError(`the task did not end within ${deadlineMs / 1000} s`, { cause: error });
+      if (isTooLarge) throw new ThreadLimitError(`the task needs more than ${heapMb} MB`, { cause: error });
+      closed.throwIfAborted();
+      throw error;
+    } finally {
+      current.unref();
+      idle = setTimeout(() => void close(), idleMs).unref();
+    }
+  }
+
+  async function end(ended: Worker): Promise<void> {
+    forget(ended);
+    await ended.terminate();
+  }
+
+  async function close(): Promise<void> {
+    clearTimeout(idle);
+    closing.abort(new Error("the thread has ended"));
+    closing = new AbortController();
+    if (worker !== null) await end(worker);
+  }
+
+  return {
+    close,
+    async run(task) {
+      if (tasks >= maxTasks) throw new ThreadLimitError(`expected at most ${maxTasks} tasks to wait; try again`);
+      tasks += 1;
+      const { signal } = closing;
+      const running = last.then(() => runNow(task, signal));
+      last = running.catch(() => undefined); // reported to the caller below
+      try {
+        return await running;
+      } finally {
+        tasks -= 1;
+      }
+    },
+  };
+}
+
+/** Called by the file of a thread: answers every task of {@link Thread.run} with what `run` returns or throws. */
+export function answerTasks(run: (task: never) => unknown): void {
+  const answer = async (task: unknown): Promise<Reply<unknown>> => {
+    try {
+      return { ok: true, result: await run(task as never) };
+    } catch (error) {
+      return { ok: false, message: error instanceof Error ? error.message : String(error) };
+    }
+  };
+  parentPort?.on("message", (task: unknown) => {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window, it has no origin
+    void answer(task).then((reply) => parentPort?.postMessage(reply));
+  });
+}

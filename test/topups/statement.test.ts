@@ -1,0 +1,159 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { amountText } from "../../src/topups/bank/amount.ts";
+import { readStatement } from "../../src/topups/bank/statement.ts";
+
+const options = { bank: "main", currencies: ["USD", "EUR"] };
+const fixture = (name: string) =>
+  readFileSync(path.join(import.meta.dirname, "../fixtures/bank", name), { encoding: "utf8" });
+
+async function statementOf(text: string) {
+  const read = await readStatement(text, options);
+  if (!read.ok) throw new Error(read.problem);
+  return read.statement;
+}
+
+async function problemOf(text: string): Promise<string> {
+  const read = await readStatement(text, options);
+  return read.ok ? "" : read.problem;
+}
+
+const linesOf = async (text: string) =>
+  (await statementOf(text)).lines.map(({ line }) => ({
+    ref: line.bankRef,
+    date: line.valueDate,
+    amount: amountText(line.amountMinor, line.currency),
+    sender: line.sender,
+    text: line.remittance,
+  }));
+
+/** A camt.053 with these entries. */
+const camt = (entries: string) =>
+  `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkToCstmrStmt><Stmt>${entries}</Stmt></BkToCstmrStmt></Document>`;
+
+const entry = (ref: string, { amount = '<Amt Ccy="EUR">10.00</Amt>', details = "" } = {}) =>
+  `<Ntry>${amount}<CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><ValDt><Dt>2026-11-20</Dt></ValDt><AcctSvcrRef>${ref}</AcctSvcrRef><NtryDtls><TxDtls>${details}<RltdPties><Dbtr><Nm>Ann</Nm></Dbtr></RltdPties></TxDtls></NtryDtls></Ntry>`;
+
+describe("a camt file", () => {
+  it("lists the booked credits of each statement of a camt.053", async () => {
+    const text = fixture("camt053-two-accounts.xml");
+    expect(await linesOf(text)).toEqual([
+      {
+        ref: "2026112018401500",
+        date: "2026-11-20",
+        amount: "250.00 EUR",
+        sender: "Müller & Söhne GmbH",
+        text: "RF924000H01 SEPA-Überweisung",
+      },
+      {
+        ref: "2026112018401504 E2E-100",
+        date: "2026-11-20",
+        amount: "100.00 EUR",
+        sender: "Ana Kovač",
+        text: "Top-up RF510000H02",
+      },
+      {
+        ref: "2026112018401504 8a562c67-ca16-48ba-b074-65581be6f001",
+        date: "2026-11-20",
+        amount: "200.00 EUR",
+        sender: "Ben O'Neill",
+        text: 'a < b & "c"',
+      },
+      {
+        ref: "2026112018401504 E2E-300",
+        date: "2026-11-20",
+        amount: "300.00 EUR",
+        sender: "First Bank of Anywhere",
+        text: "in dollars",
+      },
+      { ref: "2026112018401600", date: "2026-11-22", amount: "985.00 USD", sender: "Carol", text: "RF02L000H03" },
+    ]);
+    expect((await statementOf(text)).skipped).toBe(3); // a debit, a pending credit, the reversal of a debit
+  });
+
+  it("is read with any prefix and with single-quoted attributes, here a camt.054", async () => {
+    const text = fixture("camt054-prefixed.xml");
+    expect(await linesOf(text)).toEqual([
+      { ref: "N-1", date: "2026-11-20", amount: "40.50 EUR", sender: "Dürr & <Partner>", text: "Rückfrage <keine>" },
+      { ref: "N-4 N-4-1", date: "2026-11-21", amount: "200.00 EUR", sender: "Dora", text: "" },
+    ]);
+    const { skipped, refused } = await statementOf(text);
+    expect(skipped).toBe(3); // a reversal, an entry for information, the debit of a batch
+    expect(refused).toEqual([
+      { at: 6, problem: expect.stringContaining("expected an amount in EUR, the currency of the entry") },
+    ]);
+  });
+
+  it("takes CDATA as text: what a payer wrote makes no credit", async () => {
+    const forged = entry("forged", { amount: '<Amt Ccy="EUR">5000.00</Amt>' });
+    const details = `<RmtInf><Ustrd><![CDATA[hello</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>${forged}<!--]]></Ustrd></RmtInf>`;
+    const lines = await linesOf(camt(entry("true", { details })));
+    expect(lines.map(({ ref, amount }) => ({ ref, amount }))).toEqual([{ ref: "true", amount: "10.00 EUR" }]);
+    expect(lines[0]?.text).toContain("<Ntry>");
+  });
+
+  it("takes comments and elements of another namespace for no entries", async () => {
+    const other = entry("other").replace("<Ntry>", '<Ntry xmlns="urn:example:other">');
+    const lines = await linesOf(camt(`<!-- ${entry("comment")} -->${other}${entry("true")}`));
+    expect(lines.map(({ ref }) => ref)).toEqual(["true"]);
+  });
+
+  it("does not stop the process, whatever 18 KB of it are", async () => {
+    const start = performance.now();
+    const delayMs = new Promise<number>((resolve) => setTimeout(() => resolve(performance.now() - start), 1));
+    await readStatement(`<Document><Ntry><CdtDbtInd>CRDT</CdtDbtInd>${'<Amt Ccy="EUR"'.repeat(1_300)}`, options);
+    expect(await delayMs).toBeLessThan(5_000); // with regular expressions it was 40,000
+  }, 120_000);
+
+  it.each([
+    ["a document type", `<!DOCTYPE Document>${camt(entry("A1"))}`, "document type"],
+    [
+      "an entity of its own",
+      `<!DOCTYPE d [<!ENTITY e "x">]>${camt(entry("A1", { details: "<x>&e;</x>" }))}`,
+      "document type",
+    ],
+    ["an entity that XML does not define", camt(entry("A1", { details: "<x>&nbsp;</x>" })), "entity"],
+    ["an element that is not closed", camt(entry("A1")).replace("</Ntry>", ""), "close tag"],
+    ["a file that was cut off", camt(entry("A1")).slice(0, -20), "line 1"],
+    ["a second document", camt(entry("A1")) + camt(entry("A2")), "one root element"],
+    ["text around the document", `${camt(entry("A1"))} and more`, "line 1"],
+    ["too many elements", camt(entry("A1", { details: "<x/>".repeat(200_000) })), "at most"],
+    ["too many levels", camt(entry("A1", { details: "<x>".repeat(100) + "</x>".repeat(100) })), "levels"],
+    ["too many attributes", camt(`<x ${Array.from({ length: 100 }, (_, n) => `a${n}=""`).join(" ")}/>`), "attributes"],
+    ["a text that is too long", camt(`<x>${"y".repeat(2_000_000)}</x>`), "characters"],
+    ["another message", "<Document><CstmrCdtTrfInitn/></Document>", "camt.053"],
+    ["a page of a site", "<html></html>", "camt.053"],
+  ])("is refused with %s", async (_, text, problem) => {
+    expect(await problemOf(text)).toContain(problem);
+  });
+
+  it("refuses a credit without a reference, since NOTPROVIDED names no line", async () => {
+    const details = "<Refs><EndToEndId>NOTPROVIDED</EndToEndId></Refs>";
+    const { lines, refused } = await statementOf(camt(entry("", { details }) + entry("A2")));
+    expect(lines.map(({ line }) => line.bankRef)).toEqual(["A2"]);
+    expect(refused).toEqual([{ at: 1, problem: expect.stringContaining("reference") }]);
+  });
+});
+
+describe("a CSV statement", () => {
+  it("may have a byte order mark, semicolons, decimal commas, quotes, line ends in a field and stray spaces", async () => {
+    expect(await linesOf(fixture("semicolons.csv"))).toEqual([
+      {
+        ref: "2026-1",
+        date: "2026-11-20",
+        amount: "1234.50 EUR",
+        sender: 'Müller; Söhne "Nord" GmbH',
+        text: "Zeile 1 Zeile 2",
+      },
+      { ref: "2026-2", date: "2026-11-20", amount: "12.00 EUR", sender: "Ann Doe", text: '5" Rohr, RF924000H01' },
+      { ref: "2026-3", date: "2026-11-21", amount: "7.50 EUR", sender: "Bob", text: "" },
+    ]);
+    expect((await statementOf(fixture("semicolons.csv"))).lines.map(({ at }) => at)).toEqual([2, 4, 7]);
+  });
+
+  it("is refused when a quote is never closed", async () => {
+    const text = 'bank_ref,value_date,amount,currency,sender\nA1,2026-11-20,5.00,EUR,"Ann\n';
+    expect(await problemOf(text)).toContain("quote");
+  });
+});
