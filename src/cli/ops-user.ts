@@ -174,7 +174,7 @@ async function doing<Done extends Change>(
 async function newPassword(email: string, generate: boolean): Promise<{ password: string; passwordHash: string }> {
   if (generate) return makeHashedPassword();
   const password = await askPassword(`password of ${email}: `);
-  const problem = passwordProblem(password, email);
+  const problem = await passwordProblem(password, email);
   if (problem !== null) throw new UsageError(problem);
   return { password, passwordHash: await hashPassword(password) };
 }

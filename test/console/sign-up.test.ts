@@ -84,7 +84,7 @@ describe("signing up", () => {
     ["without the terms", { adult: "on" }, PASSWORD, "terms are not accepted"],
     ["by nobody who is 18", { terms: "on" }, PASSWORD, "18 or older"],
     ["with a short password", BOTH, "kettles", "at least 10 characters"],
-    ["with a password that everybody tries", BOTH, "password123", "everybody tries"],
+    ["with a password that is easy to guess", BOTH, "password123", "easy to guess"],
   ])("is refused %s", async (_, boxes, password, said) => {
     const { response } = await signUp("refused@example.com", password, boxes);
     expect(response.status).toBe(422);

@@ -16,7 +16,7 @@ const form = z.object({
 export function addPasswordForm(addForm: AddOwnForm, { answers, parts }: RouteParts): void {
   addForm("/password", form, async ({ reply, own, form: { next, again, ...proof }, refuse, isThem }) => {
     if (next !== again) return refuse("the new password and its repetition are not the same");
-    const problem = passwordProblem(next, own.email);
+    const problem = await passwordProblem(next, own.email);
     if (problem !== null) return refuse(problem);
     if (!(await isThem(proof))) return;
     const { holder } = holding(reply);

@@ -39,7 +39,7 @@ export function addSignUp(app: Express, { answers, parts }: RouteParts, { sql, i
       const { email, password, terms, adult } = await formOf(request, signUpForm);
       const problem =
         emailProblem(email) ??
-        passwordProblem(password, email) ??
+        (await passwordProblem(password, email)) ??
         (terms ? null : "the terms are not accepted; read them and tick their box") ??
         (adult ? null : "only who is 18 or older may have an account; tick the box if you are");
       if (problem !== null) return showSignUp(request, reply, { problem, email }, 422);

@@ -62,7 +62,7 @@ export function addOwn(app: Express, { answers }: RouteParts, own: OwnParts): vo
     const who = signedIn(reply);
     const { visitor, sessionId, isFresh, hasPassword } = who;
     if (form.next !== form.again) return refuse("the new password and its repetition are not the same");
-    const problem = passwordProblem(form.next, visitor.email);
+    const problem = await passwordProblem(form.next, visitor.email);
     if (problem !== null) return refuse(problem);
     if (hasPassword) {
       if (!(await mayTry())) return;
