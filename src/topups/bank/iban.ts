@@ -1,36 +1,30 @@
-/**
- * The remainder by 97 of a text of digits and letters, letters counting as 10 to 35 (ISO 7064, MOD 97-10).
- * @throws RangeError for any other character.
- *
- * @example
- * mod97("98"); // => 1
- * mod97("A1"); // => 4
- */
-export function mod97(text: string): number {
-  let rest = 0;
-  for (const character of text) {
-    const value = Number.parseInt(character, 36);
-    if (Number.isNaN(value)) throw new RangeError(`expected digits and letters, got ${JSON.stringify(character)}`);
-    rest = (rest * (value < 10 ? 10 : 100) + value) % 97;
-  }
-  return rest;
-}
+import { countrySpecs, validateIBAN, ValidationErrorsIBAN } from "ibantools";
 
 /**
- * What is wrong with an IBAN (ISO 13616: country, two check digits, up to 30 more; the whole rotated by four is 1 by
- * mod 97); null where nothing is. Spaces do not count.
+ * What is wrong with an IBAN (ISO 13616): its country, its length, its parts or its check digits; null if nothing is.
+ * Spaces do not count. Check digits of a country's own account numbers are not looked at.
  *
  * @example
  * ibanProblem("DE89 3704 0044 0532 0130 00"); // => null
  * ibanProblem("DE89 3704 0044 0532 0130 01"); // => "its check digits do not fit; a digit is wrong or two are swapped"
- * ibanProblem("hello"); // => "expected a country of two letters, two digits and 11 to 30 letters or digits"
+ * ibanProblem("DE89 3704 0044 0532 0130 0"); // => "expected 22 characters in an IBAN of DE, got 21"
+ * ibanProblem("DE89 3704 0044 0532 0130 0A"); // => "expected letters and digits in the order of an IBAN of DE"
+ * ibanProblem("hello"); // => "expected an IBAN; it begins with the two letters of a country that has IBANs"
  */
 export function ibanProblem(text: string): string | null {
   const iban = text.replaceAll(" ", "").toUpperCase();
-  if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(iban)) {
-    return "expected a country of two letters, two digits and 11 to 30 letters or digits";
+  const country = iban.slice(0, 2);
+  const expected = countrySpecs[country]?.chars;
+  const { errorCodes } = validateIBAN(iban);
+  const has = (code: ValidationErrorsIBAN) => errorCodes.includes(code);
+  if (expected == null || has(ValidationErrorsIBAN.NoIBANCountry)) {
+    return "expected an IBAN; it begins with the two letters of a country that has IBANs";
   }
-  const isRight = mod97(iban.slice(4) + iban.slice(0, 4)) === 1;
+  if (iban.length !== expected) return `expected ${expected} characters in an IBAN of ${country}, got ${iban.length}`;
+  if (has(ValidationErrorsIBAN.WrongBBANFormat) || has(ValidationErrorsIBAN.ChecksumNotNumber)) {
+    return `expected letters and digits in the order of an IBAN of ${country}`;
+  }
+  const isRight = !has(ValidationErrorsIBAN.WrongIBANChecksum);
   return isRight ? null : "its check digits do not fit; a digit is wrong or two are swapped";
 }
 

@@ -1,5 +1,3 @@
-import { mod97 } from "./iban.ts";
-
 /** Crockford's base 32: without I, L, O and U, which people read as something else. */
 const LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /** Fewest characters of the account's part and of the sequence's, so that no reference is too short to stand out. */
@@ -16,7 +14,7 @@ export interface ReferenceOf {
 /**
  * The creditor reference (ISO 11649) for a transfer of an account: `RF`, two check digits, one character for how many of
  * those after it are the account, the account, the sequence; both numbers in Crockford's base 32.
- * @throws RangeError where it would be longer than the 25 characters that banks take, or a number is below 1.
+ * @throws RangeError if it would be longer than the 25 characters that banks accept, or a number is below 1.
  *
  * @example
  * makeReference({ accountId: 17n, sequence: 1n }); // => "RF924000H01"
@@ -76,6 +74,16 @@ function makesSame(of: ReferenceOf, reference: string): boolean {
   } catch {
     return false; // numbers beyond those that we give
   }
+}
+
+/** The remainder by 97 of letters and digits, letters counting as 10 to 35 (ISO 7064, MOD 97-10). */
+function mod97(text: string): number {
+  let rest = 0;
+  for (const character of text) {
+    const value = Number.parseInt(character, 36);
+    rest = (rest * (value < 10 ? 10 : 100) + value) % 97;
+  }
+  return rest;
 }
 
 function checkDigits(body: string): string {

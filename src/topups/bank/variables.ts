@@ -1,3 +1,4 @@
+import { isValidBIC } from "ibantools";
 import { z } from "zod";
 import { ibanProblem } from "./iban.ts";
 
@@ -7,7 +8,7 @@ const line = z
   .max(140)
   .regex(/^[^\p{Cc}]+$/u, "expected one line");
 
-/** The settings of bank transfers. They are offered where the beneficiary and the IBAN are given. */
+/** The settings of bank transfers. They are offered if the beneficiary and the IBAN are set. */
 export const bankVariables = {
   BANK_BENEFICIARY: line.optional(),
   BANK_IBAN: z
@@ -21,7 +22,7 @@ export const bankVariables = {
   BANK_BIC: z
     .string()
     .trim()
-    .regex(/^[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$/, "expected a BIC of 8 or 11 capital letters and digits")
+    .refine((bic) => isValidBIC(bic), "expected a BIC of 8 or 11 capital letters and digits")
     .optional(),
   BANK_NAME: line.optional(),
   BANK_CURRENCIES: z
