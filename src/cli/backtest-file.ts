@@ -1,7 +1,8 @@
 import { open, rename, stat, type FileHandle } from "node:fs/promises";
 import { codeOf } from "../errors.ts";
 import type { BacktestFile } from "../forecasts/calibration/manual-calibration.ts";
-import { FORECAST_COLUMNS, quoted } from "./export.ts";
+import { csvField } from "../frame/csv.ts";
+import { FORECAST_COLUMNS } from "./export.ts";
 
 /**
  * The CSV of a run's forecasts. It grows beside its name, as `….run-N.partial`, and takes the name when it is whole: runs
@@ -33,7 +34,7 @@ export async function openBacktestFile(path: string, run: string, bytes: number 
   if (bytes === null) await append(`${FORECAST_COLUMNS.join(",")}\n`);
   return {
     write: (rows) =>
-      append(rows.map((row) => `${FORECAST_COLUMNS.map((column) => quoted(row[column])).join(",")}\n`).join("")),
+      append(rows.map((row) => `${FORECAST_COLUMNS.map((column) => csvField(row[column])).join(",")}\n`).join("")),
     async mark() {
       await file.datasync();
       return written;

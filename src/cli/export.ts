@@ -1,6 +1,7 @@
 import { Command, Option } from "commander";
 import { type Reader, withReader } from "../db/reader.ts";
 import { codeOf } from "../errors.ts";
+import { csvField } from "../frame/csv.ts";
 import { listForecastsForExport, type ExportedForecast } from "../forecasts/chain/export-store.ts";
 import { listRoundsForExport, type ExportedRound } from "../rounds/export-store.ts";
 import { examples } from "./arguments.ts";
@@ -116,7 +117,7 @@ async function exportTable<Column extends string>(
         const page = await list(read, table.id, { afterSeq, limit: ROWS_PER_PAGE });
         const last = page.at(-1);
         if (last === undefined) return written;
-        await print(page.map((row) => columns.map((column) => quoted(row[column])).join(",")).join("\n"));
+        await print(page.map((row) => columns.map((column) => csvField(row[column])).join(",")).join("\n"));
         afterSeq = last.seq;
         written += page.length;
         if (page.length < ROWS_PER_PAGE) return written;
@@ -124,9 +125,4 @@ async function exportTable<Column extends string>(
     });
     say(`${rows} ${what} of ${name}`);
   });
-}
-
-/** A field of CSV as RFC 4180 has it. */
-export function quoted(field: string): string {
-  return /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 }

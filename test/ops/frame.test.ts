@@ -162,7 +162,7 @@ describe("the audit log as a file", () => {
     for (const cell of [
       "'=ann@example.com",
       "'=1+1",
-      "'-1",
+      "-1",
       "'@x",
       '"a ""quoted"", one\r\n"',
       "'+SUM(A1)",

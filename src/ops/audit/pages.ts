@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type AuditSearch, type KeptEntry, listAuditActions, searchAudit } from "../../audit/store.ts";
+import { csvText } from "../../frame/csv.ts";
 import type { OpsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 
@@ -68,28 +69,21 @@ const COLUMNS = [
   "seq", "at", "surface", "actor", "role", "action", "target", "before", "after", "reason", "request_id", "address", "hash",
 ]; // prettier-ignore
 
-/** Entries as CSV (RFC 4180); a cell that a spreadsheet would take for a formula begins with an apostrophe. */
 function csvOf(entries: readonly KeptEntry[]): string {
   const rows = entries.map((entry) => [
-    entry.seq,
+    String(entry.seq),
     entry.at.toISOString(),
     entry.surface,
     entry.actor,
     entry.role,
     entry.action,
     entry.target,
-    entry.before === null ? null : JSON.stringify(entry.before),
-    entry.after === null ? null : JSON.stringify(entry.after),
+    entry.before === null ? "" : JSON.stringify(entry.before),
+    entry.after === null ? "" : JSON.stringify(entry.after),
     entry.reason,
     entry.requestId,
     entry.address,
     entry.hash,
   ]);
-  return [COLUMNS, ...rows].map((row) => `${row.map(cellOf).join(",")}\r\n`).join("");
-}
-
-function cellOf(value: string | bigint | null): string {
-  const plain = value === null ? "" : String(value);
-  const safe = /^[=+\-@\t\r]/.test(plain) ? `'${plain}` : plain;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return csvText([COLUMNS, ...rows.map((row) => row.map((value) => value ?? ""))]);
 }
