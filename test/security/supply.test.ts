@@ -22,18 +22,12 @@ const lockfile = z.object({
       version: z.string().optional(),
       resolved: z.string().optional(),
       integrity: z.string().optional(),
-      optional: z.boolean().optional(),
       hasInstallScript: z.boolean().optional(),
     }),
   ),
 });
 const packagesOf = (file: string) =>
   Object.entries(lockfile.parse(JSON.parse(read(file))).packages).filter(([path]) => path !== "");
-
-/** For other platforms than Linux on x86-64, and npm found no hash of them when the lockfile was made: it installs none. */
-const WITHOUT_HASH = ["darwin-amd64", "darwin-arm64", "linux-arm64", "win32-amd64"].map(
-  (platform) => `node_modules/@foundry-rs/anvil-${platform}`,
-);
 
 describe("[SUPPLY] what we are made of", () => {
   it.each(["package.json", "test/client/package.json"])("is named in %s by exact versions", (file) => {
@@ -45,11 +39,9 @@ describe("[SUPPLY] what we are made of", () => {
 
   it.each(["package-lock.json", "test/client/package-lock.json"])("is known by its SHA-512 in %s", (file) => {
     const packages = packagesOf(file);
-    for (const [path, { resolved, integrity, optional }] of packages) {
+    for (const [path, { resolved, integrity }] of packages) {
       if (resolved !== undefined) expect(new URL(resolved).protocol, path).toBe("https:");
-      if (WITHOUT_HASH.includes(path))
-        expect({ integrity, optional }).toEqual({ integrity: undefined, optional: true });
-      else expect(integrity, path).toMatch(/^sha512-[\w+/]{86}==$/);
+      expect(integrity, path).toMatch(/^sha512-[\w+/]{86}==$/);
     }
   });
 
