@@ -113,6 +113,11 @@ export function variablesOf(env: NodeJS.ProcessEnv = process.env): Variables {
   return (name) => env[name];
 }
 
+/** Whether npm runs this process in the foreground, by `npm start` or `npx roundhouse`, and waits for it. */
+export function isRunByNpm(env: NodeJS.ProcessEnv = process.env): boolean {
+  return ["start", "npx"].includes(env["npm_lifecycle_event"] ?? "");
+}
+
 /** One house of the file: `settings` as used (variables replaced, defaults filled in), `entry` as written. */
 export interface HouseEntry {
   settings: HouseSettings;

@@ -1,9 +1,12 @@
 import { closeSync, openSync } from "node:fs";
 import type { Log } from "../log.ts";
 import { reasonOf } from "../errors.ts";
+import { watchParent } from "./parent.ts";
 
 /** A stop takes no longer than this, the promise of SIGTERM; whatever still runs then is cut off. */
 const STOP_WITHIN_MS = 19_000;
+/** One Ctrl-C arrives up to twice, from the terminal and from npm; a second within this time is the same one. */
+const SAME_CTRL_C_MS = 1_000;
 
 /** What a long-running command is given to begin and to end with. */
 export interface Life {
@@ -21,8 +24,9 @@ export interface Life {
  * Runs a command that lives until SIGINT or SIGTERM: `begin` takes the steps, and in the end each is undone.
  *
  * However it ends (asked for, a step that fails, a server that died, an error nobody caught) the steps taken so far are undone,
- * last first, within 19 seconds. A second Ctrl-C cuts that short. Sets exit code 1 unless the end was asked for and every step could be
- * undone. A terminal that was closed counts as asking for the end, SIGHUP otherwise as asking for a reload.
+ * last first, within 19 seconds. A second Ctrl-C a second later cuts that short. Sets exit code 1 unless the end was asked for and every
+ * step could be undone. A terminal that was closed, and the end of the npm that runs us, count as asking for the end; SIGHUP otherwise
+ * as asking for a reload.
  * @throws what `begin` threw, after undoing what it had begun.
  */
 export async function live(log: Log, begin: (life: Life) => Promise<void>): Promise<void> {
@@ -44,8 +48,12 @@ export async function live(log: Log, begin: (life: Life) => Promise<void>): Prom
     log.fatal({ stack: thrown instanceof Error ? thrown.stack : undefined }, `this is a bug: ${reasonOf(thrown)}`);
     fail("stopping after an error that nobody expected");
   };
+  let interruptedAt = -Infinity;
   const interrupt = () => {
+    const isSame = performance.now() - interruptedAt < SAME_CTRL_C_MS;
+    if (!isSame) interruptedAt = performance.now();
     if (!ending.signal.aborted) return end("stopping, Ctrl-C again cuts it short");
+    if (isSame) return;
     log.warn("cut short");
     process.exit(1); // the servers go with us, and recover at the next start
   };
@@ -60,7 +68,9 @@ export async function live(log: Log, begin: (life: Life) => Promise<void>): Prom
   for (const [event, listener] of Object.entries(listeners)) process.on(event, listener);
 
   let failure: { thrown: unknown } | null = null;
+  let unwatch = () => {};
   try {
+    unwatch = await watchParent(() => end("npm ended: stopping"));
     await begin({
       ending: ending.signal,
       onStop: (what, undo) => undos.push({ what, undo }),
@@ -89,6 +99,7 @@ export async function live(log: Log, begin: (life: Life) => Promise<void>): Prom
     }
   }
   clearTimeout(deadline);
+  unwatch();
   for (const [event, listener] of Object.entries(listeners)) process.off(event, listener);
   if (failure !== null) throw failure.thrown;
 }

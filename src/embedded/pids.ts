@@ -26,6 +26,13 @@ export async function processMark(pid: number): Promise<string | null> {
   return `${boot.trim()}:${fields[19]}`;
 }
 
+/** Whether this process leads a process group, as one does that setsid or a shell's job control detached. */
+export async function leadsItsGroup(): Promise<boolean> {
+  const fields = await statFields(process.pid);
+  const group = fields?.[2] ?? (await run({ command: "ps", args: ["-o", "pgid=", "-p", `${process.pid}`] })).stdout;
+  return Number(group) === process.pid;
+}
+
 /** The command line of a process, its words joined by blanks; empty where it is gone. */
 export async function commandLine(pid: number): Promise<string> {
   if (process.platform !== "linux")
