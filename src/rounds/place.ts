@@ -102,6 +102,7 @@ function believableNumbers(state: TableState, items: readonly CheckedItem[]): (n
         : null;
   }
   const numbers = items.flatMap((item) => (item.ok ? (numberOf(item.round.roundId) ?? []) : []));
+  // ids have up to 18 digits, too many for a library that computes with doubles
   const median = numbers.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))[Math.floor(numbers.length / 2)] ?? 0n;
   return (number) =>
     number - median > LONGEST_JUMP || median - number > LONGEST_JUMP

@@ -1,3 +1,4 @@
+import { mean } from "simple-statistics";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { setPlan } from "../../src/callers/plan-store.ts";
@@ -140,7 +141,6 @@ describe("/accuracy", () => {
       outcome: ["blue", "purple", "pink"].indexOf(color),
     }));
     const top = ({ p }: { p: number[] }) => p.indexOf(Math.max(...p));
-    const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
     const hits = scored.filter((one) => top(one) === one.outcome).length;
     expect(scored).toHaveLength(7);
     expect(shown).toMatchObject({

@@ -1,3 +1,4 @@
+import { quantile } from "simple-statistics";
 /**
  * Calls admitted exactly: our meter, which sends those that come while a statement is on its way together in the next
  * one, against the same admission with a statement and a commit for each call. Both are durable at the answer.
@@ -98,8 +99,7 @@ async function press(keys: readonly bigint[], calls: number, count: (keyId: bigi
     }),
   );
   const perSecond = (calls * 1_000) / (performance.now() - startedAt);
-  const sorted = tookMs.toSorted((a, b) => a - b);
-  const at = (share: number) => Math.round((sorted[Math.floor(sorted.length * share)] ?? 0) * 100) / 100;
+  const at = (share: number) => Math.round(quantile(tookMs, share) * 100) / 100;
   return { perSecond, p50Ms: at(0.5), p99Ms: at(0.99) };
 }
 

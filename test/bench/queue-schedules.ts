@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Queue, Worker } from "bullmq";
 import type { Redis } from "ioredis";
+import { quantile } from "simple-statistics";
 import { z } from "zod";
 import type { Job } from "../../src/queue/job.ts";
 import { inBatches } from "../../src/queue/schedulers.ts";
@@ -126,13 +127,12 @@ async function watch(redis: Redis, late: Lateness, { houses, everyMs, forMs }: W
   const tookMs = performance.now() - startedAt;
   const { user, system } = process.cpuUsage(cpuBefore);
   const redisAfter = await redisSeconds(redis);
-  const sorted = late.all().toSorted((a, b) => a - b);
-  const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
+  const lateMs = late.all();
   const memory = /^used_memory:(\d+)/m.exec(await redis.info("memory"))?.[1];
   return {
-    p50Ms: at(0.5),
-    p99Ms: at(0.99),
-    shareRun: sorted.length / ((houses * tookMs) / everyMs),
+    p50Ms: quantile(lateMs, 0.5),
+    p99Ms: quantile(lateMs, 0.99),
+    shareRun: lateMs.length / ((houses * tookMs) / everyMs),
     node: (user + system) / 1_000 / tookMs,
     redis: ((redisAfter - redisBefore) * 1_000) / tookMs,
     redisMegabytes: Number(memory) / 1e6,

@@ -4,6 +4,7 @@
  * On true bustabit-v2 games 1 to 2,500,000 in five blocks, from an empty state each; then on made-up tables. Beside it
  * its own experts alone, what people go by, and a believer in streaks.
  */
+import { mean } from "simple-statistics";
 import { emptyState, forgetContext, learn, probabilities, type State } from "../../src/forecasts/model/k7.ts";
 import { createModel, type Model } from "../../src/forecasts/model/model.ts";
 import { EXPERTS } from "../../src/forecasts/model/parameters.ts";
@@ -127,8 +128,4 @@ function forecasts(
 /** Kullback–Leibler divergence KL(p ‖ q) in nats. */
 function divergence(p: readonly number[], q: ArrayLike<number>): number {
   return p.reduce((sum, share, k) => sum + share * Math.log(share / q[k]!), 0);
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((a, b) => a + b, 0) / values.length;
 }

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { quantile } from "simple-statistics";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
@@ -343,7 +344,6 @@ function sum(usages: readonly Usage[]): Usage {
 }
 
 function shares(values: readonly number[]): { p50: number; p99: number; samples: number } {
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-  return { p50: at(0.5), p99: at(0.99), samples: sorted.length };
+  const at = (share: number) => (values.length === 0 ? Number.NaN : quantile([...values], share));
+  return { p50: at(0.5), p99: at(0.99), samples: values.length };
 }

@@ -1,3 +1,5 @@
+import { median } from "simple-statistics";
+
 /** Resident memory of one process: a median over the tenth after it has warmed up, and one over the last tenth. */
 export interface Growth {
   name: string;
@@ -30,19 +32,14 @@ const PART = 0.1;
 export function growthOf(samples: readonly Sample[]): Growth[] {
   return [...Map.groupBy(samples, ({ name }) => name)].flatMap(([name, own]) => {
     const between = (from: number, to: number) =>
-      median(own.filter(({ part }) => part >= from && part < to).map(({ bytes }) => bytes));
+      own.filter(({ part }) => part >= from && part < to).map(({ bytes }) => bytes);
     const [before, after] = [between(WARM, WARM + PART), between(1 - PART, Number.POSITIVE_INFINITY)];
-    return before === null || after === null
-      ? []
-      : [{ name, beforeMb: Math.round(before / 1e6), afterMb: Math.round(after / 1e6) }];
+    if (before.length === 0 || after.length === 0) return [];
+    return [{ name, beforeMb: Math.round(median(before) / 1e6), afterMb: Math.round(median(after) / 1e6) }];
   });
 }
 
 /** The first that grew more than memory that is flat does; undefined where none did. */
 export function findLeak(growths: readonly Growth[]): Growth | undefined {
   return growths.find(({ beforeMb, afterMb }) => afterMb > beforeMb * MOST_GROWTH);
-}
-
-function median(values: readonly number[]): number | null {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? null;
 }

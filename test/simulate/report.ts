@@ -1,3 +1,4 @@
+import { max, median } from "simple-statistics";
 import { print, printTable } from "../../src/cli/output.ts";
 import type { Day } from "./day.ts";
 import type { Caught } from "./play-planted.ts";
@@ -11,8 +12,8 @@ export async function tellDay(seed: number, day: Day): Promise<void> {
   await printTable(
     ["what", "times", "median s", "worst s"],
     [...Map.groupBy(recoveries, ({ kind }) => kind)].map(([kind, ones]) => {
-      const seconds = ones.map((one) => one.seconds).toSorted((a, b) => a - b);
-      return [kind, ones.length, fixed(seconds[Math.floor(seconds.length / 2)]), fixed(seconds.at(-1))];
+      const seconds = ones.map((one) => one.seconds);
+      return [kind, ones.length, fixed(median(seconds)), fixed(max(seconds))];
     }),
   );
   if (memory.length > 0) {

@@ -10,6 +10,7 @@
  * long the record. The smallest bet sees 1.25 points at p = 0.5 and half a point at p = 0.1; below that e falls towards
  * 0 with n, which says "no fault of that size" and no more. Smaller faults show in `z` and in the reliability bins.
  */
+import { mean } from "simple-statistics";
 
 /** Micro-nats in one nat. */
 const MICRO = 1e6;
@@ -33,8 +34,7 @@ export type EValue = { e: number; lnE: number };
 export function eValue(sumLnE: readonly bigint[]): EValue {
   const logs = sumLnE.map((sum) => Number(sum) / MICRO);
   const most = Math.max(...logs);
-  const mean = logs.reduce((sum, log) => sum + Math.exp(log - most), 0) / logs.length;
-  const lnE = most + Math.log(mean);
+  const lnE = most + Math.log(mean(logs.map((log) => Math.exp(log - most))));
   return { e: Math.min(Math.exp(lnE), Number.MAX_VALUE), lnE };
 }
 
