@@ -110,7 +110,18 @@ async function startContainers(): Promise<TestServers> {
       .withWaitStrategy(Wait.forLogMessage("database system is ready to accept connections", 2))
       .start(),
     new GenericContainer(redisImage)
-      .withCommand(["redis-server", "--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction"])
+      // the engine publishes the port on every address of this machine
+      .withCommand([
+        "redis-server",
+        "--requirepass",
+        "test",
+        "--appendonly",
+        "yes",
+        "--save",
+        "",
+        "--maxmemory-policy",
+        "noeviction",
+      ])
       .withExposedPorts(6379)
       .withWaitStrategy(Wait.forLogMessage("Ready to accept connections"))
       .start(),
@@ -123,7 +134,7 @@ async function startContainers(): Promise<TestServers> {
   return {
     kind: "containers",
     databaseUrl: `postgres://app:test@${postgres.getHost()}:${postgres.getMappedPort(5432)}/roundhouse`,
-    redisUrl: `redis://${redis.getHost()}:${redis.getMappedPort(6379)}/0`,
+    redisUrl: `redis://:test@${redis.getHost()}:${redis.getMappedPort(6379)}/0`,
     stop: async () => {
       await Promise.all([postgres.stop(), redis.stop()]);
     },
