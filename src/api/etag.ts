@@ -29,7 +29,9 @@ export function encodedEtag(etag: string, encoding: Encoding): string {
  */
 export function namedEtag(ifNoneMatch: string | undefined, etag: string): string | null {
   if (ifNoneMatch === undefined) return null;
-  return ENCODINGS.map((encoding) => encodedEtag(etag, encoding)).find((one) => isNamed(ifNoneMatch, one)) ?? null;
+  if (ifNoneMatch.trim() === "*") return etag;
+  const named = tagsIn(ifNoneMatch);
+  return ENCODINGS.map((encoding) => encodedEtag(etag, encoding)).find((one) => named.includes(one)) ?? null;
 }
 
 /**
@@ -48,5 +50,9 @@ export function namedEtag(ifNoneMatch: string | undefined, etag: string): string
 export function isNamed(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === "*") return true;
-  return ifNoneMatch.match(/"[^"]*"/g)?.includes(etag) === true;
+  return tagsIn(ifNoneMatch).includes(etag);
+}
+
+function tagsIn(header: string): string[] {
+  return header.match(/"[^"]*"/g) ?? [];
 }

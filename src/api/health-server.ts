@@ -6,7 +6,7 @@ import { ApiError } from "./errors.ts";
 import { addHealth, type Checks } from "./health.ts";
 import { openServer } from "./http.ts";
 import { addMetrics } from "./metrics.ts";
-import { answerErrors, beginRequest, refuseUnfit } from "./request.ts";
+import { answerErrors, beginRequest, refuseUnfit, setCommonHeaders } from "./request.ts";
 
 /** Health and metrics alone, for a process that answers no callers. */
 export interface HealthServer {
@@ -34,8 +34,7 @@ export async function startHealthServer(parts: {
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("query parser", false);
-  app.use(beginRequest(log, metrics.api.requests.note));
-  app.use(refuseUnfit);
+  app.use(beginRequest(log, metrics.api.requests.note), setCommonHeaders, refuseUnfit);
   addHealth(app, { version, checks, isDraining: () => isDraining }, log);
   addMetrics(app, metrics, settings);
   app.use(() => {

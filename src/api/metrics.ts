@@ -1,10 +1,9 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Express } from "express";
 import type { Settings } from "../config.ts";
 import { METRICS_TYPE, type Metrics } from "../metrics/metrics.ts";
 import { isLoopback, servesThisMachineAlone } from "../this-machine.ts";
-import type { Reply } from "./request.ts";
 import { resource } from "./resource.ts";
 
 /** What a proxy leaves behind: whoever asks through one is not on this machine, wherever the proxy is. */
@@ -47,7 +46,7 @@ function carries({ authorization = "" }: IncomingHttpHeaders, token: string): bo
   return timingSafeEqual(hash("sha256", given, "buffer"), hash("sha256", token, "buffer"));
 }
 
-function sendText(response: Reply, status: number, text: string, type = "text/plain; charset=utf-8"): void {
+function sendText(response: ServerResponse, status: number, text: string, type = "text/plain; charset=utf-8"): void {
   const body = Buffer.from(text);
   response.statusCode = status;
   response.setHeader("Content-Type", type);

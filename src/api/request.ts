@@ -1,10 +1,10 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Caller } from "../callers/caller-store.ts";
 import type { Log } from "../log.ts";
+import type { Call } from "./call.ts";
 import { ClientGoneError } from "./client-gone.ts";
 import { ApiError, errorBody, FAILURES, type ErrorCode } from "./errors.ts";
-import { limitHeaders, type Limits } from "./limit-headers.ts";
+import { limitHeaders } from "./limit-headers.ts";
 import { EVERY_ANSWER, setPairs } from "./protection.ts";
 import { readUrl, type Asked } from "./url.ts";
 
@@ -13,64 +13,43 @@ const LARGEST_BODY = 16_384;
 /** What people and load balancers ask all the time: kept out of the log unless somebody looks closer. */
 const QUIET_PATHS = new Set(["/healthz", "/readyz", "/metrics", "/frame.css", "/icon.svg"]);
 
-/** What is known of a request beside its bytes. */
-export interface Facts {
-  requestId: string;
-  caller?: Caller;
-  /** Once the burst was asked: shown with whatever the answer is. */
-  limits?: Limits;
-}
+/** What is known of a request, in `response.locals`: the part of Call that is there for any path. */
+export type Facts = Pick<Call, "requestId" | "begunAt"> & Partial<Pick<Call, "caller" | "limits">>;
 
-/** A response that carries the facts of its request. */
+/** A response with the facts of its request. */
 export type Reply = ServerResponse & { locals: Facts };
 
 type Next = (thrown?: unknown) => void;
 
+/** The ids of one process share a random part: an id by randomUUID cost 2.5 µs, 3 % of a 304. */
+const ID_PREFIX = `req_${randomBytes(8).toString("hex")}`;
+let requests = 0;
+
 /** A new request id. */
 export function newRequestId(): string {
-  return `req_${randomUUID().replaceAll("-", "")}`;
+  return ID_PREFIX + (++requests).toString(16).padStart(16, "0");
 }
 
-/** Is told of a request that is over: its path, its status, and the milliseconds it took. */
+/** Called when a request is over: its path, its status, and the milliseconds it took. */
 export type Note = (path: string, status: number, ms: number) => void;
 
-/** Gives a request its id and its answer the headers that every answer has. */
-export function beginRequest(log: Log, note?: Note) {
-  const watch = watchRequest(log, note);
-  return (request: IncomingMessage, response: Reply, next: Next) => {
-    watch(request, response);
-    beginAnswer(response);
-    next();
-  };
-}
-
-/** Sets what every answer has, for those whose headers are not written all at once. */
-export function beginAnswer(response: Reply): void {
-  response.setHeader("X-Request-Id", response.locals.requestId);
-  setPairs(response, EVERY_ANSWER);
-}
-
-/**
- * Gives a request its id; when it is over, logs one line and tells `note`. The bytes of the line are those that went out
- * on the connection meanwhile, headers and all.
- */
-export function watchRequest(log: Log, note: Note = () => undefined) {
-  return (request: IncomingMessage, response: Reply) => {
-    const startedAt = performance.now();
+/** Gives a request its id; when it is over, logs one line and calls `note`. `bytes` in the log counts the headers too. */
+export function beginRequest(log: Log, note: Note = () => undefined) {
+  return (request: IncomingMessage, response: Reply, next: Next): void => {
     const { socket } = request;
     const writtenBefore = socket.bytesWritten;
-    const requestId = newRequestId();
-    response.locals = { requestId };
+    const facts: Facts = { requestId: newRequestId(), begunAt: performance.now() };
+    response.locals = facts;
     response.once("close", () => {
-      const ms = performance.now() - startedAt;
+      const ms = performance.now() - facts.begunAt;
       const { path, loggedPath } = asked(request);
       note(path, response.statusCode, ms);
       const level = QUIET_PATHS.has(loggedPath) ? "debug" : "info";
       if (!log.isLevelEnabled(level)) return;
-      const { caller } = response.locals;
+      const { caller } = facts;
       log[level](
         {
-          request_id: requestId,
+          request_id: facts.requestId,
           method: request.method,
           path: loggedPath,
           status: response.statusCode,
@@ -84,7 +63,24 @@ export function watchRequest(log: Log, note: Note = () => undefined) {
         "request",
       );
     });
+    next();
   };
+}
+
+/** Sets the headers that every answer has, on answers whose headers are set one by one. */
+export function setCommonHeaders(_: IncomingMessage, response: Reply, next: Next): void {
+  response.setHeader("X-Request-Id", response.locals.requestId);
+  setPairs(response, EVERY_ANSWER);
+  next();
+}
+
+/**
+ * Sends a whole answer with `pairs` and the headers that every answer has, all in one call: setting them one by one took
+ * 5 µs more, 6 % of a 304.
+ */
+export function sendWhole(response: Reply, status: number, pairs: readonly string[], body?: Buffer): void {
+  const headers = ["X-Request-Id", response.locals.requestId, ...EVERY_ANSWER, ...pairs];
+  response.writeHead(status, headers).end(body);
 }
 
 /** Refuses what no path takes. A key in the URL comes first: the sooner its holder knows, the better. */
@@ -105,7 +101,7 @@ export function refuseUnfit(request: IncomingMessage, response: ServerResponse, 
 /** Answers with an error of the table; anything else that was thrown is a fault of ours and goes to the log. */
 export function answerErrors(site: () => string, log: Log, refused: (code: ErrorCode) => void = () => undefined) {
   // four arguments, since it is by their number that Express knows who takes what was thrown
-  return (thrown: unknown, _: IncomingMessage, response: Reply, next: Next) => {
+  return (thrown: unknown, request: IncomingMessage, response: Reply, next: Next) => {
     if (thrown instanceof ClientGoneError) return;
     const { requestId, limits } = response.locals;
     if (!(thrown instanceof ApiError)) {
@@ -116,6 +112,7 @@ export function answerErrors(site: () => string, log: Log, refused: (code: Error
     const error = thrown instanceof ApiError ? thrown : new ApiError("internal_error");
     const { status } = FAILURES[error.code];
     refused(error.code);
+    if (!response.hasHeader("X-Request-Id")) setCommonHeaders(request, response, () => undefined);
     if (status === 401) response.setHeader("WWW-Authenticate", 'ApiKey realm="api"');
     if (limits !== undefined) setPairs(response, limitHeaders(limits));
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
@@ -136,7 +133,7 @@ export function sendJson(response: ServerResponse, status: number, json: string)
 }
 
 /** What the URL of a request says. */
-export function asked({ url }: IncomingMessage): Asked {
+export function asked({ url }: Pick<IncomingMessage, "url">): Asked {
   if (url === undefined) throw new Error("expected a request to have a URL");
   return readUrl(url);
 }

@@ -1,22 +1,18 @@
-import type { Express, Request, Response } from "express";
+import type { Express } from "express";
+import type { CallHandler } from "./call.ts";
 import { ApiError } from "./errors.ts";
-import type { Reply } from "./request.ts";
+import { sendWhole } from "./request.ts";
 
 const ALLOW = "GET, HEAD, OPTIONS";
 
-/** Adds a path that can be read: GET and HEAD are answered, OPTIONS says so, anything else is refused before it is looked at. */
-export function resource(
-  app: Express,
-  path: string,
-  answer: (request: Request, response: Response & Reply) => Promise<void> | void,
-): void {
+const answerOptions: CallHandler = (_, response) => sendWhole(response, 204, ["Allow", ALLOW]);
+
+/** Adds a path that is read: GET and HEAD run the handlers, OPTIONS is 204, any other method 405, both with Allow. */
+export function resource(app: Express, path: string, ...handlers: CallHandler[]): void {
   app
     .route(path)
-    .get(answer)
-    .options((_, response) => {
-      response.setHeader("Allow", ALLOW);
-      response.status(204).end();
-    })
+    .get(...handlers)
+    .options(answerOptions)
     .all(() => {
       throw new ApiError("method_not_allowed", { headers: { Allow: ALLOW } });
     });

@@ -1,6 +1,6 @@
-import type { IncomingMessage, RequestListener } from "node:http";
+import type { RequestListener } from "node:http";
 import compression from "compression";
-import express, { type Express, type Request } from "express";
+import express, { type Express, type RequestHandler } from "express";
 import { CALLERS_CHANNEL, findCaller } from "../callers/caller-store.ts";
 import { touchKeys } from "../callers/store.ts";
 import type { Settings } from "../config.ts";
@@ -9,14 +9,15 @@ import { boundReads } from "../db/reads.ts";
 import { listen } from "../db/listener.ts";
 import { PUBLISHED_CHANNEL } from "../db/notifier.ts";
 import { openBuckets, type Buckets } from "../limits/buckets.ts";
+import { isBelow } from "../frame/paths.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { addPages, type SiteSettings } from "../site/pages.ts";
 import { consumeCalls, type Call } from "../usage/store.ts";
 import { clientGone } from "./client-gone.ts";
 import { ApiError } from "./errors.ts";
-import { openFront } from "./front.ts";
-import { openGate, type Gate } from "./gate.ts";
+import type { CallHandler } from "./call.ts";
+import { requireCaller } from "./gate.ts";
 import { addHealth, type Checks } from "./health.ts";
 import { openServer } from "./http.ts";
 import { knowCallers } from "./known-callers.ts";
@@ -28,7 +29,7 @@ import { addMetrics } from "./metrics.ts";
 import { addOperation, OPERATIONS } from "./operations.ts";
 import { addOpenApi } from "./openapi/route.ts";
 import { setPairs } from "./protection.ts";
-import { answerErrors, asked, refuseUnfit, sendJson } from "./request.ts";
+import { answerErrors, asked, beginRequest, refuseUnfit, type Reply, sendJson, setCommonHeaders } from "./request.ts";
 import { resource } from "./resource.ts";
 import type { Table } from "./tables.ts";
 import { answerUsage, USAGE_PATH, USAGE_READS } from "./usage.ts";
@@ -103,15 +104,23 @@ export async function startApi(given: ApiParts): Promise<Api> {
   let site = settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "";
   let ownUrl = "";
 
-  const app = createApp(settings.TRUSTED_PROXIES);
   const buckets = openBuckets(redisUrl, log);
-  const gate = openGate({ callers, buckets, addressOf: (request) => addressOf(app, request) });
+  const caller = requireCaller({ callers, buckets });
   const nowMs = () => memory.clock().nowMs;
   const consume = (calls: readonly Call[], deadline: Date) => consumeCalls(meter, calls, deadline);
   const metering = meterCalls(metrics?.api.batches(consume) ?? consume, nowMs, log);
-  const parts = { memory, gate, lastUsed, metering };
-  const operations = new Map(OPERATIONS.map((operation) => [operation.path, addOperation(app, operation, parts)]));
-  addUsage(app, { sql, gate, lastUsed });
+  const answerError = answerErrors(() => site, log, metrics?.api.refused);
+  const shared = { buckets, site: () => site, ownUrl: () => ownUrl };
+
+  const app = createApp(settings.TRUSTED_PROXIES);
+  app.use(beginRequest(log, metrics?.api.requests.note));
+  app.use(serveSurfaces((given.surfaces ?? []).map(({ base, listener }) => ({ base, listener: listener(shared) }))));
+  app.use(refuseUnfit);
+  for (const operation of OPERATIONS) addOperation(app, operation, { memory, caller, lastUsed, metering });
+  app.use(answerError); // of operations: 50 routes follow, which Express would compare with the path of each refusal
+  app.use(setCommonHeaders);
+  app.use(compression({ threshold: COMPRESSED_FROM_BYTES })); // operations keep their bodies compressed
+  addUsage(app, { sql, caller, lastUsed });
   addHealth(app, { version, checks, isDraining: () => isDraining }, log);
   if (metrics !== undefined) addMetrics(app, metrics, settings);
   addOpenApi(app, { version, site: () => site });
@@ -119,11 +128,7 @@ export async function startApi(given: ApiParts): Promise<Api> {
   app.use(() => {
     throw new ApiError("not_found");
   });
-  app.use(answerErrors(() => site, log, metrics?.api.refused));
-  const measure = metrics && { note: metrics.api.requests.note, refused: metrics.api.refused };
-  const shared = { buckets, site: () => site, ownUrl: () => ownUrl };
-  const surfaces = (given.surfaces ?? []).map(({ base, listener }) => ({ base, listener: listener(shared) }));
-  const front = openFront({ app, operations, surfaces, site: () => site, log, ...(measure && { measure }) });
+  app.use(answerError);
 
   const listener = listen(
     directUrl,
@@ -143,7 +148,7 @@ export async function startApi(given: ApiParts): Promise<Api> {
   };
   try {
     const address = { host: settings.HOST, port: settings.PORT, variable: "PORT" } as const;
-    const server = await openServer(front, address, () => site, log);
+    const server = await openServer(app, address, () => site, log);
     ownUrl = server.url;
     if (site === "") site = server.url;
     return {
@@ -169,29 +174,35 @@ function isPolled({ enabled, house }: Table): boolean {
 
 function createApp(trustedProxies: string[]): Express {
   const app = express();
-  app.set("trust proxy", trustedProxies); // see addressOf: whatever others say of where they forward from is not believed
+  app.set("trust proxy", trustedProxies); // only these may say where a request comes from
   app.disable("x-powered-by");
   app.disable("etag"); // see isNamed
   app.set("query parser", false); // see readParams
   app.enable("case sensitive routing");
   app.enable("strict routing");
-  app.use(compression({ threshold: COMPRESSED_FROM_BYTES }));
-  app.use(refuseUnfit);
   return app;
 }
 
-/** Where a request comes from, by the app's word on proxies, whether or not it has gone through the app. */
-function addressOf(app: Express, request: IncomingMessage): string | undefined {
-  return (Object.setPrototypeOf(request, app.request) as Request).ip;
+/** Unlike `app.use(base, …)`, leaves the URL whole, which the surfaces route by. */
+function serveSurfaces(surfaces: readonly { base: string; listener: RequestListener }[]): RequestHandler {
+  return (request, response, next) => {
+    const { path } = asked(request);
+    const surface = surfaces.find(({ base }) => isBelow(base, path));
+    if (surface === undefined) return next();
+    setCommonHeaders(request, response as typeof response & Reply, () => surface.listener(request, response));
+  };
 }
 
-function addUsage(app: Express, { sql, gate, lastUsed }: { sql: Sql; gate: Gate; lastUsed: LastUsed }): void {
+function addUsage(
+  app: Express,
+  { sql, caller, lastUsed }: { sql: Sql; caller: CallHandler[]; lastUsed: LastUsed },
+): void {
   const reads = boundReads(sql, USAGE_READS);
-  resource(app, USAGE_PATH, async (request, response) => {
-    const passed = await gate(request, response);
-    const { json, quota } = await answerUsage(reads, passed, asked(request).query, clientGone(response));
-    lastUsed.note(passed.caller.keyId);
-    setPairs(response, limitHeaders({ ...passed, quota }));
+  resource(app, USAGE_PATH, ...caller, async (request, response) => {
+    const call = response.locals;
+    const { json, quota } = await answerUsage(reads, call, asked(request).query, clientGone(response));
+    lastUsed.note(call.caller.keyId);
+    setPairs(response, limitHeaders({ ...call.limits, quota }));
     sendJson(response, 200, json);
   });
 }

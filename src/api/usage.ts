@@ -3,7 +3,7 @@ import type { Reads } from "../db/reads.ts";
 import type { Quota } from "../usage/quota.ts";
 import { readUsage, type UsageFacts } from "../usage/store.ts";
 import { ApiError } from "./errors.ts";
-import type { Passed } from "./gate.ts";
+import type { Call } from "./call.ts";
 import { readParams, wholeNumber } from "./params.ts";
 
 const PATIENCE_MS = 600;
@@ -28,7 +28,7 @@ export const USAGE_PATH = "/api/v1/usage";
  */
 export async function answerUsage(
   reads: Reads,
-  { caller, plan }: Passed,
+  { caller, plan }: Pick<Call, "caller" | "plan">,
   query: URLSearchParams,
   gone: AbortSignal,
 ): Promise<{ json: string; quota: Quota }> {

@@ -4,10 +4,9 @@ import { expect, it } from "vitest";
 import { z } from "zod";
 import * as deprecation from "../../src/api/deprecation.ts";
 import { openServer } from "../../src/api/http.ts";
-import { openFront } from "../../src/api/front.ts";
 import { addOperation, OPERATIONS } from "../../src/api/operations.ts";
 import { ApiError } from "../../src/api/errors.ts";
-import { answerErrors } from "../../src/api/request.ts";
+import { answerErrors, beginRequest } from "../../src/api/request.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 
 it.each(listExamples("src/api/deprecation.ts").map((example) => [example.title, example] as const))(
@@ -27,7 +26,7 @@ it("an operation that is going away says so with every answer of its path, and n
   const log = pino({ level: "silent" });
   const app = express();
   const parts = {
-    gate: () => Promise.reject(new ApiError("missing_api_key")),
+    caller: [() => Promise.reject(new ApiError("missing_api_key"))],
   } as unknown as Parameters<typeof addOperation>[2];
   const operation = { endpoint: "old", params: z.strictObject({}), answer: () => ({ etag: '""', json: () => "{}" }) };
   const deprecated = {
@@ -36,13 +35,11 @@ it("an operation that is going away says so with every answer of its path, and n
     page: "/docs#changes",
     successor: "/api/v2/new",
   };
-  const operations = new Map([
-    ["/old", addOperation(app, { ...operation, path: "/old", deprecated }, parts)],
-    ["/new", addOperation(app, { ...operation, path: "/new" }, parts)],
-  ]);
+  app.use(beginRequest(log));
+  addOperation(app, { ...operation, path: "/old", deprecated }, parts);
+  addOperation(app, { ...operation, path: "/new" }, parts);
   app.use(answerErrors(() => "", log));
-  const front = openFront({ app, operations, surfaces: [], site: () => "", log });
-  const server = await openServer(front, { host: "127.0.0.1", port: 0, variable: "PORT" }, () => "", log);
+  const server = await openServer(app, { host: "127.0.0.1", port: 0, variable: "PORT" }, () => "", log);
   try {
     for (const method of ["GET", "HEAD", "OPTIONS", "POST"]) {
       const { headers } = await fetch(`${server.url}/old`, { method });

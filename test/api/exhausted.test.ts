@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { once } from "node:events";
 import express from "express";
 import pino from "pino";
@@ -64,20 +64,24 @@ it("nothing is made for an account that is known to have used up its quota", asy
   const answer = () => ({ etag: `"${++asked}"`, json: () => `${++made}` });
   const app = express();
   const parts = {
-    gate: () => Promise.resolve({ caller: CALLER, plan, draw: null, begunAt: performance.now() }),
+    caller: [
+      (_: unknown, response: { locals: object }, next: () => void) => {
+        response.locals = { caller: CALLER, plan, begunAt: performance.now(), limits: {} };
+        next();
+      },
+    ],
     lastUsed: { note: () => undefined },
     memory: { ageSeconds: () => 0 },
     metering,
   } as unknown as Parameters<typeof addOperation>[2];
-  const answering = addOperation(app, { path: "/one", endpoint: "one", params: z.strictObject({}), answer }, parts);
+  addOperation(app, { path: "/one", endpoint: "one", params: z.strictObject({}), answer }, parts);
   const refused: unknown[] = [];
-  const server = createServer((request, response) => {
-    const reply = Object.assign(response, { locals: { requestId: "" } });
-    void answering(request, reply).catch((error: unknown) => {
-      refused.push(error);
-      response.writeHead(429).end();
-    });
-  }).listen(0, "127.0.0.1");
+  // four arguments: Express knows a handler of errors by their number
+  app.use((error: unknown, _: unknown, response: ServerResponse, __: unknown) => {
+    refused.push(error);
+    response.writeHead(429).end();
+  });
+  const server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/one`;
