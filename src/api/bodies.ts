@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import type { Encoding } from "./encoding.ts";
+import type { Encoding } from "./etag.ts";
 import type { Answer } from "./operation.ts";
 
 /** Smaller answers do not get smaller. */

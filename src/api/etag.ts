@@ -1,5 +1,10 @@
 import { hash } from "node:crypto";
-import { ENCODINGS, type Encoding } from "./encoding.ts";
+
+/** The content codings of answers; null is identity. */
+const ENCODINGS = [null, "br", "gzip"] as const;
+
+/** The content coding of an answer. */
+export type Encoding = (typeof ENCODINGS)[number];
 
 /** A strong ETag for whatever these texts stand for together; the same texts give the same one in every process. */
 export function etagOf(texts: readonly string[]): string {

@@ -31,26 +31,27 @@ export function keepFragments<Variant>(
 }
 
 interface KeptAnswer extends Answer {
-  head: string;
+  of: readonly [plan: string, name: string, notice: string | undefined];
   fragments: readonly Fragment[];
 }
 
-/** The newest answer that begins with a fragment, so that one that is asked for again has its ETag already. */
+/** The newest answer that begins with a fragment: asked for again, it has its ETag already. */
 const answers = new WeakMap<Fragment, KeptAnswer>();
 
-/** An answer that lists fragments under a name, beside the plan and the notice where there is one. */
+/** An answer that lists fragments under a name, with the plan, and the notice if there is one. */
 export function listAnswer(
   plan: string,
   name: string,
   fragments: readonly Fragment[],
-  beside: { notice?: string } = {},
+  { notice }: { notice?: string } = {},
 ): Answer {
-  const head = `${JSON.stringify({ ok: true, plan, ...beside }).slice(0, -1)},"${name}":[`;
+  const of = [plan, name, notice] as const;
   const [first] = fragments;
   const found = first && answers.get(first);
-  if (found?.head === head && isSame(found.fragments, fragments)) return found;
+  if (found !== undefined && isSame(found.of, of) && isSame(found.fragments, fragments)) return found;
+  const head = `${JSON.stringify({ ok: true, plan, notice }).slice(0, -1)},"${name}":[`;
   const answer = {
-    head,
+    of,
     fragments,
     etag: etagOf([head, ...fragments.map(({ etag }) => etag)]),
     json: () => `${head}${fragments.map(({ json }) => json).join(",")}]}`,
@@ -59,6 +60,6 @@ export function listAnswer(
   return answer;
 }
 
-function isSame(one: readonly Fragment[], other: readonly Fragment[]): boolean {
-  return one.length === other.length && one.every((fragment, place) => fragment === other[place]);
+function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((item, place) => item === other[place]);
 }

@@ -85,9 +85,11 @@ export async function openServer(
   server.on("request", (request, response) => {
     if (!connections.begin(request, response)) return;
     if (!server.listening) response.setHeader("Connection", "close");
-    // the rest of a body that nobody wants goes with its connection
-    const { socket } = request; // it lets go of it when it is broken off
-    response.once("finish", () => request.complete || finish(socket, limits));
+    // the rest of an unwanted body is dropped with its connection
+    const { socket, headers } = request; // an aborted request loses its socket
+    if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined) {
+      response.once("finish", () => request.complete || finish(socket, limits));
+    }
     answer(request, response);
   });
   // an expectation that we do not know changes nothing

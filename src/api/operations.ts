@@ -3,8 +3,7 @@ import { accuracy } from "./accuracy.ts";
 import { keepBodies } from "./bodies.ts";
 import type { Call, CallHandler } from "./call.ts";
 import { deprecationHeaders } from "./deprecation.ts";
-import { encodingFor } from "./encoding.ts";
-import { encodedEtag, namedEtag } from "./etag.ts";
+import { encodedEtag, type Encoding, namedEtag } from "./etag.ts";
 import { forecasts } from "./forecasts.ts";
 import { games } from "./games.ts";
 import type { LastUsed } from "./last-used.ts";
@@ -94,9 +93,11 @@ const encode: CallHandler = async (request, response, next) => {
   next();
 };
 
-/** Content-Length of HEAD is that of the identity encoding. */
-function encodingOf({ method, headers }: Request) {
-  return method === "HEAD" ? null : encodingFor(headers["accept-encoding"]);
+/** HEAD shows the Content-Length of the answer without compression. */
+function encodingOf(request: Request): Encoding {
+  if (request.method === "HEAD") return null;
+  const accepted = request.acceptsEncodings("br", "gzip", "identity");
+  return accepted === "br" || accepted === "gzip" ? accepted : null;
 }
 
 /** Counts the call. Once this is durable, the answer goes out. @throws ApiError 401, 402, 403, 429 or 503. */

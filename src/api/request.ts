@@ -33,14 +33,29 @@ export function newRequestId(): string {
 /** Called when a request is over: its path, its status, and the milliseconds it took. */
 export type Note = (path: string, status: number, ms: number) => void;
 
-/** Gives a request its id; when it is over, logs one line and calls `note`. `bytes` in the log counts the headers too. */
-export function beginRequest(log: Log, note: Note = () => undefined) {
+/** Below LIMITS.stalledMs, so that the caller gets an error and not a closed connection. */
+const ANSWER_WITHIN_MS = 25_000;
+const RETRY_AFTER_SECONDS = 5;
+
+/**
+ * Gives a request its id and its deadline: an answer that has not begun by then is 503. When the request is over, logs
+ * one line and calls `note`. `bytes` in the log counts the headers too.
+ */
+export function beginRequest(log: Log, note: Note = () => undefined, answerWithinMs = ANSWER_WITHIN_MS) {
   return (request: IncomingMessage, response: Reply, next: Next): void => {
     const { socket } = request;
     const writtenBefore = socket.bytesWritten;
     const facts: Facts = { requestId: newRequestId(), begunAt: performance.now() };
     response.locals = facts;
+    const deadline = setTimeout(() => {
+      if (response.headersSent) return; // LIMITS.stalledMs bounds what has begun
+      log.warn({ request_id: facts.requestId, path: asked(request).loggedPath }, "no answer within the deadline");
+      // what the handler still does may not meet the next request of the connection
+      const headers = { "Retry-After": `${RETRY_AFTER_SECONDS}`, Connection: "close" };
+      next(new ApiError("temporarily_unavailable", { headers }));
+    }, answerWithinMs);
     response.once("close", () => {
+      clearTimeout(deadline);
       const ms = performance.now() - facts.begunAt;
       const { path, loggedPath } = asked(request);
       note(path, response.statusCode, ms);

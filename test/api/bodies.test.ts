@@ -1,8 +1,6 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { expect, it } from "vitest";
 import { keepBodies } from "../../src/api/bodies.ts";
-import * as encodings from "../../src/api/encoding.ts";
-import { listExamples, runExample } from "../support/examples.ts";
 
 const LONG = JSON.stringify({ rounds: Array.from({ length: 200 }, (_, n) => ({ round_id: String(n) })) });
 
@@ -11,15 +9,6 @@ function answerOf(json: string, etag = '"a"') {
   const made = { times: 0 };
   return { made, answer: { etag, json: () => (made.times++, json) } };
 }
-
-it.each(listExamples("src/api/encoding.ts").map((example) => [example.title, example] as const))(
-  "the examples of %s hold",
-  (_, example) => {
-    for (const { actual, ...claim } of runExample(example, encodings)) {
-      expect({ ...claim, expected: actual }).toEqual(claim);
-    }
-  },
-);
 
 it("a body is made once for each way of writing it, and means the same in all of them", async () => {
   const bodyOf = keepBodies();

@@ -134,6 +134,46 @@ describe("[API8][V13] every answer", () => {
   });
 });
 
+describe("an answer of one kilobyte or more", () => {
+  it.each([
+    ["br;q=0.1, gzip", "gzip"],
+    ["br;q=1, *;q=0", "br"],
+    ["*", "br"],
+    ["identity, gzip;q=0.5", undefined],
+    ["identity", undefined],
+    ["deflate", undefined],
+    [undefined, undefined],
+  ])("is sent to a caller who accepts %s as %s", async (accepted, encoding) => {
+    const headers = { "X-Api-Key": world.key, ...(accepted === undefined ? {} : { "Accept-Encoding": accepted }) };
+    const got = await new Promise((resolve, reject) => {
+      const sent = httpRequest(`${world.api.url}/api/v1/rounds`, { headers }, (response) => {
+        response.resume();
+        resolve([response.statusCode, response.headers["content-encoding"]]);
+      });
+      sent.on("error", reject).end();
+    });
+    expect(got).toEqual([200, encoding]);
+  });
+});
+
+describe("[API4] a request that is not answered in time", () => {
+  it("gets 503 with Retry-After, and its connection is closed", async () => {
+    const log = pino({ level: "silent" });
+    const app = express().use(beginRequest(log, undefined, 50));
+    app.get("/", () => undefined);
+    app.use(answerErrors(() => "", log));
+    const server = await openServer(app, { host: "127.0.0.1", port: 0, variable: "PORT" }, () => "", log);
+    try {
+      const response = await fetch(server.url, { signal: AbortSignal.timeout(10_000) });
+      expect(["retry-after", "connection"].map((name) => response.headers.get(name))).toEqual(["5", "close"]);
+      expect(response.status).toBe(503);
+      expect(errorBody.parse(await response.json()).error.code).toBe("temporarily_unavailable");
+    } finally {
+      await server.close();
+    }
+  });
+});
+
 describe("[API8][V16] a fault of ours", () => {
   it("is a 500 that tells the caller nothing but its id; the log has the rest under that id", async () => {
     const lines: string[] = [];
