@@ -16,7 +16,7 @@ export interface Asked {
   loggedPath: string;
 }
 
-const kept = new Map<string, Asked>();
+const kept = new Map<string, Asked>(); // without it a 304 costs some 20 µs more: parameters are read and tables chosen again
 
 /** Reads a URL. Callers ask the same again and again, and then get the same object, so that what is made of it can be kept. */
 export function readUrl(url: string): Asked {
