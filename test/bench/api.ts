@@ -137,7 +137,7 @@ async function alternate(seconds: number, asked: readonly Asked[]): Promise<Load
     perSecond: mean(slices.map(({ perSecond }) => perSecond)),
     p50Ms: mean(slices.map(({ p50Ms }) => p50Ms)),
     p99Ms: mean(slices.map(({ p99Ms }) => p99Ms)),
-    cpuMicros: mean(slices.map(({ cpuMicros }) => cpuMicros)),
+    cpuMicros: mean(slices.map((slice) => slice.cpuMicros)),
   }));
 }
 
