@@ -1,4 +1,4 @@
-import { mean } from "simple-statistics";
+import { mean, sampleStandardDeviation } from "simple-statistics";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { setPlan } from "../../src/callers/plan-store.ts";
@@ -291,11 +291,10 @@ describe("figures", () => {
       { p_from: 0.5, p_to: 0.6, n: 4, mean_p: 0.515, hits: 2 },
     ]);
     const gains = [0, 0, 1, 2].map((k) => Math.log((P[k] ?? 0) / (BASE[k] ?? 1)));
-    const mean = gains.reduce((sum, gain) => sum + gain, 0) / 4;
-    const half = 1.96 * Math.sqrt(gains.reduce((sum, gain) => sum + (gain - mean) ** 2, 0) / (4 * 3));
+    const half = (1.96 * sampleStandardDeviation(gains)) / Math.sqrt(4);
     const [low = 0, high = 0] = shown?.skill_interval_95 ?? [];
-    expect(low).toBeCloseTo((mean - half) / 1.151342, 5);
-    expect(high).toBeCloseTo((mean + half) / 1.151342, 5);
+    expect(low).toBeCloseTo((mean(gains) - half) / 1.151342, 5);
+    expect(high).toBeCloseTo((mean(gains) + half) / 1.151342, 5);
   });
 
   it("are null where nothing was scored yet, and counts are counts", async () => {
