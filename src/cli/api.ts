@@ -49,7 +49,7 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
     urlsOf("ops", databaseUrl, settings, log),
     urlsOf("console", databaseUrl, settings, log),
   ]);
-  const { sql, meter, opsSql, consoleSql } = openServingConnections(life, { forApi, forOps, forConsole });
+  const { sql, meter, opsSql, consoleSql } = await openServingConnections(life, { forApi, forOps, forConsole });
   const checks = readinessChecks({ sql, directUrl, redisUrl: settings.REDIS_URL, workers: null });
   const { REDIS_URL: redisUrl } = settings;
   const queues = reachQueues(life, redisUrl, log);

@@ -88,7 +88,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   ]);
   const { pooled } = forWork;
   const connections = openWorkConnections(life, forWork);
-  const { sql: apiSql, meter, opsSql, consoleSql } = openServingConnections(life, { forApi, forOps, forConsole });
+  const { sql: apiSql, meter, opsSql, consoleSql } = await openServingConnections(life, { forApi, forOps, forConsole });
 
   // what a command would do: keys and links of this machine are made with all rights
   const ownSql = connect(databaseUrl, { name: "command", max: 1, pooled });

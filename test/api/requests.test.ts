@@ -91,7 +91,7 @@ describe("[API8][V13] every answer", () => {
     async (path) => {
       const { headers } = await world.get(path);
       expect(headers.get("x-request-id")).toMatch(/^req_[0-9a-f]{32}$/);
-      expect(headers.get("cache-control")).toBe("private, no-cache");
+      expect(headers.get("cache-control")).toBe(path === "/healthz" ? "no-store" : "private, no-cache");
       expect(headers.get("vary")).toBe("X-Api-Key, Accept-Encoding");
       expect(headers.get("x-content-type-options")).toBe("nosniff");
       expect(headers.get("strict-transport-security")).toMatch(/^max-age=\d{8}/);

@@ -200,7 +200,7 @@ export interface components {
                 redis: boolean;
                 /** @description The schema is the one that this version needs. */
                 migrations: boolean;
-                /** @description Every house that is due is polled. */
+                /** @description No house's next poll is late. */
                 polling: boolean;
             };
             /** @description What is known of a check that failed, by its name. */

@@ -28,7 +28,7 @@ describe("a worker process", () => {
       taking: true,
       leading: true,
       clockProblem: null,
-      queues: [{ queue: "one", active: 0, taking: true }],
+      queues: [{ queue: "one", active: 0, taking: true, unfinishedMs: 0 }],
     });
     expect(await world.sql`select pid, version, queues, clock_problem from workers`).toMatchObject([
       { pid: process.pid, version: "1.2.3", queues: ["one"], clock_problem: null },
