@@ -146,6 +146,7 @@ export class Session {
       const waitsForUs =
         "readableLength" in stream ? stream.readableLength > 0 : stream.writableLength === 0 && !stream.writableEnded;
       if (now !== moved || waitsForUs) movedAt = performance.now();
+      if (now !== moved) this.connection.lastResponseAt = performance.now();
       moved = now;
       if (performance.now() - movedAt < this.#deadlineMs) return;
       this.connection.destroy(
