@@ -17,6 +17,7 @@ const LOOK_MS = 1_000;
 /** The code of a CancelRequest in PostgreSQL's protocol, and how long it may take to send. */
 const CANCEL_REQUEST = 80_877_102;
 const CANCEL_MS = 5_000;
+const CANCEL_AGAIN_MS = 500;
 
 /** Names for prepared statements, shared by the connections of a pool. */
 export interface StatementNames {
@@ -86,7 +87,12 @@ export class Session {
     for (const signal of signals) signal.throwIfAborted();
     const name = kind === "prepared" ? this.#names?.of(text) : undefined;
     const cancelling: Promise<void>[] = [];
-    const cancel = () => void cancelling.push(cancelOnServer(this.connection));
+    let again: NodeJS.Timeout | undefined;
+    const cancel = () => {
+      cancelling.push(cancelOnServer(this.connection));
+      // the server ignores a request that arrives between two messages of a statement
+      again = setTimeout(cancel, CANCEL_AGAIN_MS);
+    };
     for (const signal of signals) signal.addEventListener("abort", cancel, { once: true });
     try {
       const result = await this.connection.exchange<pg.QueryResult<object> | pg.QueryResult<object>[]>(
@@ -96,6 +102,7 @@ export class Session {
       return rowsOf(Array.isArray(result) ? result.at(-1) : result);
     } finally {
       for (const signal of signals) signal.removeEventListener("abort", cancel);
+      clearTimeout(again);
       await Promise.all(cancelling); // or the request could end the next statement of this connection
     }
   }

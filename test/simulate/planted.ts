@@ -104,8 +104,8 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     edits: [
       {
         file: "src/api/fragments.ts",
-        from: "if (found?.head === head && isSame",
-        to: "if (found !== undefined && isSame",
+        from: "isSame(found.of, of) &&",
+        to: "found.of[1] === name &&",
       },
     ],
     faults: [],
