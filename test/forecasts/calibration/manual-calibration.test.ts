@@ -220,7 +220,8 @@ describe("a run that is stopped", () => {
     const first = run(id, {
       steps: { roundsPerChunk: 10, roundsPerCheckpoint: 50 },
       progress: (done) => {
-        if (done === 200) taken = world.sql`update calibration_runs set epoch = epoch + 1 where id = ${id}`.then((rows) => rows);
+        if (done === 200)
+          taken = world.sql`update calibration_runs set epoch = epoch + 1 where id = ${id}`.then((rows) => rows);
       },
     });
     await expect(first).rejects.toThrow("was taken up by another process");
