@@ -110,7 +110,8 @@ class Pool implements Executor {
   readonly #limits: (typeof USES)[Use];
   readonly #open = new Set<Connection>();
   readonly #names;
-  readonly #closed = Promise.withResolvers<never>();
+  /** Rejects each caller that waits for a connection. */
+  readonly #waiting = new Set<(reason: Error) => void>();
   #ending: Promise<void> | null = null;
   readonly #isPooled: boolean;
   /** Connections through a pooler whose time zone is set: it refuses that at the start, and keeps it with its client. */
@@ -123,7 +124,6 @@ class Pool implements Executor {
     this.#limits = USES[use];
     this.#isPooled = pooled;
     this.#names = pooled ? null : createStatementNames();
-    this.#closed.promise.catch(() => undefined); // somebody may wait for a connection when the pool closes, or nobody
     const settings = {
       TimeZone: "UTC",
       statement_timeout: this.#limits.statementMs,
@@ -212,16 +212,7 @@ class Pool implements Executor {
   async #acquire(): Promise<Connection> {
     for (;;) {
       if (this.#ending !== null) throw new ConnectionLostError("the pool of connections is closed");
-      const acquired = this.#pool.connect();
-      const client = await Promise.race([acquired, this.#closed.promise]).catch((error: unknown) => {
-        void acquired.then(
-          (late) => late.release(true),
-          () => undefined,
-        );
-        throw error instanceof pg.DatabaseError
-          ? error
-          : new ConnectionLostError("no connection to PostgreSQL is available", { cause: error });
-      });
+      const client = await this.#untilClosed(this.#pool.connect());
       const connection = asConnection(client);
       if (connection.isLost) {
         client.release(true);
@@ -229,6 +220,25 @@ class Pool implements Executor {
       }
       if (this.#isPooled && !this.#zoned.has(connection)) await this.#setTimeZone(connection);
       return connection;
+    }
+  }
+
+  /** Each wait has a promise of its own: a race against one that lives as long as the pool would stay in memory with it. */
+  async #untilClosed(acquired: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+    const closed = Promise.withResolvers<never>();
+    this.#waiting.add(closed.reject);
+    try {
+      return await Promise.race([acquired, closed.promise]);
+    } catch (error) {
+      void acquired.then(
+        (late) => late.release(true),
+        () => undefined,
+      );
+      throw error instanceof pg.DatabaseError
+        ? error
+        : new ConnectionLostError("no connection to PostgreSQL is available", { cause: error });
+    } finally {
+      this.#waiting.delete(closed.reject);
     }
   }
 
@@ -291,8 +301,8 @@ class Pool implements Executor {
   }
 
   async #close(withinMs: number): Promise<void> {
-    this.#closed.reject(new ConnectionLostError("the pool of connections was closed"));
     const reason = new ConnectionLostError("the pool of connections was closed");
+    for (const reject of this.#waiting) reject(reason);
     const destroyAll = () => {
       for (const connection of this.#open) connection.destroy(reason);
     };
