@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import { compileStatement, type CompiledStatement, type Fragment, type Template } from "./statement.ts";
+import { compileStatement, type CompiledStatement, Fragment, type Template } from "./statement.ts";
 
 /** The rows of a statement; `count` is how many rows it returned or, when it returns none, how many it changed. */
 export type Rows<Row extends readonly unknown[]> = Row & { readonly count: number };
@@ -10,7 +10,7 @@ export type StatementKind = "prepared" | "direct";
 /** What runs statements: a pool, or the one connection of a transaction. */
 export interface Executor {
   run(statement: CompiledStatement, kind: StatementKind, signals: readonly AbortSignal[]): Promise<Rows<object[]>>;
-  read(statement: CompiledStatement, rowsAtOnce: number): AsyncIterable<object[]>;
+  read(statement: CompiledStatement, rowsAtOnce: number, signals: readonly AbortSignal[]): AsyncIterable<object[]>;
   copyFrom(text: string): Promise<Writable>;
   copyTo(text: string): Promise<Readable>;
 }
@@ -19,7 +19,7 @@ export interface Executor {
  * A statement that is sent when somebody waits for it, and not before: until then it may be a fragment of another one.
  * It is sent once, however often it is waited for.
  */
-export class Query<Row extends readonly unknown[]> implements Promise<Rows<Row>>, Fragment {
+export class Query<Row extends readonly unknown[]> extends Fragment implements Promise<Rows<Row>> {
   readonly template: Template;
   readonly #executor: Executor;
   readonly #kind: StatementKind;
@@ -28,6 +28,7 @@ export class Query<Row extends readonly unknown[]> implements Promise<Rows<Row>>
   #result: Promise<Rows<Row>> | null = null;
 
   constructor(executor: Executor, template: Template, kind: StatementKind, signals: readonly AbortSignal[]) {
+    super();
     this.#signals = [...signals, this.#cancelling.signal];
     this.#executor = executor;
     this.template = template;
@@ -81,6 +82,7 @@ export class Query<Row extends readonly unknown[]> implements Promise<Rows<Row>>
     return this.#executor.read(
       compileStatement(this.template),
       rowsAtOnce,
+      this.#signals,
     ) as AsyncIterable<unknown> as AsyncIterable<Row>;
   }
 

@@ -22,9 +22,12 @@ export class Identifier {
   }
 }
 
-/** Part of a statement: the text of a template and its values, or text alone. */
-export interface Fragment {
-  readonly template: Template;
+/**
+ * Part of a statement: the text of a template and its values, or text alone. A class, so that no object that was parsed
+ * from a request can be one.
+ */
+export abstract class Fragment {
+  abstract readonly template: Template;
 }
 
 /** The pieces of a template with the values between them. */
@@ -70,7 +73,7 @@ function append(before: string, { strings, values }: Template, bound: CompiledSt
 
 function appendValue(text: string, value: unknown, bound: CompiledStatement["values"]): string {
   if (value instanceof Identifier) return text + value.text;
-  if (isFragment(value)) return append(text, value.template, bound);
+  if (value instanceof Fragment) return append(text, value.template, bound);
   const [sent, type] = encode(value, text);
   bound.push(sent);
   return `${text}$${bound.length}${type}`;
@@ -89,7 +92,7 @@ function encode(value: unknown, text: string): [CompiledStatement["values"][numb
     case "bigint":
       return [String(value), "::bigint"];
     case "object":
-      if (Array.isArray(value)) return [value.map(encodeElement), ""];
+      if (Array.isArray(value)) return [value.map((element) => encodeElement(element, text)), ""];
       if (value instanceof Date) return [value.toISOString(), "::timestamptz"];
       if (value instanceof Json) return [JSON.stringify(value.value), "::jsonb"];
       if (value instanceof Uint8Array)
@@ -97,16 +100,17 @@ function encode(value: unknown, text: string): [CompiledStatement["values"][numb
       break;
     default:
   }
-  const found = value === undefined ? "undefined" : `a value of type ${typeof value}`;
-  throw new TypeError(`expected a value that can be bound, found ${found} after: …${text.slice(-80).trim()}`);
+  throw notBindable(value, text);
 }
 
-function encodeElement(element: unknown): unknown {
+function encodeElement(element: unknown, text: string): unknown {
   if (element instanceof Date) return element.toISOString();
-  if (Array.isArray(element)) return element.map(encodeElement);
+  if (Array.isArray(element)) return element.map((inner) => encodeElement(inner, text));
+  if (element === undefined) throw notBindable(element, text); // the driver would bind null
   return element;
 }
 
-function isFragment(value: unknown): value is Fragment {
-  return typeof value === "object" && value !== null && "template" in value;
+function notBindable(value: unknown, text: string): TypeError {
+  const found = value === undefined ? "undefined" : `a value of type ${typeof value}`;
+  return new TypeError(`expected a value that can be bound, found ${found} after: …${text.slice(-80).trim()}`);
 }
