@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import pg from "pg";
-import { ConnectionLostError } from "./errors.ts";
+import { ConnectionLostError, isFarewell } from "./errors.ts";
 import { rowTypes } from "./row-types.ts";
 
 /** A server that accepts a connection and does not greet within this is out of reach. */
@@ -71,20 +71,26 @@ export class Connection extends pg.Client {
     let isOver = false;
     // a response that arrived while this process was busy is read first: timers run before sockets, immediates after them
     const deadline = setTimeout(() => setImmediate(() => isOver || giveUp()), deadlineMs);
+    // a cursor that is being closed does not notice that its connection ended
+    const ended = Promise.withResolvers<never>();
+    const end = () => ended.reject(this.#lost);
+    this.once("end", end);
     try {
-      const response = await send();
+      const response = await Promise.race([send(), ended.promise]);
       this.lastResponseAt = performance.now();
       return response;
     } catch (error) {
       if (error instanceof pg.DatabaseError) {
         this.lastResponseAt = performance.now();
+        if (isFarewell(error)) this.#lost ??= error;
         throw error;
       }
-      if (this.#lost instanceof ConnectionLostError) throw this.#lost;
-      throw this.isLost ? new ConnectionLostError("the connection to PostgreSQL was lost", { cause: error }) : error;
+      if (this.#lost === null || this.#lost instanceof ConnectionLostError) throw this.#lost ?? error;
+      throw new ConnectionLostError("the connection to PostgreSQL was lost", { cause: this.#lost });
     } finally {
       isOver = true;
       clearTimeout(deadline);
+      this.off("end", end);
     }
   }
 }

@@ -35,6 +35,11 @@ export function isConnectionError(error: unknown): boolean {
   return /^(57P0|08|53)/.test(code) || UNREACHABLE.has(code);
 }
 
+/** True when the server closes the connection after this error: it stops, or an operator ended it. */
+export function isFarewell(error: unknown): boolean {
+  return codeOf(error).startsWith("57P0");
+}
+
 /** The name of the constraint that refused a statement; null for any other error. */
 export function violatedConstraint(error: unknown): string | null {
   return error instanceof pg.DatabaseError ? (error.constraint ?? null) : null;
