@@ -23,7 +23,10 @@ export interface Queryable {
 
 /** One open transaction. Its statements run one after another; after its connection is lost each of them is rejected. */
 export interface Transaction extends Queryable {
-  /** Does something that can be undone alone: when `work` throws, what it did is rolled back and the transaction continues. */
+  /**
+   * Does something that can be undone alone: when `work` throws, what it did is rolled back and the transaction continues.
+   * What else the transaction does meanwhile is rolled back with it, so wait for one savepoint before the next.
+   */
   savepoint<Result>(work: (tx: Transaction) => Result | Promise<Result>): Promise<Result>;
 }
 
@@ -173,10 +176,14 @@ class Pool implements Executor {
     }
   }
 
-  async *read(statement: CompiledStatement, rowsAtOnce: number): AsyncGenerator<object[]> {
+  async *read(
+    statement: CompiledStatement,
+    rowsAtOnce: number,
+    signals: readonly AbortSignal[],
+  ): AsyncGenerator<object[]> {
     const connection = await this.#acquire();
     try {
-      yield* this.#sessionOn(connection).read(statement, rowsAtOnce);
+      yield* this.#sessionOn(connection).read(statement, rowsAtOnce, signals);
     } finally {
       this.#release(connection);
     }
@@ -277,13 +284,15 @@ class Pool implements Executor {
     const [mode, work] = given.length === 1 ? ["", given[0]] : given;
     const connection = await this.#acquire();
     const { transactionMs } = this.#limits;
-    const deadline = setTimeout(
-      () => connection.destroy(new ConnectionLostError(`a transaction did not end within ${transactionMs} ms`)),
-      transactionMs,
-    );
+    const isLate = Promise.withResolvers<never>();
+    const deadline = setTimeout(() => {
+      const reason = new ConnectionLostError(`a transaction did not end within ${transactionMs} ms`);
+      connection.destroy(reason);
+      isLate.reject(reason); // its work may be waiting for something else than the database
+    }, transactionMs);
     const session = this.#sessionOn(connection);
     try {
-      return await inTransaction(session, `begin ${mode}`, signals, work);
+      return await Promise.race([inTransaction(session, `begin ${mode}`, signals, work), isLate.promise]);
     } catch (error) {
       this.#noteSilence(error);
       if (isStalePlan(error)) this.#names?.renew();
@@ -306,8 +315,10 @@ class Pool implements Executor {
     const destroyAll = () => {
       for (const connection of this.#open) connection.destroy(reason);
     };
-    const patience = setTimeout(destroyAll, withinMs);
-    await this.#pool.end();
+    const isLate = Promise.withResolvers<void>();
+    // whoever holds a connection may be waiting for something else than the database
+    const patience = setTimeout(() => (destroyAll(), isLate.resolve()), withinMs);
+    await Promise.race([this.#pool.end(), isLate.promise]);
     clearTimeout(patience);
     // a farewell to a server that no longer listens keeps its socket open
     destroyAll();
@@ -333,21 +344,35 @@ class Scope implements Executor {
     try {
       return await this.#session.run(statement, kind, signals);
     } catch (error) {
-      this.failure ??= { error };
+      this.note(error);
       throw error;
     }
   }
 
-  read(statement: CompiledStatement, rowsAtOnce: number): AsyncGenerator<object[]> {
-    return this.#session.read(statement, rowsAtOnce);
+  async *read(
+    statement: CompiledStatement,
+    rowsAtOnce: number,
+    signals: readonly AbortSignal[],
+  ): AsyncGenerator<object[]> {
+    try {
+      yield* this.#session.read(statement, rowsAtOnce, signals);
+    } catch (error) {
+      this.note(error);
+      throw error;
+    }
   }
 
-  copyFrom(text: string) {
-    return Promise.resolve(this.#session.copyFrom(text));
+  async copyFrom(text: string) {
+    return this.#session.copyFrom(text).once("error", (error) => this.note(error));
   }
 
-  copyTo(text: string) {
-    return Promise.resolve(this.#session.copyTo(text));
+  async copyTo(text: string) {
+    return this.#session.copyTo(text).once("error", (error) => this.note(error));
+  }
+
+  /** Notes the first failure. */
+  note(error: unknown): void {
+    this.failure ??= { error };
   }
 }
 
@@ -357,15 +382,16 @@ async function inTransaction<Result>(
   signals: readonly AbortSignal[],
   work: Work<Result>,
 ): Promise<Result> {
-  const say = (text: string) => session.run({ text, values: [] }, "direct");
-  await say(begin);
+  await session.run({ text: begin, values: [] }, "direct");
   try {
     const result = await inScope(session, signals, work);
-    await say("commit");
+    await session.finish("COMMIT");
     return result;
   } catch (error) {
     // a connection that was lost took its transaction with it
-    if (!session.connection.isLost) await say("rollback").catch(() => session.connection.destroy(asError(error)));
+    if (!session.connection.isLost) {
+      await session.finish("ROLLBACK").catch(() => session.connection.destroy(asError(error)));
+    }
     throw error;
   }
 }
@@ -384,7 +410,7 @@ async function inScope<Result>(session: Session, signals: readonly AbortSignal[]
       await say(`release savepoint ${name}`);
       return result;
     } catch (error) {
-      await say(`rollback to savepoint ${name}`);
+      await say(`rollback to savepoint ${name}`).catch((failure: unknown) => scope.note(failure));
       throw error;
     }
   };

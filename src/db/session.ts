@@ -3,9 +3,9 @@ import { connect as connectSocket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import Cursor from "pg-cursor";
 import { from as copyFrom, to as copyTo } from "pg-copy-streams";
-import type pg from "pg";
+import pg from "pg";
 import type { Connection } from "./connection.ts";
-import { ConnectionLostError } from "./errors.ts";
+import { ConnectionLostError, isFarewell } from "./errors.ts";
 import type { Rows, StatementKind } from "./query.ts";
 import { rowTypes } from "./row-types.ts";
 import type { CompiledStatement } from "./statement.ts";
@@ -68,12 +68,32 @@ export class Session {
   }
 
   /** Runs a statement after those that were given before it. @throws the server's error, or ConnectionLostError. */
-  run(
+  async run(
     statement: CompiledStatement,
     kind: StatementKind,
     signals: readonly AbortSignal[] = [],
   ): Promise<Rows<object[]>> {
     this.#requireFree();
+    return rowsOf(await this.#queue(statement, kind, signals));
+  }
+
+  /**
+   * Ends the transaction after the statements that were given before, and refuses every later one.
+   * @throws Error when the server rolled back instead of committing, as it does after a statement failed.
+   */
+  async finish(command: "COMMIT" | "ROLLBACK"): Promise<void> {
+    this.#requireNoStream();
+    this.#isClosed = true;
+    const result = await this.#queue({ text: command, values: [] }, "direct", []);
+    if (result?.command === command) return;
+    throw new Error(`expected a ${command}, found a ${result?.command}: a statement of the transaction failed`);
+  }
+
+  #queue(
+    statement: CompiledStatement,
+    kind: StatementKind,
+    signals: readonly AbortSignal[],
+  ): Promise<pg.QueryResult<object> | undefined> {
     const result = this.#last.then(() => this.#send(statement, kind, signals));
     this.#last = result.catch(() => undefined);
     return result;
@@ -83,23 +103,29 @@ export class Session {
     { text, values }: CompiledStatement,
     kind: StatementKind,
     signals: readonly AbortSignal[],
-  ): Promise<Rows<object[]>> {
-    for (const signal of signals) signal.throwIfAborted();
+  ): Promise<pg.QueryResult<object> | undefined> {
     const name = kind === "prepared" ? this.#names?.of(text) : undefined;
+    const result = await this.#exchange<pg.QueryResult<object> | pg.QueryResult<object>[]>(
+      () => this.connection.query({ text, values, ...(name !== undefined && { name }) }),
+      signals,
+    );
+    return Array.isArray(result) ? result.at(-1) : result;
+  }
+
+  /** Waits for the server's response; when one of `signals` aborts, the server is asked to end the statement. */
+  async #exchange<Response>(send: () => Promise<Response>, signals: readonly AbortSignal[]): Promise<Response> {
+    for (const signal of signals) signal.throwIfAborted();
     const cancelling: Promise<void>[] = [];
     let again: NodeJS.Timeout | undefined;
     const cancel = () => {
+      clearTimeout(again); // two signals may abort
       cancelling.push(cancelOnServer(this.connection));
       // the server ignores a request that arrives between two messages of a statement
       again = setTimeout(cancel, CANCEL_AGAIN_MS);
     };
     for (const signal of signals) signal.addEventListener("abort", cancel, { once: true });
     try {
-      const result = await this.connection.exchange<pg.QueryResult<object> | pg.QueryResult<object>[]>(
-        () => this.connection.query({ text, values, ...(name !== undefined && { name }) }),
-        this.#deadlineMs,
-      );
-      return rowsOf(Array.isArray(result) ? result.at(-1) : result);
+      return await this.connection.exchange(send, this.#deadlineMs);
     } finally {
       for (const signal of signals) signal.removeEventListener("abort", cancel);
       clearTimeout(again);
@@ -108,21 +134,31 @@ export class Session {
   }
 
   /** Reads the rows of a statement some at a time. */
-  async *read({ text, values }: CompiledStatement, rowsAtOnce: number): AsyncGenerator<object[]> {
-    this.#requireFree();
+  async *read(
+    { text, values }: CompiledStatement,
+    rowsAtOnce: number,
+    signals: readonly AbortSignal[],
+  ): AsyncGenerator<object[]> {
     await this.#last;
+    this.#requireFree();
     this.#isStreaming = true;
     const cursor = this.connection.query(new Cursor<object>(text, values, { types: rowTypes }));
+    let isOpen = true;
     try {
       for (;;) {
-        const rows = await this.connection.exchange(() => cursor.read(rowsAtOnce), this.#deadlineMs);
+        const rows = await this.#exchange(() => cursor.read(rowsAtOnce), signals);
         if (rows.length === 0) return;
         yield rows;
         if (rows.length < rowsAtOnce) return;
       }
+    } catch (error) {
+      isOpen = !(error instanceof pg.DatabaseError); // an error of the server has closed it
+      throw error;
     } finally {
       this.#isStreaming = false;
-      if (!this.connection.isLost) await this.connection.exchange(() => cursor.close(), this.#deadlineMs);
+      if (isOpen && !this.connection.isLost) {
+        await this.connection.exchange(() => cursor.close(), this.#deadlineMs);
+      }
     }
   }
 
@@ -136,9 +172,13 @@ export class Session {
   copyTo(text: string, onEnd: () => void = () => undefined): Readable {
     this.#requireFree();
     const stream = this.connection.query(copyTo(text));
-    stream.once("close", () => {
-      if (!stream.readableEnded) this.connection.destroy(new ConnectionLostError("a COPY was not read to its end"));
-    });
+    let isRefused = false;
+    const end = (error?: Error) => {
+      isRefused ||= error instanceof pg.DatabaseError; // then the connection is free, and others may use it by now
+      if (isRefused || stream.readableEnded) return;
+      this.connection.destroy(new ConnectionLostError("a COPY was not read to its end"));
+    };
+    stream.once("error", end).once("close", end);
     return this.#watch(stream, onEnd);
   }
 
@@ -160,19 +200,30 @@ export class Session {
         new ConnectionLostError(`a COPY made no progress for ${this.#deadlineMs} ms`, { isSilent: true }),
       );
     }, LOOK_MS);
+    let isOver = false;
     const end = () => {
-      if (!this.#isStreaming) return;
+      if (isOver) return;
+      isOver = true;
       clearInterval(watch);
       this.#isStreaming = false;
       onEnd();
     };
-    // a COPY that the server refuses emits an error and no close
-    stream.once("close", end).once("error", end);
+    stream.once("close", end).on("error", (error) => {
+      if (isFarewell(error)) this.connection.destroy(error);
+      end();
+      // the library emits the server's error and leaves the stream open: who uses it later would wait for ever
+      stream._destroy = (reason, done) => done(reason);
+      stream.destroy(error);
+    });
     return stream;
   }
 
   #requireFree(): void {
     if (this.#isClosed) throw new Error("expected an open transaction: this one has ended");
+    this.#requireNoStream();
+  }
+
+  #requireNoStream(): void {
     if (this.#isStreaming)
       throw new Error("expected the cursor or COPY of this transaction to be read to its end first");
   }
