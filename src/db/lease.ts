@@ -78,26 +78,29 @@ interface Attempt {
   leaseMs: number;
 }
 
-/** One statement, so that of two contenders one waits for the other's row and then sees that it came second. */
+/**
+ * One statement, so that of two contenders one waits for the other's row and then sees that it came second. A lease from
+ * before a restart of the server is still held; one from another server is void only if it lasts longer than a lease can.
+ */
 async function acquire(
   sql: Sql,
   { name, holder, epoch, leaseMs }: Attempt,
 ): Promise<{ epoch: bigint | null; expiresInMs: number | null }> {
   const isOurs = sql`(l.holder = ${holder} and l.epoch = ${epoch}::bigint)`;
-  const expiry = sql`clock_timestamp() + ${leaseMs}::float8 * interval '1 millisecond'`;
+  const newExpiry = sql`clock_timestamp() + ${leaseMs}::float8 * interval '1 millisecond'`;
   const [row] = await sql<{ epoch: bigint | null; expiresInMs: number | null }[]>`
     with held as (
       insert into leases as l (name, holder, epoch, expires_at, server_started_at)
-      values (${name}, ${holder}, 1, ${expiry}, pg_postmaster_start_time())
+      values (${name}, ${holder}, 1, ${newExpiry}, pg_postmaster_start_time())
       on conflict (name) do update
       set
         holder = excluded.holder,
         epoch = case when ${isOurs} then l.epoch else l.epoch + 1 end,
-        expires_at = ${expiry},
+        expires_at = ${newExpiry},
         server_started_at = excluded.server_started_at
       where ${isOurs}
         or l.expires_at <= clock_timestamp()
-        or l.server_started_at <> excluded.server_started_at
+        or (l.server_started_at <> excluded.server_started_at and l.expires_at > ${newExpiry})
       returning l.epoch
     )
     select

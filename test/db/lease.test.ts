@@ -125,6 +125,13 @@ describe("a lease", () => {
     expect(await second.hold()).toEqual({ isHeld: true, epoch: 2n });
   });
 
+  it("outlives a restart of the server, since its holder still counts on it", async () => {
+    await first.hold();
+    await sql`update leases set server_started_at = server_started_at - interval '1 day'`;
+    expect([await second.hold(), first.isHeld()]).toEqual([refused, true]);
+    expect(await first.hold()).toEqual({ isHeld: true, epoch: 1n });
+  });
+
   it("is not held if the database cannot be reached", async () => {
     const nowhere = connect("postgres://nobody@127.0.0.1:9/none", { name: "test", max: 1 });
     const unreachable = createLease(nowhere, { name: "role", holder: "nobody" });
