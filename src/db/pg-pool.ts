@@ -37,7 +37,8 @@ export function openPgPool(url: string, { name, schema, max }: { name: string; s
     max,
     connectionTimeoutMillis: 5_000,
     statement_timeout: STATEMENT_MS,
-    query_timeout: DEADLINE_MS,
+    // for queries with a callback; later than the deadline that destroys, or a silent connection would go back to the pool
+    query_timeout: DEADLINE_MS + 1_000,
     idleTimeoutMillis: 60_000,
     allowExitOnIdle: true,
   });

@@ -212,6 +212,7 @@ export class Session {
       if (isFarewell(error)) this.connection.destroy(error);
       end();
       // the library emits the server's error and leaves the stream open: who uses it later would wait for ever
+      // oxlint-disable-next-line no-underscore-dangle
       stream._destroy = (reason, done) => done(reason);
       stream.destroy(error);
     });

@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openPgPool } from "../../src/db/pg-pool.ts";
+import { createDatabase } from "../support/database.ts";
+import { openProxy } from "../support/proxy.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterAll(() => database.drop());
+
+it("a library that gives back a silent connection gets another one", async () => {
+  const url = new URL(database.url);
+  const proxy = await openProxy(() => Number(new URL(database.url).port));
+  url.port = String(proxy.port);
+  const pool = openPgPool(url.href, { name: "test", schema: "public", max: 1 });
+  try {
+    const client = await pool.connect();
+    await client.query("select 1");
+    expect(proxy.silence()).toBe(1);
+    await expect(client.query("select 1")).rejects.toThrow("did not respond within");
+    client.release();
+    expect((await pool.query("select 1 as n")).rows).toEqual([{ n: 1 }]);
+  } finally {
+    proxy.closeSilenced();
+    await pool.end();
+    await proxy.close();
+  }
+});
