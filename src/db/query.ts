@@ -1,4 +1,5 @@
 import type { Readable, Writable } from "node:stream";
+import pg from "pg";
 import { compileStatement, type CompiledStatement, Fragment, type Template } from "./statement.ts";
 
 /** The rows of a statement; `count` is how many rows it returned or, when it returns none, how many it changed. */
@@ -46,7 +47,11 @@ export class Query<Row extends readonly unknown[]> extends Fragment implements P
 
   async #run(): Promise<Rows<Row>> {
     const statement = compileStatement(this.template);
-    const rows: unknown = await this.#executor.run(statement, this.#kind, this.#signals);
+    const rows: unknown = await this.#executor.run(statement, this.#kind, this.#signals).catch((error: unknown) => {
+      // the stack ends here, since a statement is sent when it is waited for: its text tells where it comes from
+      if (error instanceof pg.DatabaseError) error.stack += `\n    in the statement: ${statement.text.trim()}`;
+      throw error;
+    });
     return rows as Rows<Row>; // typed by whoever writes the statement: nothing here knows its columns
   }
 

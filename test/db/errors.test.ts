@@ -182,6 +182,11 @@ describe("a pool", () => {
     expect(await Promise.all([ended, next])).toMatchObject([{ code: "57P01" }, [{ n: 1 }]]);
   });
 
+  it("names the statement that failed, since the stack of its error does not lead to it", async () => {
+    const error = (await caught(sql`select ${1} / 0`)) as Error;
+    expect(error.stack).toContain("in the statement: select $1 / 0");
+  });
+
   it("names why a connection was lost between two statements", async () => {
     const lost = await caught(
       sql.begin(async (tx) => {
