@@ -5,6 +5,8 @@ import { rowTypes } from "./row-types.ts";
 
 /** A server that accepts a connection and does not greet within this is out of reach. */
 const CONNECT_MS = 5_000;
+/** A server that is gone does not answer a farewell either. */
+const FAREWELL_MS = 1_000;
 /** The server notices a peer that vanished, and so do we, within a minute on an idle connection. */
 const KEEP_ALIVE_MS = 10_000;
 
@@ -58,6 +60,14 @@ export class Connection extends pg.Client {
   destroy(reason: Error): void {
     this.#lost ??= reason;
     this.#socket.destroy(reason);
+  }
+
+  /** Ends the connection with a farewell, and destroys it when the server does not close it within a second. */
+  async close(): Promise<void> {
+    const reason = new ConnectionLostError("closed");
+    const patience = setTimeout(() => this.destroy(reason), FAREWELL_MS);
+    await this.end();
+    clearTimeout(patience);
   }
 
   /**

@@ -11,8 +11,6 @@ const RETRY_MS = 1_000;
 /** A listener sends nothing, so only a question shows that its connection has gone silent. */
 const CHECK_EVERY_MS = 5_000;
 const DEADLINE_MS = 4_000;
-/** A server that is gone does not answer a farewell either. */
-const FAREWELL_MS = 1_000;
 
 /** What to do with notifications. */
 export interface Hearing {
@@ -56,6 +54,7 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
     const destroy = () => connection.destroy(new ConnectionLostError("closed"));
     try {
       await connection.connect();
+      if (closing.signal.aborted) return "closed";
       closing.signal.addEventListener("abort", destroy, { once: true });
       const names = channels.map((channel) => pg.escapeIdentifier(channel));
       await ask(connection, names.map((name) => `listen ${name}`).join("; "));
@@ -71,7 +70,7 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
       return reasonOf(error);
     } finally {
       closing.signal.removeEventListener("abort", destroy); // or each lost connection would be kept until the last is closed
-      await sayFarewell(connection);
+      await connection.close();
     }
   }
 
@@ -96,8 +95,4 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
 
 function ask(connection: Connection, text: string): Promise<unknown> {
   return connection.exchange(() => connection.query(text), DEADLINE_MS);
-}
-
-async function sayFarewell(client: pg.Client): Promise<void> {
-  await Promise.race([client.end(), delay(FAREWELL_MS, undefined, { ref: false })]);
 }

@@ -24,6 +24,6 @@ export async function withPgClient<Result>(
   try {
     return await work(client);
   } finally {
-    await client.end();
+    await client.close();
   }
 }

@@ -1,7 +1,7 @@
 import { queryObjects } from "node:v8";
 import pg from "pg";
 import pino from "pino";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { connect } from "../../src/db/client.ts";
 import { listen } from "../../src/db/listener.ts";
 import { createDatabase } from "../support/database.ts";
@@ -36,4 +36,13 @@ test("a connection that was lost is let go, and what is said over the next one i
   await joined.promise;
   // the one that listens, and one that may be saying farewell
   expect(queryObjects(pg.Client, { format: "count" }) - before).toBeLessThanOrEqual(2);
+});
+
+test("a listener that is closed while it connects joins nothing", async () => {
+  const database = await createDatabase();
+  onTestFinished(() => database.drop());
+  const joined = vi.fn<() => void>();
+  const hearing = { channels: ["news"], heard: vi.fn<() => void>(), joined };
+  await listen(database.url, hearing, pino({ level: "silent" })).close();
+  expect(joined).not.toHaveBeenCalled();
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { withPgClient } from "../../src/db/pg-client.ts";
 import { openPgPool } from "../../src/db/pg-pool.ts";
 import { createDatabase } from "../support/database.ts";
 import { openProxy } from "../support/proxy.ts";
@@ -24,6 +25,23 @@ it("a library that gives back a silent connection gets another one", async () =>
   } finally {
     proxy.closeSilenced();
     await pool.end();
+    await proxy.close();
+  }
+});
+
+it("a connection of one's own that went silent is closed in time", async () => {
+  const url = new URL(database.url);
+  const proxy = await openProxy(() => Number(new URL(database.url).port));
+  url.port = String(proxy.port);
+  try {
+    const result = await withPgClient(url.href, "test", async (client) => {
+      await client.query("select 1");
+      proxy.silence();
+      return "done";
+    });
+    expect(result).toBe("done");
+  } finally {
+    proxy.closeSilenced();
     await proxy.close();
   }
 });
