@@ -41,7 +41,7 @@ export interface Sql extends Queryable {
   begin<Result>(mode: string, work: (tx: Transaction) => Result | Promise<Result>): Promise<Settled<Result>>;
   /**
    * The same connections for a caller that may leave: when `signal` aborts, the server is asked to end the statements that
-   * run, and none is sent after that.
+   * run, and none is sent after that. A COPY runs until its stream is destroyed.
    */
   until(signal: AbortSignal): Sql;
   /** Closes the pool: waits for what runs, at most `timeout` seconds, then destroys the connections. */

@@ -106,7 +106,9 @@ function encode(value: unknown, text: string): [CompiledStatement["values"][numb
 function encodeElement(element: unknown, text: string): unknown {
   if (element instanceof Date) return element.toISOString();
   if (Array.isArray(element)) return element.map((inner) => encodeElement(inner, text));
-  if (element === undefined) throw notBindable(element, text); // the driver would bind null
+  const isBindable =
+    element === null || element instanceof Uint8Array || (typeof element !== "object" && element !== undefined);
+  if (!isBindable) throw notBindable(element, text); // the driver would bind null, or JSON
   return element;
 }
 

@@ -227,9 +227,11 @@ describe("a COPY that the server refuses", () => {
 });
 
 describe("a bound value", () => {
-  it("is refused when an element of an array is undefined", async () => {
+  it("is refused when an element of an array is undefined or an object", async () => {
     const elements = [1, undefined] as number[];
     await expect(sql`select ${elements}::integer[]`).rejects.toThrow("found undefined");
+    const objects = [[sql.json({ a: 1 })]] as unknown as string[];
+    await expect(sql`select ${objects}::jsonb[]`).rejects.toThrow("found a value of type object");
   });
 
   it("never becomes part of the statement's text, whatever its shape", async () => {
