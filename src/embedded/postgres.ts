@@ -1,6 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { chown, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { ROLES } from "../db/role-grants.ts";
 import { keepPassword } from "./password.ts";
 import { commandLine, endLeftover, isRunning } from "./pids.ts";
 import { freePort, PORT_ATTEMPTS, PORT_TAKEN } from "./ports.ts";
@@ -11,6 +13,8 @@ import { openServerLog } from "./server-log.ts";
 import { asUser, describeUser, findHome, type Home, type Reach } from "./server-user.ts";
 
 const DATABASE = "roundhouse";
+/** The login of the program: no superuser, and makes neither roles nor databases. */
+const LOGIN = "app";
 
 /** A fast shutdown needs a moment for its checkpoint; after an immediate one the next start recovers from the log. */
 const STOP = [
@@ -44,10 +48,12 @@ export async function startPostgres(options: {
   dataDir: string;
   say: (line: string) => void;
   durable?: boolean;
+  /** Gives the login the rights of a superuser: for tests that change settings or skip triggers. */
+  superuser?: boolean;
   reach?: Reach;
   pickPort?: () => Promise<number>;
 }): Promise<PrivateServer> {
-  const { dataDir, say, durable = true, pickPort = freePort } = options;
+  const { dataDir, say, durable = true, superuser = false, pickPort = freePort } = options;
   const home = await findHome(dataDir, options.reach);
   if (home.folder !== dataDir)
     say(`PostgreSQL keeps its data in ${home.folder}, since ${describeUser(home.user)} cannot reach ${dataDir}`);
@@ -66,12 +72,13 @@ export async function startPostgres(options: {
   );
   try {
     await clearPidFile(cluster.data);
-    const made = await makeCluster(cluster, password, say);
-    if (made || !(await hasDatabase(cluster))) await alone(cluster, `create database ${DATABASE}`);
+    await makeCluster(cluster, say);
+    if (!(await hasDatabase(cluster))) await alone(cluster, makeDatabase(password));
     // The old one was lost.
-    if (isNew && !made) await alone(cluster, `alter role app password '${password}'`);
+    else if (isNew) await alone(cluster, [`alter role ${LOGIN} password '${password}'`]);
+    if (superuser) await alone(cluster, [`alter role ${LOGIN} superuser`]);
     const { port, ended, stop } = await launch(cluster, pickPort);
-    return { url: `postgres://app:${password}@127.0.0.1:${port}/${DATABASE}`, ended, stop };
+    return { url: `postgres://${LOGIN}:${password}@127.0.0.1:${port}/${DATABASE}`, ended, stop };
   } finally {
     clearTimeout(slow);
   }
@@ -115,9 +122,9 @@ async function clearPidFile(data: string): Promise<void> {
  * Makes the cluster where there is none, under another name until it is complete, so that half of one is never taken
  * for one.
  */
-async function makeCluster(cluster: Cluster, password: string, say: (line: string) => void): Promise<boolean> {
+async function makeCluster(cluster: Cluster, say: (line: string) => void): Promise<void> {
   const { home, data, binaries } = cluster;
-  if ((await stat(data).catch(() => null)) !== null) return false;
+  if ((await stat(data).catch(() => null)) !== null) return;
   say(`making the private PostgreSQL in ${data}`);
   const drafts = (await readdir(home.folder)).filter((name) => name.startsWith("pg.new"));
   // An initdb that was killed with its app a moment ago may still be writing.
@@ -125,15 +132,15 @@ async function makeCluster(cluster: Cluster, password: string, say: (line: strin
   // It may also still be cleaning up after itself, by name: so each attempt has a name of its own.
   const draft = await mkdtemp(`${data}.new.`);
   const passwordFile = `${draft}.password`;
-  await writeFile(passwordFile, password, { mode: 0o600 });
+  await writeFile(passwordFile, randomBytes(32).toString("hex"), { mode: 0o600 });
   if (home.user.kind === "other") {
     for (const path of [draft, passwordFile]) await chown(path, home.user.uid, home.user.gid);
   }
   const { code, stdout, stderr } = await run(
     command(cluster, binaries.initdb, [
       `--pgdata=${draft}`,
-      "--username=app",
-      `--pwfile=${passwordFile}`,
+      "--username=postgres",
+      `--pwfile=${passwordFile}`, // of the superuser, whom makeDatabase then keeps from logging in
       "--auth=scram-sha-256",
       "--encoding=UTF8",
       // Letters are ordered by code point and known by Unicode, the same on every system, whatever locales it has.
@@ -149,16 +156,31 @@ async function makeCluster(cluster: Cluster, password: string, say: (line: strin
   if (code !== 0)
     throw new Error(`the private PostgreSQL could not be made in ${data}: ${stderr.trim() || stdout.trim()}`);
   await rename(draft, data);
-  return true;
+}
+
+/**
+ * The statements that make the database and its login, which owns the database and may take the role of each part of the
+ * program, and nothing else. The database comes last: when it is there, all of it is.
+ */
+function makeDatabase(password: string): string[] {
+  const make = (role: string, options: string) =>
+    `do $$ begin if to_regrole('${role}') is null then create role ${role} ${options}; end if; end $$`;
+  return [
+    "alter role postgres nologin password null",
+    make(LOGIN, "login"),
+    `alter role ${LOGIN} password '${password}'`,
+    ...Object.values(ROLES).flatMap((role) => [make(role, "nologin"), `grant ${role} to ${LOGIN}`]),
+    `create database ${DATABASE} owner ${LOGIN}`,
+  ];
 }
 
 async function hasDatabase(cluster: Cluster): Promise<boolean> {
-  const rows = await alone(cluster, `select 1 as found from pg_database where datname = '${DATABASE}'`);
+  const rows = await alone(cluster, [`select 1 as found from pg_database where datname = '${DATABASE}'`]);
   return rows.includes('found = "1"');
 }
 
-/** Runs one statement in single-user mode: no port, no password and no client are needed, and it takes 40 ms. */
-async function alone(cluster: Cluster, statement: string): Promise<string> {
+/** Runs statements of a line each in single-user mode: no port, password or client is needed, and it takes 40 ms. */
+async function alone(cluster: Cluster, statements: readonly string[]): Promise<string> {
   const program = command(cluster, cluster.binaries.postgres, [
     "--single",
     "-D",
@@ -167,7 +189,7 @@ async function alone(cluster: Cluster, statement: string): Promise<string> {
     "postgres",
   ]);
   for (let attempt = 1; ; attempt++) {
-    const { code, stdout, stderr } = await run(program, { input: `${statement}\n`, timeoutMs: START_MS });
+    const { code, stdout, stderr } = await run(program, { input: `${statements.join("\n")}\n`, timeoutMs: START_MS });
     // A failed statement does not fail the program.
     const problem = /(?:ERROR|FATAL|PANIC): [^]*$/.exec(stderr)?.[0] ?? (code === 0 ? null : stderr);
     if (problem === null) return stdout;

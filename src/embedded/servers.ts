@@ -32,14 +32,17 @@ export async function startServers(options: {
   cacheDir?: string | undefined;
   /** False is for tests: faster, and a power cut may ruin the database. */
   durable?: boolean | undefined;
+  /** For tests: the login of a private PostgreSQL may do everything. */
+  superuser?: boolean | undefined;
   say: (line: string) => void;
 }): Promise<Servers> {
-  const { databaseUrl, redisUrl, say, durable = true, cacheDir = join(homedir(), ".cache", "roundhouse") } = options;
+  const { databaseUrl, redisUrl, say, durable = true, superuser = false } = options;
+  const { cacheDir = join(homedir(), ".cache", "roundhouse") } = options;
   const given = databaseUrl !== undefined && redisUrl !== undefined;
   if (!given) await mkdir(options.dataDir, { recursive: true, mode: 0o711 });
   const dataDir = given ? options.dataDir : await realpath(options.dataDir);
   const starts = await Promise.allSettled([
-    databaseUrl === undefined ? startPostgres({ dataDir, say, durable }) : null,
+    databaseUrl === undefined ? startPostgres({ dataDir, say, durable, superuser }) : null,
     redisUrl === undefined ? startRedis({ dataDir, cacheDir, say }) : null,
   ]);
   const failures = starts.flatMap((start) => (start.status === "rejected" ? [start.reason as unknown] : []));

@@ -37,10 +37,10 @@ const TICKS_PER_SECOND = 100; // USER_HZ, which Linux has fixed for all programs
 /** Starts both in a new folder below `directory`, PostgreSQL with its count of statements. */
 export async function startBenchServers(directory: string, say: (line: string) => void): Promise<BenchServers> {
   const dataDir = await mkdtemp(path.join(directory, "servers-"));
-  const first = await startPostgres({ dataDir, say });
+  const first = await startPostgres({ dataDir, say, superuser: true });
   await once(first.url, (sql) => sql`alter system set shared_preload_libraries = 'pg_stat_statements'`);
   await first.stop();
-  const postgres = await startPostgres({ dataDir, say });
+  const postgres = await startPostgres({ dataDir, say, superuser: true });
   const redis = await startRedis({ dataDir, cacheDir: path.join(homedir(), ".cache", "roundhouse"), say });
   await once(postgres.url, (sql) => sql`create extension pg_stat_statements`);
   const sql = connect(postgres.url, { name: "bench", max: 1 });

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { connect } from "../../src/db/client.ts";
+import { reasonOf } from "../../src/errors.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
@@ -48,7 +49,34 @@ async function poolsOf(runFile: string): Promise<string[]> {
   }
 }
 
+/** What the login of a running instance may do, and the error of a program that it has the server run. */
+async function rightsOf(runFile: string): Promise<{ rights: string[]; error: string }> {
+  const { database_url: url } = JSON.parse(await readFile(runFile, "utf8")) as { database_url: string };
+  const sql = connect(url, { name: "test", max: 1 });
+  try {
+    const [row] = await sql<{ super: boolean; roles: boolean; databases: boolean; replication: boolean }[]>`
+      select rolsuper as super, rolcreaterole as roles, rolcreatedb as databases, rolreplication as replication
+      from pg_roles
+      where rolname = session_user`;
+    const rights = Object.entries(row ?? {}).flatMap(([name, has]) => (has ? [name] : []));
+    await sql`set role none`;
+    const error = await sql`copy (select 1) to program 'true'`.then(() => "", reasonOf);
+    return { rights, error };
+  } finally {
+    await sql.end();
+  }
+}
+
 describe("a start with nothing given", () => {
+  it("[SUPERUSER] connects with a login that is no superuser, makes no roles and runs no programs", async () => {
+    const dataDir = join(await makeFolder(), "data");
+    const place = { env: { DATA_DIR: dataDir, PORT: "0" } };
+    await untilReady(startRoundhouse(["up", "--json"], place));
+    const { rights, error } = await rightsOf(join(dataDir, "run.json"));
+    expect(rights).toEqual([]);
+    expect(error).toMatch(/permission denied to COPY to or from an external program/);
+  });
+
   it("brings its own servers, goes on after kill -9 where it stopped, and leaves nothing behind, nor a password in a log", async () => {
     const folder = await makeFolder();
     const dataDir = join(folder, "data");

@@ -72,6 +72,11 @@ export const CHECKLIST: readonly Control[] = [
     control: "exact versions, hashes, no install scripts, an audit where it is checked",
     shownIn: ["security/supply"],
   },
+  {
+    id: "SUPERUSER",
+    control: "the private PostgreSQL never runs as root, and its login may neither act as superuser nor make roles",
+    shownIn: ["cli/up", "embedded/server-user"],
+  },
   { id: "ROTATION", control: "secrets can be changed, and what ends with them does", shownIn: ["security/people"] },
   {
     id: "V2",

@@ -57,7 +57,7 @@ export async function startSimulatedServers(
   say: (line: string) => void,
 ): Promise<SimulatedServers> {
   const disk = await makeDisk(dataDir, DISK_BYTES);
-  let postgres = await startPostgres({ dataDir, say });
+  let postgres = await startPostgres({ dataDir, say, superuser: true });
   let redis = await startRedis({ dataDir, cacheDir, say });
   const ways = { postgres: await openProxy(() => portOf(postgres)), redis: await openProxy(() => portOf(redis)) };
   const through = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
@@ -78,7 +78,7 @@ export async function startSimulatedServers(
     async restartPostgres() {
       process.kill(pids.postgres, "SIGQUIT");
       await postgres.ended;
-      postgres = await startPostgres({ dataDir, say });
+      postgres = await startPostgres({ dataDir, say, superuser: true });
       pids.postgres = await postmasterOf(sql);
     },
     freezePostgres: async (forMs) => freeze(await familyOf(pids.postgres), forMs),
@@ -107,7 +107,7 @@ export async function startSimulatedServers(
       await disk.free();
       if (await isOver(postgres)) {
         say("PostgreSQL ended of it, and is started again");
-        postgres = await startPostgres({ dataDir, say });
+        postgres = await startPostgres({ dataDir, say, superuser: true });
       }
       if (await isOver(redis)) {
         say("Redis ended of it, and is started again");

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { within } from "../../src/api/within.ts";
@@ -59,7 +59,8 @@ function useGiven({ databaseUrl, redisUrl }: { databaseUrl: string | undefined; 
 
 async function startPrivate(): Promise<TestServers> {
   const dataDir = await mkdtemp(join(tmpdir(), "roundhouse-test-"));
-  const servers = await startServers({ dataDir, durable: false, say: (line) => console.error(line) });
+  await chmod(dataDir, 0o711); // PostgreSQL may run as another user
+  const servers = await startServers({ dataDir, durable: false, superuser: true, say: (line) => console.error(line) });
   const stop = async () => {
     await servers.stop();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
