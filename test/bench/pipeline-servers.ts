@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { Redis } from "ioredis";
@@ -37,6 +37,7 @@ const TICKS_PER_SECOND = 100; // USER_HZ, which Linux has fixed for all programs
 /** Starts both in a new folder below `directory`, PostgreSQL with its count of statements. */
 export async function startBenchServers(directory: string, say: (line: string) => void): Promise<BenchServers> {
   const dataDir = await mkdtemp(path.join(directory, "servers-"));
+  for (const folder of [directory, dataDir]) await chmod(folder, 0o711); // PostgreSQL may run as another user
   const first = await startPostgres({ dataDir, say, superuser: true });
   await once(first.url, (sql) => sql`alter system set shared_preload_libraries = 'pg_stat_statements'`);
   await first.stop();

@@ -6,7 +6,7 @@
  * The cost of a round is the CPU time of worker, API, PostgreSQL and Redis together. Its baseline is that of the fewest
  * tables: growth shows as a ratio above 1. Beside it stands a bare loop that fetches the same feeds and forgets them.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { UsageError } from "../../src/errors.ts";
 import { startServers } from "../../src/embedded/servers.ts";
@@ -45,6 +45,7 @@ export default {
     const short = [...growthOf([10]), ...historiesOf([10_000])].map((stage) => ({ ...stage, ...QUICK }));
     const stages = isShort ? short : stagesOf(given);
     const dataDir = mkdtempSync(join(resolve(directory), "scale-"));
+    chmodSync(dataDir, 0o711); // PostgreSQL may run as another user
     const servers = await startServers({ dataDir, say });
     const found: Found[] = [];
     try {

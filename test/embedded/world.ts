@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, readlink, realpath, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, readlink, realpath, rm } from "node:fs/promises";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
@@ -24,6 +24,7 @@ export interface Holder {
 /** A folder for one test, gone after it. Without a link in its path, as the servers see it. */
 export async function makeFolder(): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "roundhouse-embedded-")));
+  await chmod(folder, 0o711); // PostgreSQL may run as another user
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }

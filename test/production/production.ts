@@ -4,7 +4,7 @@
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
@@ -23,6 +23,7 @@ const ready = z.object({ event: z.literal("ready"), url: z.url(), api_key: z.str
 const games = z.object({ games: z.array(z.object({ house: z.string(), buffered_rounds: z.number() })) });
 
 const scratch = await mkdtemp(join(tmpdir(), "roundhouse-production-"));
+await chmod(scratch, 0o711); // PostgreSQL may run as another user
 const app = join(scratch, "app");
 const variables = { ...process.env, DATA_DIR: join(scratch, "data"), PORT: "0", NODE_ENV: "production" };
 try {
