@@ -46,7 +46,7 @@ export default {
     const stages = isShort ? short : stagesOf(given);
     const dataDir = mkdtempSync(join(resolve(directory), "scale-"));
     chmodSync(dataDir, 0o711); // PostgreSQL may run as another user
-    const servers = await startServers({ dataDir, say });
+    const servers = await startServers({ dataDir, say, superuser: true });
     const found: Found[] = [];
     try {
       for (const stage of stages) found.push(await runStage(stage, servers, dataDir, say));
