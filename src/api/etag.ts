@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { createHmac, createSecretKey, hash, hkdfSync, type KeyObject } from "node:crypto";
 
 /** The content codings of answers; null is identity. */
 const ENCODINGS = [null, "br", "gzip"] as const;
@@ -9,6 +9,19 @@ export type Encoding = (typeof ENCODINGS)[number];
 /** A strong ETag for whatever these texts stand for together; the same texts give the same one in every process. */
 export function etagOf(texts: readonly string[]): string {
   return `"${hash("sha1", texts.join("\n"), "base64url")}"`;
+}
+
+/** What ETags are keyed with; all API processes behind one address need the same. */
+export type EtagKey = KeyObject;
+
+/** Derives the key for ETags from AUTH_SECRET (HKDF-SHA-256). */
+export function etagKeyOf(secret: string): EtagKey {
+  return createSecretKey(Buffer.from(hkdfSync("sha256", secret, "", "roundhouse etag", 32)));
+}
+
+/** An ETag that reveals nothing about the contents without the key: HMAC-SHA-256, 32 bytes. */
+export function keyedEtag(key: EtagKey, etag: string): string {
+  return `"${createHmac("sha256", key).update(etag).digest("base64url")}"`;
 }
 
 /**
@@ -23,18 +36,17 @@ export function encodedEtag(etag: string, encoding: Encoding): string {
 }
 
 /**
- * Which ETag of these contents an If-None-Match header names, in whatever encoding its caller has them; null where it
- * names none. A star means any, and gets the plain one.
+ * Which ETag of these contents an If-None-Match header names, in whatever encoding its caller has them; null when it
+ * names none. A star names none: it says that the caller has some version, and a 304 would show that caller the ETag of
+ * contents that were never paid for.
  *
  * @example
  * namedEtag('"a-gzip"', '"a"'); // => '"a-gzip"'
  * namedEtag('"b", W/"a"', '"a"'); // => '"a"'
- * namedEtag("*", '"a"'); // => '"a"'
+ * namedEtag("*", '"a"'); // => null
  * namedEtag('"a-zip"', '"a"'); // => null
  */
-export function namedEtag(ifNoneMatch: string | undefined, etag: string): string | null {
-  if (ifNoneMatch === undefined) return null;
-  if (ifNoneMatch.trim() === "*") return etag;
+export function namedEtag(ifNoneMatch: string, etag: string): string | null {
   const named = tagsIn(ifNoneMatch);
   return ENCODINGS.map((encoding) => encodedEtag(etag, encoding)).find((one) => named.includes(one)) ?? null;
 }

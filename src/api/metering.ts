@@ -33,7 +33,7 @@ export interface Metering {
    * @throws ApiError `temporarily_unavailable` where nobody can tell whether the call may be answered.
    */
   count(call: { caller: Caller; plan: Allowance; begunAt: number }, endpoint: string): Promise<Counted>;
-  /** The refusal of a call by a plan that is known to be used up; null where a call must be counted to know. */
+  /** The refusal of a call by a plan whose quota is known to be used up; null when counting the call must decide. */
   exhausted(plan: Allowance): Counted | null;
 }
 
@@ -44,9 +44,8 @@ export interface Metering {
  * each batch, and whoever waits too long behind another is never sent. What leaves a call counted and not answered is an
  * answer of the database that is lost on its way, or comes a quarter of a second after it could still count.
  *
- * An account whose quota is gone is refused without asking the database, for as long as what is known of its caller is
- * believed (a change of plan, key or account makes it be asked for anew, five seconds do in any case) and until its day
- * or month is over by the database clock.
+ * An account whose quota is used up is refused without asking the database, until its caller is looked up again (after a
+ * change of plan, key or account, and every five seconds) or its day ends by the database clock.
  * @param consume counts a batch unless the deadline, in database time, has passed
  * @param nowMs tells database time in milliseconds
  */
@@ -57,8 +56,8 @@ export function meterCalls(
 ): Metering {
   let unanswered = 0;
   let isFailing = false;
-  // by the plan as it was last heard of: asking for a caller anew makes another object, and so forgets what stood here
-  const used = new WeakMap<Allowance, { outcome: ErrorCode; quota: Quota; untilMs: number }>();
+  // by plan object: looking up a caller makes another one, with what was used by then
+  const counted = new WeakMap<Allowance, { outcome: ErrorCode | null; quota: Quota }>();
 
   async function send(calls: readonly Call[], oldestAt: number): Promise<Verdict[]> {
     const waitedMs = performance.now() - oldestAt;
@@ -85,9 +84,11 @@ export function meterCalls(
   }
 
   function exhausted(plan: Allowance): Counted | null {
-    const known = used.get(plan);
+    const { quota, outcome } = counted.get(plan) ?? lookedUp(plan);
     const now = nowMs();
-    return known === undefined || now >= known.untilMs ? null : refused(known.outcome, { ...known.quota, atMs: now });
+    // also when the month is used up: what is left of the day changes at midnight
+    const isOver = now >= quota.atMs + untilNextDay(quota.atMs);
+    return outcome === null || isOver ? null : refused(outcome, { ...quota, atMs: now });
   }
 
   const meter = new Meter(send, { ms: SENT_WITHIN_MS, nowMs: () => performance.now() });
@@ -102,18 +103,33 @@ export function meterCalls(
       } catch (cause) {
         throw new ApiError("temporarily_unavailable", { cause, headers: { "Retry-After": `${RETRY_AFTER_SECONDS}` } });
       }
-      const { outcome, judgedAtMs } = verdict;
+      const { outcome } = verdict;
       const quota = quotaOf(verdict);
-      if (outcome === "ok") return { refusal: null, quota };
+      if (outcome === "ok") {
+        counted.set(plan, { outcome: outcomeOf(plan, quota), quota });
+        return { refusal: null, quota };
+      }
       if (!isErrorCode(outcome)) {
         throw new Error(`expected an outcome of the meter that is in the table of errors, got ${outcome}`);
       }
       if (FAILURES[outcome].status !== 429) return { refusal: new ApiError(outcome), quota: null };
-      // of a month, too, only to midnight: what is left of the day is another number then
-      used.set(plan, { outcome, quota, untilMs: judgedAtMs + untilNextDay(judgedAtMs) });
+      counted.set(plan, { outcome, quota });
       return refused(outcome, quota);
     },
   };
+}
+
+function lookedUp(plan: Allowance): { outcome: ErrorCode | null; quota: Quota } {
+  const { used, dayLimit, monthLimit } = plan;
+  const quota = { dayUsed: used.day, monthUsed: used.month, dayLimit, monthLimit, atMs: used.atMs };
+  return { outcome: outcomeOf(plan, quota), quota };
+}
+
+/** Which limit refuses the next call, as `consume_calls` decides it; null when none does. */
+function outcomeOf({ dayCeiling }: Allowance, { dayUsed, monthUsed, dayLimit, monthLimit }: Quota): ErrorCode | null {
+  if (monthLimit !== null && monthUsed >= monthLimit) return "month_quota_exceeded";
+  if (dayLimit !== null && dayUsed >= dayLimit) return "day_quota_exceeded";
+  return dayCeiling !== null && dayUsed >= dayCeiling ? "service_ceiling_reached" : null;
 }
 
 function refused(outcome: ErrorCode, quota: Quota): Counted {

@@ -3,14 +3,14 @@ import { accuracy } from "./accuracy.ts";
 import { keepBodies } from "./bodies.ts";
 import type { Call, CallHandler } from "./call.ts";
 import { deprecationHeaders } from "./deprecation.ts";
-import { encodedEtag, type Encoding, namedEtag } from "./etag.ts";
+import { encodedEtag, type Encoding, type EtagKey, keyedEtag, namedEtag } from "./etag.ts";
 import { forecasts } from "./forecasts.ts";
 import { games } from "./games.ts";
 import type { LastUsed } from "./last-used.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import type { Memory } from "./memory.ts";
 import type { Counted, Metering } from "./metering.ts";
-import type { Operation } from "./operation.ts";
+import type { Answer, Operation } from "./operation.ts";
 import { readings } from "./readings.ts";
 import { asked, JSON_TYPE, sendWhole } from "./request.ts";
 import { resource } from "./resource.ts";
@@ -26,11 +26,13 @@ export interface OperationParts {
   caller: CallHandler[];
   lastUsed: LastUsed;
   metering: Metering;
+  etagKey: EtagKey;
 }
 
 /** Adds an operation: its middleware run in this order, cheap refusals first, and what costs the caller last. */
 export function addOperation(app: Express, operation: Operation, parts: OperationParts): void {
-  const { memory, caller, lastUsed, metering } = parts;
+  const { memory, caller, lastUsed, metering, etagKey } = parts;
+  const etagOf = keyEtags(etagKey);
   const { path, deprecated } = operation;
   if (deprecated !== undefined) app.all(path, announceEnd(new Map(Object.entries(deprecationHeaders(deprecated)))));
   resource(
@@ -38,11 +40,11 @@ export function addOperation(app: Express, operation: Operation, parts: Operatio
     path,
     ...caller,
     compose(operation, { memory, lastUsed }),
-    sendUnchanged(memory),
     refuseExhausted(metering),
+    sendUnchanged(memory, etagOf),
     encode,
     count(operation.endpoint, metering),
-    send(memory),
+    send(memory, etagOf),
   );
 }
 
@@ -50,6 +52,19 @@ function announceEnd(headers: Map<string, string>): CallHandler {
   return (_, response, next) => {
     response.setHeaders(headers);
     next();
+  };
+}
+
+/**
+ * The ETag that callers see of an answer: a keyed hash, since an unkeyed one of predictable JSON lets a caller find out
+ * the contents without a counted call, by hashing guesses.
+ */
+function keyEtags(key: EtagKey): (answer: Answer) => string {
+  const known = new WeakMap<Answer, string>();
+  return (answer) => {
+    const etag = known.get(answer) ?? keyedEtag(key, answer.etag);
+    known.set(answer, etag);
+    return etag;
   };
 }
 
@@ -64,10 +79,11 @@ function compose(operation: Operation, { memory, lastUsed }: Pick<OperationParts
 }
 
 /** Sends 304 if the caller has the answer already. It is free, and needs neither Redis nor PostgreSQL. */
-function sendUnchanged(memory: Memory): CallHandler {
+function sendUnchanged(memory: Memory, etagOf: (answer: Answer) => string): CallHandler {
   return (request, response, next) => {
     const { answer, limits } = response.locals;
-    const etag = namedEtag(request.headers["if-none-match"], answer.etag);
+    const { "if-none-match": given } = request.headers;
+    const etag = given === undefined ? null : namedEtag(given, etagOf(answer));
     if (etag === null) return next();
     sendWhole(response, 304, ["ETag", etag, "X-Data-Age", String(memory.ageSeconds()), ...limitHeaders(limits)]);
   };
@@ -116,10 +132,10 @@ function admit(call: Call, { refusal, quota }: Counted): void {
 }
 
 /** Sends a counted answer. */
-function send(memory: Memory): CallHandler {
+function send(memory: Memory, etagOf: (answer: Answer) => string): CallHandler {
   return (_, response) => {
     const { answer, body, limits } = response.locals;
-    const headers = ["ETag", encodedEtag(answer.etag, body.encoding), "X-Data-Age", String(memory.ageSeconds())];
+    const headers = ["ETag", encodedEtag(etagOf(answer), body.encoding), "X-Data-Age", String(memory.ageSeconds())];
     headers.push(...limitHeaders(limits), "Content-Type", JSON_TYPE, "Content-Length", String(body.bytes.length));
     if (body.encoding !== null) headers.push("Content-Encoding", body.encoding);
     sendWhole(response, 200, headers, body.bytes);

@@ -27,6 +27,7 @@ import { loadMemory } from "./memory.ts";
 import { meterCalls } from "./metering.ts";
 import { addMetrics } from "./metrics.ts";
 import { addOperation, OPERATIONS } from "./operations.ts";
+import { etagKeyOf } from "./etag.ts";
 import { addOpenApi } from "./openapi/route.ts";
 import { setPairs } from "./protection.ts";
 import { answerErrors, asked, beginRequest, refuseUnfit, type Reply, sendJson, setCommonHeaders } from "./request.ts";
@@ -55,6 +56,8 @@ export interface ApiParts {
   log: Log;
   version: string;
   checks: Checks;
+  /** ETags are keyed with it: the same in all processes behind one address, also after a restart. */
+  secret: string;
   /** Where requests are counted, and what `/metrics` shows; there is no such path where none is given. */
   metrics?: Metrics;
   /** What answers whatever is below a path such as `/ops`, given what this process has. */
@@ -96,6 +99,7 @@ export interface Api {
 export async function startApi(given: ApiParts): Promise<Api> {
   const { sql, directUrl, redisUrl, settings, log, version, checks, metrics } = given;
   const meter = given.meter ?? sql;
+  const etagKey = etagKeyOf(given.secret);
   const { BUFFER_ROUNDS: bufferRounds, LIVE_WINDOW_SECONDS: liveWindowSeconds } = settings;
   const memory = await loadMemory(sql, { bufferRounds, liveWindowSeconds }, log);
   const callers = knowCallers((sha256) => findCaller(meter, sha256), log);
@@ -116,7 +120,7 @@ export async function startApi(given: ApiParts): Promise<Api> {
   app.use(beginRequest(log, metrics?.api.requests.note));
   app.use(serveSurfaces((given.surfaces ?? []).map(({ base, listener }) => ({ base, listener: listener(shared) }))));
   app.use(refuseUnfit);
-  for (const operation of OPERATIONS) addOperation(app, operation, { memory, caller, lastUsed, metering });
+  for (const operation of OPERATIONS) addOperation(app, operation, { memory, caller, lastUsed, metering, etagKey });
   app.use(answerError); // of operations: 50 routes follow, which Express would compare with the path of each refusal
   app.use(setCommonHeaders);
   app.use(compression({ threshold: COMPRESSED_FROM_BYTES })); // operations keep their bodies compressed

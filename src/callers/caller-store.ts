@@ -14,6 +14,15 @@ export interface Allowance {
   burst: number;
   /** The houses whose tables it includes; null = all of them. */
   houses: ReadonlySet<string> | null;
+  /** The calls of the account when it was looked up. */
+  used: Used;
+}
+
+/** Calls that an account has used in the UTC day and month of a moment of the database clock. */
+export interface Used {
+  day: bigint;
+  month: bigint;
+  atMs: number;
 }
 
 /** Whoever stands behind a key: may it call, and what may it see. */
@@ -37,10 +46,13 @@ export interface Caller {
   endsInMs: number | null;
 }
 
-interface CallerRow extends Omit<Caller, "plan">, Omit<Allowance, "name" | "houses"> {
+interface CallerRow extends Omit<Caller, "plan">, Omit<Allowance, "name" | "houses" | "used"> {
   sha256: Buffer;
   planName: string | null;
   houses: string[] | null;
+  dayUsed: bigint;
+  monthUsed: bigint;
+  atMs: number;
 }
 
 /**
@@ -71,7 +83,10 @@ export async function findCaller(sql: Queryable, sha256: Uint8Array): Promise<Ca
       p.burst_per_second as "burstPerSecond",
       p.burst,
       case when not p.all_houses then array(select house_id from plan_houses where plan = p.name) end as houses,
-      (extract(epoch from least(current.ends_at, k.expires_at) - now()) * 1000)::float8 as "endsInMs"
+      (extract(epoch from least(current.ends_at, k.expires_at) - now()) * 1000)::float8 as "endsInMs",
+      coalesce(d.used, 0) as "dayUsed",
+      coalesce(m.used, 0) as "monthUsed",
+      extract(epoch from now())::float8 * 1000 as "atMs"
     from keys k
     join accounts a on a.id = k.account_id
     left join lateral (
@@ -84,9 +99,13 @@ export async function findCaller(sql: Queryable, sha256: Uint8Array): Promise<Ca
       limit 1
     ) current on true
     left join plans p on p.name = current.plan
+    left join quotas d on d.account_id = a.id and d.period = to_char(now() at time zone 'UTC', 'YYYY-MM-DD')
+    left join quotas m on m.account_id = a.id and m.period = to_char(now() at time zone 'UTC', 'YYYY-MM')
     where k.sha256 = ${sha256}`;
   if (row === undefined || !timingSafeEqual(row.sha256, sha256)) return null;
-  const { keyId, keyName, last4, accountId, standing, planName, houses, endsInMs, sha256: _, ...limits } = row;
-  const plan = planName === null ? null : { name: planName, ...limits, houses: houses && new Set(houses) };
+  const { keyId, keyName, last4, accountId, standing, planName, houses, endsInMs, sha256: _, ...others } = row;
+  const { dayUsed, monthUsed, atMs, ...limits } = others;
+  const used = { day: dayUsed, month: monthUsed, atMs };
+  const plan = planName === null ? null : { name: planName, ...limits, houses: houses && new Set(houses), used };
   return { keyId, keyName, last4, accountId, standing, plan, endsInMs };
 }

@@ -72,6 +72,7 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
     log,
     version: VERSION,
     checks,
+    secret,
     metrics,
     surfaces: [ops, consoleSurface, notifySurface({ sql: consoleSql, settings, log: log })],
   });
@@ -100,7 +101,7 @@ async function openOps(
   const { settings, sql, directUrl, queues, log } = given;
   if (settings.AUTH_SECRET === undefined) {
     log.warn(
-      "AUTH_SECRET is not set: sign-ins and second factors hold as long as the data folder, and in this process alone",
+      "AUTH_SECRET is not set: sign-ins, second factors and ETags hold as long as the data folder, and in this process alone",
     );
   }
   const parts = {

@@ -153,6 +153,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
     log: quiet(log),
     version: VERSION,
     checks,
+    secret,
     metrics,
   });
   life.ending.addEventListener("abort", () => api.draining());

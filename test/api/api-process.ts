@@ -23,6 +23,7 @@ const api = await startApi({
   },
   log,
   version: "1.2.3",
+  secret: "one for all processes",
   checks: { postgres: good, redis: good, migrations: good, polling: good },
   metrics: createMetrics({ sql, queues: () => null }, { version: "1.2.3", endpoints: ENDPOINTS, log }),
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as etags from "../../src/api/etag.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
-import { addRounds, countedRounds, makeWorld, type World } from "./world.ts";
+import { addRounds, countedRounds, makeKey, makeWorld, type World } from "./world.ts";
 
 let world: World;
 
@@ -30,10 +30,10 @@ describe("an ETag", () => {
     const etag = await etagOf("/api/v1/rounds");
     expect(etag).toMatch(/^"[\w-]{20,}-(?:br|gzip)"$/);
     const plain = etag.replace(/-(?:br|gzip)"$/, '"');
-    for (const given of [etag, `W/${etag}`, `"other", ${etag}`, `"a","b",W/${etag}`, plain, "*"]) {
+    for (const given of [etag, `W/${etag}`, `"other", ${etag}`, `"a","b",W/${etag}`, plain]) {
       const response = await world.get("/api/v1/rounds", { headers: { "If-None-Match": given } });
       expect([given, response.status, await response.text()]).toEqual([given, 304, ""]);
-      expect(response.headers.get("etag")).toBe(given === plain || given === "*" ? plain : etag);
+      expect(response.headers.get("etag")).toBe(given === plain ? plain : etag);
       expect(response.headers.get("cache-control")).toBe("private, no-cache");
       expect(response.headers.get("vary")).toBe("X-Api-Key, Accept-Encoding");
     }
@@ -73,6 +73,48 @@ describe("an ETag", () => {
     await addRounds(world.sql, "alpha/crash/global", countedRounds(51, 51));
     for (const [at, path] of paths.entries()) {
       await eventually(async () => expect(await etagOf(path)).not.toBe(before[at]));
+    }
+  });
+});
+
+describe("contents that were not paid for", () => {
+  const ask = (by: World, given: string, key = by.key) =>
+    by.get("/api/v1/rounds", { headers: { "If-None-Match": given, "X-Api-Key": key } });
+
+  it("[ETAG] are not shown by a star, which gets a counted 200", async () => {
+    const before = (await world.get("/api/v1/rounds")).headers.get("x-quota-day-remaining");
+    const response = await ask(world, "*");
+    expect(response.status).toBe(200);
+    expect(Number(response.headers.get("x-quota-day-remaining"))).toBe(Number(before) - 1);
+  });
+
+  it("[ETAG] cannot be guessed from an ETag, which is keyed: the same in all processes with one secret", async () => {
+    const [same, other] = await Promise.all([
+      makeWorld({}, { on: world }),
+      makeWorld({}, { on: world, secret: "another" }),
+    ]);
+    try {
+      const etag = await etagOf("/api/v1/rounds");
+      expect([(await ask(same, etag)).status, (await ask(other, etag)).status]).toEqual([304, 200]);
+    } finally {
+      await Promise.all([same.close(), other.close()]);
+    }
+  });
+
+  it("[ETAG] are not compared for an account whose quota is used up, in any process", async () => {
+    await world.sql`update plans set day_limit = 2 where name = 'Starter'`;
+    const key = await makeKey(world.sql, "spent@example.com", "Starter");
+    const spend = async () =>
+      (await world.get("/api/v1/rounds", { headers: { "X-Api-Key": key } })).headers.get("etag");
+    const etag = (await spend()) ?? "";
+    expect((await ask(world, etag, key)).status).toBe(304);
+    await spend();
+    expect((await ask(world, etag, key)).status).toBe(429);
+    const other = await makeWorld({}, { on: world });
+    try {
+      expect((await ask(other, etag, key)).status).toBe(429);
+    } finally {
+      await other.close();
     }
   });
 });

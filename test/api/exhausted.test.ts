@@ -4,6 +4,7 @@ import express from "express";
 import pino from "pino";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { etagKeyOf } from "../../src/api/etag.ts";
 import { meterCalls } from "../../src/api/metering.ts";
 import { addOperation } from "../../src/api/operations.ts";
 import type { Allowance, Caller } from "../../src/callers/caller-store.ts";
@@ -28,6 +29,7 @@ const planOf = (): Allowance => ({
   burstPerSecond: 1,
   burst: 1,
   houses: null,
+  used: { day: 0n, month: 0n, atMs: 0 },
 });
 
 /** A meter whose database clock is set by hand and whose database says what it is told to; it counts how often it is asked. */
@@ -73,6 +75,7 @@ it("nothing is made for an account that is known to have used up its quota", asy
     lastUsed: { note: () => undefined },
     memory: { ageSeconds: () => 0 },
     metering,
+    etagKey: etagKeyOf("a secret"),
   } as unknown as Parameters<typeof addOperation>[2];
   addOperation(app, { path: "/one", endpoint: "one", params: z.strictObject({}), answer }, parts);
   const refused: unknown[] = [];

@@ -30,10 +30,10 @@ async function running(): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** Keeps every read of `/usage` from ending until `work` is done. */
+/** Keeps every read of `/usage` from ending until `work` is done. `quotas` stays free: looking up a key reads it too. */
 async function whileReadsAreHeld(work: () => Promise<void>): Promise<void> {
   await holder.begin(async (tx) => {
-    await tx`lock table quotas in access exclusive mode`;
+    await tx`lock table usage_counts in access exclusive mode`;
     await work();
   });
 }

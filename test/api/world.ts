@@ -134,7 +134,13 @@ export interface Refusal {
  */
 export async function makeWorld(
   changed: Partial<ApiParts["settings"]> = {},
-  options: { checks?: Checks; on?: World; through?: (databaseUrl: string) => Promise<string>; redisUrl?: string } = {},
+  options: {
+    checks?: Checks;
+    on?: World;
+    through?: (databaseUrl: string) => Promise<string>;
+    redisUrl?: string;
+    secret?: string;
+  } = {},
 ): Promise<World> {
   const { on } = options;
   const database = on === undefined ? await createDatabase() : { url: on.databaseUrl, drop: () => Promise.resolve() };
@@ -162,6 +168,7 @@ export async function makeWorld(
     log,
     version: "1.2.3",
     checks: options.checks ?? CHECKS,
+    secret: options.secret ?? "one for all processes",
   }).catch(async (error: unknown) => {
     await close();
     throw error;

@@ -183,6 +183,7 @@ describe("finding the caller of a key", () => {
         burstPerSecond: 25,
         burst: 50,
         houses: null,
+        used: { day: 0n, month: 0n, atMs: expect.any(Number) as number },
       },
       endsInMs: null,
     });

@@ -1871,7 +1871,7 @@ export interface components {
         Vary: string;
         /**
          * @description Names these contents, and how they are compressed: send it back in `If-None-Match`, and a 304, which is free, says that they are still so.
-         * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk-br"
+         * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE-br"
          */
         ETag: string;
         /**
@@ -1968,8 +1968,8 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same.
-                 * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk"
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.
+                 * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"
                  */
                 "If-None-Match"?: string;
             };
@@ -2082,8 +2082,8 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same.
-                 * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk"
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.
+                 * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"
                  */
                 "If-None-Match"?: string;
             };
@@ -2199,8 +2199,8 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same.
-                 * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk"
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.
+                 * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"
                  */
                 "If-None-Match"?: string;
             };
@@ -2358,8 +2358,8 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same.
-                 * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk"
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.
+                 * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"
                  */
                 "If-None-Match"?: string;
             };
@@ -2505,8 +2505,8 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same.
-                 * @example "2jmj7l5rSw0yVb_vlWAYkK_YBwk"
+                 * @description The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.
+                 * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"
                  */
                 "If-None-Match"?: string;
             };

@@ -70,6 +70,7 @@ export async function openNewcomerWorld(): Promise<NewcomerWorld> {
     log,
     version: "1.2.3",
     checks: CHECKS,
+    secret: SECRET,
     surfaces: [ops, consoleSurface],
   });
   return {

@@ -96,6 +96,7 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     log,
     version: "1.2.3",
     checks: CHECKS,
+    secret: SECRET,
     surfaces: [
       {
         base: consoleSurface.base,

@@ -38,7 +38,17 @@ export async function createWorkingWorld(): Promise<WorkingWorld> {
   const metrics = createMetrics({ sql, queues: () => workers.queues }, { version: "1.2.3", endpoints: ENDPOINTS, log });
   const http = metrics.houses(createHouseClient({ version: "1.2.3" }));
   const workers = await world.start(jobs, { settings, http, ran: metrics.ran });
-  const api = await startApi({ sql, directUrl, redisUrl, settings, log, version: "1.2.3", checks: CHECKS, metrics });
+  const api = await startApi({
+    sql,
+    directUrl,
+    redisUrl,
+    settings,
+    log,
+    version: "1.2.3",
+    checks: CHECKS,
+    secret: "a secret of a test",
+    metrics,
+  });
   const payloadOf = (roundId: number) =>
     eventually(async () => {
       const [row] = await sql<{ id: bigint }[]>`

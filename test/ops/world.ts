@@ -99,6 +99,7 @@ export async function openOpsWorld(options: Options = {}): Promise<OpsWorld> {
     log,
     version: "1.2.3",
     checks: CHECKS,
+    secret: SECRET,
     surfaces: [ops],
   });
   let strangers = 0;

@@ -61,6 +61,11 @@ export const CHECKLIST: readonly Control[] = [
     shownIn: ["houses/http", "houses/adapters/json", "houses/adapters/named", "topups/binance-pay"],
   },
   { id: "LOGS", control: "no secret in any line of a log", shownIn: ["log", "api/keys", "security/logs"] },
+  {
+    id: "ETAG",
+    control: "an ETag shows nothing of contents that were not paid for",
+    shownIn: ["api/etag"],
+  },
   { id: "KEY-IN-URL", control: "a key in a URL is refused with advice and kept nowhere", shownIn: ["api/keys"] },
   {
     id: "WEBHOOK",

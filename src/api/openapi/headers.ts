@@ -21,7 +21,7 @@ export const HEADERS = {
   ETag: {
     description:
       "Names these contents, and how they are compressed: send it back in `If-None-Match`, and a 304, which is free, says that they are still so.",
-    example: '"2jmj7l5rSw0yVb_vlWAYkK_YBwk-br"',
+    example: '"n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE-br"',
     required: true,
   },
   "X-Data-Age": { description: "Seconds since what is published was last read.", example: 0, required: true },

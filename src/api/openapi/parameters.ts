@@ -20,9 +20,10 @@ const IF_NONE_MATCH: Parameter = {
   name: "If-None-Match",
   in: "header",
   required: false,
-  description: "The ETag of an earlier response to the same request: a free 304 if the response would be the same.",
+  description:
+    "The ETag of an earlier response to the same request: a free 304 if the response would be the same; `*` never matches.",
   schema: { type: "string" },
-  example: '"2jmj7l5rSw0yVb_vlWAYkK_YBwk"',
+  example: '"n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE"',
 };
 
 /**
