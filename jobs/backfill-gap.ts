@@ -7,8 +7,10 @@ import { createProver } from "../src/houses/fairness/prove.ts";
 import { houseRequest, settingsOf, type House } from "../src/houses/house.ts";
 import type { TableSettings } from "../src/houses/settings.ts";
 import { loadHouse } from "../src/houses/store.ts";
+import { findTime } from "../src/pass/payload-store.ts";
+import { fromDatabase } from "../src/pass/times.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
-import { computeGap, endGap, isoOf } from "../src/rounds/backfill.ts";
+import { computeGap, endGap } from "../src/rounds/backfill.ts";
 import { readHistory, type AskedPage, type HistoryAsker, type HistoryPlace } from "../src/rounds/gap-history.ts";
 import { hasRange } from "../src/rounds/gap-next.ts";
 import {
@@ -18,15 +20,7 @@ import {
   tooLargeReason,
   waitAfterAttempts,
 } from "../src/rounds/gap-plan.ts";
-import {
-  findNextGap,
-  holdHouse,
-  listGapsToFill,
-  putGapBack,
-  readClock,
-  takeGap,
-  type Gap,
-} from "../src/rounds/gap-turn-store.ts";
+import { findNextGap, holdHouse, listGapsToFill, putGapBack, takeGap, type Gap } from "../src/rounds/gap-turn-store.ts";
 
 const TIMEOUT_MS = 60_000;
 /** A run that is killed keeps its gap no longer than it could have worked on it. */
@@ -65,7 +59,7 @@ const backfillGap = job({
       house === null || settings === null
         ? await giveUp(context, gap, "its table is not in the houses file any more")
         : await fill(context, gap, house, settings);
-    published();
+    published([gap.tableId]);
     const next = await findNextGap(sql, gap.house);
     if (next !== null) await enqueue(backfillGap, { gap: next });
     return counts;
@@ -127,7 +121,7 @@ async function askHouse(context: JobContext, gap: Gap, house: House, settings: T
         attempts: gap.attempts + (end.inCircles ? 1 : 0),
         ...cursorOf(end.at),
       });
-      published();
+      published([gap.tableId]);
       throw new ThrottledError(`the gap ${gap.id} of ${gap.house} is gone on with after a pause`, pauseMs);
   }
 }
@@ -147,10 +141,10 @@ async function askPage(
   settings: TableSettings,
   at: HistoryPlace,
 ): Promise<AskedPage> {
-  const clock = await readClock(sql);
-  const ask = historyAsk(settings, at, isoOf(clock));
+  const { now, takenAt: clockReadAt } = await findTime(sql);
+  const clock = fromDatabase(now);
+  const ask = historyAsk(settings, at, clock);
   if (ask === null) return { kind: "failed", reason: "the house has no history path", retryAfterMs: null };
-  const clockReadAt = performance.now();
   const request = houseRequest(house, ask, { allowPrivateHouses: process.ALLOW_PRIVATE_HOUSES });
   const requestedMs = performance.now() - clockReadAt;
   const answer = await http.fetch(request, signal);

@@ -3,7 +3,6 @@ import backfillGap from "./backfill-gap.ts";
 import calibrateTable from "./calibrate-table.ts";
 import compareCalibrations from "./compare-calibrations.ts";
 import housekeep from "./housekeep.ts";
-import issueForecasts from "./issue-forecasts.ts";
 import normalizeRounds from "./normalize-rounds.ts";
 import pollHouse from "./poll-house.ts";
 import remindHolders from "./remind-holders.ts";
@@ -19,7 +18,6 @@ export const jobs: readonly Job<unknown>[] = [
   pollHouse,
   normalizeRounds,
   backfillGap,
-  issueForecasts,
   scoreAccuracy,
   calibrateTable,
   replayRange,

@@ -2,19 +2,20 @@ import { z } from "zod";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { askTables } from "../src/houses/ask.ts";
 import { takeRequest } from "../src/houses/budget-store.ts";
-import { BEHIND, takeLease } from "../src/houses/lease-store.ts";
-import { releaseLease } from "../src/houses/end-lease-store.ts";
-import { saveAnswers } from "../src/houses/poll-store.ts";
+import { releaseLease, takeLease } from "../src/houses/lease-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
+import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
+import { LeaseLostError, prepareStates, savePoll, type SavedPoll } from "../src/pass/poll.ts";
 import { job } from "../src/queue/job.ts";
+import backfillGap from "./backfill-gap.ts";
 import normalizeRounds from "./normalize-rounds.ts";
 
 /**
- * Ask one house what is new and keep its answers exactly as they came.
+ * Asks one house what is new and takes in what came: one pass per table, from the response to its rounds, scores and the
+ * next forecasts, all in one transaction with the payload exactly as it came.
  *
- * Nothing is interpreted here: a parser bug must never cost us an answer that cannot be fetched again. A poll is saved
- * whole or not at all, and only by whoever still holds the house's lease. Times are the database's: the time of the
- * lease plus what a monotonic clock says since.
+ * A poll is saved only by who still holds the lease of the house. Times are the database's: the time of the lease plus what
+ * a monotonic clock says since.
  */
 export default job({
   name: "poll-house",
@@ -22,18 +23,19 @@ export default job({
   key: ({ house, shard }) => `${house}/${shard}`,
   schedule: ({ sql }) => listPollSchedules(sql),
   sweep: null,
-  concurrency: 70, // fewer leave a thousand houses late on two cores, more outrun what is taken in
+  concurrency: 70, // fewer leave a thousand houses late on two cores
   timeoutMs: 70_000, // above the longest timeout_ms a house may have; the poll ends itself within that
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next turn is the retry
   pool: "polling",
 
-  async run({ house: id, shard }, { sql, http, settings, variables, log, signal, follow, enqueue }) {
-    const house = await loadHouse(sql, variables, id);
+  async run({ house: id, shard }, { sql, passes, http, settings, variables, log, signal, follow, enqueue, published }) {
+    const house = await loadHouse(passes.pipeline, variables, id);
     if (house === null) return { skipped: 1 };
     const byPage = house.settings.tables.some((table) => adapterOf(table).rounds === "page");
-    const lease = await takeLease(sql, { house: id, shard, timeoutMs: house.settings.timeout_ms, byPage });
+    const timeoutMs = house.settings.timeout_ms;
+    const lease = await takeLease(passes.pipeline, { house: id, shard, timeoutMs, byPage });
     if (lease === null) return { skipped: 1 };
-    if (lease === BEHIND) return { behind: 1 };
+    await prepareStates(passes, lease);
     const elapsedMs = () => performance.now() - lease.takenAt;
     const perMinute = house.settings.requests_per_minute;
     const budget = perMinute === undefined ? {} : { mayAsk: async () => (await takeRequest(sql, id, perMinute)) === 0 };
@@ -43,17 +45,29 @@ export default job({
       await releaseLease(sql, lease);
       signal.throwIfAborted();
     }
-    const saved = await saveAnswers(sql, lease, asked, Math.random());
-    if (saved === null) {
+    let saved: SavedPoll;
+    try {
+      saved = await savePoll(passes, { house, lease, asked, jitter: Math.random() }, signal);
+    } catch (error) {
+      if (!(error instanceof LeaseLostError)) throw error;
       log.warn({ house: id, shard }, "the lease went to another worker before this poll was saved; nothing was kept");
       return { lost: 1 };
     }
-    follow(saved.payloadIds);
-    if (saved.circuit !== lease.circuit.state) {
-      log.warn({ house: id, shard, circuit: saved.circuit, waitMs: saved.waitMs }, `the circuit of ${id} changed`);
-    }
-    if (saved.payloads > 0) await enqueue(normalizeRounds, { house: id });
-    const { requests, payloads, unchanged, failed } = saved;
-    return { requests, payloads, unchanged, failed };
+    const { results, circuit, waitMs } = saved;
+    const payloads = results.flatMap(({ rows }) => rows.payloads);
+    follow(payloads.map(({ receivedAt }) => receivedAt));
+    if (circuit !== lease.circuit.state)
+      log.warn({ house: id, shard, circuit, waitMs }, `the circuit of ${id} changed`);
+    const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
+    await afterCommit(id, results, { sql, log, published, fill });
+    if (payloads.some(({ state }) => state === "unread")) await enqueue(normalizeRounds, { house: id });
+    const failed = asked.filter(({ answer }) => answer.kind === "failed").length;
+    return {
+      requests: asked.length,
+      payloads: payloads.length,
+      unchanged: asked.length - failed - payloads.length,
+      failed,
+      ...countPasses(results),
+    };
   },
 });

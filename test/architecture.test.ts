@@ -110,6 +110,7 @@ describe("who may import whom", () => {
           !within("jobs")(file) ||
           within("jobs")(imported) ||
           imported === "src/queue/job.ts" ||
+          ["pass", "accuracy"].includes(conceptOf(imported)) ||
           Object.hasOwn(CONCEPTS, conceptOf(imported)) ||
           ["src/config.ts", "src/errors.ts", "src/log.ts", "src/db/client.ts"].includes(imported) ||
           imported === "zod" ||
@@ -155,5 +156,19 @@ describe("who may import whom", () => {
         impure.test(readFileSync(path.join(ROOT, file), "utf8")),
     );
     expect(holders).toEqual([]);
+  });
+
+  it("the walk through one poll names functions that exist, in fewer than 60 lines", () => {
+    const document = readFileSync(path.join(ROOT, "docs/architecture.md"), "utf8");
+    const walk = /^## One poll\n([\s\S]*?)^## /m.exec(document)?.[1] ?? "";
+    expect(walk.split("\n").length).toBeLessThan(60);
+    const sources = [...files, ...globSync("sql/*.sql", { cwd: ROOT })]
+      .map((file) => readFileSync(path.join(ROOT, file), "utf8"))
+      .join("\n");
+    const names = [...walk.matchAll(/`(?:states\.)?([a-z_]+[A-Za-z_]*)`/g)].map(([, name = ""]) => name);
+    expect(names.length).toBeGreaterThan(25);
+    const isDefined = (name: string) =>
+      new RegExp(`(?:function |const |  (?:readonly )?)${name}\\b[ (:=]`).test(sources);
+    expect(names.filter((name) => !isDefined(name))).toEqual([]);
   });
 });

@@ -1,5 +1,4 @@
-import type { Queryable, Sql } from "../db/client.ts";
-import { togetherBy } from "../db/together.ts";
+import type { Queryable } from "../db/client.ts";
 import type { Log } from "../log.ts";
 
 /** What an alert is about: `subject` tells apart several of a kind, such as the id of a house. */
@@ -34,88 +33,42 @@ export async function closeAlert(sql: Queryable, log: Log, { kind, subject }: Al
   logRecovered(log, kind, closed);
 }
 
-/** What is wrong now of a kind, and with which subjects: all of them, or those that begin with `within`. */
-interface Current {
-  kind: string;
-  within: string;
-  current: readonly Wrong[];
-}
-
 /** What an alert is about, and what is wrong with it. */
 interface Wrong {
   subject: string;
   text: string;
 }
 
-/** Alerts that were closed and opened. */
-interface Changed {
-  closed: Closed[];
-  opened: Wrong[];
-}
-
 /** Makes the open alerts of a kind equal to `current`: opens the missing ones and closes those that are no more. */
-export async function syncAlerts(sql: Queryable, log: Log, kind: string, current: readonly Wrong[]): Promise<void> {
-  const [changed] = await syncEach(sql, [{ kind, within: "", current }]);
-  if (changed !== undefined) logChanged(log, kind, changed);
+export function syncAlerts(sql: Queryable, log: Log, kind: string, current: readonly Wrong[]): Promise<void> {
+  return syncAlertsWithin(sql, log, { kind, within: "" }, current);
 }
 
-/** Runs whose alerts are made equal by one statement each way. */
-const RUNS_AT_ONCE = 100;
-
-const syncTogether = togetherBy<Sql, Current, Changed>(syncEach, { items: RUNS_AT_ONCE });
-
-/**
- * The same of those alone whose subject begins with `within`, such as `bustabit/` for the tables of a house; with those of
- * other houses that come at the same time.
- */
+/** The same of those alone whose subject begins with `within`, such as `bustabit/` for the tables of a house. */
 export async function syncAlertsWithin(
-  sql: Sql,
+  sql: Queryable,
   log: Log,
   { kind, within }: { kind: string; within: string },
   current: readonly Wrong[],
 ): Promise<void> {
-  logChanged(log, kind, await syncTogether(sql, { kind, within, current }));
-}
-
-async function syncEach(sql: Queryable, asked: readonly Current[]): Promise<Changed[]> {
-  const wrong = asked.flatMap(({ kind, current }) => current.map((one) => ({ ...one, kind })));
-  const closed = await sql<(Closed & { kind: string })[]>`
-    update alerts a
+  const subjects = current.map(({ subject }) => subject);
+  const closed = await sql<Closed[]>`
+    update alerts
     set closed_at = clock_timestamp()
-    from unnest(
-      ${asked.map(({ kind }) => kind)}::text[],
-      ${asked.map(({ within }) => within)}::text[]
-    ) as asked (kind, within)
-    where a.kind = asked.kind
-      and a.closed_at is null
-      and starts_with(a.subject, asked.within)
-      and not exists (
-        select
-        from unnest(
-          ${wrong.map(({ kind }) => kind)}::text[],
-          ${wrong.map(({ subject }) => subject)}::text[]
-        ) as wrong (kind, subject)
-        where wrong.kind = a.kind
-          and wrong.subject = a.subject
-      )
-    returning a.kind, a.subject, a.text, extract(epoch from a.closed_at - a.opened_at)::float8 as seconds`;
-  const opened =
-    wrong.length === 0
-      ? []
-      : await sql<(Wrong & { kind: string })[]>`
-          insert into alerts (kind, subject, text)
-          select *
-          from unnest(
-            ${wrong.map(({ kind }) => kind)}::text[],
-            ${wrong.map(({ subject }) => subject)}::text[],
-            ${wrong.map(({ text }) => text)}::text[]
-          ) as wrong (kind, subject, text)
-          on conflict do nothing
-          returning kind, subject, text`;
-  return asked.map(({ kind, within }) => {
-    const isOwn = (one: { kind: string; subject: string }) => one.kind === kind && one.subject.startsWith(within);
-    return { closed: closed.filter(isOwn), opened: opened.filter(isOwn) };
-  });
+    where kind = ${kind}
+      and closed_at is null
+      and starts_with(subject, ${within})
+      and subject <> all(${subjects}::text[])
+    returning subject, text, extract(epoch from closed_at - opened_at)::float8 as seconds`;
+  logRecovered(log, kind, closed);
+  if (current.length === 0) return;
+  const opened = await sql<Wrong[]>`
+    insert into alerts (kind, subject, text)
+    select ${kind}, subject, text
+    from unnest(${subjects}::text[], ${current.map(({ text }) => text)}::text[]) as wrong (subject, text)
+    on conflict do nothing
+    returning subject, text`;
+  for (const { subject, text } of opened) log.error({ alert: kind, subject }, text);
 }
 
 /** What the open alerts of a kind are about. */
@@ -133,11 +86,6 @@ interface Closed {
   subject: string;
   text: string;
   seconds: number;
-}
-
-function logChanged(log: Log, kind: string, { closed, opened }: Changed): void {
-  logRecovered(log, kind, closed);
-  for (const { subject, text } of opened) log.error({ alert: kind, subject }, text);
 }
 
 function logRecovered(log: Log, kind: string, closed: readonly Closed[]): void {

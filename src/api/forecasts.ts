@@ -2,7 +2,6 @@ import { z } from "zod";
 import {
   forecastState,
   NOTICE,
-  showCalibration,
   showNextColor,
   showWindows,
   type ForecastState,
@@ -34,7 +33,7 @@ const forecastOf = keepFragments(
       market,
       state,
       generated_at: generatedAt,
-      calibration: calibration && showCalibration(calibration),
+      calibration,
       next_color: showNextColor(published, state),
       windows: showWindows(published, state, accuracy),
     }),

@@ -5,39 +5,38 @@ import type { Log } from "../log.ts";
 import { statusOf, type Status } from "../houses/status.ts";
 import {
   readAccuracy,
-  readAccuracyMarks,
-  readClock,
+  readHeads,
   readHouses,
-  readNewestOnTime,
   readNewestRounds,
   readNewRounds,
-  readTableMarks,
-  readTables,
-  type AccuracyMark,
+  readPalettes,
+  readSets,
+  readVersions,
+  type HeadRow,
+  type RoundRow,
   type Span,
-  type TableRow,
+  type WantedSet,
 } from "./store.ts";
-import { applyReading, emptyHolding, heldAccuracy, readRounds, type Holding, type Table } from "./tables.ts";
+import { applyReading, emptyHolding, holdRows, type Holding, type Table } from "./tables.ts";
 import { followClock } from "./database-clock.ts";
 import { within } from "./within.ts";
 
 /** Twenty looks a second are as live as a caller can be, and bound what a busy evening asks of the database. */
 const SPACING_MS = 50;
-/** How often it looks without being told to. */
+/** How often it looks at all tables without a notification. */
 const LOOK_EVERY_MS = 5_000;
+/** With notifications of some tables it looks at all when the last such look is older: `ageSeconds` counts from it. */
+const ALL_EVERY_MS = 1_000;
 /** Houses are read with any look, but not more often than this: they change seldom, and that is announced nowhere. */
 const HOUSES_EVERY_MS = 1_000;
-/**
- * Accuracy is published every ten seconds at most, a row for each feature and period of a table: to look at all that was
- * written lately with every round of any table would cost more than anything else.
- */
+/** The accuracy of a table is ten features over five periods: to read it with each round would cost more than the rest. */
 const ACCURACY_EVERY_MS = 1_000;
-/** How often it reads all that is published, whatever it says about when it was written. */
-const READ_ALL_EVERY_MS = 60_000;
 const RETRY_MS = 1_000;
 const PATIENCE_MS = 10_000;
-/** Tables that are read, whose rounds are, or rows of accuracy whose sums are, by one statement. */
-const ROWS_AT_ONCE = 200;
+/** Tables that are read, or whose rounds are, by one statement. */
+const TABLES_AT_ONCE = 500;
+/** A table has up to ninety rows of accuracy. */
+const ACCURACY_AT_ONCE = 100;
 /** The most rounds that are read by one statement where tables are read whole. */
 const ROUNDS_AT_ONCE = 4_000;
 
@@ -49,17 +48,18 @@ export interface Memory {
   clock(): { nowMs: number; liveWindowMs: number };
   /** Whole seconds since what is held was read. */
   ageSeconds(): number;
-  /** Asks for a new look soon: at what was written lately, or at everything. Never throws. */
-  refresh(what?: "lately" | "everything"): void;
+  /** Asks for a new look soon, at these tables or at all. Never throws. */
+  refresh(tableIds?: readonly number[] | null): void;
   close(): Promise<void>;
 }
 
 /**
- * Reads what is published into memory, and keeps it up to date: by being told (`refresh`) and by looking every few
- * seconds. While PostgreSQL does not answer, what was read last goes on being shown; `ageSeconds` says how old it is.
+ * Reads what is published into memory, and keeps it up to date: when it is notified (`refresh`), and every few seconds. A
+ * look reads the versions of tables, and then of those that changed the head, new forecast sets and new rounds. While
+ * PostgreSQL does not respond, what was read last is still shown; `ageSeconds` says how old it is.
  *
- * Per table it holds one row and at most `bufferRounds` rounds, about 45 KB at 200 rounds.
- * @throws the driver's error where the first reading fails: without it there is nothing to show.
+ * Per table it holds its head, its open forecasts and at most `bufferRounds` rounds, about 45 kB at 200 rounds.
+ * @throws the driver's error when the first look fails: without it there is nothing to show.
  */
 export async function loadMemory(
   sql: Sql,
@@ -68,86 +68,137 @@ export async function loadMemory(
 ): Promise<Memory> {
   const holding = emptyHolding();
   const clock = followClock();
-  let read = { asOf: "", at: 0 };
-  let accuracyRead = read;
-  let allReadAt = 0;
+  const palettes = new Map<number, readonly string[]>();
+  /** Tables whose accuracy changed and was not read yet. */
+  const staleAccuracy = new Map<number, number>();
+  let readAt = 0;
+  let accuracyReadAt = 0;
   let housesReadAt = 0;
-  let turn = 0;
-  let lookAgain: NodeJS.Timeout | null = null;
-  const forget = () => {
-    if (lookAgain !== null) clearTimeout(lookAgain);
-    lookAgain = null;
-  };
+  let look = 0;
+  let accuracyTimer: NodeJS.Timeout | null = null;
 
-  async function readAndApply(everything: boolean): Promise<void> {
-    const mine = ++turn;
+  /** Null for all tables. */
+  async function readAndApply(tableIds: readonly number[] | null): Promise<void> {
+    const mine = ++look;
     const at = performance.now();
-    const { ms, text: asOf } = await readClock(sql);
-    clock.heard(ms, at, performance.now());
-    const withHouses = everything || at - housesReadAt >= HOUSES_EVERY_MS;
-    let houses = withHouses ? await readHouses(sql) : null;
-    const tables = everything ? await readTables(sql, null) : await readChangedTables(read.asOf);
-    if (houses === null && tables.some(({ house }) => !holding.houses.has(house))) houses = await readHouses(sql);
-    const { grown, replaced } = sortOut(tables, holding, bufferRounds);
-    const newRounds = await inBatches(grown, async (spans) => readRounds(await readNewRounds(sql, spans)));
-    const newestRounds = await inBatches(
-      replaced,
-      async (spans) => readRounds(await readNewestRounds(sql, spans, bufferRounds)),
-      Math.max(1, Math.floor(ROUNDS_AT_ONCE / bufferRounds)),
+    const isWhole = tableIds === null || at - readAt >= ALL_EVERY_MS;
+    const versions = await readVersions(sql, isWhole ? null : tableIds);
+    clock.heard(versions.ms, at, performance.now());
+    const changed = [...versions.heads].flatMap(([id, version]) => {
+      const table = holding.byId.get(id);
+      return table?.headVersion === version ? [] : [{ id, readingAt: table?.readingAt ?? null }];
+    });
+    const heads = await inBatches(changed, (some) => readHeads(sql, some));
+    const withHouses = at - housesReadAt >= HOUSES_EVERY_MS || heads.some(({ house }) => !holding.houses.has(house));
+    const houses = withHouses ? await readHouses(sql) : null;
+    const replaced = new Set(heads.filter((head) => isReplaced(head, holding, bufferRounds)).map(({ id }) => id));
+    const sets = await readNewSets(heads.flatMap((head) => wantedSets(head, replaced.has(head.id))));
+    const rounds = await readRounds(heads, replaced);
+    for (const [id, version] of versions.accuracy) {
+      if (holding.byId.get(id)?.accuracyVersion !== version) staleAccuracy.set(id, version);
+    }
+    const withAccuracy = at - accuracyReadAt >= ACCURACY_EVERY_MS;
+    const stale = withAccuracy ? [...staleAccuracy] : [];
+    const accuracy = await inBatches(
+      stale,
+      (some) =>
+        readAccuracy(
+          sql,
+          some.map(([id]) => id),
+        ),
+      ACCURACY_AT_ONCE,
     );
-    const newestOnTime = await inBatches(replaced, (spans) => readNewestOnTime(sql, spans));
-    const withAccuracy = everything || at - accuracyRead.at >= ACCURACY_EVERY_MS;
-    if (withAccuracy) forget();
-    const marks = withAccuracy ? await readAccuracyMarks(sql, everything ? null : accuracyRead.asOf) : [];
-    const accuracy = await inBatches(newsOf(marks, holding), (news) => readAccuracy(sql, news));
-    if (mine !== turn) return; // took so long that it was given up and done again: what it found is old
+    if (mine !== look) return; // it took so long that another look began: what it found is old
+    const accuracyOf = Map.groupBy(accuracy, ({ tableId }) => tableId);
     applyReading(
       holding,
       {
         houses,
-        tables,
-        newRounds: new Map(newRounds),
-        newestRounds: new Map(newestRounds),
-        newestOnTime: new Map(newestOnTime.map(({ tableId, seq }) => [tableId, seq])),
-        accuracy,
+        heads,
+        sets: Map.groupBy(sets, ({ tableId }) => tableId),
+        replaced,
+        rounds: new Map(rounds),
+        accuracy: new Map(stale.map(([id, version]) => [id, { version, rows: accuracyOf.get(id) ?? [] }])),
       },
       bufferRounds,
     );
-    read = { asOf, at };
-    if (withAccuracy) accuracyRead = read;
-    else lookAgain ??= setTimeout(() => refresh(), ACCURACY_EVERY_MS).unref(); // what was announced may have been accuracy
+    if (isWhole) readAt = at;
     if (houses !== null) housesReadAt = at;
-    if (everything) allReadAt = at;
+    if (withAccuracy) {
+      accuracyReadAt = at;
+      for (const [id, version] of stale) if (staleAccuracy.get(id) === version) staleAccuracy.delete(id);
+    }
+    if (staleAccuracy.size > 0) {
+      accuracyTimer ??= setTimeout(() => {
+        accuracyTimer = null;
+        refresh([...staleAccuracy.keys()]);
+      }, ACCURACY_EVERY_MS).unref();
+    }
   }
 
-  async function readChangedTables(since: string): Promise<TableRow[]> {
-    const marks = await readTableMarks(sql, since);
-    const news = marks.filter(({ id, writtenAt }) => holding.byId.get(id)?.generatedAt !== writtenAt);
-    return inBatches(news, (some) => readTables(sql, some));
+  /** Sets after those that are held, of which callers may see something. */
+  function wantedSets({ id, openSets, setSeq, newestSeq }: HeadRow, isReplacing: boolean): WantedSet[] {
+    const after = isReplacing ? 0 : (holding.byId.get(id)?.setsUpTo ?? 0);
+    const shown = new Set(setSeq === null || setSeq !== newestSeq ? openSets : [...openSets, setSeq]);
+    return [...shown].flatMap((cutoffSeq) => (cutoffSeq > after ? [{ tableId: id, cutoffSeq }] : []));
   }
 
-  await readAndApply(true);
+  async function readNewSets(wanted: readonly WantedSet[]) {
+    const rows = await inBatches(wanted, (some) => readSets(sql, some));
+    await knowPalettes(rows);
+    return rows.map((row) => ({ ...row, colors: palettes.get(row.palette) ?? [] }));
+  }
+
+  async function readRounds(heads: readonly HeadRow[], replaced: ReadonlySet<number>) {
+    const spans = heads.flatMap(({ id, roundIds, lastSeq }): Span[] => {
+      const after = replaced.has(id) ? 0 : (holding.byId.get(id)?.lastSeq ?? 0);
+      return lastSeq > after ? [{ id, roundIds, after, lastSeq }] : [];
+    });
+    const hold = async (rows: readonly RoundRow[]) => {
+      await knowPalettes(rows);
+      return holdRows(rows, palettes);
+    };
+    const [grown, whole] = [spans.filter(({ id }) => !replaced.has(id)), spans.filter(({ id }) => replaced.has(id))];
+    return [
+      ...(await inBatches(grown, async (some) => hold(await readNewRounds(sql, some)))),
+      ...(await inBatches(
+        whole,
+        async (some) => hold(await readNewestRounds(sql, some, bufferRounds)),
+        Math.max(1, Math.floor(ROUNDS_AT_ONCE / bufferRounds)),
+      )),
+    ];
+  }
+
+  /** Reads the palettes of rows that are not known yet; a stored palette never changes. */
+  async function knowPalettes(rows: readonly { palette: number }[]): Promise<void> {
+    const unknown = new Set(rows.map(({ palette }) => palette).filter((id) => !palettes.has(id)));
+    if (unknown.size === 0) return;
+    for (const { id, colors } of await readPalettes(sql, [...unknown])) palettes.set(id, colors);
+  }
+
+  await readAndApply(null);
 
   const closing = new AbortController();
-  let asked: "nothing" | "lately" | "everything" = "nothing";
+  /** What to look at next. */
+  let wanted: Set<number> | "all" | null = null;
   let looking: Promise<void> | null = null;
   let isFailing = false;
 
-  async function look(): Promise<void> {
-    while (asked !== "nothing" && !closing.signal.aborted) {
-      const everything = asked === "everything" || performance.now() - allReadAt >= READ_ALL_EVERY_MS;
-      asked = "nothing";
-      const [isRead] = await Promise.all([tryToRead(everything), pause(SPACING_MS)]);
+  async function keepLooking(): Promise<void> {
+    while (wanted !== null && !closing.signal.aborted) {
+      const tableIds = wanted === "all" ? null : [...wanted];
+      wanted = null;
+      const [isRead] = await Promise.all([tryToRead(tableIds), pause(SPACING_MS)]);
       if (isRead) continue;
-      asked = "everything"; // whatever was announced meanwhile was not heard
+      wanted = "all"; // notifications were missed
       await pause(RETRY_MS);
     }
     looking = null;
   }
 
-  async function tryToRead(everything: boolean): Promise<boolean> {
+  async function tryToRead(tableIds: readonly number[] | null): Promise<boolean> {
     try {
-      await within(PATIENCE_MS, "PostgreSQL", readAndApply(everything));
+      await within(PATIENCE_MS, "PostgreSQL", readAndApply(tableIds));
       if (isFailing) log.info("the stored results are read again");
       isFailing = false;
       return true;
@@ -162,14 +213,18 @@ export async function loadMemory(
     return delay(ms, undefined, { signal: closing.signal, ref: false }).catch(() => undefined);
   }
 
-  function refresh(what: "lately" | "everything" = "lately"): void {
-    if (asked !== "everything") asked = what;
-    looking ??= look();
+  function refresh(tableIds: readonly number[] | null = null): void {
+    if (tableIds === null) wanted = "all";
+    else if (wanted !== "all") {
+      wanted ??= new Set();
+      for (const id of tableIds) wanted.add(id);
+    }
+    looking ??= keepLooking();
   }
 
   const liveWindowMs = liveWindowSeconds * 1_000;
   const nowMs = () => clock.nowMs();
-  const timer = setInterval(refresh, LOOK_EVERY_MS);
+  const timer = setInterval(() => refresh(), LOOK_EVERY_MS);
   timer.unref();
 
   return {
@@ -179,39 +234,27 @@ export async function loadMemory(
       return statusOf({ newestPolledAgeMs, paused: house.paused, enabled: house.enabled && enabled }, liveWindowMs);
     },
     clock: () => ({ nowMs: nowMs(), liveWindowMs }),
-    ageSeconds: () => Math.floor((performance.now() - read.at) / 1_000),
+    ageSeconds: () => Math.floor((performance.now() - readAt) / 1_000),
     refresh,
     async close() {
       clearInterval(timer);
-      forget();
+      if (accuracyTimer !== null) clearTimeout(accuracyTimer);
       closing.abort();
       await looking;
     },
   };
 }
 
-/** Which tables have a few rounds more than we hold, and which must be read anew. */
-function sortOut(rows: readonly TableRow[], holding: Holding, bufferRounds: number) {
-  const grown: Span[] = [];
-  const replaced: Span[] = [];
-  for (const { id, roundIds, lastSeq } of rows) {
-    const held = holding.byId.get(id)?.lastSeq;
-    if (held === lastSeq) continue;
-    const more = lastSeq - (held ?? -Infinity);
-    (more > 0 && more <= bufferRounds ? grown : replaced).push({ id, roundIds, after: held ?? 0, lastSeq });
-  }
-  return { grown, replaced };
-}
-
-/** The marks of accuracy that is not held as it was written. */
-function newsOf(marks: readonly AccuracyMark[], { byId }: Holding): AccuracyMark[] {
-  return marks.filter((mark) => heldAccuracy(byId.get(mark.tableId), mark)?.writtenAt !== mark.writtenAt);
+/** The table is new here, or has so many new rounds (or, restored from a backup, fewer) that it is read whole. */
+function isReplaced({ id, lastSeq }: HeadRow, { byId }: Holding, bufferRounds: number): boolean {
+  const held = byId.get(id)?.lastSeq;
+  return held === undefined || lastSeq < held || lastSeq - held > bufferRounds;
 }
 
 async function inBatches<Asked, Row>(
   asked: readonly Asked[],
   readRows: (asked: readonly Asked[]) => Promise<Row[]>,
-  atOnce = ROWS_AT_ONCE,
+  atOnce = TABLES_AT_ONCE,
 ): Promise<Row[]> {
   const rows: Row[] = [];
   for (let from = 0; from < asked.length; from += atOnce) {

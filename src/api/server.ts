@@ -7,7 +7,7 @@ import type { Settings } from "../config.ts";
 import type { Sql } from "../db/client.ts";
 import { boundReads } from "../db/reads.ts";
 import { listen } from "../db/listener.ts";
-import { PUBLISHED_CHANNEL } from "../db/notifier.ts";
+import { notifiedTables, PUBLISHED_CHANNEL } from "../db/notifier.ts";
 import { openBuckets, type Buckets } from "../limits/buckets.ts";
 import { isBelow } from "../frame/paths.ts";
 import type { Log } from "../log.ts";
@@ -138,10 +138,11 @@ export async function startApi(given: ApiParts): Promise<Api> {
     directUrl,
     {
       channels: [PUBLISHED_CHANNEL, CALLERS_CHANNEL],
-      heard: (channel) => (channel === CALLERS_CHANNEL ? callers.doubt() : memory.refresh()),
+      heard: (channel, payload) =>
+        channel === CALLERS_CHANNEL ? callers.doubt() : memory.refresh(notifiedTables(payload)),
       joined() {
         callers.doubt();
-        memory.refresh("everything");
+        memory.refresh();
       },
     },
     log,

@@ -1,7 +1,17 @@
+import { PERIODS } from "../accuracy/periods.ts";
+import type { PublishedAccuracy } from "../accuracy/published-store.ts";
+import {
+  addSets,
+  type IssuedForecasts,
+  NOTHING_ISSUED,
+  publishedForecast,
+  type PublishedForecast,
+  type ReadSet,
+} from "../forecasts/published-forecast.ts";
+import type { PublishedReadingJson } from "../pass/state.ts";
 import { multiplierText } from "../rounds/round.ts";
-import type { PublishedForecast } from "../forecasts/issue/published-forecast.ts";
 import { holdRounds, mergeRounds, NO_ROUNDS, type HeldRounds } from "./held-rounds.ts";
-import type { AccuracyMark, AccuracyRow, HouseRow, RoundRow, TableRow } from "./store.ts";
+import type { CalibrationRow, HeadRow, HouseRow, RoundRow } from "./store.ts";
 
 /** A house as it is held in memory. */
 export interface House {
@@ -12,13 +22,6 @@ export interface House {
   paused: boolean;
   /** Database time in milliseconds of the newest round that a poll brought for any of its tables. */
   newestPolledMs: number | null;
-}
-
-/** Rounds that were read of one table. */
-export interface BroughtRounds {
-  rounds: HeldRounds;
-  /** The newest on-time one of them; null where all are late. */
-  newestSeq: number | null;
 }
 
 /** A table as it is held in memory. */
@@ -34,33 +37,42 @@ export interface Table {
   lastSeq: number;
   lastRoundAt: string | null;
   continuityText: string | null;
+  /** Null before the first forecast. */
   published: PublishedForecast | null;
-  calibration: TableRow["calibration"];
-  reading: TableRow["reading"];
-  /** When what is published of it was last written. */
+  calibration: CalibrationRow | null;
+  reading: PublishedReadingJson | null;
+  readingAt: number | null;
+  /** When its head was last written. */
   generatedAt: string;
   lastPolledMs: number | null;
   /** The newest on-time round, held or not; null before the first. */
   newestSeq: number | null;
   /** In the order of feature, model and period. */
-  accuracy: AccuracyRow[];
+  accuracy: readonly PublishedAccuracy[];
   rounds: HeldRounds;
-  /** Grows with each change, so that what was made of it before is known to be old. */
+  /** Of the newest set that was read; those before it are read or ended. */
+  setsUpTo: number;
+  issued: IssuedForecasts;
+  /** Versions of its head and of its accuracy. */
+  headVersion: number;
+  accuracyVersion: number;
+  /** Grows with each change, so that JSON that was made of it before is known to be old. */
   version: number;
 }
 
-/** What one look into the database brought; applied at once, so that no request sees half of it. */
+/** What one look into the database brought; applied together, so that no request sees half of it. */
 export interface Reading {
-  /** Null where they were not read this time. */
+  /** Null when they were not read this time. */
   houses: readonly HouseRow[] | null;
-  tables: readonly TableRow[];
-  /** Rounds to be added to what is held of their tables, by table. */
-  newRounds: ReadonlyMap<number, BroughtRounds>;
-  /** Rounds that replace what is held of their tables, by table. */
-  newestRounds: ReadonlyMap<number, BroughtRounds>;
-  /** The tables whose rounds are replaced, and the newest on-time round of each, held or not. */
-  newestOnTime: ReadonlyMap<number, number | null>;
-  accuracy: readonly AccuracyRow[];
+  heads: readonly HeadRow[];
+  /** New sets by table, in the order of their cutoffs. */
+  sets: ReadonlyMap<number, readonly ReadSet[]>;
+  /** Tables of which nothing that is held counts any more. */
+  replaced: ReadonlySet<number>;
+  /** By table; they replace what is held of a replaced table, and are added to what is held of another. */
+  rounds: ReadonlyMap<number, HeldRounds>;
+  /** All accuracy of tables, with its version. */
+  accuracy: ReadonlyMap<number, { version: number; rows: readonly PublishedAccuracy[] }>;
 }
 
 /** All houses and tables in memory, with the ways to find them. Only {@link applyReading} changes it. */
@@ -72,7 +84,7 @@ export interface Holding {
   readonly byHouse: Map<string, Table[]>;
   readonly byGame: Map<string, Table[]>;
   readonly byMarket: Map<string, Table[]>;
-  /** Another one each time the lists are made anew. */
+  /** Another one each time the lists are rebuilt. */
   listing: object;
 }
 
@@ -89,21 +101,20 @@ export function emptyHolding(): Holding {
   };
 }
 
-/** What is held of a table's accuracy of this model, feature and period. */
-export function heldAccuracy(table: Table | undefined, of: Omit<AccuracyMark, "tableId" | "writtenAt">) {
-  return table?.accuracy.find(
-    ({ model, feature, period }) => model === of.model && feature === of.feature && period === of.period,
-  );
-}
-
 /** Brings what is held up to date; at most `bufferRounds` rounds are held per table, late ones in their sorted place. */
 export function applyReading(holding: Holding, reading: Reading, bufferRounds: number): void {
   if (reading.houses !== null) applyHouses(holding, reading.houses);
   let isReordered = false;
-  for (const row of reading.tables) isReordered = applyTable(holding, row, reading.newestOnTime) || isReordered;
-  for (const [id, brought] of reading.newestRounds) hold(holding, id, brought, bufferRounds);
-  for (const [id, brought] of reading.newRounds) hold(holding, id, brought, bufferRounds);
-  for (const row of reading.accuracy) holdAccuracy(holding, row);
+  for (const row of reading.heads) isReordered = applyHead(holding, row, reading, bufferRounds) || isReordered;
+  for (const [id, { version, rows }] of reading.accuracy) {
+    const table = holding.byId.get(id);
+    if (table === undefined) continue; // made since the heads were read: the next look brings both
+    table.accuracy = rows.toSorted(
+      (a, b) => compare(a.feature, b.feature) || compare(a.model, b.model) || periodPlace(a) - periodPlace(b),
+    );
+    table.accuracyVersion = version;
+    table.version += 1;
+  }
   if (isReordered) index(holding);
 }
 
@@ -117,60 +128,68 @@ function applyHouses(holding: Holding, rows: readonly HouseRow[]): void {
   for (const table of holding.tables) table.enabled = !disabled.has(table.id);
 }
 
-/** True where the lists of tables must be made again. */
-function applyTable(holding: Holding, row: TableRow, newestOnTime: Reading["newestOnTime"]): boolean {
+/** True when the lists of tables must be rebuilt. */
+function applyHead(holding: Holding, row: HeadRow, { sets, replaced, rounds }: Reading, bufferRounds: number): boolean {
   const house = holding.houses.get(row.house);
   if (house === undefined) throw new Error(`expected the house ${row.house} to be read before its tables`);
   if (row.lastPolledMs !== null) house.newestPolledMs = Math.max(house.newestPolledMs ?? 0, row.lastPolledMs);
-  const { id, game, market, ...changing } = pick(row);
-  const replacing = newestOnTime.get(id);
-  const table = holding.byId.get(id);
-  if (table === undefined) {
-    const own = { place: 0, newestSeq: replacing ?? null, accuracy: [], rounds: NO_ROUNDS, version: 0 };
-    holding.byId.set(id, { id, house, game, market, ...changing, ...own });
-    return true;
+  const held = holding.byId.get(row.id);
+  const kept = held === undefined || replaced.has(row.id) ? EMPTY : held;
+  const own = sets.get(row.id) ?? [];
+  const issued = addSets(kept.issued, own);
+  const brought = rounds.get(row.id);
+  const changing = {
+    position: row.position,
+    enabled: row.enabled,
+    lastSeq: row.lastSeq,
+    lastRoundAt: row.lastRoundAt,
+    continuityText: row.continuityText,
+    published: publishedForecast(row, issued),
+    calibration: row.calibration,
+    reading: row.readingAt === null ? null : (row.reading ?? held?.reading ?? null),
+    readingAt: row.readingAt,
+    generatedAt: row.changedAt,
+    lastPolledMs: row.lastPolledMs,
+    newestSeq: row.newestSeq,
+    rounds: brought === undefined ? kept.rounds : mergeRounds(kept.rounds, brought, bufferRounds),
+    setsUpTo: own.at(-1)?.cutoffSeq ?? kept.setsUpTo,
+    issued,
+    headVersion: row.version,
+    version: (held?.version ?? 0) + 1,
+  };
+  if (held !== undefined) {
+    const isMoved = held.position !== row.position;
+    Object.assign(held, changing);
+    return isMoved;
   }
-  const isMoved = table.position !== changing.position;
-  // every write of what is published moves its time
-  if (isMoved || table.generatedAt !== changing.generatedAt || replacing !== undefined) {
-    Object.assign(table, changing, { version: table.version + 1 });
-  }
-  if (replacing !== undefined) Object.assign(table, { rounds: NO_ROUNDS, newestSeq: replacing });
-  return isMoved;
+  const { id, game, market } = row;
+  holding.byId.set(id, { id, house, game, market, place: 0, accuracy: [], accuracyVersion: -1, ...changing });
+  return true;
 }
 
-function pick({ house: _house, roundIds: _roundIds, ...row }: TableRow) {
-  return row;
+const EMPTY = { issued: NOTHING_ISSUED, rounds: NO_ROUNDS, setsUpTo: 0 };
+
+/**
+ * Makes of rows what is held of them: immediately, since two million rows of the database would not fit into memory.
+ * `colors` are the names of the colors of a palette.
+ */
+export function holdRows(
+  rows: readonly RoundRow[],
+  colors: ReadonlyMap<number, readonly string[]>,
+): [number, HeldRounds][] {
+  return [...Map.groupBy(rows, ({ tableId }) => tableId)].map(([id, own]) => [
+    id,
+    holdRounds(
+      own.map((row) => {
+        const color = colors.get(row.palette)?.[row.color] ?? "";
+        return { order: row.order, seq: row.seq, json: roundJson(row, color) };
+      }),
+    ),
+  ]);
 }
 
-/** Makes of rows what is held of them: at once, since two million rows of the database would not fit beside each other. */
-export function readRounds(rows: readonly RoundRow[]): [number, BroughtRounds][] {
-  return [...Map.groupBy(rows, ({ tableId }) => tableId)].map(([id, own]) => {
-    const rounds = holdRounds(own.map((row) => ({ order: row.order, seq: row.seq, json: roundJson(row) })));
-    const newestSeq = own.reduce((newest, { late, seq }) => (late ? newest : Math.max(newest, seq)), -Infinity);
-    return [id, { rounds, newestSeq: newestSeq === -Infinity ? null : newestSeq }];
-  });
-}
-
-function hold({ byId }: Holding, id: number, { rounds, newestSeq }: BroughtRounds, bufferRounds: number): void {
-  const table = byId.get(id);
-  if (table === undefined) throw new Error(`expected the table ${id} to be read before its rounds`);
-  table.rounds = mergeRounds(table.rounds, rounds, bufferRounds);
-  if (newestSeq !== null) table.newestSeq = Math.max(table.newestSeq ?? 0, newestSeq);
-}
-
-function holdAccuracy({ byId }: Holding, row: AccuracyRow): void {
-  const table = byId.get(row.tableId);
-  if (table === undefined) return; // made since the tables were read: the next look brings both
-  const before = heldAccuracy(table, row);
-  table.accuracy = [...table.accuracy.filter((held) => held !== before), row].toSorted(
-    (a, b) => compare(a.feature, b.feature) || compare(a.model, b.model) || compare(a.period, b.period),
-  );
-  table.version += 1;
-}
-
-function roundJson(row: RoundRow): string {
-  const { roundId, hundredths, color, occurredAt, receivedAt, verified, late } = row;
+function roundJson(row: RoundRow, color: string): string {
+  const { roundId, hundredths, occurredAt, receivedAt, verified, late } = row;
   const [id, shade, occurred, received] = [roundId, color, occurredAt, receivedAt].map((text) => JSON.stringify(text));
   return [
     `{"round_id":${id}`,
@@ -203,6 +222,10 @@ function index(holding: Holding): void {
     list.clear();
     for (const [key, of] of Map.groupBy(inOrder, keyOf)) list.set(key, of);
   }
+}
+
+function periodPlace({ period }: PublishedAccuracy): number {
+  return PERIODS.indexOf(period);
 }
 
 function compare(a: string, b: string): number {

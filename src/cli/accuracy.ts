@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
-import { PERIODS } from "../forecasts/accuracy/accuracy-store.ts";
+import { PERIODS } from "../accuracy/periods.ts";
 import { showDetail, showList } from "./accuracy-text.ts";
 import { examples } from "./arguments.ts";
 import { measure, type Asked } from "./measured.ts";

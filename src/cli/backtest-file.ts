@@ -1,8 +1,8 @@
 import { open, rename, stat, type FileHandle } from "node:fs/promises";
 import { codeOf } from "../errors.ts";
 import type { BacktestFile } from "../forecasts/calibration/manual-calibration.ts";
+import { FORECAST_COLUMNS } from "../forecasts/chain/export-store.ts";
 import { csvField } from "../frame/csv.ts";
-import { FORECAST_COLUMNS } from "./export.ts";
 
 /**
  * The CSV of a run's forecasts. It grows beside its name, as `….run-N.partial`, and takes the name when it is whole: runs

@@ -166,11 +166,8 @@ async function checkRedisServer(url: string | undefined): Promise<Finding> {
 
 async function checkMigrations(url: string): Promise<Finding> {
   const check = "migrations";
-  const { pending, unknown } = await schemaState(url);
-  if (unknown.length > 0) {
-    const found = `the database is newer than this version: ${unknown.join(", ")}`;
-    return { check, status: "fail", found, advice: "run the version that made it, or a newer one" };
-  }
+  const { pending, other } = await schemaState(url);
+  if (other !== null) return { check, status: "fail", ...other };
   return pending.length > 0
     ? { check, status: "fail", found: `missing: ${pending.join(", ")}`, advice: "run `roundhouse migrate`" }
     : ok(check, "up to date");

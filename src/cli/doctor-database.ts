@@ -2,13 +2,14 @@ import { findNewestBackup } from "../backup/store.ts";
 import { connect } from "../db/client.ts";
 import { readRoles } from "../db/roles.ts";
 import type { Finding } from "./doctor-checks.ts";
+import { checkData } from "./doctor-data.ts";
 import type { Found } from "./session.ts";
 
 /** A backup that is older than this is worth a warning, where somebody runs a database of their own. */
 const OLD_HOURS = 7 * 24;
 
 /**
- * The roles of the database, and its newest backup; nothing where `migrations` is not well. A private database, made for
+ * The rows and roles of the database, and its newest backup; nothing where `migrations` is not well. A private database, made for
  * looking around, is not expected to be backed up or to have more than one login.
  */
 export async function checkDatabase(found: Found, migrations: Finding["status"] | undefined): Promise<Finding[]> {
@@ -16,6 +17,7 @@ export async function checkDatabase(found: Found, migrations: Finding["status"] 
   if (databaseUrl === undefined || migrations !== "ok") return [];
   const isPrivate = settings.DATABASE_URL === undefined;
   return [
+    ...(await checkData(settings.DATABASE_DIRECT_URL ?? databaseUrl)),
     await checkRoles(settings.DATABASE_DIRECT_URL ?? databaseUrl, isPrivate),
     await checkBackups(settings.DATABASE_DIRECT_URL ?? databaseUrl, isPrivate),
   ];

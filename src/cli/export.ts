@@ -2,78 +2,46 @@ import { Command, Option } from "commander";
 import { type Reader, withReader } from "../db/reader.ts";
 import { codeOf } from "../errors.ts";
 import { csvField } from "../frame/csv.ts";
-import { listForecastsForExport, type ExportedForecast } from "../forecasts/chain/export-store.ts";
-import { listRoundsForExport, type ExportedRound } from "../rounds/export-store.ts";
+import {
+  FORECAST_COLUMNS,
+  readForecastsForExport,
+  readScoresForExport,
+  SCORE_COLUMNS,
+} from "../forecasts/chain/export-store.ts";
+import { readRoundsForExport, ROUND_COLUMNS } from "../rounds/export-store.ts";
 import { examples } from "./arguments.ts";
 import { proofCommand, rootsCommand } from "./export-anchors.ts";
 import { print, say } from "./output.ts";
 import { withDatabase } from "./session.ts";
 import { findTableByName } from "./table-name.ts";
 
-const ROUND_COLUMNS = [
-  "seq",
-  "round_id",
-  "multiplier",
-  "color",
-  "occurred_at",
-  "requested_at",
-  "received_at",
-  "source",
-  "verified",
-  "late",
-  "after_gap",
-  "history_hash",
-] as const satisfies (keyof ExportedRound)[];
-
-export const FORECAST_COLUMNS = [
-  "seq",
-  "forecast_id",
-  "table",
-  "model",
-  "feature",
-  "issued_at",
-  "cutoff_round_id",
-  "history_hash",
-  "target_round_id",
-  "horizon",
-  "p_ppm",
-  "base_ppm",
-  "status",
-  "outcome",
-  "scored_at",
-  "prev_hash",
-  "hash",
-] as const satisfies (keyof ExportedForecast)[];
-
-/** Large enough that the database is asked seldom, small enough to be nothing in memory. */
-const ROWS_PER_PAGE = 5_000;
-
-/** `roundhouse export …`: all there is to check us with: the rounds and forecasts of a table, the roots of all hours, a proof. */
+/** `roundhouse export …`: rounds, forecasts and scores of a table, the roots of all hours and the proof of a forecast, as CSV. */
 export function exportCommand(): Command {
-  const command = new Command("export").description("write what is stored to stdout, for anyone's own check");
+  const command = new Command("export").description("write stored rows to stdout, so that anyone can check them");
   addExport(command, "rounds", {
-    description: "every round of a table in the order in which it was taken in (seq)",
+    description: "every round of a table in the order of its chain (seq)",
     columns: ROUND_COLUMNS,
-    list: listRoundsForExport,
+    read: readRoundsForExport,
   });
   addExport(command, "forecasts", {
-    description: "every forecast of a table in the order of its chain, and what became of it",
+    description: "every forecast of a table in the order of its chain, with its newest score",
     columns: FORECAST_COLUMNS,
-    list: listForecastsForExport,
+    read: readForecastsForExport,
+  });
+  addExport(command, "scores", {
+    description: "every score and revision of a table in the order of its chain",
+    columns: SCORE_COLUMNS,
+    read: readScoresForExport,
   });
   command.addCommand(rootsCommand());
   command.addCommand(proofCommand());
   return command;
 }
 
-/** What is exported: the columns, and where pages of them come from. */
+/** What is exported: the columns, and its rows a page at a time. */
 interface Exported<Column extends string> {
   columns: readonly Column[];
-  list: (
-    read: Reader,
-    tableId: number,
-    page: { afterSeq: string; limit: number },
-  ) => Promise<Record<Column | "seq", string>[]>;
+  read: (read: Reader, tableId: number) => AsyncIterable<Record<Column, string>[]>;
 }
 
 function addExport<Column extends string>(
@@ -97,7 +65,7 @@ function addExport<Column extends string>(
       try {
         await exportTable(table, what, exported);
       } catch (error) {
-        if (codeOf(error) !== "EPIPE") throw error; // whoever read has seen enough, as `| head` does
+        if (codeOf(error) !== "EPIPE") throw error; // the reader closed the pipe, as `| head` does
       }
     });
 }
@@ -105,23 +73,18 @@ function addExport<Column extends string>(
 async function exportTable<Column extends string>(
   name: string,
   what: string,
-  { columns, list }: Exported<Column>,
+  { columns, read }: Exported<Column>,
 ): Promise<void> {
   await withDatabase(async ({ sql, databaseUrl, settings }) => {
     const table = await findTableByName(sql, name);
     await print(columns.join(","));
-    const rows = await withReader(settings.DATABASE_DIRECT_URL ?? databaseUrl, async (read) => {
-      let afterSeq = "0";
+    const rows = await withReader(settings.DATABASE_DIRECT_URL ?? databaseUrl, async (reader) => {
       let written = 0;
-      for (;;) {
-        const page = await list(read, table.id, { afterSeq, limit: ROWS_PER_PAGE });
-        const last = page.at(-1);
-        if (last === undefined) return written;
+      for await (const page of read(reader, table.id)) {
         await print(page.map((row) => columns.map((column) => csvField(row[column])).join(",")).join("\n"));
-        afterSeq = last.seq;
         written += page.length;
-        if (page.length < ROWS_PER_PAGE) return written;
       }
+      return written;
     });
     say(`${rows} ${what} of ${name}`);
   });

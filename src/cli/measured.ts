@@ -1,8 +1,8 @@
 import type { Sql } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
-import type { Period } from "../forecasts/accuracy/accuracy-store.ts";
+import type { Period } from "../accuracy/periods.ts";
 import { measure as measureAll, type Measured } from "../forecasts/accuracy/measure.ts";
-import { listHouseIds } from "../forecasts/accuracy/measured-store.ts";
+import { listHouseIds } from "../accuracy/measured-store.ts";
 import { findTableByName } from "./table-name.ts";
 
 /** What was asked for: of one table, one house or all tables. */

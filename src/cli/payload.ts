@@ -13,13 +13,13 @@ import { announce } from "./announce.ts";
 import { examples, someText, wholeNumber } from "./arguments.ts";
 import { tellAudit } from "./audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
-import { oneId } from "./ids.ts";
 import { listenForInterruption } from "./interruption.ts";
 import { moment } from "./moment.ts";
 import { operator } from "./operator.ts";
-import { print, printJson, printTable, shortTime } from "./output.ts";
+import { print, printJson, printTable } from "./output.ts";
 import { runProgress } from "./run-progress.ts";
 import { type Session, withDatabase } from "./session.ts";
+import { findTableByName } from "./table-name.ts";
 
 /** As many as a house with a refused feed keeps; more is gone on with by `--after`. */
 const MOST_PAYLOADS = 2_000;
@@ -63,10 +63,13 @@ export function payloadCommand(): Command {
   command
     .command("show")
     .description("one answer: what was asked, what came, and what was made of it; the body follows on stdout")
-    .argument("<id>", "its id, as `payload list` shows it", oneId)
+    .argument("<table>", "its table: house/game/market")
+    .argument("<received-at>", "when it was received, as `payload list` shows it", receivedTime)
     .option("--json", "print one JSON object, the body as text in it", false)
-    .addHelpText("after", examples("payload show 8812", "payload show 8812 --json"))
-    .action((id: bigint, { json }: { json: boolean }) => withDatabase((session) => show(session, id, json)));
+    .addHelpText("after", examples("payload show bustabit/crash/global 2026-11-21T04:00:12.123456Z"))
+    .action((table: string, receivedAt: string, { json }: { json: boolean }) =>
+      withDatabase((session) => show(session, { table, receivedAt, json })),
+    );
   command
     .command("reread")
     .description("read stored answers again after an adapter was mended; what is new comes in as late")
@@ -91,6 +94,13 @@ export function payloadCommand(): Command {
   return command;
 }
 
+/** A time with its microseconds, which a Date would lose. */
+function receivedTime(text: string): string {
+  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,7})?Z$/.test(text);
+  if (isTime && !Number.isNaN(Date.parse(text))) return text;
+  throw new InvalidArgumentError("expected a time as `payload list` shows it: 2026-11-21T04:00:12.123456Z.");
+}
+
 function place(text: string): RereadPlace {
   const read = readPlace(text);
   if (read !== null) return read;
@@ -103,22 +113,24 @@ async function list({ sql }: Session, { house, table, state, from, to, limit, js
   const rows = await listPayloads(sql, filter, { after: null, oldestFirst: false, limit });
   if (json)
     return printJson(
-      rows.map(({ refusedReason, newRounds, requestedAt, receivedAt, rereadAt, isKept, ...row }) => ({
-        ...row,
-        requested_at: requestedAt,
-        received_at: receivedAt,
-        refused_reason: refusedReason,
-        new_rounds: newRounds,
-        reread_at: rereadAt,
-        kept: isKept,
-      })),
+      rows.map((listed) => {
+        const { tableId: _, refusedReason, newRounds, requestedAt, receivedAt, rereadAt, isKept, ...row } = listed;
+        return {
+          ...row,
+          requested_at: requestedAt,
+          received_at: receivedAt,
+          refused_reason: refusedReason,
+          new_rounds: newRounds,
+          reread_at: rereadAt,
+          kept: isKept,
+        };
+      }),
     );
   await printTable(
-    ["id", "table", "arrived", "kind", "status", "bytes", "state", "items", "new", "apart", "reason"],
+    ["table", "received", "kind", "status", "bytes", "state", "items", "new", "apart", "reason"],
     rows.map((row) => [
-      row.id,
       row.table,
-      shortTime(row.receivedAt),
+      row.receivedAt,
       row.kind,
       row.status,
       row.bytes,
@@ -131,10 +143,17 @@ async function list({ sql }: Session, { house, table, state, from, to, limit, js
   );
 }
 
-async function show({ sql }: Session, id: bigint, json: boolean): Promise<void> {
-  const payload = await findPayload(sql, id);
-  if (payload === null)
-    throw new UsageError(`there is no answer ${id} any more; they are kept for PAYLOAD_RETENTION_HOURS`);
+async function show(
+  { sql }: Session,
+  { table, receivedAt, json }: { table: string; receivedAt: string; json: boolean },
+): Promise<void> {
+  const { id: tableId } = await findTableByName(sql, table);
+  const payload = await findPayload(sql, { tableId, receivedAt });
+  if (payload === null) {
+    throw new UsageError(
+      `${table} has no payload received at ${receivedAt}; see \`payload list\`, and note that payloads expire after PAYLOAD_RETENTION_HOURS`,
+    );
+  }
   const { body, ...facts } = payload;
   const text = gunzipSync(body).toString("utf8");
   if (json) return printJson({ ...facts, body: text });

@@ -110,12 +110,12 @@ function decision(name: "discard" | "release", state: "discarded" | "released", 
     );
 }
 
-function forPrograms({ roundId, payloadId, firstSeenAt, lastSeenAt, ...row }: ListedItem): object {
+function forPrograms({ roundId, payloadReceivedAt, firstSeenAt, lastSeenAt, ...row }: ListedItem): object {
   const { tableId: _, decidedBy, decisionReason, decidedAt, stored, ...rest } = row;
   return {
     ...rest,
     round_id: roundId,
-    payload_id: payloadId,
+    payload_received_at: payloadReceivedAt,
     first_seen_at: firstSeenAt,
     last_seen_at: lastSeenAt,
     stored_hundredths: stored,

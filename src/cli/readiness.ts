@@ -28,8 +28,8 @@ export function readinessChecks(parts: {
 
   async function isMigrated(): Promise<boolean> {
     if (performance.now() - goodSchemaAt < SCHEMA_BELIEVED_MS) return true;
-    const { pending, unknown } = await schemaState(directUrl);
-    const isGood = pending.length === 0 && unknown.length === 0;
+    const { pending, other } = await schemaState(directUrl);
+    const isGood = pending.length === 0 && other === null;
     if (isGood) goodSchemaAt = performance.now();
     return isGood;
   }

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { readCoverage } from "../forecasts/accuracy/accuracy-store.ts";
+import { readCoverage } from "../accuracy/measured-store.ts";
 import { type ListedTable, listTables } from "../rounds/listed-table-store.ts";
 import { examples } from "./arguments.ts";
 import { coloredStatus, printJson, printTable, shortTime } from "./output.ts";

@@ -1,13 +1,14 @@
 import { jobs } from "../../jobs/index.ts";
 import { syncAlerts } from "../alerts/store.ts";
 import { type HouseEntry, loadHouses, type Settings, variablesOf } from "../config.ts";
-import { connect, type Sql } from "../db/client.ts";
+import { connect, openPipeline, type Pipeline, type Sql } from "../db/client.ts";
 import { createNotifier } from "../db/notifier.ts";
 import { createHouseClient } from "../houses/http.ts";
 import { applyHouses } from "../houses/apply-store.ts";
 import { findOfflineHouses, findUnreadableTables } from "../houses/watch-store.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import { createPasses } from "../pass/passes.ts";
 import type { WorkerPools } from "../queue/job.ts";
 import { startWorkers, type Workers } from "../queue/worker.ts";
 import { sumCells } from "../rounds/cells-store.ts";
@@ -30,10 +31,11 @@ const RUNS_END_WITHIN_MS = 5_000;
 /** The connections of the working half: those that most jobs share, and those apart. */
 export interface WorkConnections extends WorkerPools {
   work: Sql;
+  passes: Pipeline;
 }
 
 /**
- * Opens the connections of the working half; `end` of each is called when the process stops. Twelve in all: enough for
+ * Opens the connections of the working half; `end` of each is called when the process stops. Thirteen in all: enough for
  * runs to wait a little rather than to crowd the database, where each connection keeps plans of its own.
  */
 export function openWorkConnections(life: Life, { url, pooled }: PartUrls): WorkConnections {
@@ -42,7 +44,9 @@ export function openWorkConnections(life: Life, { url, pooled }: PartUrls): Work
     life.onStop("the workers' connections", () => sql.end({ timeout: 2 }));
     return sql;
   };
-  return { work: open("work", 6), polling: open("work", 3), long: open("long", 3) };
+  const passes = openPipeline(url, { name: "worker", max: 4, pooled });
+  life.onStop("the connections of passes", () => passes.end({ timeout: 2 }));
+  return { work: open("work", 4), polling: open("work", 2), long: open("long", 3), passes };
 }
 
 /** What works on the queues in one process. */
@@ -78,7 +82,7 @@ export async function startWork(
   },
 ): Promise<Work> {
   const { settings, houses, queues, redisUrl, metrics, log } = parts;
-  const { work: sql, ...pools } = parts.connections;
+  const { work: sql, passes, ...pools } = parts.connections;
   await requireUsdt(sql, settings, log);
   const demo = createDemoServer({
     sql,
@@ -106,6 +110,7 @@ export async function startWork(
     queues,
     sql,
     pools,
+    passes: createPasses(passes),
     redisUrl,
     settings,
     variables: variablesOf(),
@@ -113,7 +118,7 @@ export async function startWork(
     log,
     version: VERSION,
     ran: metrics.ran,
-    everyTick: upkeep(settings, log, () => notifier.published()),
+    everyTick: upkeep(settings, log, (tableIds) => notifier.published(tableIds)),
     onFatal: (error) => life.fail(`this process cannot work any more: ${error.message}`),
   });
   life.onStop("the workers", () => workers.stop(RUNS_END_WITHIN_MS));
@@ -121,9 +126,13 @@ export async function startWork(
 }
 
 /** What the leading worker does every few seconds beside its queues: what nothing but time changes or makes due. */
-function upkeep(settings: Settings, log: Log, published: () => void): ((sql: Sql) => Promise<void>)[] {
-  const tell = (changed: number) => {
-    if (changed > 0) published();
+function upkeep(
+  settings: Settings,
+  log: Log,
+  published: (tableIds: readonly number[]) => void,
+): ((sql: Sql) => Promise<void>)[] {
+  const tell = (changed: readonly number[]) => {
+    if (changed.length > 0) published(changed);
   };
   return [
     async function expire(sql) {

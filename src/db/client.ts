@@ -3,7 +3,15 @@ import { Connection } from "./connection.ts";
 import { ConnectionLostError, isStalePlan } from "./errors.ts";
 import { type Executor, Query, type Rows, type StatementKind } from "./query.ts";
 import { createStatementNames, Session } from "./session.ts";
-import { type CompiledStatement, Identifier, Json, type JsonValue, type Template, type Value } from "./statement.ts";
+import {
+  compileStatement,
+  type CompiledStatement,
+  Identifier,
+  Json,
+  type JsonValue,
+  type Template,
+  type Value,
+} from "./statement.ts";
 import { roleOption } from "./take-role.ts";
 
 /** A row whose columns nobody declared. */
@@ -48,6 +56,26 @@ export interface Sql extends Queryable {
   end(options?: { timeout?: number }): Promise<void>;
 }
 
+/** A pool whose transactions are sent whole; see {@link openPipeline}. */
+export interface Pipeline extends Queryable {
+  /**
+   * Runs statements in one transaction, in order, and gives the rows of each. All are sent together, so no value of one
+   * can depend on the rows of another. `mode` is what may follow BEGIN, such as "read only".
+   * @throws the error of the first statement that the server refused, when everything is rolled back and the connection
+   * is free again; ConnectionLostError when the connection was lost, and then the outcome is unknown.
+   */
+  transact<const Statements extends readonly Query<readonly unknown[]>[]>(
+    statements: Statements,
+    mode?: string,
+  ): Promise<RowsOfEach<Statements>>;
+  /** As {@link Sql.end}. */
+  end(options?: { timeout?: number }): Promise<void>;
+}
+
+type RowsOfEach<Statements extends readonly Query<readonly unknown[]>[]> = {
+  -readonly [Key in keyof Statements]: Statements[Key] extends Query<infer Row> ? Rows<Row> : never;
+};
+
 type Settled<Result> = Result extends readonly unknown[] ? { [Key in keyof Result]: Awaited<Result[Key]> } : Result;
 
 /**
@@ -60,6 +88,8 @@ type Settled<Result> = Result extends readonly unknown[] ? { [Key in keyof Resul
 const USES = {
   /** Polls, rounds, forecasts, scores, the worker's own heartbeat: polling must resume within 20 s of any fault. */
   work: { statementMs: 8_000, transactionMs: 30_000, idleMs: 8_000, waitMs: 20_000 },
+  /** Passes: a transaction that takes longer than its forecasts may take would be refused. */
+  pass: { statementMs: 5_000, transactionMs: 5_000, idleMs: 5_000, waitMs: 5_000 },
   /** Counting calls and finding callers: one look-up or a small batch, and a caller waits for a second at most. */
   meter: { statementMs: 3_000, transactionMs: 6_000, idleMs: 3_000, waitMs: 3_000 },
   /** What the API reads to show it, and pages: whoever waits for a page has left after ten seconds. */
@@ -107,6 +137,15 @@ export function connect(
   return new Pool(url, options).sql;
 }
 
+/**
+ * Opens a pool in the driver's pipeline mode: a transaction takes about one round trip, and the server ends it after 5 s
+ * (before PostgreSQL 17, which cannot, the client destroys the connection). Cursors and COPY are refused. Statements are
+ * planned as {@link STEADY} says.
+ */
+export function openPipeline(url: string, options: { max?: number; name: string; pooled?: boolean }): Pipeline {
+  return new Pool(url, { ...options, use: "pass", isSteady: true, isPipelined: true }).pipeline;
+}
+
 class Pool implements Executor {
   readonly sql: Sql;
   readonly #pool: pg.Pool;
@@ -116,16 +155,29 @@ class Pool implements Executor {
   /** Rejects each caller that waits for a connection. */
   readonly #waiting = new Set<(reason: Error) => void>();
   #ending: Promise<void> | null = null;
-  readonly #isPooled: boolean;
-  /** Connections through a pooler whose time zone is set: it refuses that at the start, and keeps it with its client. */
-  readonly #zoned = new WeakSet<Connection>();
+  /** What a connection runs first, since it cannot be set at the start; null for nothing. */
+  readonly #firstStatement: string | null;
+  /** Connections that ran it. */
+  readonly #ready = new WeakSet<Connection>();
 
   constructor(
     url: string,
-    { max = 10, name, use = "long", pooled = false, isSteady = false }: Parameters<typeof connect>[1],
+    {
+      max = 10,
+      name,
+      use = "long",
+      pooled = false,
+      isSteady = false,
+      isPipelined = false,
+    }: Parameters<typeof connect>[1] & { isPipelined?: boolean },
   ) {
     this.#limits = USES[use];
-    this.#isPooled = pooled;
+    // a pooler refuses a time zone at the start, and keeps it with its client; servers before 17 refuse a setting they lack
+    this.#firstStatement = pooled
+      ? "set timezone to 'UTC'"
+      : isPipelined
+        ? limitTransactions(this.#limits.transactionMs)
+        : null;
     this.#names = pooled ? null : createStatementNames();
     const settings = {
       TimeZone: "UTC",
@@ -142,12 +194,30 @@ class Pool implements Executor {
       idleTimeoutMillis: IDLE_MS,
       connectionTimeoutMillis: this.#limits.waitMs,
       allowExitOnIdle: false,
+      pipeline: isPipelined,
       ...(!pooled && { options: [...startup, roleOption(url)].join(" ").trim() }), // a pooler refuses `options`
     });
     this.#pool.on("error", () => undefined); // an idle connection that the server ends: the next statement makes another
     this.#pool.on("connect", (client) => this.#open.add(asConnection(client)));
     this.#pool.on("remove", (client) => this.#open.delete(asConnection(client)));
     this.sql = this.#sqlUntil([]);
+  }
+
+  get pipeline(): Pipeline {
+    return Object.assign(queryable(this, []), {
+      transact: this.#transact.bind(this) as Pipeline["transact"],
+      end: this.#end.bind(this),
+    });
+  }
+
+  async #transact(statements: readonly Query<readonly unknown[]>[], mode = ""): Promise<Rows<object[]>[]> {
+    const compiled = statements.map(({ template }) => compileStatement(template));
+    try {
+      return await this.#use((session) => session.transact(`begin ${mode}`, compiled));
+    } catch (error) {
+      if (isStalePlan(error)) this.#names?.renew();
+      throw error;
+    }
   }
 
   #sqlUntil(signals: readonly AbortSignal[]): Sql {
@@ -225,7 +295,9 @@ class Pool implements Executor {
         client.release(true);
         continue;
       }
-      if (this.#isPooled && !this.#zoned.has(connection)) await this.#setTimeZone(connection);
+      if (this.#firstStatement !== null && !this.#ready.has(connection)) {
+        await this.#makeReady(connection, this.#firstStatement);
+      }
       return connection;
     }
   }
@@ -249,10 +321,10 @@ class Pool implements Executor {
     }
   }
 
-  async #setTimeZone(connection: Connection): Promise<void> {
+  async #makeReady(connection: Connection, statement: string): Promise<void> {
     try {
-      await connection.exchange(() => connection.query("set timezone to 'UTC'"), this.#deadlineMs);
-      this.#zoned.add(connection);
+      await connection.exchange(() => connection.query(statement), this.#deadlineMs);
+      this.#ready.add(connection);
     } catch (error) {
       this.#release(connection);
       throw error;
@@ -323,6 +395,10 @@ class Pool implements Executor {
     // a farewell to a server that no longer listens keeps its socket open
     destroyAll();
   }
+}
+
+function limitTransactions(ms: number): string {
+  return `select set_config('transaction_timeout', '${ms}', false) where current_setting('server_version_num')::integer >= 170000`;
 }
 
 type Work<Result> = (tx: Transaction) => Result | Promise<Result>;

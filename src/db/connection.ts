@@ -40,6 +40,16 @@ export class Connection extends pg.Client {
     this.once("connect", () => (this.lastResponseAt = performance.now()));
   }
 
+  /** Sends what `send` gives to the driver in one write, instead of one per message. */
+  inOneWrite<Result>(send: () => Result): Result {
+    this.#socket.cork();
+    try {
+      return send();
+    } finally {
+      this.#socket.uncork();
+    }
+  }
+
   get isLost(): boolean {
     return this.#lost !== null;
   }

@@ -15,7 +15,7 @@ const DEADLINE_MS = 4_000;
 /** What to do with notifications. */
 export interface Hearing {
   channels: readonly string[];
-  heard: (channel: string) => void;
+  heard: (channel: string, payload: string) => void;
   /** All channels are listened to, at first and after each lost connection: what was sent before is not received. */
   joined: () => void;
 }
@@ -50,7 +50,7 @@ export function listen(directUrl: string, { channels, heard, joined }: Hearing, 
       application_name: "roundhouse listener",
       options: roleOption(directUrl),
     });
-    connection.on("notification", ({ channel }) => heard(channel));
+    connection.on("notification", ({ channel, payload }) => heard(channel, payload ?? ""));
     const destroy = () => connection.destroy(new ConnectionLostError("closed"));
     try {
       await connection.connect();

@@ -22,7 +22,7 @@ const MIGRATION_MS = 6 * 3_600_000;
  * library's lock throws at once instead). Also grants each role what it may do, and makes the day partitions of the next
  * days, so that a fresh database can take payloads before housekeep ever ran. Needs a session of its own: give the direct URL where a pooler stands between.
  * With `upTo`, the first names of {@link migrationNames}, no further than that: the schema that a backup is of.
- * @throws UsageError where the database has migrations this version does not know.
+ * @throws UsageError when the database was made before 0.1.0, or has migrations that this version does not know.
  */
 export async function migrate(
   databaseUrl: string,
@@ -37,7 +37,7 @@ export async function migrate(
       await client.query("select pg_advisory_lock($1)", [LOCK]);
       await client.query(`set lock_timeout = ${WAIT_FOR_TABLE_MS}`);
       const before = await appliedMigrations(client);
-      refuseNewerSchema(before);
+      refuseOther(otherSchema(before));
       await whileInUse(async () => {
         await client.query("rollback"); // the library leaves the transaction of a file that failed open
         const count = upTo.length - (await appliedMigrations(client)).length;
@@ -62,40 +62,50 @@ export async function migrate(
   );
 }
 
-/** Where a database stands against this version's files. */
-export async function schemaState(databaseUrl: string): Promise<{ pending: string[]; unknown: string[] }> {
-  return withPgClient(databaseUrl, "migrate", async (client) => {
-    const applied = await appliedMigrations(client);
-    const ours = migrationNames();
-    return {
-      pending: ours.filter((name) => !applied.includes(name)),
-      unknown: applied.filter((name) => !ours.includes(name)),
-    };
-  });
+/** Why a version cannot use the schema of a database, and what to do. */
+export interface OtherSchema {
+  found: string;
+  advice: string;
+}
+
+/** The migrations that a database lacks, by name, and why this version can never use its schema; null when it can. */
+export async function schemaState(databaseUrl: string): Promise<{ pending: string[]; other: OtherSchema | null }> {
+  const applied = await withPgClient(databaseUrl, "migrate", appliedMigrations);
+  return { pending: migrationNames().filter((name) => !applied.includes(name)), other: otherSchema(applied) };
 }
 
 /**
- * Refuses to go on where the schema is not this version's: older (run migrate) or newer (run a newer version).
+ * Refuses to continue when the schema is not this version's: older (run migrate) or newer (run a newer version).
  * @throws UsageError saying which and what to do.
  */
 export async function requireSchema(databaseUrl: string): Promise<void> {
-  const { pending, unknown } = await schemaState(databaseUrl);
-  refuseUnknown(unknown);
+  const { pending, other } = await schemaState(databaseUrl);
+  refuseOther(other);
   if (pending.length > 0) {
     throw new UsageError(`the database lacks ${pending.join(", ")}; run \`roundhouse migrate\` first`);
   }
 }
 
-function refuseNewerSchema(applied: string[]): void {
+function otherSchema(applied: readonly string[]): OtherSchema | null {
   const ours = migrationNames();
-  refuseUnknown(applied.filter((name) => !ours.includes(name)));
+  const [first] = ours;
+  if (applied.length > 0 && applied[0] !== first) {
+    return {
+      found: `expected a schema that begins with ${first}, found one from before 0.1.0 that begins with ${applied[0]}`,
+      advice:
+        "make a new database, and carry the rounds over with `export rounds` of the old version and `import` of this one",
+    };
+  }
+  const unknown = applied.filter((name) => !ours.includes(name));
+  if (unknown.length === 0) return null;
+  return {
+    found: `the database is newer than this version: it has ${unknown.join(", ")}`,
+    advice: "start the version that made it, or a newer one",
+  };
 }
 
-function refuseUnknown(unknown: string[]): void {
-  if (unknown.length === 0) return;
-  throw new UsageError(
-    `the database is newer than this version: it has ${unknown.join(", ")}; start the version that made it, or a newer one`,
-  );
+function refuseOther(other: OtherSchema | null): void {
+  if (other !== null) throw new UsageError(`${other.found}; ${other.advice}`);
 }
 
 /** The names of all migrations of this version, in order. */

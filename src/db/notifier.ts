@@ -3,40 +3,47 @@ import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Sql } from "./client.ts";
 
-/** The channel on which API processes hear that published rows changed. */
+/** The channel on which API processes hear that tables changed. */
 export const PUBLISHED_CHANNEL = "roundhouse_published";
-/** Twenty a second are as live as a page can show; every listener re-reads all that changed. */
+/** Twenty a second are as live as a page can show. */
 const SPACING_MS = 50;
+/** A payload takes 8,000 bytes at most, and listeners look at all versions cheaply. */
+const MOST_TABLES = 700;
 
-/** Tells API processes that published rows changed. */
+/** Tells API processes that tables changed. */
 export interface Notifier {
-  /** Asks for one NOTIFY after the commit; what is asked for within 50 ms becomes one. Never throws. */
-  published(): void;
+  /** Asks for one NOTIFY after the commit, for these tables, or for all when none is given. Never throws. */
+  published: (tableIds?: readonly number[]) => void;
   /** Sends what is still due. */
   close(): Promise<void>;
 }
 
 /**
- * Sends `NOTIFY roundhouse_published` at most once per 50 ms, outside of transactions: within one it would take a
- * database-wide lock at commit. A lost one costs listeners a few seconds, since they also look by themselves; so a
- * failure is logged and not thrown.
+ * Sends `NOTIFY roundhouse_published` at most once per 50 ms, with the ids of all tables that changed meanwhile, outside of
+ * transactions: within one it would take a database-wide lock at commit. A lost notification costs listeners a few seconds,
+ * since they also look by themselves; so a failure is logged and not thrown.
  */
 export function createNotifier(sql: Sql, log: Log): Notifier {
-  let due = false;
+  let due: Set<number> | "all" | null = null;
   let sending: Promise<void> | null = null;
 
   async function send(): Promise<void> {
-    await Promise.resolve(); // several in one go are one
-    while (due) {
-      due = false;
-      await Promise.all([notify(sql, log), delay(SPACING_MS)]);
+    await Promise.resolve(); // several in one tick are one
+    while (due !== null) {
+      const ids = due === "all" || due.size > MOST_TABLES ? [] : [...due];
+      due = null;
+      await Promise.all([notify(sql, ids, log), delay(SPACING_MS)]);
     }
     sending = null;
   }
 
   return {
-    published() {
-      due = true;
+    published(tableIds = []) {
+      if (tableIds.length === 0) due = "all";
+      else if (due !== "all") {
+        due ??= new Set();
+        for (const id of tableIds) due.add(id);
+      }
       sending ??= send();
     },
     async close() {
@@ -45,10 +52,16 @@ export function createNotifier(sql: Sql, log: Log): Notifier {
   };
 }
 
-async function notify(sql: Sql, log: Log): Promise<void> {
+/** The tables that a notification names; null for all. */
+export function notifiedTables(payload: string): number[] | null {
+  const ids = payload.split(",").map(Number);
+  return payload === "" || ids.some((id) => !Number.isSafeInteger(id)) ? null : ids;
+}
+
+async function notify(sql: Sql, ids: readonly number[], log: Log): Promise<void> {
   try {
-    await sql`select pg_notify(${PUBLISHED_CHANNEL}, '')`;
+    await sql`select pg_notify(${PUBLISHED_CHANNEL}, ${ids.join(",")})`;
   } catch (error) {
-    log.warn(`published rows were not announced: ${reasonOf(error)}`);
+    log.warn(`changed tables were not announced: ${reasonOf(error)}`);
   }
 }

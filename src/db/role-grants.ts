@@ -35,23 +35,18 @@ const IDENTITY: Grants = { console: "rawd", ops: "rawd" };
 export const GRANTS: Record<string, Grants> = {
   // houses and how they are polled
   houses: { ...EVERYBODY, ops: "rw", worker: "raw" },
-  tables: {
-    ...EVERYBODY,
-    // a round of an answer read again, a revision and a promotion move these heads
-    ops: "r w(last_seq,history_hash,revision_hash,model,newest_round_id,newest_number,newest_occurred_at,same_hundredths,same_count,proof_number,proof_hash,proof_of,rounds,last_round_at,last_polled_round_at)",
-    worker: "raw",
-  },
+  tables: { ...EVERYBODY, ops: "r w(revision_hash)", worker: "raw" },
   feeds: { ops: "r", worker: "raw", read: "r" },
   poll_leases: { api: "r", ops: "rw", worker: "raw", read: "r" },
   request_budgets: { ops: "r", worker: "raw", read: "r" },
   circuit_changes: { ops: "rad", worker: "rad", read: "r" },
   payloads: {
     api: "r(table_id,received_at,requested_at,state)",
-    ops: "r w(state,refused_reason,items,new_rounds,quarantined,reread_at)",
+    ops: "r w(state,read_at,refused_reason,error,items,new_rounds,quarantined,reread_at)",
     read: "r",
   },
   payloads_kept: {
-    ops: "r w(state,refused_reason,items,new_rounds,quarantined,reread_at)",
+    ops: "r w(state,read_at,refused_reason,items,new_rounds,quarantined,reread_at)",
     worker: "rad",
     read: "r",
   },
@@ -68,26 +63,30 @@ export const GRANTS: Record<string, Grants> = {
   conflicts: { ...EVERYBODY, ops: "raw", worker: "raw" },
   notices: { ...EVERYBODY, ops: "raw", worker: "rawd" },
 
-  // forecasts and their accuracy
-  forecasts: FACTS,
-  open_forecasts: { api: "r", ops: "rd", worker: "rad", read: "r" },
-  scores: { ...FACTS, ops: "ra" },
+  // the core: heads, forecasts and their accuracy
+  palettes: FACTS,
+  table_heads: { ...EVERYBODY, ops: "rw", worker: "raw" },
+  named_rounds: EVERYBODY,
+  forecast_sets: FACTS,
+  // a payload that staff read again, and a round they revise, settle open forecasts
+  score_sets: { ...FACTS, ops: "ra" },
+  score_revisions: { ...FACTS, ops: "ra" },
+  model_snapshots: { ...EVERYBODY, ops: "raw", worker: "raw" },
+  published_readings: { ...EVERYBODY, worker: "raw" },
+  accuracy_models: FACTS,
+  accuracy_days: { ...EVERYBODY, worker: "rawd" },
+  accuracy_periods: { ...EVERYBODY, worker: "rawd" },
+  forecasts: EVERYBODY,
+  open_forecasts: EVERYBODY,
+  scores: EVERYBODY,
   anchors: FACTS,
-  accuracy_hours: { ...EVERYBODY, ops: "raw", worker: "raw" },
-  hours_to_sum: { api: "r", ops: "rad", worker: "rad", read: "r" },
-  hour_marks: { api: "r", ops: "rawd", worker: "rawd", read: "r" },
-  accuracy_series: { ...EVERYBODY, ops: "raw", worker: "raw" },
-  accuracy_marks: { ...EVERYBODY, ops: "raw", worker: "raw" },
-  reference_marks: { api: "r", ops: "raw", worker: "raw", read: "r" },
-  published_accuracy: { ...EVERYBODY, ops: "raw", worker: "raw" },
-  published_now: { ...EVERYBODY, ops: "raw", worker: "raw" },
-  model_states: { api: "r(table_id,model,learned_seq,updated_at)", ops: "raw", worker: "raw", read: "r" },
+  accuracy_hours: { ...EVERYBODY, worker: "rawd" },
+  accuracy_marks: { ...EVERYBODY, worker: "raw" },
   model_parameters: { ops: "ra", worker: "ra", read: "r" },
   calibrations: { ...EVERYBODY, ops: "ra", worker: "rad" },
   calibration_runs: { api: "r", ops: "raw", worker: "rawd", read: "r" },
   calibration_comparisons: { api: "r", ops: "raw", worker: "raw", read: "r" },
   backtest_checkpoints: { ops: "r", worker: "rawd", read: "r" },
-  reading_memories: { api: "r", ops: "r", worker: "rawd", read: "r" },
   house_audits: { ...EVERYBODY, worker: "rawd" },
 
   // running it
@@ -116,7 +115,6 @@ export const GRANTS: Record<string, Grants> = {
   quotas: { api: "raw", console: "r", ops: "r", worker: "rd" },
   usage_facts: { api: "ra", console: "r", ops: "r" },
   usage_counts: { api: "r", console: "r", ops: "r", worker: "rd" },
-  usage_rollups: { api: "r", console: "r", ops: "r" },
   purchases: { console: "ra", ops: "r", worker: "r" },
   purchase_credits: { console: "ra", ops: "r", worker: "r" },
 
@@ -162,7 +160,6 @@ export const GRANTS: Record<string, Grants> = {
 
 /** Sequences that a statement of ours asks by name; those of identity columns need no grant. */
 const SEQUENCE_GRANTS: Record<string, readonly Part[]> = {
-  payload_ids: ["worker"],
   usage_batches: ["api"],
 };
 

@@ -149,7 +149,7 @@ const OBJECTS = `
   union all
   select sequencename
   from (select schemaname || '.' || sequencename as sequencename from pg_sequences where schemaname = 'public') s
-  where sequencename in ('public.payload_ids', 'public.usage_batches')
+  where sequencename = 'public.usage_batches'
   union all
   select 'public.' || p.proname || '(' || oidvectortypes(p.proargtypes) || ')'
   from pg_proc p

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { connect as connectSocket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import Cursor from "pg-cursor";
@@ -133,6 +134,56 @@ export class Session {
     }
   }
 
+  /**
+   * Sends a whole transaction without waiting between its statements, and gives the rows of each. Needs a connection in
+   * pipeline mode.
+   * @throws the error of the first statement that the server refused, after the rollback; ConnectionLostError when the
+   * connection was lost, and then the outcome is unknown.
+   */
+  transact(begin: string, statements: readonly CompiledStatement[]): Promise<Rows<object[]>[]> {
+    this.#requireFree();
+    const result = this.#last.then(() => this.#sendAll(begin, statements));
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  async #sendAll(begin: string, statements: readonly CompiledStatement[]): Promise<Rows<object[]>[]> {
+    const { connection } = this;
+    let refusal: Error | null = null;
+    const send = async ({ text, values }: CompiledStatement, isPrepared = false) => {
+      const name = isPrepared ? this.#names?.of(text) : undefined;
+      try {
+        return await connection.query<object>({ text, values, ...(name !== undefined && { name }) });
+      } catch (error) {
+        refusal ??= asError(error);
+        throw error;
+      }
+    };
+    try {
+      return await connection.exchange(async () => {
+        const sent = connection.inOneWrite(() => [
+          send({ text: begin, values: [] }),
+          ...statements.map((statement) => send(statement, true)),
+          send({ text: "commit", values: [] }),
+        ]);
+        // all responses are waited for: after an error they are refusals, up to that of COMMIT, which rolls back
+        await Promise.allSettled(sent);
+        if (refusal !== null) {
+          // an error of COMMIT arrives before the server states that the transaction has ended
+          if (connection.getTransactionStatus() !== "I") await once(connection, "drain");
+          throw refusal;
+        }
+        const results = await Promise.all(sent);
+        const ended = results.at(-1)?.command;
+        if (ended !== "COMMIT") throw new Error(`expected a COMMIT, found a ${ended}`);
+        return results.slice(1, -1).map(rowsOf);
+      }, this.#deadlineMs);
+    } catch (error) {
+      // a server that ends the connection states why first, and has then not committed
+      throw (refusal as Error | null) instanceof pg.DatabaseError ? refusal : error;
+    }
+  }
+
   /** Reads the rows of a statement some at a time. */
   async *read(
     { text, values }: CompiledStatement,
@@ -228,6 +279,10 @@ export class Session {
     if (this.#isStreaming)
       throw new Error("expected the cursor or COPY of this transaction to be read to its end first");
   }
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 function rowsOf(result: pg.QueryResult<object> | undefined): Rows<object[]> {

@@ -1,5 +1,5 @@
 import { ratePlot } from "../charts/over-time.ts";
-import type { RateSums } from "../forecasts/accuracy/hit-rates-store.ts";
+import type { RateSums } from "../accuracy/rates-store.ts";
 import { wilsonInterval } from "../forecasts/accuracy/intervals.ts";
 import type { Measured } from "../forecasts/accuracy/measure.ts";
 import type { ReliabilityBin } from "../forecasts/accuracy/reliability.ts";

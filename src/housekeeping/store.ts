@@ -55,7 +55,7 @@ export async function listOldPartitions(sql: Queryable, payloadHours: number): P
     order by day, name`;
 }
 
-/** Answers of a day that nothing has read yet; their partition must stay. */
+/** Unread payloads of a day; its partition must stay while there are any. */
 export async function countUnread(sql: Queryable, { name }: DayPartition): Promise<number> {
   const [row] = await sql<{ unread: number }[]>`
     select count(*)::integer as unread
@@ -65,74 +65,77 @@ export async function countUnread(sql: Queryable, { name }: DayPartition): Promi
 }
 
 /**
- * Copies what a person may still want to see of a day of payloads to `payloads_kept`: the answers that could not be
- * read and those with a quarantined item, of each house the newest up to its limit. Twice is once. Gives the number of
- * rows copied.
+ * Copies the payloads of a day that staff may still look into to `payloads_kept`: those refused, and those with a
+ * quarantined item, of each house the newest up to its limit. Idempotent. Returns the number of rows copied.
  */
 export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: AbortSignal): Promise<number> {
-  const wanted = await sql<{ id: string }[]>`
-    select id::text
+  const wanted = await sql<{ tableId: number; receivedAt: string }[]>`
+    select "tableId", "receivedAt"
     from (
       select
-        p.id,
+        p.table_id as "tableId",
+        utc_text(p.received_at) as "receivedAt",
         row_number() over newest as place,
         sum(length(p.body)) over newest as bytes
       from ${sql(name)} p
       join tables t on t.id = p.table_id
       where p.state = 'refused'
         or p.quarantined > 0
-        or p.id in (
-          select payload_id
+        or (p.table_id, p.received_at) in (
+          select table_id, payload_received_at
           from quarantine
           where state = 'open'
         )
-      window newest as (partition by t.house_id order by p.received_at desc, p.id desc)
+      window newest as (partition by t.house_id order by p.received_at desc, p.table_id desc)
     ) candidates
     where place <= ${KEPT_PER_HOUSE.rows}
       and bytes <= ${KEPT_PER_HOUSE.bytes}
-    order by id`;
+    order by "receivedAt", "tableId"`;
   let kept = 0;
   for (let at = 0; at < wanted.length; at += BATCH) {
     signal.throwIfAborted();
-    const ids = wanted.slice(at, at + BATCH).map(({ id }) => id);
+    const batch = wanted.slice(at, at + BATCH);
     const rows = await sql`
       insert into payloads_kept (
-        id, house_id, table_id, kind, requested_at, received_at, previous_requested_at, path, status, content_type,
-        bytes, sha256, body, state, refused_reason, items, new_rounds, quarantined, reread_at
+        table_id, received_at, house_id, kind, requested_at, previous_requested_at, path, status, content_type, bytes,
+        sha256, body, state, read_at, refused_reason, items, new_rounds, quarantined, reread_at
       )
       select
-        p.id, t.house_id, p.table_id, p.kind, p.requested_at, p.received_at, p.previous_requested_at, p.path, p.status,
-        p.content_type, p.bytes, p.sha256, p.body, p.state, p.refused_reason, p.items, p.new_rounds, p.quarantined,
-        p.reread_at
-      from ${sql(name)} p
+        p.table_id, p.received_at, t.house_id, p.kind, p.requested_at, p.previous_requested_at, p.path, p.status,
+        p.content_type, p.bytes, p.sha256, p.body, p.state, p.read_at, p.refused_reason, p.items, p.new_rounds,
+        p.quarantined, p.reread_at
+      from unnest(
+        ${batch.map(({ tableId }) => tableId)}::integer[],
+        ${batch.map(({ receivedAt }) => receivedAt)}::text[]::timestamptz[]
+      ) as wanted (table_id, received_at)
+      join ${sql(name)} p using (table_id, received_at)
       join tables t on t.id = p.table_id
-      where p.id = any(${ids}::bigint[])
-      on conflict (id) do nothing
-      returning id`;
+      on conflict (table_id, received_at) do nothing
+      returning table_id`;
     kept += rows.length;
   }
   return kept;
 }
 
-/** Drops the oldest kept answers of each house above its limits of rows and bytes; gives their number. */
+/** Deletes the oldest kept payloads of each house above its limits of rows and bytes; returns their number. */
 export async function trimKeptPayloads(sql: Sql, signal: AbortSignal): Promise<number> {
   const { rows } = await inBatches(sql, signal, async (tx) => {
     const { count } = await tx`
       delete from payloads_kept
-      where id in (
-        select id
+      where (table_id, received_at) in (
+        select table_id, received_at
         from (
           select
-            id,
+            table_id,
             received_at,
             row_number() over newest as place,
             sum(length(body)) over newest as bytes
           from payloads_kept
-          window newest as (partition by house_id order by received_at desc, id desc)
+          window newest as (partition by house_id order by received_at desc, table_id desc)
         ) ranked
         where place > ${KEPT_PER_HOUSE.rows}
           or bytes > ${KEPT_PER_HOUSE.bytes}
-        order by received_at, id
+        order by received_at, table_id
         limit ${BATCH}
       )`;
     return count;

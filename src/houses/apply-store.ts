@@ -1,6 +1,7 @@
 import type { HouseEntry } from "../config.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
+import { saveHeads } from "../pass/heads-store.ts";
 import { changesOf, type KnownTable } from "./changes.ts";
 
 const APPLY_LOCK = 0x7268_0003; // "rh", 3 (2 is the reconciler's place): one process at a time applies a houses file
@@ -31,7 +32,7 @@ export async function applyHouses(
   });
 }
 
-/** All tables in id order, locked, so that none gets its first round while its palette is compared. */
+/** All tables with their heads, in id order, locked, so that none gets its first round while its palette is compared. */
 async function lockTables(sql: Transaction): Promise<KnownTable[]> {
   return sql<KnownTable[]>`
     select
@@ -41,13 +42,14 @@ async function lockTables(sql: Transaction): Promise<KnownTable[]> {
       t.market,
       t.round_ids,
       t.colors,
-      t.last_seq > 0 as "hasRounds",
+      h.last_seq > 0 as "hasRounds",
       t.settings,
-      h.base_url as "baseUrl"
+      o.base_url as "baseUrl"
     from tables t
-    join houses h on h.id = t.house_id
+    join table_heads h on h.table_id = t.id
+    join houses o on o.id = t.house_id
     order by t.id
-    for no key update of t`;
+    for no key update of t, h`;
 }
 
 async function saveHouses(sql: Transaction, houses: ReturnType<typeof changesOf>["houses"]): Promise<void> {
@@ -118,11 +120,7 @@ async function saveTables(sql: Transaction, tables: ReturnType<typeof changesOf>
     select id
     from tables
     on conflict do nothing`;
-  await sql`
-    insert into published_now (table_id)
-    select id
-    from tables
-    on conflict do nothing`;
+  await saveHeads(sql);
 }
 
 async function forgetAnswers(sql: Transaction, tableIds: readonly number[]): Promise<void> {
@@ -131,13 +129,19 @@ async function forgetAnswers(sql: Transaction, tableIds: readonly number[]): Pro
     set
       etag = null,
       last_modified = null,
-      last_sha256 = null,
-      last_answer_at = null,
       last_full_at = null,
       refused_since = null,
-      last_path = null,
       bad_answers = 0,
       format_since = null
+    where table_id = any(${[...tableIds]}::integer[])`;
+  await sql`
+    update table_heads
+    set
+      version = version + 1,
+      changed_at = clock_timestamp(),
+      answered_at = null,
+      payload_sha256 = null,
+      payload_path = null
     where table_id = any(${[...tableIds]}::integer[])`;
 }
 

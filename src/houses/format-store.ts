@@ -1,4 +1,5 @@
-import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import type { Queryable, Sql } from "../db/client.ts";
+import type { Query } from "../db/query.ts";
 
 /** What is known of the form of a feed's answers; `since` is ISO 8601. */
 interface StoredFormat {
@@ -10,21 +11,9 @@ interface StoredFormat {
 /** The wait before the first probe of a house whose format changed; the circuit doubles it from there. */
 const FIRST_PROBE_MS = 2_000;
 
-/** The form of the answers of some tables' feeds. */
-export async function listFormats(sql: Queryable, tableIds: readonly number[]): Promise<StoredFormat[]> {
-  return sql<StoredFormat[]>`
-    select
-      table_id as "tableId",
-      bad_answers as "badAnswers",
-      utc_text(format_since) as since
-    from feeds
-    where table_id = any(${[...tableIds]}::integer[])`;
-}
-
-/** Writes what changed of it. */
-export async function saveFormats(sql: Transaction, formats: readonly StoredFormat[]): Promise<void> {
-  if (formats.length === 0) return;
-  await sql`
+/** The statement that writes what changed of it. */
+export function saveFormatsStatement(sql: Queryable, formats: readonly StoredFormat[]): Query<readonly unknown[]> {
+  return sql`
     update feeds f
     set
       bad_answers = n.bad_answers,

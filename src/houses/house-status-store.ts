@@ -43,9 +43,10 @@ export async function listHouses(sql: Queryable, liveWindowSeconds: number): Pro
       h.pause_reason
     from houses h
     left join lateral (
-      select max(last_polled_round_at) as round_at
-      from tables
-      where house_id = h.id
+      select max(d.last_polled_round_at) as round_at
+      from tables t
+      join table_heads d on d.table_id = t.id
+      where t.house_id = h.id
     ) newest on true
     left join lateral (
       select

@@ -1,4 +1,5 @@
 import type { Queryable } from "../db/client.ts";
+import { touchHeads } from "../pass/heads-store.ts";
 
 /** Stops polling a house until it is resumed; who did it and why is kept. False where there is no such house. */
 export async function pauseHouse(
@@ -13,7 +14,7 @@ export async function pauseHouse(
       pause_reason = ${pause.reason}
     where id = ${pause.house}
     returning id`;
-  await touchPublished(sql, pause.house);
+  await touchTables(sql, pause.house);
   return rows.length > 0;
 }
 
@@ -28,16 +29,15 @@ export async function resumeHouse(sql: Queryable, house: string): Promise<boolea
       updated_at = clock_timestamp()
     where id = ${house}
     returning id`;
-  await touchPublished(sql, house);
+  await touchTables(sql, house);
   return rows.length > 0;
 }
 
-/** The status of a table is shown with what is published of it: whoever reads that must look again. */
-async function touchPublished(sql: Queryable, house: string): Promise<void> {
-  await sql`
-    update published_now p
-    set updated_at = clock_timestamp()
-    from tables t
-    where t.id = p.table_id
-      and t.house_id = ${house}`;
+/** The status of a house is shown with its tables: whoever reads those must look again. */
+async function touchTables(sql: Queryable, house: string): Promise<void> {
+  const tables = await sql<{ id: number }[]>`select id from tables where house_id = ${house}`;
+  await touchHeads(
+    sql,
+    tables.map(({ id }) => id),
+  );
 }

@@ -1,115 +1,188 @@
-import type { Sql } from "../db/client.ts";
-import { toWaves, withUnreadable, type AnswerRow } from "./answer-rows.ts";
-import { afterPoll, type Circuit } from "./circuit.ts";
-import { saveFeeds } from "./feed-store.ts";
-import { endLeases, keepHeld, type EndedPoll } from "./end-lease-store.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Query } from "../db/query.ts";
+import type { afterPoll } from "./circuit.ts";
 import type { Lease } from "./lease-store.ts";
-import { saveFailures, savePollSums } from "./poll-sums-store.ts";
-import { summarizePoll, type AskedTable } from "./poll-summary.ts";
-import { APART, togetherBy } from "../db/together.ts";
+import type { AskedTable, PollSummary } from "./poll-summary.ts";
 
-/** What a poll left behind; `waitMs` is how long the house is left alone now, 0 = until its next turn. */
-export interface SavedPoll {
-  /** Ids of the answers that were stored. */
-  payloadIds: bigint[];
-  requests: number;
-  payloads: number;
-  unchanged: number;
-  failed: number;
-  waitMs: number;
-  circuit: Circuit["state"];
+/** What a feed gives back with the next request; only of tables whose row changes. */
+export interface FeedChange {
+  tableId: number;
+  /** UTC with seven digits. */
+  askedAt: string;
+  /** Null when no full response came. */
+  full: { etag: string | null; lastModified: string | null } | null;
+  /** Whether the newest payload could not be read; null: as before. */
+  isRefused: boolean | null;
 }
 
-/** A poll that is to be saved, as far as that can be worked out before. */
-interface PreparedPoll extends EndedPoll {
+/** A poll that is over: its lease goes back with what it says of the house. `next` is null when nothing was asked. */
+export interface EndedPoll {
+  lease: Lease;
   asked: readonly AskedTable[];
-  waves: AnswerRow[][];
+  feeds: readonly FeedChange[];
+  summary: PollSummary;
+  next: ReturnType<typeof afterPoll> | null;
 }
 
-/** Polls that are saved by one transaction, and the bytes of their bodies. */
-const POLLS_AT_ONCE = 50;
-const BYTES_AT_ONCE = 8 << 20;
-
-const saveTogether = togetherBy<Sql, PreparedPoll, SavedPoll | null>((sql, polls) => savePolls(sql, polls), {
-  apart: saveAlone,
-  items: POLLS_AT_ONCE,
-  weight: { most: BYTES_AT_ONCE, of: ({ waves }) => bytesOf(waves) },
-});
+type Statement = Query<readonly unknown[]>;
 
 /**
- * Saves a poll: bodies that differ from the feed's last one, what is known of each feed, the sums, the failures, the
- * circuit and the end of the lease, all in one transaction, with those of other houses that come at the same time. Null,
- * with nothing saved, where the lease was lost to another worker. `jitter` is a random number in [0, 1).
- *
- * `feeds.last_answer_at` is the request time of the newest good answer; it goes into each new payload as
- * `previous_requested_at` before it moves on. A 304 or a body equal to the last one counts as good, a failure does not,
- * and neither does a repeat of a body that could not be read. Where each round has its own page it is the request time
- * of the next round's 404, and null once a page is there.
+ * The statements that end polls, whose leases must be locked before in the same transaction: what their feeds give back
+ * with the next request, sums per minute, failures, and the circuit with the end of the lease.
  */
-export async function saveAnswers(
-  sql: Sql,
-  lease: Lease,
-  asked: readonly AskedTable[],
-  jitter: number,
-): Promise<SavedPoll | null> {
-  const waves = await toWaves(lease, asked);
-  const summary = summarizePoll(withUnreadable(lease, asked, waves.flat()));
-  const next = asked.length === 0 ? null : afterPoll(lease.circuit, summary.outcome, jitter);
-  return saveTogether(sql, { lease, asked, waves, summary, next });
+export function endPollStatements(sql: Queryable, polls: readonly EndedPoll[]): Statement[] {
+  if (polls.length === 0) return [];
+  const asked = polls.filter((poll) => poll.asked.length > 0);
+  const feeds = polls.flatMap((poll) => poll.feeds).toSorted((a, b) => a.tableId - b.tableId);
+  const failures = polls.flatMap(failuresOf);
+  return [
+    ...(feeds.length > 0 ? [saveFeeds(sql, feeds)] : []),
+    ...(asked.length > 0 ? [addSums(sql, asked)] : []),
+    ...(failures.length > 0 ? [saveFailures(sql, failures)] : []),
+    endLeases(sql, polls),
+  ];
 }
 
-/** Saves a poll that the others must not wait for: somebody holds a row that it writes or refers to. */
-async function saveAlone(sql: Sql, poll: PreparedPoll): Promise<SavedPoll | null> {
-  const [saved] = await savePolls(sql, [poll], { waits: true });
-  return saved === undefined || saved === APART ? null : saved;
+function saveFeeds(sql: Queryable, feeds: readonly FeedChange[]): Statement {
+  return sql`
+    update feeds f
+    set
+      last_asked_at = a.asked_at,
+      etag = case when a.is_full then a.etag else f.etag end,
+      last_modified = case when a.is_full then a.last_modified else f.last_modified end,
+      last_full_at = case when a.is_full then a.asked_at else f.last_full_at end,
+      refused_since = case
+        when a.is_refused is null then f.refused_since
+        when a.is_refused then coalesce(f.refused_since, a.asked_at)
+      end
+    from unnest(
+      ${feeds.map(({ tableId }) => tableId)}::integer[],
+      ${feeds.map(({ askedAt }) => askedAt)}::text[]::timestamptz[],
+      ${feeds.map(({ full }) => String(full !== null))}::text[]::boolean[],
+      ${feeds.map(({ full }) => full?.etag ?? null)}::text[],
+      ${feeds.map(({ full }) => full?.lastModified ?? null)}::text[],
+      ${feeds.map(({ isRefused }) => (isRefused === null ? null : String(isRefused)))}::text[]::boolean[]
+    ) as a (table_id, asked_at, is_full, etag, last_modified, is_refused)
+    where f.table_id = a.table_id`;
 }
 
-async function savePolls(
-  sql: Sql,
-  polls: readonly PreparedPoll[],
-  { waits } = { waits: false },
-): Promise<(SavedPoll | null | typeof APART)[]> {
-  return sql.begin(async (transaction) => {
-    const { free: held, busy } = await keepHeld(transaction, polls, { waits });
-    const ids = new Map(held.map((poll): [PreparedPoll, bigint[]] => [poll, []]));
-    const depth = Math.max(0, ...held.map(({ waves }) => waves.length));
-    for (let wave = 0; wave < depth; wave++) {
-      const rows = held.flatMap(({ lease, waves }) => (waves[wave] ?? []).map((row) => ({ ...row, lease })));
-      const stored = await saveFeeds(transaction, rows);
-      for (const [poll, own] of ids) {
-        for (const { tableId } of poll.waves[wave] ?? []) {
-          const id = stored.get(tableId);
-          if (id !== undefined) own.push(id);
-        }
-      }
-    }
-    await savePollSums(
-      transaction,
-      held.filter(({ asked }) => asked.length > 0),
-    );
-    await saveFailures(transaction, held);
-    await endLeases(transaction, held);
-    return polls.map((poll) => {
-      if (busy.includes(poll)) return APART;
-      const payloadIds = ids.get(poll);
-      return payloadIds === undefined ? null : savedPoll(poll, payloadIds);
-    });
+/** Adds polls to the sums of their minutes; of each shard there is one at most. */
+function addSums(sql: Queryable, polls: readonly EndedPoll[]): Statement {
+  const rows = polls.map(({ lease, summary: { requests, statuses, bytes, latency } }) => {
+    return { house: lease.house, shard: lease.shard, at: lease.now, requests, statuses, bytes, latency };
   });
+  return sql`
+    insert into polls as p (house_id, shard, minute, requests, statuses, bytes, latency_ms)
+    select house, shard, date_trunc('minute', at), requests, statuses, bytes, latency
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as a (
+      house text, shard integer, at timestamptz, requests integer, statuses jsonb, bytes bigint, latency integer[]
+    )
+    order by house, shard
+    on conflict (minute, house_id, shard) do update
+    set
+      requests = p.requests + excluded.requests,
+      statuses = (
+        select jsonb_object_agg(status, requests)
+        from (
+          select status, sum(requests::integer) as requests
+          from (
+            select * from jsonb_each_text(p.statuses)
+            union all
+            select * from jsonb_each_text(excluded.statuses)
+          ) as both_sums (status, requests)
+          group by status
+        ) as summed
+      ),
+      bytes = p.bytes + excluded.bytes,
+      latency_ms = (
+        select array_agg(before + now order by place)
+        from unnest(p.latency_ms, excluded.latency_ms) with ordinality as both_sums (before, now, place)
+      )`;
 }
 
-function savedPoll({ lease, asked, next }: PreparedPoll, payloadIds: bigint[]): SavedPoll {
-  const failed = asked.filter(({ answer }) => answer.kind === "failed").length;
-  return {
-    payloadIds,
-    requests: asked.length,
-    payloads: payloadIds.length,
-    unchanged: asked.length - failed - payloadIds.length,
-    failed,
-    waitMs: next?.waitMs ?? 0,
-    circuit: next?.circuit.state ?? lease.circuit.state,
-  };
+/** A request that failed. */
+type Failure = { house: string; leasedAt: string; tableId: number; receivedMs: number } & Pick<
+  Extract<AskedTable["answer"], { kind: "failed" }>,
+  "status" | "reason" | "detail"
+>;
+
+function failuresOf({ lease, asked }: EndedPoll): Failure[] {
+  return asked.flatMap(({ tableId, receivedMs, answer }) =>
+    answer.kind === "failed" ? [{ house: lease.house, leasedAt: lease.now, tableId, receivedMs, ...answer }] : [],
+  );
 }
 
-function bytesOf(waves: readonly (readonly AnswerRow[])[]): number {
-  return waves.flat().reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
+/** Writes down what failed, each with its reason. */
+function saveFailures(sql: Queryable, failed: readonly Failure[]): Statement {
+  return sql`
+    insert into poll_failures (house_id, table_id, at, status, reason, detail)
+    select
+      house_id, table_id, leased_at::timestamptz + received_ms * interval '1 millisecond', status, reason, detail
+    from unnest(
+      ${failed.map(({ house }) => house)}::text[],
+      ${failed.map(({ leasedAt }) => leasedAt)}::text[],
+      ${failed.map(({ tableId }) => tableId)}::integer[],
+      ${failed.map(({ receivedMs }) => receivedMs)}::float8[],
+      ${failed.map(({ status }) => status)}::integer[],
+      ${failed.map(({ reason }) => reason)}::text[],
+      ${failed.map(({ detail }) => detail)}::text[]
+    ) as f (house_id, leased_at, table_id, received_ms, status, reason, detail)`;
+}
+
+/** Gives leases back, whose rows are locked. */
+function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
+  const rows = polls.map(({ lease, summary, next }) => ({
+    house_id: lease.house,
+    shard: lease.shard,
+    asked_at: lease.now,
+    has_asked: next !== null,
+    state: next?.circuit.state ?? lease.circuit.state,
+    failures_in_row: next?.circuit.failuresInRow ?? 0,
+    recent: next?.circuit.recent ?? "",
+    opened_times: next?.circuit.openedTimes ?? 0,
+    throttled_in_row: next?.circuit.throttledInRow ?? 0,
+    wait_ms: next?.waitMs ?? 0,
+    is_good: summary.outcome.kind === "good",
+    status: summary.status,
+    error: summary.error,
+  }));
+  return sql`
+    with ended as (
+      select *
+      from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as e (
+        house_id text, shard integer, asked_at timestamptz, has_asked boolean, state text, failures_in_row integer,
+        recent text, opened_times integer, throttled_in_row integer, wait_ms float8, is_good boolean, status integer,
+        error text
+      )
+    ),
+    left_alone as (
+      update poll_leases l
+      set lease_until = '-infinity'
+      from ended e
+      where l.house_id = e.house_id
+        and l.shard = e.shard
+        and not e.has_asked
+    )
+    update poll_leases l
+    set
+      lease_until = '-infinity',
+      circuit = e.state,
+      failures_in_row = e.failures_in_row,
+      recent = e.recent,
+      opened_times = e.opened_times,
+      throttled_in_row = e.throttled_in_row,
+      opened_at = case when e.state = 'closed' then null else coalesce(l.opened_at, clock_timestamp()) end,
+      next_allowed_at = case
+        when e.wait_ms > 0 then clock_timestamp() + e.wait_ms * interval '1 millisecond'
+        else l.next_allowed_at
+      end,
+      last_poll_at = e.asked_at,
+      last_ok_at = case when e.is_good then e.asked_at else l.last_ok_at end,
+      last_status = e.status,
+      last_error = coalesce(e.error, l.last_error),
+      last_error_at = case when e.error is null then l.last_error_at else e.asked_at end
+    from ended e
+    where l.house_id = e.house_id
+      and l.shard = e.shard
+      and e.has_asked`;
 }

@@ -4,7 +4,6 @@ import type { Queryable } from "../db/client.ts";
 import { PermanentError } from "../errors.ts";
 import type { House } from "./house.ts";
 import { houseSettings } from "./settings.ts";
-import { togetherBy } from "../db/together.ts";
 
 /** The number of a table's newest stored round; null where it has none, ids do not count up, or it is not known. */
 export async function findNewestNumber(
@@ -13,11 +12,12 @@ export async function findNewestNumber(
   { game, market }: { game: string; market: string },
 ): Promise<bigint | null> {
   const [row] = await sql<{ newest: bigint | null }[]>`
-    select newest_number as newest
-    from tables
-    where house_id = ${house}
-      and game = ${game}
-      and market = ${market}`;
+    select h.newest_number as newest
+    from tables t
+    join table_heads h on h.table_id = t.id
+    where t.house_id = ${house}
+      and t.game = ${game}
+      and t.market = ${market}`;
   return row?.newest ?? null;
 }
 
@@ -27,30 +27,23 @@ interface CachedHouse {
 }
 const cachedHouses = new WeakMap<Variables, Map<string, CachedHouse>>();
 
-/** Houses that are looked up by one statement. */
-const HOUSES_AT_ONCE = 200;
-
 interface HouseRow {
   settings: Record<string, unknown> | null;
   base_url: string | null;
   updated_at: string;
 }
 
-const findTogether = togetherBy<Queryable, { id: string; known: string | null }, HouseRow | null>(findHouseRows, {
-  items: HOUSES_AT_ONCE,
-});
-
 /**
  * A house with the variables of this process in its settings, or null where there is none of this id. Its settings are
- * read and checked again only when its row changed; houses that are asked for at once are looked up together.
+ * read and checked again only when its row changed.
  * @throws PermanentError where a variable is not set here or the stored settings are of another version.
  */
 export async function loadHouse(sql: Queryable, variables: Variables, id: string): Promise<House | null> {
   const cache = cachedHouses.get(variables) ?? new Map<string, CachedHouse>();
   cachedHouses.set(variables, cache);
   const cached = cache.get(id);
-  const row = await findTogether(sql, { id, known: cached?.updatedAt ?? null });
-  if (row === null) return null;
+  const row = await findHouseRow(sql, id, cached?.updatedAt ?? null);
+  if (row === undefined) return null;
   if (row.settings === null) {
     if (cached === undefined) throw new Error(`the house ${id} came without the settings that were asked for`);
     return cached.house;
@@ -60,22 +53,16 @@ export async function loadHouse(sql: Queryable, variables: Variables, id: string
   return house;
 }
 
-/** Without the settings where they are known as they are. */
-async function findHouseRows(
-  sql: Queryable,
-  asked: readonly { id: string; known: string | null }[],
-): Promise<(HouseRow | null)[]> {
-  const rows = await sql<(HouseRow & { place: number })[]>`
+/** Without the settings when they are known as they are. */
+async function findHouseRow(sql: Queryable, id: string, known: string | null): Promise<HouseRow | undefined> {
+  const [row] = await sql<HouseRow[]>`
     select
-      a.place::integer,
-      case when h.updated_at::text is distinct from a.known then h.settings end as settings,
-      h.base_url,
-      h.updated_at::text as updated_at
-    from unnest(${asked.map(({ id }) => id)}::text[], ${asked.map(({ known }) => known)}::text[])
-      with ordinality as a (id, known, place)
-    join houses h on h.id = a.id`;
-  const byPlace = new Map(rows.map((row) => [row.place, row]));
-  return asked.map((_, at) => byPlace.get(at + 1) ?? null);
+      case when updated_at::text is distinct from ${known} then settings end as settings,
+      base_url,
+      updated_at::text as updated_at
+    from houses
+    where id = ${id}`;
+  return row;
 }
 
 function readHouse(id: string, entry: Record<string, unknown>, baseUrl: string | null, variables: Variables): House {
@@ -121,7 +108,31 @@ export async function listPollSchedules(
   return rows.map(({ house, shard, every }) => ({
     payload: { house, shard },
     everyMs: every,
-    // spread over the interval, so that a thousand houses are not asked in the same millisecond
-    offsetMs: Number.parseInt(hash("sha256", `${house}/${shard}`).slice(0, 12), 16) % every,
+    offsetMs: placeIn(every, `${house}/${shard}`),
   }));
+}
+
+/** When a payload of each house is compared with what is stored: once a minute, at a second that its name decides. */
+export async function listComparisonSchedules(
+  sql: Queryable,
+): Promise<{ payload: { house: string; compare: boolean }; everyMs: number; offsetMs: number }[]> {
+  const rows = await sql<{ house: string }[]>`
+    select h.id as house
+    from houses h
+    where h.enabled
+      and h.paused_at is null
+      and h.base_url is not null
+    order by h.id`;
+  return rows.map(({ house }) => ({
+    payload: { house, compare: true },
+    everyMs: COMPARE_EVERY_MS,
+    offsetMs: placeIn(COMPARE_EVERY_MS, house),
+  }));
+}
+
+const COMPARE_EVERY_MS = 60_000;
+
+/** A place in an interval, so that a thousand houses do not come in the same millisecond. */
+function placeIn(everyMs: number, name: string): number {
+  return Number.parseInt(hash("sha256", name).slice(0, 12), 16) % everyMs;
 }

@@ -22,9 +22,10 @@ export async function findOfflineHouses(
       to_char(polled.next at time zone 'UTC', 'HH24:MI:SS') as next
     from houses h
     cross join lateral (
-      select max(last_polled_round_at) as round_at
-      from tables
-      where house_id = h.id
+      select max(d.last_polled_round_at) as round_at
+      from tables t
+      join table_heads d on d.table_id = t.id
+      where t.house_id = h.id
     ) newest
     cross join lateral (
       select

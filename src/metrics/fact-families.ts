@@ -45,14 +45,9 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
       of(facts?.houses ?? [], ({ forecasts }) => forecasts),
     ),
     gauge(
-      "roundhouse_rounds_unlearned",
-      "Rounds of a house that the model has not learned yet.",
-      of(polled, ({ unlearned }) => unlearned),
-    ),
-    gauge(
-      "roundhouse_rounds_unscored",
-      "Rounds of a house whose forecasts are not scored yet.",
-      of(polled, ({ unscored }) => unscored),
+      "roundhouse_rounds_unsummed",
+      "Rounds of a house that the sums of accuracy do not count yet.",
+      of(polled, ({ unsummed }) => unsummed),
     ),
     gauge(
       "roundhouse_readings",

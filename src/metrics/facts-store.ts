@@ -12,9 +12,8 @@ export interface HouseFacts {
   longestLag: number;
   rounds: number;
   forecasts: number;
-  /** Rounds that the model has not learned, and rounds whose forecasts are not scored. */
-  unlearned: number;
-  unscored: number;
+  /** Rounds that the sums of accuracy do not count yet. */
+  unsummed: number;
   readings: number;
   /** Null before the first calibration. */
   newestCalibration: number | null;
@@ -128,25 +127,32 @@ function readHouses(tx: Transaction): Promise<HouseFacts[]> {
       h.enabled,
       h.paused_at is not null as paused,
       count(t.id) filter (where t.enabled)::integer as tables,
-      extract(epoch from clock_timestamp() - coalesce(max(t.last_polled_round_at), h.created_at))::float8 as lag,
+      extract(epoch from clock_timestamp() - coalesce(max(d.last_polled_round_at), h.created_at))::float8 as lag,
       coalesce(
-        extract(epoch from clock_timestamp() - min(coalesce(t.last_polled_round_at, t.created_at)) filter (where t.enabled)),
+        extract(epoch from clock_timestamp() - min(coalesce(d.last_polled_round_at, t.created_at)) filter (where t.enabled)),
         0
       )::float8 as "longestLag",
-      coalesce(sum(t.rounds), 0)::float8 as rounds,
-      coalesce(sum(t.forecast_seq), 0)::float8 as forecasts,
-      coalesce(sum(greatest(t.last_seq - coalesce(s.learned_seq, 0), 0)), 0)::float8 as unlearned,
-      coalesce(sum(greatest(t.last_seq - coalesce(m.seq, t.first_forecast_after_seq, t.last_seq), 0)), 0)::float8 as unscored,
+      coalesce(sum(d.last_seq), 0)::float8 as rounds,
+      coalesce(sum(d.forecast_seq), 0)::float8 as forecasts,
+      coalesce(sum(greatest(d.last_seq - coalesce(m.round_seq, d.set_seq, d.last_seq), 0)), 0)::float8 as unsummed,
       count(r.table_id)::integer as readings,
-      extract(epoch from clock_timestamp() - max((p.calibration ->> 'as_of')::timestamptz))::float8 as "newestCalibration",
-      extract(epoch from clock_timestamp() - min((p.calibration ->> 'as_of')::timestamptz) filter (where t.enabled))::float8
-        as "oldestCalibration"
+      extract(epoch from clock_timestamp() - max(c.created_at))::float8 as "newestCalibration",
+      extract(epoch from clock_timestamp() - min(c.created_at) filter (where t.enabled))::float8 as "oldestCalibration"
     from houses h
     left join tables t on t.house_id = h.id
-    left join model_states s on s.table_id = t.id and s.model = t.model
+    left join table_heads d on d.table_id = t.id
     left join accuracy_marks m on m.table_id = t.id
-    left join published_now p on p.table_id = t.id
-    left join reading_memories r on r.table_id = t.id
+    left join published_readings r on r.table_id = t.id
+    left join lateral (
+      select created_at
+      from calibrations
+      where table_id = t.id
+        and model = d.model
+        and kind <> 'manual'
+        and live_state_hash = state_hash
+      order by version desc
+      limit 1
+    ) c on true
     group by h.id
     order by h.id`;
 }

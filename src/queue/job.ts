@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { Sql } from "../db/client.ts";
 import type { HouseClient } from "../houses/client.ts";
 import type { Log } from "../log.ts";
+import type { Passes } from "../pass/passes.ts";
 import type { Settings, Variables } from "../config.ts";
 
 /** Connections of a worker process apart from those that most jobs share. */
@@ -15,6 +16,8 @@ export interface WorkerPools {
 /** What every job is handed besides its payload. */
 export interface JobContext {
   sql: Sql;
+  /** Connections, states and writer of passes, one for all jobs of a process. */
+  passes: Passes;
   http: HouseClient;
   settings: Settings;
   variables: Variables;
@@ -23,10 +26,10 @@ export interface JobContext {
   signal: AbortSignal;
   /** Nudges another job; losing the nudge is harmless, since the sweep finds the work again. */
   enqueue: <Next>(next: Job<Next>, payload: Next) => Promise<void>;
-  /** Names the answers of houses that the run is about, by payload id, for its line in the log: see {@link createTraces}. */
-  follow: (payloads: Iterable<bigint | null>) => void;
-  /** Tells API processes that published rows changed: one empty NOTIFY per 50 ms at most. Call after the commit. */
-  published: () => void;
+  /** Names the payloads that the run is about, by when they were received, for its line in the log: see {@link createTraces}. */
+  follow: (receivedAt: Iterable<string | null>) => void;
+  /** Tells API processes that these tables changed, or any: one NOTIFY per 50 ms at most. Call after the commit. */
+  published: (tableIds?: readonly number[]) => void;
 }
 
 /** What schedules and sweeps may use: they only read. */

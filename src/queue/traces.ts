@@ -3,23 +3,22 @@ const NAMES_PER_LINE = 100;
 
 /** Which answers of houses a run is about. */
 export interface Traces {
-  /** Notes ids of payloads; null is passed over, and the same again changes nothing. */
-  follow: (payloads: Iterable<bigint | null>) => void;
-  /** What was noted as `payload-812`, in lists short enough for a line each; none where nothing was. */
+  /** Notes payloads by when they were received; null is passed over, and the same again changes nothing. */
+  follow: (receivedAt: Iterable<string | null>) => void;
+  /** What was noted, in lists short enough for a line each; none when nothing was. */
   lines: () => string[][];
 }
 
 /**
- * The thread through the logs. A round's way begins with the answer that brought it, whose id it keeps for good
- * (`rounds.payload_id`); each run of a job names the answers it is about. So one id finds the poll that saved the answer,
- * the run that read it, the one that issued the forecasts after its rounds, and those that scored with them. It is told
- * by what was stored and travels in no message: many messages about a house become one run.
+ * The thread through the logs. A round keeps when its response was received (`rounds.received_at`), and each run of a job
+ * names the payloads that it is about in the same way. So one time finds the poll that saved a payload and, when it was not
+ * read at once, the run that read it.
  */
 export function createTraces(): Traces {
   const names = new Set<string>();
   return {
-    follow(payloads) {
-      for (const id of payloads) if (id !== null) names.add(`payload-${id}`);
+    follow(receivedAt) {
+      for (const at of receivedAt) if (at !== null) names.add(at);
     },
     lines() {
       const all = [...names];

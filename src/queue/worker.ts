@@ -7,6 +7,7 @@ import { createNotifier } from "../db/notifier.ts";
 import { UsageError } from "../errors.ts";
 import type { HouseClient } from "../houses/client.ts";
 import type { Log } from "../log.ts";
+import type { Passes } from "../pass/passes.ts";
 import { nameProcess } from "../this-machine.ts";
 import { guardClock } from "./clock-guard.ts";
 import { readClocks, requireRightClock } from "./clock.ts";
@@ -38,6 +39,7 @@ export interface WorkerOptions {
   sql: Sql;
   /** Those apart; when one is not given, `sql` serves. */
   pools?: Partial<WorkerPools>;
+  passes: Passes;
   redisUrl: string;
   settings: Settings;
   variables: Variables;
@@ -89,7 +91,19 @@ export interface Workers {
  * @throws UsageError where Redis would lose work, a queue is not known, or the clock of this machine is wrong.
  */
 export async function startWorkers(options: WorkerOptions): Promise<Workers> {
-  const { jobs, sql, log, version, onFatal, settings, variables, http, everyTick = [], now = Date.now } = options;
+  const {
+    jobs,
+    sql,
+    passes,
+    log,
+    version,
+    onFatal,
+    settings,
+    variables,
+    http,
+    everyTick = [],
+    now = Date.now,
+  } = options;
   const { polling = sql, long = sql } = options.pools ?? {};
   const pools: WorkerPools = { polling, long };
   const chosen = chooseJobs(jobs, options.queues);
@@ -100,7 +114,7 @@ export async function startWorkers(options: WorkerOptions): Promise<Workers> {
   const stop = new AbortController();
   const notifier = createNotifier(sql, log);
   const enqueue = nudge(queues, log);
-  const shared = { http, settings, variables, enqueue, published: () => notifier.published() };
+  const shared = { passes, http, settings, variables, enqueue, published: notifier.published };
   const consumers = chosen.map((job) => {
     const context = { ...shared, sql: job.pool === undefined ? sql : pools[job.pool] };
     const runner = createRunner({ job, context, log, stop: stop.signal, ran: options.ran });

@@ -108,12 +108,12 @@ export interface HashedRound {
   afterGap: boolean;
 }
 
-/** A round as the strings of the export. @throws Error on a time in another form than the export's. */
+/** A round as the strings of the export. @throws Error on a time or number in another form than the export's. */
 export function historyStrings(round: HashedRound): HistoryStrings {
   return {
     seq: String(round.seq),
     round_id: round.roundId,
-    hundredths: String(round.hundredths),
+    hundredths: integer(round.hundredths),
     color: round.color,
     source: round.source,
     occurred_at: utc(round.occurredAt),
@@ -147,7 +147,7 @@ export interface HashedForecast {
   basePpm: readonly number[];
 }
 
-/** A forecast as the strings of the export. @throws Error on a time in another form than the export's. */
+/** A forecast as the strings of the export. @throws Error on a time or number in another form than the export's. */
 export function forecastStrings(forecast: HashedForecast): ForecastStrings {
   return {
     seq: String(forecast.seq),
@@ -157,13 +157,13 @@ export function forecastStrings(forecast: HashedForecast): ForecastStrings {
     feature: forecast.feature,
     issued_at: utc(forecast.issuedAt),
     absent_at: utc(forecast.absentAt),
-    pause_ms: String(forecast.pauseMs),
+    pause_ms: integer(forecast.pauseMs),
     cutoff_round_id: forecast.cutoffRoundId,
     history_hash: forecast.historyHash,
     target_round_id: forecast.targetRoundId ?? "",
-    horizon: String(forecast.horizon),
-    p_ppm: forecast.pPpm.join("|"),
-    base_ppm: forecast.basePpm.join("|"),
+    horizon: integer(forecast.horizon),
+    p_ppm: forecast.pPpm.map(integer).join("|"),
+    base_ppm: forecast.basePpm.map(integer).join("|"),
   };
 }
 
@@ -184,11 +184,11 @@ export interface HashedScore {
   scoredAt: string;
 }
 
-/** A score as the strings of the export: `status` is `scored` or `void_` and the reason. @throws Error on a time in another form. */
+/** A score as the strings of the export: `status` is `scored` or `void_` and the reason. @throws Error on a time or number in another form. */
 export function scoreStrings(score: HashedScore): ScoreStrings {
   return {
     forecast_id: score.forecastId,
-    rev: String(score.rev),
+    rev: integer(score.rev),
     status: score.reason === "" ? "scored" : `void_${score.reason}`,
     reason: score.reason,
     outcome: score.outcome ?? "",
@@ -210,4 +210,11 @@ function utc(time: string | null): string {
   if (!UTC.test(time))
     throw new Error(`expected a time like 2026-11-21T04:00:12.1234560Z, got ${time}; write it in UTC`);
   return time;
+}
+
+/** @throws Error on a number that JavaScript cannot hold exactly as an integer */
+function integer(value: number | bigint): string {
+  if (typeof value === "number" && !Number.isSafeInteger(value))
+    throw new Error(`expected an exact integer, got ${value}; use a bigint beyond 2^53`);
+  return String(value);
 }

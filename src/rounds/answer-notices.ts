@@ -1,13 +1,20 @@
 import type { NoticeDesk } from "./notice-desk.ts";
 import { formatSentence, idsSentence, stuckSentence, unreadableSentence } from "./notices.ts";
-import type { Prepared } from "./prepare.ts";
 import type { TakenIn } from "./take-in.ts";
+
+/** An answer as far as notices speak of it; `now` is when it arrived. */
+interface NoticedAnswer {
+  items: readonly unknown[];
+  refusedByAdapter: number;
+  isPage: boolean;
+  payload: { now: string };
+}
 
 /** Tells that an answer cannot be read, `isChanged` where that was so for many in a row. */
 export function tellUnreadable(
   notices: NoticeDesk,
   tableId: number,
-  { payload: { now } }: Prepared,
+  { payload: { now } }: Pick<NoticedAnswer, "payload">,
   isChanged: boolean,
 ): void {
   notices.set(tableId, "format", now, (since) => unreadableSentence(since, isChanged));
@@ -17,7 +24,7 @@ export function tellUnreadable(
 export function tellAnswer(
   notices: NoticeDesk,
   tableId: number,
-  answer: Prepared & { ok: true },
+  answer: NoticedAnswer,
   taken: TakenIn,
   isChanged: boolean,
 ): void {

@@ -45,28 +45,32 @@ export async function sumCells(sql: Queryable): Promise<number> {
       cross join generate_series(
         date_trunc('hour', span."from", 'UTC'), span."to" - interval '1 minute', interval '1 hour'
       ) as hour
+    ),
+    found as (
+      select
+        r.table_id,
+        hours.hour,
+        floor(extract(epoch from r.received_at - hours.begins) / ${CELL_MINUTES * 60})::integer as n,
+        count(*)::integer as rounds
+      from hours
+      join rounds r on r.received_at >= hours.begins and r.received_at < hours.ends
+      where not r.late
+        and r.source = 0 -- poll
+      group by 1, 2, 3
     )
     insert into round_cells (hour, table_id, rounds)
-    select hours.hour, t.id, array_fill(0, array[hours.skipped]) || counted.rounds
+    select
+      hours.hour,
+      t.id,
+      array_fill(0, array[hours.skipped]) || array_agg(coalesce(found.rounds, 0) order by cell.n)
     from hours
     cross join tables t
-    cross join lateral (
-      select array_agg(coalesce(found.rounds, 0) order by cell.n) as rounds
-      from generate_series(0, extract(epoch from hours.ends - hours.begins)::integer / ${CELL_MINUTES * 60} - 1) as cell (n)
-      left join (
-        select
-          floor(extract(epoch from r.received_at - hours.begins) / ${CELL_MINUTES * 60})::integer as n,
-          count(*)::integer as rounds
-        from rounds r
-        where r.table_id = t.id
-          and r.received_at >= hours.begins
-          and r.received_at < hours.ends
-          and not r.late
-          and r.source = 'poll'
-        group by 1
-      ) found on found.n = cell.n
-    ) counted
+    cross join lateral generate_series(
+      0, extract(epoch from hours.ends - hours.begins)::integer / ${CELL_MINUTES * 60} - 1
+    ) as cell (n)
+    left join found on found.table_id = t.id and found.hour = hours.hour and found.n = cell.n
     where t.enabled
+    group by hours.hour, hours.skipped, t.id
     on conflict (hour, table_id) do update
     set rounds = (
       select

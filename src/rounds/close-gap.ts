@@ -1,9 +1,8 @@
 import type { Transaction } from "../db/client.ts";
+import { lockHeads, touchHeads } from "../pass/heads-store.ts";
 import { closeGapByHand, findGapState, reopenGap, type GapState } from "./gap-desk-store.ts";
-import { publishTables } from "./publish-store.ts";
 import { refreshNotices } from "./notices-store.ts";
 import type { Decision } from "./revision.ts";
-import { lockTables } from "./store.ts";
 
 /** A gap before and after a person acted on it, or why nothing was done. */
 export type GapOutcome =
@@ -29,7 +28,7 @@ async function change(
   act: () => Promise<void>,
 ): Promise<GapOutcome> {
   const known = await findGapState(tx, id);
-  const [table] = known === null ? [] : await lockTables(tx, [known.tableId]);
+  const [table] = known === null ? [] : await lockHeads(tx, [known.tableId]);
   const before = known === null ? null : await findGapState(tx, id);
   if (table === undefined || before === null) return { ok: false, problem: `there is no gap ${id}` };
   if (before.state !== expected) {
@@ -42,8 +41,8 @@ async function change(
     };
   }
   await act();
+  await touchHeads(tx, [table.id]); // a cached state knows gaps of unknown size
   await refreshNotices(tx, [table.id]);
-  await publishTables(tx, [table.id]);
   const after = await findGapState(tx, id);
   return { ok: true, table: table.name, before, after: after ?? before };
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from "../db/client.ts";
+import type { PayloadKey } from "./payload-desk-store.ts";
 
 /** What a list of conflicts is asked for; null for all. */
 export interface ConflictFilter {
@@ -18,9 +19,9 @@ export interface ListedConflict {
   firstSeenAt: string;
   lastSeenAt: string;
   times: number;
-  /** The answers that brought the first result and the other; null where none did, or that is not known. */
-  keptPayloadId: bigint | null;
-  otherPayloadId: bigint | null;
+  /** When the payloads with the first result and with the other were received; null if none brought it. */
+  keptReceivedAt: string | null;
+  otherReceivedAt: string | null;
   /** The round as stored. */
   seq: bigint | null;
   rawValue: string | null;
@@ -72,12 +73,17 @@ export async function listConflictsById(sql: Queryable, ids: readonly bigint[]):
     order by c.id`;
 }
 
-/** The conflicts for which an answer brought the other result first, oldest first, at most `limit`. */
-export async function listConflictsOf(sql: Queryable, payloadId: bigint, limit: number): Promise<ListedConflict[]> {
+/** The conflicts for which a payload brought the other result first, oldest first, at most `limit`. */
+export async function listConflictsOf(
+  sql: Queryable,
+  { tableId, receivedAt }: PayloadKey,
+  limit: number,
+): Promise<ListedConflict[]> {
   return sql<ListedConflict[]>`
     select ${columnsOf(sql)}
     from ${joined(sql)}
-    where c.payload_id = ${payloadId}
+    where c.table_id = ${tableId}
+      and c.payload_received_at = ${receivedAt}::text::timestamptz
     order by c.id
     limit ${limit}`;
 }
@@ -90,15 +96,17 @@ export async function countTouched(
   const [row] = await sql<{ nextColors: number; voided: number }[]>`
     select
       count(*)::integer as "nextColors",
-      (count(*) filter (where s.status <> 'scored'))::integer as voided
-    from (
-      select distinct on (forecast_seq) forecast_seq, status
-      from scores
-      where table_id = ${tableId}
-        and settled_seq = ${seq}
-        and feature = 'next_color'
-      order by forecast_seq, rev desc
-    ) s`;
+      (
+        count(*) filter (
+          where u.status = 1
+            or exists (select from score_revisions v where v.table_id = s.table_id and v.forecast_seq = u.forecast_seq)
+        )
+      )::integer as voided
+    from score_sets s
+    cross join lateral unnest(s.forecast_seqs, s.features, s.statuses) as u (forecast_seq, feature, status)
+    where s.table_id = ${tableId}
+      and s.settled_seq = ${seq}
+      and u.feature = 0`;
   return row ?? { nextColors: 0, voided: 0 };
 }
 
@@ -106,7 +114,7 @@ function joined(sql: Queryable) {
   return sql`
     conflicts c
     join tables t on t.id = c.table_id
-    left join rounds r on r.table_id = c.table_id and r.round_id = c.round_id
+    left join named_rounds r on r.table_id = c.table_id and r.round_id = c.round_id
     left join round_revision v on v.conflict_id = c.id`;
 }
 
@@ -122,8 +130,8 @@ function columnsOf(sql: Queryable) {
     utc_text(c.first_seen_at) as "firstSeenAt",
     utc_text(c.last_seen_at) as "lastSeenAt",
     c.times,
-    r.payload_id as "keptPayloadId",
-    c.payload_id as "otherPayloadId",
+    case when r.source in ('poll', 'history') then utc_text(r.received_at) end as "keptReceivedAt",
+    utc_text(c.payload_received_at) as "otherReceivedAt",
     r.seq,
     r.raw_value as "rawValue",
     r.color,

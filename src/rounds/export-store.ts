@@ -1,52 +1,64 @@
 import type { Queryable } from "../db/client.ts";
 import type { Reader } from "../db/reader.ts";
 
-/** A round as the export shows it: every field is the text of its column, empty where there is none. */
-export interface ExportedRound {
-  seq: string;
-  round_id: string;
-  multiplier: string;
-  color: string;
-  occurred_at: string;
-  requested_at: string;
-  received_at: string;
-  source: string;
-  verified: string;
-  late: string;
-  after_gap: string;
-  history_hash: string;
-}
+/** Columns of exported rounds, in order; `history_hash` covers the texts of all but multiplier and verified. */
+export const ROUND_COLUMNS = [
+  "seq",
+  "round_id",
+  "multiplier",
+  "color",
+  "occurred_at",
+  "requested_at",
+  "received_at",
+  "source",
+  "verified",
+  "late",
+  "after_gap",
+  "hundredths",
+  "absent_at",
+  "history_hash",
+] as const;
+
+/** A round as it is exported: text in every column, empty for null. */
+export type ExportedRound = Record<(typeof ROUND_COLUMNS)[number], string>;
+
+const ROUNDS_PER_READ = 5_000;
 
 /**
- * The rounds of a table with a seq from `afterSeq` on (exclusive), in seq order, at most `limit`.
+ * The rounds of a table in order of seq, a page at a time.
  *
- * Pages instead of one long cursor: rounds are insert-only, so pages show the same rounds as one statement would, and a reader who takes
- * an hour holds neither a transaction nor a snapshot open.
+ * Each page is a statement of its own: rounds are insert-only, so pages give what one statement would, and an export that
+ * takes an hour holds no snapshot open.
  */
-export async function listRoundsForExport(
-  read: Reader,
-  tableId: number,
-  page: { afterSeq: string; limit: number },
-): Promise<ExportedRound[]> {
-  return read<ExportedRound[]>`
-    select
-      seq::text as seq,
-      round_id,
-      hundredths / 100 || '.' || lpad((hundredths % 100)::text, 2, '0') as multiplier,
-      color,
-      coalesce(utc_text(occurred_at), '') as occurred_at,
-      coalesce(utc_text(requested_at), '') as requested_at,
-      utc_text(received_at) as received_at,
-      source,
-      coalesce(verified::text, '') as verified,
-      late::text,
-      after_gap::text,
-      history_hash
-    from rounds r
-    where table_id = ${tableId}
-      and r.seq > ${page.afterSeq}
-    order by r.seq -- the number: plain seq would be the text above
-    limit ${page.limit}`;
+export async function* readRoundsForExport(read: Reader, tableId: number): AsyncGenerator<ExportedRound[]> {
+  let afterSeq = "0";
+  for (;;) {
+    const page = await read<ExportedRound[]>`
+      select
+        r.seq::text as seq,
+        round_id,
+        hundredths / 100 || '.' || lpad((hundredths % 100)::text, 2, '0') as multiplier,
+        hundredths::text as hundredths,
+        color,
+        coalesce(utc_text(occurred_at), '') as occurred_at,
+        coalesce(utc_text(requested_at), '') as requested_at,
+        utc_text(received_at) as received_at,
+        coalesce(utc_text(absent_at), '') as absent_at,
+        source,
+        coalesce(verified::text, '') as verified,
+        late::text as late,
+        after_gap::text as after_gap,
+        history_hash
+      from named_rounds r
+      where table_id = ${tableId}
+        and r.seq > ${afterSeq}
+      order by r.seq -- the number: plain seq would be the text above
+      limit ${ROUNDS_PER_READ}`;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    afterSeq = last.seq;
+  }
 }
 
 /** Every table by its name, `house/game/market`, those of houses that left the file too: what they have can be exported. */

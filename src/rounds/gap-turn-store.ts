@@ -111,42 +111,44 @@ export async function findHighestMissing(
   tableId: number,
   range: { from: bigint; to: bigint },
 ): Promise<bigint | null> {
+  // a number at a time, from above: ids have an index, their numbers do not
   const [row] = await sql<{ number: bigint }[]>`
     select n.number
-    from (
-      select ${range.to}::bigint as number
-      union all
-      select r.round_number - 1
-      from rounds r
-      where r.table_id = ${tableId}
-        and r.round_number - 1 between ${range.from}::bigint and ${range.to}::bigint
-    ) n
-    where not exists (
-      select
-      from rounds r
-      where r.table_id = ${tableId}
-        and r.round_number = n.number
-    )
-    order by n.number desc
+    from (select generate_series(${range.to}::bigint, ${range.from}::bigint, -1) as number offset 0) n
+    left join lateral (
+      select true as found
+      from rounds
+      where table_id = ${tableId}
+        and round_id = n.number::text
+      offset 0
+    ) r on true
+    where r.found is null
     limit 1`;
   return row?.number ?? null;
 }
 
-/** The proven round that is next above a number, at most `upTo` where that is given, or null where none is. */
+/** How far above a number a proven round is looked for: a second's work if none is there. */
+const PROVEN_WITHIN = 500_000n;
+
+/** The proven round that is next above a number, at most `upTo` if that is given; null if none is within 500,000. */
 export async function findProvenAbove(
   sql: Queryable,
   tableId: number,
   number: bigint,
   upTo: bigint | null = null,
 ): Promise<{ number: bigint; hash: string } | null> {
+  const end = number + PROVEN_WITHIN;
   const [row] = await sql<{ number: bigint; hash: string }[]>`
-    select round_number as number, proof_hash as hash
-    from rounds
-    where table_id = ${tableId}
-      and round_number > ${number}
-      and (${upTo}::bigint is null or round_number <= ${upTo}::bigint)
-      and verified
-    order by round_number
+    select n.number, r.hash
+    from (select generate_series(${number + 1n}::bigint, ${upTo !== null && upTo < end ? upTo : end}::bigint) as number offset 0) n
+    cross join lateral (
+      select encode(proof_hash, 'hex') as hash, verified
+      from rounds
+      where table_id = ${tableId}
+        and round_id = n.number::text
+      offset 0
+    ) r
+    where r.verified
     limit 1`;
   return row ?? null;
 }
@@ -219,11 +221,4 @@ export async function holdHouse(sql: Queryable, tableId: number, waitMs: number)
     where t.id = ${tableId}
       and l.house_id = t.house_id
       and l.shard = t.shard`;
-}
-
-/** The database's clock, as text and as ISO 8601: what a request's own time is counted from. */
-export async function readClock(sql: Queryable): Promise<string> {
-  const [row] = await sql<{ at: string }[]>`select clock_timestamp()::text as at`;
-  if (row === undefined) throw new Error("the database told no time");
-  return row.at;
 }

@@ -1,11 +1,14 @@
-import type { KnownRound, TakenRound } from "./round.ts";
+import type { KnownRound } from "./round.ts";
 
 /** What earlier rows of a file brought, as far as later ones may name it again. */
 export interface EarlierRounds {
   /** Those of them that rows name, by id, beside what is stored of them. */
   known(items: readonly Named[], stored: ReadonlyMap<string, KnownRound>): ReadonlyMap<string, KnownRound>;
-  add(rounds: readonly TakenRound[]): void;
+  /** `importedAt` is when they were received. */
+  add(rounds: readonly Earlier[], importedAt: string): void;
 }
+
+type Earlier = Omit<KnownRound, "receivedAt"> & { roundId: string };
 
 interface Named {
   round: { roundId: string };
@@ -27,12 +30,12 @@ export function rememberEarlier(mayRepeat: ReadonlySet<string> | null): EarlierR
       }
       return known;
     },
-    add(rounds) {
+    add(rounds, importedAt) {
       // rows that bring nothing may all repeat the round before them, and the next ones too
       if (mayRepeat === null && rounds.length > 0) earlier = new Map();
       for (const { seq, roundId, hundredths, late, verified, proofHash } of rounds) {
         if (mayRepeat?.has(roundId) === false) continue;
-        earlier.set(roundId, { seq, hundredths, late, verified, proofHash, payloadId: null });
+        earlier.set(roundId, { seq, hundredths, late, verified, proofHash, receivedAt: importedAt });
       }
     },
   };

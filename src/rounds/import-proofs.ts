@@ -1,12 +1,12 @@
 import type { Sql } from "../db/client.ts";
 import type { Point } from "../houses/fairness/claims.ts";
 import type { Anchor, Prover } from "../houses/fairness/prove.ts";
+import { loadState } from "../pass/add.ts";
+import { anchorOf } from "../pass/read.ts";
 import { findProvenAbove } from "./gap-turn-store.ts";
 import type { ReadRow } from "./import-row.ts";
 import { listSharedHashes, listStagedLines, listStoredHashes, type StagedRow } from "./import-store.ts";
-import { anchorFor } from "./prepare.ts";
 import { numberOf } from "./round.ts";
-import { listTableStates } from "./store.ts";
 import type { TableSettings } from "../houses/settings.ts";
 
 /** Which lines fail their proof and why, and the newest proven round. */
@@ -36,11 +36,10 @@ export async function proveLines(
   const proofs: LineProofs = { failed: new Map(), newest: null };
   const { fairness } = settings;
   if (fairness === undefined) return proofs;
-  const [table] = await listTableStates(sql, [tableId]);
-  if (table === undefined) throw new Error(`the table ${tableId} does not exist`);
-  const anchor = anchorFor(table, fairness);
+  const { table, head } = await loadState(sql, tableId);
+  const anchor = anchorOf(head, fairness);
   proofs.newest = anchor;
-  const { roundIds } = table.state;
+  const { roundIds } = table;
   let lowest: Point | null = null;
   for (let to = lines.length; to > 0; to -= atOnce) {
     const rows = await listStagedLines(sql, staging, lines.subarray(Math.max(0, to - atOnce), to));

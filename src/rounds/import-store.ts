@@ -133,7 +133,9 @@ export function listStoredHashes(
   return sql<(StagedRow & { owner: string })[]>`
     select s.line, s.round_id, s.multiplier, s.occurred_at, s.hash, r.round_id as owner
     from ${sql(staging)} s
-    join rounds r on r.table_id = ${tableId} and r.proof_hash = lower(s.hash)`.cursor(5_000);
+    join rounds r on r.table_id = ${tableId} and r.proof_hash = case when s.hash ~ '^[0-9a-fA-F]{64}$' then decode(s.hash, 'hex') end`.cursor(
+    5_000,
+  );
 }
 
 /** Has this table rounds that did not come from a file? */
@@ -142,7 +144,7 @@ export async function hasHouseRounds(sql: Sql, tableId: number): Promise<boolean
     select 1 as one
     from rounds
     where table_id = ${tableId}
-      and source <> 'import'
+      and source <> 3
     limit 1`;
   return found !== undefined;
 }

@@ -70,14 +70,13 @@ export function countTime(survey: Survey, iso: string | null): void {
 }
 
 /**
- * Counts the lines that name a round that is there: `known` holds those from before these lines, and a round with a
- * place up to `storedSeq`, or one that a house sent, was stored before the file was read.
+ * Counts the lines that name a round that is there: `known` holds those from before these lines. A round with a place up to
+ * `storedSeq`, or one that this import did not receive, was stored by others.
  */
 export function countRepeats(
   survey: Survey,
   rows: readonly { line: number; roundId: string; hundredths: number }[],
-  known: ReadonlyMap<string, KnownRound>,
-  storedSeq: bigint,
+  { known, storedSeq, importedAt }: { known: ReadonlyMap<string, KnownRound>; storedSeq: bigint; importedAt: string },
 ): void {
   const firsts = new Map<string, number>();
   for (const { line, roundId, hundredths } of rows) {
@@ -87,7 +86,7 @@ export function countRepeats(
       firsts.set(roundId, hundredths);
       continue;
     }
-    const isStored = stored !== undefined && (stored.seq <= storedSeq || stored.payloadId !== null);
+    const isStored = stored !== undefined && (stored.seq <= storedSeq || stored.receivedAt !== importedAt);
     const kind = isStored ? "stored" : "inFile";
     if (kept === hundredths) survey.repeats[kind] += 1;
     else {

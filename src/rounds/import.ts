@@ -1,19 +1,21 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Prover } from "../houses/fairness/prove.ts";
+import { addRounds, loadState, lockState } from "../pass/add.ts";
+import { pass } from "../pass/pass.ts";
+import { findTime } from "../pass/payload-store.ts";
+import type { AddedRounds, PassResult, PassState } from "../pass/state.ts";
+import { fromDatabase } from "../pass/times.ts";
 import { type EarlierRounds, rememberEarlier } from "./import-earlier.ts";
 import { type ImportPlan, planImport, type PlanOptions } from "./import-plan.ts";
 import { type LineProofs, proveLines } from "./import-proofs.ts";
 import { readRow } from "./import-row.ts";
 import { listRepeats, listStagedLines } from "./import-store.ts";
 import { countRepeats, type Survey } from "./import-survey.ts";
-import { publishTables } from "./publish-store.ts";
+import { giveUpGaps } from "./gaps-store.ts";
+import { listStored } from "./known-store.ts";
 import { refreshNotices } from "./notices-store.ts";
-import { listKnownOf } from "./prepare.ts";
-import { isCovered, isNewerAnchor } from "./proofs.ts";
+import { isCovered } from "./proofs.ts";
 import type { CheckedItem, KnownRound } from "./round.ts";
-import { saveAdditions } from "./save.ts";
-import { listTableStates, lockTables, type LockedTable } from "./store.ts";
-import { takeIn, type TakenIn } from "./take-in.ts";
 
 /** What an import did; `refused` lists every refused line. */
 export interface Imported {
@@ -29,7 +31,7 @@ export interface Imported {
 /** How an import is done. */
 export interface ImportOptions extends PlanOptions {
   prover: Prover;
-  /** Works everything out, and writes and locks nothing. */
+  /** Works everything out and writes nothing. */
   dryRun: boolean;
   /** Told now and then how many rows of how many were stored. */
   progress?: (done: number, of: number) => void;
@@ -85,93 +87,82 @@ interface ImportWork {
 async function store(sql: Sql, work: ImportWork): Promise<void> {
   const { tableId, lines, options } = work;
   const earlier = await remembering(sql, work);
-  let storedSeq = 0n;
-  const isDone = await sql.begin(async (transaction) => {
-    const table = await lockOne(transaction, tableId);
-    storedSeq = table.state.lastSeq;
-    if (!table.isEmpty) return false;
-    await fillTable(sql, transaction, table, work, earlier);
-    await tellAnew(transaction, tableId);
-    return true;
+  const { lastSeq: storedSeq, importedAt } = await sql.begin(async (tx) => {
+    const state = await lockState(tx, tableId);
+    const time = fromDatabase((await findTime(tx)).now);
+    if (state.head.lastSeq === 0n) await fillTable(tx, state, work, { earlier, importedAt: time });
+    return { lastSeq: state.head.lastSeq, importedAt: time };
   });
-  const left = isDone ? 0 : lines.length;
+  const left = storedSeq === 0n ? 0 : lines.length;
   for (let from = 0; from < left; from += ROWS_AT_ONCE) {
     options.signal.throwIfAborted();
-    await sql.begin(async (transaction) => {
-      const table = await lockOne(transaction, tableId);
-      const items = await listItems(transaction, work, lines.subarray(from, from + ROWS_AT_ONCE));
-      const known = await listKnownOf(transaction, tableId, items);
-      const taken = takeItems(table, items, { manner: "late", known, storedSeq }, work.result);
-      await saveTaken(transaction, table, taken, work);
-      await tellAnew(transaction, tableId); // each time: an import may end in the middle
+    await sql.begin(async (tx) => {
+      const state = await lockState(tx, tableId);
+      const items = await listItems(tx, work, lines.subarray(from, from + ROWS_AT_ONCE));
+      const { known } = await listStored(tx, tableId, idsOf(items));
+      await storeItems(tx, state, items, work, { manner: "late", known, storedSeq, importedAt });
+      await refreshNotices(tx, [tableId]); // each time: an import may end in the middle
     });
     options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
   }
 }
 
-/**
- * Stores all lines in a table that is empty and stays locked. While PostgreSQL stores some, the next are read, on another
- * connection, and taken in: nobody else adds to the table, so what is known is what this file brought.
- */
+/** Stores all lines in a table that is empty and stays locked: what is known is what this file brought. */
 async function fillTable(
-  sql: Sql,
-  transaction: Transaction,
-  table: LockedTable,
+  tx: Transaction,
+  empty: PassState,
   work: ImportWork,
-  earlier: EarlierRounds,
+  { earlier, importedAt }: { earlier: EarlierRounds; importedAt: string },
 ): Promise<void> {
-  const { lines, options, result } = work;
-  const take = async (from: number) => {
-    if (from >= lines.length) return null;
+  const { tableId, lines, options } = work;
+  let state = empty;
+  for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
     options.signal.throwIfAborted();
-    const items = await listItems(sql, work, lines.subarray(from, from + ROWS_AT_ONCE));
+    const items = await listItems(tx, work, lines.subarray(from, from + ROWS_AT_ONCE));
     const known = earlier.known(items, new Map());
-    const taken = takeItems(table, items, { manner: "first", known, storedSeq: 0n }, result);
-    earlier.add(taken.rounds);
-    return { taken, table: { ...table } }; // as it is after these: the next ones move it on before they are stored
-  };
-  let next = await take(0);
-  for (let from = 0; next !== null; from += ROWS_AT_ONCE) {
-    const { taken, table: after } = next;
-    // both end before anything is thrown: nothing can be rolled back while rows are on their way
-    const [taking, saving] = await Promise.allSettled([
-      take(from + ROWS_AT_ONCE),
-      saveTaken(transaction, after, taken, work),
-    ]);
-    if (saving.status === "rejected") throw saving.reason;
-    if (taking.status === "rejected") throw taking.reason;
-    next = taking.value;
+    const result = await storeItems(tx, state, items, work, { manner: "first", known, storedSeq: 0n, importedAt });
+    earlier.add(result.rows.rounds, importedAt);
+    ({ state } = result);
     if (lines.length > ROWS_AT_ONCE) options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
   }
+  await refreshNotices(tx, [tableId]);
 }
 
-/** Stores lines that were taken in under the table's lock; the table's state moves on with them. */
-async function saveTaken(
-  sql: Transaction,
-  table: LockedTable,
-  taken: TakenIn,
-  { proofs, options }: ImportWork,
-): Promise<void> {
-  const gapsGivenUp = options.settings.fairness === undefined ? "the imported file does not have them" : null;
-  if (proofs.newest !== null && isNewerAnchor(proofs.newest, table.anchor)) table.anchor = proofs.newest;
-  const addition = { table, source: "import", from: null, taken, shown: [] } as const;
-  await saveAdditions(sql, [table], [addition], { gapsGivenUp, quarantine: false });
+/** Stores lines in a table whose head is locked. */
+async function storeItems(
+  tx: Transaction,
+  state: PassState,
+  items: readonly LineItem[],
+  work: ImportWork,
+  about: Taking,
+): Promise<PassResult> {
+  const result = await addRounds(tx, state, additionOf(items, work, about));
+  count(items, result, work.result, about);
+  if (work.options.settings.fairness === undefined) {
+    const beforeRoundIds = result.rows.gaps.map(({ beforeRoundId }) => beforeRoundId);
+    await giveUpGaps(tx, work.tableId, beforeRoundIds, "the imported file does not have them");
+  }
+  return result;
 }
 
 /** Does what storing would do, in memory, where of earlier lines only those are kept that may come again. */
 async function tryOut(sql: Sql, work: ImportWork): Promise<void> {
-  const { tableId, lines, options, result } = work;
-  const [table] = await listTableStates(sql, [tableId]);
-  if (table === undefined) throw new Error(`the table ${tableId} does not exist`);
-  const storedSeq = table.state.lastSeq;
-  const manner = table.isEmpty ? "first" : "late";
+  const { tableId, lines, options } = work;
+  let state = await loadState(sql, tableId);
+  const importedAt = fromDatabase((await findTime(sql)).now);
+  const storedSeq = state.head.lastSeq;
+  const manner = storedSeq === 0n ? "first" : "late";
   const earlier = await remembering(sql, work);
   for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
     options.signal.throwIfAborted();
     const items = await listItems(sql, work, lines.subarray(from, from + ROWS_AT_ONCE));
-    const known = earlier.known(items, await listKnownOf(sql, tableId, items));
-    const taken = takeItems(table, items, { manner, known, storedSeq }, result);
-    earlier.add(taken.rounds);
+    const known = earlier.known(items, (await listStored(sql, tableId, idsOf(items))).known);
+    const about = { manner, known, storedSeq, importedAt } as const;
+    const at = { issuedAt: importedAt, tables: 1, mayRead: true, maySettle: true, noSet: "refused" } as const;
+    const result = pass(state, additionOf(items, work, about), at);
+    count(items, result, work.result, about);
+    earlier.add(result.rows.rounds, importedAt);
+    ({ state } = result);
     options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
   }
 }
@@ -204,36 +195,47 @@ async function listItems(
   });
 }
 
-/** Takes lines into a table's state, and counts what came of them. */
-function takeItems(
-  table: LockedTable,
+/** How lines are taken in; `importedAt` is the time that all rounds of the import were received at. */
+interface Taking {
+  manner: "first" | "late";
+  known: ReadonlyMap<string, KnownRound>;
+  storedSeq: bigint;
+  importedAt: string;
+}
+
+function additionOf(
   items: readonly LineItem[],
-  about: { manner: "first" | "late"; known: ReadonlyMap<string, KnownRound>; storedSeq: bigint },
-  result: Imported,
-): TakenIn {
-  const { manner, known, storedSeq } = about;
+  { proofs }: ImportWork,
+  { manner, known, importedAt }: Taking,
+): AddedRounds {
+  return {
+    from: "import",
+    requestedAt: null,
+    receivedAt: importedAt,
+    manner,
+    payload: null,
+    read: {
+      ok: true,
+      items,
+      feedOrder: "newest_last",
+      refusedByAdapter: 0,
+      isPage: false,
+      anchor: proofs.newest,
+      known,
+      heldBack: new Map(),
+    },
+  };
+}
+
+/** Counts what came of lines. Each was read before, so that none is refused now. */
+function count(items: readonly LineItem[], { rows }: PassResult, result: Imported, about: Taking): void {
   const named = items.map(({ line, round: { roundId, hundredths } }) => ({ line, roundId, hundredths }));
-  countRepeats(result.survey, named, known, storedSeq);
-  const answer = { items, absentAt: null, manner };
-  const taken = takeIn({ ...table.state, feedOrder: "newest_last" }, answer, { known, heldBack: new Map() });
-  table.state = taken.state;
-  result.inserted += taken.rounds.length;
-  result.skipped += taken.duplicates;
-  result.conflicts += taken.conflicts.length;
-  for (const { index, reason } of taken.refused) {
-    const line = items[index]?.line;
-    if (line !== undefined) result.refused.push({ line, reason });
-  }
-  return taken;
+  countRepeats(result.survey, named, about);
+  result.inserted += rows.rounds.length;
+  result.conflicts += rows.conflicts.length;
+  result.skipped += items.length - rows.rounds.length - rows.conflicts.length;
 }
 
-async function lockOne(sql: Transaction, tableId: number): Promise<LockedTable> {
-  const [table] = await lockTables(sql, [tableId]);
-  if (table === undefined) throw new Error(`the table ${tableId} does not exist`);
-  return table;
-}
-
-async function tellAnew(sql: Transaction, tableId: number): Promise<void> {
-  await refreshNotices(sql, [tableId]);
-  await publishTables(sql, [tableId]);
+function idsOf(items: readonly LineItem[]): string[] {
+  return [...new Set(items.map(({ round }) => round.roundId))];
 }

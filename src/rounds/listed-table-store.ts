@@ -23,16 +23,17 @@ export async function listTables(sql: Sql, liveWindowSeconds: number): Promise<L
   const rows = await sql<Row[]>`
     select
       t.house_id || '/' || t.game || '/' || t.market as "table",
-      utc_text(t.last_round_at) as last_round_at,
-      extract(epoch from clock_timestamp() - t.last_round_at)::float8 as lag_seconds,
-      t.rounds::float8 as rounds,
+      utc_text(d.last_round_at) as last_round_at,
+      extract(epoch from clock_timestamp() - d.last_round_at)::float8 as lag_seconds,
+      d.last_seq::float8 as rounds,
       (select count(*)::integer from gaps g where g.table_id = t.id and g.state <> 'filled') as gaps,
       h.simulated,
-      extract(epoch from clock_timestamp() - max(t.last_polled_round_at) over (partition by t.house_id))::float8 * 1000
+      extract(epoch from clock_timestamp() - max(d.last_polled_round_at) over (partition by t.house_id))::float8 * 1000
         as newest_polled_age_ms,
       h.paused_at is not null as paused,
       h.enabled and t.enabled as enabled
     from tables t
+    join table_heads d on d.table_id = t.id
     join houses h on h.id = t.house_id
     order by t.house_id, t.position, t.id`;
   return rows.map(({ newest_polled_age_ms: newestPolledAgeMs, paused, enabled, lag_seconds, ...shown }) => ({

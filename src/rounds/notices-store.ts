@@ -1,4 +1,6 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import type { Query } from "../db/query.ts";
+import { lockHeads, touchHeads } from "../pass/heads-store.ts";
 import {
   conflictSentence,
   revisionSentence,
@@ -13,7 +15,6 @@ import {
   type RefusedFacts,
   type RevisionFacts,
 } from "./notices.ts";
-import { publishTables } from "./publish-store.ts";
 
 /** A notice to open or to keep up to date (`text`), or to close (null). */
 export interface NoticeChange {
@@ -29,29 +30,24 @@ const CLOSED_BY_HAND = "we stopped asking for them";
 /** Tables whose notices are looked after in one transaction. */
 const MOST_TABLES = 100;
 
-/** When the open notices of tables were opened (ISO 8601), by table and kind. */
-export async function listOpenNotices(
-  sql: Queryable,
-  tableIds: readonly number[],
-): Promise<Map<number, Map<NoticeKind, string>>> {
-  const open = new Map<number, Map<NoticeKind, string>>();
-  const rows = await sql<{ table_id: number; kind: NoticeKind; opened_at: string }[]>`
-    select table_id, kind, utc_text(opened_at) as opened_at
-    from notices
-    where table_id = any(${[...tableIds]}::integer[])
-      and closed_at is null`;
-  for (const { table_id, kind, opened_at } of rows) {
-    const ofTable = open.get(table_id) ?? new Map<NoticeKind, string>();
-    open.set(table_id, ofTable.set(kind, opened_at));
-  }
-  return open;
+/**
+ * Opens, rewrites and closes notices, at most one change for a table and kind, and moves the heads of the tables whose notices
+ * changed. Gives their ids. Needs the locks of the heads.
+ */
+async function saveNotices(tx: Transaction, changes: readonly NoticeChange[]): Promise<number[]> {
+  if (changes.length === 0) return [];
+  const changed = (await saveNoticesStatement(tx, changes)).map(({ id }) => id);
+  await touchHeads(tx, changed);
+  return changed;
 }
 
-/** Opens, rewrites and closes notices, under the locks of their tables; at most one change for a table and kind. */
-export async function saveNotices(sql: Transaction, changes: readonly NoticeChange[]): Promise<void> {
-  if (changes.length === 0) return;
+/** Opens, rewrites and closes notices, at most one change for a table and kind. Gives the tables whose notices changed. */
+export function saveNoticesStatement(
+  sql: Queryable,
+  changes: readonly NoticeChange[],
+): Query<readonly { id: number }[]> {
   const rows = changes.map(({ tableId, kind, text, since }) => ({ table_id: tableId, kind, text, since }));
-  await sql`
+  return sql<{ id: number }[]>`
     with changed as (
       select *
       from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
@@ -65,25 +61,33 @@ export async function saveNotices(sql: Transaction, changes: readonly NoticeChan
         and n.table_id = c.table_id
         and n.kind = c.kind
         and n.closed_at is null
+      returning n.table_id
+    ),
+    saved as (
+      insert into notices as n (table_id, kind, text, opened_at)
+      select table_id, kind, text, coalesce(since, clock_timestamp())
+      from changed
+      where text is not null
+      order by table_id, kind
+      on conflict (table_id, kind) where closed_at is null do update
+      set
+        text = excluded.text,
+        updated_at = clock_timestamp()
+      where n.text <> excluded.text
+      returning n.table_id
     )
-    insert into notices as n (table_id, kind, text, opened_at)
-    select table_id, kind, text, coalesce(since, clock_timestamp())
-    from changed
-    where text is not null
-    order by table_id, kind
-    on conflict (table_id, kind) where closed_at is null do update
-    set
-      text = excluded.text,
-      updated_at = clock_timestamp()
-    where n.text <> excluded.text`;
+    select table_id as id from closed
+    union
+    select table_id from saved`;
 }
 
 /**
  * Makes the notices of gaps, conflicts, failed proofs and quarantine say what the facts are now; each goes on for a
- * while after its cause was last seen. Under the locks of the tables.
+ * while after its cause was last seen. Locks the heads of the tables and moves those whose notices changed; gives their ids.
  */
-export async function refreshNotices(sql: Transaction, tableIds: readonly number[]): Promise<void> {
-  if (tableIds.length === 0) return;
+export async function refreshNotices(sql: Transaction, tableIds: readonly number[]): Promise<number[]> {
+  if (tableIds.length === 0) return [];
+  await lockHeads(sql, tableIds);
   const rows = await sql<
     {
       id: number;
@@ -192,7 +196,7 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
     { tableId: id, kind: "proof", text: proof === null ? null : proofSentence(proof) },
     { tableId: id, kind: "quarantine", text: quarantine === null ? null : quarantineSentence(quarantine) },
   ]);
-  await saveNotices(sql, changes);
+  return saveNotices(sql, changes);
 }
 
 /** What came twice and what was corrected are told as one notice; null where there is neither. */
@@ -227,51 +231,52 @@ function asGapFacts(
 }
 
 /**
- * Closes, or brings up to date, notices whose cause was not seen for long enough; for a timer. Gives how many tables
- * are published anew; above zero, tell the readers.
+ * Closes, or brings up to date, notices whose cause was not seen for long enough; for a timer. Gives the tables whose notices
+ * changed, by id; tell the readers.
  */
-export async function expireNotices(sql: Sql): Promise<number> {
-  const hours = Object.values(NOTICE_HOURS);
-  return sql.begin(async (transaction) => {
-    const tables = await transaction<{ id: number }[]>`
-      select id
-      from tables
-      where id in (
-        select table_id
-        from notices
-        where closed_at is null
-          and kind in ('gap', 'conflict', 'proof', 'quarantine')
-          and opened_at < clock_timestamp() - make_interval(hours => ${Math.min(...hours)})
-      )
+export async function expireNotices(sql: Sql): Promise<number[]> {
+  const hours = Math.min(...Object.values(NOTICE_HOURS));
+  const changed: number[] = [];
+  for (let after = 0; ;) {
+    const tables = await sql<{ id: number }[]>`
+      select distinct table_id as id
+      from notices
+      where closed_at is null
+        and kind in ('gap', 'conflict', 'proof', 'quarantine')
+        and opened_at < clock_timestamp() - make_interval(hours => ${hours})
+        and table_id > ${after}
       order by id
-      for no key update skip locked`;
+      limit ${MOST_TABLES}`;
     const ids = tables.map(({ id }) => id);
-    await refreshNotices(transaction, ids);
-    return (await publishTables(transaction, ids)).length;
-  });
+    changed.push(...(await sql.begin((tx) => refreshNotices(tx, ids))));
+    const last = ids.at(-1);
+    if (last === undefined || ids.length < MOST_TABLES) return changed;
+    after = last;
+  }
 }
 
 /**
  * Opens a notice for each polled table of which no round came for the live window though rounds came before, and closes
- * it where one came, or where nobody polls; for a timer. Gives how many tables are published anew.
+ * it where one came, or where nobody polls; for a timer. Gives the tables whose notices changed, by id.
  */
-export async function refreshStalledNotices(sql: Sql, liveWindowSeconds: number): Promise<number> {
-  return sql.begin(async (transaction) => {
-    const tables = await transaction<{ id: number; silent: boolean; since: string }[]>`
+export async function refreshStalledNotices(sql: Sql, liveWindowSeconds: number): Promise<number[]> {
+  return sql.begin(async (tx) => {
+    const tables = await tx<{ id: number; silent: boolean; since: string }[]>`
       select
         t.id,
         s.silent,
-        utc_text(t.last_polled_round_at) as since
-      from tables t
-      join houses h on h.id = t.house_id
+        utc_text(h.last_polled_round_at) as since
+      from table_heads h
+      join tables t on t.id = h.table_id
+      join houses o on o.id = t.house_id
       cross join lateral (
         select
-          h.enabled
-          and h.paused_at is null
+          o.enabled
+          and o.paused_at is null
           and t.enabled
-          and t.last_polled_round_at < clock_timestamp() - ${liveWindowSeconds} * interval '1 second' as silent
+          and h.last_polled_round_at < clock_timestamp() - ${liveWindowSeconds} * interval '1 second' as silent
       ) s
-      where t.last_polled_round_at is not null
+      where h.last_polled_round_at is not null
         and s.silent is distinct from exists (
           select
           from notices n
@@ -281,16 +286,14 @@ export async function refreshStalledNotices(sql: Sql, liveWindowSeconds: number)
         )
       order by t.id
       limit ${MOST_TABLES}
-      for no key update of t skip locked`;
-    await saveNotices(
-      transaction,
+      for no key update of h skip locked`;
+    return saveNotices(
+      tx,
       tables.map(({ id, silent, since }) => ({
         tableId: id,
         kind: "stalled",
         text: silent ? stalledSentence(since) : null,
       })),
     );
-    const ids = tables.map(({ id }) => id);
-    return (await publishTables(transaction, ids)).length;
   });
 }

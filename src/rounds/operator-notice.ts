@@ -1,7 +1,6 @@
 import type { Transaction } from "../db/client.ts";
+import { lockHeads, touchHeads } from "../pass/heads-store.ts";
 import { endOperatorNotices, findOperatorNotice, saveOperatorNotice } from "./operator-notice-store.ts";
-import { publishTables } from "./publish-store.ts";
-import { lockTables } from "./store.ts";
 
 /** Longer notices are not read, and callers get them with every table. */
 export const LONGEST_NOTICE = 300;
@@ -22,14 +21,14 @@ export async function writeNotice(
   if (sentence === "" || sentence.length > LONGEST_NOTICE) {
     return { ok: false, problem: `expected a notice of 1 to ${LONGEST_NOTICE} characters, came ${sentence.length}` };
   }
-  const tables = await lockTables(tx, tableIds);
+  const tables = await lockHeads(tx, tableIds);
   if (tables.length === 0) return { ok: false, problem: "expected at least one table, came none" };
   const before: (string | null)[] = [];
   for (const { id } of tables) {
     before.push(await findOperatorNotice(tx, id));
     await saveOperatorNotice(tx, { tableId: id, text: sentence, by });
   }
-  await publishTables(
+  await touchHeads(
     tx,
     tables.map(({ id }) => id),
   );
@@ -38,13 +37,13 @@ export async function writeNotice(
 
 /** Ends an operator's open notice of a table. Other notices end by themselves, when their cause does. */
 export async function endNotice(tx: Transaction, tableId: number, { by }: { by: string }): Promise<NoticeOutcome> {
-  const [table] = await lockTables(tx, [tableId]);
+  const [table] = await lockHeads(tx, [tableId]);
   if (table === undefined) return { ok: false, problem: `there is no table ${tableId}` };
   const before = await findOperatorNotice(tx, tableId);
   if (before === null) {
     return { ok: false, problem: `no operator's notice of ${table.name} is open; others end when their cause does` };
   }
   await endOperatorNotices(tx, tableId, by);
-  await publishTables(tx, [tableId]);
+  await touchHeads(tx, [tableId]);
   return { ok: true, tables: [table.name], before: [before] };
 }

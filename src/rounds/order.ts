@@ -53,7 +53,7 @@ function risesBySeq(items: readonly Placeable[], known: ReadonlyMap<string, Know
     const round = roundId === null ? undefined : known.get(roundId);
     return round === undefined || round.late ? [] : [round];
   });
-  return balance(rounds, (a, b) => (a.payloadId === b.payloadId ? 0 : a.seq < b.seq ? 1 : -1));
+  return balance(rounds, (a, b) => (a.receivedAt === b.receivedAt ? 0 : a.seq < b.seq ? 1 : -1));
 }
 
 function risesByTime(items: readonly Placeable[]): number {

@@ -11,19 +11,17 @@ export interface PayloadFilter {
   to: string | null;
 }
 
-/** The last answer of the page before; times are texts of the database, so that no microsecond is lost. */
-export interface PayloadCursor {
+/** What names a payload; the time is a text with its microseconds, since a Date would lose them. */
+export interface PayloadKey {
+  tableId: number;
   receivedAt: string;
-  id: bigint;
 }
 
 /** An answer as it is listed. */
-export interface ListedPayload {
-  id: bigint;
+export interface ListedPayload extends PayloadKey {
   table: string;
   kind: "poll" | "history";
   requestedAt: string;
-  receivedAt: string;
   status: number;
   bytes: number;
   state: PayloadState;
@@ -43,11 +41,13 @@ export interface ListedPayload {
 export async function listPayloads(
   sql: Queryable,
   { tableIds, state, from, to }: PayloadFilter,
-  { after, oldestFirst, limit }: { after: PayloadCursor | null; oldestFirst: boolean; limit: number },
+  { after, oldestFirst, limit }: { after: PayloadKey | null; oldestFirst: boolean; limit: number },
 ): Promise<ListedPayload[]> {
-  const place = sql`(${after?.receivedAt ?? "infinity"}::text::timestamptz, ${after?.id ?? 0n})`;
-  const beyond = oldestFirst ? sql`(p.received_at, p.id) > ${place}` : sql`(p.received_at, p.id) < ${place}`;
-  const order = oldestFirst ? sql`p.received_at, p.id` : sql`p.received_at desc, p.id desc`;
+  const place = sql`(${after?.receivedAt ?? "infinity"}::text::timestamptz, ${after?.tableId ?? 0})`;
+  const beyond = oldestFirst
+    ? sql`(p.received_at, p.table_id) > ${place}`
+    : sql`(p.received_at, p.table_id) < ${place}`;
+  const order = oldestFirst ? sql`p.received_at, p.table_id` : sql`p.received_at desc, p.table_id desc`;
   const matching = sql`
     (${state}::text is null or p.state = ${state})
     and p.received_at >= ${from ?? "-infinity"}::text::timestamptz
@@ -55,7 +55,7 @@ export async function listPayloads(
     and ${after === null ? sql`true` : beyond}`;
   const newest = (source: "payloads" | "payloads_kept") => {
     const columns = sql`
-      p.id, p.table_id, p.kind, p.requested_at, p.received_at, p.status, p.bytes, p.state, p.refused_reason, p.items,
+      p.table_id, p.kind, p.requested_at, p.received_at, p.status, p.bytes, p.state, p.refused_reason, p.items,
       p.new_rounds, p.quarantined, p.reread_at`;
     if (tableIds === null)
       return sql`select ${columns} from ${sql(source)} p where ${matching} order by ${order} limit ${limit}`;
@@ -73,11 +73,11 @@ export async function listPayloads(
   };
   return sql<ListedPayload[]>`
     select
-      p.id,
+      p.table_id as "tableId",
       t.house_id || '/' || t.game || '/' || t.market as "table",
       p.kind,
-      p.requested_at::text as "requestedAt",
-      p.received_at::text as "receivedAt",
+      utc_text(p.requested_at) as "requestedAt",
+      utc_text(p.received_at) as "receivedAt",
       p.status,
       p.bytes,
       p.state,
@@ -88,13 +88,13 @@ export async function listPayloads(
       utc_text(p.reread_at) as "rereadAt",
       p.is_kept as "isKept"
     from (
-      select distinct on (id) *
+      select distinct on (table_id, received_at) *
       from (
         select *, false as is_kept from (${newest("payloads")}) live
         union all
         select *, true from (${newest("payloads_kept")}) kept
       ) both_places
-      order by id, is_kept
+      order by table_id, received_at, is_kept
     ) p
     join tables t on t.id = p.table_id
     order by ${order}
@@ -103,7 +103,6 @@ export async function listPayloads(
 
 /** An answer with its body, compressed, and what was made of it. */
 export interface WholePayload extends ListedPayload {
-  tableId: number;
   previousRequestedAt: string | null;
   path: string;
   contentType: string | null;
@@ -112,25 +111,25 @@ export interface WholePayload extends ListedPayload {
   body: Buffer;
 }
 
-/** An answer by its id, from where it was stored or kept; null where it is not there any more. */
-export async function findPayload(sql: Queryable, id: bigint): Promise<WholePayload | null> {
+/** A payload, from where it was stored or kept; null if it has expired. */
+export async function findPayload(sql: Queryable, { tableId, receivedAt }: PayloadKey): Promise<WholePayload | null> {
+  const matching = sql`table_id = ${tableId} and received_at = ${receivedAt}::text::timestamptz`;
   const columns = sql`
-    id, table_id, kind, requested_at, received_at, previous_requested_at, path, status, content_type, bytes, sha256,
+    table_id, kind, requested_at, received_at, previous_requested_at, path, status, content_type, bytes, sha256,
     body, state, refused_reason, items, new_rounds, quarantined, reread_at`;
   const [row] = await sql<WholePayload[]>`
     select
-      p.id,
       p.table_id as "tableId",
       t.house_id || '/' || t.game || '/' || t.market as "table",
       p.kind,
-      p.requested_at::text as "requestedAt",
-      p.received_at::text as "receivedAt",
-      p.previous_requested_at::text as "previousRequestedAt",
+      utc_text(p.requested_at) as "requestedAt",
+      utc_text(p.received_at) as "receivedAt",
+      utc_text(p.previous_requested_at) as "previousRequestedAt",
       p.path,
       p.status,
       p.content_type as "contentType",
       p.bytes,
-      p.sha256,
+      encode(p.sha256, 'hex') as sha256,
       p.body,
       p.state,
       p.refused_reason as "refusedReason",
@@ -141,9 +140,9 @@ export async function findPayload(sql: Queryable, id: bigint): Promise<WholePayl
       utc_text(p.reread_at) as "rereadAt",
       p.is_kept as "isKept"
     from (
-      select ${columns}, read_at, false as is_kept from payloads where id = ${id}
+      select ${columns}, read_at, false as is_kept from payloads where ${matching}
       union all
-      select ${columns}, null::timestamptz, true from payloads_kept where id = ${id}
+      select ${columns}, null::timestamptz, true from payloads_kept where ${matching}
     ) p
     join tables t on t.id = p.table_id
     order by p.is_kept
@@ -162,28 +161,18 @@ export interface BroughtRound {
   verified: boolean | null;
 }
 
-/** The first `limit` rounds that an answer brought, in seq order: on time by its arrival, late ones by its id. */
+/** The first `limit` rounds that a payload brought, in seq order. */
 export async function listBroughtRounds(
   sql: Queryable,
-  { id, tableId, receivedAt }: { id: bigint; tableId: number; receivedAt: string },
+  { tableId, receivedAt }: PayloadKey,
   limit: number,
 ): Promise<BroughtRound[]> {
   return sql<BroughtRound[]>`
     select seq, round_id as "roundId", hundredths, color, late, after_gap as "afterGap", verified
-    from (
-      select *
-      from rounds
-      where table_id = ${tableId}
-        and received_at = ${receivedAt}::text::timestamptz
-        and payload_id = ${id}
-        and not late
-      union all
-      select *
-      from rounds
-      where table_id = ${tableId}
-        and payload_id = ${id}
-        and late
-    ) brought
+    from named_rounds
+    where table_id = ${tableId}
+      and received_at = ${receivedAt}::text::timestamptz
+      and source in ('poll', 'history')
     order by seq
     limit ${limit}`;
 }

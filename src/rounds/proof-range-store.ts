@@ -1,4 +1,5 @@
 import type { Queryable } from "../db/client.ts";
+import { numberOf } from "./round.ts";
 
 /** A stored round as its proof is checked; `number` is null where ids do not count up. */
 export interface ProvableRound {
@@ -26,49 +27,54 @@ export async function findSeq(sql: Queryable, tableId: number, roundId: string):
   return row?.seq ?? null;
 }
 
-/** How many rounds a range has: a tenth of a second for a million. */
-export async function countRange(sql: Queryable, tableId: number, { by, from, to }: PlaceRange): Promise<number> {
-  const place = by === "number" ? sql`round_number` : sql`seq`;
+/** How many rounds a range has: some tenths of a second for a million. */
+export async function countRange(sql: Queryable, tableId: number, range: PlaceRange): Promise<number> {
   const [row] = await sql<{ n: number }[]>`
     select count(*)::float8 as n
     from rounds
     where table_id = ${tableId}
-      and ${place} between ${from} and ${to}`;
+      and ${isWithin(sql, range)}`;
   return row?.n ?? 0;
 }
 
-/** The first rounds of a range, in its order. */
+/** The first rounds of a range after a seq, by seq. */
 export async function listProvable(
   sql: Queryable,
   tableId: number,
-  { by, from, to }: PlaceRange,
-  limit: number,
+  range: PlaceRange,
+  { afterSeq, limit }: { afterSeq: bigint; limit: number },
 ): Promise<ProvableRound[]> {
-  const place = by === "number" ? sql`round_number` : sql`seq`;
-  return sql<ProvableRound[]>`
-    select seq, round_id as "roundId", round_number as number, hundredths, proof_hash as "proofHash"
+  const rows = await sql<Omit<ProvableRound, "number">[]>`
+    select seq, round_id as "roundId", hundredths, encode(proof_hash, 'hex') as "proofHash"
     from rounds
     where table_id = ${tableId}
-      and ${place} between ${from} and ${to}
-    order by ${place}
+      and seq > ${afterSeq}
+      and ${isWithin(sql, range)}
+    order by seq
     limit ${limit}`;
+  return rows.map((row) => ({ ...row, number: numberOf(row.roundId) }));
 }
 
-/** The rounds of a table that have these hashes, by hash; the first one, where there are several. */
+function isWithin(sql: Queryable, { by, from, to }: PlaceRange) {
+  if (by === "seq") return sql`seq between ${from} and ${to}`;
+  return sql`case when round_id ~ '^(0|[1-9][0-9]{0,17})$' then round_id::bigint between ${from} and ${to} else false end`;
+}
+
+/** The rounds of a table that have these hashes, by hash; the first one if there are several. */
 export async function listHashOwners(
   sql: Queryable,
   tableId: number,
   hashes: readonly string[],
 ): Promise<Map<string, string>> {
-  // one by one: of several at once their index knows nothing without a bitmap, which a worker does not make
+  // one by one: for several the hash index needs a bitmap scan, which a worker does not use
   const rows = await sql<{ hash: string; round_id: string }[]>`
-    select owner.proof_hash as hash, owner.round_id
+    select asked.hash, owner.round_id
     from unnest(${[...hashes]}::text[]) as asked (hash)
     cross join lateral (
-      select proof_hash, round_id, seq
+      select round_id, seq
       from rounds
       where table_id = ${tableId}
-        and proof_hash = asked.hash
+        and proof_hash = decode(asked.hash, 'hex')
       offset 0
     ) owner
     order by owner.seq desc`;
@@ -83,7 +89,7 @@ export async function listRepeatedHashes(
   limit: number,
 ): Promise<{ seq: bigint; roundId: string; proofHash: string }[]> {
   return sql<{ seq: bigint; roundId: string; proofHash: string }[]>`
-    select seq, round_id as "roundId", proof_hash as "proofHash"
+    select seq, round_id as "roundId", encode(proof_hash, 'hex') as "proofHash"
     from (
       select seq, round_id, proof_hash, row_number() over (partition by proof_hash order by seq) as time
       from rounds

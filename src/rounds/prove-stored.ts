@@ -46,7 +46,7 @@ const ROUNDS_PER_READ = 5_000;
 const MOST_FAILURES = 1_000;
 
 /**
- * Proves stored rounds anew, oldest first, from nothing but their hashes and the declared chains: each multiplier from
+ * Proves stored rounds again, in the order of their seq, from nothing but their hashes and the declared chains: each multiplier from
  * its hash, each hash by its link to the proven round before it, and the first of each chain by a walk to the published
  * end. What an earlier proof said is not believed. Holds some thousand rounds at once, whatever the range; may take
  * seconds before the first progress, for that walk.
@@ -67,11 +67,12 @@ export async function proveStored(
     for (const { roundId } of await listRepeatedHashes(sql, table.id, range, MOST_FAILURES)) repeats.add(roundId);
   }
   let points: Point[] = [];
-  for (let from = range.from; result.failures < MOST_FAILURES;) {
+  for (let afterSeq = 0n; result.failures < MOST_FAILURES;) {
     signal.throwIfAborted();
-    const rounds = await listProvable(sql, table.id, { ...range, from }, ROUNDS_PER_READ);
+    const rounds = await listProvable(sql, table.id, range, { afterSeq, limit: ROUNDS_PER_READ });
     const last = rounds.at(-1);
     if (last === undefined) break;
+    if (range.by === "number") rounds.sort((a, b) => compare(a.number, b.number));
     const claims = rounds.flatMap((round) => claimOf(round, roundIds, repeats, result) ?? []);
     const { verdicts } = await prover.prove(table.name, fairness, { roundIds, points, claims }, signal);
     const proven: Point[] = [];
@@ -87,12 +88,16 @@ export async function proveStored(
     result.checked.rounds += rounds.length;
     points = pointsToGoOnFrom(fairness, points, proven);
     progress(result.checked.rounds, total);
-    from = (range.by === "number" ? (last.number ?? last.seq) : last.seq) + 1n;
+    afterSeq = last.seq;
   }
   result.chains = [...chains.values()].filter(({ rounds }) => rounds > 0);
   result.complete = result.failures < MOST_FAILURES;
   result.ok = result.failures === 0;
   return result;
+}
+
+function compare(a: bigint | null, b: bigint | null): number {
+  return (a ?? 0n) < (b ?? 0n) ? -1 : (a ?? 0n) > (b ?? 0n) ? 1 : 0;
 }
 
 const NOTHING_PROVEN: Omit<ProvenRange["chains"][number], "chain"> = { rounds: 0, first: null, last: null };

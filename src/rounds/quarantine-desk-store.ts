@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from "../db/client.ts";
+import type { PayloadKey } from "./payload-desk-store.ts";
 
 /** How an item in quarantine stands. */
 export type ItemState = "open" | "released" | "discarded";
@@ -26,7 +27,8 @@ export interface ListedItem {
   roundId: string | null;
   /** As it came, at most 16,384 characters of it. */
   item: string;
-  payloadId: bigint | null;
+  /** With the table the key of the payload that brought it first; null if none did. */
+  payloadReceivedAt: string | null;
   firstSeenAt: string;
   lastSeenAt: string;
   times: number;
@@ -47,7 +49,7 @@ function columnsOf(sql: Queryable) {
     q.reason,
     q.round_id as "roundId",
     q.item,
-    q.payload_id as "payloadId",
+    utc_text(q.payload_received_at) as "payloadReceivedAt",
     utc_text(q.first_seen_at) as "firstSeenAt",
     q.last_seen_at::text as "lastSeenAt",
     q.times,
@@ -103,13 +105,18 @@ export async function findItem(sql: Queryable, id: bigint): Promise<ListedItem |
   return row ?? null;
 }
 
-/** The items that an answer brought first, oldest first, at most `limit`. */
-export async function listItemsOf(sql: Queryable, payloadId: bigint, limit: number): Promise<ListedItem[]> {
+/** The items that a payload brought first, oldest first, at most `limit`. */
+export async function listItemsOf(
+  sql: Queryable,
+  { tableId, receivedAt }: PayloadKey,
+  limit: number,
+): Promise<ListedItem[]> {
   return sql<ListedItem[]>`
     select ${columnsOf(sql)}
     from quarantine q
     join tables t on t.id = q.table_id
-    where q.payload_id = ${payloadId}
+    where q.table_id = ${tableId}
+      and q.payload_received_at = ${receivedAt}::text::timestamptz
     order by q.id
     limit ${limit}`;
 }

@@ -1,9 +1,8 @@
 import type { Transaction } from "../db/client.ts";
-import { publishTables } from "./publish-store.ts";
+import { lockHeads, touchHeads } from "../pass/heads-store.ts";
 import { refreshNotices } from "./notices-store.ts";
 import { decideItems, listItemsToDecide } from "./quarantine-desk-store.ts";
 import type { Decision } from "./revision.ts";
-import { lockTables } from "./store.ts";
 
 /** Items in one decision; a form holds no more. */
 export const MOST_ITEMS = 500;
@@ -25,7 +24,7 @@ export async function decideOnItems(
     return { ok: false, problem: `expected 1 to ${MOST_ITEMS} items, came ${ids.length}` };
   }
   const before = await listItemsToDecide(tx, ids);
-  const tables = await lockTables(tx, [...new Set(before.map(({ tableId }) => tableId))]);
+  const tables = await lockHeads(tx, [...new Set(before.map(({ tableId }) => tableId))]);
   const items = await listItemsToDecide(tx, ids);
   const missing = ids.find((id) => !items.some((item) => item.id === id));
   if (missing !== undefined) return { ok: false, problem: `there is no item ${missing} in quarantine` };
@@ -43,7 +42,7 @@ export async function decideOnItems(
   }
   const changed = await decideItems(tx, ids, decision);
   const tableIds = tables.map(({ id }) => id);
+  await touchHeads(tx, tableIds); // a cached state knows which rounds are held back
   await refreshNotices(tx, tableIds);
-  await publishTables(tx, tableIds);
   return { ok: true, ids: changed, tables: tables.map(({ name }) => name) };
 }

@@ -1,5 +1,3 @@
-import { hash } from "node:crypto";
-import { gunzipSync } from "node:zlib";
 import { isConnectionError } from "../db/errors.ts";
 import { codeOf, reasonOf } from "../errors.ts";
 import { adapterOf } from "../houses/adapters/index.ts";
@@ -14,26 +12,31 @@ export type ReadAnswer = { ok: true; items: HouseItem[]; settings: TableSettings
 /** Nothing of this kind was played earlier: pages of history are believed from here on. */
 const OLDEST = "2010-01-01T00:00:00Z";
 
+/** A body as it was received; `now` (ISO 8601) is when. */
+interface ReceivedBody {
+  body: Buffer;
+  now: string;
+  path: string;
+  kind: "poll" | "history";
+}
+
 /**
- * Reads a stored answer with the adapter of its table. Never throws: what our own code fails on is a reason too, so that
- * one answer never keeps others waiting, and it can be read again when the code is better. `now` (ISO 8601) is when the
- * answer arrived; the same answer is read in the same way whenever that happens.
+ * Reads the body of a response with the adapter of its table. Never throws: what our own code fails on is a reason too, so
+ * that the response can be read again when the code is better. The same body is read in the same way at any time.
  */
-export function readAnswer(
+export function readBody(
   house: House,
   table: { name: string; game: string; market: string },
-  answer: { body: Buffer; sha256: string; now: string; path: string; kind: "poll" | "history" },
+  { body, now, path, kind }: ReceivedBody,
 ): ReadAnswer {
   const settings = settingsOf(house, table);
   if (settings === null) {
-    const reason = `${table.name} is not in the houses file any more; put it back and read this answer again`;
+    const reason = `${table.name} is not in the houses file any more; put it back and read this payload again`;
     return { ok: false, reason };
   }
   try {
-    const body = gunzipSync(answer.body);
-    if (hash("sha256", body) !== answer.sha256) return { ok: false, reason: "the stored answer is not what arrived" };
-    const options = { path: answer.path, ...(answer.kind === "history" ? { oldest: OLDEST } : {}) };
-    const read = adapterOf(settings).read(settings.feed, body, answer.now, options);
+    const options = { path, ...(kind === "history" ? { oldest: OLDEST } : {}) };
+    const read = adapterOf(settings).read(settings.feed, body, now, options);
     return read.ok ? { ...read, settings } : { ok: false, reason: house.hide(read.reason) };
   } catch (error) {
     return { ok: false, reason: ownFault(error) };
@@ -42,7 +45,7 @@ export function readAnswer(
 
 /** The reason why an answer is refused that our own code failed on. */
 export function ownFault(error: unknown): string {
-  return `our own code failed on this answer, which can be read again when that is mended: ${excerpt(reasonOf(error), 300)}`;
+  return `our own code failed on this payload, which can be read again when that is mended: ${excerpt(reasonOf(error), 300)}`;
 }
 
 /** True where storing an answer again would fail again: it was no connection, deadlock, limit, stop or full disk. */

@@ -52,11 +52,11 @@ export function noteRefusal(report: Reread, reason: string, payloads = 1): void 
 }
 
 /** A place in a range as text for a URL or a command line, and back; null for a text that is none. */
-export function placeText({ requestedAt, id }: RereadPlace): string {
-  return `${requestedAt.replace(" ", "T")}~${id}`;
+export function placeText({ requestedAt, tableId }: RereadPlace): string {
+  return `${requestedAt}~${tableId}`;
 }
 
 export function readPlace(text: string): RereadPlace | null {
-  const found = /^(\d{4}-\d{2}-\d{2}T[\d:.]+\+00)~(\d{1,18})$/.exec(text);
-  return found === null ? null : { requestedAt: (found[1] ?? "").replace("T", " "), id: BigInt(found[2] ?? 0) };
+  const found = /^(\d{4}-\d{2}-\d{2}T[\d:.]+Z)~(\d{1,9})$/.exec(text);
+  return found === null ? null : { requestedAt: found[1] ?? "", tableId: Number(found[2]) };
 }

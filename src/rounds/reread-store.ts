@@ -1,11 +1,13 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import type { UnreadPayload } from "./payload-store.ts";
+import { fromDatabase } from "../pass/times.ts";
+import type { ConflictRow, QuarantineRow } from "../pass/rows.ts";
+import type { PayloadMark } from "../pass/state.ts";
 
-/** What a batch may be: as many as `normalize-rounds` takes of a house, and more bytes, as one runs at a time. */
+/** What a batch may be; one runs at a time. */
 const MOST_PAYLOADS = 100;
 const MOST_BYTES = 16 * 1024 * 1024;
 
-/** Answers to be read again; times are texts, `to` is not part of it. */
+/** Payloads to be read again; times are texts, `to` is not part of it. */
 export interface RereadRange {
   house: string;
   tableId: number | null;
@@ -14,19 +16,28 @@ export interface RereadRange {
   state: "read" | "refused" | null;
 }
 
-/** Right after which answer a range is gone on with. */
+/** The payload after which a range goes on. */
 export interface RereadPlace {
   requestedAt: string;
-  id: bigint;
+  tableId: number;
 }
 
-/** A stored answer to be read again, and what became of it when it was read last. */
-export interface StoredPayload extends UnreadPayload {
-  kind: "poll" | "history";
+/** A stored payload to be read again, and what became of it when it was read last. Times in UTC with seven digits. */
+export interface StoredPayload {
+  tableId: number;
+  requestedAt: string;
+  receivedAt: string;
+  path: string;
+  /** Of the unpacked body, hex. */
+  sha256: string;
+  /** gzip. */
+  body: Buffer;
   state: "read" | "refused";
+  /** Rounds that it has brought so far. */
+  newRounds: number;
 }
 
-/** The next answers of a range in request order, those kept beyond their day among them; never one nobody has read yet. */
+/** The next payloads of a range in request order, those kept beyond their day among them; never an unread one. */
 export async function listToReread(
   sql: Queryable,
   range: RereadRange,
@@ -39,17 +50,17 @@ export async function listToReread(
     and (${range.tableId}::integer is null or p.table_id = ${range.tableId})
     and p.requested_at >= ${range.from}::text::timestamptz
     and p.requested_at < ${range.to}::text::timestamptz
-    -- an answer arrives after it was asked for, so that the days before need not be looked at
+    -- a response arrives after its request, so that the days before need not be looked at
     and p.received_at >= ${range.from}::text::timestamptz
     and p.state <> 'unread'
     and (${range.state}::text is null or p.state = ${range.state})
     and (
       ${after === null}
-      or (p.requested_at, p.id) > (${after?.requestedAt ?? "-infinity"}::text::timestamptz, ${after?.id ?? 0n})
+      or (p.requested_at, p.table_id) > (${after?.requestedAt ?? "-infinity"}::text::timestamptz, ${after?.tableId ?? 0})
     )`;
   const columns = sql`
-    p.id, p.table_id, p.kind, p.state, p.requested_at, p.received_at, p.sha256, p.body, p.bytes, p.path`;
-  return sql<StoredPayload[]>`
+    p.table_id, p.state, p.requested_at, p.received_at, p.sha256, p.body, p.bytes, p.path, p.new_rounds`;
+  const rows = await sql<(Omit<StoredPayload, "sha256"> & { sha256: Buffer })[]>`
     with found as (
       select *
       from (
@@ -57,7 +68,7 @@ export async function listToReread(
         from payloads p
         join tables t on t.id = p.table_id
         where ${matching}
-        order by p.requested_at, p.id
+        order by p.requested_at, p.table_id
         limit ${limit}
       ) newer
       union all
@@ -67,44 +78,46 @@ export async function listToReread(
         from payloads_kept p
         join tables t on t.id = p.table_id
         where ${matching}
-          and not exists (select from payloads q where q.received_at = p.received_at and q.id = p.id)
-        order by p.requested_at, p.id
+          and not exists (select from payloads q where q.table_id = p.table_id and q.received_at = p.received_at)
+        order by p.requested_at, p.table_id
         limit ${limit}
       ) kept
     )
     select
-      id,
       table_id as "tableId",
-      kind,
       state,
       requested_at::text as "requestedAt",
       received_at::text as "receivedAt",
-      utc_text(received_at) as now,
-      null as "previousRequestedAt",
-      null as "followsUseless",
       sha256,
       body,
-      path
+      path,
+      coalesce(new_rounds, 0) as "newRounds"
     from (
-      select *, sum(bytes) over (order by requested_at, id) - bytes as bytes_before
+      select *, sum(bytes) over (order by requested_at, table_id) - bytes as bytes_before
       from found
-      order by requested_at, id
+      order by requested_at, table_id
       limit ${limit}
     ) o
     where bytes_before < ${MOST_BYTES}
-    order by requested_at, id`;
+    order by requested_at, table_id`;
+  return rows.map((row) => ({
+    ...row,
+    requestedAt: fromDatabase(row.requestedAt),
+    receivedAt: fromDatabase(row.receivedAt),
+    sha256: row.sha256.toString("hex"),
+  }));
 }
 
-/** How many answers a range has, at most `most` + 1 of them counted. */
+/** How many payloads a range has, at most `most` + 1 of them counted. */
 export async function countToReread(sql: Queryable, range: RereadRange, most: number): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::integer as count
     from (
-      select p.id
+      select
       from (
-        select id, table_id, requested_at, received_at, state from payloads where received_at >= ${range.from}::text::timestamptz
+        select table_id, requested_at, received_at, state from payloads where received_at >= ${range.from}::text::timestamptz
         union
-        select id, table_id, requested_at, received_at, state from payloads_kept where received_at >= ${range.from}::text::timestamptz
+        select table_id, requested_at, received_at, state from payloads_kept where received_at >= ${range.from}::text::timestamptz
       ) p
       join tables t on t.id = p.table_id
       where t.house_id = ${range.house}
@@ -118,89 +131,61 @@ export async function countToReread(sql: Queryable, range: RereadRange, most: nu
   return row?.count ?? 0;
 }
 
-/** What became of an answer that was read again; a count is null where it was refused. */
-export interface RereadMark {
-  id: bigint;
-  receivedAt: string;
-  state: "read" | "refused";
-  refusedReason: string | null;
-  items: number | null;
-  /** Added to what it brought before. */
-  newRounds: number;
-  quarantined: number | null;
-}
-
-/** Writes down what became of answers, in both places where they can be. */
-export async function markReread(tx: Transaction, marks: readonly RereadMark[]): Promise<void> {
-  if (marks.length === 0) return;
-  const rows = JSON.stringify(
-    marks.map(({ id, receivedAt, state, refusedReason, items, newRounds, quarantined }) => ({
-      id: String(id),
-      received_at: receivedAt,
-      state,
-      refused_reason: refusedReason,
-      items,
-      new_rounds: newRounds,
-      quarantined,
-    })),
-  );
-  for (const place of ["payloads", "payloads_kept"] as const) {
+/** Notes what became of payloads that are kept beyond their day; a pass notes it of the others. */
+export async function markKept(tx: Transaction, tableId: number, marks: readonly PayloadMark[]): Promise<void> {
+  for (const { receivedAt, state, refusedReason, items, newRounds, quarantined } of marks) {
     await tx`
-      update ${tx(place)} p
+      update payloads_kept
       set
-        state = m.state,
-        refused_reason = m.refused_reason,
-        items = coalesce(m.items, p.items),
-        new_rounds = coalesce(p.new_rounds, 0) + m.new_rounds,
-        quarantined = coalesce(m.quarantined, p.quarantined),
+        state = ${state},
+        refused_reason = ${refusedReason},
+        items = ${items},
+        new_rounds = ${newRounds},
+        quarantined = ${quarantined},
         reread_at = clock_timestamp()
-      from jsonb_to_recordset(${rows}::text::jsonb) as m (
-        id bigint, received_at timestamptz, state text, refused_reason text, items integer, new_rounds integer,
-        quarantined integer
-      )
-      where p.received_at = m.received_at
-        and p.id = m.id`;
+      where table_id = ${tableId}
+        and received_at = ${receivedAt}::timestamptz`;
   }
 }
 
-/** Which of these conflicts are listed already, as `table|round|other`. */
+/** Which of these conflicts of a table are listed already, as `round|other`. */
 export async function listKnownConflicts(
   sql: Queryable,
-  asked: readonly { tableId: number; roundId: string; other: number }[],
-): Promise<Set<string>> {
-  if (asked.length === 0) return new Set();
+  tableId: number,
+  asked: readonly Pick<ConflictRow, "roundId" | "otherHundredths">[],
+): Promise<string[]> {
+  if (asked.length === 0) return [];
   const rows = await sql<{ key: string }[]>`
-    select c.table_id || '|' || c.round_id || '|' || c.other_hundredths as key
+    select c.round_id || '|' || c.other_hundredths as key
     from unnest(
-      ${asked.map(({ tableId }) => tableId)}::integer[],
       ${asked.map(({ roundId }) => roundId)}::text[],
-      ${asked.map(({ other }) => String(other))}::bigint[]
-    ) as a (table_id, round_id, other)
-    join conflicts c on c.table_id = a.table_id and c.round_id = a.round_id and c.other_hundredths = a.other`;
-  return new Set(rows.map(({ key }) => key));
+      ${asked.map(({ otherHundredths }) => String(otherHundredths))}::bigint[]
+    ) as a (round_id, other)
+    join conflicts c on c.table_id = ${tableId} and c.round_id = a.round_id and c.other_hundredths = a.other`;
+  return rows.map(({ key }) => key);
 }
 
-/** Which of these items are in quarantine already, whatever was decided of them, as `table|hash|code`. */
+/** Which of these items of a table are in quarantine already, whatever was decided of them, as `hash|code`. */
 export async function listKnownItems(
   sql: Queryable,
-  asked: readonly { tableId: number; sha256: string; code: string }[],
-): Promise<Set<string>> {
-  if (asked.length === 0) return new Set();
+  tableId: number,
+  asked: readonly Pick<QuarantineRow, "itemSha256" | "code">[],
+): Promise<string[]> {
+  if (asked.length === 0) return [];
   const rows = await sql<{ key: string }[]>`
-    select q.table_id || '|' || q.item_sha256 || '|' || q.code as key
+    select q.item_sha256 || '|' || q.code as key
     from unnest(
-      ${asked.map(({ tableId }) => tableId)}::integer[],
-      ${asked.map(({ sha256 }) => sha256)}::text[],
+      ${asked.map(({ itemSha256 }) => itemSha256)}::text[],
       ${asked.map(({ code }) => code)}::text[]
-    ) as a (table_id, sha256, code)
-    join quarantine q on q.table_id = a.table_id and q.item_sha256 = a.sha256 and q.code = a.code`;
-  return new Set(rows.map(({ key }) => key));
+    ) as a (sha256, code)
+    join quarantine q on q.table_id = ${tableId} and q.item_sha256 = a.sha256 and q.code = a.code`;
+  return rows.map(({ key }) => key);
 }
 
-/** Items that an answer read again shows as good: by what they are, or by their round where this answer brought both. */
+/** Items that a payload read again shows as good: by what they are, or by their round when this payload brought both. */
 export interface ReadableItem {
   tableId: number;
-  payloadId: bigint;
+  payloadReceivedAt: string;
   sha256: string;
   roundId: string;
 }
@@ -212,12 +197,12 @@ export async function listReleasable(sql: Queryable, readable: readonly Readable
     select distinct q.id
     from unnest(
       ${readable.map(({ tableId }) => tableId)}::integer[],
-      ${readable.map(({ payloadId }) => String(payloadId))}::bigint[],
+      ${readable.map(({ payloadReceivedAt }) => payloadReceivedAt)}::timestamptz[],
       ${readable.map(({ sha256 }) => sha256)}::text[],
       ${readable.map(({ roundId }) => roundId)}::text[]
-    ) as a (table_id, payload_id, sha256, round_id)
+    ) as a (table_id, received_at, sha256, round_id)
     join quarantine q on q.table_id = a.table_id
-      and (q.item_sha256 = a.sha256 or (q.payload_id = a.payload_id and q.round_id = a.round_id))
+      and (q.item_sha256 = a.sha256 or (q.payload_received_at = a.received_at and q.round_id = a.round_id))
     where q.state = 'open'`;
   return rows.map(({ id }) => id);
 }
@@ -230,7 +215,7 @@ export async function releaseItems(tx: Transaction, ids: readonly bigint[], by: 
     set
       state = 'released',
       decided_by = ${by},
-      decision_reason = 'its answer was read again, and it can be read now',
+      decision_reason = 'its payload was read again, and it can be read now',
       decided_at = clock_timestamp()
     where id = any(${ids.map(String)}::bigint[])
       and state = 'open'`;

@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from "../db/client.ts";
+import type { Color } from "./colors.ts";
 import { revisionHash } from "./revision-hash.ts";
 
 /** A round and what stands of it now. */
@@ -10,6 +11,8 @@ export interface Standing {
   /** After the newest revision; null: void. */
   hundredths: bigint | null;
   verified: boolean | null;
+  /** The bands that its color is of. */
+  bands: Color[];
 }
 
 /** What stands of a round; null where the table does not have it. */
@@ -20,8 +23,10 @@ export async function findStanding(sql: Queryable, tableId: number, roundId: str
       r.round_id as "roundId",
       r.hundredths as first,
       case when v.id is null then r.hundredths else v.to_hundredths end as hundredths,
-      r.verified
+      r.verified,
+      p.bands
     from rounds r
+    join palettes p on p.id = r.palette
     left join lateral (
       select id, to_hundredths
       from round_revision

@@ -1,6 +1,7 @@
 import type { Transaction } from "../db/client.ts";
+import { lockHeads, touchHeads } from "../pass/heads-store.ts";
+import { reviseScores } from "../pass/revise-scores-store.ts";
 import { colorOf } from "./colors.ts";
-import { publishTables } from "./publish-store.ts";
 import { refreshNotices } from "./notices-store.ts";
 import {
   closeConflicts,
@@ -12,7 +13,11 @@ import {
   type Standing,
 } from "./revision-store.ts";
 import { multiplierText } from "./round.ts";
-import { lockTables, type LockedTable } from "./store.ts";
+
+interface TableName {
+  id: number;
+  name: string;
+}
 
 /** Who decides something of a round, and why. */
 export interface Decision {
@@ -32,14 +37,20 @@ export interface Revised {
   to: bigint | null;
 }
 
+/** Forecasts that a decision voided, and how many of them are windows. */
+export interface Voided {
+  voided: number;
+  windows: number;
+}
+
 /** A decision that was taken, or why it was not. */
-export type Outcome = { ok: true; revised: Revised } | { ok: false; problem: string };
+export type Outcome = ({ ok: true; revised: Revised } & Voided) | { ok: false; problem: string };
 
 /** Conflicts in one decision: their tables take in nothing while it is made, some five milliseconds for each. */
 export const MOST_CONFLICTS = 200;
 
 /** Decisions that were taken together, or why none was. */
-export type Outcomes = { ok: true; revised: Revised[] } | { ok: false; problem: string };
+export type Outcomes = ({ ok: true; revised: Revised[] } & Voided) | { ok: false; problem: string };
 
 /** Decides one conflict, see {@link decideConflicts}. */
 export async function decideConflict(
@@ -50,7 +61,7 @@ export async function decideConflict(
   const outcome = await decideConflicts(tx, [id], decision);
   if (!outcome.ok) return outcome;
   const [revised] = outcome.revised;
-  return revised === undefined ? refuse(`there is no conflict ${id}`) : { ok: true, revised };
+  return revised === undefined ? refuse(`there is no conflict ${id}`) : { ...outcome, revised };
 }
 
 /**
@@ -58,7 +69,7 @@ export async function decideConflict(
  * says so, and the round itself stays as it came first. All of them or none; of two who decide the same one at once the
  * second is told who was first.
  *
- * Waits for the locks of their tables. The forecasts on the rounds are voided by whoever scores next, see `scoreTable`.
+ * Waits for the locks of their tables. Scored forecasts on the rounds become void; open ones do when they end.
  */
 export async function decideConflicts(
   tx: Transaction,
@@ -69,13 +80,13 @@ export async function decideConflicts(
     return { ok: false, problem: `expected 1 to ${MOST_CONFLICTS} conflicts, came ${ids.length}` };
   }
   const known = await listConflictsToDecide(tx, ids);
-  const tables = await lockTables(tx, [...new Set(known.map(({ tableId }) => tableId))]);
+  const tables = await lockHeads(tx, [...new Set(known.map(({ tableId }) => tableId))]);
   const conflicts = await listConflictsToDecide(tx, ids);
   const missing = ids.find((id) => !conflicts.some((conflict) => conflict.id === id));
   if (missing !== undefined) return { ok: false, problem: `there is no conflict ${missing}` };
   const decided = conflicts.find(({ decidedAt }) => decidedAt !== null);
   if (decided !== undefined) return { ok: false, problem: decidedBefore(decided, ids.length) };
-  const wanted: { table: LockedTable; round: Standing; to: bigint | null; conflictId: bigint }[] = [];
+  const wanted: { table: TableName; round: Standing; to: bigint | null; conflictId: bigint }[] = [];
   const standing = new Map<string, bigint | null>();
   for (const { id: conflictId, tableId, roundId, other } of conflicts) {
     const table = tables.find(({ id }) => id === tableId);
@@ -97,8 +108,7 @@ export async function decideConflicts(
   await closeConflicts(tx, ids);
   const revised: Revised[] = [];
   for (const { table, round, ...rest } of wanted) revised.push(await revise(tx, table, round, { ...rest, by, reason }));
-  await tellCallers(tx, tables);
-  return { ok: true, revised };
+  return { ok: true, revised, ...(await apply(tx, tables)) };
 }
 
 function decidedBefore({ id, decidedAt, decidedBy, decision }: KnownConflict, asked: number): string {
@@ -118,7 +128,7 @@ export async function reviseRound(
   { tableId, roundId }: { tableId: number; roundId: string },
   { to, by, reason, seen }: Decision & { to: bigint | null; seen?: string },
 ): Promise<Outcome> {
-  const [table] = await lockTables(tx, [tableId]);
+  const [table] = await lockHeads(tx, [tableId]);
   if (table === undefined) return refuse(`there is no table ${tableId}`);
   const round = await findStanding(tx, tableId, roundId);
   if (round === null) return refuse(`there is no round ${roundId} in ${table.name}`);
@@ -133,8 +143,7 @@ export async function reviseRound(
   const problem = contradiction(round, to);
   if (problem !== null) return refuse(problem);
   const revised = await revise(tx, table, round, { to, by, reason, conflictId: null });
-  await tellCallers(tx, [table]);
-  return { ok: true, revised };
+  return { ok: true, revised, ...(await apply(tx, [table])) };
 }
 
 /** A multiplier as people write it; `void` for a round that was declared void. */
@@ -154,7 +163,7 @@ function contradiction({ roundId, verified, first }: Standing, to: bigint | null
 
 async function revise(
   tx: Transaction,
-  table: LockedTable,
+  table: TableName,
   round: Standing,
   { to, by, reason, conflictId }: Decision & { to: bigint | null; conflictId: bigint | null },
 ): Promise<Revised> {
@@ -165,7 +174,7 @@ async function revise(
     roundId: round.roundId,
     from: round.hundredths,
     to,
-    color: to === null ? null : colorOf(Number(to), table.state.colors),
+    color: to === null ? null : colorOf(Number(to), round.bands),
     reason,
     by,
     conflictId,
@@ -176,9 +185,16 @@ async function revise(
   return { revisionId, conflictId, tableId: table.id, house, table: table.name, roundId, from, to };
 }
 
-/** Makes what callers read of tables follow what was decided. */
-async function tellCallers(tx: Transaction, tables: readonly LockedTable[]): Promise<void> {
+/** Makes scores and what callers read of tables follow what was decided. */
+async function apply(tx: Transaction, tables: readonly TableName[]): Promise<Voided> {
   const ids = tables.map(({ id }) => id);
+  const touched = { voided: 0, windows: 0 };
+  for (const id of ids) {
+    const { voided, windows } = await reviseScores(tx, id);
+    touched.voided += voided;
+    touched.windows += windows;
+  }
   await refreshNotices(tx, ids);
-  await publishTables(tx, ids);
+  await touchHeads(tx, ids); // a cached state holds what was revised
+  return touched;
 }

@@ -31,8 +31,8 @@ export interface KnownRound {
   late: boolean;
   verified: boolean | null;
   proofHash: string | null;
-  /** The answer that brought it, or null where none did: it tells what one answer's order may be trusted for. */
-  payloadId: string | null;
+  /** When the response that brought it was received; rounds of one response have the same. */
+  receivedAt: string;
 }
 
 /** One answer to take in. */

@@ -41,6 +41,9 @@ export interface TakenIn {
   state: TableState;
 }
 
+/** Gives a table's history hash after a round. */
+export type Link = (previous: string, round: Omit<TakenRound, "historyHash">) => string;
+
 /** Six equal results in a row come by chance in at most 3 of 10,000,000 rounds where 5 % end at once. */
 const STUCK_FROM = 6;
 /** A page or two of stale history is no new numbering. */
@@ -55,7 +58,7 @@ const FAR_BELOW = 1_000n;
  * we have, or, in an answer without our newest round, one whose time is before that round's. A table begins with the
  * oldest round of its first answer.
  */
-export function takeIn(before: TableState, answer: Answer, stored: Stored): TakenIn {
+export function takeIn(before: TableState, answer: Answer, stored: Stored, link: Link = historyHash): TakenIn {
   const { slots, sharesRounds, duplicates, conflicts, refused } = placeItems(before, answer, stored.known);
   const taken: TakenIn = {
     rounds: [],
@@ -91,7 +94,7 @@ export function takeIn(before: TableState, answer: Answer, stored: Stored): Take
         taken.sequence.push(null);
         continue;
       }
-      takeOne(taken, slot, { late, answer, stored, neighbors, sharesRounds });
+      takeOne(taken, slot, { late, answer, stored, neighbors, sharesRounds, link });
     }
     taken.sequence.push(slot.round.roundId);
     neighbors.isHidden = false;
@@ -113,7 +116,7 @@ interface Neighbors {
 function takeOne(
   taken: TakenIn,
   { round, verified }: NewSlot,
-  about: { late: boolean; answer: Answer; stored: Stored; neighbors: Neighbors; sharesRounds: boolean },
+  about: { late: boolean; answer: Answer; stored: Stored; neighbors: Neighbors; sharesRounds: boolean; link: Link },
 ): void {
   const { late, answer, neighbors, stored } = about;
   const { state } = taken;
@@ -130,8 +133,7 @@ function takeOne(
   }
   const seq = state.lastSeq + 1n;
   const { roundId, hundredths, rawValue, occurredAt } = round;
-  const hash = historyHash(state.historyHash, { seq, roundId, hundredths });
-  taken.rounds.push({
+  const placed = {
     seq,
     roundId,
     hundredths,
@@ -144,8 +146,9 @@ function takeOne(
     late,
     proofHash: round.hash,
     verified,
-    historyHash: hash,
-  });
+  };
+  const hash = about.link(state.historyHash, placed);
+  taken.rounds.push({ ...placed, historyHash: hash });
   const next = { ...state, lastSeq: seq, historyHash: hash };
   taken.state = late ? next : withNewest(next, round, verified === true);
 }

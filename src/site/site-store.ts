@@ -1,5 +1,6 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Anchor } from "../forecasts/chain/anchors-store.ts";
+import { NOTICE_ORDER } from "../rounds/notices.ts";
 import { PATIENCE_MS } from "./loader.ts";
 
 /** More than anybody has; a page shows fewer. */
@@ -49,7 +50,7 @@ export async function listSiteHouses(tx: Transaction): Promise<{ houses: ListedH
     left join lateral (
       select max(p.last_polled_round_at) as at, count(*) filter (where t.enabled)::integer as tables
       from tables t
-      join published_now p on p.table_id = t.id
+      join table_heads p on p.table_id = t.id
       where t.house_id = h.id
     ) newest on true
     order by h.id
@@ -146,12 +147,16 @@ export async function listSiteNotices(
     select
       t.house_id || '/' || t.game || '/' || t.market as table,
       h.simulated,
-      p.continuity_text as text,
+      open.text,
       count(*) over ()::integer as total
-    from published_now p
-    join tables t on t.id = p.table_id
+    from (
+      select table_id, string_agg(text, '. ' order by array_position(${[...NOTICE_ORDER]}::text[], kind)) as text
+      from notices
+      where closed_at is null
+      group by table_id
+    ) open
+    join tables t on t.id = open.table_id
     join houses h on h.id = t.house_id
-    where p.continuity_text is not null
     order by t.house_id, t.position, t.id
     limit ${limit}`;
   return {

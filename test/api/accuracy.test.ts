@@ -2,11 +2,11 @@ import { mean, sampleStandardDeviation } from "simple-statistics";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { setPlan } from "../../src/callers/plan-store.ts";
-import { scoreNextColor, scoreWindow } from "../../src/forecasts/score/scoring.ts";
-import { sumsToJson } from "../../src/forecasts/accuracy/sums-json.ts";
-import { addForecast, addPending, addScore, addVoid, emptySums, type Sums } from "../../src/forecasts/accuracy/sums.ts";
+import { addFacts, type HourDeltas } from "../../src/accuracy/add-facts.ts";
+import { KEY } from "../../src/accuracy/keys.ts";
 import { eventually } from "../support/eventually.ts";
-import { allowSlowness, announce, issue, play, score, tableIdOf } from "./play.ts";
+import { writeSums } from "../support/sums.ts";
+import { allowSlowness, announce, NO_SET, play, score, tableIdOf } from "./play.ts";
 import { makeKey, makeWorld, type World } from "./world.ts";
 
 const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
@@ -81,32 +81,53 @@ async function accuracy(query = "", options: { of?: World; key?: string } = {}):
   return body.parse(await response.json()).accuracy;
 }
 
-/** Publishes sums by hand, as a row of every period or of one. */
-async function publish(table: string, feature: string, sums: Sums, period = "30d"): Promise<void> {
-  await world.sql`
-    insert into published_accuracy (table_id, model, feature, period, period_start, period_end, sums)
-    values (
-      ${await tableIdOf(world, table)}, 'k7@1', ${feature}, ${period}, '2026-10-23T00:00:00Z', '2026-11-22T00:00:00Z',
-      ${world.sql.json(sumsToJson(sums))}
-    )
-    on conflict (table_id, model, feature, period) do update
-    set
-      sums = excluded.sums,
-      updated_at = clock_timestamp()`;
-  await announce(world);
-}
-
 const P = [515_000, 384_000, 101_000];
 const BASE = [505_000, 396_000, 99_000];
 
-/** Forecasts of p .515, .384, .101 over a baseline of .505, .396, .099, and the colors that came. */
-function sumsOf(outcomes: number[], changes: Partial<Sums> = {}): Sums {
-  const sums = emptySums();
-  for (const [seq, outcome] of outcomes.entries()) {
-    addForecast(sums, { seq: BigInt(seq + 1), hash: "ab".repeat(32) });
-    addScore(sums, scoreNextColor(P, BASE, outcome));
-  }
-  return { ...sums, ...changes };
+/** What became of forecasts of p .515, .384, .101 over a baseline of .505, .396, .099, or of windows of .811376 over .81. */
+interface Given {
+  /** The colors that came, or of a window 1 or 0. */
+  outcomes?: number[];
+  /** Reasons: 1 gap, 2 late. */
+  voids?: number[];
+  pending?: number;
+  rounds?: number;
+  notIssued?: number;
+  /** A feature code; default next_color. */
+  feature?: number;
+}
+
+/** Writes the sums of a feature over a period as if they were of 21 November 2026. */
+async function publish(table: string, given: Given, period = "30d"): Promise<void> {
+  const { outcomes = [], voids = [], pending = 0, feature = 0, rounds = 0, notIssued = 0 } = given;
+  const ended = [
+    ...outcomes.map((outcome) => ({ reason: 0, outcome })),
+    ...voids.map((reason) => ({ reason, outcome: null })),
+  ];
+  const sets = Array.from({ length: ended.length + pending }, (_, place) => ({
+    cutoffSeq: BigInt(place + 1),
+    cutoffOrdinal: BigInt(place + 1),
+    model: "k7@1",
+    hour: 0,
+    features: feature === 0 ? [0] : [0, feature],
+    horizons: feature === 0 ? [1] : [1, 7],
+    pPpm: feature === 0 ? P : [...P, 811_376],
+    basePpm: feature === 0 ? BASE : [...BASE, 810_000],
+    referencePpm: Array.from({ length: feature === 0 ? 9 : 12 }, () => 333_333),
+    ends: Array.from({ length: 9 }, () => 0n),
+  }));
+  const scores = ended.map((one, place) => ({
+    settledSeq: BigInt(place + 2),
+    settlements: [{ cutoffSeq: BigInt(place + 1), feature, ...one }],
+  }));
+  const deltas: HourDeltas = new Map();
+  addFacts(deltas, { sets, scores, revisions: [], rounds: [], earlierSets: [] });
+  const sums = [...deltas.values()].find((one) => one.feature === feature)?.sums ?? new Map<number, bigint>();
+  sums.set(KEY.rounds, BigInt(rounds));
+  sums.set(KEY.notIssued, BigInt(notIssued));
+  const id = await tableIdOf(world, table);
+  await writeSums(world.sql, id, "2026-11-21T12:00:00Z", { feature, period, sums });
+  await announce(world);
 }
 
 describe("/accuracy", () => {
@@ -120,16 +141,15 @@ describe("/accuracy", () => {
   it("gives what was forecast, scored and published, as anyone can compute it from forecasts and rounds", async () => {
     for (const hundredths of [150, 230, 1150, 120, 340, 101, 199, 200]) {
       await play(world, CRASH, [hundredths]);
-      await issue(world, "alpha");
     }
-    await play(world, CRASH, [{ hundredths: 150, absentAgo: 601 }]);
+    await play(world, CRASH, [150], NO_SET);
     await play(world, CRASH, [170]);
     await score(world, "alpha");
     const [shown] = await eventually(async () => {
       const rows = await accuracy("?period=24h");
       return rows.length > 0 && rows;
     });
-    const facts = await world.sql<{ p: number[]; base: number[]; color: string }[]>`
+    const facts = await world.sql<{ p: number[]; base: number[]; color: number }[]>`
       select f.p_ppm as p, f.base_ppm as base, r.color
       from forecasts f
       join rounds r on r.table_id = f.table_id and r.seq = f.cutoff_seq + 1
@@ -138,7 +158,7 @@ describe("/accuracy", () => {
     const scored = facts.map(({ p, base, color }) => ({
       p: p.map((ppm) => ppm / 1e6),
       base: base.map((ppm) => ppm / 1e6),
-      outcome: ["blue", "purple", "pink"].indexOf(color),
+      outcome: color,
     }));
     const top = ({ p }: { p: number[] }) => p.indexOf(Math.max(...p));
     const hits = scored.filter((one) => top(one) === one.outcome).length;
@@ -157,7 +177,7 @@ describe("/accuracy", () => {
       not_issued: 1,
       coverage: 7 / 8,
       voids: { gap: 0, house: 0, quarantine: 0, late: 0 },
-      pending: 0,
+      pending: 1,
     });
     expect(shown?.expected_rate).toBeCloseTo(mean(scored.map((one) => one.p[top(one)] ?? 0)), 12);
     expect(shown?.baseline_rate).toBeCloseTo(mean(scored.map((one) => one.base[top(one)] ?? 0)), 12);
@@ -170,8 +190,8 @@ describe("/accuracy", () => {
     expect(shown?.brier).toBeCloseTo(brier("p"), 11);
     expect(shown?.baseline_brier).toBeCloseTo(brier("base"), 11);
     // so early both windows hold every round there was: (c + 1) / (n + 3), and two before the first forecast
-    const colors = await world.sql<{ color: string }[]>`select color from rounds order by seq`;
-    const seen = colors.map(({ color }) => ["blue", "purple", "pink"].indexOf(color));
+    const colors = await world.sql<{ color: number }[]>`select color from rounds order by seq`;
+    const seen = colors.map(({ color }) => color);
     const count = (rounds: number[], k: number) => rounds.filter((color) => color === k).length;
     const losses = scored.map(({ outcome }, index) => {
       const before = seen.slice(0, 2 + index);
@@ -223,7 +243,6 @@ describe("/accuracy", () => {
     const path = "/api/v1/accuracy?period=24h&house=alpha";
     const etag = (await world.get(path)).headers.get("etag") ?? "";
     expect((await world.get(path, { headers: { "If-None-Match": etag } })).status).toBe(304);
-    await issue(world, "alpha");
     await play(world, CRASH, [140]);
     await score(world, "alpha");
     const nextColors = "?period=24h&feature=next_color";
@@ -236,11 +255,8 @@ describe("/accuracy", () => {
 
 describe("figures", () => {
   it("are those of a calculator, to at least five decimals", async () => {
-    const sums = sumsOf([0, 0, 1, 2], { onTimeRounds: 40n, notIssued: 3n });
-    addVoid(sums, "gap");
-    addVoid(sums, "late");
-    addPending(sums);
-    await publish("gamma/rocket/one", "next_color", sums);
+    const given = { outcomes: [0, 0, 1, 2], voids: [1, 2], pending: 1, rounds: 40, notIssued: 3 };
+    await publish("gamma/rocket/one", given);
     const [shown] = await eventually(async () => {
       const rows = await accuracy("?house=gamma");
       return rows.length > 0 && rows;
@@ -298,10 +314,7 @@ describe("figures", () => {
   });
 
   it("are null where nothing was scored yet, and counts are counts", async () => {
-    const sums = emptySums();
-    addForecast(sums, { seq: 1n, hash: "ab".repeat(32) });
-    addPending(sums);
-    await publish("beta/crash/eu", "next_color", sums);
+    await publish("beta/crash/eu", { pending: 1 });
     await eventually(async () => (await accuracy("?house=beta")).length === 1);
     const [shown] = await accuracy("?house=beta");
     const nulls = Object.entries(shown ?? {}).filter(([, value]) => value === null);
@@ -315,8 +328,8 @@ describe("figures", () => {
 
 describe("the accuracy of a house", () => {
   it("is that of its tables together: samples add up, and rates are weighted by them", async () => {
-    await publish(CRASH, "next_color", sumsOf([0], { onTimeRounds: 1n, notIssued: 0n }), "7d");
-    await publish(DICE, "next_color", sumsOf([0, 1, 1, 2, 0], { onTimeRounds: 9n, notIssued: 4n }), "7d");
+    await publish(CRASH, { outcomes: [0], rounds: 1 }, "7d");
+    await publish(DICE, { outcomes: [0, 1, 1, 2, 0], rounds: 9, notIssued: 4 }, "7d");
     const house = await eventually(async () => {
       const rows = await accuracy("?scope=house&period=7d&house=alpha&feature=next_color");
       return rows[0]?.sample_size === 6 && rows;
@@ -340,28 +353,27 @@ describe("the accuracy of a house", () => {
   });
 
   it("is merged feature by feature, next color first, and of other houses there is another row", async () => {
-    const window = emptySums();
-    addScore(window, scoreWindow(811_376, 810_000, true));
-    await publish(DICE, "window:gold:80", window, "7d");
-    await publish("beta/crash/eu", "next_color", sumsOf([0, 2]), "7d");
+    await publish(DICE, { outcomes: [1], feature: 8 }, "7d");
+    await publish("beta/crash/eu", { outcomes: [0, 2] }, "7d");
     await eventually(async () =>
       expect(
         (await accuracy("?scope=house&period=7d"))
-          .filter(({ feature }) => ["next_color", "window:gold:80"].includes(feature))
+          .filter(({ feature }) => ["next_color", "window:pink:80"].includes(feature))
           .map(({ house, feature, sample_size: n }) => [house, feature, n]),
       ).toEqual([
         ["alpha", "next_color", 6],
-        ["alpha", "window:gold:80", 1],
+        ["alpha", "window:pink:80", 1],
         ["beta", "next_color", 2],
+        ["gamma", "next_color", 0], // measured in a longer period only
       ]),
     );
-    const [shown] = await accuracy("?feature=window:gold:80&period=7d");
+    const [shown] = await accuracy("?feature=window:pink:80&period=7d");
     expect(shown).toMatchObject({ hit_rate: 1, expected_rate: 0.811376, baseline_rate: 0.81, coverage: null });
     expect(shown).toMatchObject({ not_issued: null });
   });
 
   it("follows its tables, and is of those alone that were chosen", async () => {
-    await publish(CRASH, "next_color", sumsOf([0, 0, 0]), "7d");
+    await publish(CRASH, { outcomes: [0, 0, 0] }, "7d");
     const sizes = async (query: string) =>
       (await accuracy(`?scope=house&period=7d&feature=next_color&house=alpha${query}`)).map(({ sample_size: n }) => n);
     await eventually(async () => expect(await sizes("")).toEqual([8]));
@@ -371,10 +383,11 @@ describe("the accuracy of a house", () => {
   });
 
   it("is given alike by a process that was started later, in whatever order its parts came", async () => {
-    const features = async () => (await accuracy("?period=7d&house=gamma")).map(({ feature }) => feature);
-    await publish("gamma/rocket/one", "window:pink:80", sumsOf([1]), "7d");
+    const features = async () =>
+      (await accuracy("?period=7d&house=gamma")).filter((one) => one.sample_size > 0).map(({ feature }) => feature);
+    await publish("gamma/rocket/one", { outcomes: [1], feature: 8 }, "7d");
     await eventually(async () => expect(await features()).toEqual(["window:pink:80"]));
-    await publish("gamma/rocket/one", "next_color", sumsOf([1]), "7d");
+    await publish("gamma/rocket/one", { outcomes: [1] }, "7d");
     await eventually(async () => expect(await features()).toEqual(["next_color", "window:pink:80"]));
     const later = await makeWorld({}, { on: world });
     try {
@@ -394,7 +407,7 @@ describe("what is asked for", () => {
     expect(await accuracy("?feature=next_color&house=gamma")).toHaveLength(1);
     expect(await accuracy("?feature=window:gold:50")).toEqual([]);
     expect(await accuracy("?feature=window:no-color_of-ours:90&scope=house")).toEqual([]);
-    expect(await accuracy("?feature=next_color&house=gamma&period=24h")).toEqual([]);
+    expect(await accuracy("?feature=next_color&house=gamma&period=24h")).toMatchObject([{ sample_size: 0 }]);
   });
 
   it.each([

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { setPlan } from "../../src/callers/plan-store.ts";
+import { runRollingCalibration } from "../../src/forecasts/calibration/calibrate.ts";
+import { writeNotice } from "../../src/rounds/operator-notice.ts";
 import { eventually } from "../support/eventually.ts";
-import { allowSlowness, announce, issue, play, rewrite, score, tableIdOf } from "./play.ts";
+import { allowSlowness, announce, NO_SET, play, playLate, rewrite, score, tableIdOf } from "./play.ts";
 import { makeKey, makeWorld, secondsAgo, type World } from "./world.ts";
 
 const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
@@ -144,14 +146,12 @@ describe("/forecasts", () => {
 
   it("is still warming up after the first round, after which nothing may be issued", async () => {
     await play(world, CRASH, [150]);
-    await issue(world, "alpha");
     await eventually(async () => (await (await world.get("/api/v1/rounds?house=alpha")).text()).includes("1001"), TOLD);
     expect(await ofTable(CRASH)).toMatchObject({ state: "warming_up", ...QUIET });
   });
 
   it("gives a forecast to the letter as it was issued and hashed, each probability beside its baseline", async () => {
     await play(world, CRASH, [230]);
-    await issue(world, "alpha");
     await becomes(CRASH, "ready");
     const { forecastId, issuedAt, after, p, base, hash } = await stored(CRASH);
     expect(after).toBe("1002");
@@ -173,50 +173,39 @@ describe("/forecasts", () => {
   it("names no target where ids are opaque, since nobody can know the next", async () => {
     await play(world, OPAQUE, [{ hundredths: 150, roundId: "r1" }]);
     await play(world, OPAQUE, [{ hundredths: 150, roundId: "r2" }]);
-    await issue(world, "beta");
     expect((await becomes(OPAQUE, "ready")).next_color).toMatchObject({ after_round_id: "r2", target_round_id: null });
   });
 });
 
 describe("a forecast", () => {
-  it("is withdrawn by the next round on time, and the next forecast is readable as soon as it is announced", async () => {
+  it("is withdrawn by a round after which none may be issued, and the next is readable as soon as it is announced", async () => {
     const before = (await ofTable(CRASH)).next_color;
-    await play(world, CRASH, [1150]);
-    expect(await becomes(CRASH, "waiting")).toMatchObject({ next_color: null });
-    await issue(world, "alpha");
-    const after = (await becomes(CRASH, "ready")).next_color;
-    expect(after?.after_round_id).toBe("1003");
-    expect(after?.forecast_id).not.toBe(before?.forecast_id);
-  });
-
-  it("is waited for where the round came too late for one to be issued", async () => {
-    await play(world, CRASH, [{ hundredths: 180, absentAgo: PAUSE_SECONDS + 1 }]);
-    await issue(world, "alpha");
+    await play(world, CRASH, [1150], NO_SET);
     expect(await becomes(CRASH, "waiting")).toMatchObject({ next_color: null });
     await play(world, CRASH, [180]);
-    await issue(world, "alpha");
-    expect((await becomes(CRASH, "ready")).next_color?.after_round_id).toBe("1005");
+    const after = (await becomes(CRASH, "ready")).next_color;
+    expect(after?.after_round_id).toBe("1004");
+    expect(after?.forecast_id).not.toBe(before?.forecast_id);
   });
 
   it("stands through late rounds, whether they are learned yet or not", async () => {
     const { next_color: before, generated_at: then } = await ofTable(CRASH);
-    await play(world, CRASH, [{ hundredths: 150, roundId: "7", late: true, source: "history" }]);
+    await playLate(world, CRASH, ["7"]);
     await eventually(async () => expect((await ofTable(CRASH)).generated_at > then).toBe(true), TOLD);
     expect(await ofTable(CRASH)).toMatchObject({ state: "ready", next_color: before });
-    await issue(world, "alpha");
-    await rewrite(world, CRASH, { continuity_text: "seen after it was learned" });
+    const id = await tableIdOf(world, CRASH);
+    await world.sql.begin((tx) => writeNotice(tx, [id], { text: "seen after it was learned", by: "ann" }));
+    await announce(world);
     await eventually(async () => (await (await world.get("/api/v1/games")).text()).includes("seen after it"), TOLD);
     expect(await ofTable(CRASH)).toMatchObject({ state: "ready", next_color: before });
   });
 
   it("stands for a process that begins after more late rounds than it holds", async () => {
-    const late = Array.from({ length: 8 }, (_, n) => ({
-      hundredths: 150,
-      roundId: `late${n}`,
-      late: true,
-      source: "history" as const,
-    }));
-    await play(world, OPAQUE, late);
+    await playLate(
+      world,
+      OPAQUE,
+      Array.from({ length: 8 }, (_, n) => `late${n}`),
+    );
     const later = await makeWorld({ BUFFER_ROUNDS: 5 }, { on: world });
     try {
       expect((await ofTable(OPAQUE, later)).state).toBe("ready");
@@ -232,7 +221,6 @@ describe("a forecast", () => {
     expect(await becomes(CRASH, "silent")).toMatchObject(QUIET);
     expect(await (await world.get("/api/v1/games?house=alpha&game=crash")).text()).toContain('"status":"live"');
     await play(world, CRASH, [150]);
-    await issue(world, "alpha");
     await becomes(CRASH, "ready");
   });
 
@@ -255,16 +243,16 @@ describe("a forecast", () => {
   });
 
   it("has the newest calibration beside it, in every state", async () => {
-    const calibration = { version: 3, rounds: 4096, as_of: "2026-11-21T04:00:12.1234560Z" };
-    await rewrite(world, CRASH, { calibration });
-    await rewrite(world, "gamma/rocket/one", { calibration });
-    const shown = `"calibration":{"version":3,"rounds":4096,"as_of":"2026-11-21T04:00:12.1234560Z"},"next_color":`;
-    for (const query of ["?house=alpha&game=crash", "?house=gamma"]) {
-      await eventually(
-        async () => expect(await (await world.get(`/api/v1/forecasts${query}`)).text()).toContain(shown),
-        TOLD,
-      );
-    }
+    const [run] = await world.sql<{ id: string }[]>`
+      insert into calibration_runs (table_id, kind, model)
+      values (${await tableIdOf(world, CRASH)}, 'rolling', 'k7@1')
+      returning id::text as id`;
+    await runRollingCalibration(world.sql, run?.id ?? "", new AbortController().signal);
+    await announce(world);
+    await eventually(async () => expect((await ofTable(CRASH)).calibration).toMatchObject({ version: 1 }), TOLD);
+    await rewrite(world, CRASH, { last_polled_round_at: secondsAgo(301) });
+    expect((await becomes(CRASH, "silent")).calibration).toMatchObject({ version: 1 });
+    await rewrite(world, CRASH, { last_polled_round_at: secondsAgo(0) });
   });
 });
 
@@ -273,7 +261,6 @@ describe("a window", () => {
     const { windows } = await ofTable("alpha/dice/eu");
     expect(windows).toEqual([]);
     await play(world, "alpha/dice/eu", [230]);
-    await issue(world, "alpha");
     expect((await becomes("alpha/dice/eu", "ready")).windows.map(({ feature }) => feature)).toEqual(FEATURES);
     const [row] = await world.sql<{ json: string }[]>`
       select
@@ -290,8 +277,7 @@ describe("a window", () => {
 
   it("goes on while it is open: what is left of it changes, what was stated does not", async () => {
     const before = await ofTable("alpha/dice/eu");
-    await play(world, "alpha/dice/eu", [{ hundredths: 150, absentAgo: null }]);
-    await issue(world, "alpha");
+    await play(world, "alpha/dice/eu", [150], NO_SET);
     const leftOfLast = async () => (await ofTable("alpha/dice/eu")).windows.at(-1)?.now.rounds_left ?? 0;
     const then = before.windows.at(-1)?.now.rounds_left ?? 0;
     await eventually(async () => expect(await leftOfLast()).toBe(then - 1), TOLD);
@@ -314,7 +300,6 @@ describe("a window", () => {
   it("is followed by the next one of its feature with the first forecast after its end, never before", async () => {
     const before = await ofTable("alpha/dice/eu");
     await play(world, "alpha/dice/eu", [250]);
-    await issue(world, "alpha");
     const after = await becomes("alpha/dice/eu", "ready");
     expect(after.windows.map(({ feature }) => feature)).toEqual(FEATURES);
     const issuedNow = after.windows.filter(({ after_round_id: id }) => id === after.next_color?.after_round_id);
@@ -346,8 +331,6 @@ describe("a window", () => {
   });
 });
 
-const PAUSE_SECONDS = 600;
-
 describe("an ETag of forecasts", () => {
   it("spares what the caller has, and changes with a forecast, a state and a filter", async () => {
     const path = "/api/v1/forecasts?house=alpha";
@@ -357,11 +340,11 @@ describe("an ETag of forecasts", () => {
     const spared = await world.get(path, { headers: { "If-None-Match": first } });
     expect([spared.status, await spared.text(), spared.headers.get("etag")]).toEqual([304, "", first]);
     expect(await etagOf("/api/v1/forecasts?house=beta")).not.toBe(first);
-    await play(world, CRASH, [150]);
+    await play(world, CRASH, [150], NO_SET);
     await becomes(CRASH, "waiting");
     const waiting = await etagOf();
     expect(waiting).not.toBe(first);
-    await issue(world, "alpha");
+    await play(world, CRASH, [150]);
     await becomes(CRASH, "ready");
     expect(new Set([first, waiting, await etagOf()]).size).toBe(3);
   });

@@ -82,9 +82,16 @@ describe("/games", () => {
   it("shows an open notice with its text", async () => {
     const text = 'rounds 4 to 7 are missing since 04:00 UTC: "the house" lost them';
     await world.sql`
-      update published_now
-      set continuity_text = ${text}, updated_at = clock_timestamp()
-      where table_id = (select id from tables where house_id = 'beta')`;
+      with opened as (
+        insert into notices (table_id, kind, text, opened_at)
+        select id, 'gap', ${text}, now()
+        from tables
+        where house_id = 'beta'
+        returning table_id
+      )
+      update table_heads
+      set version = version + 1, changed_at = clock_timestamp()
+      where table_id in (select table_id from opened)`;
     await world.sql`select pg_notify('roundhouse_published', '')`;
     await eventually(async () =>
       expect((await games("?house=beta"))[0]).toMatchObject({ continuity_notice: true, continuity_text: text }),

@@ -105,7 +105,7 @@ describe("a start", () => {
     await addRounds(world.sql, "alpha/crash/global", [{ id: "1" }]);
     await addRounds(world.sql, "beta/crash/eu", [{ id: "1" }]);
     await world.sql`update houses set paused_at = now(), paused_by = 'ana', pause_reason = 'x' where id = 'gamma'`;
-    await world.sql`update published_now set updated_at = clock_timestamp()`;
+    await world.sql`update table_heads set version = version + 1, changed_at = clock_timestamp()`;
     await world.sql`select pg_notify('roundhouse_published', '')`;
     await eventually(async () => {
       const { games } = gamesBody.parse(await (await world.get("/api/v1/games")).json());

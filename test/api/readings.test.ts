@@ -4,7 +4,7 @@ import { setPlan } from "../../src/callers/plan-store.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { promisesIn } from "../forecasts/words.ts";
 import { eventually } from "../support/eventually.ts";
-import { allowSlowness, announce, issue, play, rewrite } from "./play.ts";
+import { allowSlowness, announce, play, rewrite, tableIdOf } from "./play.ts";
 import { makeKey, makeWorld, secondsAgo, type World } from "./world.ts";
 
 const NOTICES = {
@@ -64,6 +64,16 @@ async function crash(lang = "en") {
   return reading;
 }
 
+/** Adds rounds when the newest reading is old enough for another. */
+async function playRead(rounds: Parameters<typeof play>[2]): Promise<void> {
+  const id = await tableIdOf(world, "alpha/crash/global");
+  await world.sql`
+    update published_readings
+    set reading = jsonb_set(reading, '{made_at}', to_jsonb(${secondsAgo(10).replace("Z", "0000Z")}::text))
+    where table_id = ${id}`;
+  await play(world, "alpha/crash/global", rounds, { at: { tables: 4 } });
+}
+
 const becomes = (text: RegExp) =>
   eventually(async () => {
     const reading = await crash();
@@ -87,15 +97,13 @@ describe("/readings", () => {
   });
 
   it("says that a few rounds are too few to say anything", async () => {
-    await play(world, "alpha/crash/global", [150]);
-    await issue(world, "alpha");
+    await playRead([150]);
     expect(await becomes(/^Only 1 round of this table is known/)).toMatchObject({ facts: [], based_on_rounds: 1 });
   });
 
   it("tells the facts beside it in three languages, under a notice in the same, and promises nothing", async () => {
     const games = generatedRounds(118).map(({ hundredths }) => (hundredths < 1000 ? hundredths : 999));
-    await play(world, "alpha/crash/global", [...games, 1200, 150, 150, 250]);
-    await issue(world, "alpha");
+    await playRead([...games, 1200, 150, 150, 250]);
     const english = await becomes(/^No pink for 3 rounds \(on average it comes every/);
     expect(english.based_on_rounds).toBe(123);
     expect(english.facts.map((fact) => Object.keys(fact))).toEqual(english.facts.map(() => FACT_FIELDS));
@@ -116,8 +124,7 @@ describe("/readings", () => {
   });
 
   it("says that a wait is not known after missing rounds", async () => {
-    await play(world, "alpha/crash/global", [{ hundredths: 150, roundId: "5000" }]);
-    await issue(world, "alpha");
+    await playRead([{ hundredths: 150, roundId: "5000" }]);
     const { facts } = await becomes(/^How long ago pink last came is not known/);
     expect(facts.find(({ name }) => name === "gap:pink")?.value).toBeNull();
   });
@@ -125,8 +132,7 @@ describe("/readings", () => {
   it("says nothing of a table that is silent, nor of one whose house is paused", async () => {
     await rewrite(world, "alpha/crash/global", { last_polled_round_at: secondsAgo(301) });
     expect((await becomes(/^No round of this table has come in lately/)).facts).toEqual([]);
-    await play(world, "alpha/crash/global", [150]);
-    await issue(world, "alpha");
+    await playRead([150]);
     await becomes(/^How long ago pink/);
     await world.sql`update houses set paused_at = now(), paused_by = 'ann', pause_reason = 'test' where id = 'alpha'`;
     await eventually(async () => {
@@ -142,7 +148,12 @@ describe("/readings", () => {
 
   it("says nothing once the newest reading is as old as silence, though rounds still come in", async () => {
     const stale = { seq: "1", rounds: 60, made_at: secondsAgo(301).replace("Z", "0000Z"), facts: [] };
-    await rewrite(world, "alpha/dice/eu", { reading: stale, last_polled_round_at: secondsAgo(1) });
+    await play(world, "alpha/dice/eu", [150]);
+    await world.sql`
+      update published_readings
+      set reading = ${world.sql.json(stale)}, published_at = clock_timestamp()
+      where table_id = ${await tableIdOf(world, "alpha/dice/eu")}`;
+    await rewrite(world, "alpha/dice/eu", { last_polled_round_at: secondsAgo(1) });
     await eventually(async () => {
       const [reading] = (await answer("?house=alpha&game=dice")).readings;
       return expect(reading).toMatchObject({ text: expect.stringMatching(/^No round of this table has come in/) });

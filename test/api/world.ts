@@ -219,51 +219,87 @@ export interface GivenRound {
   source?: "poll" | "import";
 }
 
-/** Stores rounds as a worker would, in this order, and publishes the table; `announce` tells the API at once. */
+const SOURCES = ["poll", "history", "computed", "import"];
+
+/** Stores rounds as a pass would, in this order; `announce` notifies the API. */
 export async function addRounds(
   sql: Sql,
   table: string,
   rounds: readonly GivenRound[],
   { announce = true }: { announce?: boolean } = {},
 ): Promise<void> {
-  const [house = "", game = "", market = ""] = table.split("/");
+  const id = await tableIdOf(sql, table);
   await sql.begin(async (transaction) => {
-    const [found] = await transaction<{ id: number; seq: bigint }[]>`
-      select id, last_seq as seq
-      from tables
-      where house_id = ${house} and game = ${game} and market = ${market}
-      for no key update`;
-    if (found === undefined) throw new Error(`no table ${table}`);
-    const { id } = found;
-    let { seq } = found;
-    for (const round of rounds) {
+    const [head] = await transaction<{ seq: bigint; ordinal: bigint; newest: bigint | null; names: string[] }[]>`
+      select
+        h.last_seq as seq, h.last_ordinal as ordinal, h.newest_seq as newest,
+        array(select band ->> 'name' from jsonb_array_elements(p.bands) as band) as names
+      from table_heads h
+      join palettes p on p.id = h.palette
+      where h.table_id = ${id}
+      for no key update of h`;
+    if (head === undefined) throw new Error(`no table ${table}`);
+    let { seq, ordinal, newest } = head;
+    const rows = rounds.map((round) => {
       const { hundredths = 187, color = "blue", late = false, verified = null, source = "poll" } = round;
-      const receivedAt = round.receivedAt ?? new Date().toISOString();
-      await transaction`
-        insert into rounds (
-          table_id, seq, round_id, hundredths, raw_value, color, source, requested_at, received_at, occurred_at,
-          after_gap, late, proof_hash, verified, history_hash
-        )
-        values (
-          ${id}, ${++seq}, ${round.id}, ${hundredths}, 'raw', ${color}, ${source}, ${receivedAt}::text::timestamptz,
-          ${receivedAt}::text::timestamptz, ${round.occurredAt ?? null}::text::timestamptz, false, ${late}, ${verified === null ? null : "hash"}, ${verified},
-          ${"0".repeat(64)}
-        )`;
-    }
+      const {
+        id: round_id,
+        occurredAt: occurred_at = null,
+        receivedAt: received_at = new Date().toISOString(),
+      } = round;
+      seq += 1n;
+      if (!late) [newest, ordinal] = [seq, ordinal + 1n];
+      return {
+        seq: String(seq),
+        ordinal: late ? null : String(ordinal),
+        round_id,
+        hundredths: String(hundredths),
+        color: head.names.indexOf(color),
+        source: SOURCES.indexOf(source),
+        received_at,
+        occurred_at,
+        late,
+        verified,
+      };
+    });
     await transaction`
-      update tables
-      set last_seq = ${seq}
-      where id = ${id}`;
+      insert into rounds (
+        table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, requested_at, received_at,
+        occurred_at, after_gap, late, verified, proof_hash, history_hash
+      )
+      select
+        h.table_id, r.seq, r.ordinal, r.round_id, r.hundredths, 'raw', h.palette, r.color, r.source, r.received_at,
+        r.received_at, r.occurred_at, false, r.late, r.verified,
+        case when r.verified is not null then decode(repeat('00', 32), 'hex') end, decode(repeat('00', 32), 'hex')
+      from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (
+        seq bigint, ordinal bigint, round_id text, hundredths bigint, color smallint, source smallint,
+        received_at timestamptz, occurred_at timestamptz, late boolean, verified boolean
+      )
+      join table_heads h on h.table_id = ${id}`;
     await transaction`
-      update published_now
+      update table_heads h
       set
+        version = version + 1,
+        changed_at = clock_timestamp(),
         last_seq = ${seq},
-        last_round_at = (select max(received_at) from rounds where table_id = ${id}),
-        last_polled_round_at = (select max(received_at) from rounds where table_id = ${id} and source = 'poll'),
-        updated_at = clock_timestamp()
+        last_ordinal = ${ordinal},
+        newest_seq = ${newest},
+        newest_round_id = (select round_id from rounds r where r.table_id = h.table_id and r.seq = ${newest}),
+        last_round_at = (select max(received_at) from rounds r where r.table_id = h.table_id),
+        last_polled_round_at = (select max(received_at) from rounds r where r.table_id = h.table_id and r.source = 0)
       where table_id = ${id}`;
   });
-  if (announce) await sql`select pg_notify('roundhouse_published', '')`;
+  if (announce) await sql`select pg_notify('roundhouse_published', ${String(id)})`;
+}
+
+/** The id of a table by its name, `house/game/market`. */
+export async function tableIdOf(sql: Sql, name: string): Promise<number> {
+  const [table] = await sql<{ id: number }[]>`
+    select id
+    from tables
+    where house_id || '/' || game || '/' || market = ${name}`;
+  if (table === undefined) throw new Error(`expected the table ${name}, found none`);
+  return table.id;
 }
 
 /** Rounds with ids from one number to another, oldest first. */

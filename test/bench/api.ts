@@ -13,7 +13,6 @@ import { mean } from "simple-statistics";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
-import type { PublishedForecast } from "../../src/forecasts/issue/published-forecast.ts";
 import { applyHouses } from "../../src/houses/apply-store.ts";
 import { startTestServers } from "../support/servers.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
@@ -217,65 +216,50 @@ async function makeTables(sql: Sql, count: number): Promise<void> {
   for (const { settings } of houses) {
     await sql`
       insert into rounds (
-        table_id, seq, round_id, hundredths, raw_value, color, source, requested_at, received_at, after_gap, late,
-        history_hash
+        table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, requested_at, received_at,
+        after_gap, late, history_hash
       )
       select
-        id, n, (1000 + n)::text, 187, '1.87', 'blue', 'poll', now(), now(), false, false, repeat('0', 64)
-      from tables
+        h.table_id, n, n, (1000 + n)::text, 187, '1.87', h.palette, 0, 0, now(), now(), false, false, sha256('')
+      from tables t
+      join table_heads h on h.table_id = t.id
       cross join generate_series(1, ${ROUNDS}::integer) as n
-      where house_id = ${settings.id}
+      where t.house_id = ${settings.id}
       on conflict do nothing`;
   }
-  await sql`update tables set last_seq = ${ROUNDS}, rounds = ${ROUNDS}, last_polled_round_at = now()`;
-  await sql`
-    update published_now
-    set
-      last_seq = ${ROUNDS},
-      last_round_at = now(),
-      last_polled_round_at = now(),
-      forecast = ${sql.json(published())},
-      updated_at = clock_timestamp()`;
+  await sql.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`; // made up, so that no guard would take it
+    await tx`
+      insert into forecast_sets (
+        table_id, cutoff_seq, cutoff_ordinal, first_seq, issued_at, absent_at, pause_ms, model, cutoff_round_id,
+        target_round_id, history_hash, features, horizons, p_ppm, base_ppm, reference_ppm, ends, prev_hash, hashes
+      )
+      select
+        id, ${ROUNDS}, ${ROUNDS}, 1, now(), now(), 5000, 'k7@1', ${String(1000 + ROUNDS)}, ${String(1001 + ROUNDS)},
+        sha256(''), '{0,1,2,3,4,5,6,7,8,9}', '{1,16,16,16,16,16,16,16,16,16}',
+        array[505000, 396000, 99000] || array_fill(811376, array[9]),
+        array[505000, 396000, 99000] || array_fill(810000, array[9]), array_fill(500000, array[36]),
+        array_fill(${ROUNDS + 16}::bigint, array[9]), sha256(''), decode(repeat('ab', 320), 'hex')
+      from tables
+      on conflict do nothing`;
+    await tx`
+      update table_heads
+      set
+        version = version + 1,
+        changed_at = clock_timestamp(),
+        last_seq = ${ROUNDS},
+        last_ordinal = ${ROUNDS},
+        newest_seq = ${ROUNDS},
+        newest_round_id = ${String(1000 + ROUNDS)},
+        last_round_at = now(),
+        last_polled_round_at = now(),
+        forecast_seq = 10,
+        first_forecast_at = now(),
+        set_seq = ${ROUNDS},
+        open_sets = array[${ROUNDS}]::bigint[],
+        now_ppm = array_fill(600000, array[9])`;
+  });
   // what PostgreSQL would else do about it while calls are measured
   await sql`vacuum analyze`;
   await sql`checkpoint`;
-}
-
-/** What issue-forecasts publishes of a table, in size and form. */
-function published(): PublishedForecast {
-  const hash = "0".repeat(64);
-  const issued = {
-    issued_at: "2026-11-21T12:00:00.1234560Z",
-    after_round_id: String(1000 + ROUNDS),
-    model: "k7@1",
-    hash,
-  };
-  const shares: [string, number][] = [
-    ["blue", 505_000],
-    ["purple", 396_000],
-    ["pink", 99_000],
-  ];
-  return {
-    cutoff_seq: String(ROUNDS),
-    next_color: {
-      ...issued,
-      forecast_id: "f1-1",
-      target_round_id: String(1001 + ROUNDS),
-      p_ppm: shares,
-      base_ppm: shares,
-    },
-    windows: ["blue", "purple", "pink"].flatMap((color) =>
-      [50, 80, 90].map((target) => ({
-        ...issued,
-        feature: `window:${color}:${target}`,
-        color,
-        target,
-        forecast_id: `f1-${target}`,
-        rounds: 16,
-        p_ppm: 811_376,
-        base_ppm: 810_000,
-        now: { rounds_left: 9, p_ppm: 600_000 },
-      })),
-    ),
-  };
 }

@@ -5,9 +5,11 @@ import type { Sql } from "../../src/db/client.ts";
 const COLUMNS = [
   "table_id",
   "seq",
+  "ordinal",
   "round_id",
   "hundredths",
   "raw_value",
+  "palette",
   "color",
   "source",
   "requested_at",
@@ -18,7 +20,6 @@ const COLUMNS = [
   "late",
   "proof_hash",
   "verified",
-  "payload_id",
   "history_hash",
 ];
 

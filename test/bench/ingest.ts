@@ -4,10 +4,11 @@
  * the same columns, checks and indexes.
  */
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
+import { connect, openPipeline, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { SALT, TERMINATING_HASH } from "../../src/houses/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/houses/demo/true-chain.ts";
+import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { testContext } from "../support/context.ts";
 import { feedEntry } from "../support/houses.ts";
 import { makePayload, makeTable } from "../support/make.ts";
@@ -21,7 +22,7 @@ const SHORT_ROUNDS = 5_000;
 const BEFORE = 10_000;
 /** Rounds in one answer, none of which is in another. */
 const IN_ONE = 50;
-const PROMISED_RATIO = 0.4;
+const PROMISED_RATIO = 0.5;
 
 export default {
   name: "ingest",
@@ -32,9 +33,12 @@ export default {
     try {
       await migrate(servers.databaseUrl);
       const sql = connect(servers.databaseUrl, { name: "bench", max: 4, use: "bulk" });
+      const pipeline = openPipeline(servers.databaseUrl, { name: "bench" });
       try {
-        return await measure(sql, isShort ? SHORT_ROUNDS : ROUNDS, { isShort, say });
+        const passes = createPasses(pipeline);
+        return await measure({ sql, passes }, isShort ? SHORT_ROUNDS : ROUNDS, { isShort, say });
       } finally {
+        await pipeline.end();
         await sql.end({ timeout: 5 });
       }
     } finally {
@@ -43,14 +47,18 @@ export default {
   },
 } satisfies Bench;
 
-async function measure(sql: Sql, rounds: number, { isShort, say }: { isShort: boolean; say: (line: string) => void }) {
+async function measure(
+  { sql, passes }: { sql: Sql; passes: Passes },
+  rounds: number,
+  { isShort, say }: { isShort: boolean; say: (line: string) => void },
+) {
   const table = await makeTable(sql, {
     feed: feedEntry({ hash: "hash" }),
     fairness: { scheme: "bustabit", salt: SALT, terminating_hash: TERMINATING_HASH },
   });
   say(`storing ${rounds / IN_ONE} answers of ${IN_ONE} true games each`);
   const games = createTrueChain(new AbortController().signal);
-  const ingest = () => normalizeRounds.run({ house: table.house }, testContext(sql).context);
+  const ingest = () => normalizeRounds.run({ house: table.house }, testContext(sql, { passes }).context);
   for (let oldest = 1; oldest <= BEFORE + rounds; oldest += IN_ONE) {
     if (oldest === BEFORE + 1) {
       await ingest();

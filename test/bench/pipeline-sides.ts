@@ -7,7 +7,7 @@ import { Redis } from "ioredis";
 import pino from "pino";
 import { jobs } from "../../jobs/index.ts";
 import pollHouse from "../../jobs/poll-house.ts";
-import { connect } from "../../src/db/client.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { openQueues } from "../../src/queue/queues.ts";
 import { pathOf, serveLoopHouse, type LoopHouse } from "./pipeline-house.ts";
@@ -29,12 +29,17 @@ export interface Side {
   isDone(): Promise<boolean>;
   /** What it came to: rounds, forecasts and scores as lines in one order, up to a round of each table. */
   facts(upTo: number): Promise<string[]>;
+  /** Size of its database with indexes. */
+  storedBytes(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Ours asks them by houses, of so many tables each. */
+/** Ours asks them by houses, of so many tables each unless told otherwise. */
 export const TABLES_PER_HOUSE = 25;
 const AN_HOUR_MS = 3_600_000;
+
+/** What the names of the straightforward programs begin with. */
+export const PLAIN = "straightforward";
 
 /** The name of the design that says how far any could come. */
 export const BARE = "those rows and nothing else";
@@ -47,12 +52,13 @@ export async function openOurs(
   databaseUrl: string,
   tables: number,
   directory: string,
+  tablesPerHouse = TABLES_PER_HOUSE,
 ): Promise<Side> {
   await migrate(databaseUrl);
   const house = await serveLoopHouse(tables);
   const folder = path.join(directory, "ours");
   mkdirSync(folder, { recursive: true });
-  writeFileSync(path.join(folder, "houses.yaml"), JSON.stringify({ houses: entriesOf(house) })); // YAML is JSON and more
+  writeFileSync(path.join(folder, "houses.yaml"), JSON.stringify({ houses: entriesOf(house, tablesPerHouse) })); // YAML is JSON and more
   const sql = connect(databaseUrl, { name: "bench", max: 1 });
   const queues = await openQueues(jobs, servers.redisUrl, pino({ level: "silent" }));
   const log = path.join(folder, "worker.log");
@@ -73,7 +79,8 @@ export async function openOurs(
     name: "ours",
     house,
     async poll(asked) {
-      for (const id of new Set(asked.map(houseOf))) await queues.enqueue(pollHouse, { house: id, shard: 0 });
+      for (const id of new Set(asked.map((table) => houseOf(table, tablesPerHouse))))
+        await queues.enqueue(pollHouse, { house: id, shard: 0 });
     },
     async start() {
       const logged = openSync(log, "a");
@@ -99,34 +106,29 @@ export async function openOurs(
     },
     async forecast() {
       const rows = await sql<NewestForecast[]>`
-        select /* the bench looks */ substr(t.game, 2)::integer as "table", newest.cutoff_seq::integer as after
-        from tables t
-        cross join lateral (
-          select cutoff_seq
-          from forecasts f
-          where f.table_id = t.id
-            and f.model = t.model
-            and f.feature = 'next_color'
-          order by cutoff_seq desc
-          limit 1
-        ) newest`;
+        select /* the bench looks */ substr(t.game, 2)::integer as "table", h.set_seq::integer as after
+        from table_heads h
+        join tables t on t.id = h.table_id
+        where h.set_seq is not null`;
       return new Map(rows.map(({ table, after }) => [table, after]));
     },
     async isDone() {
       const rows = await sql<NewestRound[]>`
         select /* the bench looks */
           substr(t.game, 2)::integer as "table",
-          t.last_seq::integer as newest,
+          h.last_seq::integer as newest,
           exists (
             select
             from open_forecasts o
             where o.table_id = t.id
-              and o.cutoff_seq + o.horizon <= t.last_seq
+              and o.cutoff_ordinal + o.horizon <= h.last_ordinal
           ) as waits
-        from tables t`;
+        from table_heads h
+        join tables t on t.id = h.table_id`;
       return isAllOf(house, rows);
     },
     facts: (upTo) => ourFacts(sql, upTo),
+    storedBytes: () => databaseBytes(sql),
     async close() {
       await Promise.all([house.close(), sql.end({ timeout: 5 }), queues.close()]);
     },
@@ -141,7 +143,7 @@ export async function openPlain(
   commit: "statement" | "round",
 ): Promise<Side> {
   return openSimple(servers, databaseUrl, tables, {
-    name: `straightforward, a commit a ${commit}`,
+    name: `${PLAIN}, a commit a ${commit}`,
     file: "straightforward-pipeline-process.ts",
     given: [commit],
     queue: "plain-poll",
@@ -223,6 +225,7 @@ async function openSimple(
       return isAllOf(house, rows);
     },
     facts: (upTo) => plainFacts(sql, upTo),
+    storedBytes: () => databaseBytes(sql),
     async close() {
       await Promise.all([house.close(), sql.end({ timeout: 5 }), polls.close()]);
       connection.disconnect();
@@ -230,12 +233,12 @@ async function openSimple(
   };
 }
 
-function houseOf(table: number): string {
-  return `loop${Math.floor(table / TABLES_PER_HOUSE)}`;
+function houseOf(table: number, tablesPerHouse: number): string {
+  return `loop${Math.floor(table / tablesPerHouse)}`;
 }
 
-function entriesOf({ url, tables }: LoopHouse) {
-  const byHouse = Map.groupBy(Array.from({ length: tables }).keys(), houseOf);
+function entriesOf({ url, tables }: LoopHouse, tablesPerHouse: number) {
+  const byHouse = Map.groupBy(Array.from({ length: tables }).keys(), (table) => houseOf(table, tablesPerHouse));
   return [...byHouse].map(([id, own]) => ({
     id,
     name: id,
@@ -261,4 +264,10 @@ type NewestRound = { table: number; newest: number; waits: boolean };
 
 function isAllOf({ tables, newest }: LoopHouse, rows: readonly NewestRound[]): boolean {
   return rows.length === tables && rows.every((row) => row.newest === newest(row.table) && !row.waits);
+}
+
+async function databaseBytes(sql: Sql): Promise<number> {
+  const [row] = await sql<{ bytes: number }[]>`
+    select /* the bench looks */ pg_database_size(current_database())::float8 as bytes`;
+  return row?.bytes ?? 0;
 }

@@ -1,3 +1,4 @@
+import { NO_PASSES } from "../support/context.ts";
 import pino from "pino";
 import { loadSettings } from "../../src/config.ts";
 import type { Sql } from "../../src/db/client.ts";
@@ -22,6 +23,7 @@ export async function startOurs(
   const workers = await startWorkers({
     jobs: [job],
     sql,
+    passes: NO_PASSES,
     redisUrl,
     settings: loadSettings({}),
     variables: () => undefined,

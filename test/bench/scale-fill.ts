@@ -1,10 +1,13 @@
-import type { Sql } from "../../src/db/client.ts";
+import { encodeSums } from "../../src/accuracy/sum-vector.ts";
+import { KEY } from "../../src/accuracy/keys.ts";
+import type { Sql, Transaction } from "../../src/db/client.ts";
+import { emptyReferences } from "../../src/forecasts/accuracy/references.ts";
 import { emptyState } from "../../src/forecasts/model/k7.ts";
-import { emptyReading, readingHash, readRounds } from "../../src/forecasts/readings/reading-memory.ts";
-import { readingToText } from "../../src/forecasts/readings/reading-json.ts";
-import { encodeState, stateHash } from "../../src/forecasts/model/state.ts";
-import { learnRounds, modelOf } from "../../src/forecasts/model/table-model.ts";
-import { colorOf, type Color } from "../../src/rounds/colors.ts";
+import { modelOf } from "../../src/forecasts/model/table-model.ts";
+import { emptyReading } from "../../src/forecasts/readings/reading-memory.ts";
+import { learnRounds, snapshotOf } from "../../src/pass/learn.ts";
+import { bandOf } from "../../src/pass/settle.ts";
+import type { Color } from "../../src/rounds/colors.ts";
 import { multiplierText } from "../../src/rounds/round.ts";
 import { hundredthsOf, LISTED, newestRound, publishedAtMs, type Load } from "./load-house.ts";
 
@@ -12,169 +15,215 @@ import { hundredthsOf, LISTED, newestRound, publishedAtMs, type Load } from "./l
 const SAMPLE = 500;
 /** Statements at once, as the machines that this is for have cores. */
 const AT_ONCE = 2;
+/** Rounds of a window; sets, scores and sums are made as if every set had one window of this length. */
+const SPAN = 9;
 
 type Filled = { id: number; place: number; rounds: number; firstId: number };
 
 /**
- * Stores so many rounds of the past for all tables together, learned and published: what there is to look through after
- * months, made by the database itself in minutes. Its results are drawn and its chain of hashes is none, so nothing may
- * be verified of it; only the newest rounds, which the house still lists, are the true ones.
+ * Stores so many rounds of the past for all tables together, each with a forecast set and a score set, and their sums by
+ * hour, day and period: what there is to look through after months, made by the database itself in minutes. Its results are
+ * drawn and its hashes are none, so nothing may be verified of it; only the newest rounds, which the house still lists, are
+ * the true ones.
  */
 export async function fillHistory(sql: Sql, load: Load, history: number): Promise<void> {
   const tables = await sql<{ id: number; place: number }[]>`
     select id, substr(house_id, 2)::integer * ${load.tablesPerHouse}::integer + substr(game, 2)::integer as place
     from tables
     order by id`;
-  const rounds = Math.max(1, Math.floor(history / tables.length));
+  const rounds = Math.max(2 * SPAN, Math.floor(history / tables.length));
   const began = Date.now();
   const filled = tables.map(({ id, place }): Filled => {
     return { id, place, rounds, firstId: newestRound(load, place, began) - LISTED - rounds };
   });
   const waiting = [...filled];
-  await withoutIndexes(sql, history > 1_000_000, () =>
-    Promise.all(
-      Array.from({ length: AT_ONCE }, async () => {
-        for (let table = waiting.shift(); table !== undefined; table = waiting.shift())
-          await fillTable(sql, load, table);
-      }),
-    ),
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let table = waiting.shift(); table !== undefined; table = waiting.shift()) await fillTable(sql, load, table);
+    }),
   );
-  await sql`vacuum (analyze) rounds`;
   await addListed(sql, load, filled);
+  await moveHeads(sql, rounds);
   await learnSample(sql, load);
   await sql`vacuum (analyze)`;
   await sql`checkpoint`;
 }
 
-/** Half of what a row costs is its places in three indexes, and making those anew at the end is cheaper. */
-async function withoutIndexes(sql: Sql, isWorthIt: boolean, work: () => Promise<unknown>): Promise<void> {
-  const indexes = isWorthIt
-    ? await sql<{ name: string; made: string }[]>`
-        select indexname as name, indexdef as made
-        from pg_indexes
-        where tablename = 'rounds'
-          and indexname in ('rounds_by_number', 'rounds_by_time', 'rounds_on_time')`
-    : [];
-  for (const { name } of indexes) await sql`drop index ${sql(name)}`;
-  await work();
-  for (const { made } of indexes) await sql.unsafe(made.replace(" ON ONLY ", " ON "));
-}
-
 async function fillTable(sql: Sql, { roundMs }: Load, { id, rounds, firstId }: Filled): Promise<void> {
+  const at = sql`now() - (${rounds + LISTED}::integer - n) * ${roundMs}::float8 * interval '1 millisecond'`;
   await sql.begin(async (tx) => {
-    // whether the table is there is asked for each row otherwise
+    // the triggers would look each row up
     await tx`set local session_replication_role = replica`;
     await tx`
       insert into rounds (
-        table_id, seq, round_id, hundredths, raw_value, color, source, requested_at, received_at, absent_at, after_gap,
-        late, history_hash
+        table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, requested_at, received_at,
+        absent_at, after_gap, late, history_hash
       )
       select
-        ${id}, n, (${firstId}::bigint + n - 1)::text, x, (x / 100.0)::numeric(20, 2)::text,
-        case when x < 200 then 'blue' when x < 1000 then 'purple' else 'pink' end, 'poll', at, at,
-        at - interval '1 second', false, false, encode(sha256((${id} || '|' || n)::bytea), 'hex')
+        ${id}, n, n, (${firstId}::bigint + n - 1)::text, x, (x / 100.0)::numeric(20, 2)::text, palette,
+        case when x < 200 then 0 when x < 1000 then 1 else 2 end, 0, at, at,
+        at - interval '1 second', false, false, sha256((${id} || '|' || n)::bytea)
       from (
         select
           n,
+          (select palette from table_heads where table_id = ${id}) as palette,
           least(100000000, greatest(100, floor(99 / (1 - random()))))::bigint as x,
-          now() - (${rounds + LISTED}::integer - n) * ${roundMs}::float8 * interval '1 millisecond' as at
+          ${at} as at
         from generate_series(1, ${rounds}::integer) as n
       ) drawn`;
+    await tx`
+      insert into forecast_sets (
+        table_id, cutoff_seq, cutoff_ordinal, first_seq, issued_at, absent_at, pause_ms, model, cutoff_round_id,
+        target_round_id, history_hash, features, horizons, p_ppm, base_ppm, reference_ppm, ends, prev_hash, hashes
+      )
+      select
+        ${id}, n, n, 2 * n - 1, at, at - interval '1 second', 5000, h.model, (${firstId}::bigint + n - 1)::text,
+        (${firstId}::bigint + n)::text, sha256((${id} || '|' || n)::bytea), array[0, 1 + n % 9], '{1,9}',
+        array[505000 + n % 1000, 395000, 100000 - n % 1000, 811376 - n % 1000], '{505000,395000,100000,810000}',
+        array_fill(333333 + n % 1000, array[12]), array_fill(n + ${SPAN}, array[9]), sha256((n - 1)::text::bytea),
+        sha256((n || 'a')::bytea) || sha256(n::text::bytea)
+      from table_heads h
+      cross join generate_series(1, ${rounds}::integer) as n
+      cross join lateral (select ${at} as at) clock
+      where h.table_id = ${id}`;
+    await tx`
+      insert into score_sets (
+        table_id, settled_seq, settled_ordinal, target_requested_at, scored_at, forecast_seqs, cutoff_seqs, features,
+        statuses, reasons, outcomes, prev_hash, hashes
+      )
+      select
+        ${id}, n, n, at, at, array[2 * (n - ${SPAN}), 2 * n - 3], array[n - ${SPAN}, n - 1],
+        array[1 + (n - ${SPAN}) % 9, 0], '{0,0}', '{0,0}', array[n % 2, n % 3], sha256((n - 1)::text::bytea),
+        sha256((n || 'a')::bytea) || sha256(n::text::bytea)
+      from generate_series(${SPAN + 1}::integer, ${rounds}::integer) as n
+      cross join lateral (select ${at} as at) clock`;
+    await fillAccuracy(tx, id, rounds * roundMs);
   });
+}
+
+/** Sums of one kind for every hour, day and period of the past; they are of the size that real ones have. */
+async function fillAccuracy(sql: Transaction, id: number, lastsMs: number): Promise<void> {
+  const sums = new Map<number, bigint>();
+  for (const key of Object.values(KEY)) sums.set(key, 1_234_567n);
+  const bytes = Buffer.from(encodeSums(sums));
+  const first = sql`date_trunc('hour', now() - ${lastsMs}::float8 * interval '1 millisecond', 'UTC')`;
+  await sql`
+    insert into accuracy_hours (table_id, hour, feature, model, sums)
+    select ${id}, hour, feature, model, ${bytes}
+    from table_heads, generate_series(${first}, now(), interval '1 hour') as hour, generate_series(0, 9) as feature
+    where table_id = ${id}`;
+  await sql`
+    insert into accuracy_days (table_id, day, feature, model, sums)
+    select ${id}, day::date, feature, model, ${bytes}
+    from table_heads, generate_series(${first}, now(), interval '1 day') as day, generate_series(0, 9) as feature
+    where table_id = ${id}`;
+  await sql`
+    insert into accuracy_periods (table_id, feature, model, period, sums)
+    select ${id}, feature, model, period, ${bytes}
+    from table_heads, generate_series(0, 9) as feature, unnest('{24h,7d,30d,90d,all}'::text[]) as period
+    where table_id = ${id}`;
+  await sql`
+    insert into accuracy_models (table_id, model, palette, first_hour)
+    select ${id}, model, palette, ${first} from table_heads where table_id = ${id}`;
 }
 
 /** The rounds that a house still lists, as it lists them, up to now. */
 async function addListed(sql: Sql, load: Load, filled: readonly Filled[]): Promise<void> {
-  const colors = await colorsOf(sql);
+  const { bands } = await modelNow(sql);
   const now = Date.now();
   for (let from = 0; from < filled.length; from += 500) {
     const rows = filled.slice(from, from + 500).flatMap(({ id, place, rounds, firstId }) => {
       const next = firstId + rounds;
       return Array.from({ length: newestRound(load, place, now) - next + 1 }, (_, n) => {
         const hundredths = hundredthsOf(load, place, next + n);
-        const at = new Date(publishedAtMs(load, place, next + n)).toISOString();
         return {
           table_id: id,
           seq: rounds + n + 1,
           round_id: String(next + n),
           hundredths,
           raw_value: multiplierText(hundredths),
-          color: colorOf(hundredths, colors),
-          at,
+          color: bandOf(hundredths, bands),
+          at: new Date(publishedAtMs(load, place, next + n)).toISOString(),
         };
       });
     });
     await sql`
-      with added as (
-        insert into rounds (
-          table_id, seq, round_id, hundredths, raw_value, color, source, requested_at, received_at, absent_at, after_gap,
-          late, history_hash
-        )
-        select
-          table_id, seq, round_id, hundredths, raw_value, color, 'poll', at, at, at - interval '1 second', false, false,
-          encode(sha256((table_id || '|' || seq)::bytea), 'hex')
-        from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
-          table_id integer, seq bigint, round_id text, hundredths bigint, raw_value text, color text, at timestamptz
-        )
-        returning table_id, seq, round_id, history_hash, received_at
-      ),
-      newest as (
-        select distinct on (table_id) *
-        from added
-        order by table_id, seq desc
-      ),
-      shown as (
-        update published_now p
-        set
-          last_seq = n.seq,
-          last_round_at = n.received_at,
-          last_polled_round_at = n.received_at,
-          updated_at = clock_timestamp()
-        from newest n
-        where p.table_id = n.table_id
+      insert into rounds (
+        table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, requested_at, received_at,
+        absent_at, after_gap, late, history_hash
       )
-      update tables t
-      set
-        last_seq = n.seq,
-        rounds = n.seq,
-        history_hash = n.history_hash,
-        newest_round_id = n.round_id,
-        newest_number = n.round_id::bigint,
-        last_round_at = n.received_at,
-        last_polled_round_at = n.received_at
-      from newest n
-      where t.id = n.table_id`;
+      select
+        x.table_id, x.seq, x.seq, x.round_id, x.hundredths, x.raw_value, h.palette, x.color, 0, x.at, x.at,
+        x.at - interval '1 second', false, false, sha256((x.table_id || '|' || x.seq)::bytea)
+      from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
+        table_id integer, seq bigint, round_id text, hundredths bigint, raw_value text, color smallint, at timestamptz
+      )
+      join table_heads h on h.table_id = x.table_id`;
   }
+}
+
+/** Heads after all of it, and marks after what is summed. */
+async function moveHeads(sql: Sql, rounds: number): Promise<void> {
+  await sql`
+    update table_heads h
+    set
+      version = h.version + 1,
+      last_seq = r.seq,
+      last_ordinal = r.seq,
+      newest_seq = r.seq,
+      newest_round_id = r.round_id,
+      newest_number = r.round_id::bigint,
+      history_hash = r.history_hash,
+      last_round_at = r.received_at,
+      last_polled_round_at = r.received_at,
+      forecast_seq = ${2 * rounds},
+      forecast_hash = sha256(${String(rounds)}::text::bytea),
+      first_forecast_at = (select issued_at from forecast_sets where table_id = h.table_id and cutoff_seq = 1),
+      first_forecast_ordinal = 1,
+      set_seq = ${rounds}
+    from (select distinct on (table_id) * from rounds where seq > ${rounds} order by table_id, seq desc) r
+    where r.table_id = h.table_id`;
+  await sql`
+    insert into accuracy_marks (table_id, set_seq, settled_seq, round_seq, hour)
+    select table_id, ${rounds}, ${rounds}, last_seq, date_trunc('hour', now(), 'UTC')
+    from table_heads`;
 }
 
 /** Gives every table the memory of some rounds as that of all of its rounds. */
 async function learnSample(sql: Sql, load: Load): Promise<void> {
-  const colors = await colorsOf(sql);
-  const [named] = await sql<{ model: string }[]>`select model from tables limit 1`;
-  const model = modelOf(colors, null);
-  const state = emptyState(model);
-  const reading = emptyReading(model, { consecutive: true });
-  const sample = Array.from({ length: SAMPLE }, (_, n) => {
-    const hundredths = hundredthsOf(load, 0, n);
-    const receivedHour = "2026-01-01T00:00:00.0000000Z";
-    const facts = { seq: BigInt(n + 1), roundId: String(n + 1), late: false, verified: null, receivedHour };
-    return { ...facts, hundredths, color: colorOf(hundredths, colors), afterGap: false };
-  });
-  learnRounds(model, state, colors, sample);
-  readRounds(reading, sample);
-  const [bytes, text] = [encodeState(model, state), readingToText(reading)];
+  const { bands, name } = await modelNow(sql);
+  const model = modelOf(bands, null);
+  const memories = {
+    k7: emptyState(model),
+    references: emptyReferences(bands.length),
+    reading: emptyReading(model, { consecutive: true }),
+  };
+  const sample = Array.from({ length: SAMPLE }, (_, n) => ({
+    seq: BigInt(n + 1),
+    roundId: String(n + 1),
+    hundredths: hundredthsOf(load, 0, n),
+    late: false,
+    afterGap: false,
+    verified: null,
+    receivedAt: "2026-01-01T00:00:00.0000000Z",
+  }));
+  learnRounds(memories, model, bands, sample);
+  const { state, stateHash, reading, readingHash, refs } = snapshotOf(
+    model,
+    { model: name, lastOrdinal: 0n, lastSeq: 0n },
+    memories,
+  );
   await sql`
-    insert into model_states (table_id, model, learned_seq, state, state_hash)
-    select id, ${named?.model ?? ""}, last_seq, ${bytes}, ${stateHash(bytes)}
-    from tables`;
-  await sql`
-    insert into reading_memories (table_id, learned_seq, memory, memory_hash)
-    select id, last_seq, ${text}, ${readingHash(text)}
-    from tables`;
+    insert into model_snapshots (table_id, model, ordinal, seq, state, state_hash, reading, reading_hash, refs)
+    select
+      table_id, model, last_ordinal, last_seq, ${state}, decode(${stateHash}, 'hex'), ${reading},
+      decode(${readingHash}, 'hex'), ${JSON.stringify(refs)}::text::jsonb
+    from table_heads`;
 }
 
-async function colorsOf(sql: Sql): Promise<Color[]> {
-  const [row] = await sql<{ colors: Color[] }[]>`select colors from tables limit 1`;
+async function modelNow(sql: Sql): Promise<{ bands: Color[]; name: string }> {
+  const [row] = await sql<{ bands: Color[]; name: string }[]>`
+    select p.bands, h.model as name from table_heads h join palettes p on p.id = h.palette limit 1`;
   if (row === undefined) throw new Error("there is no table to fill");
-  return row.colors;
+  return row;
 }

@@ -222,24 +222,21 @@ async function allPolled(sql: Sql): Promise<void> {
     return sql`
       select
       from tables t
+      join table_heads h on h.table_id = t.id
       join feeds f on f.table_id = t.id
-      where t.last_seq = 0
+      where h.last_seq = 0
         or f.last_asked_at is null`;
   });
 }
 
-/** Waits until each table's rounds were replayed by its first calibration and by the references, which a live one did as they came. */
+/** Waits until each table's rounds were replayed by its first calibration, which a live one did as they came. */
 async function allReplayed(sql: Sql): Promise<void> {
   await untilNone("were not replayed", async () => {
     return sql`
       select
-      from tables t
-      where t.last_seq >= 1000
-        and (
-          not exists (select from calibrations c where c.table_id = t.id and c.live_state_hash is not null)
-          or t.last_seq >= 10000
-          and not exists (select from reference_marks m where m.table_id = t.id and m.seq > t.last_seq - 10000)
-        )`;
+      from table_heads h
+      where h.last_seq >= 1000
+        and not exists (select from calibrations c where c.table_id = h.table_id and c.live_state_hash is not null)`;
   });
 }
 
@@ -259,8 +256,8 @@ async function readCounters(sql: Sql) {
     Record<"rounds" | "forecasts" | "transactions" | "wal" | "rows" | "kept" | "answers", number>[]
   >`
     select
-      (select sum(last_seq)::float8 from tables) as rounds,
-      (select sum(forecast_seq)::float8 from tables) as forecasts,
+      (select sum(last_seq)::float8 from table_heads) as rounds,
+      (select sum(forecast_seq)::float8 from table_heads) as forecasts,
       (select (xact_commit + xact_rollback)::float8 from pg_stat_database where datname = current_database()) as transactions,
       (pg_current_wal_lsn() - '0/0')::float8 as wal,
       (select sum(n_tup_ins + n_tup_upd)::float8 from pg_stat_user_tables) as rows,

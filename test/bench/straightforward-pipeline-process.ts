@@ -17,6 +17,9 @@ const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
 const kept = { removeOnComplete: true, removeOnFail: 1_000 };
 const rounds = new Queue<QueuedRound>("plain-round", { connection });
 
+// left by a process that was stopped: half of them done, the others out of order; the next poll adds what is not stored
+await rounds.obliterate({ force: true });
+
 /** Rounds that are in the queue, by table: who looks again meanwhile shall not add them twice. */
 const queued = new Map<number, number>();
 /** The end of each table's line: its rounds go one after another, whatever the concurrency. */

@@ -7,8 +7,7 @@
  */
 import type { Queryable, Sql } from "../../src/db/client.ts";
 import { NEXT_COLOR, isWindow } from "../../src/forecasts/model/features.ts";
-import { windowsToIssue } from "../../src/forecasts/issue/issue-windows.ts";
-import { outcomeOf } from "../../src/forecasts/score/judge.ts";
+import { outcomeOf, windowsToIssue } from "./plain-windows.ts";
 import { emptyState, type State } from "../../src/forecasts/model/k7.ts";
 import type { Model } from "../../src/forecasts/model/model.ts";
 import { scoreNextColor, scoreWindow } from "../../src/forecasts/score/scoring.ts";

@@ -23,12 +23,10 @@ const rowsOf = (text: string) => z.array(row).parse(JSON.parse(text));
 describe("accuracy", () => {
   it("says of each feature how often it was right beside its sample, and of one everything there is", async () => {
     const world = await createWorld({ tables: [{}, {}] });
-    for (const { hundredths } of generatedRounds(40)) {
+    for (const { hundredths } of generatedRounds(65)) {
       await Promise.all(world.tableIds.map((id) => world.play([hundredths], id)));
-      await world.issue();
     }
-    await world.score();
-    await world.publish();
+    await world.add();
 
     const [list, detail, json] = await Promise.all([
       run(world, "--table", world.tableName),
@@ -38,7 +36,7 @@ describe("accuracy", () => {
     expect(list).toMatchObject({ code: 0, stderr: "" });
     expect(list.stdout).toMatch(/^of +feature +n +hit rate \(95 %\) +stated +baseline +z +e-value +says +log loss/);
     expect(list.stdout).toMatch(
-      new RegExp(`^${world.tableName} +next_color +38 +\\d+\\.\\d\\d % \\(\\d+\\.\\d\\d–\\d+\\.\\d\\d\\) `, "m"),
+      new RegExp(`^${world.tableName} +next_color +63 +\\d+\\.\\d\\d % \\(\\d+\\.\\d\\d–\\d+\\.\\d\\d\\) `, "m"),
     );
     expect(list.stdout).toMatch(/ on target /);
 
@@ -47,7 +45,7 @@ describe("accuracy", () => {
       "reliability:",
       "CORP:",
       "MCB",
-      "beside us, on the same 76 forecasts",
+      "beside us, on the same 126 forecasts",
       "last_100",
       "none yet",
     ]) {
@@ -57,7 +55,7 @@ describe("accuracy", () => {
 
     const rows = rowsOf(json.stdout);
     const nextColors = rows.filter(({ feature }) => feature === "next_color");
-    expect(nextColors.map(({ sample_size: n }) => n)).toEqual([38, 38]);
+    expect(nextColors.map(({ sample_size: n }) => n)).toEqual([63, 63]);
     expect(rows.length).toBeGreaterThan(4);
     for (const { corp, brier, references, sample_size: n, feature } of rows) {
       expect(references.map((one) => [one.name, one.sample_size])).toEqual(
@@ -78,7 +76,7 @@ describe("accuracy", () => {
       run(world, "--table", world.tableName, "--feature", "next_color"),
     ]);
     const [waiting] = rowsOf(measured.stdout);
-    const pinks = generatedRounds(40).filter(({ hundredths }) => hundredths >= 1000).length;
+    const pinks = generatedRounds(65).filter(({ hundredths }) => hundredths >= 1000).length;
     // the wait before the first of them has no beginning
     expect(waiting?.pit?.waits).toBe(pinks - 1);
     expect(waiting?.pit?.heights.reduce((sum, height) => sum + height, 0)).toBeCloseTo(10, 9);

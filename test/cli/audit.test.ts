@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { sparkline } from "../../src/cli/sparkline.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
+import { timesFrom } from "../support/passes.ts";
 import { roundhouse } from "./world.ts";
 
 const run = (world: World, ...args: string[]) =>
@@ -11,13 +12,12 @@ describe("audit", () => {
   it("shows what the rounds of each table prove of its house, for programs and for people", async () => {
     const world = await createWorld({ ownDatabase: true, tables: [{}, { house_edge: undefined }] });
     const rounds = generatedRounds(400).map(({ hundredths }, index) => ({
-      hundredths: index < 300 ? 105 : hundredths,
-      requestedAgo: index < 200 ? 7200 : 0,
-      ...(index === 399 ? { roundId: "2000", proofHash: "ab".repeat(32) } : {}),
+      hundredths: index < 300 ? 105 + (index % 3) : hundredths,
+      ...(index === 399 ? { roundId: "2000", proofHash: "ab".repeat(32), verified: true as const } : {}),
     }));
-    await world.play(rounds.slice(0, 200));
+    await world.play(rounds.slice(0, 200), world.tableId, { times: timesFrom(Date.now() - 7_200_000, 1_000) });
+    await world.sql`delete from published_readings`; // as if it had been published ten seconds ago
     await world.play(rounds.slice(200));
-    await world.issue();
 
     const { code, stdout } = await run(world, "--json");
     expect(code).toBe(0);

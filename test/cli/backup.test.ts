@@ -13,10 +13,13 @@ import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { verify } from "../../src/forecasts/verify/verify.ts";
 import { post } from "../../src/ledger/store.ts";
-import { fullWorld } from "../forecasts/full-world.ts";
-import type { World } from "../forecasts/world.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
+import type { PassState } from "../../src/pass/state.ts";
 import { topup } from "../ledger/world.ts";
+import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { houseEntry, tableEntry } from "../support/houses.ts";
+import { givePasses, timesFrom } from "../support/passes.ts";
 import { makeFolder, roundhouse, startRoundhouse } from "./world.ts";
 
 const VERSION = "1.2.3";
@@ -25,11 +28,21 @@ const NO_REDIS = { REDIS_URL: "redis://127.0.0.1:9/0" };
 /** What a command adds: that it backed up or restored. */
 const TOLD = ["audit_log", "audit_head", "backups"];
 
-let world: World;
-const cleanUps: (() => Promise<void>)[] = [];
+let world: { sql: Sql; url: string };
+/** The state of the table that new rounds come into. */
+let newest: PassState;
+const cleanUps: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
-  world = await fullWorld({ whenDone: (cleanUp) => cleanUps.push(cleanUp) });
-  const { sql } = world;
+  const database = await createDatabase();
+  const sql = connect(database.url, { name: "test", max: 4 });
+  world = { sql, url: database.url };
+  cleanUps.push(() => sql.end(), database.drop);
+  await applyHouses(sql, [
+    houseEntry({ tables: [tableEntry({ pause_ms: 600_000 }), tableEntry({ market: "other", round_ids: "opaque" })] }),
+  ]);
+  const multipliers = Array.from({ length: 150 }, (_, n) => [150, 187, 1_200, 230, 101][n % 5] ?? 0);
+  await givePasses(sql, { id: 2 }, multipliers, { times: timesFrom(Date.now() - 26 * 3_600_000, 20_000) });
+  newest = await givePasses(sql, { id: 1 }, multipliers.slice(0, 30));
   const made = await createKey(sql, { email: "ann@example.com", plan: "Pro" }).catch(String);
   expect(made).toMatchObject({ ok: false }); // the account comes first
   const [account] = await sql<{ id: bigint }[]>`
@@ -54,6 +67,10 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const cleanUp of cleanUps) await cleanUp();
 });
+
+async function nextRound(sql: Sql): Promise<void> {
+  newest = await givePasses(sql, { id: 1 }, [321], { from: newest });
+}
 
 /** A database with nothing in it, not even a schema. */
 async function emptyDatabase(): Promise<string> {
@@ -139,7 +156,7 @@ describe("a backup", () => {
     await writeBackup(world.sql, file, {
       version: VERSION,
       signal: NO_SIGNAL,
-      progress: () => void (writing.length > 0 || writing.push(world.turn(321))),
+      progress: () => void (writing.length > 0 || writing.push(nextRound(world.sql))),
     });
     await Promise.all(writing);
     expect(await world.sql.unsafe(ROUNDS)).toEqual([{ n: (before?.n ?? 0) + 1 }]);
@@ -224,7 +241,7 @@ describe("a backup", () => {
     const file = join(folder, "b.sql.gz");
     const place = { env: { DATABASE_URL: world.url, ...NO_REDIS } };
     await world.sql.begin(async (tx) => {
-      await tx`lock table scores in access exclusive mode`;
+      await tx`lock table score_sets in access exclusive mode`;
       const killed = startRoundhouse(["backup", "--to", file], place);
       await eventually(async () => (await readdir(folder)).length > 0 || undefined);
       killed.kill("SIGKILL");
@@ -237,7 +254,7 @@ describe("a backup", () => {
     await migrate(url);
     await within(url, async (sql) => {
       await sql.begin(async (tx) => {
-        await tx`lock table scores in access share mode`;
+        await tx`lock table score_sets in access share mode`;
         const killed = startRoundhouse(["restore", "--from", file, "--into", url]);
         await eventually(async () => {
           const waiting = await sql`

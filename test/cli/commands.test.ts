@@ -189,7 +189,7 @@ describe("finding the servers", () => {
       expect(stderr).toContain("run `roundhouse migrate` first");
       const migrated = await roundhouse(["migrate"], place);
       expect(migrated).toMatchObject({ code: 0, stdout: "the schema is up to date\n" });
-      expect(migrated.stderr).toContain("migrated to 0001_houses");
+      expect(migrated.stderr).toContain("migrated to 0001_schema");
       expect(await roundhouse(["migrate"], place)).toMatchObject({ code: 0, stderr: "" });
       expect(await roundhouse(["table", "list"], place)).toMatchObject({ code: 0 });
     } finally {

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
+import { connect, openPipeline, type Sql } from "../../src/db/client.ts";
+import { createPasses } from "../../src/pass/passes.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { feedEntry } from "../support/houses.ts";
@@ -18,7 +19,9 @@ beforeAll(async () => {
   await makePayload(sql, table, { second: 0, items: [makeItem(2, 1.5), makeItem(1, 1.2)] });
   await makePayload(sql, table, { second: 1, items: [makeItem(3, 2.5), makeItem(2, 1.75)] });
   await makePayload(sql, table, { second: 2, body: JSON.stringify({ games: [makeItem(4, 1.3)] }) });
-  await normalizeRounds.run({ house: "alpha" }, testContext(sql).context);
+  const pipeline = openPipeline(database.url, { name: "test" });
+  await normalizeRounds.run({ house: "alpha" }, testContext(sql, { passes: createPasses(pipeline) }).context);
+  await pipeline.end();
   await makeTable(sql, { feed: feedEntry({ items: "games || rounds" }) });
   return async () => {
     await sql.end();

@@ -72,7 +72,7 @@ describe("import", () => {
 
     const [header, ...rows] = await exportRounds();
     expect(header?.join(",")).toBe(
-      "seq,round_id,multiplier,color,occurred_at,requested_at,received_at,source,verified,late,after_gap,history_hash",
+      "seq,round_id,multiplier,color,occurred_at,requested_at,received_at,source,verified,late,after_gap,hundredths,absent_at,history_hash",
     );
     expect(rows.map(([seq]) => seq)).toEqual(rows.map((_, n) => `${n + 1}`));
     expect(rows[7919]?.slice(1, 6)).toEqual(["1007919", "4.61", "purple", "", ""]);
@@ -234,7 +234,7 @@ describe("import", () => {
     expect(prefixed.stderr).toContain("expected a number such as 1, since this table's ids count up");
     await sql`
       update rounds
-      set source = 'computed'
+      set source = 2
       where round_id = 'x-8'`;
     const mixed = await roundhouse(["import", ...table, "--row-numbers"], { env: env() });
     expect(mixed.code).toBe(2);

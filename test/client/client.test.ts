@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { setPlan } from "../../src/callers/plan-store.ts";
-import { issue, allowSlowness, play, score } from "../api/play.ts";
+import { allowSlowness, play, score } from "../api/play.ts";
 import { makeKey, makeWorld, type World } from "../api/world.ts";
 import { eventually } from "../support/eventually.ts";
 import { report } from "./report.ts";
@@ -14,10 +14,8 @@ beforeAll(async () => {
   await allowSlowness(world);
   await play(world, TABLE, [150]); // what was there before it was first asked says nothing of its next round
   await play(world, TABLE, [150]);
-  await issue(world, "alpha");
   await play(world, TABLE, [150]);
   await score(world, "alpha");
-  await issue(world, "alpha");
 });
 afterAll(() => world.close());
 

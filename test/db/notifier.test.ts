@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { createNotifier } from "../../src/db/notifier.ts";
+import { createNotifier, notifiedTables } from "../../src/db/notifier.ts";
 import { LEVEL, readableLog } from "../queue/world.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -38,6 +38,30 @@ describe("the notifier", () => {
     await notifier.close();
     await mark();
     expect(heard).toEqual(["", "", "mark"]);
+  });
+
+  it("names each table that changed once, and none when one call was about all", async () => {
+    const { heard, mark } = await listen();
+    const notifier = createNotifier(sql, readableLog().log);
+    notifier.published([3, 1]);
+    notifier.published([1, 2]);
+    await eventually(() => heard.length === 1);
+    notifier.published([4]);
+    notifier.published();
+    notifier.published([5]);
+    await notifier.close();
+    await mark();
+    expect(heard).toEqual(["3,1,2", "", "mark"]);
+    expect(heard.map(notifiedTables)).toEqual([[3, 1, 2], null, null]);
+  });
+
+  it("names no tables when they do not fit in a notification", async () => {
+    const { heard, mark } = await listen();
+    const notifier = createNotifier(sql, readableLog().log);
+    notifier.published(Array.from({ length: 5_000 }, (_, id) => 1_000_000_000 + id));
+    await notifier.close();
+    await mark();
+    expect(heard).toEqual(["", "mark"]);
   });
 
   it("says nothing where nothing was published", async () => {

@@ -13,9 +13,20 @@ import { createDatabase } from "../support/database.ts";
 const AS_LISTED = { missing: [], lacking: [], beyond: [], notOwned: [] };
 const DENIED = "42501";
 /** What nobody but a worker adds to, and nobody at all changes. */
-const FACTS = ["rounds", "forecasts", "scores", "anchors"];
+const FACTS = ["rounds", "forecast_sets", "score_sets", "score_revisions", "anchors"];
 /** What callers are shown, and what it was made from. */
-const SHOWN = ["published_now", "published_accuracy", "accuracy_hours", "payloads", "polls", "calibrations"];
+const SHOWN = [
+  "table_heads",
+  "palettes",
+  "published_readings",
+  "model_snapshots",
+  "accuracy_hours",
+  "accuracy_days",
+  "accuracy_periods",
+  "payloads",
+  "polls",
+  "calibrations",
+];
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let owner: pg.Client;
@@ -139,7 +150,7 @@ describe("a role", () => {
   });
 
   test("ops issues no forecast and makes no root", async () => {
-    const statements = await writesTo(["forecasts", "anchors"], ["insert"]);
+    const statements = await writesTo(["forecast_sets", "anchors"], ["insert"]);
     expect(await asRole("ops", statements)).toEqual(every(statements, DENIED));
   });
 

@@ -5,21 +5,23 @@ import { MOODY } from "./world.ts";
 const LASTS_SECONDS = 60;
 
 /** An operator's psql that holds rows of one house in an idle transaction: the other houses continue to be polled. */
-export const HELD_CASES: readonly FaultCase[] = (["houses", "tables", "feeds"] as const).map((table) => ({
-  name: `a transaction holds a house's rows of ${table}`,
-  askedSeconds: ASKED.stillPresent,
-  from: "beginning",
-  watchSeconds: LASTS_SECONDS,
-  houses: ({ houses }) => houses.filter((house) => house !== MOODY),
-  async run({ sql, servers }) {
-    const fromMs = Date.now();
-    const hold = await holdRows(servers.databaseUrl, table, MOODY);
-    const rows = await sql`
+export const HELD_CASES: readonly FaultCase[] = (["houses", "tables", "feeds", "table_heads"] as const).map(
+  (table) => ({
+    name: `a transaction holds a house's rows of ${table}`,
+    askedSeconds: ASKED.stillPresent,
+    from: "beginning",
+    watchSeconds: LASTS_SECONDS,
+    houses: ({ houses }) => houses.filter((house) => house !== MOODY),
+    async run({ sql, servers }) {
+      const fromMs = Date.now();
+      const hold = await holdRows(servers.databaseUrl, table, MOODY);
+      const rows = await sql`
       select
       from pg_stat_activity
       where application_name = 'psql'
         and state = 'idle in transaction'`;
-    if (rows.length !== 1) throw new Error(`expected one idle transaction of psql, found ${rows.length}`);
-    return { fromMs, seen: `held for ${LASTS_SECONDS} s`, end: () => hold.release() };
-  },
-}));
+      if (rows.length !== 1) throw new Error(`expected one idle transaction of psql, found ${rows.length}`);
+      return { fromMs, seen: `held for ${LASTS_SECONDS} s`, end: () => hold.release() };
+    },
+  }),
+);

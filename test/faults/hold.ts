@@ -3,7 +3,7 @@ import pg from "pg";
 import type { Sql, Transaction } from "../../src/db/client.ts";
 
 /** Steps of the way of a round, by the table that each of them writes. */
-export type Step = "payloads" | "rounds" | "forecasts" | "scores" | "calibrations";
+export type Step = "payloads" | "rounds" | "forecast_sets" | "score_sets" | "calibrations";
 
 /** Somebody stands in the middle of a step, in a transaction that cannot go on until `release`. */
 export interface Hold {
@@ -67,7 +67,7 @@ export function holdMeter(sql: Sql, email: string): Promise<Hold> {
 /** Locks a house's rows of a table for update in a psql-like session of its own, and leaves its transaction idle. */
 export async function holdRows(
   databaseUrl: string,
-  table: "houses" | "tables" | "feeds",
+  table: "houses" | "tables" | "feeds" | "table_heads",
   house: string,
 ): Promise<Hold> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: "psql" });
@@ -78,6 +78,7 @@ export async function holdRows(
       houses: "select from houses where id = $1 for update",
       tables: "select from tables where house_id = $1 for update",
       feeds: "select from feeds f join tables t on t.id = f.table_id where t.house_id = $1 for update of f",
+      table_heads: "select from table_heads h join tables t on t.id = h.table_id where t.house_id = $1 for update of h",
     }[table],
     [house],
   );
@@ -85,6 +86,21 @@ export async function holdRows(
     async release() {
       await client.query("rollback");
       await client.end();
+    },
+  };
+}
+
+/**
+ * Makes every commit wait as on a disk that does not write: its locks stay, and nobody sees what it wrote until `release`.
+ * PostgreSQL then waits for a standby that does not exist.
+ */
+export async function stallCommits(sql: Sql): Promise<Hold> {
+  await sql`alter system set synchronous_standby_names = 'nobody'`;
+  await sql`select pg_reload_conf()`;
+  return {
+    async release() {
+      await sql`alter system reset synchronous_standby_names`;
+      await sql`select pg_reload_conf()`;
     },
   };
 }

@@ -20,8 +20,8 @@ export const KILL_CASES: readonly FaultCase[] = [
   },
   { ...killIn("payloads", "kill -9 mid-poll"), isShort: true },
   killIn("rounds", "kill -9 mid-ingest"),
-  killIn("forecasts", "kill -9 mid-issue"),
-  killIn("scores", "kill -9 mid-score"),
+  killIn("forecast_sets", "kill -9 mid-issue"),
+  killIn("score_sets", "kill -9 mid-score"),
   {
     name: "kill -9 mid-calibration",
     askedSeconds: ASKED.workerKilled,
@@ -63,7 +63,7 @@ export const KILL_CASES: readonly FaultCase[] = [
     askedSeconds: ASKED.workerKilled,
     from: "beginning",
     async run(world) {
-      const hold = await holdWriters(world.sql, "scores");
+      const hold = await holdWriters(world.sql, "score_sets");
       const fromMs = Date.now();
       const [first, ...others] = world.workers;
       const stopping = first?.stop();

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import type { Sql } from "../../src/db/client.ts";
 import { ASKED, type FaultCase } from "./case.ts";
-import { holdWriters } from "./hold.ts";
+import { holdWriters, stallCommits } from "./hold.ts";
 
 /** PostgreSQL and Redis that are emptied, restarted, frozen, cut off or full. */
 export const SERVER_CASES: readonly FaultCase[] = [
@@ -21,7 +21,7 @@ export const SERVER_CASES: readonly FaultCase[] = [
     askedSeconds: ASKED.redisEmptied,
     from: "beginning",
     async run({ sql, servers }) {
-      const hold = await holdWriters(sql, "scores");
+      const hold = await holdWriters(sql, "score_sets");
       await servers.flushRedis();
       const fromMs = Date.now();
       await hold.release();
@@ -87,6 +87,19 @@ export const SERVER_CASES: readonly FaultCase[] = [
     from: "end",
     async run({ servers }) {
       await servers.freezePostgres(8_000);
+      return { fromMs: Date.now() };
+    },
+  },
+  {
+    // what was written under the lease of the killed worker may be committed after another one has taken it over
+    name: "commits stall for 20 s while a worker is killed",
+    askedSeconds: ASKED.postgresBack,
+    from: "end",
+    async run({ sql, workers }) {
+      const stall = await stallCommits(sql);
+      await workers[0]?.kill();
+      await delay(20_000);
+      await stall.release();
       return { fromMs: Date.now() };
     },
   },

@@ -22,31 +22,26 @@ export async function checkWhole({ sql, truth, caller }: World, untilMs: number)
   await checkCounts(sql, [caller]);
 }
 
-/** Forecasts whose end is known for a second and more that do not have exactly one first score, and the other way round. */
+/** Forecasts that ended, by count of on-time rounds, and are not scored or void, and those that are twice. */
 async function listUnscored(sql: Sql): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     with ended as (
       select f.table_id, f.seq
       from forecasts f
-      join tables t on t.id = f.table_id
-      cross join lateral window_span(
-        f.table_id, f.cutoff_seq, f.target_round_id, f.horizon, f.issued_at,
-        case when f.feature like 'window:%' then split_part(f.feature, ':', 2) else '' end, true
-      ) span
-      where span.settled_seq is not null
+      join table_heads h on h.table_id = f.table_id
+      where f.cutoff_ordinal + f.horizon <= h.last_ordinal
     ),
-    scored as (
+    settled as (
       select table_id, forecast_seq as seq, count(*) as times
       from scores
       where rev = 1
       group by table_id, forecast_seq
     )
-    select coalesce(e.table_id, s.table_id) || '/' || coalesce(e.seq, s.seq) || ' scored ' || coalesce(s.times, 0)
-      || ' times' as name
+    select concat(coalesce(e.table_id, s.table_id), '/', coalesce(e.seq, s.seq), ' settled ', coalesce(s.times, 0), ' times') as name
     from ended e
-    full join scored s using (table_id, seq)
-    where s.times is distinct from 1
-      or e.seq is null
+    full join settled s using (table_id, seq)
+    where s.times > 1
+      or s.times is null
     limit 5`;
   return rows.map(({ name }) => name);
 }

@@ -71,23 +71,33 @@ export async function createAnchoredWorld(): Promise<AnchoredWorld> {
       const rows = forecasts.map((forecast) => ({
         table_id: tableIds.get(forecast.table) ?? 0,
         seq: forecast.seq,
-        forecast_id: idOf(forecast),
         hour: hourOf(forecast.hoursAgo),
         hash: hashOf(forecast),
       }));
       await sql.begin(async (tx) => {
         await tx`set local session_replication_role = replica`;
         await tx`
-          insert into forecasts (
-            table_id, seq, forecast_id, model, feature, issued_at, issue_hour, cutoff_seq, cutoff_round_id,
-            history_hash, horizon, p_ppm, base_ppm, prev_hash, hash
+          insert into forecast_sets (
+            table_id, cutoff_seq, cutoff_ordinal, first_seq, issued_at, absent_at, pause_ms, model, cutoff_round_id,
+            history_hash, features, horizons, p_ppm, base_ppm, reference_ppm, ends, prev_hash, hashes
           )
           select
-            table_id, seq, forecast_id, 'k7@1', 'next_color', hour, hour, seq, '', '', 1, '{1000000}', '{1000000}', '',
-            hash
-          from jsonb_to_recordset(${tx.json(rows)}) as x (
-            table_id integer, seq bigint, forecast_id text, hour timestamptz, hash text
-          )`;
+            table_id, seq, seq, seq, hour, hour, 5000, 'k7@1', '', decode(hash, 'hex'), '{0}', '{1}', '{500000,500000}',
+            '{500000,500000}', array_fill(500000, array[6]), array_fill(0, array[6]), decode(hash, 'hex'),
+            decode(hash, 'hex')
+          from jsonb_to_recordset(${tx.json(rows)}) as x (table_id integer, seq bigint, hour timestamptz, hash text)`;
+        await tx`
+          update table_heads h
+          set
+            version = version + 1,
+            first_forecast_at = least(h.first_forecast_at, s.first),
+            set_seq = greatest(h.set_seq, s.last)
+          from (
+            select table_id, min(issued_at) as first, max(cutoff_seq) as last
+            from forecast_sets
+            group by table_id
+          ) s
+          where h.table_id = s.table_id`;
       });
     },
   };

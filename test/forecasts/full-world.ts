@@ -1,21 +1,21 @@
 import { crashHundredths } from "../../src/houses/fairness/bustabit.ts";
 import { previousHash } from "../../src/houses/fairness/walk.ts";
+import { timesFrom } from "../support/passes.ts";
 import { generatedRounds } from "./streams.ts";
-import { createWorld, saveConflict, type World, type WorldOptions } from "./world.ts";
+import { createWorld, type World, type WorldOptions } from "./world.ts";
 
 const SALT = "salt";
 
 /** Games of a provable house, oldest first. */
-function provenGames(count: number): { hundredths: number; proofHash: string }[] {
+function provenGames(count: number): { hundredths: number; proofHash: string; verified: true }[] {
   const hashes = ["ab".repeat(32)];
   while (hashes.length < count) hashes.unshift(previousHash(hashes[0] ?? ""));
-  return hashes.map((proofHash) => ({ proofHash, hundredths: crashHundredths(proofHash, SALT) }));
+  return hashes.map((proofHash) => ({ proofHash, verified: true, hundredths: crashHundredths(proofHash, SALT) }));
 }
 
 /**
- * A world with everything in it: an imported history, gaps, late rounds, answers with several rounds, proofs, every
- * kind of score, a conflict before and one after its score, hours that are over and final, one that was revised, and
- * published periods.
+ * A world with everything in it: an imported history, gaps, late rounds, responses with several rounds, proofs, scores and
+ * voids, conflicts before and after a score, a day that is over, and summed accuracy.
  */
 export async function fullWorld(options: WorldOptions = {}): Promise<World> {
   const world = await createWorld({
@@ -26,30 +26,22 @@ export async function fullWorld(options: WorldOptions = {}): Promise<World> {
     ],
     ...options,
   });
-  const games = provenGames(30);
-  await world.play(generatedRounds(20).map(({ hundredths }) => ({ hundredths, source: "import" })));
-  for (const [index, game] of games.entries()) {
-    const roundId = String(2000 + index + (index > 12 ? 5 : 0));
-    if (index === 20) {
-      await world.play([{ hundredths: 150, roundId: "2014", source: "computed", late: true }]);
-      await world.moveBack(26);
-    }
-    await world.play([index === 9 ? { ...game, roundId, requestedAgo: 60, absentAgo: 61 } : { ...game, roundId }]);
-    if (index === 6) await saveConflict(world.sql, world.tableId, roundId);
-    if (index % 4 !== 3) await world.score();
-    await world.issue();
-    if (index === 25) await saveConflict(world.sql, world.tableId, "2027");
+  const dayAgo = timesFrom(Date.now() - 26 * 3_600_000, 20_000);
+  const old = generatedRounds(80).map(({ hundredths }, at) => ({ hundredths, roundId: String(1001 + at) }));
+  await world.play(old, world.tableId, { atOnce: 4, times: dayAgo });
+  const games = provenGames(90).map((game, at) => ({ ...game, roundId: String(2000 + at + (at > 12 ? 5 : 0)) }));
+  for (const [at, game] of games.entries()) {
+    if (at === 20) await world.addLate("computed", [{ hundredths: 150, roundId: "2014" }]);
+    await world.play([game]);
+    // the house lists another result: of a round that open windows look at, and of one whose forecasts are settled
+    if (at === 6 || at === 25) await world.play([{ hundredths: game.hundredths + 1, roundId: game.roundId }]);
   }
-  await world.play([1, 2, 3].map((n) => ({ hundredths: 160, roundId: String(2034 + n) })));
-  await world.issue();
+  await world.play([1, 2, 3].map((n) => ({ hundredths: 160, roundId: String(2094 + n) })));
   const other = world.tableIds[1] ?? 0;
-  for (const [index, { hundredths, afterGap }] of generatedRounds(12).entries()) {
-    await world.play([{ hundredths, afterGap, roundId: `r${index}` }], other);
-    await world.issue();
+  for (const [at, { hundredths }] of generatedRounds(70).entries()) {
+    await world.play([{ hundredths, roundId: `r${at}` }], other);
   }
-  await saveConflict(world.sql, world.tableId, "2003");
-  await world.score();
-  await world.publish();
+  await world.add();
   return world;
 }
 

@@ -39,11 +39,9 @@ function world(tables: number): { house: House; lease: Lease; open: ServerRespon
       market,
       etag: null,
       lastModified: null,
-      lastSha256: null,
-      lastPath: null,
+      version: 1n,
       refused: false,
       badAnswers: 0,
-      formatChanged: false,
       fullIsDue: true,
       newest: null,
       silentMs: null,
@@ -53,7 +51,17 @@ function world(tables: number): { house: House; lease: Lease; open: ServerRespon
   return {
     open,
     house: { id: "alpha", settings, baseUrl: server.url, hide: (text) => text },
-    lease: { house: "alpha", shard: 0, epoch: 1n, now: "2026-11-21", takenAt: 0, circuit: NEW_CIRCUIT, tables: leased },
+    lease: {
+      house: "alpha",
+      shard: 0,
+      epoch: 1n,
+      isAfterExpiry: false,
+      now: "2026-11-21 04:00:00+00",
+      takenAt: 0,
+      circuit: NEW_CIRCUIT,
+      paused: [],
+      tables: leased,
+    },
   };
 }
 

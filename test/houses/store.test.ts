@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Fragment } from "../../src/db/statement.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { applyHouses, setDemoAddress } from "../../src/houses/apply-store.ts";
 import { listHouses } from "../../src/houses/house-status-store.ts";
@@ -23,18 +24,19 @@ afterAll(async () => {
 const noVariables = () => undefined;
 
 async function facts() {
-  const [houses, tables, feeds] = await Promise.all([
+  const [houses, tables, feeds, heads] = await Promise.all([
     sql`select * from houses order by id`,
     sql`select * from tables order by id`,
     sql`select * from feeds order by table_id`,
+    sql`select * from table_heads order by table_id`,
   ]);
-  return { houses, tables, feeds };
+  return { houses, tables, feeds, heads };
 }
 
 const statusOf = async () => (await listHouses(sql, 300))[0];
 
 const polledSecondsAfterRound = async (seconds: number) => {
-  await sql`update tables set last_polled_round_at = now() - interval '10 minutes'`;
+  await moveHeads(sql`last_polled_round_at = now() - interval '10 minutes'`);
   await sql`
     update poll_leases
     set
@@ -44,15 +46,25 @@ const polledSecondsAfterRound = async (seconds: number) => {
       last_error_at = now() - interval '10 minutes' + ${seconds} * interval '1 second'`;
 };
 
+/** Changes the heads of all tables, or of those of a market, as a pass would. */
+async function moveHeads(change: Fragment, market: string | null = null): Promise<void> {
+  await sql`
+    update table_heads
+    set ${change}, version = version + 1
+    where table_id in (select id from tables where ${market}::text is null or market = ${market})`;
+}
+
 async function giveRound(market = "global"): Promise<void> {
   await sql`
     insert into rounds (
-      table_id, seq, round_id, hundredths, raw_value, color, source, received_at, after_gap, late, history_hash
+      table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, received_at, after_gap, late,
+      history_hash
     )
-    select id, 1, '1', 100, '1', 'blue', 'import', now(), false, false, repeat('0', 64)
-    from tables
-    where market = ${market}`;
-  await sql`update tables set last_seq = 1, rounds = 1 where market = ${market}`;
+    select t.id, 1, 1, '1', 100, '1', h.palette, 0, 3, now(), false, false, sha256('')
+    from tables t
+    join table_heads h on h.table_id = t.id
+    where t.market = ${market}`;
+  await moveHeads(sql`last_seq = 1, last_ordinal = 1`, market);
 }
 
 describe("applying a houses file", () => {
@@ -76,9 +88,9 @@ describe("applying a houses file", () => {
     const [counts] = await sql`
       select
         (select count(*)::integer from feeds) as feeds,
-        (select count(*)::integer from published_now) as published,
+        (select count(*)::integer from table_heads) as heads,
         (select count(*)::integer from poll_leases) as leases`;
-    expect(counts).toEqual({ feeds: 1, published: 1, leases: 1 });
+    expect(counts).toEqual({ feeds: 1, heads: 1, leases: 1 });
   });
 
   test("twice is once", async () => {
@@ -145,11 +157,15 @@ describe("applying a houses file", () => {
     ["address", { base_url: "http://127.0.0.1:2" }],
   ])("forgets the newest answer of a feed whose %s changed, and only then", async (_, changed) => {
     await applyHouses(sql, [houseEntry()]);
-    await sql`update feeds set etag = 'a', last_sha256 = 'b', last_answer_at = now(), last_full_at = now()`;
+    await sql`update feeds set etag = 'a', last_full_at = now()`;
+    await moveHeads(sql`payload_sha256 = sha256(''), answered_at = now()`);
     await applyHouses(sql, [houseEntry({ name: "Renamed", timeout_ms: 1_000 })]);
-    expect((await facts()).feeds[0]).toMatchObject({ etag: "a", last_sha256: "b" });
+    expect(await facts()).toMatchObject({ feeds: [{ etag: "a" }], heads: [{ payload_sha256: expect.any(Buffer) }] });
     await applyHouses(sql, [houseEntry(changed)]);
-    expect((await facts()).feeds[0]).toMatchObject({ etag: null, last_sha256: null, last_answer_at: null });
+    expect(await facts()).toMatchObject({
+      feeds: [{ etag: null }],
+      heads: [{ payload_sha256: null, answered_at: null }],
+    });
   });
 
   test("splits a house with more than 100 tables in shards, each with a schedule of its own", async () => {
@@ -216,11 +232,12 @@ describe("a demo house", () => {
   test("that moved is asked in full once, and its newest answer is still known", async () => {
     await applyHouses(sql, [demo]);
     await setDemoAddress(sql, "http://127.0.0.1:4010");
-    await sql`update feeds set etag = 'a', last_sha256 = 'b'`;
+    await sql`update feeds set etag = 'a'`;
+    await moveHeads(sql`payload_sha256 = sha256('')`);
     await setDemoAddress(sql, "http://127.0.0.1:4010");
     expect((await facts()).feeds[0]).toMatchObject({ etag: "a" });
     await setDemoAddress(sql, "http://127.0.0.1:4011");
-    expect((await facts()).feeds[0]).toMatchObject({ etag: null, last_sha256: "b" });
+    expect(await facts()).toMatchObject({ feeds: [{ etag: null }], heads: [{ payload_sha256: expect.any(Buffer) }] });
   });
 });
 
@@ -235,10 +252,7 @@ describe("the list of houses", () => {
       [3_590, "stale"],
       [3_610, "offline"],
     ] as const) {
-      await sql`
-        update tables
-        set last_polled_round_at = clock_timestamp() - ${seconds} * interval '1 second'
-        where market = 'euro'`;
+      await moveHeads(sql`last_polled_round_at = clock_timestamp() - ${seconds} * interval '1 second'`, "euro");
       expect((await statusOf())?.status, `${seconds} s`).toBe(status);
     }
   });
@@ -330,7 +344,7 @@ describe("a house that is offline", () => {
     await polledSecondsAfterRound(301);
     await sql`
       insert into payloads (table_id, kind, requested_at, received_at, path, status, bytes, sha256, body)
-      select id, 'poll', now(), now(), '/', 200, 0, '', ''
+      select id, 'poll', now(), now(), '/', 200, 0, sha256(''), ''
       from tables`;
     expect(await findOfflineHouses(sql, 300)).toEqual([]);
   });
@@ -379,6 +393,6 @@ async function refuseAnswers(reason: string): Promise<void> {
     insert into payloads (
       table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, read_at, refused_reason
     )
-    select id, 'poll', now(), now(), '/', 200, 0, 'x', '', 'refused', now(), ${reason}
+    select id, 'poll', now(), now(), '/', 200, 0, sha256('x'), '', 'refused', now(), ${reason}
     from tables`;
 }

@@ -51,7 +51,7 @@ async function dayOf(parent: string, daysAgo: number): Promise<string> {
 const makeDay = (daysAgo: number) =>
   sql`select make_day_partitions((now() at time zone 'UTC')::date - ${daysAgo}::integer, 1)`;
 
-/** Payloads of a day, one a second from noon. */
+/** Payloads of a day, one per second from noon; those refused from six. */
 async function payloads(
   daysAgo: number,
   kind: { state?: "read" | "refused" | "unread"; quarantined?: number; table?: number; count?: number; bytes?: number },
@@ -63,12 +63,12 @@ async function payloads(
       quarantined
     )
     select
-      ${table}, 'poll', at, at, '/rounds', 200, ${bytes}::integer, n::text, convert_to(repeat('x', ${bytes}), 'UTF8'),
+      ${table}, 'poll', at, at, '/rounds', 200, ${bytes}::integer, sha256(n::text::bytea), convert_to(repeat('x', ${bytes}), 'UTF8'),
       ${state}, case when ${state} <> 'unread' then now() end, case when ${state} = 'refused' then 'HTML' end,
       ${quarantined}
     from generate_series(1, ${count}::integer) as n,
       lateral (
-        select ((now() at time zone 'UTC')::date - ${daysAgo}::integer + interval '12 hours') at time zone 'UTC'
+        select ((now() at time zone 'UTC')::date - ${daysAgo}::integer + interval '1 hour' * ${state === "refused" ? 18 : 12}) at time zone 'UTC'
           + n * interval '1 second' as at
       ) as noon`;
 }
@@ -111,7 +111,7 @@ describe("retention", () => {
     expect(await partitions()).not.toContain(await dayOf("payloads", 5));
     expect(await partitions()).toContain(await dayOf("payloads", 2));
     const kept =
-      await sql`select house_id, state, refused_reason, convert_from(body, 'UTF8') as body from payloads_kept order by id`;
+      await sql`select house_id, state, refused_reason, convert_from(body, 'UTF8') as body from payloads_kept order by table_id`;
     expect([...kept]).toEqual([
       { house_id: "alpha", state: "refused", refused_reason: "HTML", body: "xxxxxxxxxx" },
       { house_id: "beta", state: "read", refused_reason: null, body: "xxxxxxxxxx" },
@@ -122,8 +122,8 @@ describe("retention", () => {
     await makeDay(5);
     await payloads(5, {});
     await sql`
-      insert into quarantine (table_id, payload_id, code, reason, item, item_sha256)
-      select 1, id, 'not_a_number', 'x', '{}', 'a'
+      insert into quarantine (table_id, payload_received_at, code, reason, item, item_sha256)
+      select 1, received_at, 'not_a_number', 'x', '{}', 'a'
       from payloads`;
     expect((await run("retention")).counts).toMatchObject({ kept: 1 });
   });
@@ -156,7 +156,7 @@ describe("retention", () => {
     await payloads(5, { state: "refused", count: 5, bytes: 16 << 20, table: 2 });
     await run("retention");
     const kept = await sql`
-      select house_id, count(*)::integer as rows, min(sha256::integer) as oldest
+      select house_id, count(*)::integer as rows, extract(second from min(received_at))::integer as oldest
       from payloads_kept
       where received_at < now() - interval '4 days'
       group by house_id
@@ -447,14 +447,15 @@ describe("the roots of hours", () => {
     await sql.begin(async (tx) => {
       await tx`set local session_replication_role = replica`;
       await tx`
-        insert into forecasts (
-          table_id, seq, forecast_id, model, feature, issued_at, issue_hour, cutoff_seq, cutoff_round_id, history_hash,
-          horizon, p_ppm, base_ppm, prev_hash, hash
+        insert into forecast_sets (
+          table_id, cutoff_seq, cutoff_ordinal, first_seq, issued_at, absent_at, pause_ms, model, cutoff_round_id,
+          history_hash, features, horizons, p_ppm, base_ppm, reference_ppm, ends, prev_hash, hashes
         )
         select
-          1, 1, 'f1-1', 'k7@1', 'next_color', at, date_trunc('hour', at, 'UTC'), 1, '', '', 1, '{1000000}', '{1000000}', '',
-          repeat('0', 64)
-        from (select now() - interval '5 hours' as at) clock`;
+          1, 1, 1, 1, at, at, 5000, 'k7@1', '1', zeros, '{0}', '{1}', '{500000,500000}', '{500000,500000}',
+          array_fill(0, array[6]), '{0,0,0,0,0,0}', zeros, zeros
+        from (select now() - interval '5 hours' as at, decode(repeat('00', 32), 'hex') as zeros) clock`;
+      await tx`update table_heads set version = version + 1, first_forecast_at = now() - interval '5 hours' where table_id = 1`;
     });
     expect(await sweep()).toEqual([{ kind: "anchors" }]);
     const { anchored } = (await run("anchors")).counts;

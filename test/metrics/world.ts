@@ -8,6 +8,7 @@ import { CHECKS, makeKey } from "../api/world.ts";
 import { createWorld, type World } from "../queue/world.ts";
 import { page, says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { eventually } from "../support/eventually.ts";
+import { passesTo } from "../support/passes-to.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
 
 /** Everything at work in this process: one house, all jobs, the API, and the metrics of all of it. */
@@ -16,8 +17,8 @@ export interface WorkingWorld extends World {
   metrics: Metrics;
   apiUrl: string;
   key: string;
-  /** The house plays its next round; gives the id of the answer that brought it, once it is normalized. */
-  play(): Promise<bigint>;
+  /** The house plays its next round; gives when the response that brought it was received, once it is stored. */
+  play(): Promise<string>;
 }
 
 /** A house whose first three rounds are stored; its pause is long, so that every further one is forecast after. */
@@ -37,7 +38,7 @@ export async function createWorkingWorld(): Promise<WorkingWorld> {
   const settings = loadSettings({ ALLOW_PRIVATE_HOUSES: "1", PORT: "0" });
   const metrics = createMetrics({ sql, queues: () => workers.queues }, { version: "1.2.3", endpoints: ENDPOINTS, log });
   const http = metrics.houses(createHouseClient({ version: "1.2.3" }));
-  const workers = await world.start(jobs, { settings, http, ran: metrics.ran });
+  const workers = await world.start(jobs, { passes: passesTo(directUrl), settings, http, ran: metrics.ran });
   const api = await startApi({
     sql,
     directUrl,
@@ -49,15 +50,15 @@ export async function createWorkingWorld(): Promise<WorkingWorld> {
     secret: "a secret of a test",
     metrics,
   });
-  const payloadOf = (roundId: number) =>
+  const receiptOf = (roundId: number) =>
     eventually(async () => {
-      const [row] = await sql<{ id: bigint }[]>`
-        select payload_id as id
+      const [row] = await sql<{ at: string }[]>`
+        select utc_text(received_at) as at
         from rounds
         where round_id = ${String(roundId)}`;
-      return row?.id;
+      return row?.at;
     });
-  await payloadOf(newest);
+  await receiptOf(newest);
   return {
     ...world,
     house,
@@ -66,7 +67,7 @@ export async function createWorkingWorld(): Promise<WorkingWorld> {
     key: await makeKey(sql, "ann@example.com", "Pro"),
     play() {
       house.on("/rounds", says(page(++newest)));
-      return payloadOf(newest);
+      return receiptOf(newest);
     },
     async end() {
       await api.close();

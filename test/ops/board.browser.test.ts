@@ -10,11 +10,12 @@ import { startWorkers, type Workers } from "../../src/queue/worker.ts";
 import { sumCells } from "../../src/rounds/cells-store.ts";
 import { makeJob, readableLog } from "../queue/world.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
-import { testContext } from "../support/context.ts";
+import { NO_PASSES, testContext } from "../support/context.ts";
 import { createRedis } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import { makeItem, makePayload } from "../support/make.ts";
+import { passesTo } from "../support/passes-to.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD } from "./world.ts";
 
 /** A folder for screenshots, to be looked at; none are made without it. */
@@ -47,6 +48,7 @@ beforeAll(async () => {
   workers = await startWorkers({
     jobs,
     sql: own,
+    passes: NO_PASSES,
     redisUrl: redis.url,
     settings: loadSettings({}),
     variables: () => undefined,
@@ -66,11 +68,12 @@ beforeAll(async () => {
   await makePayload(sql, first, { second: 0, items: [makeItem(3, 1.5), makeItem(2, 0), makeItem(1, 1.2)] });
   await makePayload(sql, first, { second: 1, items: [makeItem(4, 2.5), makeItem(3, 1.75)] });
   await makePayload(sql, first, { second: 2, items: [makeItem(9, 3.25)] });
-  await normalizeRounds.run({ house: "alpha" }, testContext(sql).context);
+  await normalizeRounds.run({ house: "alpha" }, testContext(sql, { passes: passesTo(databaseUrl) }).context);
   await sql`
     update poll_leases
     set last_poll_at = clock_timestamp() + interval '1 hour', last_ok_at = clock_timestamp(), last_status = 200, recent = repeat('1', 20)`;
-  await sql`update tables set last_polled_round_at = clock_timestamp(), created_at = created_at - interval '2 days'`;
+  await sql`update table_heads set version = version + 1, last_polled_round_at = clock_timestamp()`;
+  await sql`update tables set created_at = created_at - interval '2 days'`;
   await sql`
     update poll_leases
     set

@@ -1,11 +1,9 @@
-import { issueForHouse } from "../../src/forecasts/issue/issue.ts";
-import { publishHouse } from "../../src/forecasts/accuracy/publish.ts";
-import { scoreHouse } from "../../src/forecasts/score/score.ts";
+import { addAccuracy } from "../../src/accuracy/add-accuracy.ts";
 import { runRollingCalibration } from "../../src/forecasts/calibration/calibrate.ts";
 import compareCalibrations from "../../jobs/compare-calibrations.ts";
 import replayRange from "../../jobs/replay-range.ts";
 import type { Sql } from "../../src/db/client.ts";
-import { addRounds, PAUSE_MS } from "../forecasts/world.ts";
+import { PAUSE_MS, playRounds } from "../forecasts/world.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { testContext } from "../support/context.ts";
 import { makeTable, type MadeTable } from "../support/make.ts";
@@ -18,8 +16,7 @@ const signal = new AbortController().signal;
 export async function makeLearnedTable(sql: Sql, count: number): Promise<MadeTable> {
   const table = await makeTable(sql, { house_edge: 0.01, pause_ms: PAUSE_MS });
   const rounds = generatedRounds(count).map(({ hundredths }, i) => ({ hundredths, roundId: String(FIRST_ID + i) }));
-  await sql.begin((tx) => addRounds(tx, table.id, rounds));
-  await issueForHouse(sql, table.house, { signal, committed: () => undefined });
+  await playRounds(sql, table.id, rounds);
   await calibrateRolling(sql, table.id);
   return table;
 }
@@ -28,7 +25,7 @@ export async function makeLearnedTable(sql: Sql, count: number): Promise<MadeTab
 export async function calibrateRolling(sql: Sql, tableId: number): Promise<string> {
   const [asked] = await sql<{ run: string }[]>`
     insert into calibration_runs (table_id, kind, model)
-    select id, 'rolling', model from tables where id = ${tableId}
+    select table_id, 'rolling', model from table_heads where table_id = ${tableId}
     returning id::text as run`;
   await runRollingCalibration(sql, asked?.run ?? "", signal);
   const [made] = await sql<{ id: string }[]>`
@@ -36,14 +33,10 @@ export async function calibrateRolling(sql: Sql, tableId: number): Promise<strin
   return made?.id ?? "";
 }
 
-/** Rounds one after another, each with forecasts that are issued before it and judged after it; then all is published. */
-export async function playTurns(sql: Sql, { id, house }: MadeTable, multipliers: readonly number[]): Promise<void> {
-  for (const hundredths of multipliers) {
-    await sql.begin((tx) => addRounds(tx, id, [hundredths]));
-    await scoreHouse(sql, house, signal);
-    await issueForHouse(sql, house, { signal, committed: () => undefined });
-  }
-  await publishHouse(sql, house, signal);
+/** Rounds one after another, each with forecasts that are issued before it and settled by it; then all is summed. */
+export async function playTurns(sql: Sql, { id }: MadeTable, multipliers: readonly number[]): Promise<void> {
+  for (const hundredths of multipliers) await playRounds(sql, id, [hundredths]);
+  await addAccuracy(sql, [id], signal);
 }
 
 /** What a worker does of what persons have asked for, until nothing waits. */

@@ -372,21 +372,20 @@ describe("accuracy", () => {
   });
 
   it("of a row that somebody damaged is called damaged, and hides no other row", async () => {
-    const of = (sums: string) => world.sql`
-      update published_accuracy
-      set sums = ${sums}::text::jsonb
-      where table_id = ${table.id} and feature = 'next_color' and period = '24h'`;
-    const [kept] = await world.sql<{ sums: string }[]>`
-      select sums::text as sums from published_accuracy
-      where table_id = ${table.id} and feature = 'next_color' and period = '24h'`;
-    await of('{"counts": {"n": "many"}}');
+    const of = (sums: Buffer) => world.sql`
+      update accuracy_hours
+      set sums = ${sums}
+      where table_id = ${table.id} and feature = 0 and hour = ${kept?.hour ?? null}`;
+    const [kept] = await world.sql<{ hour: Date; sums: Buffer }[]>`
+      select hour, sums from accuracy_hours where table_id = ${table.id} and feature = 0 order by hour desc limit 1`;
+    await of(Buffer.from("many"));
     for (const sort of ["table", "-n", "rate", "z", "skill"]) {
       const list = await page(`/ops/accuracy?of=${table.house}&period=24h&feature=&sort=${sort}`);
       expect(list).toContain("damaged</span> expected the sums of an accuracy row");
       expect(list).toContain("window:");
     }
     expect(await (await viewer.get("/ops/accuracy/list.csv?period=24h")).text()).toContain("damaged");
-    await of(kept?.sums ?? "");
+    await of(kept?.sums ?? Buffer.alloc(0));
   });
 
   it("cells of a file that a table program would take for a formula are texts", () => {

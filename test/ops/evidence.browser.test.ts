@@ -2,15 +2,17 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { queueMail } from "../../src/mail/outbox-store.ts";
-import { openGaps } from "../../src/rounds/gaps-store.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import { testContext } from "../support/context.ts";
-import { makeItem, makePayload, makeTable } from "../support/make.ts";
+import { passesTo } from "../support/passes-to.ts";
+import { makeGap, makeItem, makePayload, makeTable } from "../support/make.ts";
 import { openOpsWorld, type OpsWorld, PASSWORD } from "./world.ts";
 
 /** A folder for screenshots, to be looked at; none are made without it. */
 const { SHOTS } = process.env;
 
+let tableId: number;
+let receivedAt: string;
 let world: OpsWorld;
 let browser: Browser;
 let page: Page;
@@ -18,16 +20,19 @@ let page: Page;
 beforeAll(async () => {
   [world, browser] = await Promise.all([openOpsWorld(), openBrowser()]);
   const table = await makeTable(world.sql);
+  tableId = table.id;
   // more than one page of answers, with everything that an operator has to look at
   for (let second = 0; second < 55; second++) {
-    await makePayload(world.sql, table, { second, items: [makeItem(2 + second, 1.5 + second / 100)] });
+    receivedAt = await makePayload(world.sql, table, { second, items: [makeItem(2 + second, 1.5 + second / 100)] });
   }
   await makePayload(world.sql, table, { second: 60, items: [makeItem(56, 9.5), makeItem(55, 9.25), makeItem(54, 9)] });
   await makePayload(world.sql, table, { second: 61, items: [makeItem(58, 0), makeItem(57, 1.75), makeItem(53, 8)] });
   await makePayload(world.sql, table, { second: 62, body: `{"rounds":${JSON.stringify("x".repeat(300))}}` });
-  await normalizeRounds.run({ house: "alpha" }, testContext(world.sql).context);
-  const range = { from: 70n, to: 74n };
-  await world.sql.begin((tx) => openGaps(tx, [{ tableId: table.id, range, afterRoundId: "69", beforeRoundId: "75" }]));
+  await normalizeRounds.run(
+    { house: "alpha" },
+    testContext(world.sql, { passes: passesTo(world.databaseUrl) }).context,
+  );
+  await makeGap(world.sql, table, 70n, 74n);
   for (const subject of ["Confirm your address", "Your password was changed, on a Saturday, from somewhere"]) {
     await queueMail(world.sql, {
       kind: "security",
@@ -70,7 +75,7 @@ describe("the pages of evidence", () => {
   it("are without a fault for a screen reader and fit a narrow screen", async () => {
     const pages = {
       payloads: "payloads",
-      payload: "payloads/57",
+      payload: `payloads/${tableId}/${receivedAt}`,
       reread: "payloads/reread?of=alpha&from=2026-01-01",
       quarantine: "quarantine",
       item: "quarantine/1",

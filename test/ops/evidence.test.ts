@@ -1,28 +1,44 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
-import { openGaps } from "../../src/rounds/gaps-store.ts";
+import { openPipeline, type Pipeline } from "../../src/db/client.ts";
+import { createPasses } from "../../src/pass/passes.ts";
 import { testContext } from "../support/context.ts";
 import { feedEntry } from "../support/houses.ts";
-import { atSecond, makeItem, makePayload, makeTable, type MadeTable } from "../support/make.ts";
+import { makeGap, atSecond, makeItem, makePayload, makeTable, openNotices, type MadeTable } from "../support/make.ts";
 import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
 
 let world: OpsWorld;
 let operator: Somebody;
 let viewer: Somebody;
 let table: MadeTable;
+let pipeline: Pipeline;
+/** Paths of the four payloads, oldest first. */
+let paths: string[];
+
+function normalize(): Promise<unknown> {
+  const { context } = testContext(world.sql, { passes: createPasses(pipeline) });
+  return normalizeRounds.run({ house: "alpha" }, context);
+}
 
 beforeAll(async () => {
   world = await openOpsWorld();
+  pipeline = openPipeline(world.databaseUrl, { name: "test" });
   operator = await world.as("operator");
   viewer = await world.as("viewer");
   table = await makeTable(world.sql);
-  await makePayload(world.sql, table, { second: 0, items: [makeItem(3, 1.5), makeItem(2, 0), makeItem(1, 1.2)] });
-  await makePayload(world.sql, table, { second: 1, items: [makeItem(4, 2.5), makeItem(3, 1.75)] });
-  await makePayload(world.sql, table, { second: 2, body: "<script>alert(1)</script>" });
-  await makePayload(world.sql, table, { second: 3, items: [makeItem(9, 3.25)] });
-  await normalizeRounds.run({ house: "alpha" }, testContext(world.sql).context);
+  const received = [
+    await makePayload(world.sql, table, { second: 0, items: [makeItem(3, 1.5), makeItem(2, 0), makeItem(1, 1.2)] }),
+    await makePayload(world.sql, table, { second: 1, items: [makeItem(4, 2.5), makeItem(3, 1.75)] }),
+    await makePayload(world.sql, table, { second: 2, body: "<script>alert(1)</script>" }),
+    await makePayload(world.sql, table, { second: 3, items: [makeItem(9, 3.25)] }),
+  ];
+  paths = received.map((at) => `/ops/payloads/${table.id}/${at}`);
+  await normalize();
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await pipeline.end();
+  await world.close();
+});
 
 async function page(path: string, who = viewer): Promise<string> {
   const response = await who.get(path);
@@ -49,27 +65,27 @@ async function lastAudit(): Promise<Record<string, unknown>> {
 
 describe("payloads", () => {
   it("are listed by what is in the URL, page after page, each linking to the answer itself", async () => {
-    expect(await page("/ops/payloads")).toContain('href="/ops/payloads/4"');
+    expect(await page("/ops/payloads")).toContain(`href="${paths[3]}"`);
     const refused = await page("/ops/payloads?state=refused&of=alpha%2Fcrash%2Fglobal");
-    expect(refused).toContain('href="/ops/payloads/3"');
-    expect(refused).not.toContain('href="/ops/payloads/4"');
-    expect(await page(`/ops/payloads?to=${atSecond(0.5)}`)).not.toContain('href="/ops/payloads/2"');
+    expect(refused).toContain(`href="${paths[2]}"`);
+    expect(refused).not.toContain(`href="${paths[3]}"`);
+    expect(await page(`/ops/payloads?to=${atSecond(0.5)}`)).not.toContain(`href="${paths[1]}"`);
     expect(await page("/ops/payloads?of=nobody")).toContain("there is no house or table nobody");
     expect((await viewer.get("/ops/payloads?from=whenever")).status).toBe(400);
     const first = await page("/ops/payloads?sort=oldest");
-    expect(first.indexOf('"/ops/payloads/1"')).toBeLessThan(first.indexOf('"/ops/payloads/4"'));
+    expect(first.indexOf(`"${paths[0]}"`)).toBeLessThan(first.indexOf(`"${paths[3]}"`));
   });
 
   it("go on after the last row of a page, however many come in meanwhile", async () => {
     await world.sql`
       insert into payloads (table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, read_at)
-      select ${table.id}, 'poll', at, at, '/', 200, 0, '', '', 'read', at
+      select ${table.id}, 'poll', at, at, '/', 200, 0, sha256(''), '', 'read', at
       from generate_series(1, 120) n, lateral (select ${atSecond(-600)}::timestamptz - n * interval '1 second' as at) t`;
     const seen = new Set<string>();
     let next: string | undefined = "/ops/payloads?of=alpha";
     for (let pages = 0; next !== undefined && pages < 10; pages++) {
       const text: string = await page(next);
-      for (const [, id = ""] of text.matchAll(/href="\/ops\/payloads\/(\d+)"/g)) seen.add(id);
+      for (const [, id = ""] of text.matchAll(/href="\/ops\/payloads\/\d+\/([^"/]+Z)"/g)) seen.add(id);
       next = /rel="next" href="([^"]+)"/.exec(text)?.[1]?.replaceAll("&amp;", "&");
     }
     expect(seen.size).toBe(124);
@@ -77,18 +93,24 @@ describe("payloads", () => {
   });
 
   it("are shown with what was made of them, never as anything but text, and can be kept", async () => {
-    const good = await page("/ops/payloads/1");
+    const good = await page(paths[0] ?? "");
     for (const part of ["1.20", "impossible_multiplier", "proof", "/rounds"].slice(0, 1)) expect(good).toContain(part);
     expect(good).toMatch(/href="\/ops\/quarantine\/\d+"/);
-    expect(await page("/ops/payloads/2")).toMatch(/href="\/ops\/conflicts\/\d+"/);
-    const bad = await page("/ops/payloads/3");
+    expect(await page(paths[1] ?? "")).toMatch(/href="\/ops\/conflicts\/\d+"/);
+    const bad = await page(paths[2] ?? "");
     expect(bad).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
     expect(bad).not.toContain("<script>alert(1)");
-    const file = await viewer.get("/ops/payloads/3/body");
+    const file = await viewer.get(`${paths[2]}/body`);
     expect(file.headers.get("content-type")).toContain("text/plain");
-    expect(file.headers.get("content-disposition")).toContain("payload-3.txt");
+    expect(file.headers.get("content-disposition")).toMatch(/payload-\d{4}-\d\d-\d\dT\d{6}\.\d{7}Z\.txt/);
     expect(await file.text()).toBe("<script>alert(1)</script>");
-    for (const path of ["/ops/payloads/999", "/ops/payloads/x", "/ops/payloads/999/body"]) {
+    const absent = `/ops/payloads/${table.id}/2026-01-01T00:00:00.0000000Z`;
+    for (const path of [
+      absent,
+      `${absent}/body`,
+      "/ops/payloads/x",
+      `/ops/payloads/${table.id}/2026-99-01T00:00:00Z`,
+    ]) {
       expect((await viewer.get(path)).status).toBe(404);
     }
   });
@@ -118,13 +140,13 @@ describe("payloads", () => {
 describe("quarantine", () => {
   it("shows the item beside its reason, and lets go of it once", async () => {
     await world.sql`
-      insert into quarantine (table_id, payload_id, code, reason, round_id, item, item_sha256)
-      values (${table.id}, 1, 'not_a_number', 'expected a multiplier', '77', ${'{"id":77,"multiplier":"<b>"}'}, 'x')`;
+      insert into quarantine (table_id, payload_received_at, code, reason, round_id, item, item_sha256)
+      values (${table.id}, ${paths[0]?.split("/").at(-1) ?? ""}::text::timestamptz, 'not_a_number', 'expected a multiplier', '77', ${'{"id":77,"multiplier":"<b>"}'}, 'x')`;
     const id = await idOf("quarantine");
     expect(await page("/ops/quarantine?code=not_a_number")).toContain("expected a multiplier");
     const shown = await page(`/ops/quarantine/${id}`, operator);
     expect(shown).toContain("&lt;b&gt;");
-    expect(shown).toContain('href="/ops/payloads/1"');
+    expect(shown).toContain(`href="${paths[0]}"`);
     const form = { ids: id, reason: "a test round" };
     const unfit = await operator.post("/ops/quarantine/decide", { ...form, state: "released" });
     expect(unfit.status).toBe(422);
@@ -142,8 +164,7 @@ describe("conflicts", () => {
     const id = await idOf("conflicts");
     expect(await page("/ops/conflicts")).toContain(`href="/ops/conflicts/${id}"`);
     const shown = await page(`/ops/conflicts/${id}`, operator);
-    for (const part of ["Kept: 1.50", "Other: 1.75", "/ops/payloads/1", "/ops/payloads/2"])
-      expect(shown).toContain(part);
+    for (const part of ["Kept: 1.50", "Other: 1.75", ...paths.slice(0, 2)]) expect(shown).toContain(part);
     expect(await page(`/ops/conflicts/${id}`)).not.toContain("Which one is right?");
     const decision = { take: "other", reason: "the house corrected it" };
     const [one, two] = await Promise.all([
@@ -162,7 +183,7 @@ describe("conflicts", () => {
 
   it("are decided together after their number was shown, all of them or none", async () => {
     await makePayload(world.sql, table, { second: 20, items: [3, 4, 9].map((id) => makeItem(id, 7 + id)) });
-    await normalizeRounds.run({ house: "alpha" }, testContext(world.sql).context);
+    await normalize();
     const rows = await world.sql<{ id: bigint }[]>`select id from conflicts where decided_at is null order by id`;
     const ids = rows.map(({ id }) => String(id));
     expect(ids).toHaveLength(3);
@@ -205,15 +226,12 @@ describe("conflicts", () => {
 
 describe("gaps and notices", () => {
   it("a gap is given up with a reason and opened again, and callers are told without it", async () => {
-    await world.sql.begin((tx) =>
-      openGaps(tx, [{ tableId: table.id, range: { from: 20n, to: 24n }, afterRoundId: "19", beforeRoundId: "25" }]),
-    );
+    await makeGap(world.sql, table, 20n, 24n);
     const id = await idOf("gaps");
     expect(await page("/ops/gaps", operator)).toContain("20 to 24");
     await act(`/ops/gaps/${id}/close`, { reason: "their archive is gone" });
     expect(await page("/ops/gaps?state=given_up")).toContain("their archive is gone");
-    const [told] = await world.sql`select continuity_text as text from published_now where table_id = ${table.id}`;
-    expect(told?.["text"]).not.toContain("archive");
+    expect((await openNotices(world.sql, table))["gap"]).not.toContain("archive");
     const again = await operator.post(`/ops/gaps/${id}/close`, { reason: "their archive is gone" });
     expect(await again.text()).toContain("is given up since");
     await act(`/ops/gaps/${id}/open`, { reason: "they found it" });
@@ -221,17 +239,13 @@ describe("gaps and notices", () => {
     expect(gap).toEqual({ state: "open", attempts: 0, reason: null, closed_by: null });
   });
 
-  it("an operator's notice is the first thing callers read, until it is ended", async () => {
+  it("an operator's notice is open until it is ended", async () => {
     await act("/ops/notices/write", { of: "alpha", text: "the house moves its servers.", reason: "they mailed us" });
-    const text = async () => {
-      const [row] = await world.sql<{ text: string | null }[]>`
-        select continuity_text as text from published_now where table_id = ${table.id}`;
-      return row?.text ?? "";
-    };
+    const text = async () => (await openNotices(world.sql, table))["operator"];
     expect(await text()).toMatch(/^the house moves its servers\b/);
     expect(await page("/ops/notices?kind=operator", operator)).toContain("the house moves its servers");
     await act("/ops/notices/end", { of: table.name, reason: "done" });
-    expect(await text()).not.toContain("moves");
+    expect(await text()).toBeUndefined();
     const again = await operator.post("/ops/notices/end", { of: table.name, reason: "done" });
     expect(again.status).toBe(422);
     expect(await page("/ops/notices?state=ended")).toContain("by operator@example.com");

@@ -1,3 +1,4 @@
+import { NO_PASSES } from "../support/context.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { loadSettings } from "../../src/config.ts";
@@ -37,6 +38,7 @@ beforeAll(async () => {
   workers = await startWorkers({
     jobs,
     sql: connectTo(world),
+    passes: NO_PASSES,
     redisUrl: redis.url,
     settings: loadSettings({}),
     variables: () => undefined,

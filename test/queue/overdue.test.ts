@@ -1,3 +1,4 @@
+import { NO_PASSES } from "../support/context.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Consumer, startConsumer } from "../../src/queue/consumer.ts";
 import { createOverdueWatch } from "../../src/queue/overdue.ts";
@@ -23,6 +24,7 @@ beforeEach(async () => {
   const { sql, log } = world;
   const context = {
     sql,
+    passes: NO_PASSES,
     http: { fetch: () => Promise.reject(new Error("no house is asked here")), close: () => Promise.resolve() },
     settings: loadSettings({}),
     variables: () => undefined,

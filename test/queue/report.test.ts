@@ -41,8 +41,8 @@ describe("a run that is over", () => {
     const job = makeJob({
       name: "about",
       async run({ note }, { follow }) {
-        follow([7n, null, 7n]);
-        if (note === "many") follow(Array.from({ length: 150 }, (_, n) => BigInt(100 + n)));
+        follow(["7", null, "7"]);
+        if (note === "many") follow(Array.from({ length: 150 }, (_, n) => String(100 + n)));
         if (note === "bad") throw new PermanentError("bad");
         return { done: 1 };
       },
@@ -52,8 +52,8 @@ describe("a run that is over", () => {
     for (const note of ["few", "many", "bad"]) await queues.enqueue(job, { house: note, note });
     const lines = (key: string) => world.lines.filter((line) => line["queue"] === "about" && line["key"] === key);
     await eventually(() => ["few", "many", "bad"].every((key) => lines(key).length > 0));
-    expect(lines("few")).toMatchObject([{ msg: "done", traces: ["payload-7"] }]);
-    expect(lines("bad")).toMatchObject([{ level: LEVEL.error, traces: ["payload-7"] }]);
+    expect(lines("few")).toMatchObject([{ msg: "done", traces: ["7"] }]);
+    expect(lines("bad")).toMatchObject([{ level: LEVEL.error, traces: ["7"] }]);
     await eventually(() => lines("many").length === 2);
     const named = lines("many").map(({ traces }) => (Array.isArray(traces) ? traces.length : 0));
     expect(named.toSorted((a, b) => a - b)).toEqual([51, 100]);

@@ -1,3 +1,4 @@
+import { NO_PASSES } from "../support/context.ts";
 import { connect } from "../../src/db/client.ts";
 import { loadSettings } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
@@ -35,6 +36,7 @@ if (job === undefined) throw new Error(`expected one of ${Object.keys(JOBS).join
 const workers = await startWorkers({
   jobs: [job],
   sql: connect(databaseUrl, { name: "child" }),
+  passes: NO_PASSES,
   redisUrl,
   settings: loadSettings({}),
   variables: () => undefined,

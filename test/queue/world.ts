@@ -6,6 +6,7 @@ import type { Log } from "../../src/log.ts";
 import type { Job } from "../../src/queue/job.ts";
 import { openQueues, type Queues } from "../../src/queue/queues.ts";
 import { startWorkers, type WorkerOptions, type Workers } from "../../src/queue/worker.ts";
+import { NO_PASSES } from "../support/context.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
 
 const line = z.looseObject({ level: z.number(), msg: z.string() });
@@ -53,6 +54,7 @@ export async function createWorld(): Promise<World> {
       const workers = await startWorkers({
         jobs,
         sql,
+        passes: NO_PASSES,
         redisUrl: redis.url,
         settings: loadSettings({}),
         variables: () => undefined,

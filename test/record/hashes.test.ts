@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { hash } from "node:crypto";
 import canonicalize from "canonicalize";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   FIRST_PREVIOUS_HASH,
@@ -89,13 +90,28 @@ describe("the hashes of the record", () => {
     expect(scoreStrings({ ...score, rev: 2, reason: "conflict", outcome: null })).toEqual(golden["score"]?.[1]?.fields);
   });
 
-  test("equal RFC 8785 for any text, whatever order its fields come in", () => {
-    const texts = ["", "\u0000\u001f\u007f", 'a"b\\c/d', "é€😀\u2028\u2029\ufeff", "\b\f\n\r\t", "{}[]:,"];
-    for (const text of texts) {
-      const { seq, ...others } = historyStrings({ ...round, roundId: text, color: `${text}x` });
-      const fields = { ...others, seq };
-      expect(historyHash("ab", fields)).toBe(hash("sha256", `ab\n${canonicalize(fields)}`));
-    }
+  test.each([
+    ["history", historyHash],
+    ["forecast", forecastHash],
+    ["score", scoreHash],
+  ] as const)("equal RFC 8785 of a %s for any text, whatever order its fields come in", (name, hashOf) => {
+    const names = Object.keys(golden[name]?.[0]?.fields ?? {});
+    const text = fc.oneof(
+      fc.string(), // ASCII
+      fc.string({ unit: "binary" }), // any code point: control characters, astral ones
+      fc.constantFrom("\u0000\u001f\u007f", 'a"b\\c/d', "\b\f\n\r\t", "\u2028\u2029\ufeff", "é€😀"),
+    );
+    const rows = fc.tuple(
+      fc.shuffledSubarray(names, { minLength: names.length }),
+      fc.array(text, { minLength: names.length, maxLength: names.length }),
+    );
+    fc.assert(
+      fc.property(rows, text, ([shuffled, texts], previous) => {
+        const fields = Object.fromEntries(shuffled.map((field, at) => [field, texts[at] ?? ""]));
+        expect(hashOf(previous, fields as never)).toBe(hash("sha256", `${previous}\n${canonicalize(fields)}`));
+      }),
+      { numRuns: 300 },
+    );
   });
 
   test("change with the previous hash and with each field", () => {
@@ -117,8 +133,24 @@ describe("the hashes of the record", () => {
   );
 
   test("refuse half of a surrogate pair, which UTF-8 cannot hold", () => {
-    expect(() => historyHash("", historyStrings({ ...round, roundId: "\ud83d" }))).toThrow(
-      "expected round_id to be well-formed text",
+    const lone = fc.tuple(fc.string(), fc.integer({ min: 0xd800, max: 0xdfff }), fc.constantFrom("", "a", "é"));
+    fc.assert(
+      fc.property(lone, ([before, half, after]) => {
+        const roundId = `${before}${String.fromCharCode(half)}${after}`;
+        expect(() => historyHash("", historyStrings({ ...round, roundId }))).toThrow(
+          "expected round_id to be well-formed text",
+        );
+      }),
     );
+  });
+
+  test.each([1.5, Number.NaN, Infinity, 2 ** 53])("refuse the number %d, which is no exact integer", (number) => {
+    const message = `expected an exact integer, got ${number}`;
+    expect(() => historyStrings({ ...round, hundredths: number })).toThrow(message);
+    expect(() => forecastStrings({ ...forecast, pauseMs: number })).toThrow(message);
+    expect(() => forecastStrings({ ...forecast, horizon: number })).toThrow(message);
+    expect(() => forecastStrings({ ...forecast, pPpm: [number] })).toThrow(message);
+    expect(() => forecastStrings({ ...forecast, basePpm: [1, number] })).toThrow(message);
+    expect(() => scoreStrings({ ...score, rev: number })).toThrow(message);
   });
 });

@@ -90,13 +90,14 @@ describe("the order of a file", () => {
 });
 
 describe("the survey of a file", () => {
-  const known = (seq: bigint, hundredths: number, payloadId: string | null = null): KnownRound => ({
+  const IMPORTED = "2026-11-21T04:00:12.1234560Z";
+  const known = (seq: bigint, hundredths: number, receivedAt = IMPORTED): KnownRound => ({
     seq,
     hundredths,
     late: false,
     verified: null,
     proofHash: null,
-    payloadId,
+    receivedAt,
   });
 
   it("tells repeats and conflicts of other lines from those of stored rounds", () => {
@@ -119,7 +120,7 @@ describe("the survey of a file", () => {
       ["earlier", known(6n, 310)],
       ["polled", known(7n, 400, "12")],
     ]);
-    countRepeats(survey, rows, there, 5n);
+    countRepeats(survey, rows, { known: there, storedSeq: 5n, importedAt: IMPORTED });
     expect(survey.repeats).toEqual({ inFile: 1, stored: 2 });
     expect(survey.conflicts).toEqual({
       inFile: 2,

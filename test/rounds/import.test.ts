@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
+import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import { SALT, TERMINATING_HASH } from "../../src/houses/demo/bustabit-v2.ts";
 import { createTrueChain } from "../../src/houses/demo/true-chain.ts";
 import { createProver } from "../../src/houses/fairness/prove.ts";
@@ -11,6 +11,7 @@ import { loadHouse } from "../../src/houses/store.ts";
 import { copyToStaging, createStaging, dropStaging } from "../../src/rounds/import-store.ts";
 import { multiplierShape } from "../../src/cli/import-values.ts";
 import { importRounds, type Imported, type ImportOptions } from "../../src/rounds/import.ts";
+import { createPasses } from "../../src/pass/passes.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses } from "../support/houses.ts";
@@ -35,9 +36,11 @@ type Row = [string | null, string | null, (string | null)?, (string | null)?];
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let sql: Sql;
+let passes: Pipeline;
 beforeAll(async () => {
   database = await createDatabase();
   sql = connect(database.url, { name: "test" });
+  passes = openPipeline(database.url, { name: "test" });
 });
 beforeEach(async () => {
   await sql`delete from gaps`;
@@ -45,6 +48,7 @@ beforeEach(async () => {
   await forgetHouses(sql);
 });
 afterAll(async () => {
+  await passes.end();
   await sql.end();
   await database.drop();
 });
@@ -80,7 +84,7 @@ async function importRows(
 
 async function poll(table: MadeTable, second: number, ...ids: number[]): Promise<void> {
   await makePayload(sql, table, { second, items: ids.map((id) => makeItem(id, (100 + (id % 90)) / 100)) });
-  await normalizeRounds.run({ house: table.house }, testContext(sql).context);
+  await normalizeRounds.run({ house: table.house }, testContext(sql, { passes: createPasses(passes) }).context);
 }
 
 const value = (id: number) => ((100 + (id % 90)) / 100).toFixed(2);
@@ -107,7 +111,7 @@ describe("an import into an empty table", () => {
       })),
     );
     expect(await followChain(sql, table)).toBe(3);
-    const [row] = await sql`select last_seq, last_polled_round_at from published_now`;
+    const [row] = await sql`select last_seq, last_polled_round_at from table_heads`;
     expect(row).toEqual({ last_seq: 3n, last_polled_round_at: null });
   });
 
@@ -221,13 +225,8 @@ describe("an import into a table with rounds", () => {
     const stop = new AbortController();
     const progress = () => stop.abort(new Error("interrupted"));
     await expect(importRows(table, rows, { signal: stop.signal, progress })).rejects.toThrow("interrupted");
-    const [told] = await sql`
-      select p.last_seq = t.last_seq as seq, p.continuity_text as notice
-      from tables t
-      join published_now p on p.table_id = t.id`;
-    expect(told).toMatchObject({
-      seq: true,
-      notice: expect.stringMatching(/^1000 of the rounds 2 to 6001 are missing/),
+    expect(await openNotices(sql, table)).toMatchObject({
+      gap: expect.stringMatching(/^1000 of the rounds 2 to 6001 are missing/),
     });
     expect(await importRows(table, rows)).toMatchObject({ inserted: 1_000, skipped: 5_000 });
     expect(await openNotices(sql, table)).toEqual({});
@@ -436,7 +435,7 @@ describe("a dry run", () => {
   it("waits for nobody who adds rounds to the table, and holds nobody up", async () => {
     const table = await makeTable(sql);
     await sql.begin(async (transaction) => {
-      await transaction`select 1 from tables where id = ${table.id} for no key update`;
+      await transaction`select 1 from table_heads where table_id = ${table.id} for no key update`;
       expect(await importRows(table, rowsOf(1, 2, 3), { dryRun: true })).toMatchObject({ inserted: 3 });
     });
   });
@@ -447,11 +446,11 @@ describe("a dry run", () => {
   ])("%s tells what would be, and stores nothing", async (_, filled) => {
     const table = await makeTable(sql);
     if (filled) await poll(table, 0, 1);
-    const before = await sql`select * from tables`;
+    const before = await sql`select * from table_heads`;
     const imported = await importRows(table, [...rowsOf(1, 2, 3, 3), ["x", "1"]], { dryRun: true });
     expect(imported).toMatchObject(filled ? { inserted: 2, skipped: 2 } : { inserted: 3, skipped: 1 });
     expect(imported.refused).toHaveLength(1);
-    expect(await sql`select * from tables`).toEqual(before);
+    expect(await sql`select * from table_heads`).toEqual(before);
     expect(await sql`select from gaps`).toHaveLength(0);
   });
 });
@@ -462,7 +461,7 @@ describe("an import of proven rounds", () => {
     expect(await importRows(table, await trueRows(17_000, 2_001))).toMatchObject({ inserted: 15_000, refused: [] });
     const unproven = await sql`select from rounds where verified is not true`;
     expect(unproven).toHaveLength(0);
-    expect(await sql`select proof_number from tables`).toEqual([{ proof_number: 17_000n }]);
+    expect(await sql`select proof_number from table_heads`).toEqual([{ proof_number: 17_000n }]);
   });
 
   it("refuses a line whose proof fails, and leaves one without a hash unproven", async () => {
@@ -485,7 +484,7 @@ describe("an import of proven rounds", () => {
     const table = await makeTable(sql, FAIR);
     await importRows(table, await trueRows(30_000, 29_991));
     expect(await importRows(table, await trueRows(20_000, 10_001))).toMatchObject({ inserted: 10_000, refused: [] });
-    expect(await sql`select proof_number from tables`).toEqual([{ proof_number: 30_000n }]);
+    expect(await sql`select proof_number from table_heads`).toEqual([{ proof_number: 30_000n }]);
     expect(await sql`select from rounds where verified is not true`).toHaveLength(0);
   });
 });

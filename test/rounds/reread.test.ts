@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
-import { connect, type Sql } from "../../src/db/client.ts";
+import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
 import { createProver } from "../../src/houses/fairness/prove.ts";
 import { loadHouse } from "../../src/houses/store.ts";
+import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { decideOnItems } from "../../src/rounds/quarantine-desk.ts";
 import { rereadRange, type RereadWork } from "../../src/rounds/reread.ts";
 import { placeText, readPlace, type Reread } from "../../src/rounds/reread-report.ts";
@@ -23,21 +24,26 @@ const never = new AbortController().signal;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let sql: Sql;
+let pipeline: Pipeline;
+let passes: Passes;
 beforeAll(async () => {
   database = await createDatabase();
   sql = connect(database.url, { name: "test" });
+  pipeline = openPipeline(database.url, { name: "test" });
 });
 beforeEach(async () => {
+  passes = createPasses(pipeline);
   await sql`delete from gaps`;
   await sql`delete from conflicts`;
   await forgetHouses(sql);
 });
 afterAll(async () => {
+  await pipeline.end();
   await sql.end();
   await database.drop();
 });
 
-const normalize = () => normalizeRounds.run({ house: "alpha" }, testContext(sql).context);
+const normalize = () => normalizeRounds.run({ house: "alpha" }, testContext(sql, { passes }).context);
 
 /** Reads everything of the house again, as it is set up now. */
 async function reread(work: Partial<RereadWork> = {}, state: "read" | "refused" | null = null): Promise<Reread> {
@@ -56,7 +62,8 @@ async function everything(table: MadeTable): Promise<unknown> {
     rounds: await storedRounds(sql, table),
     conflicts: await sql`select round_id, other_hundredths, times from conflicts order by id`,
     quarantine: await sql`select round_id, code, state, times from quarantine order by id`,
-    payloads: await sql`select id, state, refused_reason, items, new_rounds from payloads order by id`,
+    payloads:
+      await sql`select received_at, state, refused_reason, items, new_rounds from payloads order by received_at`,
   };
 }
 
@@ -95,18 +102,20 @@ describe("answers that could not be read", () => {
 
   it("stay refused with the reason of now, counted by it, also where they were kept beyond their day", async () => {
     const table = await makeTable(sql);
-    for (const second of [0, 1]) await makePayload(sql, table, { second, body: `not even JSON` + " ".repeat(second) });
+    const first = await makePayload(sql, table, { second: 0, body: "not even JSON" });
+    await makePayload(sql, table, { second: 1, body: "not even JSON " });
     await normalize();
     await sql`
       insert into payloads_kept (
-        id, house_id, table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, refused_reason
+        house_id, table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, refused_reason
       )
-      select id, 'alpha', table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, refused_reason
+      select 'alpha', table_id, kind, requested_at, received_at, path, status, bytes, sha256, body, state, refused_reason
       from payloads`;
-    await sql`delete from payloads where id = 1`;
+    await sql`delete from payloads where received_at = ${first}::timestamptz`;
     const { refused, payloads } = await reread();
     expect({ payloads, refused }).toEqual({ payloads: 2, refused: [{ reason: expect.any(String), payloads: 2 }] });
-    const [kept] = await sql`select state, reread_at is not null as again from payloads_kept where id = 1`;
+    const [kept] =
+      await sql`select state, reread_at is not null as again from payloads_kept where received_at = ${first}::timestamptz`;
     expect(kept).toEqual({ state: "refused", again: true });
   });
 });
@@ -184,7 +193,7 @@ describe("a long range", () => {
     await makeTable(sql, { feed: feedEntry({ items: "games" }) });
     const first = await reread({ most: 2 });
     expect(first).toMatchObject({ payloads: 2, rounds: 4 });
-    const next = readPlace(placeText(first.next ?? { requestedAt: "", id: 0n }));
+    const next = readPlace(placeText(first.next ?? { requestedAt: "", tableId: 0 }));
     expect(next).not.toBeNull();
     expect(await reread({ after: next })).toMatchObject({ payloads: 3, rounds: 3, next: null });
     const stopped = new AbortController();

@@ -76,7 +76,7 @@ export function memoryTable(changed: Partial<TableState> = {}) {
       state = taken.state;
       rounds.push(...taken.rounds);
       for (const { roundId, seq, hundredths, late, verified, proofHash } of taken.rounds) {
-        known.set(roundId, { seq, hundredths, late, verified, proofHash, payloadId: String(answers) });
+        known.set(roundId, { seq, hundredths, late, verified, proofHash, receivedAt: String(answers) });
       }
       for (const { roundId, code } of taken.refused) {
         if (roundId !== null) heldBack.set(roundId, { stuck: code === "stuck_feed", released: false });

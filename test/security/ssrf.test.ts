@@ -11,6 +11,7 @@ import { applyHouses } from "../../src/houses/apply-store.ts";
 import { page, says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
+import { passesTo } from "../support/passes-to.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
 import { type NameRecord, type NameServer, startNameServer } from "./name-server.ts";
 
@@ -215,7 +216,12 @@ it("[API7] a poll of a house whose name was turned inside is a failure that says
   names.on("turned.example", [{ aaaa: PUBLIC }], [{ aaaa: "::ffff:127.0.0.1" }]);
   const tables = [tableEntry({ feed: feedEntry({ path: "/rounds" }) })];
   await applyHouses(sql, [houseEntry({ base_url: "https://turned.example", private: false, tables })]);
-  const { context } = testContext(sql, { http: client, env: {}, variables: () => undefined });
+  const { context } = testContext(sql, {
+    passes: passesTo(database.url),
+    http: client,
+    env: {},
+    variables: () => undefined,
+  });
   for (const _ of [1, 2]) {
     expect(await pollHouse.run({ house: "alpha", shard: 0 }, context)).toMatchObject({ payloads: 0, failed: 1 });
   }

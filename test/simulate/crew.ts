@@ -18,8 +18,6 @@ export interface Member {
   kill(): Promise<void>;
   /** Sets its clock so far ahead of the true one, or behind it: of the process that runs and of those that follow it. */
   setClock(aheadMs: number): void;
-  /** Ends it in order and starts it with the code of another checkout; comes back when that one is ready. */
-  replace(root: string): Promise<void>;
   /** Resident memory in bytes; null while there is no process. */
   residentBytes(): number | null;
   /** Ends it in order; gives its exit code, which is 0 where it could stop within 20 s. */
@@ -44,9 +42,8 @@ const BEFORE = new URL("member-process.ts", import.meta.url).href;
 
 /** Starts one process and waits until it is ready. */
 export async function startMember(name: string, args: readonly string[], options: CrewOptions): Promise<Member> {
-  const { folder, dataFolder, env } = options;
+  const { root, folder, dataFolder, env } = options;
   const log = createWriteStream(join(folder, `${name}.log`), { flags: "a" });
-  let { root } = options;
   let child: ChildProcess | null = null;
   let url: string | null = null;
   let clockMs = 0;
@@ -140,14 +137,6 @@ export async function startMember(name: string, args: readonly string[], options
       url = null; // before it is gone, so that nobody takes its silence for that of one who lives
       killed.kill("SIGKILL");
       await once(killed, "exit");
-    },
-    async replace(next) {
-      const code = await end();
-      if (code !== 0) throw new Error(`${name} did not stop in order to be replaced: exit code ${code}`);
-      root = next;
-      isStopping = false;
-      begin();
-      await becomesReady();
     },
     async stop() {
       const code = await end();

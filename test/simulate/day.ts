@@ -9,7 +9,7 @@ import { startMember, type Member } from "./crew.ts";
 import { makeDisk } from "./disks.ts";
 import { checkAgreement, checkCounts, checkOutcomes, checkRecomputed, checkUsageCounts, settle } from "./ending.ts";
 import { drawFaults, type FaultKind } from "./faults.ts";
-import { goThrough, recovery, type Gone } from "./going.ts";
+import { goThrough, type Gone } from "./going.ts";
 import { serveHouses } from "./house.ts";
 import { housesFile } from "./houses-file.ts";
 import { checkAlways } from "./invariants.ts";
@@ -18,7 +18,6 @@ import { growthOf, type Growth } from "./memory.ts";
 import { startSimulatedServers, type SimulatedServers } from "./servers.ts";
 import { tellStory } from "./story.ts";
 import { drawAllTroubles, drawTruth, troublesOf, type TroubleKind, type Truth } from "./truth.ts";
-import type { OlderBuild } from "./upgrade.ts";
 
 /** How a simulated day is made. */
 export interface DayOptions {
@@ -40,8 +39,6 @@ export interface DayOptions {
   isSoak: boolean;
   /** The checkout that is run. */
   root: string;
-  /** The build it begins with, to be brought to that one while it goes on; null where it does not. */
-  older: Exclude<OlderBuild, { reason: string }> | null;
   /** Leave logs and data of a day on which something broke; they are left where this is not given. */
   isKept?: boolean;
   say: (line: string) => void;
@@ -52,7 +49,7 @@ export interface Day {
   /** Null where every invariant held. */
   broken: string | null;
   rounds: number;
-  forecasts: number;
+  sets: number;
   scores: number;
   /** Calls that were answered, those that had their answer already, and those that were refused, by code. */
   calls: number;
@@ -69,20 +66,17 @@ export interface Day {
 }
 
 const MEMBERS_DISK_BYTES = 32 * 1024 ** 2;
-/** When an older build gives way: in the middle, but early in a soak, whose memory is watched from a tenth on. */
-const UPGRADE_PART = 0.35;
-const UPGRADE_BEFORE_MS = 90_000;
 /** How often the caller without a quota calls, and the others. */
 const CALL_EVERY_MS = [60, 300] as const;
 
 /** Plays one day and checks it; all that happens is drawn from the seed, though not to the millisecond when it is met. */
 export async function playDay(options: DayOptions): Promise<Day> {
-  const { seed, lastsMs, root, older, say } = options;
+  const { seed, lastsMs, root, say } = options;
   const { folder, close } = await makeRunFolder(String(seed));
   const day: Day = {
     broken: null,
     rounds: 0,
-    forecasts: 0,
+    sets: 0,
     scores: 0,
     calls: 0,
     unchanged: 0,
@@ -107,7 +101,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
   try {
     servers = await startSimulatedServers(serversFolder, join(homedir(), ".cache", "roundhouse"), note);
     const { sql, databaseUrl } = servers;
-    await migrateAs(older?.root ?? root, databaseUrl);
+    await migrateAs(root, databaseUrl);
     truth = drawTruth(seed, { ...options, nowMs: Date.now() });
     houses = await serveHouses(truth);
     const file = join(folder, "houses.yaml");
@@ -123,7 +117,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
       LOG_LEVEL: "info",
     };
     const begin = async (name: string, n: number) => {
-      const member = await startMember(`${name}-${n}`, [name], { root: older?.root ?? root, folder, dataFolder, env });
+      const member = await startMember(`${name}-${n}`, [name], { root, folder, dataFolder, env });
       crew.push(member);
       return member;
     };
@@ -136,7 +130,6 @@ export async function playDay(options: DayOptions): Promise<Day> {
     const workers = await beginAll("worker", options.workers);
     const apis = await beginAll("api", options.apis);
     note(`${truth.tables.length} tables, ${workers.length} workers and ${apis.length} APIs are up`);
-    if (older !== null) note(`they are of ${older.commit}, with ${older.migrations} migrations`);
     drawAllTroubles(truth, Date.now(), lastsMs, options.troubles);
     day.history.push(...planOf(truth, startMs));
 
@@ -148,24 +141,9 @@ export async function playDay(options: DayOptions): Promise<Day> {
     );
     const broke = Promise.race(calling).then(() => new Promise<never>(() => undefined));
     broke.catch(() => undefined); // whoever waits for it hears of it
-    const upgrade = older && {
-      atMs: Math.min(lastsMs * UPGRADE_PART, UPGRADE_BEFORE_MS),
-      async go() {
-        await migrateAs(root, databaseUrl);
-        const seconds = await recovery(sql, known, 60_000);
-        if (seconds === null)
-          throw new Broken("60 s after the upgrade of the schema the older workers bring no rounds");
-        note(`  the schema is new, and older workers bring rounds after ${seconds.toFixed(1)} s`);
-        for (const member of crew) {
-          await member.replace(root);
-          note(`  ${member.name} is new`);
-          await checkAlways(sql, known);
-        }
-      },
-    };
     const faults = drawFaults(seed, lastsMs, options.faultEveryMs, options.faults);
     const spared = new Set(options.isSoak ? crew.filter(({ name }) => name.endsWith("-0")) : []);
-    const going = { seed, truth, faults, servers, disk, workers, apis, crew, spared, upgrade, note };
+    const going = { seed, truth, faults, servers, disk, workers, apis, crew, spared, note };
     const { recoveries, samples } = await Promise.race([broke, goThrough(going)]);
     Object.assign(day, { recoveries, memory: growthOf(samples) });
     ended.abort();

@@ -82,7 +82,7 @@ export async function checkOutcomes(sql: Sql, truth: Truth): Promise<void> {
     join forecasts f on f.table_id = s.table_id and f.seq = s.forecast_seq
     join tables t on t.id = s.table_id
     where s.status = 'scored'
-      and s.feature = 'next_color'`;
+      and s.feature_code = 0`;
   const stored = await readTables(sql, truth);
   for (const [{ house, game }, { rounds }] of stored) {
     for (const { cutoff, settled, outcome } of scores.filter((one) => one.house === house && one.game === game)) {

@@ -13,13 +13,11 @@ export interface Going extends Victims {
   truth: Truth;
   faults: readonly Fault[];
   crew: readonly Member[];
-  /** Brings the day's older build to the present one, at its time; null on a day without one. */
-  upgrade: { atMs: number; go: () => Promise<void> } | null;
 }
 
 /** How long after a fault its houses brought rounds again, and what processes needed all the while. */
 export interface Gone {
-  recoveries: { kind: FaultKind | "upgrade"; seconds: number }[];
+  recoveries: { kind: FaultKind; seconds: number }[];
   samples: Sample[];
 }
 
@@ -33,25 +31,15 @@ const TROUBLE_TO_MS = 6_000;
 
 /** Faults one after another, with looks at the invariants between them. */
 export async function goThrough(going: Going): Promise<Gone> {
-  const { faults, upgrade, truth, servers, disk, note } = going;
+  const { faults, truth, servers, disk, note } = going;
   const gone: Gone = { recoveries: [], samples: [] };
   const canFill = servers.hasDisk && disk !== null;
-  let isUpgraded = upgrade === null;
   for (const fault of [...faults, null]) {
     const atMs = fault === null ? truth.endMs : truth.startMs + fault.atMs;
-    if (upgrade !== null && !isUpgraded && truth.startMs + upgrade.atMs < atMs) {
-      await lookUntil(truth.startMs + upgrade.atMs, going, gone);
-      isUpgraded = true;
-      note("upgrade");
-      await upgrade.go();
-      await waitForRounds("upgrade", going, gone);
-    }
     await lookUntil(atMs, going, gone);
     if (fault === null) break;
     const { kind } = fault;
     if (DISK_FAULTS.includes(kind) && !canFill) continue;
-    // an older build may look at its clock once a minute
-    if (!isUpgraded && kind === "set clock of worker") continue;
     note(kind);
     await make(fault, going);
     if (!OF_APIS.includes(kind)) await waitForRounds(kind, going, gone);
@@ -59,7 +47,7 @@ export async function goThrough(going: Going): Promise<Gone> {
   return gone;
 }
 
-async function waitForRounds(kind: FaultKind | "upgrade", { servers, truth, note }: Going, gone: Gone): Promise<void> {
+async function waitForRounds(kind: FaultKind, { servers, truth, note }: Going, gone: Gone): Promise<void> {
   const seconds = await recovery(servers.sql, truth, PATIENCE_MS);
   if (seconds === null) throw new Broken(`${PATIENCE_MS / 1_000} s after "${kind}" not all houses bring rounds again`);
   gone.recoveries.push({ kind, seconds });
@@ -79,7 +67,7 @@ async function lookUntil(atMs: number, { truth, servers, crew }: Going, { sample
 }
 
 /** How long it takes until every house brought a round that was asked for after now; those in trouble are not waited for. */
-export async function recovery(sql: Sql, truth: Truth, patienceMs: number): Promise<number | null> {
+async function recovery(sql: Sql, truth: Truth, patienceMs: number): Promise<number | null> {
   const fromMs = Date.now();
   while (Date.now() < fromMs + patienceMs) {
     const now = Date.now();
@@ -89,9 +77,10 @@ export async function recovery(sql: Sql, truth: Truth, patienceMs: number): Prom
       ),
     );
     const rows = await sql<{ house: string; at: number | null }[]>`
-      select h.id as house, extract(epoch from max(t.last_polled_round_at))::float8 * 1000 as at
+      select h.id as house, extract(epoch from max(d.last_polled_round_at))::float8 * 1000 as at
       from houses h
       join tables t on t.house_id = h.id
+      join table_heads d on d.table_id = t.id
       group by h.id`;
     const at = new Map(rows.map((row) => [row.house, row.at ?? 0]));
     if (lively.length > 0 && lively.every((house) => (at.get(house) ?? 0) > fromMs))

@@ -4,12 +4,23 @@ import type { FaultKind } from "./faults.ts";
 import { makeRunFolder, removeFolder } from "./leftovers.ts";
 import type { TroubleKind } from "./truth.ts";
 
+/** A change of a file; `from` is found exactly once in it. */
+interface Edit {
+  file: string;
+  from: string;
+  to: string;
+}
+
 /** A fault that is put into a copy of the program, to see that the simulation catches it. */
 export interface Planted {
   /** What would be wrong with it. */
   about: string;
-  /** `from` is found exactly once in its file. */
-  edits: readonly { file: string; from: string; to: string }[];
+  edits: readonly Edit[];
+  /**
+   * What brings the fault out and is no fault itself. A second day is played with these alone, or with none: nothing may
+   * be found in it, else something other than the fault was caught.
+   */
+  control?: readonly Edit[];
   /** What brings it out, so that it need not be waited for: what happens to servers, and what is wrong with every house. */
   faults: readonly FaultKind[];
   troubles: readonly TroubleKind[];
@@ -52,7 +63,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     about: "a batch of calls is counted whole, whatever is left of the quota",
     edits: [
       {
-        file: "sql/0012_single_runs.sql",
+        file: "sql/0019_usage.sql",
         from: "admitted := greatest(0, least(size, room));",
         to: "admitted := size;",
       },
@@ -66,14 +77,14 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   "usage-lost": {
     about: "two processes that count calls of one account at once both add to what they read before",
     edits: [
-      { file: "sql/0012_single_runs.sql", from: "q.period = this_month for update;", to: "q.period = this_month;" },
+      { file: "sql/0019_usage.sql", from: "q.period = this_month for update;", to: "q.period = this_month;" },
       {
-        file: "sql/0012_single_runs.sql",
+        file: "sql/0019_usage.sql",
         from: "q.period = this_day for update;",
         to: "q.period = this_day;\n  perform pg_sleep(0.02);",
       },
       {
-        file: "sql/0012_single_runs.sql",
+        file: "sql/0019_usage.sql",
         from: "set used = q.used + admitted where q.account_id = account and q.period = this_day;",
         to: "set used = day_before + admitted where q.account_id = account and q.period = this_day;",
       },
@@ -117,34 +128,41 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   "pause-forgotten": {
     about: "forecasts are issued though the pause is over, so that their round may be under way or over",
     edits: [
-      { file: "sql/0036_ended_windows.sql", from: "now.at - cutoff.absent_at >= table_now.pause", to: "false" },
       {
-        file: "src/forecasts/issue/tables-to-issue-store.ts",
-        from: "where t.last_polled_round_at > clock_timestamp() - t.pause_ms * interval '1 millisecond'",
-        to: "where true",
+        file: "sql/0010_guards.sql",
+        from: "clock.at - i.absent_at >= i.pause_ms * interval '1 millisecond'",
+        to: "false",
       },
       {
-        file: "src/forecasts/issue/tables-to-issue-store.ts",
-        from: "and newest.absent_at > clock_timestamp() - t.pause_ms * interval '1 millisecond'",
-        to: "and newest.absent_at is not null",
+        file: "sql/0010_guards.sql",
+        from: "clock_timestamp() - new.absent_at >= new.pause_ms * interval '1 millisecond'",
+        to: "false",
+      },
+      {
+        file: "src/pass/issue.ts",
+        from: 'return elapsedMs(absentAt, issuedAt) >= pauseMs ? "pause_over" : null;',
+        to: "return null;",
       },
     ],
     faults: ["freeze Redis"],
     troubles: ["slow"],
     showsAtEnd: false,
     isQuick: true,
-    caughtBy: /was issued \d+ ms after the next round had begun/,
+    caughtBy: /were issued \d+ ms after the next round had begun/,
   },
   "scored-twice": {
-    about: "a forecast that is scored stays open, and is scored again whenever its table is",
+    about: "a forecast that is settled stays open and is settled again with the next round, and the database lets it",
     edits: [
       {
-        file: "src/forecasts/score/score-store.ts",
-        from: "table_id, forecast_seq, 1, model,",
-        to: "table_id, forecast_seq, 1 + (select count(*) from scores s where s.table_id = judged.table_id and s.forecast_seq = judged.forecast_seq), model,",
+        file: "src/pass/settle.ts",
+        from: "seen.filter((forecast) => !ended.includes(forecast))",
+        to: "seen.map((one) => (ended.includes(one) ? { ...one, end: null, endOrdinal: round.ordinal + 1n } : one))",
       },
-      { file: "src/forecasts/score/score-store.ts", from: "where o.table_id = judged.table_id", to: "where false" },
-      { file: "src/forecasts/score/score-store.ts", from: "and o.seq = judged.forecast_seq`;", to: "`;" },
+      {
+        file: "sql/0010_guards.sql",
+        from: "where looked.reason is not null\n  order by looked.table_id, looked.settled_seq",
+        to: "where false\n  order by looked.table_id, looked.settled_seq",
+      },
     ],
     faults: [],
     troubles: [],
@@ -152,9 +170,82 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     isQuick: true,
     caughtBy: /is scored \d+ times/,
   },
+  "commit-late": {
+    about:
+      "nobody looks at the clock again before a commit, so that a transaction that is held up commits its forecasts late",
+    edits: [
+      {
+        file: "sql/0010_guards.sql",
+        from: "  if reason is not null then\n    perform refuse_set(new.table_id, new.cutoff_seq, reason);\n  end if;\n",
+        to: "",
+      },
+    ],
+    control: [
+      {
+        file: "sql/0010_guards.sql",
+        from: "    perform refuse_set(refused.table_id, refused.cutoff_seq, refused.reason);\n  end if;\n  return null;",
+        to: "    perform refuse_set(refused.table_id, refused.cutoff_seq, refused.reason);\n  end if;\n  perform pg_sleep(1.2) from issued where cutoff_seq % 4 = 0 limit 1;\n  return null;",
+      },
+    ],
+    faults: [],
+    troubles: [],
+    showsAtEnd: false,
+    isQuick: false,
+    caughtBy: /were committed \d+ ms after the next round had begun/,
+  },
+  "version-unchecked": {
+    about: "a pass is written whatever happened to its table since the state was read, such as scores that were voided",
+    edits: [
+      {
+        file: "src/pass/poll.ts",
+        from: "tables.filter(({ tableId, version }) => passes.states.get(tableId)?.version !== version)",
+        to: "tables.filter(({ tableId }) => passes.states.get(tableId) === undefined)",
+      },
+      {
+        file: "sql/0003_heads.sql",
+        from: "on h.table_id = own.table_id and h.version = own.version",
+        to: "on h.table_id = own.table_id",
+      },
+      { file: "src/pass/write-store.ts", from: "      version = n.version,", to: "      version = h.version + 1," },
+    ],
+    control: [],
+    faults: [],
+    troubles: ["lie"],
+    showsAtEnd: true,
+    isQuick: false,
+    caughtBy: /verify: .*score/,
+  },
+  "seq-for-ordinal": {
+    about:
+      "the rounds of a window are counted by the seq of what was stored, so that a late round in between ends it early",
+    edits: [
+      {
+        file: "src/pass/settle.ts",
+        from: "round.ordinal >= forecast.endOrdinal",
+        to: "round.seq - forecast.cutoffSeq >= forecast.endOrdinal - forecast.cutoffOrdinal",
+      },
+      {
+        file: "sql/0010_guards.sql",
+        from: "s.cutoff_ordinal + s.horizons[u.forecast_seq - s.first_seq + 1] is distinct from j.settled_ordinal",
+        to: "false",
+      },
+    ],
+    control: [],
+    faults: [],
+    troubles: ["late"],
+    showsAtEnd: true,
+    isQuick: false,
+    caughtBy: /verify: .*"(?:score|forecast)"/,
+  },
   "chain-broken": {
-    about: "of several forecasts that are issued at once only the first is chained to the one before it",
-    edits: [{ file: "src/forecasts/issue/prepare-forecasts.ts", from: "    prevHash = hash;\n", to: "" }],
+    about: "every forecast of a set is chained to the set before, and not to the forecast before it",
+    edits: [
+      {
+        file: "src/pass/issue.ts",
+        from: "last = forecastHash(\n      last,",
+        to: "last = forecastHash(\n      set.prevHash,",
+      },
+    ],
     faults: [],
     troubles: [],
     showsAtEnd: true,
@@ -172,8 +263,8 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   },
 };
 
-/** Makes a copy of the program with one of the faults in it; `remove` takes it away again. */
-export async function plant(root: string, { edits }: Planted): Promise<{ root: string; remove(): Promise<void> }> {
+/** Makes a copy of the program with these edits; `remove` takes it away again. */
+export async function plant(root: string, edits: readonly Edit[]): Promise<{ root: string; remove(): Promise<void> }> {
   const { folder: copy, close } = await makeRunFolder("planted");
   for (const part of ["src", "jobs", "sql", "package.json"])
     await cp(join(root, part), join(copy, part), { recursive: true });

@@ -27,7 +27,6 @@ const SIZES = {
   apis: 2,
   faultEveryMs: FAULT_AFTER_MS,
   isSoak: false,
-  older: null,
   isKept: false,
 };
 /** Two cores are what this is measured on; a day mostly waits. */
@@ -64,20 +63,27 @@ async function playOne(
   say: (line: string) => void,
 ): Promise<Caught> {
   const beganMs = performance.now();
-  const build = await plant(root, planted);
+  const { edits, control, caughtBy, about } = planted;
+  const found = await playBuild(root, [...(control ?? []), ...edits], planted, say);
+  const foundInControl = control === undefined ? null : await playBuild(root, control, planted, say);
+  const isCaught = found !== null && caughtBy.test(found) && foundInControl === null;
+  say(isCaught ? "was caught" : "was not caught");
+  const seconds = (performance.now() - beganMs) / 1_000;
+  return { name, about, isCaught, seconds, found: foundInControl === null ? found : `control run: ${foundInControl}` };
+}
+
+/** What a day with such a build finds; null when nothing is wrong. */
+async function playBuild(
+  root: string,
+  edits: Planted["edits"],
+  { showsAtEnd, faults, troubles }: Planted,
+  say: (line: string) => void,
+): Promise<string | null> {
+  const build = await plant(root, edits);
   try {
-    const day = await playDay({
-      ...SIZES,
-      lastsMs: planted.showsAtEnd ? SHOWS_AT_END_MS : LASTS_MS,
-      faults: planted.faults,
-      troubles: planted.troubles,
-      root: build.root,
-      say,
-    });
-    const isCaught = day.broken !== null && planted.caughtBy.test(day.broken);
-    say(isCaught ? "was caught" : "was not caught");
-    const seconds = (performance.now() - beganMs) / 1_000;
-    return { name, about: planted.about, isCaught, seconds, found: day.broken };
+    const lastsMs = showsAtEnd ? SHOWS_AT_END_MS : LASTS_MS;
+    const day = await playDay({ ...SIZES, lastsMs, faults, troubles, root: build.root, say });
+    return day.broken;
   } finally {
     await build.remove();
   }

@@ -2,15 +2,13 @@ import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { printJson, say } from "../../src/cli/output.ts";
 import { progressBar } from "../../src/cli/progress.ts";
-import { draw } from "../../src/houses/demo/draw.ts";
-import { playDay, type Day, type DayOptions } from "./day.ts";
+import { playDay, type Day } from "./day.ts";
 import { FAULTS, type FaultKind } from "./faults.ts";
-import { clearDeadRuns, makeRunFolder, removeFolder } from "./leftovers.ts";
+import { clearDeadRuns } from "./leftovers.ts";
 import { findLeak } from "./memory.ts";
 import { PLANTED } from "./planted.ts";
 import { playPlanted } from "./play-planted.ts";
 import { tellDay, tellDays, tellPlanted } from "./report.ts";
-import { findOlderBuild } from "./upgrade.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const MINUTE_MS = 60_000;
@@ -18,9 +16,6 @@ const SHORT_MS = 30_000;
 const QUIET_MS = 120_000;
 /** Memory is judged where a day lasts long enough to tell. */
 const TELLS_GROWTH_MS = 30 * MINUTE_MS;
-/** A shorter day is over before an upgrade is. */
-const UPGRADES_FROM_MS = MINUTE_MS;
-const UPGRADES = 0.5;
 
 interface Given {
   seeds?: number[];
@@ -29,7 +24,6 @@ interface Given {
   short: boolean;
   houses?: number;
   tables?: number;
-  upgrade?: boolean;
   faults?: FaultKind[];
   planted?: string;
   json: boolean;
@@ -44,8 +38,6 @@ const program = new Command("npm run simulate --")
   .option("--short", "half a minute, to see that it works", false)
   .option("--houses <n>", "how many houses (6; 3 with --short)", wholeNumber)
   .option("--tables <n>", "how many tables each has (3; 2 with --short)", wholeNumber)
-  .option("--upgrade", "begin with an older build and bring it to this one (drawn: every other day)")
-  .option("--no-upgrade", "never do that")
   .option("--faults <list>", `these alone, with a comma between: ${FAULTS.join(", ")}`, faultList)
   .option(
     "--planted <fault>",
@@ -66,37 +58,20 @@ await program.parseAsync();
 async function playSeeds(seeds: readonly number[], given: Given): Promise<void> {
   const { hours, minutes, short, json } = given;
   const lastsMs = short ? SHORT_MS : (hours === undefined ? minutes : hours * 60) * MINUTE_MS;
-  const scratch = await makeRunFolder("older");
   const days: { seed: number; day: Day }[] = [];
-  try {
-    const older = given.upgrade === false || (short && given.upgrade !== true) ? null : await findOlder(scratch.folder);
-    for (const seed of seeds) {
-      const isUpgraded = given.upgrade ?? (lastsMs >= UPGRADES_FROM_MS && draw(seed, "upgrade") < UPGRADES);
-      say(`seed ${seed}, ${Math.round(lastsMs / 1_000)} s`);
-      const day = await withBar(lastsMs, (tell) =>
-        playDay({ ...sizes(given, seed), lastsMs, older: isUpgraded ? older : null, say: tell }),
-      );
-      const leak = lastsMs < TELLS_GROWTH_MS ? undefined : findLeak(day.memory);
-      if (day.broken === null && leak !== undefined) {
-        day.broken = `${leak.name} grew from ${leak.beforeMb} to ${leak.afterMb} MB`;
-      }
-      days.push({ seed, day });
-      if (!json) await tellDay(seed, day);
-      if (day.broken !== null) process.exitCode = 1;
+  for (const seed of seeds) {
+    say(`seed ${seed}, ${Math.round(lastsMs / 1_000)} s`);
+    const day = await withBar(lastsMs, (tell) => playDay({ ...sizes(given, seed), lastsMs, say: tell }));
+    const leak = lastsMs < TELLS_GROWTH_MS ? undefined : findLeak(day.memory);
+    if (day.broken === null && leak !== undefined) {
+      day.broken = `${leak.name} grew from ${leak.beforeMb} to ${leak.afterMb} MB`;
     }
-    if (json) await printJson(days.length === 1 ? { seed: days[0]?.seed, ...days[0]?.day } : { days });
-    else if (days.length > 1) await tellDays(days);
-  } finally {
-    await removeFolder(scratch.folder);
-    scratch.close();
+    days.push({ seed, day });
+    if (!json) await tellDay(seed, day);
+    if (day.broken !== null) process.exitCode = 1;
   }
-}
-
-async function findOlder(folder: string): Promise<DayOptions["older"]> {
-  const found = await findOlderBuild(ROOT, folder);
-  if (!("reason" in found)) return found;
-  say(`there is no older build to be upgraded here (${found.reason}): days do without that`);
-  return null;
+  if (json) await printJson(days.length === 1 ? { seed: days[0]?.seed, ...days[0]?.day } : { days });
+  else if (days.length > 1) await tellDays(days);
 }
 
 async function playAllPlanted(name: string, { json, short }: Given): Promise<void> {

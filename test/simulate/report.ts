@@ -24,7 +24,7 @@ export async function tellDay(seed: number, day: Day): Promise<void> {
   }
   const refused = Object.entries(day.refused).map(([code, n]) => `${n} ${code}`);
   await print(
-    `\n${day.rounds} rounds, ${day.forecasts} forecasts, ${day.scores} scores; ${day.calls} calls answered, ${day.unchanged} unchanged, refused: ${refused.join(", ") || "none"}`,
+    `\n${day.rounds} rounds, ${day.sets} forecast sets, ${day.scores} scores; ${day.calls} calls answered, ${day.unchanged} unchanged, refused: ${refused.join(", ") || "none"}`,
   );
   if (broken === null) return print(`seed ${seed}: every invariant held`);
   await print(`\nwhat happened, at last:\n${history.slice(-LAST_LINES).join("\n")}\n`);
@@ -37,10 +37,10 @@ export async function tellDay(seed: number, day: Day): Promise<void> {
 /** Tells people what several days came to. */
 export async function tellDays(days: readonly { seed: number; day: Day }[]): Promise<void> {
   await printTable(
-    ["seed", "rounds", "forecasts", "scores", "calls", "faults", "worst s", "result"],
-    days.map(({ seed, day: { rounds, forecasts, scores, calls, recoveries, broken } }) => {
+    ["seed", "rounds", "sets", "scores", "calls", "faults", "worst s", "result"],
+    days.map(({ seed, day: { rounds, sets, scores, calls, recoveries, broken } }) => {
       const worst = Math.max(0, ...recoveries.map(({ seconds }) => seconds));
-      return [seed, rounds, forecasts, scores, calls, recoveries.length, fixed(worst), broken ?? "held"];
+      return [seed, rounds, sets, scores, calls, recoveries.length, fixed(worst), broken ?? "held"];
     }),
   );
 }

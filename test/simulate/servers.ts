@@ -57,7 +57,7 @@ export async function startSimulatedServers(
   say: (line: string) => void,
 ): Promise<SimulatedServers> {
   const disk = await makeDisk(dataDir, DISK_BYTES);
-  let postgres = await startPostgres({ dataDir, say, superuser: true });
+  let postgres = await startWithCommitTimes(dataDir, say);
   let redis = await startRedis({ dataDir, cacheDir, say });
   const ways = { postgres: await openProxy(() => portOf(postgres)), redis: await openProxy(() => portOf(redis)) };
   const through = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
@@ -123,6 +123,16 @@ export async function startSimulatedServers(
       await Promise.all([postgres.stop(), redis.stop()]);
     },
   };
+}
+
+/** PostgreSQL that remembers when each transaction was committed; the setting is read at its start. */
+async function startWithCommitTimes(dataDir: string, say: (line: string) => void): Promise<PrivateServer> {
+  const first = await startPostgres({ dataDir, say, superuser: true });
+  const sql = connect(first.url, { name: "simulate", max: 1 });
+  await sql`alter system set track_commit_timestamp = on`;
+  await sql.end();
+  await first.stop();
+  return startPostgres({ dataDir, say, superuser: true });
 }
 
 /** Waits until PostgreSQL answers, which may first have to recover. */

@@ -10,10 +10,10 @@ export interface StoredRound {
   occurredAtMs: number | null;
 }
 
-/** What is stored of a table's rounds, in the order of their seq, and of its claims. */
+/** What is stored of a table's rounds, in the order of their seq, and of its forecast sets. */
 export interface Stored {
   rounds: StoredRound[];
-  forecasts: { cutoff: number; issuedAtMs: number; feature: string }[];
+  sets: { cutoff: number; issuedAtMs: number; committedAtMs: number }[];
 }
 
 /** Reads what is stored of every table of the truth, as it is at one moment. */
@@ -25,29 +25,26 @@ export async function readTables(sql: Sql, truth: Truth): Promise<Map<TrueTable,
     const rounds = await tx<(StoredRound & { table: number })[]>`
       select
         table_id as table,
-        round_number::float8 as id,
+        round_id::float8 as id,
         hundredths::float8 as hundredths,
         late,
         seq::float8 as seq,
         round(extract(epoch from occurred_at) * 1000)::float8 as "occurredAtMs"
       from rounds
       order by table_id, rounds.seq`;
-    const forecasts = await tx<(Stored["forecasts"][number] & { table: number })[]>`
+    const sets = await tx<(Stored["sets"][number] & { table: number })[]>`
       select
         table_id as table,
         cutoff_round_id::float8 as cutoff,
         extract(epoch from issued_at)::float8 * 1000 as "issuedAtMs",
-        feature
-      from forecasts`;
-    const [roundsOf, forecastsOf] = [
-      Map.groupBy(rounds, ({ table }) => table),
-      Map.groupBy(forecasts, ({ table }) => table),
-    ];
+        extract(epoch from pg_xact_commit_timestamp(xmin))::float8 * 1000 as "committedAtMs"
+      from forecast_sets`;
+    const [roundsOf, setsOf] = [Map.groupBy(rounds, ({ table }) => table), Map.groupBy(sets, ({ table }) => table)];
     const found = new Map<TrueTable, Stored>();
     for (const { id, house, game } of ids) {
       const table = truth.tables.find((one) => one.house === house && one.game === game);
       if (table === undefined) throw new Error(`a table ${house}/${game} is stored that was never there`);
-      found.set(table, { rounds: roundsOf.get(id) ?? [], forecasts: forecastsOf.get(id) ?? [] });
+      found.set(table, { rounds: roundsOf.get(id) ?? [], sets: setsOf.get(id) ?? [] });
     }
     return found;
   });

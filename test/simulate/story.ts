@@ -34,13 +34,13 @@ export async function tellStory(sql: Sql, truth: Truth, { house, game, round: id
     ),
     told as (
       select 1 as part, r.seq as place, concat_ws(' ',
-        'stored: seq', r.seq, 'round', r.round_id, r.hundredths, 'from', r.source, 'payload', r.payload_id,
+        'stored: seq', r.seq, 'round', r.round_id, r.hundredths, 'from', r.source, 
         'requested', r.requested_at, 'received', r.received_at, 'absent', r.absent_at,
         case when r.late then 'late' end, case when r.after_gap then 'after a gap' end
       ) as line
-      from rounds r
+      from named_rounds r
       join mine on mine.id = r.table_id
-      where r.round_number between ${from} and ${to}
+      where r.round_id::bigint between ${from} and ${to}
       union all
       select 2, g.id, concat_ws(' ',
         'gap:', g.after_round_id, 'to', g.before_round_id, g.state, g.attempts, 'attempts', 'opened', g.opened_at,
@@ -60,17 +60,17 @@ export async function tellStory(sql: Sql, truth: Truth, { house, game, round: id
       left join scores s on s.table_id = f.table_id and s.forecast_seq = f.seq
       where f.cutoff_round_id::bigint between ${from} and ${to}
       union all
-      select 4, p.id, concat_ws(' ',
-        'answer:', p.id, p.kind, 'requested', p.requested_at, 'received', p.received_at, 'status', p.status,
-        p.refused_reason
+      select 4, (extract(epoch from p.received_at) * 1000)::bigint, concat_ws(' ',
+        'response:', p.kind, 'requested', p.requested_at, 'received', p.received_at, 'status', p.status, p.state,
+        p.refused_reason, p.error
       )
       from payloads p
       join mine on mine.id = p.table_id
-      where p.id in (
-        select payload_id
+      where p.received_at in (
+        select received_at
         from rounds r
         where r.table_id = mine.id
-          and r.round_number between ${from} and ${to}
+          and r.round_id::bigint between ${from} and ${to}
       )
     )
     select line

@@ -7,7 +7,7 @@ import { drawing } from "../../src/site/accuracy/drawn.ts";
 import { skillSentence } from "../../src/site/accuracy/skill.ts";
 import { loader } from "../../src/site/loader.ts";
 import { workStates } from "../../src/site/status/status.ts";
-import { allowSlowness, issue, play, score } from "../api/play.ts";
+import { allowSlowness, play, score } from "../api/play.ts";
 import { makeWorld, type World } from "../api/world.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -19,7 +19,6 @@ beforeAll(async () => {
   await allowSlowness(world);
   await play(world, CRASH, [150]);
   for (const hundredths of [230, 1150, 120, 340, 101, 199, 200, 130, 410, 2200, 170]) {
-    await issue(world, "alpha");
     await play(world, CRASH, [hundredths]);
   }
   await score(world, "alpha");
@@ -244,9 +243,10 @@ describe("/status", () => {
 
   it("shows open notices as callers get them", async () => {
     await world.sql`
-      update published_now
-      set continuity_text = '3 rounds are missing'
-      where table_id = (select id from tables where house_id = 'beta')`;
+      insert into notices (table_id, kind, text)
+      select id, 'gap', '3 rounds are missing'
+      from tables
+      where house_id = 'beta'`;
     const far = await makeWorld({}, { on: world });
     try {
       expect((await ask("/status", far)).text).toContain(

@@ -89,9 +89,11 @@ describe("the first page", () => {
 
   it("shows the newest rounds and open notices, escaped", async () => {
     await world.sql`
-      update published_now
-      set continuity_text = ${'rounds are missing since <04:00> & "later"'}, updated_at = clock_timestamp()
-      where table_id = (select id from tables where house_id = 'beta')`;
+      insert into notices (table_id, kind, text)
+      select id, 'gap', ${'rounds are missing since <04:00> & "later"'}
+      from tables
+      where house_id = 'beta'`;
+    await world.sql`update table_heads set version = version + 1, changed_at = clock_timestamp()`;
     await world.sql`select pg_notify('roundhouse_published', '')`;
     await eventually(async () => expect(await page("/")).toContain("missing since"));
     const text = await page("/");
@@ -417,11 +419,16 @@ describe("with more houses and notices than a page can hold", () => {
       cross join (select settings, colors from tables order by id limit 1) t
       where h.id like 'many-%'`;
     await sql`
-      insert into published_now (table_id, continuity_text)
-      select id, repeat('<i>a long notice</i> ', 40)
+      insert into table_heads (table_id, palette, model, pause_ms)
+      select t.id, p.id, 'k7@1', t.pause_ms
+      from tables t
+      join palettes p on p.bands = t.colors
+      where t.house_id like 'many-%'`;
+    await sql`
+      insert into notices (table_id, kind, text)
+      select id, 'gap', repeat('<i>a long notice</i> ', 40)
       from tables
-      where house_id like 'many-%'
-      on conflict (table_id) do update set continuity_text = excluded.continuity_text`;
+      where house_id like 'many-%'`;
     const many = await sql<{ id: string }[]>`select id from houses where id like 'many-%'`;
     await setPlan(sql, "Starter", { houses: many.map(({ id }) => id) });
     const far = await makeWorld({}, { on: world });

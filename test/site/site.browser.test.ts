@@ -35,10 +35,12 @@ beforeAll(async () => {
   const table = await makeTable(sql, { house_edge: 0.01, pause_ms: PAUSE_MS }, house);
   await playTurns(sql, table, [150, 320, 1200, 101, 250, 180, 420, 130]);
   await sql`
-    update published_now
-    set continuity_text = 'round 1234567890123456789012345678901234567890 came twice',
-      last_polled_round_at = now(),
-      updated_at = clock_timestamp()`;
+    insert into notices (table_id, kind, text)
+    select id, 'conflict', 'round 1234567890123456789012345678901234567890 came twice'
+    from tables`;
+  await sql`
+    update table_heads
+    set version = version + 1, changed_at = clock_timestamp(), last_polled_round_at = now()`;
   await sql`
     insert into anchors (hour, size, root)
     values ('2026-01-01T00:00Z', 7, ${"ab".repeat(32)})`;

@@ -1,8 +1,9 @@
 import pino from "pino";
 import { z } from "zod";
 import { loadSettings, type Variables } from "../../src/config.ts";
-import type { Sql } from "../../src/db/client.ts";
+import { openPipeline, type Sql } from "../../src/db/client.ts";
 import type { HouseClient } from "../../src/houses/client.ts";
+import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import type { Job, JobContext } from "../../src/queue/job.ts";
 
 const logLine = z.looseObject({ msg: z.string(), level: z.number() });
@@ -14,8 +15,8 @@ export interface TestContext {
   lines: z.infer<typeof logLine>[];
   /** Jobs it asked for, as "name payload". */
   enqueued: string[];
-  /** Payload ids it named for the log. */
-  followed: (bigint | null)[];
+  /** Payloads that it named for the log. */
+  followed: (string | null)[];
 }
 
 const NO_HOUSES: HouseClient = {
@@ -23,10 +24,19 @@ const NO_HOUSES: HouseClient = {
   close: () => Promise.resolve(),
 };
 
+/** For jobs that make no passes: it connects to nothing. */
+export const NO_PASSES = createPasses(openPipeline("postgres://nobody@127.0.0.1:1/none", { name: "test" }));
+
 /** A job's context over a real database; nothing is queued, what would be is listed. */
 export function testContext(
   sql: Sql,
-  options: { http?: HouseClient; env?: Record<string, string>; variables?: Variables; signal?: AbortSignal } = {},
+  options: {
+    passes?: Passes;
+    http?: HouseClient;
+    env?: Record<string, string>;
+    variables?: Variables;
+    signal?: AbortSignal;
+  } = {},
 ): TestContext {
   const lines: TestContext["lines"] = [];
   const enqueued: string[] = [];
@@ -38,6 +48,7 @@ export function testContext(
     followed,
     context: {
       sql,
+      passes: options.passes ?? NO_PASSES,
       log,
       http: options.http ?? NO_HOUSES,
       settings: loadSettings(options.env ?? {}),

@@ -1,6 +1,6 @@
 import type { Sql } from "../../db/client.ts";
-import type { Period } from "./accuracy-store.ts";
-import { listMeasured, listWaits, type MeasuredRow } from "./measured-store.ts";
+import { listMeasured, listWaits, type MeasuredRow } from "../../accuracy/measured-store.ts";
+import type { Period } from "../../accuracy/periods.ts";
 import { pitHeights } from "./pit.ts";
 import { mergePeriods, showAccuracy, type PeriodSums } from "./present.ts";
 import { referenceDetails } from "./reference-sums.ts";
@@ -22,9 +22,9 @@ export type Measured = Awaited<ReturnType<typeof measure>>[number];
 export async function measure(sql: Sql, { period, house, feature, ...one }: AskedMeasure) {
   const rows = await listMeasured(sql, {
     period,
-    ...(one.tableId === undefined ? {} : { tableId: one.tableId }),
-    ...(house === undefined ? {} : { house }),
-    ...(feature === undefined ? {} : { feature }),
+    house,
+    feature,
+    tableIds: one.tableId === undefined ? undefined : [one.tableId],
   });
   const groups = house === undefined ? [...Map.groupBy(rows, ({ tableId }) => tableId).values()] : [rows];
   const measured = [];

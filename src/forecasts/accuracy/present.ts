@@ -1,6 +1,5 @@
-import type { PublishedCalibration } from "../calibration/calibration-store.ts";
 import { figuresOf, type Figures } from "./figures.ts";
-import type { PublishedForecast } from "../issue/published-forecast.ts";
+import type { PublishedForecast } from "../published-forecast.ts";
 import { PPM } from "../model/ppm.ts";
 import { mergeReferenceSums, referenceFigures, type ReferenceSums } from "./reference-sums.ts";
 import { mergeSums, type Sums } from "./sums.ts";
@@ -34,7 +33,7 @@ export function forecastState(
   if (published === null) return "warming_up";
   if (lastPolledMs === null || nowMs - lastPolledMs >= liveWindowMs) return "silent";
   // a round that came in since has answered the forecast already: it is no forecast any more
-  return published.next_color !== null && Number(published.cutoff_seq) === newestSeq ? "ready" : "waiting";
+  return published.nextColor !== null && published.cutoffSeq === newestSeq ? "ready" : "waiting";
 }
 
 /** A forecast of the next color as callers see it. */
@@ -51,10 +50,8 @@ export interface ShownNextColor {
 
 /** The published next-color forecast with probabilities in six decimals; null unless the state is `ready`. */
 export function showNextColor(published: PublishedForecast | null, state: ForecastState): ShownNextColor | null {
-  if (state !== "ready" || published?.next_color == null) return null;
-  // named one by one: jsonb keeps keys in an order of its own
-  const { forecast_id, issued_at, after_round_id, target_round_id, model, p_ppm, base_ppm, hash } =
-    published.next_color;
+  if (state !== "ready" || published?.nextColor == null) return null;
+  const { forecast_id, issued_at, after_round_id, target_round_id, model, p_ppm, base_ppm, hash } = published.nextColor;
   return {
     forecast_id,
     issued_at,
@@ -126,11 +123,6 @@ export function showWindows(
 function showMeasured({ feature, sums }: PeriodSums): ShownWindow["measured"] {
   const { sample_size, hit_rate, interval_95 } = figuresOf(feature, sums);
   return { period: MEASURED_PERIOD, sample_size, hit_rate, interval_95 };
-}
-
-/** The calibration that the live state met last, as callers see it. */
-export function showCalibration({ version, rounds, as_of }: PublishedCalibration): PublishedCalibration {
-  return { version, rounds, as_of }; // jsonb keeps keys in an order of its own
 }
 
 function shares(ppm: readonly (readonly [color: string, ppm: number])[]): Record<string, number> {

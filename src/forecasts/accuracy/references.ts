@@ -84,7 +84,17 @@ export function referencePpm(references: References, name: Reference): number[] 
  * referenceWindowPpm(references, "last_20", 2, 3); // => 370262
  */
 export function referenceWindowPpm(references: References, name: Reference, color: number, rounds: number): number {
-  const miss = 1 - referencePpm(references, name)[color]! / PPM;
+  return repeatedPpm(referencePpm(references, name)[color]!, rounds);
+}
+
+/**
+ * The chance in ppm of at least one hit within some rounds that each have the same chance.
+ *
+ * @example
+ * repeatedPpm(142857, 3); // => 370262
+ */
+export function repeatedPpm(pPpm: number, rounds: number): number {
+  const miss = 1 - pPpm / PPM;
   let survival = 1;
   for (let n = 1; n <= rounds; n++) survival *= miss;
   return ppmOf(1 - survival);
@@ -109,6 +119,19 @@ export function learnReferences(references: References, color: number): void {
     else if (gap !== null) gaps[k] = gap + 1;
   });
   references.rounds += 1;
+}
+
+/** The same memory, of which a change leaves the first as it is. */
+export function copyReferences(references: References): References {
+  const { rounds, counts, last20, last100, gaps, recent } = references;
+  return {
+    rounds,
+    counts: [...counts],
+    last20: [...last20],
+    last100: [...last100],
+    gaps: [...gaps],
+    recent: [...recent],
+  };
 }
 
 /** What the rest of the memory follows from; the newest colors are oldest first. */

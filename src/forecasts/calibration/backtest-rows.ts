@@ -1,13 +1,13 @@
 /**
  * The forecasts of a replay as the lines of an export, in a chain of their own.
  *
- * The columns are those of the export of forecasts. What was never issued has no time: `issued_at` and `scored_at` are
+ * The columns are those of the export of forecasts. What was never issued has no time: `issued_at`, `absent_at`, `pause_ms` and `scored_at` are
  * empty, and ids begin with `backtest-`, so that nobody takes a line for a claim that was made in advance. For the same
  * reason every run over the same rounds gives the same bytes. `target_round_id` is the round that was judged, also after
  * missing ones; the first line follows no round and says so by an empty cutoff and 64 zeros.
  */
 import { z } from "zod";
-import { FIRST_PREV_HASH, forecastHash } from "../chain/chain.ts";
+import { FIRST_PREVIOUS_HASH, forecastHash } from "../../record/hashes.ts";
 import type { ExportedForecast } from "../chain/export-store.ts";
 import type { ChunkListener } from "./replay.ts";
 
@@ -29,6 +29,8 @@ const rowSchema = z.strictObject({
   model: z.string(),
   feature: z.string(),
   issued_at: z.string(),
+  absent_at: z.string(),
+  pause_ms: z.string(),
   cutoff_round_id: z.string(),
   history_hash: z.string(),
   target_round_id: z.string(),
@@ -74,6 +76,8 @@ export function backtestRows(
       model: of.model,
       feature,
       issued_at: "",
+      absent_at: "",
+      pause_ms: "",
       cutoff_round_id: cutoff.roundId,
       history_hash: cutoff.historyHash,
       target_round_id: of.consecutive ? target : "",
@@ -132,8 +136,8 @@ export function backtestRows(
 
 const FIRST: RowsMark = {
   seq: "0",
-  prevHash: FIRST_PREV_HASH,
+  prevHash: FIRST_PREVIOUS_HASH,
   cutoffRoundId: "",
-  historyHash: FIRST_PREV_HASH,
+  historyHash: FIRST_PREVIOUS_HASH,
   waiting: [],
 };

@@ -74,10 +74,11 @@ export async function listDeskRecords(
       select
         c.*,
         t.house_id || '/' || t.game || '/' || t.market as "table",
-        t.model as live_model,
+        h.model as live_model,
         jsonb_path_query_first(c.sums, '$[*] ? (@.feature == "next_color").sums.counts') as counts
       from matching c
       join tables t on t.id = c.table_id
+      join table_heads h on h.table_id = c.table_id
     ),
     figures as (
       select

@@ -98,24 +98,6 @@ export function asJson(sql: Queryable, value: unknown) {
   return value === null ? null : sql.json(value as Parameters<typeof sql.json>[0]);
 }
 
-/** Shows a calibration of the live state beside the table's forecasts. */
-export async function showCalibration(
-  tx: Transaction,
-  { tableId, rounds }: { tableId: number; rounds: bigint },
-  { version, asOf }: { version: number; asOf: string },
-): Promise<void> {
-  const shown: PublishedCalibration = { version, rounds: Number(rounds), as_of: asOf };
-  await tx`
-    update published_now
-    set
-      calibration = ${tx.json(shown)},
-      updated_at = clock_timestamp()
-    where table_id = ${tableId}`;
-}
-
-/** What `published_now.calibration` holds. */
-export type PublishedCalibration = { version: number; rounds: number; as_of: string };
-
 /** A calibration as listed and shown. */
 export interface CalibrationRow extends RecordFacts {
   id: string;

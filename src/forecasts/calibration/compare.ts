@@ -169,10 +169,11 @@ async function listUnshared(sql: Queryable, a: Replay, b: Replay): Promise<bigin
 
 function chunkReader(sql: Queryable, limit: number) {
   return async (side: Replay, upToSeq: bigint): Promise<{ rounds: Uint8Array; seq: bigint }> => {
-    const { tableId, colors, thresholds, revisions, seq: afterSeq } = side;
+    const { tableId, revisions, seq: afterSeq } = side;
+    const { thresholds, x0Hundredths } = side.backtest.model;
     const { rounds, lastSeq } = await readPackedRounds(
       sql,
-      { tableId, colors, thresholds, revisions, x0Hundredths: side.backtest.model.x0Hundredths },
+      { tableId, thresholds, revisions, x0Hundredths },
       { afterSeq, upToSeq, limit, named: false },
     );
     return { rounds, seq: rounds.length < limit || lastSeq === null ? upToSeq : lastSeq };

@@ -105,7 +105,7 @@ export async function findManualRun(sql: Queryable, id: string): Promise<ManualR
       r.id::text as id,
       t.id as "tableId",
       t.house_id || '/' || t.game || '/' || t.market as "table",
-      t.colors as bands,
+      p.bands,
       (t.settings ->> 'house_edge')::float8 as edge,
       t.round_ids = 'consecutive' as consecutive,
       r.model,
@@ -120,6 +120,8 @@ export async function findManualRun(sql: Queryable, id: string): Promise<ManualR
       r.calibration_id::text as "calibrationId"
     from calibration_runs r
     join tables t on t.id = r.table_id
+    join table_heads h on h.table_id = r.table_id
+    join palettes p on p.id = h.palette
     where r.id = ${id}
       and r.kind = 'manual'`;
   return row === undefined ? null : { ...row, thresholds: row.thresholds?.map(Number) ?? null };
@@ -287,7 +289,7 @@ export async function findLiveRecord(sql: Queryable, tableId: number): Promise<L
   const [row] = await sql<LiveRecord[]>`
     select c.id::text as id, c.model, c.version, c.to_seq as "toSeq", c.rounds, c.state_hash as "stateHash", c.sums
     from calibrations c
-    join tables t on t.id = c.table_id and t.model = c.model
+    join table_heads h on h.table_id = c.table_id and h.model = c.model
     where c.table_id = ${tableId}
       and c.kind <> 'manual'
     order by c.version desc
@@ -295,16 +297,16 @@ export async function findLiveRecord(sql: Queryable, tableId: number): Promise<L
   return row ?? null;
 }
 
-/** Hash of the live state of a model where it has learned exactly up to a seq; null where it has not. */
+/** Hash of the snapshot of a model that is exactly of a seq; null when it is of another. */
 export async function findLiveHash(
   sql: Queryable,
   { tableId, model, seq }: { tableId: number; model: string; seq: bigint },
 ): Promise<string | null> {
   const [row] = await sql<{ stateHash: string }[]>`
-    select state_hash as "stateHash"
-    from model_states
+    select encode(state_hash, 'hex') as "stateHash"
+    from model_snapshots
     where table_id = ${tableId}
       and model = ${model}
-      and learned_seq = ${seq}`;
+      and seq = ${seq}`;
   return row?.stateHash ?? null;
 }

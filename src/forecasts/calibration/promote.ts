@@ -107,10 +107,11 @@ function switchUnderLock(
   { by, reason, also, check }: Decision & Pick<PromotionSteps, "also" | "check">,
 ): Promise<Promoted | null> {
   return sql.begin(async (tx) => {
-    const table = await lockTable(tx, from.tableId);
+    const live = await lockTable(tx, from.tableId);
     await check?.(tx);
-    if (table.newestSeq - replay.seq >= ROUNDS_UNDER_LOCK) return null;
-    await replayUpTo(tx, replay, table.newestSeq, { roundsPerChunk: ROUNDS_PER_CHUNK });
+    const newestSeq = live.head.newestSeq ?? 0n;
+    if (newestSeq - replay.seq >= ROUNDS_UNDER_LOCK) return null;
+    await replayUpTo(tx, replay, newestSeq, { roundsPerChunk: ROUNDS_PER_CHUNK });
     const snapshot = snapshotOf(replay);
     const calibration: NewCalibration = {
       ...snapshot,
@@ -122,13 +123,13 @@ function switchUnderLock(
       compared: null,
       promotion: { from: from.id, by, reason },
     };
-    const { id, version, asOf } = await switchTo(tx, calibration, table.lastSeq);
+    const { id, version, asOf } = await switchTo(tx, calibration, live);
     const promoted: Promoted = {
       calibration_id: id,
       promoted_from: from.id,
       table: from.table,
       model: snapshot.model,
-      previous_model: table.model,
+      previous_model: live.head.model,
       version,
       to_seq: String(snapshot.toSeq),
       rounds: Number(snapshot.rounds),

@@ -1,31 +1,28 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
-import { insertCalibration, showCalibration, type NewCalibration } from "./calibration-store.ts";
-import { saveStates } from "../model/model-store.ts";
-import type { Band } from "../model/table-model.ts";
+import { lockState } from "../../pass/add.ts";
+import { chancesNow } from "../../pass/issue.ts";
+import { snapshotOf } from "../../pass/learn.ts";
+import type { PassState } from "../../pass/state.ts";
+import { saveSnapshot } from "../../pass/write-store.ts";
+import type { Color } from "../../rounds/colors.ts";
+import { decodeState, modelOfState } from "../model/state.ts";
+import { insertCalibration, type NewCalibration } from "./calibration-store.ts";
 
 /** A table as a promotion finds it. */
 export interface PromotedTable {
-  bands: Band[];
-  lastSeq: bigint;
+  bands: readonly Color[];
+  model: string;
   /** The newest on-time round; 0 before the first. */
   newestSeq: bigint;
-  /** The model that is live now. */
-  model: string;
 }
 
 /** The table now; nothing is held. */
 export async function readTable(sql: Queryable, tableId: number): Promise<PromotedTable> {
   const [row] = await sql<PromotedTable[]>`
-    select
-      t.colors as bands,
-      t.last_seq as "lastSeq",
-      coalesce(
-        (select r.seq from rounds r where r.table_id = t.id and not r.late order by r.seq desc limit 1),
-        0
-      ) as "newestSeq",
-      t.model
-    from tables t
-    where t.id = ${tableId}`;
+    select p.bands, h.model, coalesce(h.newest_seq, 0) as "newestSeq"
+    from table_heads h
+    join palettes p on p.id = h.palette
+    where h.table_id = ${tableId}`;
   if (row === undefined) throw new Error(`expected a table with id ${tableId}, found none`);
   return row;
 }
@@ -53,27 +50,22 @@ export async function findNewestPromotion(sql: Queryable, tableId: number): Prom
   return row ?? null;
 }
 
-/** The table under its lock: nothing is taken in, learned or issued until the transaction ends. */
-export async function lockTable(tx: Transaction, tableId: number): Promise<PromotedTable> {
-  await tx`
-    select id
-    from tables
-    where id = ${tableId}
-    for no key update`;
-  return readTable(tx, tableId); // a second statement sees what the last holder of the lock committed
+/** The live state of a table under the lock of its head: no pass is made until the transaction ends. */
+export function lockTable(tx: Transaction, tableId: number): Promise<PassState> {
+  return lockState(tx, tableId);
 }
 
 /**
- * Makes a calibration, rolled forward to the table's newest seq, its live state: the record of it, the state itself, the
- * model that issues from now on. Rolling runs that are under way would prove the old state and are called off. Needs the
- * table's lock.
+ * Makes a calibration, rolled forward to the table's newest on-time round, its live state: the record of it, a snapshot that
+ * passes go on from, the model in the head. Windows that are open are settled as they were issued. Rolling runs that are under
+ * way would prove the old state and are cancelled. Needs the lock of the head.
  */
 export async function switchTo(
   tx: Transaction,
   calibration: NewCalibration,
-  learnedSeq: bigint,
+  live: PassState,
 ): Promise<{ id: string; version: number; asOf: string }> {
-  const { tableId, model, state, stateHash } = calibration;
+  const { tableId, model: name, state } = calibration;
   await tx`
     update calibration_runs
     set
@@ -84,11 +76,19 @@ export async function switchTo(
       and kind = 'rolling'
       and status in ('queued', 'running')`;
   const stored = await insertCalibration(tx, calibration);
-  await saveStates(tx, [{ tableId, model, learnedSeq, state, stateHash }]);
+  const model = modelOfState(state);
+  const k7 = decodeState(model, state);
+  const head = { ...live.head, model: name };
+  const { references, reading } = live;
+  await saveSnapshot(tx, tableId, snapshotOf(model, head, { k7, references, reading }));
+  const nowPpm = chancesNow({ table: live.table, model, k7 }, live.open, { head, issued: null });
   await tx`
-    update tables
-    set model = ${model}
-    where id = ${tableId}`;
-  await showCalibration(tx, calibration, stored);
+    update table_heads
+    set
+      version = version + 1,
+      changed_at = clock_timestamp(),
+      model = ${name},
+      now_ppm = ${nowPpm}::integer[]
+    where table_id = ${tableId}`;
   return stored;
 }

@@ -4,10 +4,8 @@ import { AFTER_GAP, REACHED_X0 } from "./backtest.ts";
 /** How a replay sees the rounds of a table. */
 export interface RoundView {
   tableId: number;
-  /** Names of the colors, lowest band first. */
-  colors: readonly string[];
-  /** Lower ends of other bands than the table's; null where a round's color is the one it was stored with. */
-  thresholds: readonly number[] | null;
+  /** Lower ends of the model's bands but the first, in hundredths. */
+  thresholds: readonly number[];
   x0Hundredths: number;
   revisions: SeenRevisions;
 }
@@ -38,34 +36,25 @@ export interface PackedRounds {
  * The first `limit` on-time rounds of a table after one seq and up to another, as `advance` takes them.
  *
  * One row with a letter a round: a row for each would cost more to read than the model to learn. Ids and hashes only
- * where asked for.
- *
- * @throws Error on a round whose color is none of the table's
+ * when asked for.
  */
 export async function readPackedRounds(
   sql: Queryable,
   view: RoundView,
   { afterSeq, upToSeq, limit, named }: { afterSeq: bigint; upToSeq: bigint; limit: number; named: boolean },
 ): Promise<PackedRounds> {
-  const color =
-    view.thresholds === null
-      ? sql`array_position(${[...view.colors]}::text[], color) - 1`
-      : sql`width_bucket(hundredths, ${view.thresholds.map(String)}::bigint[])`;
   const names = named
-    ? sql`, array_agg(round_id order by seq) as ids, array_agg(history_hash order by seq) as hashes`
+    ? sql`, array_agg(round_id order by seq) as ids, array_agg(encode(history_hash, 'hex') order by seq) as hashes`
     : sql``;
   const [row] = await sql<
     { letters: string | null; lastSeq: bigint | null; ids?: string[] | null; hashes?: string[] | null }[]
   >`
     select
       string_agg(
-        coalesce(
-          chr(
-            ${FIRST_LETTER} + ${color}
-              + case when hundredths >= ${view.x0Hundredths} then ${REACHED_X0} else 0 end
-              + case when after_gap then ${AFTER_GAP} else 0 end
-          ),
-          '!'
+        chr(
+          ${FIRST_LETTER} + width_bucket(hundredths, ${view.thresholds.map(String)}::bigint[])
+            + case when hundredths >= ${view.x0Hundredths} then ${REACHED_X0} else 0 end
+            + case when after_gap then ${AFTER_GAP} else 0 end
         ),
         '' order by seq
       ) as letters,
@@ -77,11 +66,6 @@ export async function readPackedRounds(
       limit ${limit}
     ) r`;
   const rounds = Buffer.from(row?.letters ?? "", "latin1");
-  if (rounds.includes("!")) {
-    throw new Error(
-      `expected rounds in the colors ${view.colors.join(", ")}, got another after seq ${afterSeq}; a round is damaged`,
-    );
-  }
   for (let i = 0; i < rounds.length; i++) rounds[i]! -= FIRST_LETTER;
   return { rounds, lastSeq: row?.lastSeq ?? null, roundIds: row?.ids ?? [], historyHashes: row?.hashes ?? [] };
 }
@@ -102,7 +86,7 @@ export async function listVoidSeqs(
 
 function newestRevisions(sql: Queryable, { tableId, revisions }: Pick<RoundView, "tableId" | "revisions">) {
   return sql`
-    select distinct on (v.seq) v.seq, v.to_hundredths, v.to_color, true as is_revised
+    select distinct on (v.seq) v.seq, v.to_hundredths, true as is_revised
     from round_revision v
     -- a late round is in no replay, so that nothing is missing where it is void
     join rounds r on r.table_id = v.table_id and r.seq = v.seq and not r.late
@@ -118,7 +102,7 @@ function asStored(
   { afterSeq, upToSeq }: { afterSeq: bigint; upToSeq: bigint },
 ) {
   return sql`
-    select seq, round_id, hundredths, color, after_gap, history_hash
+    select seq, round_id, hundredths, after_gap, history_hash
     from rounds
     where table_id = ${tableId}
       and seq > ${afterSeq}
@@ -134,7 +118,7 @@ function asRevised(sql: Queryable, view: RoundView, { afterSeq, upToSeq }: { aft
   const { tableId, revisions } = view;
   return sql`
     select
-      r.seq, r.round_id, coalesce(v.to_hundredths, r.hundredths) as hundredths, coalesce(v.to_color, r.color) as color,
+      r.seq, r.round_id, coalesce(v.to_hundredths, r.hundredths) as hundredths,
       r.after_gap or r.seq = any(
         array(
           select (

@@ -17,8 +17,6 @@ import type { Band } from "../model/table-model.ts";
 export interface Replay {
   tableId: number;
   colors: readonly string[];
-  /** Lower ends of the bands it sees, where they are not the table's own. */
-  thresholds: readonly number[] | null;
   revisions: SeenRevisions;
   backtest: Backtest;
   /** Sums by feature from before it was taken up. */
@@ -64,13 +62,12 @@ export function startReplay(
   beginSeq: bigint,
   { revisionId, revisedSeq }: SeenRevisions = NO_REVISIONS,
 ): Replay {
-  const { tableId, hasOtherBands } = table;
+  const { tableId } = table;
   const colors = colorsOf(table, model);
-  const thresholds = hasOtherBands ? model.thresholds : null;
   const backtest = startBacktest(model, colors);
   const revisions = { revisionId, revisedSeq };
   const place = { before: new Map(), beginSeq, seq: beginSeq - 1n, rounds: 0n };
-  return { tableId, colors, thresholds, revisions, backtest, ...place };
+  return { tableId, colors, revisions, backtest, ...place };
 }
 
 /**
@@ -162,8 +159,9 @@ export async function replayUpTo(
   },
 ): Promise<void> {
   const { roundsPerChunk: limit, signal, listener, afterChunk } = given;
-  const { tableId, colors, thresholds, revisions, backtest } = replay;
-  const view = { tableId, colors, thresholds, revisions, x0Hundredths: backtest.model.x0Hundredths };
+  const { tableId, revisions, backtest } = replay;
+  const { thresholds, x0Hundredths } = backtest.model;
+  const view = { tableId, thresholds, revisions, x0Hundredths };
   const read = (afterSeq: bigint) =>
     readPackedRounds(sql, view, { afterSeq, upToSeq, limit, named: listener !== undefined });
   let next = replay.seq < upToSeq ? read(replay.seq) : null;

@@ -1,8 +1,8 @@
 import type { Queryable, Sql, Transaction } from "../../db/client.ts";
-import { togetherBy } from "../../db/together.ts";
 import type { Snapshot } from "./replay.ts";
+import { touchHeads } from "../../pass/heads-store.ts";
 import type { Band } from "../model/table-model.ts";
-import { type NewCalibration, insertCalibration, showCalibration } from "./calibration-store.ts";
+import { type NewCalibration, insertCalibration } from "./calibration-store.ts";
 
 /** A table's state is replayed after so many rounds, or after so long where it learned anything at all. */
 const ROLLING_ROUNDS = 1000;
@@ -11,44 +11,24 @@ const ROLLING_MINUTES = 15;
 /** A run that was silent for longer is taken over: its worker is gone. */
 const SILENT_SECONDS = 60;
 
-/** Houses that are looked at by one statement. */
-const HOUSES_AT_ONCE = 100;
-
-const requestTogether = togetherBy<Sql, string, { run: string }[]>(requestRunsOf, { items: HOUSES_AT_ONCE });
-
 /**
- * Asks for a rolling run of every table of a house that is due: it has learned 1,000 rounds, or anything at all for 15
- * minutes, since its newest calibration. At most one rolling run of a table is open. Returns the new runs. Houses that
- * ask at once are looked at together.
+ * Requests a rolling run of every table of a house that is due: its snapshot is 1,000 rounds, or anything at all for 15
+ * minutes, past its newest calibration. At most one rolling run of a table is open. Returns the new runs.
  */
-export function requestRollingRuns(sql: Sql, house: string): Promise<{ run: string }[]> {
-  return requestTogether(sql, house);
-}
-
-async function requestRunsOf(sql: Sql, houses: readonly string[]): Promise<{ run: string }[][]> {
-  const rows = await sql<{ house: string; run: string }[]>`
-    with requested as (
-      insert into calibration_runs (table_id, kind, model)
-      select s.table_id, 'rolling', s.model
-      from tables t
-      join model_states s on s.table_id = t.id and s.model = t.model
-      left join lateral (${newestCalibration(sql)}) newest on true
-      where t.house_id = any(${[...houses]}::text[])
-        and ${isDue(sql)}
-      order by s.table_id
-      limit 1000
-      on conflict do nothing
-      returning id, table_id
-    )
-    select t.house_id as house, requested.id::text as run
-    from requested
-    join tables t on t.id = requested.table_id
-    order by requested.id`;
-  const byHouse = Map.groupBy(rows, ({ house }) => house);
-  // of equal houses one has the runs
-  return houses.map((house, at) =>
-    houses.indexOf(house) === at ? (byHouse.get(house) ?? []).map(({ run }) => ({ run })) : [],
-  );
+export async function requestRollingRuns(sql: Queryable, house: string): Promise<{ run: string }[]> {
+  return sql<{ run: string }[]>`
+    insert into calibration_runs (table_id, kind, model)
+    select s.table_id, 'rolling', s.model
+    from tables t
+    join table_heads h on h.table_id = t.id
+    join model_snapshots s on s.table_id = t.id and s.model = h.model
+    left join lateral (${newestCalibration(sql)}) newest on true
+    where t.house_id = ${house}
+      and ${isDue(sql)}
+    order by s.table_id
+    limit 1000
+    on conflict do nothing
+    returning id::text as run`;
 }
 
 /** Houses with a table whose rolling run is due and not asked for. */
@@ -56,7 +36,8 @@ export async function listHousesToCalibrate(sql: Queryable): Promise<{ house: st
   return sql<{ house: string }[]>`
     select distinct t.house_id as house
     from tables t
-    join model_states s on s.table_id = t.id and s.model = t.model
+    join table_heads h on h.table_id = t.id
+    join model_snapshots s on s.table_id = t.id and s.model = h.model
     left join lateral (${newestCalibration(sql)}) newest on true
     where ${isDue(sql)}
     limit 1000`;
@@ -74,12 +55,12 @@ function newestCalibration(sql: Queryable) {
     limit 1`;
 }
 
-/** Has the state `s` of the table `t` learned enough, or waited long enough, since its `newest` calibration? */
+/** Has the snapshot `s` of the table `t` learned enough, or waited long enough, since its `newest` calibration? */
 function isDue(sql: Queryable) {
   return sql`
-    s.learned_seq > coalesce(newest.to_seq, 0)
+    s.seq > coalesce(newest.to_seq, 0)
       and (
-        s.learned_seq - coalesce(newest.to_seq, 0) >= ${ROLLING_ROUNDS}
+        s.seq - coalesce(newest.to_seq, 0) >= ${ROLLING_ROUNDS}
         or coalesce(newest.created_at, t.created_at) < clock_timestamp() - ${ROLLING_MINUTES} * interval '1 minute'
       )
       and not exists (
@@ -147,14 +128,16 @@ export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
       t.id as "tableId",
       t.house_id || '/' || t.game || '/' || t.market as "table",
       r.model,
-      t.colors as bands,
+      p.bands,
       (t.settings ->> 'house_edge')::float8 as edge,
-      s.learned_seq as "learnedSeq",
+      s.seq as "learnedSeq",
       s.state as "liveState",
-      s.state_hash as "liveHash"
+      encode(s.state_hash, 'hex') as "liveHash"
     from calibration_runs r
     join tables t on t.id = r.table_id
-    left join model_states s on s.table_id = r.table_id and s.model = r.model
+    join table_heads h on h.table_id = r.table_id
+    join palettes p on p.id = h.palette
+    left join model_snapshots s on s.table_id = r.table_id and s.model = r.model
     where r.id = ${run}`;
   if (taken === undefined) return null;
   const { learnedSeq, liveState, liveHash, ...rest } = taken;
@@ -225,9 +208,9 @@ export async function saveRollingCalibration(
         and status = 'running'
       returning id`;
     if (ours.length === 0) return null;
-    const { id, version, asOf } = await insertCalibration(tx, calibration);
+    const { id, version } = await insertCalibration(tx, calibration);
     if (isMet !== null) await finishRun(tx, run, id);
-    if (isMet === true) await showCalibration(tx, calibration, { version, asOf });
+    if (isMet === true) await touchHeads(tx, [calibration.tableId]); // callers see it beside the forecasts
     return version;
   });
 }

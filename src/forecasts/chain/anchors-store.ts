@@ -39,7 +39,7 @@ export async function listHoursToAnchor(
   { limit, onlyNew = false, settlingMs = SETTLING_MS }: { limit: number; onlyNew?: boolean; settlingMs?: number },
 ): Promise<string[]> {
   const settled = sql`interval '1 hour' + ${settlingMs} * interval '1 millisecond'`;
-  const first = sql`(select min(issue_hour) from forecasts)`;
+  const first = firstHour(sql);
   const rows = await sql<{ hour: string }[]>`
     select utc_text(h.hour) as hour
     from generate_series(
@@ -56,7 +56,7 @@ export async function listHoursToAnchor(
         left join pg_stat_activity writer on writer.pid = l.pid
         left join sessions() seen on seen.pid = l.pid
         where l.database = (select oid from pg_database where datname = current_database())
-          and l.relation in (select relid from pg_partition_tree('forecasts'))
+          and l.relation = 'forecast_sets'::regclass
           and l.mode = 'RowExclusiveLock'
       )
     order by h.hour
@@ -64,15 +64,25 @@ export async function listHoursToAnchor(
   return rows.map(({ hour }) => hour);
 }
 
+/** The hour of the first forecast. */
+function firstHour(sql: Queryable) {
+  return sql`(select date_trunc('hour', min(first_forecast_at), 'UTC') from table_heads)`;
+}
+
 /** The forecasts issued in an hour, of all tables, by table as bytes and seq; a batch at a time, as one snapshot. */
 export function readForecastsOfHour(sql: Queryable, hour: string): AsyncIterable<AnchoredForecast[]> {
   return sql<AnchoredForecast[]>`
-    select n.name as table, f.seq, f.hash
-    from forecasts f
-    join tables t on t.id = f.table_id
+    select
+      n.name as table,
+      s.first_seq + f.place - 1 as seq,
+      encode(substr(s.hashes, 32 * f.place - 31, 32), 'hex') as hash
+    from forecast_sets s
+    join tables t on t.id = s.table_id
     cross join lateral (select t.house_id || '/' || t.game || '/' || t.market as name) n
-    where f.issue_hour = ${hour}
-    order by n.name collate "C", f.seq`.cursor(FORECASTS_PER_READ);
+    cross join lateral generate_series(1, cardinality(s.features)) as f (place)
+    where s.issued_at >= ${hour}::text::timestamptz
+      and s.issued_at < ${hour}::text::timestamptz + interval '1 hour'
+    order by n.name collate "C", 2`.cursor(FORECASTS_PER_READ);
 }
 
 /** Keeps the root of an hour; false where it has one, which stays. */
@@ -113,20 +123,21 @@ export async function findForecastToProve(
   const [found] = await sql<ForecastToProve[]>`
     select
       t.house_id || '/' || t.game || '/' || t.market as table,
-      f.seq,
-      f.hash,
-      utc_text(f.issue_hour) as hour,
+      ${seq}::bigint as seq,
+      encode(substr(s.hashes, (32 * (${seq} - s.first_seq) + 1)::integer, 32), 'hex') as hash,
+      utc_text(of.hour) as hour,
       utc_text(closes.at) as "closesAt",
       closes.at <= clock_timestamp() as "isClosed",
       case when a.hour is not null then jsonb_build_object('size', a.size, 'root', a.root) end as anchor
-    from forecasts f
-    join tables t on t.id = f.table_id
+    from forecast_sets s
+    join tables t on t.id = s.table_id
+    cross join lateral (select date_trunc('hour', s.issued_at, 'UTC') as hour) of
     cross join lateral (
-      select f.issue_hour + interval '1 hour' + ${SETTLING_MS} * interval '1 millisecond' as at
+      select of.hour + interval '1 hour' + ${SETTLING_MS} * interval '1 millisecond' as at
     ) closes
-    left join anchors a on a.hour = f.issue_hour
-    where f.table_id = ${tableId}
-      and f.seq = ${seq}`;
+    left join anchors a on a.hour = of.hour
+    where s.table_id = ${tableId}
+      and s.cutoff_seq = cutoff_of_forecast(${tableId}, ${seq})`;
   return found ?? null;
 }
 
@@ -144,16 +155,16 @@ export async function listHoursToVerify(tx: Transaction, tableId: number | undef
   const hours =
     tableId === undefined
       ? tx`
-        select generate_series((select min(issue_hour) from forecasts), newest.hour, interval '1 hour') as hour
+        select generate_series(${firstHour(tx)}, newest.hour, interval '1 hour') as hour
         from newest
         union
         select hour
         from anchors`
       : tx`
-        select distinct f.issue_hour as hour
-        from forecasts f, newest
-        where f.table_id = ${tableId}
-          and f.issue_hour <= newest.hour`;
+        select distinct date_trunc('hour', s.issued_at, 'UTC') as hour
+        from forecast_sets s, newest
+        where s.table_id = ${tableId}
+          and s.issued_at < newest.hour + interval '1 hour'`;
   return tx<HourToVerify[]>`
     with newest as (select max(hour) as hour from anchors)
     select
@@ -173,15 +184,16 @@ export async function listHoursAfterRoots(
   const rows = await tx<{ hour: string }[]>`
     select utc_text(h.hour) as hour
     from generate_series(
-      coalesce((select max(hour) + interval '1 hour' from anchors), (select min(issue_hour) from forecasts)),
+      coalesce((select max(hour) + interval '1 hour' from anchors), ${firstHour(tx)}),
       now() - interval '1 hour' - ${SETTLING_MS} * interval '1 millisecond',
       interval '1 hour'
     ) as h (hour)
     where exists (
       select
-      from forecasts f
-      where f.issue_hour = h.hour
-        ${tableId === undefined ? tx`` : tx`and f.table_id = ${tableId}`}
+      from forecast_sets s
+      where s.issued_at >= h.hour
+        and s.issued_at < h.hour + interval '1 hour'
+        ${tableId === undefined ? tx`` : tx`and s.table_id = ${tableId}`}
     )
     order by h.hour
     limit ${limit}`;

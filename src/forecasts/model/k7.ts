@@ -74,7 +74,7 @@ export function baseline(model: Model, state: State): Float64Array {
 }
 
 /** Weights of the experts in the order of `EXPERTS`, as a copy; they sum to 1 up to rounding. */
-export function weights(model: Model, state: State): number[] {
+export function weights(model: Model, state: Pick<State, "memory">): number[] {
   return Array.from(state.memory.subarray(model.at.weights, model.at.weights + EXPERT_COUNT));
 }
 

@@ -53,6 +53,16 @@ export function hitProbability(model: Model, state: State, color: number, rounds
   return 1 - survival;
 }
 
+/** The same for several numbers of rounds, ascending, in one walk. */
+export function hitProbabilities(model: Model, state: State, color: number, rounds: readonly number[]): number[] {
+  depart(model, state, color);
+  let [n, survival] = [0, 1];
+  return rounds.map((wanted) => {
+    while (n < wanted) survival = step(model, state, color, ++n);
+    return 1 - survival;
+  });
+}
+
 /** What the long-run share alone gives a window: 1 − (1 − share)^rounds by repeated multiplication, in ppm. */
 export function windowBaselinePpm(model: Model, state: State, color: number, rounds: number): number {
   const miss = 1 - baseline(model, state)[color]!;

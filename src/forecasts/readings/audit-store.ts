@@ -1,14 +1,19 @@
-import type { Queryable, Transaction } from "../../db/client.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { Query } from "../../db/query.ts";
 import type { AuditRow } from "./house-audit.ts";
 
+/** Audit rows of a table. */
+export interface TableAudits {
+  tableId: number;
+  rows: readonly AuditRow[];
+}
+
 /**
- * Keeps the audit rows of hours that rounds came in, as they stand now, with what else was seen of the house by the end
- * of each. The newest row of before is looked at once more: its hour may have gone on without a round.
+ * The statements that keep the audit rows of hours that rounds came in, as they stand now, with what else was seen of the
+ * house by the end of each; none when there are no rows. The newest row of before is looked at once more: its hour may have
+ * gone on without a round.
  */
-export async function saveAudits(
-  tx: Transaction,
-  audits: readonly { tableId: number; rows: readonly AuditRow[] }[],
-): Promise<void> {
+export function saveAuditsStatements(tx: Queryable, audits: readonly TableAudits[]): Query<readonly unknown[]>[] {
   const rows = audits.flatMap(({ tableId, rows: own }) =>
     own.map(({ edgePpm, lnE, lnEMax, rejectedSeq, seq, ...row }) => ({
       ...row,
@@ -20,8 +25,13 @@ export async function saveAudits(
       rejected_seq: rejectedSeq === null ? null : String(rejectedSeq),
     })),
   );
-  if (rows.length === 0) return;
-  await tx`
+  if (rows.length === 0) return [];
+  const first = new Map<number, string>();
+  for (const { table_id: tableId, hour } of rows) {
+    const known = first.get(tableId);
+    if (known === undefined || hour < known) first.set(tableId, hour);
+  }
+  const kept = tx`
     insert into house_audits (
       table_id, hour, seq, rounds, tested, edge_ppm, ln_e, ln_e_max, rejected_seq, proven, missing, gaps
     )
@@ -44,12 +54,7 @@ export async function saveAudits(
       missing = excluded.missing,
       gaps = excluded.gaps,
       updated_at = clock_timestamp()`;
-  const first = new Map<number, string>();
-  for (const { table_id: tableId, hour } of rows) {
-    const known = first.get(tableId);
-    if (known === undefined || hour < known) first.set(tableId, hour);
-  }
-  await tx`
+  const counted = tx`
     update house_audits a
     set
       conflicts = seen.conflicts,
@@ -68,6 +73,7 @@ export async function saveAudits(
         seen.conflicts,
         greatest(a.proofs_failed, seen.proofs_failed)
       )`;
+  return [kept, counted];
 }
 
 /** What was seen of a table by the end of the hour of row `b` that is no round. */
@@ -89,12 +95,6 @@ function seenOf(sql: Queryable) {
       ) as proofs_failed`;
 }
 
-/** Removes the rows of tables whose memory is made anew: another edge or a repaired round may give other hours. */
-export async function deleteAudits(tx: Transaction, tableIds: readonly number[]): Promise<void> {
-  if (tableIds.length === 0) return;
-  await tx`delete from house_audits where table_id = any(${tableIds}::integer[])`;
-}
-
 /** An audit row as it is stored. */
 export interface StoredAudit extends AuditRow {
   proofsFailed: number;
@@ -105,7 +105,7 @@ export interface StoredAudit extends AuditRow {
 }
 
 /** The audit rows of a table, oldest first. */
-export async function listStoredAudits(tx: Transaction, tableId: number): Promise<StoredAudit[]> {
+export async function listStoredAudits(tx: Queryable, tableId: number): Promise<StoredAudit[]> {
   return tx<StoredAudit[]>`
     select
       utc_text(b.hour) as hour,

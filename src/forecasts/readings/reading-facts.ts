@@ -39,6 +39,9 @@ export const FEWEST_ROUNDS = 50;
 /** Chance below which something counts as unusual. */
 const UNUSUAL = 0.01;
 
+/** Before that the newest hundred are too large a part of all there is to compare them with. */
+const VOLATILITY_FROM = 10 * LATELY;
+
 /** Evidence that past rounds change the odds must reach this for each table that is looked at. */
 const EVIDENCE_PER_TABLE = 20;
 
@@ -89,16 +92,70 @@ export function streakChance(share: number, length: number): number {
   return share ** (length - 1);
 }
 
-function waitFacts({ model, drift, dependence, colors, streak }: ReadingMemory, names: readonly string[]): Fact[] {
-  const { rounds } = drift;
+/**
+ * Names of the facts that are unusual now, as {@link factsOf} has them: a tenth of its work, for who looks after every
+ * round.
+ */
+export function unusualFacts(memory: ReadingMemory, context: ReadingContext): string[] {
+  if (memory.drift.rounds < FEWEST_ROUNDS) return [];
+  const { colors: names } = context;
+  const unusual: string[] = [];
+  const wait = waitOf(memory);
+  if (isRare(wait.chance)) unusual.push(`gap:${names[wait.top]}`, `gap_chance:${names[wait.top]}`);
+  if (isRare(wait.length)) unusual.push(`streak:${names[wait.color]}`, `streak_chance:${names[wait.color]}`);
+  for (const { window, isUnusual } of mixesOf(memory)) {
+    if (isUnusual) unusual.push(...names.map((name) => `share_${window}:${name}`), `mix_percentile_${window}`);
+  }
+  const { volatility, drift, model, edgeTest } = memory;
+  const now = volatility.rounds < VOLATILITY_FROM ? null : lately(volatility);
+  if (now !== null && isExtreme(now.meanPercentile))
+    unusual.push("ln_multiplier_mean_100", "ln_multiplier_mean_percentile");
+  if (now !== null && isExtreme(now.spreadPercentile))
+    unusual.push("ln_multiplier_sd_100", "ln_multiplier_sd_percentile");
+  if (drift.reachEvidence >= ALARM_FROM) unusual.push("drift_evidence");
+  if (drift.colorEvidence >= ALARM_FROM) unusual.push("drift_evidence_colors");
+  if (model.edge !== null && edgeTest.rejectedSeq !== null) unusual.push("edge", "edge_evidence", "edge_evidence_max");
+  const past = pastOf(memory, context);
+  if (past.evidence >= past.required) unusual.push("dependence_evidence");
+  if (past.weight >= WEIGHT_NEEDED) unusual.push("dependence_weight");
+  return unusual;
+}
+
+function isRare(chance: number | null): boolean {
+  return chance !== null && chance < UNUSUAL;
+}
+
+function isExtreme(percentile: number): boolean {
+  return percentile < UNUSUAL / 2 || percentile > 1 - UNUSUAL / 2;
+}
+
+/** The wait for the top color and the streak of the newest color, with their chances. */
+function waitOf({ model, drift, dependence, colors, streak }: ReadingMemory) {
   const top = model.colors - 1;
   const share = longShare(drift, model, top);
   const { gap } = dependence;
-  const chance = gap === null ? null : gapChance(share, gap);
   const color = colors.at(-1) ?? 0;
   const own = longShare(drift, model, color);
+  const chance = gap === null ? null : gapChance(share, gap);
   const length = streak === null ? null : streakChance(own, streak);
-  const isRare = (p: number | null) => p !== null && p < UNUSUAL;
+  return { top, share, gap, chance, color, own, streak, length };
+}
+
+/** How the newest 100 and 500 rounds are mixed, as far as there are so many. */
+function mixesOf({ model, drift, colors }: ReadingMemory) {
+  const shares = Array.from({ length: model.colors }, (_, color) => longShare(drift, model, color));
+  return [100, 500].flatMap((window) => {
+    if (colors.length < window) return [];
+    const counts = shares.map(() => 0);
+    for (let at = colors.length - window; at < colors.length; at++) counts[colors[at] ?? 0]! += 1;
+    const place = gTestPercentile(counts, shares);
+    return { window, shares, counts, place, isUnusual: place > 1 - UNUSUAL };
+  });
+}
+
+function waitFacts(memory: ReadingMemory, names: readonly string[]): Fact[] {
+  const { rounds } = memory.drift;
+  const { top, share, gap, chance, color, own, streak, length } = waitOf(memory);
   return [
     fact(`gap:${names[top]}`, gap, 1 / share, rounds, isRare(chance)),
     fact(`gap_chance:${names[top]}`, chance, null, rounds, isRare(chance)),
@@ -107,25 +164,19 @@ function waitFacts({ model, drift, dependence, colors, streak }: ReadingMemory, 
   ];
 }
 
-function mixFacts({ model, drift, colors }: ReadingMemory, names: readonly string[]): Fact[] {
-  const shares = names.map((_, color) => longShare(drift, model, color));
-  const facts = names.map((name, color) =>
-    fact(`share:${name}`, (drift.counts[color] ?? 0) / drift.rounds, statedShare(model, color), drift.rounds, false),
-  );
-  for (const window of [100, 500]) {
-    if (colors.length < window) continue;
-    const newest = colors.slice(-window);
-    const counts = names.map((_, color) => newest.filter((one) => one === color).length);
-    const place = gTestPercentile(counts, shares);
-    const isUnusual = place > 1 - UNUSUAL;
-    facts.push(
+function mixFacts(memory: ReadingMemory, names: readonly string[]): Fact[] {
+  const { model, drift } = memory;
+  return [
+    ...names.map((name, color) =>
+      fact(`share:${name}`, (drift.counts[color] ?? 0) / drift.rounds, statedShare(model, color), drift.rounds, false),
+    ),
+    ...mixesOf(memory).flatMap(({ window, shares, counts, place, isUnusual }) => [
       ...names.map((name, color) =>
         fact(`share_${window}:${name}`, (counts[color] ?? 0) / window, shares[color] ?? null, window, isUnusual),
       ),
       fact(`mix_percentile_${window}`, place, 0.5, window, isUnusual),
-    );
-  }
-  return facts;
+    ]),
+  ];
 }
 
 /** The share by the declared edge; null where none is declared. */
@@ -134,16 +185,14 @@ function statedShare({ edge, longRunPriors, parameters }: ReadingMemory["model"]
 }
 
 function volatilityFacts({ volatility }: ReadingMemory): Fact[] {
-  const now = lately(volatility);
-  // before that the newest hundred are too large a part of all there is to compare them with
-  if (now === null || volatility.rounds < 10 * LATELY) return [];
-  const isUnusual = (place: number) => place < UNUSUAL / 2 || place > 1 - UNUSUAL / 2;
+  const now = volatility.rounds < VOLATILITY_FROM ? null : lately(volatility);
+  if (now === null) return [];
   const mean = volatility.sum / volatility.rounds / 1000;
   return [
-    fact("ln_multiplier_mean_100", now.mean, mean, LATELY, isUnusual(now.meanPercentile)),
-    fact("ln_multiplier_mean_percentile", now.meanPercentile, 0.5, volatility.rounds, isUnusual(now.meanPercentile)),
-    fact("ln_multiplier_sd_100", now.spread, null, LATELY, isUnusual(now.spreadPercentile)),
-    fact("ln_multiplier_sd_percentile", now.spreadPercentile, 0.5, volatility.rounds, isUnusual(now.spreadPercentile)),
+    fact("ln_multiplier_mean_100", now.mean, mean, LATELY, isExtreme(now.meanPercentile)),
+    fact("ln_multiplier_mean_percentile", now.meanPercentile, 0.5, volatility.rounds, isExtreme(now.meanPercentile)),
+    fact("ln_multiplier_sd_100", now.spread, null, LATELY, isExtreme(now.spreadPercentile)),
+    fact("ln_multiplier_sd_percentile", now.spreadPercentile, 0.5, volatility.rounds, isExtreme(now.spreadPercentile)),
   ];
 }
 
@@ -166,18 +215,26 @@ function edgeFacts({ model, edgeTest }: ReadingMemory): Fact[] {
   ];
 }
 
-function dependenceFacts({ dependence, drift, model }: ReadingMemory, { weights, tables }: ReadingContext): Fact[] {
-  const evidence = shownEvidence(lnDependence(dependence));
-  const required = EVIDENCE_PER_TABLE * Math.max(tables, 1);
+/** What there is to say that past rounds change the odds, and what it takes. */
+function pastOf({ dependence }: ReadingMemory, { weights, tables }: ReadingContext) {
   if (weights.length !== EXPERT_COUNT)
     throw new RangeError(`expected ${EXPERT_COUNT} weights of experts, got ${weights.length}`);
-  const weight = (weights[MARKOV] ?? 0) + (weights[HAZARD] ?? 0);
-  const { priorWeights } = model.parameters;
+  return {
+    evidence: shownEvidence(lnDependence(dependence)),
+    required: EVIDENCE_PER_TABLE * Math.max(tables, 1),
+    weight: (weights[MARKOV] ?? 0) + (weights[HAZARD] ?? 0),
+  };
+}
+
+function dependenceFacts(memory: ReadingMemory, context: ReadingContext): Fact[] {
+  const { rounds } = memory.drift;
+  const { evidence, required, weight } = pastOf(memory, context);
+  const { priorWeights } = memory.model.parameters;
   const prior = (priorWeights[MARKOV] ?? 0) + (priorWeights[HAZARD] ?? 0);
   return [
-    fact("dependence_evidence", evidence, 1, drift.rounds, evidence >= required),
-    fact("dependence_required", required, null, drift.rounds, false),
-    fact("dependence_weight", weight, prior, drift.rounds, weight >= WEIGHT_NEEDED),
+    fact("dependence_evidence", evidence, 1, rounds, evidence >= required),
+    fact("dependence_required", required, null, rounds, false),
+    fact("dependence_weight", weight, prior, rounds, weight >= WEIGHT_NEEDED),
   ];
 }
 

@@ -54,7 +54,7 @@ export function emptyReading(model: Model, { consecutive }: { consecutive: boole
 export function readRounds(memory: ReadingMemory, rounds: Iterable<ReadRound>): AuditRow[] {
   const rows = new Map<string, AuditRow>();
   const keep = () => {
-    const row = auditRow(memory.tally, memory.edgeTest, { edge: memory.model.edge, consecutive: memory.consecutive });
+    const row = auditOf(memory);
     if (row !== null) rows.set(row.hour, row);
   };
   let isTouched = false;
@@ -68,7 +68,13 @@ export function readRounds(memory: ReadingMemory, rounds: Iterable<ReadRound>): 
   return [...rows.values()];
 }
 
-function readRound(memory: ReadingMemory, round: ReadRound): void {
+/** The audit row of the hour that the newest round was received in; null before the first. */
+export function auditOf({ tally, edgeTest, model, consecutive }: ReadingMemory): AuditRow | null {
+  return auditRow(tally, edgeTest, { edge: model.edge, consecutive });
+}
+
+/** Takes in one round, in seq order. */
+export function readRound(memory: ReadingMemory, round: ReadRound): void {
   tallyRound(memory.tally, round);
   if (round.late) return;
   const { model, colors, dependence } = memory;
@@ -85,6 +91,34 @@ function readRound(memory: ReadingMemory, round: ReadRound): void {
   watchDrift(memory.drift, model, { color, hundredths });
   watchVolatility(memory.volatility, hundredths);
   if (model.edge !== null) testEdge(memory.edgeTest, model.edge, { seq: round.seq, hundredths });
+}
+
+/** The same memory, of which a change leaves the first as it is. */
+export function copyReading(memory: ReadingMemory): ReadingMemory {
+  const { dependence, drift, volatility, edgeTest, tally } = memory;
+  const [longRun, markov, hazard] = dependence.weights;
+  return {
+    ...memory,
+    colors: [...memory.colors],
+    dependence: {
+      ...dependence,
+      counts: [...dependence.counts],
+      transitions: [...dependence.transitions],
+      trials: [...dependence.trials],
+      hits: [...dependence.hits],
+      weights: [longRun, markov, hazard],
+      said: { ...dependence.said },
+    },
+    drift: { ...drift, counts: [...drift.counts], newerCounts: [...drift.newerCounts] },
+    volatility: {
+      ...volatility,
+      newest: [...volatility.newest],
+      means: [...volatility.means],
+      spreads: [...volatility.spreads],
+    },
+    edgeTest: { ...edgeTest, wealth: { ...edgeTest.wealth }, most: { ...edgeTest.most } },
+    tally: { ...tally },
+  };
 }
 
 /** Index of the band a round falls in, lowest first. */

@@ -1,4 +1,4 @@
-import type { PublishedReading } from "./reading-store.ts";
+import type { PublishedReadingJson } from "../../pass/state.ts";
 
 /** Why nothing is said of a table now; `speaking` where something is. */
 export type ReadingState = "speaking" | "paused" | "silent" | "nothing_yet";
@@ -8,7 +8,11 @@ export type ReadingState = "speaking" | "paused" | "silent" | "nothing_yet";
  * as old as that: both would pass for news. Times in milliseconds of the database clock.
  */
 export function readingState(
-  { paused, reading, lastPolledMs }: { paused: boolean; reading: PublishedReading | null; lastPolledMs: number | null },
+  {
+    paused,
+    reading,
+    lastPolledMs,
+  }: { paused: boolean; reading: PublishedReadingJson | null; lastPolledMs: number | null },
   nowMs: number,
   liveWindowMs: number,
 ): ReadingState {

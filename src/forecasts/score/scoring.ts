@@ -188,3 +188,16 @@ function square(x: number): number {
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
+
+/** The score of a forecast from its row and its stored outcome. */
+export function scoreOutcome(pPpm: readonly number[], basePpm: readonly number[], outcome: number): Score {
+  // a table has two colors at least, so one probability is that of a window
+  return pPpm.length === 1 ? scoreWindowRow(pPpm, basePpm, outcome === 1) : scoreNextColor(pPpm, basePpm, outcome);
+}
+
+function scoreWindowRow(pPpm: readonly number[], basePpm: readonly number[], hit: boolean): WindowScore {
+  const [[p], [base]] = [pPpm, basePpm];
+  if (p === undefined || base === undefined || pPpm.length > 1 || basePpm.length > 1)
+    throw new RangeError("expected one probability and one baseline of a window; the forecast row is damaged");
+  return scoreWindow(p, base, hit);
+}

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Sql } from "../../db/client.ts";
-import { PERIODS } from "../../forecasts/accuracy/accuracy-store.ts";
-import { listHitRates, type RateSums } from "../../forecasts/accuracy/hit-rates-store.ts";
+import { PERIODS } from "../../accuracy/periods.ts";
+import { listHitRates, type RateSums } from "../../accuracy/rates-store.ts";
 import { type Measured, measure } from "../../forecasts/accuracy/measure.ts";
 import { findTablesOf } from "../../rounds/table-filter-store.ts";
 import type { Log } from "../../log.ts";

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { PERIODS } from "../../forecasts/accuracy/accuracy-store.ts";
+import { type DamagedRow, listMeasuredOrDamaged, type MeasuredRow } from "../../accuracy/measured-store.ts";
+import { PERIODS } from "../../accuracy/periods.ts";
 import { figuresOf } from "../../forecasts/accuracy/figures.ts";
-import { type DamagedRow, listMeasuredPage, type MeasuredSort } from "../../forecasts/accuracy/measured-desk-store.ts";
-import type { MeasuredRow } from "../../forecasts/accuracy/measured-store.ts";
 import { verdictOf } from "../../forecasts/accuracy/verdict.ts";
 import type { OpsPage, OpsParts } from "../contract.ts";
 import { csvText } from "../../frame/csv.ts";
@@ -14,8 +13,6 @@ import { evidence, nameOf, voidsText } from "./words.ts";
 
 /** Lines of a file: one feature of every table, where there are four times as many tables as we expect. */
 const MOST_LINES = 2_000;
-/** Lines that are read for a file at once. */
-const AT_ONCE = 200;
 
 /** Any feature, or all that begin as it does before its star; empty for all. */
 export const featureText = z
@@ -50,13 +47,9 @@ export const accuracyFile: OpsPage<Query> = {
   path: "/accuracy/list.csv",
   query,
   async show(parts, { query: asked }) {
-    const { lines, total } = await read(parts, asked, { limit: AT_ONCE, offset: 0 });
+    const { lines, total } = await read(parts, asked, { limit: MOST_LINES, offset: 0 });
     if (total > MOST_LINES) {
       throw new PageError(422, `expected at most ${MOST_LINES} lines in a file, found ${total}; ask for one feature`);
-    }
-    // a few at a time: this process has callers to answer between them
-    for (let offset = AT_ONCE; offset < total; offset += AT_ONCE) {
-      lines.push(...(await read(parts, asked, { limit: AT_ONCE, offset })).lines);
     }
     const rows = lines.map(({ cells }) => COLUMNS.map(([name]) => cells[name]));
     const text = csvText([COLUMNS.map(([, label]) => label), ...rows]);
@@ -90,17 +83,37 @@ async function read(
   { limit, offset }: { limit: number; offset: number },
 ) {
   const { tableIds, problem } = await choose(sql, of);
-  const { rows, total } = await listMeasuredPage(
-    sql,
-    { period, tableIds, feature: feature === "" ? null : feature },
-    {
-      sort: sort.replace(/^-/, "") as MeasuredSort,
-      isDown: sort.startsWith("-"),
-      limit,
-      offset,
-    },
+  const isOne = feature !== "" && !feature.endsWith("*");
+  const found = await listMeasuredOrDamaged(sql, {
+    period,
+    tableIds: tableIds ?? undefined,
+    feature: isOne ? feature : undefined,
+  });
+  const begin = feature.replace(/\*$/, "");
+  const rows = sorted(
+    found.filter((row) => isOne || "damage" in row || row.feature.startsWith(begin)),
+    sort,
   );
-  return { lines: rows.map(lineOf), total, problem };
+  return { lines: rows.slice(offset, offset + limit).map(lineOf), total: rows.length, problem };
+}
+
+/** What rows can be sorted by beside their table; NaN comes last. */
+const VALUES: Record<string, (sums: MeasuredRow["sums"]) => number> = {
+  n: ({ n }) => Number(n),
+  rate: ({ hits, n }) => Number(hits) / Number(n),
+  z: ({ hits, sumP, sumPq }) => (Number(hits) * 1e6 - Number(sumP)) / Math.sqrt(Number(sumPq)),
+  skill: ({ sumD, sumLlBase }) => Number(sumD) / Number(sumLlBase),
+};
+
+/** Rows come by table; equal ones stay so. */
+function sorted(rows: (MeasuredRow | DamagedRow)[], sort: Query["sort"]): (MeasuredRow | DamagedRow)[] {
+  const isDown = sort.startsWith("-");
+  const value = VALUES[sort.replace("-", "")];
+  if (value === undefined) return isDown ? rows.toReversed() : rows;
+  const valued = rows.map((row) => ({ row, value: "damage" in row ? Number.NaN : value(row.sums) }));
+  const known = valued.filter((one) => !Number.isNaN(one.value));
+  known.sort((a, b) => (isDown ? b.value - a.value : a.value - b.value));
+  return [...known, ...valued.filter((one) => Number.isNaN(one.value))].map(({ row }) => row);
 }
 
 type Cells = Record<(typeof COLUMNS)[number][0], string>;
@@ -140,6 +153,6 @@ function lineOf(row: MeasuredRow | DamagedRow): Line {
 /** A line for sums that cannot be read: what it is of, and that it is damaged. */
 function damagedLine(row: DamagedRow): Line {
   const unknown = Object.fromEntries(COLUMNS.map(([name]) => [name, "–"])) as Cells;
-  const cells = { ...unknown, of: nameOf(row), feature: row.feature, model: row.model, verdict: "damaged" };
+  const cells = { ...unknown, of: nameOf(row), verdict: "damaged" };
   return { cells, tone: "bad", damage: row.damage };
 }

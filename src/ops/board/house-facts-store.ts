@@ -61,9 +61,10 @@ export async function readHouses(sql: Queryable, house: string | null = null): P
       worst.last_error_at as "lastErrorAt"
     from houses h
     left join lateral (
-      select max(last_polled_round_at) as at
-      from tables
-      where house_id = h.id
+      select max(d.last_polled_round_at) as at
+      from tables t
+      join table_heads d on d.table_id = t.id
+      where t.house_id = h.id
     ) newest on true
     left join lateral (
       select max(last_ok_at) as ok_at

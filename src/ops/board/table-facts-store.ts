@@ -1,3 +1,4 @@
+import { listMeasuredOrDamaged } from "../../accuracy/measured-store.ts";
 import type { Sql } from "../../db/client.ts";
 
 /** A table as the board lists it; ages and rates by the database's clock. */
@@ -38,6 +39,9 @@ export interface HitFacts {
   sumP: number;
 }
 
+/** Rounds of a table that are looked at for how many came in ten minutes: no house plays one a second. */
+const RECENT_ROUNDS_MAX = 600;
+
 /** All tables, in the order of houses and places in the houses file. */
 export async function readTables(sql: Sql): Promise<TableFacts[]> {
   return sql<TableFacts[]>`
@@ -64,24 +68,15 @@ export async function readTable(
   return row ?? null;
 }
 
-/** How the forecasts of tables did in the last day, or of all tables (null): a row is large, and is taken apart once. */
+/** How the forecasts of tables did in the last day, of all tables when null is given; those with damaged sums are left out. */
 export async function readHits(sql: Sql, tableIds: readonly number[] | null): Promise<HitFacts[]> {
-  const ids = tableIds === null ? null : [...tableIds];
-  return sql<HitFacts[]>`
-    select
-      table_id as "tableId",
-      (counts ->> 'n')::float8 as scored,
-      (counts ->> 'hits')::float8 as hits,
-      (counts ->> 'sum_p')::float8 as "sumP"
-    from (
-      select acc.table_id, acc.sums -> 'counts' as counts
-      from published_accuracy acc
-      join tables t on t.id = acc.table_id and t.model = acc.model
-      where acc.feature = 'next_color'
-        and acc.period = '24h'
-        and (${ids}::integer[] is null or acc.table_id = any(${ids}::integer[]))
-      offset 0
-    ) counted`;
+  const asked = { period: "24h", feature: "next_color", tableIds: tableIds ?? undefined } as const;
+  const rows = await listMeasuredOrDamaged(sql, asked);
+  return rows.flatMap((row) => {
+    if ("damage" in row) return [];
+    const { tableId, sums } = row;
+    return [{ tableId, scored: Number(sums.n), hits: Number(sums.hits), sumP: Number(sums.sumP) }];
+  });
 }
 
 function tableColumns(sql: Sql) {
@@ -93,34 +88,37 @@ function tableColumns(sql: Sql) {
     t.shard,
     t.enabled and h.enabled as enabled,
     t.created_at as "createdAt",
-    t.newest_round_id as "newestRoundId",
-    t.last_polled_round_at as "newestRoundAt",
-    extract(epoch from clock_timestamp() - t.last_polled_round_at)::float8 as "lagSeconds",
-    t.rounds::float8 as rounds,
+    d.newest_round_id as "newestRoundId",
+    d.last_polled_round_at as "newestRoundAt",
+    extract(epoch from clock_timestamp() - d.last_polled_round_at)::float8 as "lagSeconds",
+    d.last_seq::float8 as rounds,
     recent.rounds as "recentRounds",
-    t.proof_number::text as "provenNumber",
-    t.newest_number::text as "newestNumber",
+    d.proof_number::text as "provenNumber",
+    d.newest_number::text as "newestNumber",
     a.rounds::float8 as audited,
     a.proven::float8 as proven,
     a.proofs_failed::float8 as "proofsFailed",
     case when a.tested > 0 then a.ln_e::float8 end as "lnE",
     a.rejected_seq is not null as "isRejected",
     f.issued_at as "forecastAt",
-    (p.calibration ->> 'version')::integer as "calibrationVersion",
-    p.calibration ->> 'as_of' as "calibratedAt"`;
+    c.version as "calibrationVersion",
+    utc_text(c.created_at) as "calibratedAt"`;
 }
 
 function tableJoins(sql: Sql) {
   return sql`
-    left join published_now p on p.table_id = t.id
+    join table_heads d on d.table_id = t.id
+    left join forecast_sets f on f.table_id = t.id and f.cutoff_seq = d.set_seq
     left join lateral (
-      -- by its key, table by table: a join would read all partitions
-      select issued_at
-      from forecasts
+      select version, created_at
+      from calibrations
       where table_id = t.id
-        and seq = t.forecast_seq
+        and model = d.model
+        and kind <> 'manual'
+        and live_state_hash = state_hash
+      order by version desc
       limit 1
-    ) f on true
+    ) c on true
     left join lateral (
       select rounds, proven, proofs_failed, tested, ln_e, rejected_seq
       from house_audits
@@ -132,6 +130,7 @@ function tableJoins(sql: Sql) {
       select count(*)::integer as rounds
       from rounds r
       where r.table_id = t.id
+        and r.seq > d.last_seq - ${RECENT_ROUNDS_MAX}
         and r.received_at > now() - interval '10 minutes'
         and not r.late
     ) recent`;

@@ -1,16 +1,13 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { applyRevision } from "../../forecasts/score/apply-revision.ts";
 import { countTouched, findListedConflict, listConflicts } from "../../rounds/conflict-desk-store.ts";
-import { decideConflict, standingText, type Revised } from "../../rounds/revision.ts";
+import { decideConflict, standingText, type Revised, type Voided } from "../../rounds/revision.ts";
 import { findStanding, listRevisions } from "../../rounds/revision-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage, OpsParts } from "../contract.ts";
 import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";
 
 const MOST_REVISIONS = 50;
-/** What a decision touches is applied while somebody waits; what is left is applied by the next score-accuracy. */
-const APPLY_MS = 15_000;
 
 const listQuery = z.object({
   ...listing,
@@ -88,28 +85,21 @@ export const decideConflictAction: OpsAction<z.infer<typeof form>> = {
       return done;
     });
     if (!outcome.ok) return outcome;
-    return { ok: true, message: await settle(parts, [outcome.revised]), location: `/ops/conflicts/${id}` };
+    return {
+      ok: true,
+      message: await tellDecided(parts, [outcome.revised], outcome),
+      location: `/ops/conflicts/${id}`,
+    };
   },
 };
 
-/** Voids what decisions touch now, and says what came of it. They stand, whatever becomes of this. */
-export async function settle(parts: OpsParts, decided: readonly Revised[]): Promise<string> {
-  const signal = AbortSignal.timeout(APPLY_MS);
-  let touched: string;
-  try {
-    const total = { voided: 0, windows: 0 };
-    // of several rounds of a table the first one's turn voids for all of them
-    for (const revised of new Map(decided.map((one) => [one.tableId, one])).values()) {
-      const { voided, windows } = await applyRevision(parts.sql, revised.tableId, signal);
-      total.voided += voided;
-      total.windows += windows;
-    }
-    touched = `forecasts that became void now: ${total.voided}, windows that ended: ${total.windows}`;
-  } catch (error) {
-    const tables = [...new Set(decided.map(({ table }) => table))];
-    parts.log.warn({ err: error, tables }, "a revision was stored and is applied by the next score-accuracy");
-    touched = "forecasts on it become void with the next score-accuracy";
-  }
+/** Tells API processes of decisions, and says what they came to. */
+export async function tellDecided(
+  parts: OpsParts,
+  decided: readonly Revised[],
+  { voided, windows }: Voided,
+): Promise<string> {
+  const touched = `${voided} scored forecasts became void, ${windows} of them windows`;
   await tellReaders(parts);
   const [only] = decided;
   return decided.length === 1 && only !== undefined ? `${decisionText(only)}; ${touched}` : touched;

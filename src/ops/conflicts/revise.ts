@@ -7,7 +7,7 @@ import { findTablesOf } from "../../rounds/table-filter-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
-import { settle } from "./conflicts.ts";
+import { tellDecided } from "./conflicts.ts";
 
 const MOST_REVISIONS = 100;
 
@@ -87,7 +87,7 @@ export const reviseAction: OpsAction<z.infer<typeof form>> = {
       return done;
     });
     if (!outcome.ok) return outcome;
-    const message = await settle(parts, [outcome.revised]);
+    const message = await tellDecided(parts, [outcome.revised], outcome);
     const place = new URLSearchParams({ table: given.table, round: given.round });
     return { ok: true, message, location: `/ops/conflicts/revise?${place.toString()}` };
   },

@@ -5,7 +5,7 @@ import { decideConflicts, MOST_CONFLICTS, standingText } from "../../rounds/revi
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { choose, idsOf, reason } from "../payloads/listing.ts";
-import { settle } from "./conflicts.ts";
+import { tellDecided } from "./conflicts.ts";
 
 const ids = idsOf(MOST_CONFLICTS, "choose at least one conflict");
 const query = z.object({
@@ -80,7 +80,7 @@ export const decideSeveralAction: OpsAction<z.infer<typeof form>> = {
       return done;
     });
     if (!outcome.ok) return outcome;
-    const [count, touched] = [outcome.revised.length, await settle(parts, outcome.revised)];
+    const [count, touched] = [outcome.revised.length, await tellDecided(parts, outcome.revised, outcome)];
     const message = `${count === 1 ? "1 conflict is" : `${count} conflicts are`} decided; ${touched}`;
     return { ok: true, message, location: "/ops/conflicts?state=decided" };
   },

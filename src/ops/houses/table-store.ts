@@ -7,12 +7,13 @@ export interface ListedRound {
   hundredths: string;
   color: string;
   source: string;
-  receivedAt: Date;
+  /** Of its response, to the microsecond. */
+  receivedAt: string;
   occurredAt: Date | null;
   late: boolean;
   afterGap: boolean;
   verified: boolean | null;
-  payloadId: string | null;
+  hasPayload: boolean;
 }
 
 /** A forecast and what became of it. */
@@ -55,21 +56,27 @@ export async function listNewestRounds(sql: Queryable, tableId: number, limit: n
       hundredths::text as hundredths,
       color,
       source,
-      received_at as "receivedAt",
+      utc_text(received_at) as "receivedAt",
       occurred_at as "occurredAt",
       late,
       after_gap as "afterGap",
       verified,
-      payload_id::text as "payloadId"
-    from rounds
+      source in ('poll', 'history') as "hasPayload"
+    from named_rounds
     where table_id = ${tableId}
-    order by rounds.seq desc
+    order by named_rounds.seq desc
     limit ${limit}`;
 }
 
 /** The newest forecasts, newest first. */
 export async function listNewestForecasts(sql: Queryable, tableId: number, limit: number): Promise<ListedForecast[]> {
   return sql<ListedForecast[]>`
+    with sets as materialized (
+      select min(cutoff_seq) as oldest
+      from (
+        select cutoff_seq from forecast_sets where table_id = ${tableId} order by cutoff_seq desc limit ${limit}
+      ) newest
+    )
     select
       f.seq::text as seq,
       f.feature,
@@ -79,18 +86,23 @@ export async function listNewestForecasts(sql: Queryable, tableId: number, limit
       f.target_round_id as "targetRoundId",
       f.horizon,
       f.p_ppm as stated,
-      s.status,
-      s.hit
+      case s.status when 'void' then 'void: ' || s.reason else s.status end as status,
+      s.outcome = case f.feature
+        when 'next_color' then array_position(f.p_ppm, (select max(ppm) from unnest(f.p_ppm) as ppm)) - 1
+        else 1
+      end as hit
     from forecasts f
     left join lateral (
-      select status, hit
+      select status, reason, outcome
       from scores
       where table_id = f.table_id
+        and settled_seq > f.cutoff_seq
         and forecast_seq = f.seq
       order by rev desc
       limit 1
     ) s on true
     where f.table_id = ${tableId}
+      and f.cutoff_seq >= (select oldest from sets)
     order by f.seq desc
     limit ${limit}`;
 }
@@ -125,8 +137,9 @@ export async function findTableSettings(
   const [row] = await sql<
     { colors: { name: string; below?: number }[]; model: string; roundIds: string; pauseMs: number }[]
   >`
-    select colors, model, round_ids as "roundIds", pause_ms as "pauseMs"
-    from tables
-    where id = ${tableId}`;
+    select t.colors, h.model, t.round_ids as "roundIds", t.pause_ms as "pauseMs"
+    from tables t
+    join table_heads h on h.table_id = t.id
+    where t.id = ${tableId}`;
   return row ?? null;
 }

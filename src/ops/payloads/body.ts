@@ -29,14 +29,15 @@ export function showBody(compressed: Buffer): ShownBody {
 }
 
 /** A stored answer to be kept as a file: as it came where it is text, else as base64. */
-export function bodyFile(compressed: Buffer, id: bigint): { file: string; type: string; text: string } | null {
+export function bodyFile(compressed: Buffer, receivedAt: string): { file: string; type: string; text: string } | null {
   const read = unpack(compressed);
   if ("problem" in read) return null;
   const text = textOf(read.body);
+  const name = `payload-${receivedAt.replaceAll(":", "")}`;
   // never as HTML: what a house sends must not run here
   return text === null
-    ? { file: `payload-${id}.base64`, type: "text/plain", text: read.body.toString("base64") }
-    : { file: `payload-${id}.txt`, type: "text/plain", text };
+    ? { file: `${name}.base64`, type: "text/plain", text: read.body.toString("base64") }
+    : { file: `${name}.txt`, type: "text/plain", text };
 }
 
 function unpack(compressed: Buffer): { body: Buffer } | { problem: string } {

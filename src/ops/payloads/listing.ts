@@ -85,7 +85,7 @@ export function cursorText(at: string, id: bigint): string {
 
 /** The place that a text of `cursorText` names; null for any other. */
 export function readCursor(text: string): { at: string; id: bigint } | null {
-  const [, at = "", id = ""] = /^(\d{4}-\d{2}-\d{2}T[\d:.]+\+00)~(\d{1,18})$/.exec(text) ?? [];
+  const [, at = "", id = ""] = /^(\d{4}-\d{2}-\d{2}T[\d:.]+(?:\+00|Z))~(\d{1,18})$/.exec(text) ?? [];
   return at === "" ? null : { at: at.replace("T", " "), id: BigInt(id) };
 }
 

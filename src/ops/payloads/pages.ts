@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { listConflictsOf } from "../../rounds/conflict-desk-store.ts";
-import { findPayload, listBroughtRounds, listPayloads } from "../../rounds/payload-desk-store.ts";
+import { findPayload, listBroughtRounds, listPayloads, type PayloadKey } from "../../rounds/payload-desk-store.ts";
 import { listItemsOf } from "../../rounds/quarantine-desk-store.ts";
 import type { OpsPage } from "../contract.ts";
 import { bodyFile, showBody } from "./body.ts";
-import { choose, cursorText, idOf, listing, pageOf, PER_PAGE, readCursor, time } from "./listing.ts";
+import { choose, cursorText, listing, pageOf, PER_PAGE, readCursor, time } from "./listing.ts";
 
 const MOST_SHOWN = 200;
 
@@ -26,11 +26,11 @@ export const payloadsPage: OpsPage<z.infer<typeof listQuery>> = {
     const cursor = readCursor(query.after);
     const filter = { tableIds, state: query.state === "" ? null : query.state, from: query.from, to: query.to };
     const found = await listPayloads(sql, filter, {
-      after: cursor === null ? null : { receivedAt: cursor.at, id: cursor.id },
+      after: cursor === null ? null : { receivedAt: cursor.at, tableId: Number(cursor.id) },
       oldestFirst: query.sort === "oldest",
       limit: PER_PAGE + 1,
     });
-    const { rows, next } = pageOf(found, ({ receivedAt, id }) => cursorText(receivedAt, id));
+    const { rows, next } = pageOf(found, ({ receivedAt, tableId }) => cursorText(receivedAt, BigInt(tableId)));
     const data = { rows, next, perPage: PER_PAGE, query, problem };
     return { template: "payloads/payloads", title: "Payloads", data };
   },
@@ -39,23 +39,29 @@ export const payloadsPage: OpsPage<z.infer<typeof listQuery>> = {
 const nothing = z.object({});
 const crumbs = [{ label: "Payloads", href: "/ops/payloads" }];
 
-/** One answer: what was asked, what came, and what was made of it. */
+/** The payload that a path names; null if it can be none. */
+function keyOf({ table = "", at = "" }: Readonly<Record<string, string>>): PayloadKey | null {
+  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,7})?Z$/.test(at) && !Number.isNaN(Date.parse(at));
+  return isTime && /^\d{1,9}$/.test(table) ? { tableId: Number(table), receivedAt: at } : null;
+}
+
+/** One payload: what was requested, what was received, and what was read from it. */
 export const payloadPage: OpsPage<z.infer<typeof nothing>> = {
-  path: "/payloads/:id",
+  path: "/payloads/:table/:at",
   query: nothing,
   async show({ sql }, { params }) {
-    const id = idOf(params["id"]);
-    const payload = id === null ? null : await findPayload(sql, id);
+    const key = keyOf(params);
+    const payload = key === null ? null : await findPayload(sql, key);
     if (payload === null) return null;
     const { body, ...facts } = payload;
     const [rounds, items, conflicts] = await Promise.all([
       listBroughtRounds(sql, payload, MOST_SHOWN + 1),
-      listItemsOf(sql, payload.id, MOST_SHOWN + 1),
-      listConflictsOf(sql, payload.id, MOST_SHOWN + 1),
+      listItemsOf(sql, payload, MOST_SHOWN + 1),
+      listConflictsOf(sql, payload, MOST_SHOWN + 1),
     ]);
     const around = aroundOf(payload.requestedAt);
     const data = { payload: facts, body: showBody(body), rounds, items, conflicts, most: MOST_SHOWN, around };
-    return { template: "payloads/payload", title: `Payload ${payload.id}`, data, crumbs };
+    return { template: "payloads/payload", title: `Payload of ${payload.receivedAt}`, data, crumbs };
   },
 };
 
@@ -68,11 +74,11 @@ function aroundOf(requestedAt: string): { from: string; to: string } {
 
 /** The whole of an answer, to be kept. */
 export const payloadFile: OpsPage<z.infer<typeof nothing>> = {
-  path: "/payloads/:id/body",
+  path: "/payloads/:table/:at/body",
   query: nothing,
   async show({ sql }, { params }) {
-    const id = idOf(params["id"]);
-    const payload = id === null ? null : await findPayload(sql, id);
-    return payload === null ? null : bodyFile(payload.body, payload.id);
+    const key = keyOf(params);
+    const payload = key === null ? null : await findPayload(sql, key);
+    return payload === null ? null : bodyFile(payload.body, payload.receivedAt);
   },
 };

@@ -1,8 +1,8 @@
 import type { Memory } from "../../api/memory.ts";
 import type { Holding, Table } from "../../api/tables.ts";
 import type { Sql } from "../../db/client.ts";
-import { PERIODS } from "../../forecasts/accuracy/accuracy-store.ts";
-import { listHitRates } from "../../forecasts/accuracy/hit-rates-store.ts";
+import { PERIODS } from "../../accuracy/periods.ts";
+import { listHitRates } from "../../accuracy/rates-store.ts";
 import { reasonOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { byOf, ratesOf } from "../../frame/measured.ts";

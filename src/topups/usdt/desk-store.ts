@@ -1,7 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Usdt } from "./variables.ts";
 
-/** Where a deposit stands: see `sql/0028_chain.sql`. */
+/** State of a deposit: see `sql/0022_usdt.sql`. */
 export type DepositState = "pending" | "below_min" | "credited" | "orphaned";
 
 /** A deposit as people see it. */

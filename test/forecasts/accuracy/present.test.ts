@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { emptyReferenceSums, scoreReferences } from "../../../src/forecasts/accuracy/reference-sums.ts";
 import { emptyReferences } from "../../../src/forecasts/accuracy/references.ts";
-import type { PublishedForecast } from "../../../src/forecasts/issue/published-forecast.ts";
+import type { PublishedForecast } from "../../../src/forecasts/published-forecast.ts";
 import {
   forecastState,
   mergePeriods,
@@ -13,8 +13,8 @@ import { scoreNextColor } from "../../../src/forecasts/score/scoring.ts";
 import { addForecast, addScore, addVoid, emptySums, type Sums } from "../../../src/forecasts/accuracy/sums.ts";
 
 const published: PublishedForecast = {
-  cutoff_seq: "12",
-  next_color: {
+  cutoffSeq: 12,
+  nextColor: {
     forecast_id: "f3-7",
     issued_at: "2026-11-21T04:00:12.1234560Z",
     after_round_id: "8812345",
@@ -42,6 +42,7 @@ const published: PublishedForecast = {
       after_round_id: "8812343",
       model: "k7@1",
       rounds: 4,
+      endOrdinal: 14,
       p_ppm: 866_909,
       base_ppm: 870_400,
       now: { rounds_left: 2, p_ppm: 634_800 },
@@ -60,7 +61,7 @@ describe("the state of a table's forecasts", () => {
     ["waiting once a round came, until something is issued after it", { newestSeq: 13 }, "waiting"],
     [
       "waiting where nothing was issued after the newest round",
-      { published: { ...published, next_color: null } },
+      { published: { ...published, nextColor: null } },
       "waiting",
     ],
     ["silent where no round came for the live window", { lastPolledMs: NOW - 300_000 }, "silent"],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { listPublished } from "../../../src/accuracy/published-store.ts";
 import { runRollingCalibration } from "../../../src/forecasts/calibration/calibrate.ts";
 import { findCalibration, listCalibrations } from "../../../src/forecasts/calibration/calibration-store.ts";
 import { compareCalibrations } from "../../../src/forecasts/calibration/compare.ts";
@@ -40,19 +41,19 @@ async function calibrate(world: World, { from, to, parameters = K7_1, thresholds
 async function roll(world: World) {
   const [row] = await world.sql<{ run: string }[]>`
     insert into calibration_runs (table_id, kind, model)
-    select id, 'rolling', model
-    from tables
-    where id = ${world.tableId}
+    select table_id, 'rolling', model
+    from table_heads
+    where table_id = ${world.tableId}
     returning id::text as run`;
   return runRollingCalibration(world.sql, row?.run ?? "", never);
 }
 
 async function liveOf({ sql, tableId }: World) {
   const [row] = await sql<{ model: string; learnedSeq: bigint; stateHash: string; state: Buffer }[]>`
-    select t.model, s.learned_seq as "learnedSeq", s.state_hash as "stateHash", s.state
-    from tables t
-    join model_states s on s.table_id = t.id and s.model = t.model
-    where t.id = ${tableId}`;
+    select h.model, s.seq as "learnedSeq", encode(s.state_hash, 'hex') as "stateHash", s.state
+    from table_heads h
+    join model_snapshots s on s.table_id = h.table_id and s.model = h.model
+    where h.table_id = ${tableId}`;
   if (row === undefined) throw new Error("expected a live state");
   return row;
 }
@@ -77,10 +78,8 @@ describe("a promotion", () => {
   test("rolls the run forward to the newest round and makes it live, with who, when and why; rolling goes on from it", async () => {
     const world = await createWorld();
     await world.play(rounds.slice(0, 300));
-    await world.issue();
     const id = await calibrate(world, { from: idOf(100), to: idOf(199) });
     await world.play(rounds.slice(300, 1600));
-    await world.issue();
     const before = await findCalibration(world.sql, id);
     const promoted = await promoteCalibration(world.sql, id, DECISION);
     const live = await liveOf(world);
@@ -93,11 +92,7 @@ describe("a promotion", () => {
       promotion: { from: id, ...DECISION },
     });
     expect(await findCalibration(world.sql, id)).toEqual(before);
-    const [shown] = await world.sql`select calibration from published_now where table_id = ${world.tableId}`;
-    expect(shown).toMatchObject({ calibration: { version: promoted.version, rounds: 1500 } });
-
     await world.play(rounds.slice(1600, 1700));
-    await world.issue();
     expect(await roll(world)).toMatchObject({ rounds: 100, isMet: true, live: hashOf(K7_1, 100, 1700) });
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
   });
@@ -105,7 +100,6 @@ describe("a promotion", () => {
   test("under ingestion that goes on loses no round", async () => {
     const world = await createWorld({ connections: 6 });
     await world.play(rounds.slice(0, 200));
-    await world.issue();
     const id = await calibrate(world, { from: idOf(50) });
     let at = 200;
     let isDone = false;
@@ -113,14 +107,14 @@ describe("a promotion", () => {
       while (!isDone || at < 500) {
         await world.play(rounds.slice(at, at + 20));
         at += 20;
-        await world.issue();
       }
     })();
     const promoted = await promoteCalibration(world.sql, id, DECISION);
     isDone = true;
     await ingestion;
     expect(Number(promoted.to_seq)).toBeGreaterThanOrEqual(200);
-    expect(await liveOf(world)).toMatchObject({ learnedSeq: BigInt(at), stateHash: hashOf(K7_1, 50, at) });
+    const { learnedSeq, stateHash: live } = await liveOf(world);
+    expect(live).toBe(hashOf(K7_1, 50, Number(learnedSeq)));
     expect(await roll(world)).toMatchObject({ isMet: true });
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
   });
@@ -128,28 +122,24 @@ describe("a promotion", () => {
   test("of another model lets the windows under way end as they would have, and opens its own beside them", async () => {
     const world = await createWorld();
     await world.play(rounds.slice(0, 100));
-    for (const { hundredths } of rounds.slice(100, 110)) await world.turn(hundredths);
+    for (const { hundredths } of rounds.slice(100, 110)) await world.play([hundredths]);
     const id = await calibrate(world, { parameters: other });
     await promoteCalibration(world.sql, id, DECISION);
     const underWay = await openWindows(world, "k7@1");
     expect(underWay.length).toBeGreaterThan(2);
-    await world.issue();
+    await world.play([rounds[110]?.hundredths ?? 0]);
     const own = await openWindows(world, other.name);
     expect(own.length).toBeGreaterThan(2);
-    expect(own.every(({ cutoff }) => cutoff === 110)).toBe(true);
-    const [shown] = await world.sql<{ models: string[] }[]>`
-      select array(select distinct w ->> 'model' from jsonb_array_elements(forecast -> 'windows') w) as models
-      from published_now
-      where table_id = ${world.tableId}`;
-    expect(shown?.models).toEqual([other.name]);
+    expect(own.every(({ cutoff }) => cutoff === 111)).toBe(true);
 
     const [table] = await world.sql<{ colors: Color[] }[]>`select colors from tables where id = ${world.tableId}`;
     const colors = table?.colors ?? [];
     const longest = Math.max(...underWay.map(({ cutoff, horizon }) => cutoff + horizon));
-    for (const { hundredths } of rounds.slice(110, longest)) await world.turn(hundredths);
+    for (const { hundredths } of rounds.slice(111, longest)) await world.play([hundredths]);
     const ended = await world.sql<{ feature: string; status: string; settled: number; hit: boolean }[]>`
-      select s.feature, s.status, s.settled_seq::integer as settled, s.hit
+      select f.feature, s.status, s.settled_seq::integer as settled, s.outcome = 1 as hit
       from scores s
+      join forecasts f on f.table_id = s.table_id and f.cutoff_seq = s.cutoff_seq and f.seq = s.forecast_seq
       where s.table_id = ${world.tableId}
         and s.forecast_seq = any(${underWay.map(({ seq }) => String(seq))}::bigint[])
       order by s.forecast_seq`;
@@ -170,13 +160,12 @@ describe("a promotion", () => {
   test("of another model issues under its name from then on, and both records stay visible", async () => {
     const world = await createWorld();
     await world.play(rounds.slice(0, 100));
-    for (const { hundredths } of rounds.slice(100, 110)) await world.turn(hundredths);
+    for (const { hundredths } of rounds.slice(100, 110)) await world.play([hundredths]);
     const id = await calibrate(world, { parameters: other });
     const promoted = await promoteCalibration(world.sql, id, DECISION);
     expect(promoted).toMatchObject({ model: other.name, previous_model: "k7@1", version: 2 });
     expect(await liveOf(world)).toMatchObject({ model: other.name, stateHash: hashOf(other, 0, 110) });
-    await world.issue(); // within the pause, so that the round after the promotion has its forecast too
-    for (const { hundredths } of rounds.slice(110, 120)) await world.turn(hundredths);
+    for (const { hundredths } of rounds.slice(110, 174)) await world.play([hundredths]);
     const models = await world.sql`
       select model, count(*)::integer as n, min(cutoff_seq)::integer as first
       from forecasts
@@ -186,27 +175,25 @@ describe("a promotion", () => {
       order by first`;
     expect(models).toEqual([
       { model: "k7@1", n: 10, first: 101 },
-      { model: other.name, n: 11, first: 110 },
+      { model: other.name, n: 64, first: 111 },
     ]);
-    const hours = await world.sql<{ model: string; rounds: number; missed: number }[]>`
-      select model, sum((sums -> 'counts' ->> 'on_time_rounds')::integer)::integer as rounds,
-        sum((sums -> 'counts' ->> 'not_issued')::integer)::integer as missed
-      from accuracy_hours
-      where table_id = ${world.tableId}
-        and feature = 'next_color'
-      group by model
-      order by model`;
-    expect([...hours]).toEqual([
-      { model: "k7@1", rounds: 9, missed: 0 },
-      { model: other.name, rounds: 10, missed: 0 },
+    await world.add();
+    const shown = await listPublished(world.sql, {
+      tableIds: [world.tableId],
+      periods: ["all"],
+      feature: "next_color",
+    });
+    expect(shown.map(({ model, sums }) => [model, sums.forecasts, sums.notIssued])).toEqual([
+      ["k7@1", 10n, 0n],
+      [other.name, 64n, 0n],
     ]);
-    expect(await roll(world)).toMatchObject({ rounds: 10, isMet: true });
+    expect(await roll(world)).toMatchObject({ rounds: 64, isMet: true });
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
 
     // and back again: its own record goes on where it is promoted
     await promoteCalibration(world.sql, await calibrate(world), DECISION);
-    await world.turn(150);
-    expect(await liveOf(world)).toMatchObject({ model: "k7@1", learnedSeq: 121n });
+    await world.play(rounds.slice(174, 238));
+    expect(await liveOf(world)).toMatchObject({ model: "k7@1", learnedSeq: 238n });
     expect(await roll(world)).toMatchObject({ isMet: true });
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
   });
@@ -214,9 +201,8 @@ describe("a promotion", () => {
   test("passes over late rounds, and calls off a rolling run that would prove the old state", async () => {
     const world = await createWorld();
     await world.play(rounds.slice(0, 200));
-    await world.issue();
     const id = await calibrate(world, { from: idOf(150) });
-    await world.play([{ hundredths: 99_900, roundId: "1", late: true, source: "import" }]);
+    await world.addLate("import", [{ hundredths: 99_900, roundId: "1" }]);
     const [run] = await world.sql<{ id: string }[]>`
       insert into calibration_runs (table_id, kind, model, status, heartbeat_at)
       values (${world.tableId}, 'rolling', 'k7@1', 'running', clock_timestamp())
@@ -277,9 +263,9 @@ describe("a comparison", () => {
     await expect(compareCalibrations(world.sql, [a, c])).rejects.toThrow("compare two of one table");
     await world.sql`
       update rounds
-      set color = 'pink'
+      set hundredths = 1500
       where table_id = ${world.tableId}
-        and seq = (select min(seq) from rounds where table_id = ${world.tableId} and color = 'blue')`;
+        and seq = (select min(seq) from rounds where table_id = ${world.tableId} and color = 0)`;
     await expect(compareCalibrations(world.sql, [a, a])).rejects.toThrow(`expected the rounds of calibration ${a}`);
   });
 });
@@ -287,7 +273,6 @@ describe("a comparison", () => {
 test("the records of a table are listed newest first, with kind and range", async () => {
   const world = await createWorld();
   await world.play(rounds.slice(0, 100));
-  await world.issue();
   await roll(world);
   await promoteCalibration(world.sql, await calibrate(world, { from: idOf(10) }), DECISION);
   const rows = await listCalibrations(world.sql, { tableId: world.tableId, limit: 10 });

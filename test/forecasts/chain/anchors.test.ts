@@ -109,7 +109,8 @@ describe("an hour that is over", () => {
   test("whose hashes are damaged gets none and is named, and the others get theirs", async () => {
     const world = await createAnchoredWorld();
     await world.save([at("a/crash/eu", 1, 4), at("a/crash/eu", 2, 3), at("a/crash/eu", 3, 2)]);
-    await world.sql`update forecasts set hash = upper(hash) where seq = 2`;
+    await world.sql`alter table forecast_sets drop constraint set_has_a_value_for_each_forecast`;
+    await world.sql`update forecast_sets set hashes = '' where cutoff_seq = 2`;
     await expect(anchorHours(world.sql, signal)).rejects.toThrow(
       `the hour ${world.hourOf(3)} is damaged: expected 64 lower case hexadecimal digits as the hash of forecast 2 of a/crash/eu`,
     );
@@ -118,9 +119,7 @@ describe("an hour that is over", () => {
 
   test("in which a forecast stands twice gets none", async () => {
     const world = await createAnchoredWorld();
-    await world.sql`alter table forecasts drop constraint forecasts_pkey cascade`;
-    await world.sql`alter table forecasts drop constraint forecast_is_issued_once`;
-    await world.sql`alter table forecasts drop constraint forecasts_table_id_forecast_id_key`;
+    await world.sql`alter table forecast_sets drop constraint forecast_sets_pkey`;
     await world.save([at("a/crash/eu", 7, 2), at("a/crash/eu", 7, 2)]);
     await expect(anchorHours(world.sql, signal)).rejects.toThrow("got 7 of a/crash/eu after 7 of a/crash/eu");
   });
@@ -150,10 +149,10 @@ describe("an hour is not closed", () => {
     };
     await sql.begin(async (frozen) => {
       await frozen`
-        update forecasts
-        set hash = hash
+        update forecast_sets
+        set model = model
         where table_id = ${tableIds.get("a/crash/eu") ?? 0}
-          and seq = 2`;
+          and cutoff_seq = 2`;
       expect(await justOver()).toEqual([hourOf(3)]);
       // what is issued in a transaction that began after an hour's end is not of that hour
       expect(await list(0)).toEqual(expect.arrayContaining([hourOf(3), hourOf(2)]));
@@ -176,7 +175,7 @@ describe("a proof", () => {
     await fc.assert(
       fc.asyncProperty(anyWorld, async (tables) => {
         await world.sql`delete from anchors`;
-        await world.sql`delete from forecasts`;
+        await world.sql`delete from forecast_sets`;
         const forecasts = tables.flatMap(({ table, hours }) =>
           hours
             .toSorted((one, other) => other.hoursAgo - one.hoursAgo)
@@ -245,20 +244,20 @@ describe("a proof", () => {
   test.each([
     [
       "another forecast of the hour was changed",
-      "update forecasts set hash = overlay(hash placing 'abcd' from 9) where seq = 2",
+      "update forecast_sets set hashes = sha256(hashes) where cutoff_seq = 2",
     ],
-    ["one was taken out", "delete from forecasts where seq = 2"],
-    ["one was slipped in", "update forecasts set issue_hour = issue_hour - interval '1 hour' where seq = 3"],
+    ["one was taken out", "delete from forecast_sets where cutoff_seq = 2"],
+    ["one was slipped in", "update forecast_sets set issued_at = issued_at - interval '1 hour' where cutoff_seq = 3"],
     ["the root was changed", "update anchors set root = overlay(root placing 'abcd' from 9)"],
     ["the size was changed", "update anchors set size = size + 1"],
-    ["a hash of the hour is none", "update forecasts set hash = 'x' where seq = 2"],
+    ["a hash of the hour is none", "update forecast_sets set hashes = '' where cutoff_seq = 2"],
   ])("is refused once %s", async (_, change) => {
     const world = await createAnchoredWorld();
     await world.save([at("a/crash/eu", 1, 3), at("a/crash/eu", 2, 3), at("a/crash/eu", 3, 2)]);
     await anchorHours(world.sql, signal);
     await world.sql.begin(async (tx) => {
       await tx`set local session_replication_role = replica`;
-      await tx`alter table forecasts drop constraint forecast_is_filed_under_its_hour`;
+      await tx`alter table forecast_sets drop constraint set_has_a_value_for_each_forecast`;
       await tx.unsafe(change);
     });
     await expect(proveForecast(world.sql, world.idOf({ table: "a/crash/eu", seq: 1 }))).rejects.toThrow(

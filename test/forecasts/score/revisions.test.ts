@@ -1,14 +1,15 @@
 import { describe, expect, test } from "vitest";
+import { listPublished } from "../../../src/accuracy/published-store.ts";
 import { runRollingCalibration } from "../../../src/forecasts/calibration/calibrate.ts";
 import { compareCalibrations } from "../../../src/forecasts/calibration/compare.ts";
 import { requestManualRun, runManualCalibration } from "../../../src/forecasts/calibration/manual-calibration.ts";
 import { K7_1 } from "../../../src/forecasts/model/parameters.ts";
 import { promoteCalibration } from "../../../src/forecasts/calibration/promote.ts";
-import { scoreTable } from "../../../src/forecasts/score/score.ts";
 import { verify } from "../../../src/forecasts/verify/verify.ts";
 import { decideConflict, decideConflicts, reviseRound, type Outcome } from "../../../src/rounds/revision.ts";
 import { generatedRounds } from "../streams.ts";
-import { createWorld, saveConflict, type World, type WorldOptions } from "../world.ts";
+import { timesFrom } from "../../support/passes.ts";
+import { createWorld, type World, type WorldOptions } from "../world.ts";
 
 const never = new AbortController().signal;
 const who = { by: "ann@example.com", reason: "the house said so" };
@@ -26,24 +27,31 @@ const revise = (world: World, roundId: string, to: bigint | null, tableId = worl
 /** A table on which every round had its forecasts. */
 async function playedWorld(rounds = 12, options: WorldOptions = {}): Promise<World> {
   const world = await createWorld(options);
-  for (const { hundredths } of generatedRounds(rounds)) await world.turn(hundredths);
+  for (const { hundredths } of generatedRounds(rounds)) await world.play([hundredths]);
   return world;
 }
 
-async function scoresOn(world: World, roundId: string): Promise<{ feature: string; rev: number; status: string }[]> {
+/** The house lists another result for a round. */
+async function contradict(world: World, roundId: string): Promise<void> {
+  const [round] = await world.sql<{ hundredths: bigint }[]>`
+    select hundredths from rounds where table_id = ${world.tableId} and round_id = ${roundId}`;
+  await world.play([{ roundId, hundredths: Number(round?.hundredths) + 1 }]);
+}
+
+async function scoresOn(world: World, roundId: string): Promise<{ rev: number; reason: string }[]> {
   return world.sql`
-    select s.feature, s.rev, s.status
+    select s.rev, s.reason
     from rounds r
     join scores s on s.table_id = r.table_id and s.settled_seq = r.seq
     where r.table_id = ${world.tableId}
       and r.round_id = ${roundId}
-      and s.feature = 'next_color'
-    order by s.feature, s.rev`;
+      and s.feature_code = 0
+    order by s.rev`;
 }
 
 async function told(world: World): Promise<string | null> {
   const [row] = await world.sql<{ text: string | null }[]>`
-    select continuity_text as text from published_now where table_id = ${world.tableId}`;
+    select text from notices where table_id = ${world.tableId} and kind = 'conflict' and closed_at is null`;
   return row?.text ?? null;
 }
 
@@ -58,11 +66,11 @@ describe("a conflict that a person decides", () => {
   test("leaves the round as it came first, whichever result is taken, and is told to callers", async () => {
     const world = await playedWorld();
     const [before] = await world.sql`select * from rounds where table_id = ${world.tableId} and round_id = '1008'`;
-    await saveConflict(world.sql, world.tableId, "1008");
-    await world.score();
+    await contradict(world, "1008");
+    await world.add();
     expect(await scoresOn(world, "1008")).toMatchObject([
-      { rev: 1, status: "scored" },
-      { rev: 2, status: "void_quarantine" },
+      { rev: 1, reason: "" },
+      { rev: 2, reason: "conflict" },
     ]);
     const outcome = await decide(world, "other");
     const first = BigInt(String(before?.["hundredths"]));
@@ -71,26 +79,26 @@ describe("a conflict that a person decides", () => {
     expect(await world.sql`select * from rounds where table_id = ${world.tableId} and round_id = '1008'`).toEqual([
       before,
     ]);
-    await scoreTable(world.sql, world.tableId, never);
+    await world.add();
     expect(await scoresOn(world, "1008")).toHaveLength(2);
-    await world.publish();
+    await world.add();
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
   });
 
   test("is kept with a revision that changes nothing, and its notice ends", async () => {
     const world = await playedWorld(4);
-    await saveConflict(world.sql, world.tableId, "1003");
+    await contradict(world, "1003");
     const outcome = await decide(world, "kept");
     expect(outcome.ok && outcome.revised.from === outcome.revised.to).toBe(true);
     expect(await told(world)).toBeNull();
-    await scoreTable(world.sql, world.tableId, never);
-    expect((await scoresOn(world, "1003")).at(-1)).toMatchObject({ status: "void_quarantine" });
+    await world.add();
+    expect((await scoresOn(world, "1003")).at(-1)).toMatchObject({ reason: "conflict" });
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
   });
 
   test("is decided by one of two who try at once, and the other is told by whom", async () => {
     const world = await playedWorld(3);
-    await saveConflict(world.sql, world.tableId, "1002");
+    await contradict(world, "1002");
     const outcomes = await Promise.all([decide(world, "kept", "ann"), decide(world, "other", "bob")]);
     const decided = outcomes.filter(({ ok }) => ok);
     expect(decided).toHaveLength(1);
@@ -103,7 +111,7 @@ describe("a conflict that a person decides", () => {
 
 describe("several conflicts", () => {
   async function conflictsOf(world: World, roundIds: readonly string[]): Promise<bigint[]> {
-    for (const roundId of roundIds) await saveConflict(world.sql, world.tableId, roundId);
+    for (const roundId of roundIds) await contradict(world, roundId);
     const rows = await world.sql<{ id: bigint }[]>`
       select id from conflicts where table_id = ${world.tableId} order by id desc`;
     return rows.map(({ id }) => id);
@@ -121,7 +129,7 @@ describe("several conflicts", () => {
     const late = both.find(({ ok }) => !ok);
     expect(late).toMatchObject({ problem: expect.stringMatching(/was decided already, .*; nothing was changed$/) });
     await decideAll(ids);
-    await scoreTable(world.sql, world.tableId, never);
+    await world.add();
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
   });
 
@@ -130,81 +138,68 @@ describe("several conflicts", () => {
     for (let round = 0; round < 3; round++) {
       const ids = await conflictsOf(world, [`${1002 + round * 2}`, `${1003 + round * 2}`]);
       const open = ids.slice(0, 2);
-      await Promise.all([
-        world.sql.begin((tx) => decideConflicts(tx, open, { ...who, take: "kept" })),
-        scoreTable(world.sql, world.tableId, never),
-      ]);
+      await Promise.all([world.sql.begin((tx) => decideConflicts(tx, open, { ...who, take: "kept" })), world.add()]);
     }
-    await scoreTable(world.sql, world.tableId, never);
-    expect(await scoresOn(world, "1007")).toMatchObject([{ status: "scored" }, { status: "void_quarantine" }]);
+    await world.add();
+    expect(await scoresOn(world, "1007")).toMatchObject([{ reason: "" }, { reason: "conflict" }]);
   });
 });
 
 describe("a round that a person corrects", () => {
-  test("voids every score on it with the next rev, and windows that are still open end with it", async () => {
+  test("voids every score on it with the next rev, and windows that are still open are void with the next round", async () => {
     const world = await playedWorld(8);
     expect(await openWindows(world)).toBeGreaterThan(0);
     expect(await revise(world, "1007", 500n)).toMatchObject({ ok: true });
-    await scoreTable(world.sql, world.tableId, never);
+    await world.add();
     expect(await scoresOn(world, "1007")).toMatchObject([
-      { rev: 1, status: "scored" },
-      { rev: 2, status: "void_quarantine" },
+      { rev: 1, reason: "" },
+      { rev: 2, reason: "operator" },
     ]);
+    await world.play([150]);
     expect(await openWindows(world)).toBe(0);
-    await world.turn(150);
-    await world.publish();
+    await world.add();
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
     const scores = await world.sql`select count(*)::integer as n from scores where table_id = ${world.tableId}`;
-    await scoreTable(world.sql, world.tableId, never);
+    await world.add();
     expect(await world.sql`select count(*)::integer as n from scores where table_id = ${world.tableId}`).toEqual(
       scores,
     );
   });
 
-  test("is followed by every period that its forecasts are in, also where their hours were final, and by none other", async () => {
-    const world = await playedWorld(6, { ownDatabase: true });
-    await world.publish();
-    await world.moveBack(30);
-    await world.score();
-    for (const { hundredths } of generatedRounds(4)) await world.turn(hundredths);
+  test("is followed by every period that its forecasts are in, also when their day is over, and by none other", async () => {
+    const world = await createWorld({ ownDatabase: true });
+    const times = timesFrom(Date.now() - 30 * 3_600_000, 20_000);
+    const old = generatedRounds(6).map(({ hundredths }) => hundredths);
+    await world.play(old, world.tableId, { atOnce: 1, times });
+    for (const { hundredths } of generatedRounds(4)) await world.play([hundredths]);
     const published = async () => {
-      await world.sql`update accuracy_series set due_at = now()`;
-      await world.sql`update published_accuracy set updated_at = updated_at - interval '1 day'`;
-      await world.publish();
-      return world.sql<{ period: string; scored: number; void: number }[]>`
-        select
-          period,
-          (sums -> 'counts' ->> 'n')::integer as scored,
-          (sums -> 'counts' ->> 'void_quarantine')::integer as void
-        from published_accuracy
-        where table_id = ${world.tableId} and feature = 'next_color'
-        order by period`;
+      await world.add();
+      const rows = await listPublished(world.sql, { tableIds: [world.tableId], feature: "next_color" });
+      return rows.map(({ period, sums }) => ({ period, scored: sums.n, void: sums.voidQuarantine }));
     };
     const before = await published();
-    expect(before.map(({ period }) => period)).toEqual(["24h", "30d", "7d", "90d", "all"]);
+    expect(before.map(({ period }) => period)).toEqual(["24h", "7d", "30d", "90d", "all"]);
     await revise(world, "1004", 777n);
-    await scoreTable(world.sql, world.tableId, never);
-    const after = await published();
-    expect(after).toEqual(
+    expect(await published()).toEqual(
       before.map(({ period, scored, void: voided }) =>
-        period === "24h" ? { period, scored, void: voided } : { period, scored: scored - 1, void: voided + 1 },
+        period === "24h" ? { period, scored, void: voided } : { period, scored: scored - 1n, void: voided + 1n },
       ),
     );
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
   });
 
-  test("before anything was scored on it is judged void at once", async () => {
+  test("before anything was settled on it is void at once", async () => {
     const world = await playedWorld(4);
-    await world.play([200]);
+    await world.play([200], world.tableId, { at: { maySettle: false } });
     await revise(world, "1005", 300n);
-    await world.score();
-    expect(await scoresOn(world, "1005")).toMatchObject([{ rev: 1, status: "void_quarantine" }]);
+    await world.play([250]);
+    expect(await scoresOn(world, "1005")).toMatchObject([{ rev: 1, reason: "operator" }]);
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
   });
 
   test("is refused where nothing would change, where there is no such round, and against its proof", async () => {
     const world = await createWorld();
-    await world.play([{ hundredths: 150, proofHash: "ab".repeat(32) }]);
+    await world.play([{ hundredths: 150, proofHash: "ab".repeat(32), verified: true }]);
     expect(await revise(world, "1001", 150n)).toMatchObject({
       ok: false,
       problem: expect.stringContaining("nothing to"),
@@ -229,13 +224,13 @@ describe("a round that a person corrects", () => {
       /stays as it was made/,
     );
     await expect(world.sql`delete from round_revision`).rejects.toThrow(/stays as it was made/);
-    await scoreTable(world.sql, world.tableId, never);
+    await world.add();
     await world.sql`alter table round_revision disable trigger round_revision_is_append_only`;
     const failure = async () => (await verify(world.sql, { tableId: world.tableId })).first_failure;
     expect(await failure()).toBeNull();
     await revise(world, "1003", 950n);
     await revise(world, "1003", 990n);
-    await scoreTable(world.sql, world.tableId, never);
+    await world.add();
     await world.sql`create table kept as select * from round_revision`;
     const forgeries: [string, string][] = [
       ["update round_revision set from_hundredths = from_hundredths + 1 where id = 1", "1002 1"],
@@ -271,10 +266,10 @@ describe("revisions in replays", () => {
     const world = await createWorld();
     const rounds = generatedRounds(30).map(({ hundredths }, i) => ({ hundredths, roundId: String(1 + i) }));
     await world.play(rounds.slice(0, 15));
-    await world.play([{ hundredths: 777, roundId: "late", late: true }]);
+    await world.addLate("computed", [{ hundredths: 777, roundId: "0" }]);
     await world.play(rounds.slice(15).map((round) => ({ ...round, afterGap: false })));
     const before = await calibrate(world, world.tableId, world.tableName);
-    await revise(world, "late", null);
+    await revise(world, "0", null);
     const after = await calibrate(world, world.tableId, world.tableName);
     expect(after).toMatchObject({ rounds: 30, state_hash: before.state_hash, log_loss: before.log_loss });
   });
@@ -293,7 +288,6 @@ describe("revisions in replays", () => {
       .map((round) => (round.roundId === "43" ? { ...round, afterGap: true } : round))
       .filter(({ roundId }) => roundId !== "41" && roundId !== "42");
     await world.play(changed, twin);
-    await world.issue();
     await revise(world, "30", 4_000n, first);
     await revise(world, "30", 5_000n, first);
     await revise(world, "41", null, first);
@@ -308,7 +302,7 @@ describe("revisions in replays", () => {
     await revise(world, "52", null, first);
     const [live] = await world.sql<
       { hash: string }[]
-    >`select state_hash as hash from model_states where table_id = ${first}`;
+    >`select encode(state_hash, 'hex') as hash from model_snapshots where table_id = ${first}`;
     expect(live?.hash).not.toBe(revised.state_hash);
 
     // its record proves itself with the revisions it saw, before and after it is promoted and rolled forward
@@ -320,13 +314,15 @@ describe("revisions in replays", () => {
     expect(compared.paired.rounds).toBe(57);
     await world.play([{ hundredths: 321, roundId: "61" }], first);
     const promoted = await promoteCalibration(world.sql, revised.calibration_id, { by: "ann", reason: "corrected" });
-    await world.play([{ hundredths: 123, roundId: "62" }], first);
-    await world.issue();
+    await world.play(
+      generatedRounds(64).map(({ hundredths }) => hundredths),
+      first,
+    );
     const [run] = await world.sql<{ id: string }[]>`
       insert into calibration_runs (table_id, kind, model) values (${first}, 'rolling', 'k7@1') returning id::text as id`;
     expect(await runRollingCalibration(world.sql, run?.id ?? "", never)).toMatchObject({ isMet: true });
     await compareCalibrations(world.sql, [promoted.calibration_id, again.calibration_id]);
-    await world.score();
+    await world.add();
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
   });
 });

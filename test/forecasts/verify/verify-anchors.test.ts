@@ -1,6 +1,7 @@
 import { beforeAll, afterAll, describe, expect, test } from "vitest";
 import { anchorHours } from "../../../src/forecasts/chain/anchors.ts";
 import { verify, type Failure } from "../../../src/forecasts/verify/verify.ts";
+import { timesFrom } from "../../support/passes.ts";
 import { createWorld, type World } from "../world.ts";
 
 const { signal } = new AbortController();
@@ -13,21 +14,19 @@ beforeAll(async () => {
     tables: [{}, {}, {}],
     whenDone: (cleanUp) => cleanUps.push(cleanUp),
   });
-  await world.sql`alter table forecasts drop constraint forecast_is_filed_under_its_hour`;
   await world.sql`alter table anchors drop constraint anchor_root_is_sha256`;
+  await world.sql`alter table forecast_sets drop constraint set_has_a_value_for_each_forecast`;
   // three hours in which two tables were forecast, one without, and one more; the third table begins in the last
-  for (const { rounds, pause } of [
-    { rounds: 3, pause: 1 },
-    { rounds: 2, pause: 1 },
-    { rounds: 1, pause: 2 },
-    { rounds: 2, pause: 2 },
+  for (const { rounds, hoursAgo } of [
+    { rounds: 3, hoursAgo: 6 },
+    { rounds: 2, hoursAgo: 5 },
+    { rounds: 2, hoursAgo: 4 },
+    { rounds: 2, hoursAgo: 2 },
   ]) {
-    const tables = pause === 2 && rounds === 2 ? world.tableIds : world.tableIds.slice(0, 2);
-    for (let n = 0; n < rounds; n += 1) {
-      for (const id of tables) await world.play([150 + n], id);
-      await world.issue();
-    }
-    for (const id of tables) await world.moveBack(pause, id);
+    const tables = hoursAgo === 2 ? world.tableIds : world.tableIds.slice(0, 2);
+    const times = timesFrom(Math.floor(Date.now() / 3_600_000 - hoursAgo) * 3_600_000, 1_000);
+    const played = Array.from({ length: rounds }, (_, n) => 150 + n);
+    for (const id of tables) await world.play(played, id, { atOnce: 1, times });
   }
   await anchorHours(world.sql, signal);
 }, 120_000);
@@ -38,8 +37,8 @@ afterAll(async () => {
 /** Hours in which a table, else any, was forecast, oldest first. */
 async function forecastHours(tableId?: number): Promise<string[]> {
   const rows = await world.sql<{ hour: string }[]>`
-    select distinct utc_text(issue_hour) as hour
-    from forecasts
+    select distinct utc_text(date_trunc('hour', issued_at, 'UTC')) as hour
+    from forecast_sets
     where ${tableId ?? null}::integer is null
       or table_id = ${tableId ?? null}
     order by hour`;
@@ -49,7 +48,7 @@ async function forecastHours(tableId?: number): Promise<string[]> {
 /** What verify says while these statements hold; all is put back. */
 async function failureWhile(statement: string, tableId?: number): Promise<Failure | null> {
   const { sql } = world;
-  const kept = ["forecasts", "anchors"];
+  const kept = ["forecast_sets", "anchors"];
   await sql.begin(async (tx) => {
     await tx`set local session_replication_role = replica`;
     for (const table of kept) await tx.unsafe(`create table kept_${table} as select * from ${table}`);
@@ -148,20 +147,21 @@ describe("roots", () => {
     expect(await failureWhile(`delete from anchors where hour > '${hours[2]}'`)).toBeNull();
   });
 
-  test("name the hour of a forecast that was changed with all hashes after it made to fit", async () => {
-    const { sql, tableId, tableIds } = world;
+  test("name the hour of a forecast that was changed with a chain that was made to fit", async () => {
+    const { sql, tableIds } = world;
     const [first] = await forecastHours();
-    // what a thorough forger leaves: a chain that holds
-    const forge = async (change: string) => {
-      await sql.unsafe(`update forecasts set issued_at = issued_at ${change} where table_id = ${tableId}`);
-      await world.moveBack(0);
-    };
-    await forge("+ interval '1 microsecond'");
-    expect((await verify(sql)).first_failure).toMatchObject({ kind: "root", id: first });
-    // the second table's own chain is whole, the hours it shares with the forged one are not
-    for (const id of tableIds.slice(0, 2))
-      expect((await verify(sql, { tableId: id })).first_failure).toMatchObject({ kind: "root", id: first });
-    await forge("- interval '1 microsecond'");
+    const [, , , fourth = ""] = await forecastHours();
+    // what a thorough forger leaves: another table is right by itself, the hours that it shares with the forged one are not
+    for (const [id, hour] of [
+      [tableIds[1], first],
+      [tableIds[2], fourth],
+    ] as const) {
+      const failure = await failureWhile(
+        `update forecast_sets set hashes = sha256(hashes) || substr(hashes, 33) where table_id = ${tableIds[0]}`,
+        id,
+      );
+      expect(failure).toMatchObject({ kind: "root", id: hour });
+    }
     expect(await verify(sql)).toMatchObject({ ok: true });
   });
 
@@ -173,14 +173,14 @@ describe("roots", () => {
     expect(await failureWhile(`update anchors set size = 99 where hour = '${own}'`, third)).toMatchObject({ id: own });
     expect(
       await failureWhile(
-        `update forecasts set hash = 'x' where table_id = ${world.tableId} and issue_hour = '${own}'`,
+        `update forecast_sets set hashes = '' where table_id = ${world.tableId} and issued_at >= '${own}'`,
         third,
       ),
     ).toMatchObject({ kind: "root", id: own, found: expect.stringContaining("is damaged") });
   });
 
   test("come after the rows they stand on: a changed hash is named by its forecast", async () => {
-    const change = `update forecasts set hash = overlay(hash placing 'abcd' from 9) where table_id = ${world.tableId} and seq = 2`;
+    const change = `update forecast_sets set hashes = set_byte(hashes, 40, get_byte(hashes, 40) # 1) where table_id = ${world.tableId} and first_seq = 1`;
     expect(await failureWhile(change)).toMatchObject({ kind: "forecast", id: `f${world.tableId}-2` });
   });
 });

@@ -22,10 +22,8 @@ beforeAll(async () => {
   world = await createWorld({ ownDatabase: true, whenDone: (cleanUp) => void cleanUps.push(cleanUp) });
   const rounds = generatedRounds(300).map(({ hundredths }) => hundredths);
   await world.play(rounds.slice(0, 100));
-  await world.issue();
   const first = await roll();
   await world.play(rounds.slice(100));
-  await world.issue();
   const newest = await roll();
   const { sql, tableId, tableName: table } = world;
   const request = { tableId, table, from: undefined, to: undefined, parameters: K7_1, thresholds: null, outFile: null };

@@ -11,6 +11,7 @@ import { findLatePolls } from "../../../src/houses/polling-store.ts";
 import { listHouses } from "../../../src/houses/house-status-store.ts";
 import { says, startBadHouse, type BadHouse } from "../../support/bad-house.ts";
 import { testContext } from "../../support/context.ts";
+import { passesTo } from "../../support/passes-to.ts";
 import { createDatabase } from "../../support/database.ts";
 import { forgetHouses, tableEntry } from "../../support/houses.ts";
 import { followChain, makeHouse, openNotices, storedRounds, type MadeTable } from "../../support/make.ts";
@@ -40,7 +41,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-const context = () => testContext(sql, { http, env: { ALLOW_PRIVATE_HOUSES: "1" } }).context;
+const context = () =>
+  testContext(sql, { passes: passesTo(database.url), http, env: { ALLOW_PRIVATE_HOUSES: "1" } }).context;
 /** One turn of the house: it is asked, and what it answered is read. */
 async function turn(): Promise<Record<string, number>> {
   await sql`update poll_leases set next_allowed_at = '-infinity'`;
@@ -97,7 +99,7 @@ async function absences(): Promise<[id: string, at: string | null][]> {
   return rounds.map(({ id, at }) => [id, at]);
 }
 async function lastAnswerAt(): Promise<string | null | undefined> {
-  return (await sql<{ at: string | null }[]>`select last_answer_at::text as at from feeds`)[0]?.at;
+  return (await sql<{ at: string | null }[]>`select answered_at::text as at from table_heads`)[0]?.at;
 }
 
 describe("houses with a list", () => {
@@ -125,7 +127,7 @@ describe("houses with a list", () => {
       ],
       { headers: { "customer-id": "c", "Session-Id": "s" }, user_agent: "Roundhouse test (ann@example.org)" },
     );
-    expect(await turn()).toEqual({ requests: 5, payloads: 5, unchanged: 0, failed: 0 });
+    expect(await turn()).toMatchObject({ requests: 5, payloads: 5, rounds: 17, unchanged: 0, failed: 0 });
     expect(await Promise.all(tables.map(values))).toEqual([
       ["hU2zL5rMwe 12", "b7Tq91XcVd 1.85", "2l4GnB7vkn 1", "V1eKqWyelo 2.01"],
       expect.arrayContaining(["7d0f3a51-1111-4c2b-9a00-000000000003 6.64"]),
@@ -133,7 +135,7 @@ describe("houses with a list", () => {
       ["5f6c3d00 1234", "1922627 1", "5f6c3d2e 8.45"],
       ["c0ffee00cc 1", "c0ffee00bb 2", "c0ffee00aa 1.87"],
     ]);
-    const colors = await sql`select raw_value, color from rounds where round_id = '2l4GnB7vkn'`;
+    const colors = await sql`select raw_value, color from named_rounds where round_id = '2l4GnB7vkn'`;
     expect([...colors]).toEqual([{ raw_value: "0", color: "blue" }]);
     expect(bodies.map((body) => Object.keys(JSON.parse(body) as object))).toEqual([
       ["operationName", "query", "variables"],
@@ -309,7 +311,9 @@ describe("houses with a page for each round", () => {
     await turn();
     await turn();
     expect(await values(table)).toEqual(["101 2"]);
-    await sql`update tables set last_polled_round_at = clock_timestamp() - interval '157.1 seconds'`;
+    await sql`
+      update table_heads
+      set version = version + 1, last_polled_round_at = clock_timestamp() - interval '157.1 seconds'`;
     await turn();
     expect(await values(table)).toEqual(["101 2", "103 3"]);
     expect(await openNotices(sql, table)).toMatchObject({ gap: expect.stringContaining("1 round (102) is missing") });
@@ -374,7 +378,7 @@ describe("a house that changed its format", () => {
         /^the house changed its format since .*: 6 of the 6 items of its newest answer cannot be read$/,
       ),
     ]);
-    expect([...(await sql`select state, quarantined from payloads order by id`)]).toEqual([
+    expect([...(await sql`select state, quarantined from payloads order by received_at`)]).toEqual([
       { state: "read", quarantined: 0 },
       { state: "read", quarantined: 6 },
       { state: "read", quarantined: 6 },

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { adapters } from "../../../src/houses/adapters/index.ts";
 import { wireFormats } from "../../../src/houses/demo/replay/formats.ts";
 import { connect, type Sql } from "../../../src/db/client.ts";
+import type { Passes } from "../../../src/pass/passes.ts";
 import { createDatabase } from "../../support/database.ts";
+import { passesTo } from "../../support/passes-to.ts";
 import { expectSameRounds } from "./same.ts";
 import { replay } from "./world.ts";
 
@@ -14,13 +16,13 @@ import { replay } from "./world.ts";
 const FIXTURES = path.join(import.meta.dirname, "../../fixtures/replay");
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
-let sql: Sql;
+let world: { sql: Sql; passes: Passes };
 beforeAll(async () => {
   database = await createDatabase();
-  sql = connect(database.url, { name: "test" });
+  world = { sql: connect(database.url, { name: "test" }), passes: passesTo(database.url) };
 });
 afterAll(async () => {
-  await sql.end();
+  await world.sql.end();
   await database.drop();
 });
 
@@ -45,7 +47,7 @@ const CASES = [
 test.each(CASES)(
   "what the replay of the file $file as $as tells is what ends up stored ($odd)",
   async ({ file, as, colors }) => {
-    const replayed = await replay(sql, { file: path.join(FIXTURES, `${file}.csv`), as, colors });
+    const replayed = await replay(world, { file: path.join(FIXTURES, `${file}.csv`), as, colors });
     expect(replayed.rounds).toHaveLength(30);
     expectSameRounds(replayed, { colors, byPage: adapters[as as keyof typeof adapters].rounds === "page" });
   },
@@ -57,7 +59,7 @@ test("every adapter has a wire format of its name, and is replayed here", () => 
 });
 
 test("digits are kept as they were sent, and hashes with them", async () => {
-  const replayOf = (as: string) => replay(sql, { file: path.join(FIXTURES, `${as}.csv`), as, limit: 20 });
+  const replayOf = (as: string) => replay(world, { file: path.join(FIXTURES, `${as}.csv`), as, limit: 20 });
   const { rounds, stored } = await replayOf("stake");
   expect(stored.map(({ raw }) => raw)).toEqual(rounds.map(({ multiplier }) => multiplier));
   expect(stored.find(({ raw }) => raw === "1.9999")).toMatchObject({ hundredths: 199, color: "blue" });

@@ -8,6 +8,7 @@ import { createReplayHouse } from "../../../src/houses/demo/replay/house.ts";
 import { createHouseClient } from "../../../src/houses/http.ts";
 import { applyHouses } from "../../../src/houses/apply-store.ts";
 import { testContext } from "../../support/context.ts";
+import { passesTo } from "../../support/passes-to.ts";
 import { createDatabase } from "../../support/database.ts";
 import { entryOf } from "./world.ts";
 
@@ -54,7 +55,11 @@ test.each([
       const id = `${as}-${String(feed["api" as keyof typeof feed])}`;
       const roundIds = as === "json" ? "consecutive" : "opaque";
       await applyHouses(sql, [entryOf({ url: house.url + base }, { id, as, feed, colors: "ours", roundIds })]);
-      const { context } = testContext(sql, { http, env: { ALLOW_PRIVATE_HOUSES: "1" } });
+      const { context } = testContext(sql, {
+        passes: passesTo(database.url),
+        http,
+        env: { ALLOW_PRIVATE_HOUSES: "1" },
+      });
       for (const place of [4, 29]) {
         nowMs = house.toldAtMs(place);
         await pollHouse.run({ house: id, shard: 0 }, context);

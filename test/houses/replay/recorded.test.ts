@@ -6,7 +6,9 @@ import { adapters } from "../../../src/houses/adapters/index.ts";
 import { connect, type Sql } from "../../../src/db/client.ts";
 import { parseMultiplier } from "../../../src/houses/multiplier.ts";
 import { colorOf } from "../../../src/rounds/colors.ts";
+import type { Passes } from "../../../src/pass/passes.ts";
 import { createDatabase } from "../../support/database.ts";
+import { passesTo } from "../../support/passes-to.ts";
 import { RECORDED_FOLDER } from "../../support/recorded.ts";
 import { expectSameRounds, paletteOf } from "./same.ts";
 import { replay } from "./world.ts";
@@ -42,13 +44,13 @@ const FILES = [
 
 describe.skipIf(RECORDED_FOLDER === "")("recorded rounds", () => {
   let database: Awaited<ReturnType<typeof createDatabase>>;
-  let sql: Sql;
+  let world: { sql: Sql; passes: Passes };
   beforeAll(async () => {
     database = await createDatabase();
-    sql = connect(database.url, { name: "test" });
+    world = { sql: connect(database.url, { name: "test" }), passes: passesTo(database.url) };
   });
   afterAll(async () => {
-    await sql.end();
+    await world.sql.end();
     await database.drop();
   });
 
@@ -58,7 +60,7 @@ describe.skipIf(RECORDED_FOLDER === "")("recorded rounds", () => {
     async ({ file, as, colors, rows }) => {
       const byPage = adapters[as].rounds === "page";
       const most = byPage ? (isWhole ? PAGES.whole : PAGES.sample) : isWhole ? rows : SAMPLE;
-      const replayed = await replay(sql, { file: path.join(RECORDED_FOLDER, file), as, colors, limit: most });
+      const replayed = await replay(world, { file: path.join(RECORDED_FOLDER, file), as, colors, limit: most });
       expect(replayed.rounds).toHaveLength(Math.min(most, rows));
       expectSameRounds(replayed, { colors, byPage });
     },
@@ -69,7 +71,7 @@ describe.skipIf(RECORDED_FOLDER === "")("recorded rounds", () => {
     { timeout: TIMEOUT_MS },
     async () => {
       const file = path.join(RECORDED_FOLDER, "bcgame_verify_slice.csv");
-      const { stored, quarantined } = await replay(sql, { file, as: "bcgame", chain: "bcgame-2022" });
+      const { stored, quarantined } = await replay(world, { file, as: "bcgame", chain: "bcgame-2022" });
       expect([stored.length, quarantined]).toEqual([1_530, []]);
       expect(stored.filter(({ verified }) => verified !== true)).toEqual([]);
     },

@@ -7,6 +7,7 @@ import { createReplayHouse, type ReplayHouse } from "../../../src/houses/demo/re
 import type { RecordedRound } from "../../../src/houses/demo/replay/rounds-file.ts";
 import { createHouseClient } from "../../../src/houses/http.ts";
 import { applyHouses } from "../../../src/houses/apply-store.ts";
+import type { Passes } from "../../../src/pass/passes.ts";
 import { testContext } from "../../support/context.ts";
 import { houseEntry, tableEntry } from "../../support/houses.ts";
 
@@ -85,7 +86,7 @@ export interface Replayed {
  * asked for by poll-house through the adapter, stored as it came, read and stored by normalize-rounds.
  */
 export async function replay(
-  sql: Sql,
+  { sql, passes }: { sql: Sql; passes: Passes },
   options: { file: string; as: string; limit?: number; colors?: string; chain?: string },
 ): Promise<Replayed> {
   const { file, as, limit = Infinity, colors = "ours", chain } = options;
@@ -103,7 +104,7 @@ export async function replay(
     const proof = chain === undefined ? {} : { fairness: { chain } };
     const apply = (feed: Record<string, unknown>) =>
       applyHouses(sql, [entryOf(house, { id, as, feed, colors, roundIds }, proof)]);
-    const { context } = testContext(sql, { http, env: { ALLOW_PRIVATE_HOUSES: "1" } });
+    const { context } = testContext(sql, { passes, http, env: { ALLOW_PRIVATE_HOUSES: "1" } });
     const poll = async () => {
       const counts = await pollHouse.run({ house: id, shard: 0 }, context);
       if (counts["failed"] !== 0) throw new Error(`a poll of ${file} as ${as} failed: ${JSON.stringify(counts)}`);
@@ -191,7 +192,7 @@ async function found(sql: Sql, house: string): Promise<Omit<Replayed, "rounds" |
     select
       round_id as id, hundredths::float8 as hundredths, raw_value as raw, color, late, after_gap as gap,
       proof_hash as hash, verified, round(extract(epoch from occurred_at) * 1000)::float8 as "atMs"
-    from rounds
+    from named_rounds
     where table_id = ${id}
     order by seq`;
   const quarantined = await sql<{ id: string | null; code: string }[]>`

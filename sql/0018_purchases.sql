@@ -1,0 +1,121 @@
+-- Plans bought from the balance. What a plan was when it was bought is part of the purchase, since the plan may change.
+
+create table purchases (
+  id bigint generated always as identity primary key,
+  account_id bigint not null references accounts,
+  idempotency_key text not null
+    constraint purchase_key_is_short check (length(idempotency_key) between 1 and 100),
+  kind text not null
+    constraint purchase_kind_is_known check (kind in ('buy', 'renew', 'upgrade', 'downgrade')),
+  plan text not null,
+  plan_revision bigint not null,
+  listed_micros bigint not null
+    constraint listed_price_is_not_negative check (listed_micros >= 0),
+  discount_micros bigint not null default 0
+    constraint discount_is_not_negative check (discount_micros >= 0),
+  paid_micros bigint not null
+    constraint paid_is_listed_less_discount check (paid_micros = greatest(listed_micros - discount_micros, 0)),
+  days integer not null
+    constraint purchase_lasts_a_day check (days > 0),
+  starts_at timestamptz not null,
+  ends_at timestamptz not null,
+  start_now_version text not null,
+  no_withdrawal_version text not null,
+  transaction_id bigint references ledger_transactions
+    constraint transaction_pays_one_purchase unique,
+  made_at timestamptz not null default clock_timestamp(),
+  constraint purchase_is_made_once unique (account_id, idempotency_key),
+  constraint purchase_ends_after_it_starts check (ends_at > starts_at),
+  constraint only_upgrades_have_a_discount check (discount_micros = 0 or kind = 'upgrade'),
+  constraint what_costs_something_is_posted check ((transaction_id is null) = (paid_micros = 0))
+);
+comment on table purchases is 'what was bought, at which price and for which time, as offered then; append-only';
+comment on column purchases.days is 'days that the plan was sold for; an upgrade from a plan with more value left lasts longer';
+comment on column purchases.start_now_version is 'version of the text by which its holder asked for it to begin immediately, stored in consents';
+create index purchases_of_account on purchases (account_id, id desc);
+
+create table purchase_credits (
+  purchase_id bigint not null references purchases,
+  of_purchase bigint not null references purchases
+    constraint unused_share_is_credited_once unique,
+  micros bigint not null
+    constraint credit_is_not_negative check (micros >= 0),
+  primary key (purchase_id, of_purchase),
+  constraint purchase_is_no_credit_of_itself check (purchase_id <> of_purchase)
+);
+comment on table purchase_credits is 'what an upgrade replaced, and how much of its value was left; the sum is its discount';
+
+-- checked when a transaction commits, whichever program wrote it
+create function refuse_purchase_beside_the_books() returns trigger language plpgsql as $$
+declare
+  bought record;
+begin
+  if tg_table_name = 'purchases' then
+    select * into bought from purchases where id = new.id;
+  else
+    select * into bought from purchases where id = new.purchase_id;
+  end if;
+  if bought.transaction_id is not null and not exists (
+    select
+    from ledger_transactions t
+    join ledger_entries e on e.transaction_id = t.id
+    join ledger_accounts a on a.id = e.account_id
+    where t.id = bought.transaction_id
+      and t.kind = 'purchase'
+      and a.owner_id = bought.account_id
+      and e.amount = -bought.paid_micros
+  ) then
+    raise exception 'a purchase is paid from the wallet of its account: transaction % does not take % from that of account %', bought.transaction_id, bought.paid_micros, bought.account_id
+      using errcode = 'check_violation', constraint = 'purchase_is_paid_from_its_wallet';
+  end if;
+  if bought.discount_micros <> (select coalesce(sum(micros), 0) from purchase_credits where purchase_id = bought.id) or exists (
+    select
+    from purchase_credits c
+    join purchases p on p.id = c.of_purchase
+    where c.purchase_id = bought.id
+      and p.account_id <> bought.account_id
+  ) then
+    raise exception 'a discount is what was left of purchases of the same account: that of purchase % is not', bought.id
+      using errcode = 'check_violation', constraint = 'discount_is_what_was_left';
+  end if;
+  return null;
+end
+$$;
+create constraint trigger purchase_is_in_the_books after insert on purchases
+  deferrable initially deferred for each row execute function refuse_purchase_beside_the_books();
+create constraint trigger purchase_credit_is_in_the_books after insert on purchase_credits
+  deferrable initially deferred for each row execute function refuse_purchase_beside_the_books();
+
+create trigger purchase_is_never_changed before update or delete on purchases
+  for each row execute function refuse_change_of_record();
+create trigger purchases_are_never_emptied before truncate on purchases
+  for each statement execute function refuse_change_of_record();
+create trigger purchase_credit_is_never_changed before update or delete on purchase_credits
+  for each row execute function refuse_change_of_record();
+create trigger purchase_credits_are_never_emptied before truncate on purchase_credits
+  for each statement execute function refuse_change_of_record();
+
+create table entitlements (
+  id bigint generated always as identity primary key,
+  account_id bigint not null references accounts,
+  plan text not null references plans on update cascade,
+  starts_at timestamptz not null default now(),
+  ends_at timestamptz,
+  purchase_id bigint
+    constraint purchase_gives_one_entitlement unique
+    references purchases,
+  reminded_at timestamptz,
+  end_told_at timestamptz,
+  created_at timestamptz not null default now(),
+  constraint entitlement_ends_after_it_starts check (ends_at > starts_at),
+  -- int8range instead of `account_id with =`, which needs an extension
+  constraint account_has_one_plan_at_a_time
+    exclude using gist (int8range(account_id, account_id, '[]') with &&, tstzrange(starts_at, ends_at) with &&)
+);
+comment on table entitlements is 'which plan an account has and when; a plan without end was granted';
+comment on column entitlements.purchase_id is 'what it was bought with; null when it was granted at the command line';
+comment on column entitlements.reminded_at is 'when its holder was notified that it ends soon, or bought the next one';
+comment on column entitlements.end_told_at is 'when its holder was notified that it has ended, or bought the next one';
+create unique index account_has_one_endless_plan on entitlements (account_id) where ends_at is null;
+create index entitlements_of_account on entitlements (account_id, starts_at desc);
+create index entitlements_by_end on entitlements (ends_at) where end_told_at is null and ends_at is not null;

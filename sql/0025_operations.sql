@@ -1,0 +1,138 @@
+-- Running the service: processes, queues, alerts, backups, and the audit log.
+
+create table queue_controls (
+  queue text primary key,
+  paused_at timestamptz not null default now(),
+  paused_by text not null,
+  reason text not null,
+  until timestamptz,
+  constraint pause_ends_after_it_began check (until > paused_at)
+);
+comment on table queue_controls is 'queues that were paused: applied again when Redis has lost its data';
+comment on column queue_controls.until is 'when the reconciler resumes the queue; null: when an operator does';
+
+create table workers (
+  id text primary key,
+  pid integer not null,
+  host text not null,
+  version text not null,
+  queues text[] not null,
+  started_at timestamptz not null default now(),
+  seen_at timestamptz not null default now(),
+  clock_problem text,
+  rss_bytes bigint,
+  heap_bytes bigint
+);
+comment on table workers is 'worker processes, which report every few seconds';
+comment on column workers.clock_problem is 'why it takes no work while the clock of its machine is wrong';
+comment on column workers.rss_bytes is 'memory of the process at its last report; heap_bytes is the part that JavaScript uses';
+
+create table heartbeats (
+  name text primary key,
+  at timestamptz not null default clock_timestamp(),
+  detail jsonb not null default '{}'
+);
+comment on table heartbeats is 'when the reconciler and other single workers last reported';
+
+create table leases (
+  name text primary key,
+  holder text not null,
+  epoch bigint not null,
+  expires_at timestamptz not null,
+  server_started_at timestamptz not null,
+  constraint lease_epoch_is_positive check (epoch > 0),
+  constraint lease_names_its_holder check (length(holder) between 1 and 200)
+);
+comment on table leases is
+  'which process holds a role that one process at a time may have; it expires unless its holder renews it';
+comment on column leases.epoch is 'increases with each change of holder: a write that carries an older epoch is refused';
+comment on column leases.expires_at is 'by the clock of the database; any process may acquire the lease from then on';
+comment on column leases.server_started_at is
+  'pg_postmaster_start_time() when it was renewed: a lease from another server, such as one restored from a backup, is void';
+
+create table alerts (
+  kind text not null,
+  subject text not null,
+  text text not null,
+  opened_at timestamptz not null default clock_timestamp(),
+  closed_at timestamptz,
+  opening_told_at timestamptz,
+  recovery_told_at timestamptz,
+  primary key (kind, subject, opened_at)
+);
+comment on table alerts is 'critical notices: logged once when they open and once when they recover';
+comment on column alerts.opening_told_at is 'when a mail to ALERT_EMAIL was written that reports its opening';
+comment on column alerts.recovery_told_at is 'when a mail to ALERT_EMAIL was written that reports its recovery';
+create unique index alert_is_open_once on alerts (kind, subject) where closed_at is null;
+create index alerts_to_tell on alerts (opened_at) where opening_told_at is null or recovery_told_at is null;
+
+create table alert_mails (
+  written_at timestamptz primary key,
+  quiet tstzrange not null,
+  told integer not null
+    constraint mail_tells_of_something check (told > 0),
+  constraint alert_mails_are_minutes_apart exclude using gist (quiet with &&),
+  constraint quiet_begins_with_the_mail check (lower(quiet) = written_at)
+);
+comment on table alert_mails is
+  'mails that reported alerts, each with the minutes in which no other is written: at most six mails per hour';
+
+create table backups (
+  id bigint generated always as identity primary key,
+  snapshot_at timestamptz not null,
+  made_at timestamptz not null default clock_timestamp(),
+  file text not null,
+  bytes bigint not null
+    constraint backup_has_bytes check (bytes > 0),
+  sha256 text not null
+    constraint backup_hash_is_hex check (sha256 ~ '^[0-9a-f]{64}$'),
+  rows bigint not null
+    constraint backup_rows_are_not_negative check (rows >= 0),
+  constraint backup_is_made_after_its_snapshot check (made_at >= snapshot_at)
+);
+comment on table backups is 'finished backups: their snapshot time, and the hash of the file';
+
+create table audit_log (
+  seq bigint primary key,
+  at timestamptz not null,
+  surface text not null constraint surface_is_known check (surface in ('ops', 'console', 'cli', 'system')),
+  actor text not null,
+  role text,
+  action text not null,
+  target text not null,
+  before jsonb,
+  after jsonb,
+  reason text,
+  request_id text,
+  address text,
+  prev_hash text not null unique,
+  hash text not null unique,
+  constraint only_ops_has_roles check ((surface = 'ops') = (role is not null))
+);
+comment on table audit_log is 'who did what, when, to what and why; append-only, each row hashed with the one before it';
+create index audit_action on audit_log (action, seq desc);
+create index audit_actor on audit_log (actor, seq desc);
+create index audit_request on audit_log (request_id);
+
+-- One row: the lock under which entries are added, and the newest entry, so that a deleted end of the log shows.
+create table audit_head (
+  only_one boolean primary key default true constraint there_is_one_head check (only_one),
+  seq bigint not null,
+  hash text not null
+);
+comment on table audit_head is 'the newest entry of the audit log';
+insert into audit_head (seq, hash) values (0, repeat('0', 64));
+
+create function refuse_change_of_audit() returns trigger language plpgsql as $$
+begin
+  raise exception 'the audit log is only ever added to: % is refused', lower(tg_op);
+end
+$$;
+create trigger audit_is_never_changed before update or delete on audit_log
+  for each row execute function refuse_change_of_audit();
+create trigger audit_is_never_emptied before truncate on audit_log
+  for each statement execute function refuse_change_of_audit();
+create trigger audit_head_is_never_taken before delete on audit_head
+  for each row execute function refuse_change_of_audit();
+create trigger audit_head_is_never_emptied before truncate on audit_head
+  for each statement execute function refuse_change_of_audit();

@@ -1,0 +1,104 @@
+import type { Queryable } from "../db/client.ts";
+import { PERIODS, type Period, periodEnd, periodStart } from "./periods.ts";
+import { type FeatureSums, featureSums } from "./published.ts";
+import { addSums, decodeSums, type SumVector } from "./sum-vector.ts";
+
+/** What callers see of a feature of a table over a period. */
+export interface PublishedAccuracy extends FeatureSums {
+  tableId: number;
+  model: string;
+  feature: string;
+  period: Period;
+  /** ISO times: the first moment of the period, and the first after it. */
+  start: string;
+  end: string;
+  /** The newest round whose forecasts are counted, and the number of changes of the table's accuracy so far. */
+  asOfSeq: bigint;
+  version: bigint;
+}
+
+/** Which rows are asked for; null for all. */
+export interface Asked {
+  tableIds: readonly number[];
+  periods?: readonly Period[];
+  feature?: string;
+}
+
+interface Row {
+  tableId: number;
+  model: string;
+  code: number;
+  feature: string;
+  /** Null for an hour that is not folded yet. */
+  period: Period | null;
+  sums: Uint8Array;
+  hour: number;
+  firstHour: number;
+  asOfSeq: bigint;
+  version: bigint;
+}
+
+/**
+ * The accuracy of tables, of each model and feature they were forecast with: folded periods and the hours since, in one
+ * snapshot. The order is that of tables and feature codes, next_color first, and of `PERIODS`.
+ */
+export async function listPublished(
+  sql: Queryable,
+  { tableIds, periods = PERIODS, feature }: Asked,
+): Promise<PublishedAccuracy[]> {
+  const ids = [...tableIds];
+  const rows = await sql<Row[]>`
+    select
+      x.table_id as "tableId", x.model, x.feature as code, feature_name(x.feature, p.bands) as feature, x.period, x.sums,
+      floor(extract(epoch from m.hour) / 3600)::integer as hour,
+      floor(extract(epoch from a.first_hour) / 3600)::integer as "firstHour",
+      m.round_seq as "asOfSeq", m.version
+    from (
+      select table_id, model, feature, period, sums
+      from accuracy_periods
+      where table_id = any(${ids}::integer[])
+        and period = any(${[...periods]}::text[])
+      union all
+      select h.table_id, h.model, h.feature, null, h.sums
+      from accuracy_marks m
+      join accuracy_hours h on h.table_id = m.table_id and h.hour >= m.hour - interval '1 hour'
+      where m.table_id = any(${ids}::integer[])
+    ) x
+    join accuracy_marks m on m.table_id = x.table_id
+    join accuracy_models a on a.table_id = x.table_id and a.model = x.model
+    join palettes p on p.id = a.palette
+    where ${feature ?? null}::text is null
+      or feature_name(x.feature, p.bands) = ${feature ?? null}::text
+    order by x.table_id, x.model, x.feature`;
+  const series = Map.groupBy(rows, ({ tableId, model, code }) => `${tableId} ${code} ${model}`);
+  return [...series.values()].flatMap((own) => publishedOf(own, periods));
+}
+
+function publishedOf(rows: readonly Row[], periods: readonly Period[]): PublishedAccuracy[] {
+  const [first] = rows;
+  if (first === undefined) return [];
+  const { tableId, model, feature, code, hour, firstHour, asOfSeq, version } = first;
+  const running: SumVector = new Map();
+  for (const row of rows) if (row.period === null) addSums(running, decodeSums(row.sums));
+  return periods.map((period) => {
+    const folded = rows.find((row) => row.period === period);
+    const sums = folded === undefined ? new Map<number, bigint>() : decodeSums(folded.sums);
+    addSums(sums, running);
+    return {
+      tableId,
+      model,
+      feature,
+      period,
+      start: timeOf(periodStart(period, hour) ?? firstHour),
+      end: timeOf(periodEnd(period, hour)),
+      asOfSeq,
+      version,
+      ...featureSums(code, sums),
+    };
+  });
+}
+
+/** The start of an hour, written as the database writes times. */
+function timeOf(hour: number): string {
+  return new Date(hour * 3_600_000).toISOString().replace(".000Z", ".0000000Z");
+}

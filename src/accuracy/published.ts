@@ -1,0 +1,138 @@
+/**
+ * What callers see: the sums of each feature over each period, in the shape that the figures of `/accuracy` are made of.
+ */
+import type { ReferenceSums } from "../forecasts/accuracy/reference-sums.ts";
+import { REFERENCES } from "../forecasts/accuracy/references.ts";
+import { emptySums, type Histogram, type Sums } from "../forecasts/accuracy/sums.ts";
+import { BETS_IN_TWENTIETHS } from "../forecasts/score/scoring.ts";
+import {
+  BINS,
+  COLORS_MAX,
+  KEY,
+  outcomeKey,
+  REFERENCE_SUMS,
+  referenceKey,
+  VOID_REASONS,
+  type VoidReason,
+  voidKey,
+} from "./keys.ts";
+import type { SumVector } from "./sum-vector.ts";
+
+/** Forecasts with one outcome: a color of next_color, or a horizon of a window with whether it hit. */
+export interface OutcomeSums {
+  /** Index of the color that came; null for windows. */
+  color: number | null;
+  /** Rounds of the window and whether its color came; null for next_color. */
+  window: { horizon: number; isHit: boolean } | null;
+  n: bigint;
+  /** Micro-nats, and their squares. */
+  sumLl: bigint;
+  sumLl2: bigint;
+}
+
+/** All that is summed of a feature over a period. */
+export interface FeatureSums {
+  sums: Sums;
+  references: ReferenceSums;
+  voids: Record<VoidReason, bigint>;
+  /** Late rounds among `sums.onTimeRounds`, which counts all that were received. */
+  lateRounds: bigint;
+  outcomes: OutcomeSums[];
+}
+
+/**
+ * A vector by names. The void causes that have no count of their own in `sums` (conflict, impossible, operator) are
+ * counted there as `voidQuarantine`.
+ */
+export function featureSums(feature: number, vector: SumVector): FeatureSums {
+  const at = (key: number) => vector.get(key) ?? 0n;
+  const isWindow = feature !== 0;
+  const voids = Object.fromEntries(
+    VOID_REASONS.map((name, place) => [name, at(voidKey(place + 1))]),
+  ) as FeatureSums["voids"];
+  const voidCount = VOID_REASONS.reduce((sum, name) => sum + voids[name], 0n);
+  const colors = isWindow ? 0 : colorsOf(vector);
+  const byColor = (first: number) => Array.from({ length: colors }, (_, color) => at(first + color));
+  const sums: Sums = {
+    ...emptySums(),
+    forecasts: at(KEY.forecasts),
+    n: at(KEY.n),
+    hits: at(KEY.hits),
+    top1Hits: isWindow ? 0n : at(KEY.hits),
+    voidGap: voids.gap,
+    voidLate: voids.late,
+    voidQuarantine: voids.conflict + voids.impossible + voids.operator,
+    pending: at(KEY.forecasts) - at(KEY.n) - voidCount,
+    onTimeRounds: at(KEY.rounds),
+    notIssued: at(KEY.notIssued),
+    sumP: at(KEY.sumP),
+    sumPBase: at(KEY.sumPBase),
+    sumPq: at(KEY.sumPq),
+    sumBrier: at(KEY.sumBrier),
+    sumBrierBase: at(KEY.sumBrierBase),
+    sumRps: at(isWindow ? KEY.sumBrier : KEY.sumRps),
+    sumRpsBase: at(isWindow ? KEY.sumBrierBase : KEY.sumRpsBase),
+    sumLl: at(KEY.sumLl),
+    sumLlBase: at(KEY.sumLlBase),
+    sumD: at(KEY.sumLlBase) - at(KEY.sumLl),
+    sumD2: at(KEY.sumD2),
+    brierByColor: byColor(KEY.firstBrierOfColor),
+    rpsByColor: byColor(KEY.firstRpsOfColor),
+    confusion: Array.from({ length: colors }, (_, color) => at(outcomeKey(color))),
+    sumLnE: BETS_IN_TWENTIETHS.map((_, bet) => at(KEY.firstLnE + bet)),
+    histograms: histogramsOf(vector),
+  };
+  return {
+    sums,
+    references: referencesOf(vector),
+    voids,
+    lateRounds: at(KEY.lateRounds),
+    outcomes: outcomesOf(isWindow, vector),
+  };
+}
+
+/** Every color of next_color has a chance in every forecast, so each has a bin once anything was scored. */
+function colorsOf(vector: SumVector): number {
+  return histogramsOf(vector).length;
+}
+
+function histogramsOf(vector: SumVector): Histogram[] {
+  const histograms: Histogram[] = [];
+  for (const [key, value] of [...vector].toSorted(([a], [b]) => a - b)) {
+    if (key < KEY.firstBin) continue;
+    const place = key - KEY.firstBin;
+    const [color, bin, part] = [Math.floor(place / 3 / BINS), Math.floor(place / 3) % BINS, place % 3];
+    while (histograms.length <= color) histograms.push(new Map());
+    const own = histograms[color]!.get(bin) ?? { n: 0n, sumP: 0n, hits: 0n };
+    own[(["n", "sumP", "hits"] as const)[part]!] = value;
+    histograms[color]!.set(bin, own);
+  }
+  return histograms;
+}
+
+function referencesOf(vector: SumVector): ReferenceSums {
+  const rows = REFERENCES.map((name, reference) => {
+    const row = Object.fromEntries(
+      REFERENCE_SUMS.map((field, place) => [field, vector.get(referenceKey(reference) + place) ?? 0n]),
+    ) as Record<(typeof REFERENCE_SUMS)[number], bigint>;
+    return [name, { ...row, sumD: row.sumLlBase - row.sumLl }] as const;
+  });
+  return Object.fromEntries(rows) as ReferenceSums;
+}
+
+function outcomesOf(isWindow: boolean, vector: SumVector): OutcomeSums[] {
+  const last = isWindow ? (KEY.firstBin - KEY.firstOutcome) / 3 : COLORS_MAX;
+  const outcomes: OutcomeSums[] = [];
+  for (const key of [...vector.keys()].toSorted((a, b) => a - b)) {
+    const outcome = (key - KEY.firstOutcome) / 3;
+    if (!Number.isInteger(outcome) || outcome < 0 || outcome >= last) continue;
+    outcomes.push({
+      color: isWindow ? null : outcome,
+      window: isWindow ? { horizon: Math.floor(outcome / 2), isHit: outcome % 2 === 1 } : null,
+      n: vector.get(key) ?? 0n,
+      sumLl: vector.get(key + 1) ?? 0n,
+      sumLl2: vector.get(key + 2) ?? 0n,
+    });
+  }
+  return outcomes;
+}

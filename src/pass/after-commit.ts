@@ -1,0 +1,71 @@
+import type { Sql } from "../db/client.ts";
+import { syncFormatCircuit } from "../houses/format-store.ts";
+import type { Log } from "../log.ts";
+import { listOpenGaps } from "../rounds/gaps-store.ts";
+import { refreshNotices } from "../rounds/notices-store.ts";
+import { syncProofAlerts } from "../rounds/proof-alerts-store.ts";
+import type { PassResult } from "./state.ts";
+
+/** Counts of what passes did, for the line in the log. */
+export interface PassCounts {
+  rounds: number;
+  late: number;
+  quarantined: number;
+  conflicts: number;
+  gaps: number;
+  forecasts: number;
+  scores: number;
+}
+
+/** Counts what passes did. */
+export function countPasses(results: readonly PassResult[]): PassCounts {
+  const sum = (count: (rows: PassResult["rows"]) => number) => results.reduce((all, { rows }) => all + count(rows), 0);
+  return {
+    rounds: sum(({ rounds }) => rounds.length),
+    late: sum(({ rounds }) => rounds.filter(({ late }) => late).length),
+    quarantined: sum(({ quarantine }) => quarantine.length),
+    conflicts: sum(({ conflicts }) => conflicts.length),
+    gaps: sum(({ gaps }) => gaps.length),
+    forecasts: sum(({ forecastSet }) => forecastSet?.features.length ?? 0),
+    scores: sum(({ scoreSets }) => scoreSets.reduce((all, { features }) => all + features.length, 0)),
+  };
+}
+
+/** What passes may cause elsewhere. */
+export interface Consequences {
+  sql: Sql;
+  log: Log;
+  published: (tableIds: readonly number[]) => void;
+  /** Asks for the filling of a gap. */
+  fill: (gap: bigint) => Promise<void>;
+}
+
+/**
+ * What follows from passes of a house that are committed: notices that are written from several rows, alerts, the circuit of
+ * a house whose format changed, requests for gaps, and the word to API processes. All of it is found again by sweeps when
+ * this process ends before.
+ */
+export async function afterCommit(house: string, results: readonly PassResult[], to: Consequences): Promise<void> {
+  const shown = results.filter(({ rows }) => !rows.isQuiet);
+  if (shown.length === 0) return;
+  const troubled = idsOf(shown.filter(({ rows }) => rows.isTroubled));
+  if (troubled.length > 0) await to.sql.begin((tx) => refreshNotices(tx, troubled));
+  to.published(idsOf(shown));
+  if (shown.some(({ rows }) => rows.quarantine.some(({ code }) => code === "proof_mismatch")))
+    await syncProofAlerts(to.sql, to.log);
+  const formats = shown.flatMap(({ state, rows }) => (rows.format === null ? [] : [{ state, ...rows.format }]));
+  if (formats.some(({ from, to: after }) => (from.since === null) !== (after.since === null))) {
+    const known = formats.filter(({ from, to: after }) => from.since !== null && after.since === null);
+    await syncFormatCircuit(
+      to.sql,
+      house,
+      known.map(({ state }) => state.table.tableId),
+    );
+  }
+  const gapped = idsOf(shown.filter(({ rows }) => rows.gaps.length > 0));
+  if (gapped.length > 0) for (const gap of await listOpenGaps(to.sql, gapped)) await to.fill(gap);
+}
+
+function idsOf(results: readonly PassResult[]): number[] {
+  return [...new Set(results.map(({ state }) => state.table.tableId))];
+}

@@ -1,0 +1,64 @@
+import type { Queryable, Transaction } from "../db/client.ts";
+import { K7_1 } from "../forecasts/model/parameters.ts";
+
+/** Locks the heads of tables until the end of the transaction, in id order, and gives the tables. Those without one are left out. */
+export async function lockHeads(tx: Transaction, tableIds: readonly number[]): Promise<{ id: number; name: string }[]> {
+  return tx<{ id: number; name: string }[]>`
+    select h.table_id as id, t.house_id || '/' || t.game || '/' || t.market as name
+    from table_heads h
+    join tables t on t.id = h.table_id
+    where h.table_id = any(${[...tableIds]}::integer[])
+    order by h.table_id
+    for no key update of h`;
+}
+
+/**
+ * Moves the heads of tables by a version, in id order, after something changed that a cached state or what callers see is
+ * made of: settings, notices, revisions, calibrations. Passes that began before are refused and made again. The heads stay
+ * locked until the end of the transaction.
+ */
+export async function touchHeads(sql: Queryable, tableIds: readonly number[]): Promise<void> {
+  if (tableIds.length === 0) return;
+  await sql`
+    with locked as (
+      select table_id
+      from table_heads
+      where table_id = any(${[...tableIds]}::integer[])
+      order by table_id
+      for no key update
+    )
+    update table_heads h
+    set version = h.version + 1, changed_at = clock_timestamp()
+    from locked
+    where h.table_id = locked.table_id`;
+}
+
+/** Makes a head for every table without one, and moves those whose bands or pause are no longer those of their table. */
+export async function saveHeads(sql: Transaction): Promise<void> {
+  await sql`
+    with palette as (
+      insert into palettes (bands)
+      select distinct colors
+      from tables
+      order by colors
+      on conflict do nothing
+      returning id, bands
+    ),
+    own as (
+      select id, bands from palette
+      union
+      select id, bands from palettes
+    )
+    insert into table_heads as h (table_id, palette, model, pause_ms)
+    select t.id, own.id, ${K7_1.name}, t.pause_ms
+    from tables t
+    join own on own.bands = t.colors
+    order by t.id
+    on conflict (table_id) do update
+    set
+      version = h.version + 1,
+      changed_at = clock_timestamp(),
+      palette = excluded.palette,
+      pause_ms = excluded.pause_ms
+    where (h.palette, h.pause_ms) <> (excluded.palette, excluded.pause_ms)`;
+}

@@ -1,0 +1,184 @@
+import { chancesNow, findCutoff, issueSet, openForecasts, type Cutoff } from "./issue.ts";
+import { copyMemories, dueReading, dueSnapshot, learnRounds, type DueReading, type Memories } from "./learn.ts";
+import { isReadNow, keepUnread, placeResponse, type Placed } from "./place.ts";
+import type { ForecastSetRow, HeadRow, RoundRow, SnapshotRow } from "./rows.ts";
+import { dispute, settle, type SeenRound, type Settled } from "./settle.ts";
+import type { CompletePassRows, OpenForecast, PassResponse, PassResult, PassState, PassTime } from "./state.ts";
+
+/**
+ * Takes a response of a table in: places its rounds, settles the forecasts that end with them, learns them, issues the
+ * set after the newest one, and computes what callers see. Pure: nothing is read or written, `state` stays as it is, and
+ * the state that comes back counts only once the rows are committed.
+ *
+ * @throws Error when a round contradicts the table (a color it does not have): store the payload unread then
+ */
+export function pass(state: PassState, response: PassResponse, at: PassTime): PassResult {
+  const placed = isReadNow(state, response, at.mayRead) ? placeResponse(state, response) : keepUnread(state, response);
+  const settled = settlePlaced(state, placed, at);
+  const learned = learnPlaced(state, placed);
+  const issued = issueAfter(state, placed, { settled, learned }, at);
+  const head = headAfter(state, placed, settled, issued);
+  const shown = showToCallers(state, { head, learned, issued }, at);
+  const isQuiet = isNothingNew(state, placed, shown);
+  return {
+    state: stateAfter(state, placed, { learned, issued, shown, isQuiet }),
+    rows: { ...rowsOf(state, placed, { settled, learned, issued, shown }), isQuiet },
+    sequence: placed.sequence,
+  };
+}
+
+/** Whether a pass changes nothing but when the house was last asked: most polls find nothing new. */
+function isNothingNew({ head: before }: PassState, { rows }: Placed, { head, reading }: Shown): boolean {
+  if (rows.payloads.length + rows.marks.length + rows.notices.length + rows.quarantine.length > 0) return false;
+  if (rows.format !== null || reading !== null) return false;
+  const changed = (Object.keys(head) as (keyof HeadRow)[]).filter((key) => head[key] !== before[key]);
+  return changed.every((key) => key === "answeredAt");
+}
+
+/** Settles the forecasts that end with the placed rounds, after those of earlier rounds which now have a second result. */
+function settlePlaced({ table, head, open }: PassState, { rows, disputed }: Placed, at: PassTime): Settled {
+  let left = open;
+  for (const seq of disputed) if (seq <= head.lastSeq) left = dispute(left, seq, CONFLICT);
+  return settle(
+    left,
+    rows.rounds.flatMap((round) => seenRound(round, disputed)),
+    { tableId: table.tableId, previous: head.scoreHash, scoredAt: at.issuedAt, maySettle: at.maySettle },
+  );
+}
+
+/** The reason of a void by a second result of the house. */
+const CONFLICT = 3;
+
+function seenRound(round: RoundRow, disputed: ReadonlySet<bigint>): SeenRound[] {
+  const { seq, ordinal, requestedAt, roundId, hundredths, afterGap } = round;
+  if (ordinal === null) return [];
+  return [{ seq, ordinal, requestedAt, roundId, hundredths, afterGap, dispute: disputed.has(seq) ? CONFLICT : 0 }];
+}
+
+/** What the placed rounds taught; null without any. */
+interface Learned extends Memories {
+  audits: CompletePassRows["audits"];
+  snapshot: SnapshotRow | null;
+}
+
+function learnPlaced(state: PassState, placed: Placed): Learned | null {
+  const { rounds } = placed.rows;
+  if (rounds.length === 0) return null;
+  const memories = copyMemories(state);
+  const audits = learnRounds(memories, state.model, state.table.bands, rounds);
+  return { ...memories, audits, snapshot: dueSnapshot(state, placed.state.head, memories) };
+}
+
+/** The set of a pass, and every forecast that is open after it. */
+interface Issued {
+  set: ForecastSetRow | null;
+  open: readonly OpenForecast[];
+  notIssued: Cutoff["notIssued"];
+}
+
+function issueAfter(
+  { table, model, ends }: PassState,
+  placed: Placed,
+  { settled: { open }, learned }: { settled: Settled; learned: Learned | null },
+  at: PassTime,
+): Issued {
+  const { round: cutoff, notIssued } = findCutoff(placed.rows.rounds, placed.state, at);
+  if (cutoff === null || learned === null) return { set: null, open, notIssued };
+  const { k7, references } = learned;
+  const { head } = placed.state;
+  const set = issueSet({ table, model, k7, references }, cutoff, { head, open, previousEnds: ends }, at.issuedAt);
+  return { set, open: [...open, ...openForecasts(set, table.bands)], notIssued };
+}
+
+function headAfter(before: PassState, placed: Placed, { scoreHash }: Settled, { set, open }: Issued): HeadRow {
+  const { head } = placed.state;
+  const openSets = open === before.open ? head.openSets : [...new Set(open.map(({ cutoffSeq }) => cutoffSeq))];
+  const after = { ...head, scoreHash, openSets, hasEnded: open.some(({ end }) => end !== null) };
+  if (set === null) return after;
+  return {
+    ...after,
+    forecastSeq: head.forecastSeq + BigInt(set.features.length),
+    forecastHash: set.hashes.slice(-64),
+    firstForecastAt: head.firstForecastAt ?? set.issuedAt,
+    firstForecastOrdinal: head.firstForecastOrdinal ?? set.cutoffOrdinal,
+    setSeq: set.cutoffSeq,
+  };
+}
+
+/** What callers see after a pass. */
+interface Shown {
+  head: HeadRow;
+  reading: DueReading | null;
+}
+
+function showToCallers(
+  state: PassState,
+  { head, learned, issued }: { head: HeadRow; learned: Learned | null; issued: Issued },
+  at: PassTime,
+): Shown {
+  const { table, model } = state;
+  const hasMoved = learned !== null && head.lastOrdinal > state.head.lastOrdinal;
+  const nowPpm = hasMoved
+    ? chancesNow({ table, model, k7: learned.k7 }, issued.open, { head, issued: issued.set })
+    : head.nowPpm;
+  return {
+    head: { ...head, nowPpm },
+    reading: dueReading(state, head, learned ?? { k7: state, reading: state.reading }, at),
+  };
+}
+
+function stateAfter(
+  state: PassState,
+  placed: Placed,
+  {
+    learned,
+    issued: { set, open },
+    shown,
+    isQuiet,
+  }: { learned: Learned | null; issued: Issued; shown: Shown; isQuiet: boolean },
+): PassState {
+  return {
+    ...state,
+    ...placed.state,
+    ...(learned !== null && {
+      memory: learned.k7.memory,
+      references: learned.references,
+      reading: learned.reading,
+    }),
+    version: isQuiet ? state.version : state.version + 1n,
+    head: shown.head,
+    published: shown.reading?.published ?? state.published,
+    snapshot: snapshotKept(learned?.snapshot ?? state.snapshot),
+    open,
+    ends: set?.ends ?? state.ends,
+  };
+}
+
+/** What a state keeps of a snapshot: the texts of it would hold memory for nothing. */
+function snapshotKept(snapshot: PassState["snapshot"]): PassState["snapshot"] {
+  return snapshot === null ? null : { seq: snapshot.seq, stateHash: snapshot.stateHash };
+}
+
+function rowsOf(
+  { table, version }: PassState,
+  { rows }: Placed,
+  {
+    settled,
+    learned,
+    issued: { set, notIssued },
+    shown,
+  }: { settled: Settled; learned: Learned | null; issued: Issued; shown: Shown },
+): Omit<CompletePassRows, "isQuiet"> {
+  return {
+    ...rows,
+    tableId: table.tableId,
+    version,
+    head: shown.head,
+    forecastSet: set,
+    scoreSets: settled.scoreSets,
+    snapshot: learned?.snapshot ?? null,
+    reading: shown.reading?.row ?? null,
+    audits: [...(learned?.audits ?? []), ...(shown.reading?.audits ?? [])],
+    notIssued,
+  };
+}

@@ -1,0 +1,71 @@
+import type { Pipeline, Queryable } from "../db/client.ts";
+import { createProver, type Prover } from "../houses/fairness/prove.ts";
+import { countTables, listReplayRows, loadTables, type StoredTable } from "./load-store.ts";
+import type { PassState } from "./state.ts";
+import { States } from "./states.ts";
+import { stateOf } from "./stored-state.ts";
+import { createWriter, type Writer } from "./writer.ts";
+
+/** What a worker process needs for passes; one for all of its jobs. */
+export interface Passes {
+  pipeline: Pipeline;
+  prover: Prover;
+  states: States;
+  write: Writer;
+  /** Tables of all houses, as of a minute ago at most. */
+  countTables: () => Promise<number>;
+}
+
+/** How long the number of tables is taken to be the same. */
+const COUNT_EVERY_MS = 60_000;
+
+/** Makes what a worker needs for passes. */
+export function createPasses(pipeline: Pipeline): Passes {
+  let counted: { tables: number; at: number } | null = null;
+  return {
+    pipeline,
+    prover: createProver(),
+    states: new States(),
+    write: createWriter(pipeline),
+    async countTables() {
+      if (counted === null || performance.now() - counted.at > COUNT_EVERY_MS)
+        counted = { tables: await countTables(pipeline), at: performance.now() };
+      return counted.tables;
+    },
+  };
+}
+
+/** Tables that are loaded at once: their rounds and sets are held in memory meanwhile. */
+const LOADED_AT_ONCE = 100;
+
+/**
+ * Reads the states of tables anew, from what is stored and from older states in memory, and keeps them. Waits for passes
+ * that are being written, by whomever. Tables without a head are left out.
+ */
+export async function loadStates(
+  { pipeline, states }: Pick<Passes, "pipeline" | "states">,
+  tableIds: readonly number[],
+): Promise<Map<number, PassState>> {
+  const loaded = new Map<number, PassState>();
+  for (let first = 0; first < tableIds.length; first += LOADED_AT_ONCE) {
+    const stored = await loadTables(pipeline, tableIds.slice(first, first + LOADED_AT_ONCE));
+    for (const table of stored) {
+      await loadRest(pipeline, table);
+      const state = stateOf(table, states.get(table.tableId));
+      states.keep(state);
+      loaded.set(table.tableId, state);
+    }
+  }
+  return loaded;
+}
+
+/** Reads the rounds up to the head that {@link loadTables} left out: after an import there may be many since the snapshot. */
+export async function loadRest(sql: Queryable, table: StoredTable): Promise<void> {
+  const { tableId, head, replay } = table;
+  for (let isWhole = table.isWhole; !isWhole;) {
+    const rows = await listReplayRows(sql, tableId, replay.at(-1)?.seq ?? 0n);
+    const older = rows.filter(({ seq }) => seq <= head.lastSeq);
+    replay.push(...older);
+    isWhole = older.length === 0 || older.at(-1)?.seq === head.lastSeq;
+  }
+}

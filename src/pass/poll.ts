@@ -1,0 +1,293 @@
+import type { Queryable } from "../db/client.ts";
+import { isConnectionError } from "../db/errors.ts";
+import { afterPoll } from "../houses/circuit.ts";
+import type { House } from "../houses/house.ts";
+import type { Lease } from "../houses/lease-store.ts";
+import type { EndedPoll, FeedChange } from "../houses/poll-store.ts";
+import { summarizePoll, type AskedTable } from "../houses/poll-summary.ts";
+import { isOwnFault, ownFault } from "../rounds/read-answer.ts";
+import { pass } from "./pass.ts";
+import { loadStates, type Passes } from "./passes.ts";
+import { isRepeated, polledResponse, receive, type Received } from "./polled.ts";
+import { readResponse } from "./read.ts";
+import type { PassResult, PassState, PassTime, PolledResponse, ReadResponse } from "./state.ts";
+import { fromDatabase, laterBy } from "./times.ts";
+import { refusalOf } from "./write-store.ts";
+
+/** A poll of a house shard with everything that came. */
+export interface Poll {
+  house: House;
+  lease: Lease;
+  asked: readonly AskedTable[];
+  /** In [0, 1): spreads the probes of houses whose circuit is open. */
+  jitter: number;
+}
+
+/** A poll that was saved. */
+export interface SavedPoll {
+  /** In the order of the responses. */
+  results: readonly PassResult[];
+  circuit: EndedPoll["lease"]["circuit"]["state"];
+  /** How long the house is left alone now, 0 = until its next turn. */
+  waitMs: number;
+}
+
+/** The lease went to another worker before the poll was saved; nothing of it was kept. */
+export class LeaseLostError extends Error {}
+
+/** A response that is not read within this is stored unread, so that its poll is saved before the lease ends. */
+const READ_WITHIN_MS = 1_000;
+
+/** How often a poll is made again from newer states: somebody else may change a table at the same moment. */
+const MOST_TRIES = 4;
+
+/**
+ * Brings the states of a lease's tables into memory, those that are older than the head; to be called before the first
+ * request. No older transaction can end later: it holds the row of its lease, which cannot be taken meanwhile, and one that
+ * begins later is refused for its epoch.
+ */
+export async function prepareStates(passes: Passes, { tables }: Lease): Promise<void> {
+  const stale = tables.filter(({ tableId, version }) => passes.states.get(tableId)?.version !== version);
+  const ids = stale.map(({ tableId }) => tableId);
+  if (ids.length > 0) await loadStates(passes, ids);
+}
+
+/**
+ * Takes in what a poll brought, by passes, and saves everything in one transaction: the first response of each table, the
+ * last of which ends the poll. Where each round has its own page, a table may have several responses; each is a pass of its own.
+ *
+ * When a forecast set is refused for time, the same is saved without it; when a head moved, it is read and everything made
+ * again; when a response cannot be taken in, its payload is stored alone, unread, with the error.
+ *
+ * @throws LeaseLostError when another worker has the lease; ConnectionLostError when the outcome is unknown
+ */
+export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal): Promise<SavedPoll> {
+  const waves = wavesOf(poll.asked.map((asked) => receive(poll.lease, asked)));
+  const tables = await passes.countTables();
+  const results: Taken[] = [];
+  let end = waves.length === 0 ? endOf(poll, []) : null;
+  if (end !== null) await write(passes, poll, [], end);
+  for (const [at, wave] of waves.entries()) {
+    const saved = await saveWave(
+      passes,
+      poll,
+      { wave, tables, before: at === waves.length - 1 ? results : null },
+      signal,
+    );
+    results.push(...saved.taken);
+    end = saved.end ?? end;
+  }
+  return {
+    results: results.map(({ result }) => result),
+    circuit: end?.next?.circuit.state ?? poll.lease.circuit.state,
+    waitMs: end?.next?.waitMs ?? 0,
+  };
+}
+
+/** The first response of each table, the second … */
+function wavesOf(received: readonly Received[]): Received[][] {
+  const counts = new Map<number, number>();
+  const waves: Received[][] = [];
+  for (const one of received) {
+    const { tableId } = one.asked;
+    const at = counts.get(tableId) ?? 0;
+    counts.set(tableId, at + 1);
+    (waves[at] ??= []).push(one);
+  }
+  return waves;
+}
+
+/** A response with what a pass made of it. */
+interface Taken {
+  received: Received;
+  response: PolledResponse;
+  before: PassState;
+  result: PassResult;
+}
+
+interface Wave {
+  wave: readonly Received[];
+  tables: number;
+  /** Responses of earlier waves, when this is the last one; null when another follows. */
+  before: readonly Taken[] | null;
+}
+
+async function saveWave(
+  passes: Passes,
+  poll: Poll,
+  { wave, tables, before }: Wave,
+  signal: AbortSignal,
+): Promise<{ taken: Taken[]; end: EndedPoll | null }> {
+  const tableIds = wave.map(({ asked }) => asked.tableId);
+  let noSet: PassTime["noSet"] = null;
+  let lookUpAll = false;
+  let keep: unknown = null;
+  for (let tries = 1; ; tries += 1) {
+    const read = await readWave(passes, poll, wave, { lookUpAll, signal });
+    const taken = takeIn(read, { ...timeOf(poll.lease), tables, noSet, keep });
+    const end = before === null ? null : endOf(poll, [...before, ...taken]);
+    try {
+      await write(passes, poll, taken, end);
+      return { taken, end };
+    } catch (error) {
+      const refusal = refusalOf(error);
+      passes.states.drop(tableIds);
+      if (refusal === "lease_lost") throw new LeaseLostError(undefined, { cause: error });
+      if (tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
+      await loadStates(passes, tableIds);
+      if (refusal === "late") noSet = "refused";
+      else if (refusal === "moved") continue;
+      else if (wave.length > 1) return saveEach(passes, poll, { wave, tables, before }, signal);
+      else if (lookUpAll) keep = error;
+      else lookUpAll = true;
+    }
+  }
+}
+
+/** Saves the responses of a wave one by one, so that one that cannot be taken in keeps no other back. */
+async function saveEach(
+  passes: Passes,
+  poll: Poll,
+  { wave, tables, before }: Wave,
+  signal: AbortSignal,
+): Promise<{ taken: Taken[]; end: EndedPoll | null }> {
+  const taken: Taken[] = [];
+  for (const one of wave) {
+    const saved = await saveWave(passes, poll, { wave: [one], tables, before: null }, signal);
+    taken.push(...saved.taken);
+  }
+  const end = before === null ? null : endOf(poll, [...before, ...taken]);
+  if (end !== null) await write(passes, poll, [], end);
+  return { taken, end };
+}
+
+/** A response that is read, or not. */
+interface ReadOne {
+  received: Received;
+  before: PassState;
+  response: PolledResponse;
+}
+
+async function readWave(
+  passes: Passes,
+  { house, lease }: Poll,
+  wave: readonly Received[],
+  { lookUpAll, signal }: { lookUpAll: boolean; signal: AbortSignal },
+): Promise<ReadOne[]> {
+  const reader = { sql: passes.pipeline, prover: passes.prover };
+  const mayRead = !lease.isAfterExpiry && !lease.paused.includes(READING);
+  const all: ReadOne[] = [];
+  for (const received of wave) {
+    const { asked, receivedAt, body } = received;
+    const before = passes.states.get(asked.tableId) ?? (await loadStates(passes, [asked.tableId])).get(asked.tableId);
+    if (before === undefined) continue; // the houses file was applied meanwhile, without the table
+    const isRead = body !== null && mayRead && !before.hasUnread && !isRepeated(received, before.head);
+    const given = body !== null && { body: body.bytes, now: receivedAt, path: asked.path, kind: "poll" as const };
+    const read = isRead && given ? await readInTime(reader, house, before, given, { signal, all: lookUpAll }) : null;
+    all.push({ received, before, response: await polledResponse(received, before.head, read) });
+  }
+  return all;
+}
+
+/** The queues whose pausing acts inside passes. */
+const READING = "normalize-rounds";
+const SETTLING = "score-accuracy";
+
+/** Null when it takes too long, as the first walk to the end of a long chain does. */
+async function readInTime(
+  reader: { sql: Queryable; prover: Passes["prover"] },
+  house: House,
+  state: PassState,
+  body: Parameters<typeof readResponse>[3],
+  { signal, all }: { signal: AbortSignal; all: boolean },
+): Promise<ReadResponse | null> {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), READ_WITHIN_MS);
+  try {
+    return await readResponse(reader, house, state, body, { signal: AbortSignal.any([signal, limit.signal]), all });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.signal.aborted) return null;
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Time and circumstances of passes now. */
+function timeOf({ now, takenAt, paused }: Lease): Omit<PassTime, "tables" | "noSet"> {
+  return {
+    issuedAt: laterBy(fromDatabase(now), performance.now() - takenAt),
+    mayRead: true, // decided before: a response that may not be read has none
+    maySettle: !paused.includes(SETTLING),
+  };
+}
+
+/** Passes of responses; one that a pass cannot take in, or that `keep` is the error of, is stored unread with the error. */
+function takeIn(read: readonly ReadOne[], { keep, ...at }: PassTime & { keep: unknown }): Taken[] {
+  return read.map((one) => {
+    if (keep !== null) return kept(one, at, keep);
+    try {
+      return { ...one, result: pass(one.before, one.response, at) };
+    } catch (error) {
+      return kept(one, at, error);
+    }
+  });
+}
+
+function kept({ received, before, response }: ReadOne, at: PassTime, error: unknown): Taken {
+  const unread = { ...response, read: null };
+  const { rows, ...result } = pass(before, unread, at);
+  const payloads = rows.payloads.map((payload) => ({ ...payload, error: ownFault(error) }));
+  return { received, before, response: unread, result: { ...result, rows: { ...rows, payloads } } };
+}
+
+async function write(
+  { write: commit, states }: Passes,
+  { lease }: Poll,
+  taken: readonly Taken[],
+  end: EndedPoll | null,
+): Promise<void> {
+  await commit({ passes: taken.map(({ result }) => result.rows), lease, end });
+  for (const { result } of taken) states.keep(result.state);
+}
+
+function endOf({ lease, asked, jitter }: Poll, taken: readonly Taken[]): EndedPoll {
+  const refused = new Set(lease.tables.filter((table) => table.refused).map(({ tableId }) => tableId));
+  const unreadable = new Set(
+    taken.flatMap(({ received, response, result }) => {
+      const isChanged = result.state.format.since !== null;
+      const isRefusedAgain = response.isRepeat && refused.has(received.asked.tableId);
+      return received.asked.answer.kind !== "failed" && (isChanged || isRefusedAgain) ? [received.asked] : [];
+    }),
+  );
+  const summary = summarizePoll(asked.map((one) => (unreadable.has(one) ? { ...one, isUnreadable: true } : one)));
+  return {
+    lease,
+    asked,
+    feeds: feedsOf(lease, taken),
+    summary,
+    next: asked.length === 0 ? null : afterPoll(lease.circuit, summary.outcome, jitter),
+  };
+}
+
+/** Changed rows of feeds: of tables with a full response, and of all that were asked when others were not. */
+function feedsOf({ tables }: Lease, taken: readonly Taken[]): FeedChange[] {
+  const newest = new Map(taken.map((one) => [one.received.asked.tableId, one]));
+  const isPart = newest.size < tables.length;
+  return [...newest].flatMap(([tableId, { received, response }]): FeedChange[] => {
+    const { answer } = received.asked;
+    if (answer.kind !== "answer" && !isPart) return [];
+    return [
+      {
+        tableId,
+        askedAt: received.requestedAt,
+        full:
+          answer.kind === "answer"
+            ? { etag: answer.etag?.slice(0, 1000) ?? null, lastModified: answer.lastModified?.slice(0, 100) ?? null }
+            : null,
+        isRefused: response.payload === null ? null : response.read?.ok === false,
+      },
+    ];
+  });
+}

@@ -1,0 +1,194 @@
+/*
+ * What a pass reads and writes, as plain values. Times are texts in UTC with seven digits (`2026-11-21T04:00:12.1234560Z`),
+ * hashes lower-case hex, numbers of rounds and forecasts bigint.
+ */
+
+/** A row of `table_heads`; its columns are explained in sql/core. */
+export interface HeadRow {
+  palette: number;
+  model: string;
+  pauseMs: number;
+  lastSeq: bigint;
+  lastOrdinal: bigint;
+  newestSeq: bigint | null;
+  newestRoundId: string | null;
+  newestNumber: bigint | null;
+  newestOccurredAt: string | null;
+  sameHundredths: number | null;
+  sameCount: number;
+  historyHash: string;
+  forecastSeq: bigint;
+  forecastHash: string;
+  scoreHash: string;
+  firstForecastAt: string | null;
+  firstForecastOrdinal: bigint | null;
+  proofNumber: bigint | null;
+  proofHash: string | null;
+  proofOf: string | null;
+  answeredAt: string | null;
+  payloadSha256: string | null;
+  payloadPath: string | null;
+  openSets: readonly bigint[];
+  setSeq: bigint | null;
+  nowPpm: readonly (number | null)[];
+  /** A forecast has ended and is not settled: settling was paused. */
+  hasEnded: boolean;
+  lastRoundAt: string | null;
+  lastPolledRoundAt: string | null;
+}
+
+/** A response as it is stored. */
+export interface PayloadRow {
+  receivedAt: string;
+  kind: "poll" | "history";
+  requestedAt: string;
+  previousRequestedAt: string | null;
+  path: string;
+  status: number;
+  contentType: string | null;
+  bytes: number;
+  sha256: string;
+  /** gzip. */
+  body: Uint8Array;
+  state: "unread" | "read" | "refused";
+  refusedReason: string | null;
+  error: string | null;
+  items: number | null;
+  newRounds: number | null;
+  quarantined: number | null;
+}
+
+/** How a round came to us, by its number in `rounds.source`. */
+export const SOURCES = ["poll", "history", "computed", "import"] as const;
+
+/** A round with its place. */
+export interface RoundRow {
+  seq: bigint;
+  /** Null when it is late. */
+  ordinal: bigint | null;
+  roundId: string;
+  hundredths: number;
+  rawValue: string;
+  palette: number;
+  /** Index in the palette. */
+  color: number;
+  /** Index in {@link SOURCES}. */
+  source: number;
+  requestedAt: string | null;
+  receivedAt: string;
+  occurredAt: string | null;
+  absentAt: string | null;
+  afterGap: boolean;
+  late: boolean;
+  verified: boolean | null;
+  proofHash: string | null;
+  historyHash: string;
+}
+
+/** An item that was not taken in; `item` is its JSON, at most 16,384 characters. */
+export interface QuarantineRow {
+  payloadReceivedAt: string | null;
+  code: string;
+  reason: string;
+  roundId: string | null;
+  item: string;
+  itemSha256: string;
+}
+
+/** The same round with another result than the one that was kept. */
+export interface ConflictRow {
+  payloadReceivedAt: string | null;
+  roundId: string;
+  keptHundredths: number;
+  otherHundredths: number;
+  otherRaw: string;
+}
+
+/** Rounds known to exist and not received; without numbers the size is unknown. */
+export interface GapRow {
+  fromNumber: bigint | null;
+  toNumber: bigint | null;
+  /** How many of the range are missing; 0 opens it as filled. */
+  missing: bigint | null;
+  afterRoundId: string;
+  beforeRoundId: string;
+}
+
+/** Everything forecast after one round. */
+export interface ForecastSetRow {
+  cutoffSeq: bigint;
+  cutoffOrdinal: bigint;
+  model: string;
+  firstSeq: bigint;
+  issuedAt: string;
+  pauseMs: number;
+  absentAt: string;
+  cutoffRoundId: string;
+  historyHash: string;
+  targetRoundId: string | null;
+  features: readonly number[];
+  horizons: readonly number[];
+  pPpm: readonly number[];
+  basePpm: readonly number[];
+  referencePpm: readonly (number | null)[];
+  ends: readonly bigint[];
+  prevHash: string;
+  /** One after the other, 64 digits each. */
+  hashes: string;
+}
+
+/** Everything settled by one round. */
+export interface ScoreSetRow {
+  settledSeq: bigint;
+  settledOrdinal: bigint | null;
+  targetRequestedAt: string | null;
+  scoredAt: string;
+  forecastSeqs: readonly bigint[];
+  cutoffSeqs: readonly bigint[];
+  features: readonly number[];
+  statuses: readonly number[];
+  reasons: readonly number[];
+  outcomes: readonly (number | null)[];
+  prevHash: string;
+  /** One after the other, 64 digits each. */
+  hashes: string;
+}
+
+/** Where a state can be replayed from. */
+export interface SnapshotRow {
+  model: string;
+  ordinal: bigint;
+  seq: bigint;
+  state: Uint8Array;
+  stateHash: string;
+  reading: string;
+  readingHash: string;
+  refs: object;
+}
+
+/** A reading to publish. */
+export interface ReadingRow {
+  seq: bigint;
+  reading: object;
+}
+
+/** Everything that a pass writes for one table. */
+export interface PassRows {
+  tableId: number;
+  /** Version of the head that the pass began with; the written head has the next one. */
+  version: bigint;
+  head: HeadRow;
+  payloads: readonly PayloadRow[];
+  rounds: readonly RoundRow[];
+  quarantine: readonly QuarantineRow[];
+  conflicts: readonly ConflictRow[];
+  gaps: readonly GapRow[];
+  /** Numbers of late rounds, which may fill gaps. */
+  lateNumbers: readonly bigint[];
+  /** Gaps of unknown size that a response showed whole. */
+  shownGaps: readonly { beforeRoundId: string; found: number }[];
+  forecastSet: ForecastSetRow | null;
+  scoreSets: readonly ScoreSetRow[];
+  snapshot: SnapshotRow | null;
+  reading: ReadingRow | null;
+}

@@ -1,0 +1,306 @@
+/*
+ * What a pass begins with, what it is given, and what it gives back; all of it plain values that nobody changes. Times are
+ * UTC texts with seven digits (`2026-11-21T04:00:12.1234560Z`), so that they compare as strings.
+ */
+import type { References } from "../forecasts/accuracy/references.ts";
+import type { Model } from "../forecasts/model/model.ts";
+import type { AuditRow } from "../forecasts/readings/house-audit.ts";
+import type { Fact } from "../forecasts/readings/reading-facts.ts";
+import type { ReadingMemory } from "../forecasts/readings/reading-memory.ts";
+import type { FeedOrder } from "../houses/contract.ts";
+import type { Anchor } from "../houses/fairness/prove.ts";
+import type { Color } from "../rounds/colors.ts";
+import type { FormatState } from "../rounds/format-watch.ts";
+import type { UnknownGap } from "../rounds/gaps.ts";
+import type { NoticeKind } from "../rounds/notices.ts";
+import type { Answer, CheckedItem, KnownRound } from "../rounds/round.ts";
+import type { HeldBack } from "../rounds/take-in.ts";
+import type { ForecastSetRow, HeadRow, PassRows, PayloadRow, SnapshotRow } from "./rows.ts";
+
+/** Rounds of a table that a later response may list again, by seq: those after `lastSeq - KNOWN_ROUNDS` are known. */
+export const KNOWN_ROUNDS = 256;
+
+/** A snapshot is written when the newest is this many rounds old, late ones included. */
+export const SNAPSHOT_EVERY = 64;
+
+/** A reading is published at most every so many milliseconds, unless a fact became unusual. */
+export const READING_EVERY_MS = 10_000;
+
+/** Notices that passes open and close; others follow from rows or are opened by an operator. */
+export const PASS_NOTICES: readonly NoticeKind[] = ["format", "stuck", "ids", "stalled"];
+
+/** Rounds with a quarantined item that are remembered, and gaps of unknown size. */
+export const HELD_ROUNDS = 256;
+export const UNKNOWN_GAPS = 1_000;
+
+/** What is fixed of a table as long as nobody changes its settings, which moves the version of its head. */
+export interface TableFacts {
+  tableId: number;
+  /** `house/game/market`. */
+  name: string;
+  roundIds: "consecutive" | "opaque";
+  /** The bands of the head's palette, lowest first. */
+  bands: readonly Color[];
+  /** What the house declares, null when it declares nothing. */
+  edge: number | null;
+}
+
+/**
+ * The newest rounds of a table by id, in two layers: a pass copies the small one. Both may hold rounds that are older than
+ * the newest {@link KNOWN_ROUNDS}; those do not count as known.
+ */
+export interface KnownRounds {
+  readonly older: ReadonlyMap<string, KnownRound>;
+  readonly newer: ReadonlyMap<string, KnownRound>;
+}
+
+/** What happened to an open forecast at one round of its span. */
+export interface SpanRound {
+  seq: bigint;
+  ordinal: bigint;
+  requestedAt: string | null;
+}
+
+/** A forecast that is not settled, with what was seen of its span. */
+export interface OpenForecast {
+  readonly seq: bigint;
+  readonly cutoffSeq: bigint;
+  readonly cutoffOrdinal: bigint;
+  readonly issuedAt: string;
+  readonly model: string;
+  /** 0 = next_color; 1 + 3·color + target = a window. */
+  readonly feature: number;
+  /** The on-time round with which it ends. */
+  readonly endOrdinal: bigint;
+  /** Number of the first round of its span; null when ids do not count up. */
+  readonly firstNumber: bigint | null;
+  /** The bands that its colors are of. */
+  readonly bands: readonly Color[];
+  /** Of a window: its color came. Of next_color: the color that came, null before. */
+  readonly outcome: number | null;
+  /** The first gap (1) or late request (2) in its span. */
+  readonly fault: { readonly reason: number; readonly seq: bigint } | null;
+  /** The first round of its span that has a second result (3) or that a person revised (5). */
+  readonly dispute: { readonly reason: number; readonly seq: bigint } | null;
+  /** The round with which it ended, by count or by a fault; set for longer than a pass only while settling is paused. */
+  readonly end: SpanRound | null;
+}
+
+/** What is published of a table's reading, as far as it decides when the next one is. */
+export interface PublishedFacts {
+  /** Of the newest round that it knows. */
+  seq: bigint;
+  madeAt: string;
+  /** Names of the facts that were unusual. */
+  unusual: readonly string[];
+}
+
+/** Everything that a pass of a table begins with; it follows from stored rows, see `replay`. */
+export interface PassState {
+  readonly table: TableFacts;
+  readonly version: bigint;
+  readonly head: HeadRow;
+  readonly known: KnownRounds;
+  /** Rounds with a quarantined item, by round id. */
+  readonly heldBack: ReadonlyMap<string, HeldBack>;
+  /** Gaps of unknown size that are not filled, newest first; none when ids count up. */
+  readonly unknownGaps: readonly UnknownGap[];
+  /** When the open notices of {@link PASS_NOTICES} were opened, by kind. */
+  readonly notices: ReadonlyMap<NoticeKind, string>;
+  readonly format: FormatState;
+  /** A stored payload waits to be read: later ones wait behind it. */
+  readonly hasUnread: boolean;
+  readonly model: Model;
+  /** K7's memory after the newest on-time round. */
+  readonly memory: Float64Array;
+  readonly references: References;
+  /** What the reading rests on, after `head.lastSeq`. */
+  readonly reading: ReadingMemory;
+  readonly published: PublishedFacts | null;
+  /** The newest snapshot of the head's model; null before the first. */
+  readonly snapshot: Pick<SnapshotRow, "seq" | "stateHash"> | null;
+  /** By forecast seq. */
+  readonly open: readonly OpenForecast[];
+  /** `ends` of the newest forecast set when it is of the head's model, else zeros. */
+  readonly ends: readonly bigint[];
+}
+
+/** A response that is to be stored, as it was received. */
+export type ReceivedPayload = Pick<PayloadRow, "path" | "status" | "contentType" | "bytes" | "sha256" | "body">;
+
+/** What is in a response, after reading and checking of proofs. */
+export type ReadResponse =
+  | {
+      ok: true;
+      items: readonly CheckedItem[];
+      feedOrder: FeedOrder;
+      /** Items that the adapter refused; proofs and stuck feeds do not count. */
+      refusedByAdapter: number;
+      /** It is the page of one round. */
+      isPage: boolean;
+      /** The newest proven round. */
+      anchor: Anchor | null;
+      /** What is stored of rounds that the state does not know; see `idsToLookUp`. */
+      known?: ReadonlyMap<string, KnownRound>;
+      heldBack?: ReadonlyMap<string, HeldBack>;
+    }
+  | { ok: false; reason: string };
+
+/** A response of the house to a poll of now. */
+export interface PolledResponse {
+  from: "poll";
+  requestedAt: string;
+  receivedAt: string;
+  /** What it says of rounds that it does not list: they were not played; nothing any more; no more than before. */
+  absence: "told" | "forgotten" | "as_before";
+  /** It may be the page of a round that was there for long. */
+  isAhead: boolean;
+  /** Null when it is not stored: it failed, is a 404, or repeats the newest payload. */
+  payload: ReceivedPayload | null;
+  /** It is a 304, or equal to the newest payload. */
+  isRepeat: boolean;
+  /** Null without a payload. */
+  read: ReadResponse | null;
+}
+
+/** A payload that is stored already: unread, or read again after the reader was mended. */
+export interface StoredResponse {
+  from: "stored";
+  requestedAt: string;
+  receivedAt: string;
+  sha256: string;
+  /** Request time of the response before it; null when that one says nothing. */
+  absentAt: string | null;
+  manner: Answer["manner"];
+  /** Other payloads of the table are still unread. */
+  isMoreUnread: boolean;
+  read: ReadResponse;
+}
+
+/** Rounds that no payload of a poll brought: a page of history (to be stored), computed rounds, or an import. */
+export interface AddedRounds {
+  from: "history" | "computed" | "import";
+  requestedAt: string | null;
+  receivedAt: string;
+  manner: Answer["manner"];
+  payload: ReceivedPayload | null;
+  read: ReadResponse;
+}
+
+export type PassResponse = PolledResponse | StoredResponse | AddedRounds;
+
+/** Time and circumstances of a pass. */
+export interface PassTime {
+  /** Database time in whole microseconds: `issued_at` of its set and `scored_at` of its scores. */
+  issuedAt: string;
+  /** Tables that are read, of all houses: the more there are, the more evidence one of them must show. */
+  tables: number;
+  /** False while `normalize-rounds` is paused: a payload is stored unread, and nothing else happens. */
+  mayRead: boolean;
+  /** False while `score-accuracy` is paused: what ends is settled by a later pass. */
+  maySettle: boolean;
+  /** Why no set may be issued; null when one may. `refused`: the database refused it for time. */
+  noSet: "paused" | "refused" | null;
+}
+
+/** Why no set follows a round. */
+export type NotIssuedCause =
+  /** A later on-time round came with the same response. */
+  | "followed"
+  /** It was not polled. */
+  | "not_polled"
+  /** When it was not there yet is not known: first response, unreadable one before, or its item was quarantined. */
+  | "no_absent_at"
+  | "pause_over"
+  /** A stored payload is not read yet: it may hold the next round. */
+  | "unread"
+  | "paused"
+  | "refused";
+
+/** An on-time round of this pass that no set follows. */
+export interface NotIssued {
+  seq: bigint;
+  ordinal: bigint;
+  cause: NotIssuedCause;
+}
+
+/** A notice that opens or is rewritten; closes when `text` is null. */
+export interface NoticeEvent {
+  kind: NoticeKind;
+  text: string | null;
+  since: string | null;
+}
+
+/** What became of a payload that was stored before. */
+export type PayloadMark = Pick<
+  PayloadRow,
+  "receivedAt" | "state" | "refusedReason" | "items" | "newRounds" | "quarantined"
+>;
+
+/** What is published of a reading. */
+export type PublishedReadingJson = { seq: string; rounds: number; made_at: string; facts: Fact[] };
+
+/** Everything that a pass writes. */
+export interface CompletePassRows extends PassRows {
+  /** Nothing changes but `answered_at` of the head, whose version stays: the response says that nothing is new. */
+  isQuiet: boolean;
+  /** Stored payloads that are read now. */
+  marks: readonly PayloadMark[];
+  notices: readonly NoticeEvent[];
+  /** Gaps, conflicts or quarantine changed: notices about them are to be written again from the rows. */
+  isTroubled: boolean;
+  /** What is now known of the format of the feed; null when that did not change. */
+  format: { from: FormatState; to: FormatState } | null;
+  /** Hours of the house audit that ended, and the running one when a reading is published. */
+  audits: readonly AuditRow[];
+  /** On-time rounds of this pass that no set follows; nothing is stored of them. */
+  notIssued: readonly NotIssued[];
+}
+
+/** What a pass comes to. Until the rows are committed, `state` must not replace the state that the pass began with. */
+export interface PassResult {
+  state: PassState;
+  rows: CompletePassRows;
+  /** Ids of the response in playing order, null for an item that cannot be read. */
+  sequence: readonly (string | null)[];
+}
+
+/** A stored round as a replay reads it. */
+export interface ReplayRound {
+  seq: bigint;
+  /** Null when it is late. */
+  ordinal: bigint | null;
+  roundId: string;
+  hundredths: number;
+  requestedAt: string | null;
+  receivedAt: string;
+  afterGap: boolean;
+  late: boolean;
+  verified: boolean | null;
+  /** 3: it came with another result; 5: a person revised it; 0: neither. 3 when both. */
+  dispute: 0 | 3 | 5;
+}
+
+/** What is stored of a table that its state is made from. */
+export interface StoredState {
+  table: TableFacts;
+  version: bigint;
+  head: HeadRow;
+  /** Of the head's model; null before the first. */
+  snapshot: SnapshotRow | null;
+  /** By seq: every round after the snapshot (or the older state) and after the oldest open set. */
+  rounds: readonly ReplayRound[];
+  /** The sets of `head.openSets` and `head.setSeq`, each with the bands of its cutoff when they are not the table's. */
+  sets: readonly (ForecastSetRow & { bands?: readonly Color[] })[];
+  /** Forecasts of these sets that are settled. */
+  settled: ReadonlySet<bigint>;
+  /** The newest {@link KNOWN_ROUNDS}, any order. */
+  known: readonly (KnownRound & { roundId: string })[];
+  heldBack: ReadonlyMap<string, HeldBack>;
+  unknownGaps: readonly UnknownGap[];
+  notices: ReadonlyMap<NoticeKind, string>;
+  format: FormatState;
+  hasUnread: boolean;
+  /** The published reading; null before the first. */
+  reading: PublishedReadingJson | null;
+}

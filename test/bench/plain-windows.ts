@@ -1,0 +1,39 @@
+/** What the programs that Roundhouse is measured against share: the windows that follow from a state, and outcomes. */
+import { windowFeature } from "../../src/forecasts/model/features.ts";
+import type { State } from "../../src/forecasts/model/k7.ts";
+import type { Model } from "../../src/forecasts/model/model.ts";
+import type { Band } from "../../src/forecasts/model/table-model.ts";
+import { WINDOW_TARGETS, windowBaselinePpm, windowsOf } from "../../src/forecasts/model/windows.ts";
+import type { Score } from "../../src/forecasts/score/scoring.ts";
+
+/** What a window says when it is issued. */
+export interface StatedWindow {
+  feature: string;
+  rounds: number;
+  pPpm: number;
+  basePpm: number;
+}
+
+/** The windows that follow from a state, without those that are open. */
+export function windowsToIssue(
+  model: Model,
+  state: State,
+  bands: readonly Band[],
+  open: { has(feature: string): boolean },
+): StatedWindow[] {
+  return bands.flatMap(({ name }, color) => {
+    const wanted = WINDOW_TARGETS.map((target) => windowFeature(name, target));
+    if (wanted.every((feature) => open.has(feature))) return [];
+    const windows = windowsOf(model, state, color);
+    return wanted.flatMap((feature, index) => {
+      const window = windows[index];
+      if (window == null || open.has(feature)) return [];
+      return { feature, ...window, basePpm: windowBaselinePpm(model, state, color, window.rounds) };
+    });
+  });
+}
+
+/** The outcome of a scored forecast as it is stored: the index of the color that came, of a window 1 or 0. */
+export function outcomeOf(score: Score): number {
+  return score.kind === "window" ? Number(score.hit) : score.outcome;
+}

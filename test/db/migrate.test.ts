@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { migrate, migrationNames, requireSchema, schemaState } from "../../src/db/migrate.ts";
+import { UsageError } from "../../src/errors.ts";
+import { createDatabase } from "../support/database.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test", max: 1 });
+});
+beforeEach(() => applied(...migrationNames()));
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+/** Makes the database say that these migrations were applied to it. */
+async function applied(...names: string[]): Promise<void> {
+  await sql`delete from migrations`;
+  for (const name of names) await sql`insert into migrations (name, run_on) values (${name}, now())`;
+}
+
+describe("a database with the schema of this version", () => {
+  it("is left as it is by another migrate", async () => {
+    const lines: string[] = [];
+    await migrate(database.url, (line) => lines.push(line));
+    expect(lines).toEqual([]);
+    expect(await schemaState(database.url)).toEqual({ pending: [], other: null });
+    await requireSchema(database.url);
+  });
+});
+
+describe("a database from before 0.1.0", () => {
+  const refusal =
+    "expected a schema that begins with 0001_schema, found one from before 0.1.0 that begins with 0001_houses; make a new database, and carry the rounds over with `export rounds` of the old version and `import` of this one";
+
+  it("is refused by migrate and by every process in one sentence that says what to do", async () => {
+    await applied("0001_houses", "0002_payloads", "0003_rounds");
+    for (const refused of [migrate(database.url), requireSchema(database.url)]) {
+      await expect(refused).rejects.toThrow(new UsageError(refusal));
+    }
+    expect(await sql`select from migrations`).toHaveLength(3);
+  });
+});
+
+describe("a database of a newer version", () => {
+  it("is refused by migrate and by every process", async () => {
+    await applied(...migrationNames(), "0999_later");
+    const refusal =
+      "the database is newer than this version: it has 0999_later; start the version that made it, or a newer one";
+    for (const refused of [migrate(database.url), requireSchema(database.url)]) {
+      await expect(refused).rejects.toThrow(new UsageError(refusal));
+    }
+  });
+});
+
+describe("a database that lacks migrations", () => {
+  it("is refused by every process but migrate", async () => {
+    const [last = ""] = migrationNames().slice(-1);
+    await applied(...migrationNames().slice(0, -1));
+    await expect(requireSchema(database.url)).rejects.toThrow(
+      new UsageError(`the database lacks ${last}; run \`roundhouse migrate\` first`),
+    );
+  });
+});

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { createDatabase } from "../support/database.ts";
+import { makeTable } from "../support/make.ts";
+import { givePasses, timesFrom } from "../support/passes.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test", max: 3 });
+});
+
+afterAll(async () => {
+  await sql.end({ timeout: 1 });
+  await database.drop();
+});
+
+/** Multipliers of every band, in hundredths. */
+const MULTIPLIERS = [187, 340, 101, 1250, 222, 100, 5000, 150, 1001];
+
+function rounds(count: number): number[] {
+  return Array.from({ length: count }, (_, n) => MULTIPLIERS[(n * n + n) % MULTIPLIERS.length] ?? 100);
+}
+
+it("writes rows that every guard accepts", async () => {
+  const table = await makeTable(sql);
+  const first = await givePasses(sql, table, rounds(40));
+  const state = await givePasses(sql, table, rounds(30), { from: first, atOnce: 3 });
+  const [stored] = await sql`
+    select
+      (select count(*)::integer from rounds where table_id = ${table.id}) as rounds,
+      (select count(*)::integer from forecast_sets where table_id = ${table.id}) as sets,
+      (select count(*)::integer from forecasts where table_id = ${table.id}) as forecasts,
+      (select count(*)::integer from scores where table_id = ${table.id}) as scores,
+      (select count(*)::integer from open_forecasts where table_id = ${table.id}) as open`;
+  expect(stored).toMatchObject({ rounds: 70, sets: 49 });
+  expect(stored).toMatchObject({ forecasts: Number(state.head.forecastSeq), open: state.open.length });
+  expect(stored?.["scores"]).toBe(Number(state.head.forecastSeq) - state.open.length);
+});
+
+it("writes rounds of the past with their sets and scores", async () => {
+  const table = await makeTable(sql, {}, { id: "past" });
+  const state = await givePasses(sql, table, rounds(100), { times: timesFrom(Date.now() - 3_600_000, 4000) });
+  expect(state.head).toMatchObject({ lastOrdinal: 100n, setSeq: 100n });
+});

@@ -1,0 +1,267 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import pollHouse from "../../jobs/poll-house.ts";
+import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
+import { applyHouses } from "../../src/houses/apply-store.ts";
+import type { HouseClient } from "../../src/houses/client.ts";
+import { createHouseClient } from "../../src/houses/http.ts";
+import { touchHeads } from "../../src/pass/heads-store.ts";
+import { createPasses, type Passes } from "../../src/pass/passes.ts";
+import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
+import { followChain, makeHouse, storedRounds, type MadeTable } from "../support/make.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+let pipeline: Pipeline;
+let http: HouseClient;
+let house: BadHouse;
+let passes: Passes;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test", max: 6 });
+  pipeline = openPipeline(database.url, { name: "test" });
+});
+beforeEach(async () => {
+  passes = createPasses(pipeline);
+  await forgetHouses(sql);
+  await sql`delete from queue_controls`;
+  house = await startBadHouse();
+  http = createHouseClient({ version: "0.0.0" });
+});
+afterEach(async () => {
+  await http.close();
+  await house.close();
+});
+afterAll(async () => {
+  await pipeline.end();
+  await sql.end();
+  await database.drop();
+});
+
+/** A page of the three newest rounds, whose multipliers follow from their ids. */
+function page(newest: number): string {
+  const rounds = [newest, newest - 1, newest - 2].map((id) => ({ id, multiplier: 1 + ((id * 37) % 190) / 100 }));
+  return JSON.stringify({ rounds });
+}
+
+/** A house of as many tables at /0, /1 … */
+async function makeTables(count: number, changed: Record<string, unknown> = {}): Promise<MadeTable[]> {
+  return makeHouse(sql, {
+    base_url: house.url,
+    tables: Array.from({ length: count }, (_, n) =>
+      tableEntry({ market: `m${n}`, feed: feedEntry({ path: `/${n}` }) }),
+    ),
+    ...changed,
+  });
+}
+
+async function makeOne(changed: Record<string, unknown> = {}): Promise<MadeTable> {
+  const [table] = await makeTables(1, changed);
+  if (table === undefined) throw new Error("expected a table");
+  return table;
+}
+
+async function run(job: typeof pollHouse | typeof normalizeRounds, using = passes) {
+  const { context } = testContext(sql, { passes: using, http, env: { ALLOW_PRIVATE_HOUSES: "1" } });
+  return job === pollHouse
+    ? pollHouse.run({ house: "alpha", shard: 0 }, context)
+    : normalizeRounds.run({ house: "alpha" }, context);
+}
+
+/** Polls a page whose newest round is this one, at every path. */
+async function poll(newest: number, tables = 1, using = passes): Promise<Record<string, number>> {
+  for (let n = 0; n < tables; n += 1) house.on(`/${n}`, says(page(newest)));
+  return run(pollHouse, using);
+}
+
+async function sets(): Promise<{ cutoff: number; features: number[] }[]> {
+  return sql`select cutoff_ordinal::integer as cutoff, features from forecast_sets order by table_id, cutoff_seq`;
+}
+
+async function payloads(): Promise<{ state: string; error: string | null }[]> {
+  return sql`select state, error from payloads order by received_at`;
+}
+
+describe("a poll", () => {
+  it("takes its rounds in, issues a set after the newest one and settles it by the next, in one transaction", async () => {
+    const table = await makeOne();
+    expect(await poll(3)).toMatchObject({ rounds: 3, forecasts: 0, scores: 0 });
+    expect(await poll(4)).toMatchObject({ rounds: 1, forecasts: 10, scores: 0 });
+    expect(await poll(5)).toMatchObject({ rounds: 1, scores: 2 }); // the next color, and a window of one round
+    expect((await sets()).map(({ cutoff }) => cutoff)).toEqual([4, 5]);
+    const [versions] = await sql`
+      select
+        h.version,
+        count(distinct t.xmin)::integer as transactions
+      from table_heads h
+      cross join (
+        select xmin::text from rounds where seq = 5
+        union all
+        select xmin::text from payloads where received_at = (select max(received_at) from payloads)
+        union all
+        select xmin::text from forecast_sets where cutoff_seq = 5
+        union all
+        select xmin::text from score_sets
+        union all
+        select xmin::text from table_heads
+      ) t
+      group by h.version`;
+    expect(versions).toEqual({ version: 3n, transactions: 1 });
+    expect(await followChain(sql, table)).toBe(5);
+  });
+
+  it("that finds nothing new moves when the house was asked, and no version", async () => {
+    await makeOne();
+    await poll(3);
+    const head = async () => (await sql`select version, answered_at::text from table_heads`)[0];
+    const before = await head();
+    expect(await poll(3)).toMatchObject({ payloads: 0, unchanged: 1 });
+    const after = await head();
+    expect(after?.["version"]).toBe(before?.["version"]);
+    expect(String(after?.["answered_at"]) > String(before?.["answered_at"])).toBe(true);
+    expect(await poll(4)).toMatchObject({ rounds: 1, forecasts: 10 });
+    const [round] =
+      await sql`select absent_at = ${String(after?.["answered_at"])}::timestamptz as same from rounds where seq = 4`;
+    expect(round).toEqual({ same: true });
+  });
+
+  it("continues from what another worker stored", async () => {
+    const table = await makeOne();
+    const other = createPasses(pipeline);
+    for (let newest = 3; newest < 40; newest += 1) await poll(newest, 1, newest % 2 === 0 ? passes : other);
+    expect(await followChain(sql, table)).toBe(39);
+    expect((await sets()).length).toBe(36);
+    expect(other.states.get(table.id)?.version).toBe(37n);
+    expect(passes.states.get(table.id)?.version).toBe(36n);
+  });
+
+  it("is made again when somebody else moved a head meanwhile", async () => {
+    const table = await makeOne();
+    await poll(3);
+    house.on("/0", (_, response) => {
+      void touchHeads(sql, [table.id]).then(() => response.end(page(4)));
+    });
+    expect(await run(pollHouse)).toMatchObject({ rounds: 1, forecasts: 10 });
+    expect(await followChain(sql, table)).toBe(4);
+  });
+
+  it("that is held up for more than a second is saved without a set", async () => {
+    const table = await makeOne();
+    await poll(3);
+    const held = Promise.withResolvers<void>();
+    const holding = sql.begin(async (tx) => {
+      await tx`select from table_heads where table_id = ${table.id} for no key update`;
+      await held.promise;
+    });
+    const polled = poll(4);
+    await eventually(async () => {
+      const [waiting] = await sql`
+        select
+        from pg_stat_activity
+        where datname = current_database()
+          and wait_event_type = 'Lock'
+          and query_start < clock_timestamp() - interval '1200 milliseconds'`;
+      return waiting !== undefined;
+    });
+    held.resolve();
+    await holding;
+    expect(await polled).toMatchObject({ rounds: 1, forecasts: 0 });
+    expect(await sets()).toEqual([]);
+    expect(await poll(5)).toMatchObject({ rounds: 1, forecasts: 10 });
+  });
+
+  it("that the lease before did not end is stored unread first, and read afterwards", async () => {
+    const table = await makeOne();
+    await poll(3);
+    await sql`update poll_leases set lease_until = clock_timestamp() - interval '1 second'`;
+    expect(await poll(4)).toMatchObject({ payloads: 1, rounds: 0 });
+    expect(await payloads()).toMatchObject([{ state: "read" }, { state: "unread" }]);
+    expect(await poll(5)).toMatchObject({ payloads: 1, rounds: 0 });
+    expect(await run(normalizeRounds)).toMatchObject({ payloads: 2, rounds: 2 });
+    expect(await poll(6)).toMatchObject({ rounds: 1 });
+    expect((await sets()).at(-1)?.cutoff).toBe(6);
+    expect((await storedRounds(sql, table)).some(({ late, gap }) => late || gap)).toBe(false);
+  });
+});
+
+describe("a response that cannot be taken in", () => {
+  it("is stored alone, unread with the error; the other tables and the poll go on", async () => {
+    const [bad] = await makeTables(3);
+    await poll(3, 3);
+    await sql`alter table rounds add constraint our_fault check (table_id <> ${sql.unsafe(String(bad?.id))} or seq <> 4)`;
+    try {
+      expect(await poll(4, 3)).toMatchObject({ payloads: 3, rounds: 2, forecasts: 20 });
+      const [kept] = await sql<{ error: string }[]>`select error from payloads where state = 'unread'`;
+      expect(kept?.error).toMatch(/our own code failed on this payload.*our_fault/);
+      expect(await sql`select lease_until = '-infinity' as ended from poll_leases`).toEqual([{ ended: true }]);
+    } finally {
+      await sql`alter table rounds drop constraint our_fault`;
+    }
+    expect(await run(normalizeRounds)).toMatchObject({ payloads: 1, refused: 0, rounds: 1 });
+    expect(await poll(5, 3)).toMatchObject({ rounds: 3, forecasts: 30 - 24 });
+  });
+});
+
+describe("while a queue is paused", () => {
+  const pause = (queue: string) =>
+    sql`insert into queue_controls (queue, paused_by, reason) values (${queue}, 'ana', 'test')`;
+
+  it("normalize-rounds: payloads are stored unread, and nothing is issued", async () => {
+    const table = await makeOne();
+    await poll(3);
+    await pause("normalize-rounds");
+    expect(await poll(4)).toMatchObject({ payloads: 1, rounds: 0, forecasts: 0 });
+    expect(await poll(5)).toMatchObject({ payloads: 1, rounds: 0, forecasts: 0 });
+    await sql`delete from queue_controls`;
+    expect(await poll(6)).toMatchObject({ payloads: 1, rounds: 0 });
+    expect(await run(normalizeRounds)).toMatchObject({ payloads: 3, rounds: 3, late: 0 });
+    expect(await followChain(sql, table)).toBe(6);
+    expect(await poll(7)).toMatchObject({ rounds: 1 });
+  });
+
+  it("score-accuracy: what ended waits to be settled, until it is resumed", async () => {
+    await makeOne();
+    await poll(3);
+    await poll(4);
+    await pause("score-accuracy");
+    expect(await poll(5)).toMatchObject({ rounds: 1, scores: 0 });
+    expect(await poll(6)).toMatchObject({ rounds: 1, scores: 0 });
+    await sql`delete from queue_controls`;
+    expect(await poll(7)).toMatchObject({ rounds: 1, scores: 7 });
+    const settled = await sql`select settled_seq::integer as seq, features from score_sets order by settled_seq`;
+    expect(settled.map(({ seq }) => Number(seq))).toEqual([5, 6, 7]);
+  });
+});
+
+describe("polls at the same moment", () => {
+  it("share a transaction; a row that somebody holds keeps its own poll waiting alone", async () => {
+    await makeHouse(sql, { base_url: house.url, tables: [tableEntry({ feed: feedEntry({ path: "/0" }) })] });
+    const others = await startBadHouse();
+    others.on("/rounds", says(page(3)));
+    house.on("/0", says(page(3)));
+    const { context } = testContext(sql, { passes, http, env: { ALLOW_PRIVATE_HOUSES: "1" } });
+    const entries = Array.from({ length: 5 }, (_, n) => ({ id: `h${n}`, base_url: others.url }));
+    await applyHouses(sql, [
+      houseEntry({ base_url: house.url, tables: [tableEntry({ feed: feedEntry({ path: "/0" }) })] }),
+      ...entries.map((entry) => houseEntry(entry)),
+    ]);
+    const [held] = await sql<{ table_id: number }[]>`
+      select h.table_id from table_heads h join tables t on t.id = h.table_id where t.house_id = 'alpha'`;
+    const free = Promise.withResolvers<void>();
+    const holding = sql.begin(async (tx) => {
+      await tx`select from table_heads where table_id = ${held?.table_id ?? 0} for no key update`;
+      await free.promise;
+    });
+    const stuck = pollHouse.run({ house: "alpha", shard: 0 }, context);
+    const polled = entries.map(({ id }) => pollHouse.run({ house: id, shard: 0 }, context));
+    expect((await Promise.all(polled)).every(({ rounds }) => rounds === 3)).toBe(true);
+    free.resolve();
+    await holding;
+    expect(await stuck).toMatchObject({ rounds: 3 });
+    await others.close();
+  });
+});

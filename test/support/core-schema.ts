@@ -1,0 +1,1 @@
+export { createDatabase as createCoreDatabase } from "./database.ts";

@@ -1,0 +1,29 @@
+import { encodeSums, type SumVector } from "../../src/accuracy/sum-vector.ts";
+import type { Sql } from "../../src/db/client.ts";
+
+/** Sums that are published for a feature (by code) of a table over a period, by key of a sum vector. */
+interface GivenSums {
+  feature?: number;
+  period: string;
+  sums: SumVector;
+}
+
+/** Writes published sums as if k7@1 had been measured; `hour` (ISO 8601) is where the period ends. */
+export async function writeSums(sql: Sql, tableId: number, hour: string, given: GivenSums): Promise<void> {
+  const { feature = 0, period, sums } = given;
+  await sql`
+    insert into accuracy_marks (table_id, round_seq, hour)
+    values (${tableId}, 1, ${hour})
+    on conflict (table_id) do update
+    set hour = excluded.hour, version = accuracy_marks.version + 1, updated_at = clock_timestamp()`;
+  await sql`
+    insert into accuracy_models (table_id, model, palette, first_hour)
+    select ${tableId}, 'k7@1', palette, ${hour}::timestamptz - interval '1 day' from table_heads where table_id = ${tableId}
+    on conflict do nothing`;
+  await sql`delete from accuracy_hours where table_id = ${tableId}`;
+  await sql`
+    insert into accuracy_periods (table_id, feature, model, period, sums)
+    values (${tableId}, ${feature}, 'k7@1', ${period}, ${Buffer.from(encodeSums(sums))})
+    on conflict (table_id, feature, model, period) do update
+    set sums = excluded.sums`;
+}
