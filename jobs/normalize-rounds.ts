@@ -39,7 +39,7 @@ export default job({
         follow(result.rows.marks.map(({ receivedAt }) => receivedAt));
         await afterCommit(id, [result], { sql, log, published, fill });
         const done = countPasses([result]);
-        counts.payloads += 1;
+        counts.payloads += result.rows.marks.length;
         counts.refused += result.rows.marks.filter(({ state }) => state === "refused").length;
         for (const [name, count] of Object.entries(done)) counts[name as keyof typeof done] += count;
       }

@@ -9,13 +9,18 @@ export interface UnreadPayload {
   path: string;
   /** The stored payload right before it told nothing: it was refused, or had no items. */
   followsUseless: boolean;
+  /** Another unread payload of the table was requested later. */
+  isFollowed: boolean;
   /** Of the unpacked body, hex. */
   sha256: string;
   /** gzip. */
   body: Buffer;
 }
 
-/** The oldest unread payloads of a table, in request order. */
+/** Bytes of payloads, unpacked, that are read at once; one may have more. */
+const BYTES_AT_ONCE = 8_000_000;
+
+/** The oldest unread payloads of a table, in request order; fewer than `limit` when they are large. */
 export async function listUnread(sql: Queryable, tableId: number, limit: number): Promise<UnreadPayload[]> {
   const rows = await sql<(Omit<UnreadPayload, "sha256"> & { sha256: Buffer })[]>`
     select
@@ -24,13 +29,22 @@ export async function listUnread(sql: Queryable, tableId: number, limit: number)
       p.previous_requested_at::text as "previousRequestedAt",
       p.path,
       coalesce(before.useless, false) as "followsUseless",
+      p.followed as "isFollowed",
       p.sha256,
       p.body
     from (
-      select *
-      from payloads
-      where table_id = ${tableId}
-        and state = 'unread'
+      select
+        *,
+        lead(true, 1, false) over (order by requested_at) as followed,
+        sum(bytes) over (order by requested_at) - bytes as earlier_bytes
+      from (
+        select *
+        from payloads
+        where table_id = ${tableId}
+          and state = 'unread'
+        order by requested_at
+        limit ${limit + 1}
+      ) oldest
       order by requested_at
       limit ${limit}
     ) p
@@ -43,6 +57,7 @@ export async function listUnread(sql: Queryable, tableId: number, limit: number)
       order by q.received_at desc
       limit 1
     ) before on true
+    where p.earlier_bytes < ${BYTES_AT_ONCE}
     order by p.requested_at`;
   return rows.map(({ requestedAt, receivedAt, previousRequestedAt, sha256, ...row }) => ({
     ...row,

@@ -1,4 +1,5 @@
 import { findKnown } from "../../src/pass/known.ts";
+import { joinPasses } from "../../src/pass/join.ts";
 import { pass } from "../../src/pass/pass.ts";
 import type { PassResponse, PassResult, PassState, PassTime, ReadResponse } from "../../src/pass/state.ts";
 import { emptyPassState } from "../support/passes.ts";
@@ -32,28 +33,43 @@ export function step(
   return result;
 }
 
-/** Reads every payload that waits, oldest first. */
+/** Reads every payload that waits, oldest first, so many in one transaction. */
 export function readWaiting(
   run: Run,
   reads: ReadonlyMap<string, ReadResponse>,
   issuedAt: string,
-  at: Partial<PassTime> = {},
+  { atOnce = 1, ...at }: Partial<PassTime> & { atOnce?: number } = {},
 ): void {
   for (;;) {
-    const [payload, another] = run.shelf.unread();
-    if (payload === undefined) return;
-    const { requestedAt, receivedAt, sha256, previousRequestedAt } = payload;
-    const response: PassResponse = {
-      from: "stored",
-      requestedAt,
-      receivedAt,
-      sha256,
-      absentAt: run.shelf.followsUseless(receivedAt) ? null : previousRequestedAt,
-      manner: "poll",
-      isMoreUnread: another !== undefined,
-      read: reads.get(receivedAt) ?? { ok: false, reason: "expected a read response" },
-    };
-    step(run, { response, issuedAt }, { noSet: null, ...at });
+    const unread = run.shelf.unread();
+    const results: PassResult[] = [];
+    let { state } = run;
+    for (const [place, payload] of unread.slice(0, atOnce).entries()) {
+      const { requestedAt, receivedAt, sha256, previousRequestedAt } = payload;
+      const earlier = results.at(-1)?.rows.marks[0];
+      const followsUseless =
+        earlier === undefined
+          ? run.shelf.followsUseless(receivedAt)
+          : earlier.state === "refused" || earlier.items === 0;
+      const response: PassResponse = {
+        from: "stored",
+        requestedAt,
+        receivedAt,
+        sha256,
+        absentAt: followsUseless ? null : previousRequestedAt,
+        manner: "poll",
+        isMoreUnread: place + 1 < unread.length,
+        read: reads.get(receivedAt) ?? { ok: false, reason: "expected a read response" },
+      };
+      const result = pass(state, response, { ...AT, issuedAt, ...at });
+      results.push(result);
+      ({ state } = result);
+    }
+    const [first, ...others] = results;
+    if (first === undefined) return;
+    const joined = joinPasses([first, ...others]);
+    run.shelf.keep(joined.rows);
+    run.state = joined.state;
   }
 }
 

@@ -40,22 +40,27 @@ const range = fc.tuple(fc.nat({ max: 60 }), fc.integer({ min: 1, max: 12 }));
 describe("the same responses", () => {
   it("give the same rounds when reading is paused for a while", () => {
     fc.assert(
-      fc.property(histories(), fc.array(range, { maxLength: 3 }), (history, pauses) => {
-        const given = responsesOf(history).filter(({ response }) => response.from === "poll");
-        const reads = readsOf(given);
-        const straight = begin(history.roundIds);
-        for (const one of given) step(straight, one, { noSet: "paused" });
-        const delayed = begin(history.roundIds);
-        for (const [at, one] of given.entries()) {
-          const isPaused = pauses.some(([from, count]) => at >= from && at < from + count);
-          if (!isPaused) readWaiting(delayed, reads, one.issuedAt, { noSet: "paused" });
-          step(delayed, one, { mayRead: !isPaused, noSet: "paused" });
-        }
-        readWaiting(delayed, reads, given.at(-1)?.issuedAt ?? timeAt(0), { noSet: "paused" });
-        expect(record(delayed)).toEqual(record(straight));
-        const { memory, references, reading, heldBack, unknownGaps } = straight.state;
-        expect(delayed.state).toMatchObject({ memory, references, reading, heldBack, unknownGaps });
-      }),
+      fc.property(
+        histories(),
+        fc.array(range, { maxLength: 3 }),
+        fc.integer({ min: 1, max: 5 }),
+        (history, pauses, atOnce) => {
+          const given = responsesOf(history).filter(({ response }) => response.from === "poll");
+          const reads = readsOf(given);
+          const straight = begin(history.roundIds);
+          for (const one of given) step(straight, one, { noSet: "paused" });
+          const delayed = begin(history.roundIds);
+          for (const [at, one] of given.entries()) {
+            const isPaused = pauses.some(([from, count]) => at >= from && at < from + count);
+            if (!isPaused) readWaiting(delayed, reads, one.issuedAt, { noSet: "paused", atOnce });
+            step(delayed, one, { mayRead: !isPaused, noSet: "paused" });
+          }
+          readWaiting(delayed, reads, given.at(-1)?.issuedAt ?? timeAt(0), { noSet: "paused", atOnce });
+          expect(record(delayed)).toEqual(record(straight));
+          const { memory, references, reading, heldBack, unknownGaps } = straight.state;
+          expect(delayed.state).toMatchObject({ memory, references, reading, heldBack, unknownGaps });
+        },
+      ),
       RUNS,
     );
   });

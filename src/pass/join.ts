@@ -1,0 +1,41 @@
+import type { PassResult } from "./state.ts";
+
+/**
+ * Joins passes that follow one another on one table, to be written in one transaction and with one version. At most one of
+ * them issues a set: a payload that another unread one follows issues none.
+ */
+export function joinPasses(results: readonly [PassResult, ...PassResult[]]): PassResult {
+  const [first] = results;
+  const last = results.at(-1) ?? first;
+  const all = results.map(({ rows }) => rows);
+  const isQuiet = all.every((rows) => rows.isQuiet);
+  const formats = all.flatMap(({ format }) => format ?? []);
+  const [format] = formats;
+  return {
+    state: { ...last.state, version: isQuiet ? last.state.version : first.rows.version + 1n },
+    rows: {
+      ...last.rows,
+      version: first.rows.version,
+      payloads: all.flatMap(({ payloads }) => payloads),
+      marks: all.flatMap(({ marks }) => marks),
+      rounds: all.flatMap(({ rounds }) => rounds),
+      quarantine: all.flatMap(({ quarantine }) => quarantine),
+      conflicts: all.flatMap(({ conflicts }) => conflicts),
+      gaps: all.flatMap(({ gaps }) => gaps),
+      lateNumbers: all.flatMap(({ lateNumbers }) => lateNumbers),
+      shownGaps: all.flatMap(({ shownGaps }) => shownGaps),
+      scoreSets: all.flatMap(({ scoreSets }) => scoreSets),
+      notIssued: all.flatMap(({ notIssued }) => notIssued),
+      forecastSet: all.findLast(({ forecastSet }) => forecastSet !== null)?.forecastSet ?? null,
+      snapshot: all.findLast(({ snapshot }) => snapshot !== null)?.snapshot ?? null,
+      reading: all.findLast(({ reading }) => reading !== null)?.reading ?? null,
+      // of each notice and each hour the newest counts
+      notices: [...new Map(all.flatMap(({ notices }) => notices).map((one) => [one.kind, one])).values()],
+      audits: [...new Map(all.flatMap(({ audits }) => audits).map((one) => [one.hour, one])).values()],
+      isTroubled: all.some((rows) => rows.isTroubled),
+      format: format === undefined ? null : { from: format.from, to: (formats.at(-1) ?? format).to },
+      isQuiet,
+    },
+    sequence: last.sequence,
+  };
+}
