@@ -1,5 +1,4 @@
 import { colorOf } from "./colors.ts";
-import { historyHash } from "./history-hash.ts";
 import { placeItems, type NewSlot, type Slot } from "./place.ts";
 import {
   numberOf,
@@ -58,7 +57,7 @@ const FAR_BELOW = 1_000n;
  * we have, or, in an answer without our newest round, one whose time is before that round's. A table begins with the
  * oldest round of its first answer.
  */
-export function takeIn(before: TableState, answer: Answer, stored: Stored, link: Link = historyHash): TakenIn {
+export function takeIn(before: TableState, answer: Answer, stored: Stored, link: Link): TakenIn {
   const { slots, sharesRounds, duplicates, conflicts, refused } = placeItems(before, answer, stored.known);
   const taken: TakenIn = {
     rounds: [],

@@ -2,6 +2,7 @@
  * A calibration by hand over stored true games: read from PostgreSQL, replayed with all windows, scored, checkpoints
  * written, the record kept. The baseline is the model alone on the same games in memory.
  */
+import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { connect, type Sql } from "../../src/db/client.ts";
@@ -12,7 +13,6 @@ import { createModel } from "../../src/forecasts/model/model.ts";
 import { K7_1 } from "../../src/forecasts/model/parameters.ts";
 import { nextColorOf } from "../../src/forecasts/model/table-model.ts";
 import { windowsOf } from "../../src/forecasts/model/windows.ts";
-import { historyHash } from "../../src/rounds/history-hash.ts";
 import { multiplierText } from "../../src/rounds/round.ts";
 import { colorOf, trueGames } from "../forecasts/true-games.ts";
 import { makeTable } from "../support/make.ts";
@@ -26,7 +26,6 @@ const SHORT_GAMES = 40_000;
 const SHORT_ANCHOR = 50_000;
 const PROMISED_RATIO = 0.5;
 const COLORS = [0, 1, 2] as const;
-const NAMES = ["blue", "purple", "pink"] as const;
 
 export default {
   name: "calibrate",
@@ -102,29 +101,33 @@ const COPIED_AT_ONCE = 200_000;
 
 /** By COPY, since taking in millions of rounds is not what is measured. */
 async function store(sql: Sql, tableId: number, games: readonly number[]): Promise<void> {
-  let hash = "0".repeat(64);
+  const [head] = await sql<{ palette: number }[]>`select palette from table_heads where table_id = ${tableId}`;
+  const hashOf = (seq: number) => createHash("sha256").update(String(seq)).digest("hex"); // no chain: nothing is verified of it
   function* lines(from: number): Generator<string> {
     for (const [index, hundredths] of games.slice(from, from + COPIED_AT_ONCE).entries()) {
       const seq = from + index + 1;
-      hash = historyHash(hash, { seq: BigInt(seq), roundId: String(seq), hundredths });
-      const row = [tableId, seq, seq, hundredths, multiplierText(hundredths), NAMES[colorOf(hundredths)]];
-      yield `${row.join("\t")}\timport\t2026-01-01 00:00:00Z\tf\tf\t${hash}\n`;
+      const row = [tableId, seq, seq, seq, hundredths, multiplierText(hundredths), head?.palette, colorOf(hundredths)];
+      yield `${row.join("\t")}\t3\t2026-01-01 00:00:00Z\tf\tf\t\\\\x${hashOf(seq)}\n`;
     }
   }
   for (let from = 0; from < games.length; from += COPIED_AT_ONCE) {
     const into = await sql`
       copy rounds (
-        table_id, seq, round_id, hundredths, raw_value, color, source, received_at, after_gap, late, history_hash
+        table_id, seq, ordinal, round_id, hundredths, raw_value, palette, color, source, received_at, after_gap, late, history_hash
       ) from stdin`.writable();
     await pipeline(Readable.from(lines(from)), into);
   }
   await sql`
-    update tables
+    update table_heads
     set
+      version = version + 1,
       last_seq = ${games.length},
-      rounds = ${games.length},
-      history_hash = ${hash}
-    where id = ${tableId}`;
+      last_ordinal = ${games.length},
+      newest_seq = ${games.length},
+      newest_round_id = ${String(games.length)},
+      newest_number = ${games.length},
+      history_hash = decode(${hashOf(games.length)}, 'hex')
+    where table_id = ${tableId}`;
   await sql`analyze rounds`;
 }
 

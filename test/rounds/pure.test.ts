@@ -3,12 +3,11 @@ import { describe, expect, it } from "vitest";
 import * as colors from "../../src/rounds/colors.ts";
 import { gapsShownWhole } from "../../src/rounds/gaps.ts";
 import { pauseBetweenPages, waitAfterAttempts } from "../../src/rounds/gap-plan.ts";
-import * as historyHash from "../../src/rounds/history-hash.ts";
 import * as notices from "../../src/rounds/notices.ts";
 import * as round from "../../src/rounds/round.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 
-const MODULES = { "colors.ts": colors, "history-hash.ts": historyHash, "notices.ts": notices, "round.ts": round };
+const MODULES = { "colors.ts": colors, "notices.ts": notices, "round.ts": round };
 
 describe("examples in comments", () => {
   for (const [file, exports] of Object.entries(MODULES)) {

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { historyHash } from "../../src/rounds/history-hash.ts";
 import type { CheckedItem, TakenRound } from "../../src/rounds/round.ts";
-import { bad, good, memoryTable } from "./world.ts";
+import { bad, good, linkOf, memoryTable } from "./world.ts";
 
 /** 1.01, 1.02 …: no two alike, so that nothing looks stuck. */
 const value = (number: number) => 101 + (number % 7000);
@@ -298,7 +297,7 @@ describe("however answers overlap, repeat or come in disorder", () => {
         let hash = "0".repeat(64);
         for (const [place, round] of table.rounds.entries()) {
           expect(round.seq).toBe(BigInt(place + 1));
-          hash = historyHash(hash, round);
+          hash = linkOf(hash, round);
           expect(round.historyHash).toBe(hash);
         }
         const onTime = table.rounds.filter(({ late }) => !late).map(({ roundId }) => Number(roundId));

@@ -1,8 +1,13 @@
+import { hash } from "node:crypto";
 import type { HouseRound } from "../../src/houses/contract.ts";
 import type { Answer, CheckedItem, KnownRound, TableState } from "../../src/rounds/round.ts";
-import { takeIn, type HeldBack, type TakenIn } from "../../src/rounds/take-in.ts";
+import { takeIn, type HeldBack, type Link, type TakenIn } from "../../src/rounds/take-in.ts";
 
 const NO_HASH = "0".repeat(64);
+
+/** A hash of a round in its place; what is hashed of it is the caller's. */
+export const linkOf: Link = (previous, { seq, roundId, hundredths }) =>
+  hash("sha256", `${previous}|${seq}|${roundId}|${hundredths}`);
 
 /** A table before its first round. */
 function emptyTable(changed: Partial<TableState> = {}): TableState {
@@ -72,7 +77,7 @@ export function memoryTable(changed: Partial<TableState> = {}) {
     state: () => state,
     take(items: readonly CheckedItem[], about: Partial<Answer> = {}): TakenIn {
       answers += 1;
-      const taken = takeIn(state, { items, absentAt: null, manner: "poll", ...about }, { known, heldBack });
+      const taken = takeIn(state, { items, absentAt: null, manner: "poll", ...about }, { known, heldBack }, linkOf);
       state = taken.state;
       rounds.push(...taken.rounds);
       for (const { roundId, seq, hundredths, late, verified, proofHash } of taken.rounds) {
