@@ -15,6 +15,8 @@ import { hundredthsOf, LISTED, newestRound, publishedAtMs, type Load } from "./l
 const SAMPLE = 500;
 /** Statements at once, as the machines that this is for have cores. */
 const AT_ONCE = 2;
+/** Rounds of each table that are stored by one transaction. */
+const SLICE = 500;
 /** Rounds of a window; sets, scores and sums are made as if every set had one window of this length. */
 const SPAN = 9;
 
@@ -36,12 +38,14 @@ export async function fillHistory(sql: Sql, load: Load, history: number): Promis
   const filled = tables.map(({ id, place }): Filled => {
     return { id, place, rounds, firstId: newestRound(load, place, began) - LISTED - rounds };
   });
-  const waiting = [...filled];
+  const waiting = Array.from({ length: Math.ceil(rounds / SLICE) }, (_, slice) => slice * SLICE);
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (let table = waiting.shift(); table !== undefined; table = waiting.shift()) await fillTable(sql, load, table);
+      for (let from = waiting.shift(); from !== undefined; from = waiting.shift())
+        await fillSlice(sql, load, { filled, rounds, from: from + 1, to: Math.min(from + SLICE, rounds) });
     }),
   );
+  await sql.begin((tx) => fillAccuracy(tx, rounds * load.roundMs));
   await addListed(sql, load, filled);
   await moveHeads(sql, rounds);
   await learnSample(sql, load);
@@ -49,8 +53,22 @@ export async function fillHistory(sql: Sql, load: Load, history: number): Promis
   await sql`checkpoint`;
 }
 
-async function fillTable(sql: Sql, { roundMs }: Load, { id, rounds, firstId }: Filled): Promise<void> {
-  const at = sql`now() - (${rounds + LISTED}::integer - n) * ${roundMs}::float8 * interval '1 millisecond'`;
+/** Some rounds of all tables in the order of their times, as they would have been stored. */
+async function fillSlice(
+  sql: Sql,
+  { roundMs }: Load,
+  { filled, rounds, from, to }: { filled: readonly Filled[]; rounds: number; from: number; to: number },
+): Promise<void> {
+  const drawn = sql`
+    select
+      t.id, t.first_id, h.palette, h.model, n,
+      now() - (${rounds + LISTED}::integer - n) * ${roundMs}::float8 * interval '1 millisecond' as at
+    from unnest(
+      ${filled.map(({ id }) => id)}::integer[], ${filled.map(({ firstId }) => firstId)}::bigint[]
+    ) as t (id, first_id)
+    join table_heads h on h.table_id = t.id
+    cross join generate_series(${from}::integer, ${to}::integer) as n
+    order by n, t.id`;
   await sql.begin(async (tx) => {
     // the triggers would look each row up
     await tx`set local session_replication_role = replica`;
@@ -60,71 +78,64 @@ async function fillTable(sql: Sql, { roundMs }: Load, { id, rounds, firstId }: F
         absent_at, after_gap, late, history_hash
       )
       select
-        ${id}, n, n, (${firstId}::bigint + n - 1)::text, x, (x / 100.0)::numeric(20, 2)::text, palette,
+        id, n, n, (first_id + n - 1)::text, x, (x / 100.0)::numeric(20, 2)::text, palette,
         case when x < 200 then 0 when x < 1000 then 1 else 2 end, 0, at, at,
-        at - interval '1 second', false, false, sha256((${id} || '|' || n)::bytea)
+        at - interval '1 second', false, false, sha256((id || '|' || n)::bytea)
       from (
-        select
-          n,
-          (select palette from table_heads where table_id = ${id}) as palette,
-          least(100000000, greatest(100, floor(99 / (1 - random()))))::bigint as x,
-          ${at} as at
-        from generate_series(1, ${rounds}::integer) as n
-      ) drawn`;
+        select *, least(100000000, greatest(100, floor(99 / (1 - random()))))::bigint as x
+        from (${drawn}) slots
+      ) rolled`;
     await tx`
       insert into forecast_sets (
         table_id, cutoff_seq, cutoff_ordinal, first_seq, issued_at, absent_at, pause_ms, model, cutoff_round_id,
         target_round_id, history_hash, features, horizons, p_ppm, base_ppm, reference_ppm, ends, prev_hash, hashes
       )
       select
-        ${id}, n, n, 2 * n - 1, at, at - interval '1 second', 5000, h.model, (${firstId}::bigint + n - 1)::text,
-        (${firstId}::bigint + n)::text, sha256((${id} || '|' || n)::bytea), array[0, 1 + n % 9], '{1,9}',
+        id, n, n, 2 * n - 1, at, at - interval '1 second', 5000, model, (first_id + n - 1)::text,
+        (first_id + n)::text, sha256((id || '|' || n)::bytea), array[0, 1 + n % 9], '{1,9}',
         array[505000 + n % 1000, 395000, 100000 - n % 1000, 811376 - n % 1000], '{505000,395000,100000,810000}',
         array_fill(333333 + n % 1000, array[12]), array_fill(n + ${SPAN}, array[9]), sha256((n - 1)::text::bytea),
         sha256((n || 'a')::bytea) || sha256(n::text::bytea)
-      from table_heads h
-      cross join generate_series(1, ${rounds}::integer) as n
-      cross join lateral (select ${at} as at) clock
-      where h.table_id = ${id}`;
+      from (${drawn}) slots`;
     await tx`
       insert into score_sets (
         table_id, settled_seq, settled_ordinal, target_requested_at, scored_at, forecast_seqs, cutoff_seqs, features,
         statuses, reasons, outcomes, prev_hash, hashes
       )
       select
-        ${id}, n, n, at, at, array[2 * (n - ${SPAN}), 2 * n - 3], array[n - ${SPAN}, n - 1],
+        id, n, n, at, at, array[2 * (n - ${SPAN}), 2 * n - 3], array[n - ${SPAN}, n - 1],
         array[1 + (n - ${SPAN}) % 9, 0], '{0,0}', '{0,0}', array[n % 2, n % 3], sha256((n - 1)::text::bytea),
         sha256((n || 'a')::bytea) || sha256(n::text::bytea)
-      from generate_series(${SPAN + 1}::integer, ${rounds}::integer) as n
-      cross join lateral (select ${at} as at) clock`;
-    await fillAccuracy(tx, id, rounds * roundMs);
+      from (${drawn}) slots
+      where n > ${SPAN}`;
   });
 }
 
 /** Sums of one kind for every hour, day and period of the past; they are of the size that real ones have. */
-async function fillAccuracy(sql: Transaction, id: number, lastsMs: number): Promise<void> {
+async function fillAccuracy(sql: Transaction, lastsMs: number): Promise<void> {
   const sums = new Map<number, bigint>();
   for (const key of Object.values(KEY)) sums.set(key, 1_234_567n);
   const bytes = Buffer.from(encodeSums(sums));
   const first = sql`date_trunc('hour', now() - ${lastsMs}::float8 * interval '1 millisecond', 'UTC')`;
   await sql`
     insert into accuracy_hours (table_id, hour, feature, model, sums)
-    select ${id}, hour, feature, model, ${bytes}
-    from table_heads, generate_series(${first}, now(), interval '1 hour') as hour, generate_series(0, 9) as feature
-    where table_id = ${id}`;
+    select table_id, hour, feature, model, ${bytes}
+    from table_heads, generate_series(${first}, now(), interval '1 hour') as hour, generate_series(0, 9) as feature`;
   await sql`
     insert into accuracy_days (table_id, day, feature, model, sums)
-    select ${id}, day::date, feature, model, ${bytes}
-    from table_heads, generate_series(${first}, now(), interval '1 day') as day, generate_series(0, 9) as feature
-    where table_id = ${id}`;
+    select table_id, day::date, feature, model, ${bytes}
+    from table_heads, generate_series(${first}, now(), interval '1 day') as day, generate_series(0, 9) as feature`;
   await sql`
     insert into accuracy_periods (table_id, feature, model, period, sums)
-    select ${id}, feature, model, period, ${bytes}
-    from table_heads, generate_series(0, 9) as feature, unnest('{24h,7d,30d,90d,all}'::text[]) as period
-    where table_id = ${id}`;
+    select table_id, feature, model, period, ${bytes}
+    from table_heads, generate_series(0, 9) as feature, unnest('{24h,7d,30d,90d,all}'::text[]) as period`;
   await sql`
     insert into accuracy_models (table_id, model, palette, first_hour)
-    select ${id}, model, palette, ${first} from table_heads where table_id = ${id}`;
+    select table_id, model, palette, ${first} from table_heads`;
+  await sql`
+    insert into anchors (hour, size, root)
+    select hour, 1, encode(sha256(hour::text::bytea), 'hex')
+    from generate_series(${first}, now() - interval '2 hours', interval '1 hour') as hour`;
 }
 
 /** The rounds that a house still lists, as it lists them, up to now. */
