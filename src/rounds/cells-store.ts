@@ -52,25 +52,37 @@ export async function sumCells(sql: Queryable): Promise<number> {
         hours.hour,
         floor(extract(epoch from r.received_at - hours.begins) / ${CELL_MINUTES * 60})::integer as n,
         count(*)::integer as rounds
-      from hours
-      join rounds r on r.received_at >= hours.begins and r.received_at < hours.ends
-      where not r.late
+      from rounds r
+      join hours on r.received_at >= hours.begins and r.received_at < hours.ends
+      where r.received_at >= ${span.from}::text::timestamptz -- as in hours, in a form that the index on it answers
+        and r.received_at < ${span.to}::text::timestamptz
+        and not r.late
         and r.source = 0 -- poll
+      group by 1, 2, 3
+    ),
+    -- every cell once, counted or not: a worker's plans join by loops, and a loop over all cells for each would take seconds
+    cells as (
+      select all_cells.hour, all_cells.table_id, all_cells.n, sum(all_cells.rounds)::integer as rounds
+      from (
+        select f.hour, f.table_id, f.n, f.rounds
+        from found f
+        join tables t on t.id = f.table_id and t.enabled
+        union all
+        select hours.hour, t.id, cell.n, 0
+        from hours
+        cross join tables t
+        cross join lateral generate_series(
+          0, extract(epoch from hours.ends - hours.begins)::integer / ${CELL_MINUTES * 60} - 1
+        ) as cell (n)
+        where t.enabled
+      ) all_cells
       group by 1, 2, 3
     )
     insert into round_cells (hour, table_id, rounds)
-    select
-      hours.hour,
-      t.id,
-      array_fill(0, array[hours.skipped]) || array_agg(coalesce(found.rounds, 0) order by cell.n)
-    from hours
-    cross join tables t
-    cross join lateral generate_series(
-      0, extract(epoch from hours.ends - hours.begins)::integer / ${CELL_MINUTES * 60} - 1
-    ) as cell (n)
-    left join found on found.table_id = t.id and found.hour = hours.hour and found.n = cell.n
-    where t.enabled
-    group by hours.hour, hours.skipped, t.id
+    select hour, cells.table_id, array_fill(0, array[hours.skipped]) || array_agg(cells.rounds order by cells.n)
+    from cells
+    join hours using (hour)
+    group by hour, hours.skipped, cells.table_id
     on conflict (hour, table_id) do update
     set rounds = (
       select
