@@ -40,7 +40,8 @@ export interface WorkConnections extends WorkerPools {
  */
 export function openWorkConnections(life: Life, { url, pooled }: PartUrls): WorkConnections {
   const open = (use: "work" | "long", max: number) => {
-    const sql = connect(url, { name: "worker", use, max, pooled, isSteady: true });
+    // long jobs read stretches of time, by plans of their own
+    const sql = connect(url, { name: "worker", use, max, pooled, isSteady: use === "work" });
     life.onStop("the workers' connections", () => sql.end({ timeout: 2 }));
     return sql;
   };

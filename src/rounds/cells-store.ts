@@ -1,4 +1,4 @@
-import type { Queryable } from "../db/client.ts";
+import type { Queryable, Sql } from "../db/client.ts";
 
 /** Minutes of a cell. */
 const CELL_MINUTES = 5;
@@ -14,8 +14,8 @@ const MARK = "round-cells";
  * yet: whoever calls it every few seconds catches up in minutes, and no call takes long. The newest cell that was summed
  * is summed once more, for what was read of it late.
  */
-export async function sumCells(sql: Queryable): Promise<number> {
-  const [span] = await sql<{ from: string; to: string; isNewHour: boolean }[]>`
+export async function sumCells(sql: Sql): Promise<number> {
+  const [span] = await sql<Span[]>`
     select
       span."from"::text as "from",
       least(span.over, span."from" + interval '1 hour')::text as "to",
@@ -34,6 +34,24 @@ export async function sumCells(sql: Queryable): Promise<number> {
         or done.at < cell.over
     ) span`;
   if (span === undefined) return 0;
+  return sql.begin(async (tx) => {
+    // a worker's connections plan look-ups alone; this reads a stretch of time by its index
+    await tx`
+      select
+        set_config('plan_cache_mode', 'auto', true),
+        set_config('enable_bitmapscan', 'on', true),
+        set_config('enable_hashjoin', 'on', true)`;
+    return sumSpan(tx, span);
+  });
+}
+
+interface Span {
+  from: string;
+  to: string;
+  isNewHour: boolean;
+}
+
+async function sumSpan(sql: Queryable, span: Span): Promise<number> {
   const written = await sql`
     with hours as (
       select
@@ -59,30 +77,20 @@ export async function sumCells(sql: Queryable): Promise<number> {
         and not r.late
         and r.source = 0 -- poll
       group by 1, 2, 3
-    ),
-    -- every cell once, counted or not: a worker's plans join by loops, and a loop over all cells for each would take seconds
-    cells as (
-      select all_cells.hour, all_cells.table_id, all_cells.n, sum(all_cells.rounds)::integer as rounds
-      from (
-        select f.hour, f.table_id, f.n, f.rounds
-        from found f
-        join tables t on t.id = f.table_id and t.enabled
-        union all
-        select hours.hour, t.id, cell.n, 0
-        from hours
-        cross join tables t
-        cross join lateral generate_series(
-          0, extract(epoch from hours.ends - hours.begins)::integer / ${CELL_MINUTES * 60} - 1
-        ) as cell (n)
-        where t.enabled
-      ) all_cells
-      group by 1, 2, 3
     )
     insert into round_cells (hour, table_id, rounds)
-    select hour, cells.table_id, array_fill(0, array[hours.skipped]) || array_agg(cells.rounds order by cells.n)
-    from cells
-    join hours using (hour)
-    group by hour, hours.skipped, cells.table_id
+    select
+      hours.hour,
+      t.id,
+      array_fill(0, array[hours.skipped]) || array_agg(coalesce(found.rounds, 0) order by cell.n)
+    from hours
+    cross join tables t
+    cross join lateral generate_series(
+      0, extract(epoch from hours.ends - hours.begins)::integer / ${CELL_MINUTES * 60} - 1
+    ) as cell (n)
+    left join found on found.table_id = t.id and found.hour = hours.hour and found.n = cell.n
+    where t.enabled
+    group by hours.hour, hours.skipped, t.id
     on conflict (hour, table_id) do update
     set rounds = (
       select
