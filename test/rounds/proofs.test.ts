@@ -157,7 +157,7 @@ describe("rounds whose ids tell no place", () => {
     await take(table, listed(blaze, 1_050, 1_001, named));
     await take(table, [{ ...listed(blaze, 1_003, 1_003)[0], id: "new" }, ...listed(blaze, 1_050, 1_045, named)]);
     expect(await refusals()).toEqual([`the hash is that of ${named(1_003)}`]);
-    // in one batch with the answer that brings it, which is not stored yet
+    // right after the payload that brings it, which is not taken in yet
     await take(table, listed(blaze, 1_055, 1_049, named), [
       { ...listed(blaze, 1_053, 1_053)[0], id: "newer" },
       ...listed(blaze, 1_055, 1_055, named),
