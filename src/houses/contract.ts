@@ -28,6 +28,7 @@ export type RefusalCode =
   | "absurd_time"
   | "bad_hash"
   | "proof_mismatch"
+  | "far_ahead"
   | "stuck_feed"
   | "not_an_item";
 

@@ -164,9 +164,7 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
       sets: (setsOf.get(tableId) ?? []).map(asSet),
       settled: new Set(settledOf.get(tableId)),
       known: asKnown(knownOf.get(tableId)),
-      heldBack: new Map(
-        (heldOf.get(tableId) ?? []).map(({ round_id, stuck, released }) => [round_id, { stuck, released }]),
-      ),
+      heldBack: new Map((heldOf.get(tableId) ?? []).map((held): [string, HeldBack] => [held.round_id, asHeld(held)])),
       hasUnread: row.has_unread,
       otherBands: new Map(
         (setsOf.get(tableId) ?? []).flatMap((set): [bigint, Color[]][] =>
@@ -456,12 +454,11 @@ function listNewest(sql: Queryable, ids: readonly number[]) {
 }
 
 function listHeld(sql: Queryable, ids: readonly number[]) {
-  return sql<{ table_id: number; round_id: string; stuck: boolean; released: boolean }[]>`
+  return sql<StoredHeld[]>`
     select
       q.table_id,
       q.round_id,
-      bool_or(q.code = 'stuck_feed') as stuck,
-      bool_or(q.code = 'stuck_feed' and q.state = 'released') as released
+      ${heldColumns(sql)}
     from unnest(${ids}::integer[]) as own (table_id)
     cross join lateral (
       select *
@@ -472,6 +469,28 @@ function listHeld(sql: Queryable, ids: readonly number[]) {
     ) q
     where q.round_id is not null
     group by q.table_id, q.round_id`;
+}
+
+/** How a round stands in quarantine; of the rows `q` of one round. */
+export interface StoredHeld {
+  table_id: number;
+  round_id: string;
+  stuck: boolean;
+  ahead_at: string | null;
+  released: boolean;
+}
+
+/** The columns of {@link StoredHeld}, grouped by round. */
+export function heldColumns(sql: Queryable) {
+  return sql`
+    bool_or(q.code = 'stuck_feed') as stuck,
+    min(coalesce(q.payload_received_at, q.first_seen_at)) filter (where q.code = 'far_ahead')::text as ahead_at,
+    bool_or(q.state = 'released') as released`;
+}
+
+/** How a round stands in quarantine, from its columns. */
+export function asHeld({ stuck, ahead_at, released }: StoredHeld): HeldBack {
+  return { stuck, aheadAt: asOptionalTime(ahead_at), released };
 }
 
 function asOptionalTime(text: string | null): string | null {

@@ -2,6 +2,7 @@ import { historyHash, historyStrings } from "../record/hashes.ts";
 import { tellAnswer, tellUnreadable } from "../rounds/answer-notices.ts";
 import { nextFormat, verdictOf, type FormatState, type Verdict } from "../rounds/format-watch.ts";
 import { gapsShownWhole } from "../rounds/gaps.ts";
+import { roundsSince } from "../rounds/jump.ts";
 import { NoticeDesk } from "../rounds/notice-desk.ts";
 import type { NoticeKind } from "../rounds/notices.ts";
 import { isNewerAnchor } from "../rounds/proofs.ts";
@@ -13,6 +14,7 @@ import { SOURCES, type GapRow, type HeadRow, type PayloadRow, type RoundRow } fr
 import { bandOf } from "./settle.ts";
 import {
   HELD_ROUNDS,
+  KNOWN_ROUNDS,
   UNKNOWN_GAPS,
   type CompletePassRows,
   type NoticeEvent,
@@ -110,10 +112,11 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
       newestRoundId: head.newestRoundId,
       newestNumber: head.newestNumber,
       newestOccurredAt: head.newestOccurredAt,
+      lastRoundAt: head.lastRoundAt,
       sameHundredths: head.sameHundredths,
       sameCount: head.sameCount,
     },
-    { items: read.items, absentAt: absentAtOf(head, response), manner },
+    { items: read.items, absentAt: absentAtOf(head, response), manner, reach: () => reachOf(state, receivedAt) },
     { known, heldBack },
     (previous, round) =>
       historyHash(
@@ -135,7 +138,7 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
         state.known,
         taken.rounds.map((round) => [round.roundId, knownOf(round, receivedAt)]),
       ),
-      heldBack: heldBackAfter(state.heldBack, taken),
+      heldBack: heldBackAfter(state.heldBack, taken, receivedAt),
       unknownGaps: unknownGapsAfter(state, taken.gaps, shown),
       notices: noticed?.notices ?? state.notices,
       format: noticed?.format ?? state.format,
@@ -205,6 +208,13 @@ function refuseResponse(state: PassState, response: PassResponse, reason: string
 function absentAtOf(head: HeadRow, response: PassResponse): string | null {
   if (response.from === "poll") return response.isAhead ? null : head.answeredAt;
   return response.from === "stored" ? response.absentAt : null;
+}
+
+/** How many rounds may have been played since the newest known one. */
+function reachOf({ head, known }: PassState, receivedAt: string): bigint {
+  const rounds = new Map([...known.older, ...known.newer]);
+  const counted = [...rounds.values()].filter(({ seq }) => seq > head.lastSeq - BigInt(KNOWN_ROUNDS));
+  return roundsSince(head, counted, receivedAt);
 }
 
 /**
@@ -292,14 +302,19 @@ function knownOf(
 }
 
 /** The newest rounds that were quarantined, as they would be read from the rows. */
-function heldBackAfter(heldBack: ReadonlyMap<string, HeldBack>, { refused }: TakenIn): ReadonlyMap<string, HeldBack> {
+function heldBackAfter(
+  heldBack: ReadonlyMap<string, HeldBack>,
+  { refused }: TakenIn,
+  receivedAt: string,
+): ReadonlyMap<string, HeldBack> {
   if (refused.every(({ roundId }) => roundId === null)) return heldBack;
   const after = new Map(heldBack);
   for (const { roundId, code } of refused) {
     if (roundId === null) continue;
-    const held = after.get(roundId) ?? { stuck: false, released: false };
+    const held = after.get(roundId) ?? { stuck: false, aheadAt: null, released: false };
+    const aheadAt = held.aheadAt ?? (code === "far_ahead" ? receivedAt : null);
     after.delete(roundId);
-    after.set(roundId, { ...held, stuck: held.stuck || code === "stuck_feed" });
+    after.set(roundId, { ...held, stuck: held.stuck || code === "stuck_feed", aheadAt });
   }
   for (const roundId of after.keys()) {
     if (after.size <= HELD_ROUNDS) break;
@@ -359,9 +374,23 @@ function noticesAfter(state: PassState, read: ReadResponse & { ok: true }, taken
   const { items, refusedByAdapter, isPage } = read;
   const verdict = verdictOf({ items: items.length, refused: refusedByAdapter, kept: taken.refused.length, isPage });
   return notice(state, verdict, now, (desk, format) => {
-    const answer = { items, refusedByAdapter, isPage, payload: { now } };
+    const outOfOrderAfter = outOfOrder(state, taken);
+    const answer = { items, refusedByAdapter, isPage, payload: { now }, outOfOrderAfter };
     tellAnswer(desk, state.table.tableId, answer, taken, format.since !== null);
   });
+}
+
+/** Responses in a row whose new rounds were all late, from which on they are no stale page or two. */
+const LATE_RESPONSES = 3;
+
+/** The newest on-time round when since it enough responses brought late rounds only; else null. */
+function outOfOrder({ head, known }: PassState, { rounds, onTime }: TakenIn): string | null {
+  if (rounds.length === 0 || onTime > 0 || head.newestSeq === null) return null;
+  const responses = new Set<string>();
+  for (const layer of [known.older, known.newer]) {
+    for (const round of layer.values()) if (round.late && round.seq > head.newestSeq) responses.add(round.receivedAt);
+  }
+  return responses.size + 1 >= LATE_RESPONSES ? head.newestRoundId : null;
 }
 
 function noticesAfterUnreadable(state: PassState, now: string): Noticed {

@@ -8,6 +8,8 @@ interface NoticedAnswer {
   refusedByAdapter: number;
   isPage: boolean;
   payload: { now: string };
+  /** The newest on-time round, when for some responses every new round was older. */
+  outOfOrderAfter: string | null;
 }
 
 /** Tells that an answer cannot be read, `isChanged` where that was so for many in a row. */
@@ -28,7 +30,7 @@ export function tellAnswer(
   taken: TakenIn,
   isChanged: boolean,
 ): void {
-  const { items, refusedByAdapter, isPage, payload } = answer;
+  const { items, refusedByAdapter, isPage, payload, outOfOrderAfter } = answer;
   const isBrokenPage = isPage && isChanged && refusedByAdapter > 0;
   const sentence = (since: string) =>
     isBrokenPage
@@ -39,12 +41,11 @@ export function tellAnswer(
   else if (format !== undefined) {
     notices.set(tableId, "format", payload.now, (since) => sentence(since) ?? "");
   }
-  const { stuck, backwards, state } = taken;
+  const { stuck } = taken;
   if (stuck?.kind === "begun") notices.set(tableId, "stuck", payload.now, (since) => stuckSentence(stuck, since));
   if (stuck?.kind === "over") notices.close(tableId, "stuck");
-  const newest = state.newestNumber;
-  if (backwards !== null && newest !== null) {
-    notices.set(tableId, "ids", payload.now, (since) => idsSentence(backwards, newest, since));
+  if (outOfOrderAfter !== null) {
+    notices.set(tableId, "ids", payload.now, (since) => idsSentence(outOfOrderAfter, since));
   }
   if (taken.onTime > 0) notices.close(tableId, "ids");
   if (taken.rounds.length > 0) notices.close(tableId, "stalled");

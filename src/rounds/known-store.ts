@@ -1,5 +1,5 @@
 import type { Queryable } from "../db/client.ts";
-import { listKnownRows } from "../pass/load-store.ts";
+import { asHeld, heldColumns, listKnownRows, type StoredHeld } from "../pass/load-store.ts";
 import type { KnownRound } from "./round.ts";
 import type { HeldBack } from "./take-in.ts";
 
@@ -16,20 +16,17 @@ export async function listStored(
   };
 }
 
-/** Which rounds have an item in quarantine; `stuck` if a stuck feed is why, `released` if an operator released it. */
+/** Which rounds have an item in quarantine, and why. */
 async function listHeldBack(
   sql: Queryable,
   tableId: number,
   roundIds: readonly string[],
 ): Promise<Map<string, HeldBack>> {
-  const rows = await sql<{ round_id: string; stuck: boolean; released: boolean }[]>`
-    select
-      round_id,
-      bool_or(code = 'stuck_feed') as stuck,
-      bool_or(code = 'stuck_feed' and state = 'released') as released
-    from quarantine
+  const rows = await sql<StoredHeld[]>`
+    select q.table_id, q.round_id, ${heldColumns(sql)}
+    from quarantine q
     where table_id = ${tableId}
       and round_id = any(${[...roundIds]}::text[])
-    group by round_id`;
-  return new Map(rows.map(({ round_id, stuck, released }) => [round_id, { stuck, released }]));
+    group by q.table_id, q.round_id`;
+  return new Map(rows.map((held) => [held.round_id, asHeld(held)]));
 }

@@ -138,9 +138,9 @@ export function stuckSentence(stuck: { hundredths: number; roundId: string }, si
   return `the feed repeats ${multiplierText(stuck.hundredths)} since round ${stuck.roundId}, ${minuteText(since)}; the repeats are kept apart until another result comes`;
 }
 
-/** Says that the house seems to count anew. */
-export function idsSentence(ids: { lowest: bigint; highest: bigint }, newest: bigint, since: string): string {
-  return `the house lists rounds ${ids.lowest} to ${ids.highest}, far below the newest known, ${newest}, since ${minuteText(since)}; if it began a new numbering, give the game a new market`;
+/** Says that nothing can be forecast, since new rounds stand before one that is known. */
+export function idsSentence(newest: string, since: string): string {
+  return `the house lists its new rounds as older than round ${newest} since ${minuteText(since)}, so that none is forecast; if it began a new numbering, give the game a new market`;
 }
 
 /** Says that no new round comes although the house is polled. */

@@ -1,4 +1,5 @@
 import type { HouseRound } from "../houses/contract.ts";
+import { believableNumbers } from "./jump.ts";
 import { inPlayingOrder } from "./order.ts";
 import {
   numberOf,
@@ -9,6 +10,7 @@ import {
   type RefusedItem,
   type TableState,
 } from "./round.ts";
+import type { Stored } from "./take-in.ts";
 
 /** One place in the playing order of an answer: a round that is new or known, or an item that cannot be read. */
 export type Slot = NewSlot | { kind: "known"; round: HouseRound; known: KnownRound } | { kind: "bad" };
@@ -32,9 +34,6 @@ export interface Placed {
   refused: RefusedItem[];
 }
 
-/** A jump of more is a broken id: taken in, it would make every true round after it late for ever. */
-const LONGEST_JUMP = 10_000_000n;
-
 /**
  * Sorts out the items of one answer: repeats are counted, other results for the same round become conflicts (within an
  * answer the item listed first is kept), what cannot be read is refused, and the rest is put in playing order. Numbers
@@ -42,18 +41,19 @@ const LONGEST_JUMP = 10_000_000n;
  */
 export function placeItems(
   state: TableState,
-  { items, manner }: Pick<Answer, "items" | "manner">,
-  known: ReadonlyMap<string, KnownRound>,
+  { items, manner, reach }: Pick<Answer, "items" | "manner" | "reach">,
+  { known, heldBack }: Stored,
 ): Placed {
   const placed: Placed = { slots: [], sharesRounds: false, duplicates: 0, conflicts: [], refused: [] };
   const firsts = new Map<string, number>();
   const candidates: { roundId: string | null; occurredAt: string | null; slot: Slot }[] = [];
-  const isBelievable = manner === "first" || manner === "late" ? () => null : believableNumbers(state, items);
+  const isByHand = manner === "first" || manner === "late";
+  const whyFar = isByHand ? () => null : believableNumbers(state, { items, reach, heldBack });
   for (const [index, item] of items.entries()) {
-    const refusal = item.ok && state.roundIds === "consecutive" ? badNumber(item.round.roundId, isBelievable) : null;
+    const refusal = item.ok && state.roundIds === "consecutive" ? badNumber(item, whyFar) : null;
     if (!item.ok || refusal !== null) {
       const roundId = item.ok ? item.round.roundId : item.roundId;
-      const { code, reason } = item.ok ? { code: "bad_id" as const, reason: refusal ?? "" } : item;
+      const { code, reason } = item.ok ? (refusal ?? { code: "bad_id", reason: "" }) : item;
       placed.refused.push({ index, code, reason, roundId, raw: item.raw });
       candidates.push({ roundId, occurredAt: null, slot: { kind: "bad" } });
       continue;
@@ -85,27 +85,15 @@ export function placeItems(
   return placed;
 }
 
-function badNumber(roundId: string, isBelievable: (number: bigint) => string | null): string | null {
+function badNumber(
+  { round: { roundId }, verified }: Extract<CheckedItem, { ok: true }>,
+  whyFar: (number: bigint) => string | null,
+): Pick<RefusedItem, "code" | "reason"> | null {
   const number = numberOf(roundId);
-  if (number !== null) return isBelievable(number);
-  return `expected a whole number of up to 18 digits without leading zeros, came ${JSON.stringify(roundId)}; where ids do not count up, set round_ids: opaque`;
-}
-
-/** Says what is wrong with a number that lies far above all that is known, or, in a first answer, far from the others. */
-function believableNumbers(state: TableState, items: readonly CheckedItem[]): (number: bigint) => string | null {
-  const advice = "if the house began a new numbering, give the game a new market";
-  const { newestNumber } = state;
-  if (newestNumber !== null) {
-    return (number) =>
-      number - newestNumber > LONGEST_JUMP
-        ? `the id ${number} is more than ${LONGEST_JUMP} above the newest known, ${newestNumber}; ${advice}`
-        : null;
+  if (number !== null) {
+    const reason = verified === true ? null : whyFar(number); // a proof is of a number
+    return reason === null ? null : { code: "far_ahead", reason };
   }
-  const numbers = items.flatMap((item) => (item.ok ? (numberOf(item.round.roundId) ?? []) : []));
-  // ids have up to 18 digits, too many for a library that computes with doubles
-  const median = numbers.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))[Math.floor(numbers.length / 2)] ?? 0n;
-  return (number) =>
-    number - median > LONGEST_JUMP || median - number > LONGEST_JUMP
-      ? `the id ${number} is more than ${LONGEST_JUMP} away from the others of the answer, around ${median}`
-      : null;
+  const reason = `expected a whole number of up to 18 digits without leading zeros, came ${JSON.stringify(roundId)}; where ids do not count up, set round_ids: opaque`;
+  return { code: "bad_id", reason };
 }

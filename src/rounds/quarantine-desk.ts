@@ -7,12 +7,15 @@ import type { Decision } from "./revision.ts";
 /** Items in one decision; a form holds no more. */
 export const MOST_ITEMS = 500;
 
+/** Reasons that a person may know better: a result or a number that cannot be told from a mistake. */
+const RELEASABLE: ReadonlySet<string> = new Set(["stuck_feed", "far_ahead"]);
+
 /** What became of items in quarantine, or why nothing did. */
 export type ItemsOutcome = { ok: true; ids: bigint[]; tables: string[] } | { ok: false; problem: string };
 
 /**
- * Lets go of items that are kept apart: `discarded` says that they are nothing, `released` lets a repeated result in when
- * its answer is read again or the house lists it once more. All of them or none: a person who decides on what somebody
+ * Lets go of items that are kept apart: `discarded` says that they are nothing, `released` lets a repeated result or a far
+ * number in when its response is read again or the house lists it once more. All of them or none: a person who decides on what somebody
  * else has decided is told. Waits for the locks of their tables.
  */
 export async function decideOnItems(
@@ -33,7 +36,7 @@ export async function decideOnItems(
     const who = decided.decidedBy === null ? "" : ` by ${decided.decidedBy}`;
     return { ok: false, problem: `item ${decided.id} was ${decided.state} already${who}; nothing was changed` };
   }
-  const unfit = decision.state === "released" ? items.find(({ code }) => code !== "stuck_feed") : undefined;
+  const unfit = decision.state === "released" ? items.find(({ code }) => !RELEASABLE.has(code)) : undefined;
   if (unfit !== undefined) {
     return {
       ok: false,

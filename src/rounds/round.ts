@@ -19,6 +19,8 @@ export interface TableState {
   newestRoundId: string | null;
   newestNumber: bigint | null;
   newestOccurredAt: string | null;
+  /** When the newest round was received, on time or late; null before the first. */
+  lastRoundAt: string | null;
   /** The result of the newest on-time rounds that nothing proves, and how many of them in a row have it. */
   sameHundredths: number | null;
   sameCount: number;
@@ -47,6 +49,8 @@ export interface Answer {
    * a house that is read once more, all late.
    */
   manner: "poll" | "history" | "late" | "first" | "reread";
+  /** How many rounds may have been played since the newest known one, by time and pace; see `roundsSince`. */
+  reach: () => bigint;
 }
 
 /** A round as it is stored, with the place and the hash it was given. */

@@ -11,9 +11,13 @@ import {
   type TakenRound,
 } from "./round.ts";
 
-/** How a round stands in quarantine: `stuck` where a stuck feed is why, `released` where a person let it go. */
+/** How a round stands in quarantine. */
 export interface HeldBack {
+  /** A stuck feed is why. */
   stuck: boolean;
+  /** When it was first listed with a number too far ahead; null when that is not why. */
+  aheadAt: string | null;
+  /** A person let it go. */
   released: boolean;
 }
 
@@ -32,8 +36,6 @@ export interface TakenIn {
   gaps: OpenedGap[];
   /** The feed repeats one result (`begun`), or stopped doing so (`over`); null where the answer tells nothing of it. */
   stuck: { kind: "begun"; hundredths: number; roundId: string } | { kind: "over" } | null;
-  /** All new ids are far below the newest known one: the house may have begun a new numbering. */
-  backwards: { lowest: bigint; highest: bigint } | null;
   onTime: number;
   /** The ids of the answer in playing order, null for what cannot be read: which rounds stand side by side. */
   sequence: (string | null)[];
@@ -45,8 +47,6 @@ export type Link = (previous: string, round: Omit<TakenRound, "historyHash">) =>
 
 /** Six equal results in a row come by chance in at most 3 of 10,000,000 rounds where 5 % end at once. */
 const STUCK_FROM = 6;
-/** A page or two of stale history is no new numbering. */
-const FAR_BELOW = 1_000n;
 
 /**
  * Takes in one answer: gives each new round its place, its color and its link in the table's chain of hashes, tells on
@@ -58,7 +58,7 @@ const FAR_BELOW = 1_000n;
  * oldest round of its first answer.
  */
 export function takeIn(before: TableState, answer: Answer, stored: Stored, link: Link): TakenIn {
-  const { slots, sharesRounds, duplicates, conflicts, refused } = placeItems(before, answer, stored.known);
+  const { slots, sharesRounds, duplicates, conflicts, refused } = placeItems(before, answer, stored);
   const taken: TakenIn = {
     rounds: [],
     duplicates,
@@ -66,7 +66,6 @@ export function takeIn(before: TableState, answer: Answer, stored: Stored, link:
     refused,
     gaps: [],
     stuck: null,
-    backwards: null,
     onTime: 0,
     sequence: [],
     state: before,
@@ -99,7 +98,6 @@ export function takeIn(before: TableState, answer: Answer, stored: Stored, link:
     neighbors.isHidden = false;
     neighbors.olderId = slot.round.roundId;
   }
-  taken.backwards = goesBackwards(before, taken, sharesRounds);
   return taken;
 }
 
@@ -230,17 +228,4 @@ function withNewest(state: TableState, round: NewSlot["round"], isProven: boolea
 function stuckItem({ index, round, raw }: NewSlot): RefusedItem {
   const reason = `the result ${round.rawValue} came ${STUCK_FROM} times in a row or more, and nothing proves it; if the house confirms it, release the item`;
   return { index, code: "stuck_feed", reason, roundId: round.roundId, raw };
-}
-
-function goesBackwards(
-  before: TableState,
-  { rounds, onTime }: TakenIn,
-  sharesRounds: boolean,
-): { lowest: bigint; highest: bigint } | null {
-  const numbers = rounds.map(({ roundId }) => numberOf(roundId) ?? 0n); // in rising order, as they were placed
-  const [lowest, highest] = [numbers[0], numbers.at(-1)];
-  if (before.newestNumber === null || onTime > 0 || sharesRounds || lowest === undefined || highest === undefined) {
-    return null;
-  }
-  return before.newestNumber - highest > FAR_BELOW ? { lowest, highest } : null;
 }

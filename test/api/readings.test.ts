@@ -124,7 +124,7 @@ describe("/readings", () => {
   });
 
   it("says that a wait is not known after missing rounds", async () => {
-    await playRead([{ hundredths: 150, roundId: "5000" }]);
+    await playRead([{ hundredths: 150, afterGap: true }]);
     const { facts } = await becomes(/^How long ago pink last came is not known/);
     expect(facts.find(({ name }) => name === "gap:pink")?.value).toBeNull();
   });

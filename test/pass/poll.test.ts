@@ -152,11 +152,13 @@ describe("a poll", () => {
   it("that is held up for more than a second is saved without a set", async () => {
     const table = await makeOne();
     await poll(3);
-    const held = Promise.withResolvers<void>();
+    const [locked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const holding = sql.begin(async (tx) => {
       await tx`select from table_heads where table_id = ${table.id} for no key update`;
+      locked.resolve();
       await held.promise;
     });
+    await locked.promise;
     const polled = poll(4);
     await eventually(async () => {
       const [waiting] = await sql`

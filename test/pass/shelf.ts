@@ -115,10 +115,14 @@ export class Shelf {
     const twice = new Set(this.conflicts.map(({ roundId }) => roundId));
     const openSets = new Set(head.openSets);
     const heldBack = new Map<string, HeldBack>();
-    for (const { roundId, code } of this.quarantine) {
+    for (const { roundId, code, payloadReceivedAt } of this.quarantine) {
       if (roundId === null) continue;
-      const before = heldBack.get(roundId)?.stuck === true;
-      heldBack.set(roundId, { stuck: before || code === "stuck_feed", released: false });
+      const { stuck = false, aheadAt = null } = heldBack.get(roundId) ?? {};
+      heldBack.set(roundId, {
+        stuck: stuck || code === "stuck_feed",
+        aheadAt: aheadAt ?? (code === "far_ahead" ? payloadReceivedAt : null),
+        released: false,
+      });
     }
     return {
       table,

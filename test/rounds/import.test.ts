@@ -221,6 +221,7 @@ describe("an import into a table with rounds", () => {
     const table = await makeTable(sql);
     await poll(table, 0, 1);
     await poll(table, 1, 6_002);
+    await poll(table, 2, 6_003, 6_002);
     const rows = rowsOf(...Array.from({ length: 6_000 }, (_, n) => n + 2));
     const stop = new AbortController();
     const progress = () => stop.abort(new Error("interrupted"));

@@ -92,28 +92,60 @@ describe("rounds whose ids count up", () => {
     expect(refused).toMatchObject([{ index: 1, code: "bad_id", roundId: id }]);
   });
 
-  it("an absurdly high id is kept apart, so that it does not make every true round late", () => {
+  it("an id far from the others of a first response is kept apart", () => {
     const table = memoryTable();
-    expect(table.take([good(999_999_999_999, 187), ...page(3, 2, 1)]).refused).toMatchObject([{ code: "bad_id" }]);
-    expect(table.take([good(999_999_999_999, 187), ...page(4, 3)]).refused).toMatchObject([{ code: "bad_id" }]);
-    expect(ids(table.rounds)).toEqual(["1", "2", "3", "4"]);
+    expect(table.take([good(9_001_007, 187), ...page(3, 2, 1)]).refused).toMatchObject([{ code: "far_ahead" }]);
+    expect(ids(table.take(page(4, 3)).rounds)).toEqual(["4"]);
   });
 
-  it("a jump of 1.2 million is a gap and no broken id", () => {
+  describe("of which one is further ahead than time and pace explain", () => {
+    const wrong = 9_001_007;
+
+    it("keep that one apart while the old sequence continues, however often it is listed", () => {
+      const table = memoryTable();
+      table.take(page(1_006, 1_005));
+      expect(table.take([good(wrong, 187), ...page(1_006)]).refused).toMatchObject([{ code: "far_ahead" }]);
+      for (let number = 1_007; number < 1_010; number++) {
+        const { rounds, refused } = table.take([good(number, 204), good(wrong, 187), ...page(number - 1)]);
+        expect([ids(rounds), rounds[0]?.late, refused.length]).toEqual([[String(number)], false, 1]);
+      }
+    });
+
+    it("believe it when a second response continues from it alone", () => {
+      const table = memoryTable();
+      table.take(page(1_006));
+      expect(table.take(page(wrong, 1_006)).rounds).toEqual([]);
+      expect(table.take(page(wrong, 1_006)).rounds).toEqual([]);
+      const { rounds, gaps } = table.take(page(wrong + 1, wrong, 1_006));
+      expect(rounds.map(({ roundId, late }) => [Number(roundId), late])).toEqual([
+        [wrong, false],
+        [wrong + 1, false],
+      ]);
+      expect(gaps[0]?.range).toEqual({ from: 1_007n, to: BigInt(wrong - 1) });
+    });
+
+    it("do not believe it when the old sequence went on in between", () => {
+      const table = memoryTable();
+      table.take(page(1_006));
+      table.take(page(wrong));
+      table.take(page(1_007));
+      expect(table.take(page(wrong + 1)).rounds).toEqual([]);
+    });
+
+    it("believe it when a person released it", () => {
+      const table = memoryTable();
+      table.take(page(1_006));
+      table.take(page(wrong));
+      table.heldBack.set(String(wrong), { stuck: false, aheadAt: "2", released: true });
+      expect(ids(table.take(page(wrong)).rounds)).toEqual([String(wrong)]);
+    });
+  });
+
+  it("a jump that time and pace explain is a gap", () => {
     const table = memoryTable();
     table.take(page(1_000_000));
-    const { gaps } = table.take(page(2_200_001));
+    const { gaps } = table.take(page(2_200_001), { reach: () => 2_000_000n });
     expect(gaps[0]?.range).toEqual({ from: 1_000_001n, to: 2_200_000n });
-  });
-
-  it("ids far below ours are late, and are noticed once nothing of the answer is known", () => {
-    const table = memoryTable();
-    table.take(page(81_234, 81_233));
-    const restarted = table.take(page(3, 2, 1));
-    expect(restarted.rounds.every(({ late }) => late)).toBe(true);
-    expect(restarted.backwards).toEqual({ lowest: 1n, highest: 3n });
-    expect(table.take(page(81_235, 81_234)).backwards).toBeNull();
-    expect(table.take(page(81_232, 81_231)).backwards).toBeNull();
   });
 });
 
@@ -236,7 +268,7 @@ describe("a feed that repeats one result", () => {
   it("repeats that a person released are taken in late", () => {
     const table = memoryTable();
     table.take([...same(1, 2, 3, 4, 5, 6), good(7, 250)]);
-    table.heldBack.set("6", { stuck: true, released: true });
+    table.heldBack.set("6", { stuck: true, aheadAt: null, released: true });
     expect(table.take([...same(6), good(7, 250)]).rounds).toMatchObject([{ roundId: "6", late: true }]);
   });
 

@@ -24,6 +24,7 @@ function emptyTable(changed: Partial<TableState> = {}): TableState {
     newestRoundId: null,
     newestNumber: null,
     newestOccurredAt: null,
+    lastRoundAt: null,
     sameHundredths: null,
     sameCount: 0,
     ...changed,
@@ -77,14 +78,16 @@ export function memoryTable(changed: Partial<TableState> = {}) {
     state: () => state,
     take(items: readonly CheckedItem[], about: Partial<Answer> = {}): TakenIn {
       answers += 1;
-      const taken = takeIn(state, { items, absentAt: null, manner: "poll", ...about }, { known, heldBack }, linkOf);
-      state = taken.state;
+      const answer: Answer = { items, absentAt: null, manner: "poll", reach: () => 100n, ...about };
+      const taken = takeIn(state, answer, { known, heldBack }, linkOf);
+      state = taken.rounds.length === 0 ? taken.state : { ...taken.state, lastRoundAt: String(answers) };
       rounds.push(...taken.rounds);
       for (const { roundId, seq, hundredths, late, verified, proofHash } of taken.rounds) {
         known.set(roundId, { seq, hundredths, late, verified, proofHash, receivedAt: String(answers) });
       }
       for (const { roundId, code } of taken.refused) {
-        if (roundId !== null) heldBack.set(roundId, { stuck: code === "stuck_feed", released: false });
+        const aheadAt = code === "far_ahead" ? String(answers) : null;
+        if (roundId !== null) heldBack.set(roundId, { stuck: code === "stuck_feed", aheadAt, released: false });
       }
       return taken;
     },
