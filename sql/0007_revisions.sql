@@ -56,3 +56,26 @@ select table_id, round_id, decided_at, scores_voided_at
 from round_revision;
 comment on view disputed_rounds is
   'rounds received with another result and rounds that staff revised: no forecast on them counts, whatever was decided';
+
+create table number_resets (
+  id bigint generated always as identity primary key,
+  table_id integer not null references tables,
+  after_seq bigint not null,
+  from_number bigint not null,
+  to_number bigint not null
+    constraint reset_goes_back check (to_number between 0 and from_number - 1),
+  reason text not null
+    constraint reset_says_why check (length(reason) between 1 and 500),
+  decided_by text not null,
+  decided_at timestamptz not null default clock_timestamp()
+);
+comment on table number_resets is
+  'decisions of staff that the newest number of a table was wrong, append-only; its rounds stay as they are';
+comment on column number_resets.after_seq is 'the newest round then: those after it are on time when they are above to_number';
+create index number_resets_of_table on number_resets (table_id, after_seq);
+create trigger number_resets_are_append_only
+  before update or delete on number_resets
+  for each row execute function refuse_change_of_record();
+create trigger number_resets_are_not_truncated
+  before truncate on number_resets
+  for each statement execute function refuse_change_of_record();

@@ -81,6 +81,8 @@ export interface HeadRow {
   lastSeq: number;
   lastOrdinal: number;
   newestSeq: number | null;
+  /** The newest responses brought late rounds only. */
+  isLate: boolean;
   lastRoundAt: string | null;
   lastPolledMs: number | null;
   openSets: number[];
@@ -124,6 +126,7 @@ export async function readHeads(sql: Queryable, wanted: readonly WantedHead[]): 
       array_to_json(h.now_ppm) as "nowPpm",
       utc_text(h.changed_at) as "changedAt",
       open.text as "continuityText",
+      open.late as "isLate",
       met.calibration,
       r."readingAt",
       case when r."readingAt" is distinct from wanted.reading_at then r.reading end as reading
@@ -134,7 +137,9 @@ export async function readHeads(sql: Queryable, wanted: readonly WantedHead[]): 
     join table_heads h on h.table_id = wanted.table_id
     join tables t on t.id = h.table_id
     cross join lateral (
-      select string_agg(n.text, '. ' order by array_position(${[...NOTICE_ORDER]}::text[], n.kind)) as text
+      select
+        coalesce(bool_or(n.kind = 'ids'), false) as late,
+        string_agg(n.text, '. ' order by array_position(${[...NOTICE_ORDER]}::text[], n.kind)) as text
       from notices n
       where n.table_id = h.table_id
         and n.closed_at is null

@@ -47,6 +47,8 @@ export interface Table {
   lastPolledMs: number | null;
   /** The newest on-time round, held or not; null before the first. */
   newestSeq: number | null;
+  /** The newest responses brought late rounds only. */
+  isLate: boolean;
   /** In the order of feature, model and period. */
   accuracy: readonly PublishedAccuracy[];
   rounds: HeldRounds;
@@ -151,6 +153,7 @@ function applyHead(holding: Holding, row: HeadRow, { sets, replaced, rounds }: R
     generatedAt: row.changedAt,
     lastPolledMs: row.lastPolledMs,
     newestSeq: row.newestSeq,
+    isLate: row.isLate,
     rounds: brought === undefined ? kept.rounds : mergeRounds(kept.rounds, brought, bufferRounds),
     setsUpTo: own.at(-1)?.cutoffSeq ?? kept.setsUpTo,
     issued,

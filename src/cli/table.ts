@@ -1,9 +1,15 @@
-import { Command } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { readCoverage } from "../accuracy/measured-store.ts";
 import { type ListedTable, listTables } from "../rounds/listed-table-store.ts";
-import { examples } from "./arguments.ts";
-import { coloredStatus, printJson, printTable, shortTime } from "./output.ts";
+import { resetNewestNumber, toldReset } from "../rounds/reset-newest.ts";
+import { numberOf } from "../rounds/round.ts";
+import { announce } from "./announce.ts";
+import { examples, someText } from "./arguments.ts";
+import { audited } from "./audited.ts";
+import { operator } from "./operator.ts";
+import { coloredStatus, print, printJson, printTable, shortTime } from "./output.ts";
 import { withDatabase } from "./session.ts";
+import { findTableByName } from "./table-name.ts";
 
 /** `roundhouse table …`: every table and how it is doing. */
 export function tableCommand(): Command {
@@ -23,7 +29,44 @@ export function tableCommand(): Command {
         return json ? printJson(tables) : showTables(tables);
       }),
     );
+  command
+    .command("reset-newest")
+    .description(
+      "set the newest number of a table back, when a wrong one was believed and every true round since is late",
+    )
+    .argument("<house/game/market>", "the table")
+    .option("--to <number>", "the number of its newest true round; without it the highest that came late", numberText)
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('table reset-newest bustabit/crash/global --reason "one response said 9001007"'))
+    .action(resetNewest);
   return command;
+}
+
+function numberText(text: string): bigint {
+  const number = numberOf(text);
+  if (number === null) throw new InvalidArgumentError("expected the number of a round.");
+  return number;
+}
+
+async function resetNewest(
+  name: string,
+  { to, reason, json }: { to?: bigint; reason: string; json: boolean },
+): Promise<void> {
+  await withDatabase(async ({ sql, settings }) => {
+    const { id } = await findTableByName(sql, name);
+    const outcome = await audited(
+      sql,
+      (tx) => resetNewestNumber(tx, id, { to: to ?? null, by: operator(), reason }),
+      (done) => (done.ok ? toldReset(done, reason) : null),
+    );
+    if (!outcome.ok) throw new Error(outcome.problem);
+    await announce(sql, settings.LOG_LEVEL);
+    const { table, before, after } = outcome;
+    return json
+      ? printJson({ table, before, after })
+      : print(`the newest number of ${table} is ${after}, it was ${before}`);
+  });
 }
 
 async function showTables(tables: (ListedTable & { coverage: number | null })[]): Promise<void> {

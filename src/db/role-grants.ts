@@ -56,6 +56,7 @@ export const GRANTS: Record<string, Grants> = {
   // rounds and what is known of them
   rounds: { ...FACTS, ops: "ra" },
   round_revision: { ...EVERYBODY, ops: "ra w(scores_voided_at)", worker: "r w(scores_voided_at)" },
+  number_resets: { ...EVERYBODY, ops: "ra" },
   disputed_rounds: EVERYBODY,
   round_cells: { api: "r", ops: "r", worker: "rawd", read: "r" },
   gaps: { ...EVERYBODY, ops: "raw", worker: "raw" },

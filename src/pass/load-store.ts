@@ -164,7 +164,7 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
       sets: (setsOf.get(tableId) ?? []).map(asSet),
       settled: new Set(settledOf.get(tableId)),
       known: asKnown(knownOf.get(tableId)),
-      heldBack: new Map((heldOf.get(tableId) ?? []).map((held): [string, HeldBack] => [held.round_id, asHeld(held)])),
+      heldBack: new Map((heldOf.get(tableId) ?? []).map((row): [string, HeldBack] => [row.round_id, asHeld(row)])),
       hasUnread: row.has_unread,
       otherBands: new Map(
         (setsOf.get(tableId) ?? []).flatMap((set): [bigint, Color[]][] =>

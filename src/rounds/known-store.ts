@@ -28,5 +28,5 @@ async function listHeldBack(
     where table_id = ${tableId}
       and round_id = any(${[...roundIds]}::text[])
     group by q.table_id, q.round_id`;
-  return new Map(rows.map((held) => [held.round_id, asHeld(held)]));
+  return new Map(rows.map((row) => [row.round_id, asHeld(row)]));
 }

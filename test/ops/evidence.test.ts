@@ -251,3 +251,25 @@ describe("gaps and notices", () => {
     expect(await page("/ops/notices?state=ended")).toContain("by operator@example.com");
   });
 });
+
+describe("a table whose new rounds come as older ones", () => {
+  it("has its newest number set back on its page, and only there it is offered", async () => {
+    const path = `/ops/tables/${table.name}`;
+    expect(await page(path, operator)).not.toContain("reset-newest");
+    await makePayload(world.sql, table, { second: 40, items: [makeItem(60, 2.5)] });
+    for (const id of [51, 52, 53])
+      await makePayload(world.sql, table, { second: id, items: [makeItem(id, 1 + id / 100)] });
+    await normalize();
+    expect(await page(path, operator)).toContain(`action="${path}/reset-newest"`);
+    await act(`${path}/reset-newest`, { to: "", reason: "60 was never played" });
+    expect(await lastAudit()).toEqual({
+      actor: "operator@example.com",
+      action: "table.reset-newest",
+      target: `table ${table.name}`,
+      reason: "60 was never played",
+    });
+    const [head] = await world.sql`select newest_number as n from table_heads where table_id = ${table.id}`;
+    expect(head).toEqual({ n: 53n });
+    expect((await operator.post(`${path}/reset-newest`, { to: "70", reason: "because" })).status).toBe(422);
+  });
+});

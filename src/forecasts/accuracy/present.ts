@@ -8,7 +8,7 @@ import { mergeSums, type Sums } from "./sums.ts";
 export const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
 
 /**
- * Whether a table's forecast can be shown: `ready`; `waiting` (nothing was issued after the newest round);
+ * Whether a table's forecast can be shown: `ready`; `waiting` (nothing was issued after the newest round, on time or not);
  * `warming_up` (none was ever issued); `silent` (no round for longer than a house may be silent and be live); `paused`.
  */
 export type ForecastState = "ready" | "waiting" | "warming_up" | "silent" | "paused";
@@ -20,12 +20,14 @@ export interface ForecastFacts {
   published: PublishedForecast | null;
   /** The newest on-time round, null before the first. */
   newestSeq: number | null;
+  /** The newest responses brought late rounds only. */
+  isLate: boolean;
   lastPolledMs: number | null;
 }
 
 /** The state of a table's forecasts at a moment. */
 export function forecastState(
-  { paused, published, newestSeq, lastPolledMs }: ForecastFacts,
+  { paused, published, newestSeq, isLate, lastPolledMs }: ForecastFacts,
   nowMs: number,
   liveWindowMs: number,
 ): ForecastState {
@@ -33,7 +35,7 @@ export function forecastState(
   if (published === null) return "warming_up";
   if (lastPolledMs === null || nowMs - lastPolledMs >= liveWindowMs) return "silent";
   // a round that came in since has answered the forecast already: it is no forecast any more
-  return published.nextColor !== null && published.cutoffSeq === newestSeq ? "ready" : "waiting";
+  return !isLate && published.nextColor !== null && published.cutoffSeq === newestSeq ? "ready" : "waiting";
 }
 
 /** A forecast of the next color as callers see it. */

@@ -112,9 +112,10 @@ function eraOf({ fairness, consecutive }: VerifiedTable, { roundId }: RoundRow):
 }
 
 /** Where ids count up: what was polled is late if and only if it is older, and `after_gap` says whether one is missing. */
-function checkOrder({ consecutive }: VerifiedTable, round: RoundRow, onTime: RoundRow | null): Wrong | null {
+function checkOrder({ consecutive, resets }: VerifiedTable, round: RoundRow, onTime: RoundRow | null): Wrong | null {
   if (!consecutive || onTime === null) return null;
-  const step = BigInt(round.roundId) - BigInt(onTime.roundId);
+  const reset = resets.findLast(({ afterSeq }) => afterSeq >= onTime.seq && afterSeq < round.seq);
+  const step = BigInt(round.roundId) - BigInt(reset?.number ?? onTime.roundId);
   const late = { poll: step < 0n, history: true, computed: true, import: round.late }[sourceOf(round)];
   if (round.late !== late) return { expected: `late ${late}`, found: `late ${round.late}` };
   const afterGap = !round.late && step !== 1n;

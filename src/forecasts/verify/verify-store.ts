@@ -24,6 +24,8 @@ export interface VerifiedTable {
   feed: { scale?: number; instant?: (string | number)[] };
   lastSeq: bigint;
   forecastSeq: bigint;
+  /** Where staff said that the newest number was wrong, and which one is right. */
+  resets: { afterSeq: number; number: string }[];
   revisionHash: string;
   /** What the house declares, null when it declares nothing. */
   edge: number | null;
@@ -45,6 +47,11 @@ export async function listTablesToVerify(tx: Transaction, tableId: number | unde
       coalesce(t.settings -> 'feed', '{}') as feed,
       h.last_seq as "lastSeq",
       h.forecast_seq as "forecastSeq",
+      (
+        select coalesce(jsonb_agg(jsonb_build_object('afterSeq', n.after_seq, 'number', n.to_number::text) order by n.id), '[]')
+        from number_resets n
+        where n.table_id = t.id
+      ) as resets,
       t.revision_hash as "revisionHash",
       (t.settings ->> 'house_edge')::float8 as edge,
       coalesce(

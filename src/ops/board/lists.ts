@@ -1,5 +1,11 @@
 import type { OpsAction, OpsMount, OpsPage } from "../contract.ts";
-import { closeCircuitAction, pauseHouseAction, probeHouseAction, resumeHouseAction } from "../houses/actions.ts";
+import {
+  closeCircuitAction,
+  resetNewestAction,
+  pauseHouseAction,
+  probeHouseAction,
+  resumeHouseAction,
+} from "../houses/actions.ts";
 import { houseActPage, housePage } from "../houses/house.ts";
 import { tablePage } from "../houses/table.ts";
 import { controlPage, discardAction, pauseAction, resumeAction, retryAction } from "../queues/actions.ts";
@@ -29,6 +35,7 @@ export const boardActions = [
   resumeHouseAction,
   probeHouseAction,
   closeCircuitAction,
+  resetNewestAction,
   pauseAction,
   resumeAction,
   retryAction,

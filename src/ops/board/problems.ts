@@ -43,7 +43,7 @@ const SILENT_MS = 20_000;
 /** Notices that say of a table what is already said of its house. */
 const OF_HOUSE = new Set(["stalled"]);
 /** Kinds of notices that mean that what is shown may be wrong, not only late. */
-const GRAVE = new Set(["proof", "format", "stuck"]);
+const GRAVE = new Set(["proof", "format", "stuck", "ids"]);
 
 /** What is wrong now, the worst first: of equally bad things what stops all, then houses, then tables, the newest first. */
 export function findProblems(facts: ProblemFacts): Problem[] {
@@ -159,7 +159,7 @@ const WHAT: Record<string, string> = {
   stuck: "the feed repeats itself",
   format: "answers cannot be read",
   quarantine: "items are refused",
-  ids: "ids of rounds do not go on",
+  ids: "new rounds come as older ones",
   operator: "a notice by an operator",
 };
 
@@ -169,11 +169,13 @@ const DOING: Record<string, string> = {
   stalled: "polled as ever; the notice ends with the next round",
   stuck: "polled as ever; forecasts go on only on new rounds",
   format: "every answer is kept; the first that can be read ends it, the others are read again by hand",
+  ids: "nothing is forecast; if the newest number is wrong, reset it on the page of the table",
   quarantine: "kept with their reasons until somebody decides",
 };
 
 function hrefOf(kind: string, table: string): string {
   const of = `of=${encodeURIComponent(table)}`;
+  if (kind === "ids") return `/ops/tables/${table}#notices`;
   if (kind === "conflict") return `/ops/conflicts?${of}`;
   if (kind === "quarantine") return `/ops/quarantine?${of}`;
   if (kind === "format") return `/ops/payloads?${of}&state=refused`;

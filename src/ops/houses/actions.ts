@@ -6,6 +6,8 @@ import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { reason, tellReaders } from "../payloads/listing.ts";
+import { resetNewestNumber, toldReset } from "../../rounds/reset-newest.ts";
+import { readTable } from "../board/table-facts-store.ts";
 
 const roles = ["operator"] as const;
 const form = z.object({ reason });
@@ -70,6 +72,38 @@ export const closeCircuitAction: OpsAction<Form> = {
       message: "is polled as if nothing had failed",
       work: (tx, house) => askHouseNow(tx, { house, forget: true }),
     }),
+};
+
+const resetForm = z.object({
+  reason,
+  to: z
+    .string()
+    .regex(/^(|[0-9]{1,18})$/, "expected the number of a round")
+    .default(""),
+});
+
+/** Sets the newest number of a table back. */
+export const resetNewestAction: OpsAction<z.infer<typeof resetForm>> = {
+  name: "table.reset-newest",
+  path: "/tables/:house/:game/:market/reset-newest",
+  roles,
+  isDangerous: false,
+  form: resetForm,
+  async run(parts, { visitor, params, form: { reason: why, to } }) {
+    const { house = "", game = "", market = "" } = params;
+    const table = await readTable(parts.sql, { house, game, market });
+    if (table === null) throw new PageError(404, `there is no table ${house}/${game}/${market}`);
+    const decision = { to: to === "" ? null : BigInt(to), by: visitor.email, reason: why };
+    const outcome = await parts.sql.begin(async (tx) => {
+      const done = await resetNewestNumber(tx, table.id, decision);
+      if (done.ok) await appendAudit(tx, auditEntry(visitor, toldReset(done, why)));
+      return done;
+    });
+    if (!outcome.ok) return outcome;
+    await tellReaders(parts);
+    const message = `the newest number of ${outcome.table} is ${outcome.after}, it was ${outcome.before}`;
+    return { ok: true, message, location: `/ops/tables/${outcome.table}` };
+  },
 };
 
 async function act<Facts>(

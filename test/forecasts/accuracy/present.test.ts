@@ -51,7 +51,7 @@ const published: PublishedForecast = {
   ],
 };
 const NOW = 1_000_000;
-const facts = { paused: false, published, newestSeq: 12, lastPolledMs: NOW - 299_999 };
+const facts = { paused: false, published, newestSeq: 12, isLate: false, lastPolledMs: NOW - 299_999 };
 const stateWith = (changes: Partial<typeof facts> | { published: PublishedForecast | null; lastPolledMs?: null }) =>
   forecastState({ ...facts, ...changes }, NOW, 300_000);
 
@@ -59,6 +59,7 @@ describe("the state of a table's forecasts", () => {
   test.each([
     ["ready while nothing came after the round it follows", {}, "ready"],
     ["waiting once a round came, until something is issued after it", { newestSeq: 13 }, "waiting"],
+    ["waiting while the newest rounds come late", { isLate: true }, "waiting"],
     [
       "waiting where nothing was issued after the newest round",
       { published: { ...published, nextColor: null } },

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
+import { verify } from "../../src/forecasts/verify/verify.ts";
+import { createPasses } from "../../src/pass/passes.ts";
+import { resetNewestNumber } from "../../src/rounds/reset-newest.ts";
+import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { forgetHouses } from "../support/houses.ts";
+import {
+  followChain,
+  makeItem,
+  makePayload,
+  makeTable,
+  openNotices,
+  storedRounds,
+  type MadeTable,
+} from "../support/make.ts";
+
+const WRONG = 9_001_007;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+let pipeline: Pipeline;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test", max: 4 });
+  pipeline = openPipeline(database.url, { name: "test" });
+});
+beforeEach(() => forgetHouses(sql));
+afterAll(async () => {
+  await pipeline.end();
+  await sql.end();
+  await database.drop();
+});
+
+let second = 0;
+/** A response with these ids, newest first, taken in by a worker that begins with nothing. */
+async function take(table: MadeTable, ...ids: number[]): Promise<void> {
+  await makePayload(sql, table, { second: second++, items: ids.map((id) => makeItem(id, 1.5 + (id % 7))) });
+  await normalizeRounds.run({ house: table.house }, testContext(sql, { passes: createPasses(pipeline) }).context);
+}
+
+const reset = (table: MadeTable, to: bigint | null) =>
+  sql.begin((tx) => resetNewestNumber(tx, table.id, { to, by: "ann", reason: "one response said so" }));
+
+it("a wrong number that was believed is set back, and the rounds after it are on time again", async () => {
+  const table = await makeTable(sql);
+  await take(table, 1_006, 1_005);
+  await take(table, WRONG, 1_006);
+  await take(table, WRONG + 1, WRONG);
+  for (const id of [1_007, 1_008, 1_009]) await take(table, id, id - 1);
+  expect((await openNotices(sql, table))["ids"]).toMatch(/older than round 9001008/);
+  expect(await reset(table, null)).toEqual({ ok: true, table: table.name, before: BigInt(WRONG + 1), after: 1_009n });
+  await take(table, 1_010, 1_009);
+  const rounds = await storedRounds(sql, table);
+  expect(rounds.filter(({ late }) => late).map(({ id }) => id)).toEqual(["1007", "1008", "1009"]);
+  expect(rounds.at(-1)).toMatchObject({ id: "1010", late: false });
+  expect(await openNotices(sql, table)).toEqual({ gap: expect.stringMatching(/could not be fetched/) });
+  expect(await sql`select state, closed_by from gaps`).toEqual([{ state: "given_up", closed_by: "ann" }]);
+  expect(await followChain(sql, table)).toBe(rounds.length);
+  expect((await verify(sql, { tableId: table.id })).first_failure).toBeNull();
+});
+
+it("is refused upwards, without a late round to go by, and where ids do not count up", async () => {
+  const table = await makeTable(sql);
+  await take(table, 1_006, 1_005);
+  expect(await reset(table, 1_006n)).toMatchObject({
+    ok: false,
+    problem: expect.stringMatching(/below the newest known, 1006/),
+  });
+  expect(await reset(table, null)).toMatchObject({
+    ok: false,
+    problem: expect.stringMatching(/no round of .* came late since 1006/),
+  });
+  await sql`update table_heads set newest_number = null, version = version + 1`;
+  expect(await reset(table, null)).toMatchObject({
+    ok: false,
+    problem: expect.stringMatching(/have no numbers that count up/),
+  });
+});
