@@ -164,7 +164,7 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
       sets: (setsOf.get(tableId) ?? []).map(asSet),
       settled: new Set(settledOf.get(tableId)),
       known: asKnown(knownOf.get(tableId)),
-      heldBack: new Map((heldOf.get(tableId) ?? []).map((row): [string, HeldBack] => [row.round_id, asHeld(row)])),
+      heldBack: new Map((heldOf.get(tableId) ?? []).map((one): [string, HeldBack] => [one.round_id, asHeld(one)])),
       hasUnread: row.has_unread,
       otherBands: new Map(
         (setsOf.get(tableId) ?? []).flatMap((set): [bigint, Color[]][] =>
