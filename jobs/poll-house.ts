@@ -1,12 +1,14 @@
 import { z } from "zod";
+import { isConnectionError } from "../src/db/errors.ts";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { askTables } from "../src/houses/ask.ts";
 import { takeRequest } from "../src/houses/budget-store.ts";
 import { releaseLease, takeLease } from "../src/houses/lease-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
-import { LeaseLostError, prepareStates, savePoll, type SavedPoll } from "../src/pass/poll.ts";
-import { job } from "../src/queue/job.ts";
+import { endUnsavedPoll, LeaseLostError, prepareStates, savePoll, type SavedPoll } from "../src/pass/poll.ts";
+import type { PollBudget } from "../src/houses/poll-room.ts";
+import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 import backfillGap from "./backfill-gap.ts";
 import normalizeRounds from "./normalize-rounds.ts";
 
@@ -23,51 +25,64 @@ export default job({
   key: ({ house, shard }) => `${house}/${shard}`,
   schedule: ({ sql }) => listPollSchedules(sql),
   sweep: null,
-  concurrency: 70, // fewer leave a thousand houses late on two cores
+  concurrency: 1_000, // polls wait for houses most of their time; what they hold and write is bounded by the room and the writer
   timeoutMs: 70_000, // above the longest timeout_ms a house may have; the poll ends itself within that
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // the next turn is the retry
   pool: "polling",
 
-  async run({ house: id, shard }, { sql, passes, http, settings, variables, log, signal, follow, enqueue, published }) {
-    const house = await loadHouse(passes.pipeline, variables, id);
-    if (house === null) return { skipped: 1 };
-    const byPage = house.settings.tables.some((table) => adapterOf(table).rounds === "page");
-    const timeoutMs = house.settings.timeout_ms;
-    const lease = await takeLease(passes.pipeline, { house: id, shard, timeoutMs, byPage });
-    if (lease === null) return { skipped: 1 };
-    await prepareStates(passes, lease);
-    const elapsedMs = () => performance.now() - lease.takenAt;
-    const perMinute = house.settings.requests_per_minute;
-    const budget = perMinute === undefined ? {} : { mayAsk: async () => (await takeRequest(sql, id, perMinute)) === 0 };
-    const options = { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES, elapsedMs, ...budget };
-    const asked = await askTables(http, house, lease, options, signal);
-    if (signal.aborted) {
-      await releaseLease(sql, lease);
-      signal.throwIfAborted();
-    }
-    let saved: SavedPoll;
-    try {
-      saved = await savePoll(passes, { house, lease, asked, jitter: Math.random() }, signal);
-    } catch (error) {
-      if (!(error instanceof LeaseLostError)) throw error;
-      log.warn({ house: id, shard }, "the lease went to another worker before this poll was saved; nothing was kept");
-      return { lost: 1 };
-    }
-    const { results, circuit, waitMs } = saved;
-    const payloads = results.flatMap(({ rows }) => rows.payloads);
-    follow(payloads.map(({ receivedAt }) => receivedAt));
-    if (circuit !== lease.circuit.state)
-      log.warn({ house: id, shard, circuit, waitMs }, `the circuit of ${id} changed`);
-    const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
-    await afterCommit(id, results, { sql, log, published, fill });
-    if (payloads.some(({ state }) => state === "unread")) await enqueue(normalizeRounds, { house: id });
-    const failed = asked.filter(({ answer }) => answer.kind === "failed").length;
-    return {
-      requests: asked.length,
-      payloads: payloads.length,
-      unchanged: asked.length - failed - payloads.length,
-      failed,
-      ...countPasses(results),
-    };
+  async run(payload, context) {
+    const done = await context.passes.room.enter(payload.house, (budget) => poll(payload, context, budget));
+    return done ?? { full: 1 };
   },
 });
+
+async function poll(
+  { house: id, shard }: { house: string; shard: number },
+  { sql, passes, http, settings, variables, log, signal, follow, enqueue, published }: JobContext,
+  bytes: PollBudget,
+): Promise<Counts> {
+  const house = await loadHouse(passes.pipeline, variables, id);
+  if (house === null) return { skipped: 1 };
+  const byPage = house.settings.tables.some((table) => adapterOf(table).rounds === "page");
+  const timeoutMs = house.settings.timeout_ms;
+  const lease = await takeLease(passes.pipeline, { house: id, shard, timeoutMs, byPage });
+  if (lease === null) return { skipped: 1 };
+  await prepareStates(passes, lease);
+  const elapsedMs = () => performance.now() - lease.takenAt;
+  const perMinute = house.settings.requests_per_minute;
+  const limit = perMinute === undefined ? {} : { mayAsk: async () => (await takeRequest(sql, id, perMinute)) === 0 };
+  const options = { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES, elapsedMs, budget: bytes, ...limit };
+  const asked = await askTables(http, house, lease, options, signal);
+  if (signal.aborted) {
+    await releaseLease(sql, lease);
+    signal.throwIfAborted();
+  }
+  const polled = { house, lease, asked, jitter: Math.random() };
+  let saved: SavedPoll;
+  try {
+    saved = await savePoll(passes, polled, signal);
+  } catch (error) {
+    if (!(error instanceof LeaseLostError)) {
+      const isOfHouse = !signal.aborted && !isConnectionError(error); // a database that is away is no fault of a house
+      if (isOfHouse) await endUnsavedPoll(passes, polled, error);
+      throw error;
+    }
+    log.warn({ house: id, shard }, "the lease went to another worker before this poll was saved; nothing was kept");
+    return { lost: 1 };
+  }
+  const { results, circuit, waitMs } = saved;
+  const payloads = results.flatMap(({ rows }) => rows.payloads);
+  follow(payloads.map(({ receivedAt }) => receivedAt));
+  if (circuit !== lease.circuit.state) log.warn({ house: id, shard, circuit, waitMs }, `the circuit of ${id} changed`);
+  const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
+  await afterCommit(id, results, { sql, log, published, fill });
+  if (payloads.some(({ state }) => state === "unread")) await enqueue(normalizeRounds, { house: id });
+  const failed = asked.filter(({ answer }) => answer.kind === "failed").length;
+  return {
+    requests: asked.length,
+    payloads: payloads.length,
+    unchanged: asked.length - failed - payloads.length,
+    failed,
+    ...countPasses(results),
+  };
+}

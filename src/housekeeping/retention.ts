@@ -48,6 +48,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
 
   rounds: forever(FACT),
   round_revision: forever(DECISION),
+  number_resets: forever(DECISION),
   round_cells: pruned("8 days; made from rounds", "whoever writes it"),
   gaps: forever("what was missing, which accuracy and audits rest on"),
   quarantine: pruned(

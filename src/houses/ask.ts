@@ -4,6 +4,7 @@ import type { HouseClient } from "./client.ts";
 import type { Ask } from "./contract.ts";
 import { houseRequest, settingsOf, type House } from "./house.ts";
 import type { Lease, LeasedTable } from "./lease-store.ts";
+import type { PollBudget } from "./poll-room.ts";
 import type { AskedTable } from "./poll-summary.ts";
 
 /** Requests at once to one house. */
@@ -19,6 +20,7 @@ export interface AskOptions {
   elapsedMs: () => number;
   /** Takes one request from the house's budget; false where none is left now. Left out where it has no budget. */
   mayAsk?: () => Promise<boolean>;
+  budget: PollBudget;
 }
 
 /**
@@ -27,7 +29,7 @@ export interface AskOptions {
  * The whole poll ends within the house's timeout, since its lease ends soon after: requests begin in the first half, so
  * that each has at least the other half, and what was not asked goes first next time. A house that wants us to wait,
  * or fails the first eight, is asked nothing more; one that is on probe is asked for one table; one whose budget is
- * spent is left alone until it has some again.
+ * spent is left alone until it has some again. When the responses grow too large, the rest goes first next time.
  */
 export async function askTables(
   http: HouseClient,
@@ -41,14 +43,15 @@ export async function askTables(
   const waiting = lease.circuit.state === "half_open" ? lease.tables.slice(0, 1) : [...lease.tables];
   const asked: AskedTable[] = [];
   const oneIsGood = Promise.withResolvers<void>();
-  let budget = Promise.resolve(true); // asked in turn, so that who waits longest gets the last request of it
-  const mayGoOn = () => !signal.aborted && endMs - options.elapsedMs() > timeoutMs / 2;
+  let isLeft = Promise.resolve(true); // asked in turn, so that who waits longest gets the last request of it
+  const mayGoOn = () => !signal.aborted && !options.budget.isSpent() && endMs - options.elapsedMs() > timeoutMs / 2;
 
   const askOnce = async (table: LeasedTable, ask: Ask): Promise<AskedTable | null> => {
-    budget = budget.then(async (isLeft) => isLeft && (await options.mayAsk?.()) !== false);
-    if (!(await budget)) return null;
+    isLeft = isLeft.then(async (before) => before && (await options.mayAsk?.()) !== false);
+    if (!(await isLeft)) return null;
     const leftMs = Math.ceil(endMs - options.elapsedMs());
     const one = await send(http, house, table, ask, { ...options, timeoutMs: leftMs }, signal);
+    options.budget.add(one.answer.kind === "answer" ? one.answer.body.length : 0);
     if (one.answer.kind !== "failed") oneIsGood.resolve();
     return one;
   };
@@ -69,7 +72,7 @@ export async function askTables(
     const one = await askOnce(table, adapter.poll(settings.feed, { newest: table.newest }));
     if (one !== null) asked.push(one);
   };
-  const firsts = waiting.splice(0, PARALLEL).map(ask);
+  const firsts = waiting.splice(0, options.budget.parallel(PARALLEL)).map(ask);
   const judged = Promise.race([oneIsGood.promise, Promise.all(firsts)]);
   const goOn = async (first: Promise<void>): Promise<void> => {
     await first;

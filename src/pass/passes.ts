@@ -1,4 +1,5 @@
 import type { Pipeline, Queryable } from "../db/client.ts";
+import { createPollRoom, type PollRoom } from "../houses/poll-room.ts";
 import { createProver, type Prover } from "../houses/fairness/prove.ts";
 import { countTables, listReplayRows, loadTables, type StoredTable } from "./load-store.ts";
 import type { PassState } from "./state.ts";
@@ -10,6 +11,7 @@ import { createWriter, type Writer } from "./writer.ts";
 export interface Passes {
   pipeline: Pipeline;
   prover: Prover;
+  room: PollRoom;
   states: States;
   write: Writer;
   /** Tables of all houses, as of a minute ago at most. */
@@ -25,6 +27,7 @@ export function createPasses(pipeline: Pipeline): Passes {
   return {
     pipeline,
     prover: createProver(),
+    room: createPollRoom(),
     states: new States(),
     write: createWriter(pipeline),
     async countTables() {

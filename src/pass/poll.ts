@@ -1,5 +1,6 @@
 import type { Queryable } from "../db/client.ts";
 import { isConnectionError } from "../db/errors.ts";
+import { reasonOf } from "../errors.ts";
 import { afterPoll } from "../houses/circuit.ts";
 import type { House } from "../houses/house.ts";
 import type { Lease } from "../houses/lease-store.ts";
@@ -82,6 +83,20 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
     circuit: end?.next?.circuit.state ?? poll.lease.circuit.state,
     waitMs: end?.next?.waitMs ?? 0,
   };
+}
+
+/**
+ * Ends a poll that could not be saved as a failed one, so that its house is left alone for longer each time: what it sends
+ * may be too much. Nothing of what it brought is kept.
+ *
+ * @throws the database's error, when not even that can be saved
+ */
+export async function endUnsavedPoll(passes: Passes, poll: Poll, error: unknown): Promise<void> {
+  const { lease, asked, jitter } = poll;
+  const outcome = { kind: "failed", retryAfterMs: null } as const;
+  const summary = { ...summarizePoll(asked), outcome, error: `its responses could not be saved: ${reasonOf(error)}` };
+  const next = afterPoll(lease.circuit, outcome, jitter);
+  await passes.write({ passes: [], lease, end: { lease, asked, feeds: [], summary, next } });
 }
 
 /** The first response of each table, the second … */

@@ -5,6 +5,7 @@ import { NEW_CIRCUIT } from "../../src/houses/circuit.ts";
 import type { HouseClient } from "../../src/houses/client.ts";
 import type { House } from "../../src/houses/house.ts";
 import { createHouseClient } from "../../src/houses/http.ts";
+import type { PollBudget } from "../../src/houses/poll-room.ts";
 import type { Lease } from "../../src/houses/lease-store.ts";
 import { page, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { eventually } from "../support/eventually.ts";
@@ -65,10 +66,13 @@ function world(tables: number): { house: House; lease: Lease; open: ServerRespon
   };
 }
 
+/** Room for any response. */
+const AMPLE: PollBudget = { parallel: (most) => most, add: () => undefined, isSpent: () => false };
+
 test("no request begins after half of the time, so that each has at least the other half", async () => {
   const { house, lease, open } = world(12);
   let nowMs = 100;
-  const options = { allowPrivateHouses: true, elapsedMs: () => nowMs };
+  const options = { allowPrivateHouses: true, elapsedMs: () => nowMs, budget: AMPLE };
   const asked = askTables(http, house, lease, options, new AbortController().signal);
   await eventually(() => open.length === 8);
   nowMs = 100 + TIMEOUT_MS / 2 - 1;
@@ -81,7 +85,7 @@ test("no request begins after half of the time, so that each has at least the ot
 
 test("one good answer among the first eight is enough to go on, however long the others take", async () => {
   const { house, lease, open } = world(12);
-  const options = { allowPrivateHouses: true, elapsedMs: () => 0 };
+  const options = { allowPrivateHouses: true, elapsedMs: () => 0, budget: AMPLE };
   const asked = askTables(http, house, lease, options, new AbortController().signal);
   await eventually(() => open.length === 8);
   open[3]?.writeHead(500).end();
@@ -97,7 +101,7 @@ test("one good answer among the first eight is enough to go on, however long the
 test("each answer is timed by the clock that it is given", async () => {
   const { house, lease, open } = world(1);
   let nowMs = 12.5;
-  const options = { allowPrivateHouses: true, elapsedMs: () => nowMs };
+  const options = { allowPrivateHouses: true, elapsedMs: () => nowMs, budget: AMPLE };
   const asked = askTables(http, house, lease, options, new AbortController().signal);
   await eventually(() => open.length === 1);
   nowMs = 40.25;

@@ -226,6 +226,33 @@ describe("a house that answers badly", () => {
     expect((await poll()).counts).toMatchObject({ requests: 3 });
   });
 
+  test("that cannot be saved counts against its circuit, so that it is left alone", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", says(page(9)));
+    await sql`alter table payloads add constraint payload_is_refused check (bytes < 0) not valid`;
+    for (let polls = 0; polls < 5; polls += 1) await expect(poll()).rejects.toThrow(/payload_is_refused/);
+    expect((await poll()).counts).toEqual({ skipped: 1 });
+    const [lease] = await sql`select circuit, last_error from poll_leases`;
+    expect(lease).toMatchObject({
+      circuit: "open",
+      last_error: expect.stringMatching(/^its responses could not be saved: /),
+    });
+    await sql`alter table payloads drop constraint payload_is_refused`;
+    await sql`update poll_leases set next_allowed_at = now()`;
+    expect((await poll()).counts).toMatchObject({ payloads: 1 });
+  });
+
+  test("of which one is too large for a poll is asked for the others first next time", async () => {
+    await applyHouses(sql, [alpha(20)]);
+    const large = JSON.stringify({ rounds: [{ id: 1, multiplier: 1.5 }], more: "x".repeat(1_500_000) });
+    for (let n = 0; n < 20; n += 1) house.on(`/${n}`, says(large));
+    const first = (await poll()).counts["requests"] ?? 0;
+    expect(first).toBeGreaterThanOrEqual(8);
+    expect(first).toBeLessThan(16);
+    for (let polls = 0; polls < 4; polls += 1) await poll();
+    expect(new Set(paths()).size).toBe(20);
+  });
+
   test("to the first eight of its tables is not asked for the rest", async () => {
     await applyHouses(sql, [alpha(20)]);
     expect((await poll()).counts).toMatchObject({ requests: 8, failed: 8 });

@@ -1,0 +1,64 @@
+import pLimit, { type LimitFunction } from "p-limit";
+
+/** Polls of one house at once: waiting for a slow house must leave room for the others. */
+const POLLS_OF_HOUSE = 16;
+/** Bytes of responses after which a poll asks for no more; its other tables go first next time. */
+const BYTES_OF_POLL = 8 << 20;
+/** Bytes of responses that a worker holds before it begins no more polls. */
+const BYTES_OF_WORKER = 128 << 20;
+
+/** What polls of one worker process may hold: most of their time they wait for houses, which costs memory only. */
+export interface PollRoom {
+  /** Runs a poll when its house has room for it; null when the worker holds too many responses. */
+  enter<Result>(house: string, poll: (budget: PollBudget) => Promise<Result>): Promise<Result | null>;
+}
+
+/** What one poll may ask for. */
+export interface PollBudget {
+  /** Requests at once: the fewer the larger the responses of the house are. */
+  parallel: (most: number) => number;
+  /** Counts a response, until the poll is over. */
+  add: (bytes: number) => void;
+  isSpent: () => boolean;
+}
+
+/** Makes the room of a worker. */
+export function createPollRoom(): PollRoom {
+  const turns = new Map<string, LimitFunction>();
+  const largest = new Map<string, number>();
+  let held = 0;
+  return {
+    async enter(house, poll) {
+      const turn = turns.get(house) ?? pLimit(POLLS_OF_HOUSE);
+      turns.set(house, turn);
+      try {
+        return await turn(async () => {
+          if (held >= BYTES_OF_WORKER) return null;
+          let own = 0;
+          let most: number | null = null; // of this poll
+          const known = largest.get(house);
+          const budget: PollBudget = {
+            parallel: (wanted) => {
+              return Math.max(1, Math.min(wanted, Math.floor(BYTES_OF_POLL / Math.max(known ?? 0, most ?? 0))));
+            },
+            add: (bytes) => {
+              own += bytes;
+              held += bytes;
+              most = Math.max(most ?? 0, bytes);
+            },
+            isSpent: () => own >= BYTES_OF_POLL || held >= BYTES_OF_WORKER,
+          };
+          try {
+            return await poll(budget);
+          } finally {
+            held -= own;
+            // a repeat has no body: what a house once sent it may send again
+            if (most !== null) largest.set(house, most === 0 ? (known ?? 0) : Math.max(most, (known ?? 0) / 2));
+          }
+        });
+      } finally {
+        if (turn.activeCount + turn.pendingCount === 0) turns.delete(house);
+      }
+    },
+  };
+}
