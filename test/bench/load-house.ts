@@ -12,6 +12,18 @@ export interface Load {
   /** From one round of a table to its next, on average. */
   roundMs: number;
   seed: number;
+  /** How the houses answer: at once where it is left out. */
+  manner?: Manner;
+}
+
+/** How a house answers: shares of its responses in [0, 1]. */
+export interface Manner {
+  /** The shortest and the longest latency in milliseconds; most are near the shortest. */
+  latencyMs: readonly [number, number];
+  /** Never answered. */
+  silent: number;
+  /** Sent in ten pieces over a second. */
+  slow: number;
 }
 
 /** Some rounds are shorter and some longer: from 0.4 to 1.6 of the average lie between two. */
@@ -110,6 +122,25 @@ export async function serveLoad(load: Load): Promise<LoadHouse> {
     return `HTTP/1.1 304 Not Modified\r\netag: "${newest}"\r\n\r\n`;
   }
 
+  let sent = 0;
+  function send(socket: Socket, text: string): void {
+    const { manner } = load;
+    if (manner === undefined) {
+      socket.write(text, "latin1");
+      return;
+    }
+    sent += 1;
+    const [shortest, longest] = manner.latencyMs;
+    const kind = chance(load.seed, sent, 1);
+    if (kind < manner.silent) return;
+    const latency = shortest * (longest / shortest) ** (chance(load.seed, sent, 2) ** 3);
+    const pieces = kind < manner.silent + manner.slow ? 10 : 1;
+    for (let piece = 0; piece < pieces; piece += 1) {
+      const part = text.slice((piece * text.length) / pieces, ((piece + 1) * text.length) / pieces);
+      setTimeout(() => socket.writable && socket.write(part, "latin1"), latency + piece * 100).unref();
+    }
+  }
+
   const server = createServer({ noDelay: true }, (socket) => {
     let rest = "";
     sockets.add(socket);
@@ -117,7 +148,7 @@ export async function serveLoad(load: Load): Promise<LoadHouse> {
     socket.setEncoding("latin1").on("data", (text: string) => {
       const heads = (rest + text).split("\r\n\r\n");
       rest = heads.pop() ?? "";
-      for (const head of heads) socket.write(answer(head), "latin1");
+      for (const head of heads) send(socket, answer(head));
     });
   });
   server.listen({ port: 0, host: "127.0.0.1", backlog: 4_096 });

@@ -9,7 +9,7 @@ import { migrate } from "../../src/db/migrate.ts";
 import { applyHouses } from "../../src/houses/apply-store.ts";
 import { listPollSchedules } from "../../src/houses/store.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
-import { houseName, type Asked, type Load } from "./load-house.ts";
+import { houseName, type Asked, type Load, type Manner } from "./load-house.ts";
 import { fillHistory } from "./scale-fill.ts";
 import { startHelper, startPart, type Helper, type Part } from "./scale-processes.ts";
 import { parentOf, usageOf, usageOfFamily, type Usage } from "./scale-usage.ts";
@@ -26,6 +26,7 @@ export interface Stage {
   warmUpSeconds: number;
   seconds: number;
   workers: number;
+  manner?: Manner;
 }
 
 /** What a stage came to; times in milliseconds, and what was used per second of the measured time. */
@@ -73,8 +74,8 @@ export async function runStage(
   folder: string,
   say: (line: string) => void,
 ): Promise<Found> {
-  const { houses, tablesPerHouse, roundMs } = stage;
-  const load: Load = { houses, tablesPerHouse, roundMs, seed: SEED };
+  const { houses, tablesPerHouse, roundMs, manner } = stage;
+  const load: Load = { houses, tablesPerHouse, roundMs, seed: SEED, ...(manner && { manner }) };
   const database = `scale_${stage.name.replaceAll(/\W/g, "_")}`;
   const databaseUrl = Object.assign(new URL(servers.databaseUrl), { pathname: database }).href;
   const admin = connect(servers.databaseUrl, { name: "scale", max: 1, use: "bulk" });

@@ -10,6 +10,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { UsageError } from "../../src/errors.ts";
 import { startServers } from "../../src/embedded/servers.ts";
+import type { Manner } from "./load-house.ts";
 import type { Bench } from "./measured.ts";
 import { scalePlot } from "./scale-plot.ts";
 import { runStage, WHO, type Found, type Stage } from "./scale-stage.ts";
@@ -24,6 +25,10 @@ const USUAL = {
   history: 0,
   workers: 1,
 };
+/** Healthy and far away. */
+const SLOW: Manner = { latencyMs: [1_000, 1_001], silent: 0, slow: 0 };
+/** As houses are on a bad day: one response in fifty never comes, one in fifty drop by drop. */
+const UNEVEN: Manner = { latencyMs: [5, 3_000], silent: 0.02, slow: 0.02 };
 const QUICK = { warmUpSeconds: 5, seconds: 5 };
 const TABLES = [10, 100, 1_000, 10_000];
 const HISTORIES = [10_000, 1_000_000, 20_000_000];
@@ -91,6 +96,8 @@ function stagesOf(given: Record<string, string>): Stage[] {
   const promised: Stage[] = [
     { ...USUAL, name: "lag: 100 tables every second", houses: 10, pollMs: 1_000 },
     { ...USUAL, name: "punctual: 1000 houses", houses: 1_000, tablesPerHouse: 1 },
+    { ...USUAL, name: "slow: 200 houses of 1 s", houses: 200, tablesPerHouse: 1, manner: SLOW },
+    { ...USUAL, name: "uneven: 200 houses of 5 ms to 3 s", houses: 200, tablesPerHouse: 1, manner: UNEVEN },
   ];
   return [
     ...growthOf(list("tables", given["history"] === undefined ? TABLES : [])),
