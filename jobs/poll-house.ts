@@ -6,6 +6,7 @@ import { takeRequest } from "../src/houses/budget-store.ts";
 import { releaseLease, takeLease } from "../src/houses/lease-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
+import { tellDamage } from "../src/pass/damage.ts";
 import { endUnsavedPoll, LeaseLostError, prepareStates, savePoll, type SavedPoll } from "../src/pass/poll.ts";
 import type { PollBudget } from "../src/houses/poll-room.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
@@ -70,6 +71,12 @@ async function poll(
     log.warn({ house: id, shard }, "the lease went to another worker before this poll was saved; nothing was kept");
     return { lost: 1 };
   }
+  await tellDamage(
+    sql,
+    log,
+    passes,
+    asked.map(({ tableId }) => tableId),
+  );
   const { results, circuit, waitMs } = saved;
   const payloads = results.flatMap(({ rows }) => rows.payloads);
   follow(payloads.map(({ receivedAt }) => receivedAt));

@@ -3,11 +3,15 @@ import { readCoverage } from "../accuracy/measured-store.ts";
 import { type ListedTable, listTables } from "../rounds/listed-table-store.ts";
 import { resetNewestNumber, toldReset } from "../rounds/reset-newest.ts";
 import { numberOf } from "../rounds/round.ts";
+import { createLog } from "../log.ts";
+import { endDamage } from "../pass/damage.ts";
+import { repairTable } from "../pass/repair.ts";
 import { announce } from "./announce.ts";
 import { examples, someText } from "./arguments.ts";
 import { audited } from "./audited.ts";
 import { operator } from "./operator.ts";
 import { coloredStatus, print, printJson, printTable, shortTime } from "./output.ts";
+import { progressBar } from "./progress.ts";
 import { withDatabase } from "./session.ts";
 import { findTableByName } from "./table-name.ts";
 
@@ -40,7 +44,33 @@ export function tableCommand(): Command {
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('table reset-newest bustabit/crash/global --reason "one response said 9001007"'))
     .action(resetNewest);
+  command
+    .command("repair")
+    .description("rebuild the snapshot and head of a damaged table from its rounds, forecasts and scores")
+    .argument("<house/game/market>", "the table")
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('table repair bustabit/crash/global --reason "its snapshot does not hash"'))
+    .action(repair);
   return command;
+}
+
+async function repair(name: string, { reason, json }: { reason: string; json: boolean }): Promise<void> {
+  await withDatabase(async ({ sql, settings }) => {
+    const { id } = await findTableByName(sql, name);
+    const bar = progressBar();
+    const outcome = await audited(
+      sql,
+      (tx) => repairTable(tx, id, (done, total) => bar.show(name, done, total)),
+      (done) => (done.ok ? { action: "table.repair", target: `table ${name}`, reason } : null),
+    ).finally(() => bar.end());
+    if (!outcome.ok) throw new Error(outcome.problem);
+    await endDamage(sql, createLog(settings.LOG_LEVEL, process.stderr.isTTY), name);
+    const { table, rounds, forecasts } = outcome;
+    return json
+      ? printJson({ table, rounds, forecasts })
+      : print(`${table} is rebuilt from ${rounds} rounds and ${forecasts} forecasts`);
+  });
 }
 
 function numberText(text: string): bigint {

@@ -1,6 +1,8 @@
 import type { Pipeline, Queryable } from "../db/client.ts";
+import { reasonOf } from "../errors.ts";
 import { createPollRoom, type PollRoom } from "../houses/poll-room.ts";
 import { createProver, type Prover } from "../houses/fairness/prove.ts";
+import { isOwnFault } from "../rounds/read-answer.ts";
 import { countTables, listReplayRows, loadTables, type StoredTable } from "./load-store.ts";
 import type { PassState } from "./state.ts";
 import { States } from "./states.ts";
@@ -13,6 +15,8 @@ export interface Passes {
   prover: Prover;
   room: PollRoom;
   states: States;
+  /** Tables that could not be loaded, by id. */
+  damaged: Map<number, DamagedTable>;
   write: Writer;
   /** Tables of all houses, as of a minute ago at most. */
   countTables: () => Promise<number>;
@@ -29,6 +33,7 @@ export function createPasses(pipeline: Pipeline): Passes {
     prover: createProver(),
     room: createPollRoom(),
     states: new States(),
+    damaged: new Map(),
     write: createWriter(pipeline),
     async countTables() {
       if (counted === null || performance.now() - counted.at > COUNT_EVERY_MS)
@@ -41,25 +46,52 @@ export function createPasses(pipeline: Pipeline): Passes {
 /** Tables that are loaded at once: their rounds and sets are held in memory meanwhile. */
 const LOADED_AT_ONCE = 100;
 
+/** A table whose stored rows give no state. */
+export interface DamagedTable {
+  name: string;
+  reason: string;
+  /** Of the head that was read. */
+  version: bigint;
+  /** Whether an alert was raised by this process. */
+  isTold: boolean;
+}
+
 /**
  * Reads the states of tables anew, from what is stored and from older states in memory, and keeps them. Waits for passes
- * that are being written, by whomever. Tables without a head are left out.
+ * that are being written, by whomever. Tables without a head are left out, and so are damaged ones, which are remembered
+ * with the reason.
  */
 export async function loadStates(
-  { pipeline, states }: Pick<Passes, "pipeline" | "states">,
+  passes: Pick<Passes, "pipeline" | "states" | "damaged">,
   tableIds: readonly number[],
 ): Promise<Map<number, PassState>> {
   const loaded = new Map<number, PassState>();
   for (let first = 0; first < tableIds.length; first += LOADED_AT_ONCE) {
-    const stored = await loadTables(pipeline, tableIds.slice(first, first + LOADED_AT_ONCE));
-    for (const table of stored) {
-      await loadRest(pipeline, table);
-      const state = stateOf(table, states.get(table.tableId));
-      states.keep(state);
-      loaded.set(table.tableId, state);
+    for (const table of await loadTables(passes.pipeline, tableIds.slice(first, first + LOADED_AT_ONCE))) {
+      const state = await stateOrDamage(passes, table);
+      if (state !== null) loaded.set(table.tableId, state);
     }
   }
   return loaded;
+}
+
+async function stateOrDamage(
+  { pipeline, states, damaged }: Pick<Passes, "pipeline" | "states" | "damaged">,
+  table: StoredTable,
+): Promise<PassState | null> {
+  const { tableId, house, game, market, version } = table;
+  try {
+    await loadRest(pipeline, table);
+    const state = stateOf(table, states.get(tableId));
+    states.keep(state);
+    damaged.delete(tableId);
+    return state;
+  } catch (error) {
+    if (!isOwnFault(error)) throw error;
+    damaged.set(tableId, { name: `${house}/${game}/${market}`, reason: reasonOf(error), version, isTold: damaged.has(tableId) });
+    states.drop([tableId]);
+    return null;
+  }
 }
 
 /** Reads the rounds up to the head that {@link loadTables} left out: after an import there may be many since the snapshot. */

@@ -1,4 +1,5 @@
-import type { Queryable } from "../db/client.ts";
+import type { Pipeline, Queryable } from "../db/client.ts";
+import type { ReceivedPayload } from "./state.ts";
 import { fromDatabase } from "./times.ts";
 
 /** A payload that nobody has read yet. Times in UTC with seven digits. */
@@ -197,4 +198,38 @@ export async function listListed(
     ),
     kept: new Set(kept.map(({ round_id }) => round_id)),
   };
+}
+
+/** A response that nothing can take in yet. */
+type KeptPayload = ReceivedPayload & { requestedAt: string; receivedAt: string; error: string };
+
+/**
+ * Stores a payload unread, unless the newest one of its table is the same. The first of a table moves its head, so that no
+ * state in memory takes in what comes after it.
+ */
+export async function keepUnreadPayload(pipeline: Pipeline, tableId: number, payload: KeptPayload): Promise<void> {
+  const { path, status, contentType, bytes, sha256, body, requestedAt, receivedAt, error } = payload;
+  await pipeline.transact([
+    pipeline`
+      update table_heads h
+      set version = version + 1, changed_at = clock_timestamp()
+      where h.table_id = ${tableId}
+        and not exists (select from payloads p where p.table_id = h.table_id and p.state = 'unread')`,
+    pipeline`
+      insert into payloads (
+        table_id, received_at, kind, requested_at, path, status, content_type, bytes, sha256, body, state, error
+      )
+      select
+        ${tableId}::integer, ${receivedAt}::text::timestamptz, 'poll', ${requestedAt}::text::timestamptz, ${path}::text,
+        ${status}::integer, ${contentType}::text, ${bytes}::integer, decode(${sha256}, 'hex'), ${body}::bytea, 'unread',
+        ${error}::text
+      where decode(${sha256}, 'hex') is distinct from (
+          select p.sha256
+          from payloads p
+          where p.table_id = ${tableId}
+          order by p.received_at desc
+          limit 1
+        )
+      on conflict do nothing`,
+  ]);
 }

@@ -9,7 +9,8 @@ import { summarizePoll, type AskedTable } from "../houses/poll-summary.ts";
 import { isOwnFault, ownFault } from "../rounds/read-answer.ts";
 import { pass } from "./pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
-import { isRepeated, polledResponse, receive, type Received } from "./polled.ts";
+import { isRepeated, payloadOf, polledResponse, receive, type Received } from "./polled.ts";
+import { keepUnreadPayload } from "./payload-store.ts";
 import { readResponse } from "./read.ts";
 import type { PassResult, PassState, PassTime, PolledResponse, ReadResponse } from "./state.ts";
 import { fromDatabase, laterBy } from "./times.ts";
@@ -48,7 +49,9 @@ const MOST_TRIES = 4;
  * begins later is refused for its epoch.
  */
 export async function prepareStates(passes: Passes, { tables }: Lease): Promise<void> {
-  const stale = tables.filter(({ tableId, version }) => passes.states.get(tableId)?.version !== version);
+  const stale = tables.filter(({ tableId, version }) => {
+    return (passes.states.get(tableId) ?? passes.damaged.get(tableId))?.version !== version;
+  });
   const ids = stale.map(({ tableId }) => tableId);
   if (ids.length > 0) await loadStates(passes, ids);
 }
@@ -194,14 +197,32 @@ async function readWave(
   const all: ReadOne[] = [];
   for (const received of wave) {
     const { asked, receivedAt, body } = received;
-    const before = passes.states.get(asked.tableId) ?? (await loadStates(passes, [asked.tableId])).get(asked.tableId);
-    if (before === undefined) continue; // the houses file was applied meanwhile, without the table
+    const before = passes.states.get(asked.tableId) ?? (await loadOne(passes, asked.tableId));
+    if (before === undefined) {
+      // damaged, or the houses file was applied meanwhile, without the table
+      if (passes.damaged.has(asked.tableId)) await keepPayload(passes, received);
+      continue;
+    }
     const isRead = body !== null && mayRead && !before.hasUnread && !isRepeated(received, before.head);
     const given = body !== null && { body: body.bytes, now: receivedAt, path: asked.path, kind: "poll" as const };
     const read = isRead && given ? await readInTime(reader, house, before, given, { signal, all: lookUpAll }) : null;
     all.push({ received, before, response: await polledResponse(received, before.head, read) });
   }
   return all;
+}
+
+async function loadOne(passes: Passes, tableId: number): Promise<PassState | undefined> {
+  return passes.damaged.has(tableId) ? undefined : (await loadStates(passes, [tableId])).get(tableId);
+}
+
+/** Stores what came of a damaged table unread: it is taken in after the repair. */
+async function keepPayload({ pipeline, damaged }: Passes, received: Received): Promise<void> {
+  const payload = await payloadOf(received);
+  const { tableId } = received.asked;
+  const { reason = "" } = damaged.get(tableId) ?? {};
+  if (payload === null) return;
+  const { requestedAt, receivedAt } = received;
+  await keepUnreadPayload(pipeline, tableId, { ...payload, requestedAt, receivedAt, error: reason });
 }
 
 /** The queues whose pausing acts inside passes. */

@@ -55,7 +55,8 @@ export async function polledResponse(
   };
 }
 
-async function payloadOf({ asked, body }: Received): Promise<ReceivedPayload | null> {
+/** What is stored of a response; null when it has no body. */
+export async function payloadOf({ asked, body }: Received): Promise<ReceivedPayload | null> {
   const { answer, path } = asked;
   if (body === null || answer.kind !== "answer") return null;
   return {

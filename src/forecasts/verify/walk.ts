@@ -3,7 +3,7 @@ import { reasonOf } from "../../errors.ts";
 import { chancesNow, issueSet, openForecasts } from "../../pass/issue.ts";
 import { learnRounds, snapshotOf, type Memories } from "../../pass/learn.ts";
 import { loadTable, type StoredTable } from "../../pass/load-store.ts";
-import type { ForecastSetRow, HeadRow, RoundRow, ScoreSetRow } from "../../pass/rows.ts";
+import type { ForecastSetRow, HeadRow, RoundRow, ScoreSetRow, SnapshotRow } from "../../pass/rows.ts";
 import { see } from "../../pass/settle.ts";
 import type { OpenForecast, TableFacts } from "../../pass/state.ts";
 import { elapsedMs } from "../../pass/times.ts";
@@ -11,7 +11,7 @@ import { emptyReferences } from "../accuracy/references.ts";
 import { forecastIdOf } from "../chain/forecast-id.ts";
 import { emptyState } from "../model/k7.ts";
 import type { Model } from "../model/model.ts";
-import { decodeState, modelOfState } from "../model/state.ts";
+import { decodeState, modelOfState, stateHash } from "../model/state.ts";
 import { modelOf } from "../model/table-model.ts";
 import type { AuditRow } from "../readings/house-audit.ts";
 import { auditOf, emptyReading } from "../readings/reading-memory.ts";
@@ -56,6 +56,7 @@ interface LateSettled {
 
 /** A table after some of its rounds. */
 interface Walk {
+  purpose: "verify" | "rebuild";
   table: VerifiedTable;
   stored: StoredTable;
   facts: TableFacts;
@@ -88,12 +89,45 @@ export async function walkTable(
   counts: WalkCounts,
   progress: (done: number) => void,
 ): Promise<WalkFailure | { audits: ReadonlyMap<string, AuditRow> }> {
-  let walk: Walk;
-  try {
-    walk = await begin(tx, table);
-  } catch (error) {
-    return { kind: "table", id: table.name, expected: "a state that says how the model began", found: reasonOf(error) };
-  }
+  const walk = await begin(tx, table, "verify");
+  if ("kind" in walk) return walk;
+  const failure = await walkRounds(tx, walk, { counts, progress });
+  if (failure !== null) return failure;
+  counts.scores += walk.scores.revised.size;
+  return (await finish(tx, walk)) ?? { audits: walk.audits };
+}
+
+/** What a table's rounds, forecasts and scores come to: its snapshot, and the columns of its head that follow from them. */
+export interface RebuiltTable {
+  snapshot: SnapshotRow | null;
+  head: ReturnType<typeof headOf>;
+}
+
+/**
+ * The same walk without looking at the snapshot and the head, to make them anew. Gives the first record that is damaged,
+ * which nothing can make anew, or what the records come to.
+ */
+export async function rebuildTable(
+  tx: Transaction,
+  table: VerifiedTable,
+  progress: (done: number) => void,
+): Promise<WalkFailure | RebuiltTable> {
+  const walk = await begin(tx, table, "rebuild");
+  if ("kind" in walk) return walk;
+  const counts = { rounds: 0, forecasts: 0, scores: 0 };
+  const failure = (await walkRounds(tx, walk, { counts, progress })) ?? followRevisions(walk.scores, null);
+  if (failure !== null) return failure;
+  const head = headOf(walk);
+  const snapshot = head.lastSeq === 0n ? null : snapshotOf(walk.model, head, walk.memories);
+  return { snapshot, head };
+}
+
+async function walkRounds(
+  tx: Transaction,
+  walk: Walk,
+  { counts, progress }: { counts: WalkCounts; progress: (done: number) => void },
+): Promise<WalkFailure | null> {
+  const { table } = walk;
   for (;;) {
     const afterSeq = walk.before.seq;
     const rounds = await listStoredRounds(tx, table.id, afterSeq, ROUNDS_PER_READ);
@@ -106,18 +140,26 @@ export async function walkTable(
       if (failure !== null) return failure;
     }
     progress(counts.rounds + counts.forecasts);
-    if (rounds.length < ROUNDS_PER_READ) break;
+    if (rounds.length < ROUNDS_PER_READ) return null;
   }
-  counts.scores += walk.scores.revised.size;
-  return (await finish(tx, walk)) ?? { audits: walk.audits };
 }
 
-async function begin(tx: Transaction, table: VerifiedTable): Promise<Walk> {
+async function begin(tx: Transaction, table: VerifiedTable, purpose: Walk["purpose"]): Promise<Walk | WalkFailure> {
+  try {
+    return await beginWalk(tx, table, purpose);
+  } catch (error) {
+    return { kind: "table", id: table.name, expected: "a state that says how the model began", found: reasonOf(error) };
+  }
+}
+
+async function beginWalk(tx: Transaction, table: VerifiedTable, purpose: Walk["purpose"]): Promise<Walk> {
   const stored = await loadTable(tx, table.id);
   if (stored === null) throw new Error(`expected a head of ${table.name}, found none`);
   const { id: tableId, name, bands, edge, consecutive } = table;
-  const model = table.state === null ? modelOf(bands, edge) : modelOfState(table.state);
+  const isSound = table.state !== null && (purpose === "verify" || isUndamaged(table.state, stored.snapshot));
+  const model = isSound && table.state !== null ? modelOfState(table.state) : modelOf(bands, edge);
   return {
+    purpose,
     table,
     stored,
     facts: { tableId, name, bands, edge, roundIds: consecutive ? "consecutive" : "opaque" },
@@ -169,7 +211,12 @@ function step(
     const running = auditOf(walk.memories.reading); // written with the reading
     if (running !== null) walk.audits.set(running.hour, running);
   }
-  return checkSnapshot(walk, round) ?? checkPublishedReading(walk, round);
+  return walk.purpose === "rebuild" ? null : (checkSnapshot(walk, round) ?? checkPublishedReading(walk, round));
+}
+
+/** Whether a state is another one than that of the snapshot, or hashes to what the snapshot says. */
+function isUndamaged(state: Buffer, snapshot: SnapshotRow | null): boolean {
+  return snapshot === null || !state.equals(snapshot.state) || stateHash(state) === snapshot.stateHash;
 }
 
 /** Shows an on-time round to the open forecasts and takes those away that its score set settled. */
@@ -190,7 +237,7 @@ function settleRound(walk: Walk, round: RoundRow, scores: ScoreSetRow | null): W
     walk.open = walk.open.filter((forecast) => !checked.settled.has(forecast.seq));
   }
   const ended = walk.open.find(({ end }) => end !== null);
-  if (ended === undefined || walk.stored.head.hasEnded) return null;
+  if (ended === undefined || walk.stored.head.hasEnded || walk.purpose === "rebuild") return null;
   return {
     kind: "score",
     id: forecastIdOf(table.id, ended.seq),

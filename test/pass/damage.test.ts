@@ -1,0 +1,132 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import pollHouse from "../../jobs/poll-house.ts";
+import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
+import { verify } from "../../src/forecasts/verify/verify.ts";
+import type { HouseClient } from "../../src/houses/client.ts";
+import { createHouseClient } from "../../src/houses/http.ts";
+import { createPasses, type Passes } from "../../src/pass/passes.ts";
+import { repairTable } from "../../src/pass/repair.ts";
+import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
+import { makeHouse, type MadeTable } from "../support/make.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+let pipeline: Pipeline;
+let http: HouseClient;
+let house: BadHouse;
+let damaged: MadeTable;
+let healthy: MadeTable;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test", max: 4 });
+  pipeline = openPipeline(database.url, { name: "test" });
+});
+beforeEach(async () => {
+  await forgetHouses(sql);
+  await sql`delete from alerts`;
+  house = await startBadHouse();
+  http = createHouseClient({ version: "0.0.0" });
+  const tables = [0, 1].map((n) => tableEntry({ market: `m${n}`, feed: feedEntry({ path: `/${n}` }) }));
+  const made = await makeHouse(sql, { base_url: house.url, tables });
+  [damaged, healthy] = made as [MadeTable, MadeTable];
+  const passes = createPasses(pipeline);
+  for (let newest = 3; newest < 80; newest += 1) await poll(passes, newest);
+});
+afterEach(async () => {
+  await http.close();
+  await house.close();
+});
+afterAll(async () => {
+  await pipeline.end();
+  await sql.end();
+  await database.drop();
+});
+
+/** A page of the three newest rounds, whose multipliers follow from their ids. */
+function page(newest: number): string {
+  const rounds = [newest, newest - 1, newest - 2].map((id) => ({ id, multiplier: 1 + ((id * 37) % 190) / 100 }));
+  return JSON.stringify({ rounds });
+}
+
+function contextOf(passes: Passes) {
+  return testContext(sql, { passes, http, env: { ALLOW_PRIVATE_HOUSES: "1" } }).context;
+}
+
+async function poll(passes: Passes, newest: number): Promise<Record<string, number>> {
+  for (const path of ["/0", "/1"]) house.on(path, says(page(newest)));
+  return pollHouse.run({ house: "alpha", shard: 0 }, contextOf(passes));
+}
+
+const headOf = async ({ id }: MadeTable) =>
+  (
+    await sql<
+      { seq: bigint; set: bigint }[]
+    >`select last_seq as seq, set_seq as set from table_heads where table_id = ${id}`
+  )[0];
+
+const kept = async () =>
+  (
+    await sql<{ n: number }[]>`
+    select count(*)::integer as n from payloads where table_id = ${damaged.id} and state = 'unread'`
+  )[0]?.n;
+
+/** Writes past every guard, as a failing disk would. */
+async function damage(change: (tx: Sql) => Promise<unknown>): Promise<void> {
+  const broken = connect(database.url, { name: "damage", max: 1 });
+  try {
+    await broken`set session_replication_role = replica`;
+    await change(broken);
+  } finally {
+    await broken.end();
+  }
+}
+
+const DAMAGES: [string, (tx: Sql) => Promise<unknown>][] = [
+  ["a state", (tx) => tx`update model_snapshots set state = set_byte(state, 9, 255) where table_id = ${damaged.id}`],
+  ["a reading", (tx) => tx`update model_snapshots set reading = '{}' where table_id = ${damaged.id}`],
+  ["the references", (tx) => tx`update model_snapshots set refs = '[]' where table_id = ${damaged.id}`],
+  ["a head that is ahead", (tx) => tx`update table_heads set last_seq = last_seq + 7 where table_id = ${damaged.id}`],
+  [
+    "a head that is behind",
+    (tx) => tx`update table_heads set last_ordinal = last_ordinal - 2 where table_id = ${damaged.id}`,
+  ],
+];
+
+describe.each(DAMAGES)("%s that is damaged", (_, change) => {
+  it("stops its table alone, which names itself, keeps what comes, and goes on after a repair", async () => {
+    await damage(change);
+    const passes = createPasses(pipeline);
+    const before = await headOf(healthy);
+    for (const newest of [80, 81, 81, 82]) await poll(passes, newest);
+    const after = await headOf(healthy);
+    expect([after?.seq, after?.set]).toEqual([(before?.seq ?? 0n) + 3n, (before?.set ?? 0n) + 3n]);
+    expect(await kept()).toBe(3);
+    const alerts = await sql`select subject, text from alerts where closed_at is null`;
+    expect(alerts).toEqual([
+      { subject: damaged.name, text: expect.stringContaining(`roundhouse table repair ${damaged.name}`) },
+    ]);
+    expect(await sql.begin((tx) => repairTable(tx, damaged.id))).toMatchObject({ ok: true, rounds: 79n });
+    await normalizeRounds.run({ house: "alpha" }, contextOf(passes));
+    await poll(passes, 83);
+    expect([(await headOf(damaged))?.seq, (await headOf(damaged))?.set]).toEqual([83n, 83n]);
+    expect(await verify(sql)).toMatchObject({ first_failure: null });
+  });
+});
+
+it("a record that is damaged stops its table alone, and no repair makes it anew", async () => {
+  await damage(
+    (tx) =>
+      tx`update forecast_sets set features = array_replace(features, features[2], 99::smallint) where table_id = ${damaged.id} and cutoff_seq = 79`,
+  );
+  const passes = createPasses(pipeline);
+  for (const newest of [80, 81]) await poll(passes, newest);
+  expect((await headOf(healthy))?.set).toBe(81n);
+  expect(await sql.begin((tx) => repairTable(tx, damaged.id))).toEqual({
+    ok: false,
+    problem: expect.stringMatching(/is damaged: .*; restore it from a backup$/s),
+  });
+});
