@@ -51,6 +51,9 @@ export interface Placed {
   sequence: TakenIn["sequence"];
 }
 
+/** Items of one response that are quarantined one by one; of more the payload, which is kept, says it all. */
+const QUARANTINED_AT_ONCE = 100;
+
 const NO_ROWS: PlacedRows = {
   payloads: [],
   marks: [],
@@ -124,6 +127,7 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
         historyStrings({ ...round, occurredAt: exactly(round.occurredAt), source, requestedAt, receivedAt }),
       ),
   );
+  const refused = taken.refused.slice(0, QUARANTINED_AT_ONCE);
   const rounds = roundRowsOf(state, taken, { source: SOURCES.indexOf(source), requestedAt, receivedAt });
   const shown = gapsShownWhole(taken.sequence, state.unknownGaps);
   const gaps = taken.gaps.map((gap) => gapRow(gap, state));
@@ -138,7 +142,7 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
         state.known,
         taken.rounds.map((round) => [round.roundId, knownOf(round, receivedAt)]),
       ),
-      heldBack: heldBackAfter(state.heldBack, taken, receivedAt),
+      heldBack: heldBackAfter(state.heldBack, refused, receivedAt),
       unknownGaps: unknownGapsAfter(state, taken.gaps, shown),
       notices: noticed?.notices ?? state.notices,
       format: noticed?.format ?? state.format,
@@ -148,7 +152,7 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
       payloads: storedPayload(state, response, { state: "read", ...outcome }),
       marks: markOf(response, { state: "read", ...outcome }),
       rounds,
-      quarantine: taken.refused.map(({ code, reason, roundId, raw }) => ({
+      quarantine: refused.map(({ code, reason, roundId, raw }) => ({
         payloadReceivedAt,
         code,
         reason,
@@ -304,7 +308,7 @@ function knownOf(
 /** The newest rounds that were quarantined, as they would be read from the rows. */
 function heldBackAfter(
   heldBack: ReadonlyMap<string, HeldBack>,
-  { refused }: TakenIn,
+  refused: TakenIn["refused"],
   receivedAt: string,
 ): ReadonlyMap<string, HeldBack> {
   if (refused.every(({ roundId }) => roundId === null)) return heldBack;

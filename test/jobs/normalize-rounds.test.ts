@@ -327,6 +327,16 @@ describe("what is wrong with a round", () => {
   });
 });
 
+describe("a response of thousands of items that are refused", () => {
+  it("has a hundred of them quarantined, and all of them counted and kept with the payload", async () => {
+    const table = await makeTable(sql);
+    await makePayload(sql, table, { second: 0, items: Array.from({ length: 5_000 }, (_, n) => makeItem(n, 0)) });
+    await normalize();
+    expect(await quarantined(table)).toHaveLength(100);
+    expect(await sql`select items, quarantined from payloads`).toEqual([{ items: 5_000, quarantined: 5_000 }]);
+  });
+});
+
 describe("answers that cannot be read", () => {
   it.each([
     ["HTML", "<html>busy</html>"],
