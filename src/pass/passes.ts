@@ -88,7 +88,12 @@ async function stateOrDamage(
     return state;
   } catch (error) {
     if (!isOwnFault(error)) throw error;
-    damaged.set(tableId, { name: `${house}/${game}/${market}`, reason: reasonOf(error), version, isTold: damaged.has(tableId) });
+    damaged.set(tableId, {
+      name: `${house}/${game}/${market}`,
+      reason: reasonOf(error),
+      version,
+      isTold: damaged.has(tableId),
+    });
     states.drop([tableId]);
     return null;
   }

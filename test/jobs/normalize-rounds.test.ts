@@ -327,6 +327,14 @@ describe("what is wrong with a round", () => {
   });
 });
 
+describe("a house whose variable is not set here", () => {
+  it("has its stored payloads read all the same, so that none holds its day back", async () => {
+    const table = await makeTable(sql, {}, { headers: { authorization: "Bearer ${ALPHA_TOKEN}" } });
+    await makePayload(sql, table, { second: 0, items: items(3, 1) });
+    expect((await normalize()).counts).toMatchObject({ payloads: 1, rounds: 3 });
+  });
+});
+
 describe("a response of thousands of items that are refused", () => {
   it("has a hundred of them quarantined, and all of them counted and kept with the payload", async () => {
     const table = await makeTable(sql);
