@@ -90,10 +90,13 @@ create table poll_leases (
   last_status integer,
   last_error text,
   last_error_at timestamptz,
+  bytes_on date not null default '-infinity',
+  bytes_today bigint not null default 0,
   primary key (house_id, shard)
 ) with (fillfactor = 70);
 comment on table poll_leases is
   'which worker may poll a house: a lease by database time with a fencing epoch, and the circuit that all workers share';
+comment on column poll_leases.bytes_today is 'bytes of responses on the UTC day bytes_on';
 comment on column poll_leases.recent is 'the last 20 polls, newest last, 1 = successful';
 
 -- A row of its own, since every request updates it.

@@ -18,6 +18,8 @@ export interface Lease {
   /** When that time had come here, by `performance.now()`: what is timed from it is early rather than late. */
   takenAt: number;
   circuit: Circuit;
+  /** Bytes of its responses on this UTC day. */
+  bytesToday: number;
   /** Queues that are paused. */
   paused: readonly string[];
   /** The enabled tables of the shard, longest not asked first. */
@@ -62,12 +64,13 @@ interface LeaseRequest {
 export async function takeLease(pipeline: Pipeline, request: LeaseRequest): Promise<Lease | null> {
   const [[taken], tables] = await pipeline.transact([takeOne(pipeline, request), listLeasedTables(pipeline, request)]);
   if (taken === undefined) return null;
-  const { epoch, isAfterExpiry, now, paused, ...circuit } = taken;
+  const { epoch, isAfterExpiry, now, paused, bytesToday, ...circuit } = taken;
   const { house, shard } = request;
-  return { house, shard, epoch, isAfterExpiry, now, takenAt: performance.now(), circuit, paused, tables: [...tables] };
+  const takenAt = performance.now();
+  return { house, shard, epoch, isAfterExpiry, now, takenAt, circuit, bytesToday, paused, tables: [...tables] };
 }
 
-type TakenRow = Circuit & Pick<Lease, "epoch" | "isAfterExpiry" | "now" | "paused">;
+type TakenRow = Circuit & Pick<Lease, "epoch" | "isAfterExpiry" | "now" | "paused" | "bytesToday">;
 
 function takeOne(sql: Queryable, { house, shard, timeoutMs }: LeaseRequest) {
   // a row that is locked is saved or changed right now: its next turn is soon enough, and nobody else waits for it
@@ -101,7 +104,9 @@ function takeOne(sql: Queryable, { house, shard, timeoutMs }: LeaseRequest) {
       l.failures_in_row as "failuresInRow",
       l.recent,
       l.opened_times as "openedTimes",
-      l.throttled_in_row as "throttledInRow"`;
+      l.throttled_in_row as "throttledInRow",
+      case when l.bytes_on = (clock_timestamp() at time zone 'UTC')::date then l.bytes_today else 0 end::float8
+        as "bytesToday"`;
 }
 
 function listLeasedTables(sql: Queryable, { house, shard, byPage = false }: LeaseRequest) {

@@ -144,6 +144,7 @@ function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
     wait_ms: next?.waitMs ?? 0,
     is_good: summary.outcome.kind === "good",
     status: summary.status,
+    bytes: summary.bytes,
     error: summary.error,
   }));
   return sql`
@@ -152,7 +153,7 @@ function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
       from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as e (
         house_id text, shard integer, asked_at timestamptz, has_asked boolean, state text, failures_in_row integer,
         recent text, opened_times integer, throttled_in_row integer, wait_ms float8, is_good boolean, status integer,
-        error text
+        bytes bigint, error text
       )
     ),
     left_alone as (
@@ -176,6 +177,8 @@ function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
         when e.wait_ms > 0 then clock_timestamp() + e.wait_ms * interval '1 millisecond'
         else l.next_allowed_at
       end,
+      bytes_on = (e.asked_at at time zone 'UTC')::date,
+      bytes_today = e.bytes + case when l.bytes_on = (e.asked_at at time zone 'UTC')::date then l.bytes_today else 0 end,
       last_poll_at = e.asked_at,
       last_ok_at = case when e.is_good then e.asked_at else l.last_ok_at end,
       last_status = e.status,

@@ -2,6 +2,7 @@ import type { Queryable } from "../db/client.ts";
 import { isConnectionError } from "../db/errors.ts";
 import { reasonOf } from "../errors.ts";
 import { afterPoll } from "../houses/circuit.ts";
+import { waitForTomorrow } from "../houses/day-budget.ts";
 import type { House } from "../houses/house.ts";
 import type { Lease } from "../houses/lease-store.ts";
 import type { EndedPoll, FeedChange } from "../houses/poll-store.ts";
@@ -298,12 +299,18 @@ function endOf({ lease, asked, jitter }: Poll, taken: readonly Taken[]): EndedPo
     }),
   );
   const summary = summarizePoll(asked.map((one) => (unreadable.has(one) ? { ...one, isUnreadable: true } : one)));
+  const feeds = feedsOf(lease, taken);
+  if (asked.length === 0) return { lease, asked, feeds, summary, next: null };
+  const next = afterPoll(lease.circuit, summary.outcome, jitter);
+  const spent = waitForTomorrow(lease, summary.bytes);
+  if (spent === null) return { lease, asked, feeds, summary, next };
+  const { waitMs, error } = spent;
   return {
     lease,
     asked,
-    feeds: feedsOf(lease, taken),
-    summary,
-    next: asked.length === 0 ? null : afterPoll(lease.circuit, summary.outcome, jitter),
+    feeds,
+    summary: { ...summary, error },
+    next: { ...next, waitMs: Math.max(next.waitMs, waitMs) },
   };
 }
 

@@ -60,6 +60,7 @@ function world(tables: number): { house: House; lease: Lease; open: ServerRespon
       now: "2026-11-21 04:00:00+00",
       takenAt: 0,
       circuit: NEW_CIRCUIT,
+      bytesToday: 0,
       paused: [],
       tables: leased,
     },

@@ -242,6 +242,29 @@ describe("a house that answers badly", () => {
     expect((await poll()).counts).toMatchObject({ payloads: 1 });
   });
 
+  test("that sends more in a day than is stored is left alone until the next, and says so", async () => {
+    await applyHouses(sql, [alpha(1)]);
+    house.on("/0", says(page(9)));
+    await sql`update poll_leases set bytes_on = (now() at time zone 'UTC')::date - 1, bytes_today = 1 << 30`;
+    expect((await poll()).counts).toMatchObject({ payloads: 1 }); // that was yesterday
+    await sql`update poll_leases set bytes_today = (1 << 30) - 10`;
+    house.on("/0", says(page(10)));
+    expect((await poll()).counts).toMatchObject({ payloads: 1 });
+    expect((await poll()).counts).toEqual({ skipped: 1 });
+    const [lease] = await sql`
+      select
+        circuit,
+        last_error,
+        abs(extract(epoch from next_allowed_at - (date_trunc('day', now(), 'UTC') + interval '1 day'))) < 5 as at_midnight
+      from poll_leases`;
+    expect(lease).toEqual({
+      circuit: "closed",
+      last_error:
+        "its responses of today came to 1.0 GiB, and 1.0 GiB are stored of 1 tables in a day; it is asked again at 00:00 UTC",
+      at_midnight: true,
+    });
+  });
+
   test("of which one is too large for a poll is asked for the others first next time", async () => {
     await applyHouses(sql, [alpha(20)]);
     const large = JSON.stringify({ rounds: [{ id: 1, multiplier: 1.5 }], more: "x".repeat(1_500_000) });
