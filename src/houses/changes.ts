@@ -76,6 +76,7 @@ export function changesOf(entries: readonly HouseEntry[], known: readonly KnownT
       enabled: settings.enabled,
       poll_every_ms: settings.poll_every_ms,
     });
+    const own = tableEntries.parse(entry["tables"]);
     settings.tables.forEach((table, position) => {
       const row: TableRow = {
         house_id: settings.id,
@@ -84,7 +85,7 @@ export function changesOf(entries: readonly HouseEntry[], known: readonly KnownT
         position,
         shard: Math.floor(position / TABLES_PER_SHARD),
         enabled: table.enabled,
-        settings: entryOfTable(entry, position),
+        settings: own[position] ?? {},
         round_ids: table.round_ids,
         pause_ms: table.pause_ms,
         colors: table.colors.map(({ name, below }) => ({
@@ -126,10 +127,6 @@ function isSameFeed(row: TableRow, old: KnownTable, baseUrl: string | null): boo
 }
 
 const tableEntries = z.array(z.record(z.string(), z.unknown()));
-
-function entryOfTable(entry: Record<string, unknown>, position: number): Record<string, unknown> {
-  return tableEntries.parse(entry["tables"])[position] ?? {};
-}
 
 function nameOf(house: string, { game, market }: { game: string; market: string }): string {
   return `${house}/${game}/${market}`;

@@ -14,8 +14,13 @@ export interface House {
 
 /** The settings of one of its tables; null where the file no longer has it. */
 export function settingsOf(house: House, table: { game: string; market: string }): TableSettings | null {
-  return house.settings.tables.find(({ game, market }) => game === table.game && market === table.market) ?? null;
+  const found = byName.get(house) ?? new Map(house.settings.tables.map((one) => [`${one.game}/${one.market}`, one]));
+  byName.set(house, found);
+  return found.get(`${table.game}/${table.market}`) ?? null;
 }
+
+/** The settings of tables by game and market: some houses have thousands. */
+const byName = new WeakMap<House, Map<string, TableSettings>>();
 
 /** The request that asks a house what an adapter wants to know; `allowPrivateHouses` is ALLOW_PRIVATE_HOUSES. */
 export function houseRequest(

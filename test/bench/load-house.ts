@@ -14,7 +14,17 @@ export interface Load {
   seed: number;
   /** How the houses answer: at once where it is left out. */
   manner?: Manner;
+  /** Adds one house of each of {@link ODD}, after the others. */
+  odd?: boolean;
 }
+
+/** Houses of a bad day: with 7,000 tables, that never answers, of 4 MB a response, and whose ids and multipliers are wrong. */
+export const ODD = [
+  { kind: "many", tables: 7_000, pollMs: 60_000 },
+  { kind: "hanging", tables: 100, pollMs: 2_000 },
+  { kind: "large", tables: 100, pollMs: 2_000 },
+  { kind: "lying", tables: 100, pollMs: 2_000 },
+] as const;
 
 /** How a house answers: shares of its responses in [0, 1]. */
 export interface Manner {
@@ -82,6 +92,9 @@ export interface LoadHouse {
   close(): Promise<void>;
 }
 
+const MOST_TABLES = 10_000;
+const FILLER = "x".repeat(3_900_000);
+
 const REQUEST = /^GET \/h(\d+)\/(\d+)\/rounds /;
 const CONDITION = /\r\nif-none-match: "(\d+)"/i;
 
@@ -109,8 +122,21 @@ export async function serveLoad(load: Load): Promise<LoadHouse> {
     return made;
   }
 
-  function answer(head: string): string {
+  function oddAnswer(kind: (typeof ODD)[number]["kind"], table: number): string | null {
+    if (kind === "hanging") return null;
+    const newest = newestRound(load, table, Date.now());
+    const listed = Array.from({ length: LISTED }, (_, back) => {
+      const isWrong = kind === "lying" && chance(load.seed, newest, back) < 0.9;
+      return { id: newest - back + (isWrong ? 9_000_000 * (back + 1) : 0), multiplier: isWrong ? 0 : 1.5 + (back % 7) };
+    });
+    const body = JSON.stringify({ rounds: listed, ...(kind === "large" && { more: FILLER }) });
+    return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  }
+
+  function answer(head: string): string | null {
     const [, house, place] = REQUEST.exec(head) ?? [];
+    const odd = load.odd === true ? ODD[Number(house) - load.houses]?.kind : undefined;
+    if (odd !== undefined) return oddAnswer(odd, Number(house) * MOST_TABLES + Number(place));
     const arrivals = asked.arrivals[Number(house)];
     if (arrivals === undefined || place === undefined || Number(place) >= load.tablesPerHouse) return NOT_FOUND;
     const now = Date.now();
@@ -123,7 +149,8 @@ export async function serveLoad(load: Load): Promise<LoadHouse> {
   }
 
   let sent = 0;
-  function send(socket: Socket, text: string): void {
+  function send(socket: Socket, text: string | null): void {
+    if (text === null) return;
     const { manner } = load;
     if (manner === undefined) {
       socket.write(text, "latin1");

@@ -97,6 +97,8 @@ function stagesOf(given: Record<string, string>): Stage[] {
     { ...USUAL, name: "lag: 100 tables every second", houses: 10, pollMs: 1_000 },
     { ...USUAL, name: "punctual: 1000 houses", houses: 1_000, tablesPerHouse: 1 },
     { ...USUAL, name: "slow: 200 houses of 1 s", houses: 200, tablesPerHouse: 1, manner: SLOW },
+    { ...USUAL, name: "ordinary: 100 houses", houses: 100, tablesPerHouse: 1 },
+    { ...USUAL, name: "mixed: 100 houses beside four odd ones", houses: 100, tablesPerHouse: 1, odd: true },
     { ...USUAL, name: "uneven: 200 houses of 5 ms to 3 s", houses: 200, tablesPerHouse: 1, manner: UNEVEN },
   ];
   return [

@@ -8,6 +8,8 @@ import type { Problem } from "./problems.ts";
 const FAILURES_TO_TELL = 2;
 /** Without a poll for three turns, and so many seconds at least, a house is not asked any more. */
 const UNPOLLED_SECONDS = 30;
+/** A house that asks for a minute's patience is no problem. */
+const LONG_WAIT_MS = 60_000;
 
 /** What is wrong with a house; null where nothing is, or where it is not polled at all. */
 export function houseProblem(
@@ -52,6 +54,9 @@ function circuitOf(house: HouseFacts, now: Date): Found | null {
   if (isWaiting && throttledInRow > 0) {
     const doing = `left alone as asked, polled again ${next}`;
     return { tone: "warn", what: "asks us to slow down", since: house.lastOkAt, why: "it answered 429", doing };
+  }
+  if (isWaiting && nextAllowedAt !== null && nextAllowedAt.getTime() - now.getTime() > LONG_WAIT_MS) {
+    return { tone: "warn", what: "is left alone", since: house.lastOkAt, why, doing: `polled again ${next}` };
   }
   return null;
 }
