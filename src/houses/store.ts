@@ -25,7 +25,12 @@ interface CachedHouse {
   updatedAt: string;
   house: House;
 }
-const cachedHouses = new WeakMap<Variables, Map<string, CachedHouse>>();
+/** Houses by id, and those that are read for the first time. */
+interface HouseCache {
+  known: Map<string, CachedHouse>;
+  first: Map<string, Promise<House | null>>;
+}
+const caches = new WeakMap<Variables, HouseCache>();
 
 interface HouseRow {
   settings: Record<string, unknown> | null;
@@ -39,8 +44,22 @@ interface HouseRow {
  * @throws PermanentError where a variable is not set here or the stored settings are of another version.
  */
 export async function loadHouse(sql: Queryable, variables: Variables, id: string): Promise<House | null> {
-  const cache = cachedHouses.get(variables) ?? new Map<string, CachedHouse>();
-  cachedHouses.set(variables, cache);
+  const cache = caches.get(variables) ?? { known: new Map(), first: new Map() };
+  caches.set(variables, cache);
+  if (cache.known.has(id)) return readIfChanged(sql, cache.known, { variables, id });
+  // the shards of a large house begin together, and to check its settings takes a second: once for all of them
+  const going = cache.first.get(id);
+  if (going !== undefined) return going;
+  const first = readIfChanged(sql, cache.known, { variables, id }).finally(() => cache.first.delete(id));
+  cache.first.set(id, first);
+  return first;
+}
+
+async function readIfChanged(
+  sql: Queryable,
+  cache: Map<string, CachedHouse>,
+  { variables, id }: { variables: Variables; id: string },
+): Promise<House | null> {
   const cached = cache.get(id);
   const row = await findHouseRow(sql, id, cached?.updatedAt ?? null);
   if (row === undefined) return null;

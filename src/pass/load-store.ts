@@ -58,7 +58,6 @@ export interface StoredTable {
   roundIds: "consecutive" | "opaque";
   /** Entries of the houses file. */
   settings: object;
-  houseSettings: object;
   bands: readonly Color[];
   version: bigint;
   head: HeadRow;
@@ -154,7 +153,6 @@ function tablesOf([heads, snapshots, replay, sets, settled, known, held, gaps, n
       market: row.market,
       roundIds: row.round_ids,
       settings: row.settings,
-      houseSettings: row.house_settings,
       bands: row.bands,
       version: row.version,
       head: asHead(row),
@@ -216,7 +214,6 @@ interface StoredHead {
   market: string;
   round_ids: "consecutive" | "opaque";
   settings: object;
-  house_settings: object;
   bands: Color[];
   bad_answers: number;
   format_since: string | null;
@@ -258,7 +255,7 @@ interface StoredHead {
 function listHeads(sql: Queryable, ids: readonly number[], lock: Fragment) {
   return sql<StoredHead[]>`
     select
-      h.table_id, t.house_id as house, t.game, t.market, t.round_ids, t.settings, o.settings as house_settings, p.bands,
+      h.table_id, t.house_id as house, t.game, t.market, t.round_ids, t.settings, p.bands,
       f.bad_answers, f.format_since::text, r.reading,
       exists (select from payloads where table_id = h.table_id and state = 'unread') as has_unread,
       h.version, h.palette, h.model, h.pause_ms, h.last_seq, h.last_ordinal, h.newest_seq, h.newest_round_id,
@@ -268,7 +265,6 @@ function listHeads(sql: Queryable, ids: readonly number[], lock: Fragment) {
       h.last_round_at::text, h.last_polled_round_at::text
     from table_heads h
     join tables t on t.id = h.table_id
-    join houses o on o.id = t.house_id
     join palettes p on p.id = h.palette
     join feeds f on f.table_id = h.table_id
     left join published_readings r on r.table_id = h.table_id

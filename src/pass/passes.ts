@@ -1,3 +1,4 @@
+import pLimit, { type LimitFunction } from "p-limit";
 import type { Pipeline, Queryable } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { createPollRoom, type PollRoom } from "../houses/poll-room.ts";
@@ -17,6 +18,8 @@ export interface Passes {
   states: States;
   /** Tables that could not be loaded, by id. */
   damaged: Map<number, DamagedTable>;
+  /** Runs large loads one after the other. */
+  inTurn: LimitFunction;
   write: Writer;
   /** Tables of all houses, as of a minute ago at most. */
   countTables: () => Promise<number>;
@@ -34,6 +37,7 @@ export function createPasses(pipeline: Pipeline): Passes {
     room: createPollRoom(),
     states: new States(),
     damaged: new Map(),
+    inTurn: pLimit(1),
     write: createWriter(pipeline),
     async countTables() {
       if (counted === null || performance.now() - counted.at > COUNT_EVERY_MS)
@@ -45,6 +49,8 @@ export function createPasses(pipeline: Pipeline): Passes {
 
 /** Tables that are loaded at once: their rounds and sets are held in memory meanwhile. */
 const LOADED_AT_ONCE = 100;
+/** More tables are loaded one house after the other, so that connections are left for houses with a few. */
+const LOADED_BESIDE = 10;
 
 /** A table whose stored rows give no state. */
 export interface DamagedTable {
@@ -62,12 +68,14 @@ export interface DamagedTable {
  * with the reason.
  */
 export async function loadStates(
-  passes: Pick<Passes, "pipeline" | "states" | "damaged">,
+  passes: Pick<Passes, "pipeline" | "states" | "damaged" | "inTurn">,
   tableIds: readonly number[],
 ): Promise<Map<number, PassState>> {
   const loaded = new Map<number, PassState>();
   for (let first = 0; first < tableIds.length; first += LOADED_AT_ONCE) {
-    for (const table of await loadTables(passes.pipeline, tableIds.slice(first, first + LOADED_AT_ONCE))) {
+    const some = tableIds.slice(first, first + LOADED_AT_ONCE);
+    const load = () => loadTables(passes.pipeline, some);
+    for (const table of await (some.length > LOADED_BESIDE ? passes.inTurn(load) : load())) {
       const state = await stateOrDamage(passes, table);
       if (state !== null) loaded.set(table.tableId, state);
     }

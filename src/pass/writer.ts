@@ -20,6 +20,10 @@ const TRANSACTIONS = 2;
 const WRITES_AT_ONCE = 50;
 const BYTES_AT_ONCE = 8 << 20;
 
+/** A write of more tables or bytes is heavy: one is written at a time, alone, so that the other transaction stays free. */
+const LIGHT_TABLES = 20;
+const LIGHT_BYTES = 1 << 20;
+
 /** How long several wait for a row that somebody else holds, such as an operator; one alone waits as its pool allows. */
 const LOCK_TIMEOUT = "100ms";
 
@@ -35,12 +39,19 @@ interface Waiting extends Write {
 export function createWriter(pipeline: Pipeline): Writer {
   const waiting: Waiting[] = [];
   let running = 0;
+  let isHeavyRunning = false;
 
   const next = () => {
-    while (running < TRANSACTIONS && waiting.length > 0) {
+    while (running < TRANSACTIONS) {
+      const taken = takeSome(waiting, !isHeavyRunning);
+      const [first] = taken;
+      if (first === undefined) return;
+      const heavy = isHeavy(first);
+      isHeavyRunning ||= heavy;
       running += 1;
-      void commit(takeSome(waiting)).finally(() => {
+      void commit(taken).finally(() => {
         running -= 1;
+        if (heavy) isHeavyRunning = false;
         next();
       });
     }
@@ -61,8 +72,10 @@ export function createWriter(pipeline: Pipeline): Writer {
     });
 }
 
-/** Takes writes of different tables, those that came first. */
-function takeSome(waiting: Waiting[]): Waiting[] {
+/** Takes the write that came first when it is heavy and may be, else light ones of different tables in their order. */
+function takeSome(waiting: Waiting[], mayBeHeavy: boolean): Waiting[] {
+  const [first] = waiting;
+  if (mayBeHeavy && first !== undefined && isHeavy(first)) return waiting.splice(0, 1);
   const taken: Waiting[] = [];
   const tables = new Set<number>();
   let bytes = 0;
@@ -71,7 +84,7 @@ function takeSome(waiting: Waiting[]): Waiting[] {
     if (write === undefined) break;
     const size = sizeOf(write);
     const isApart = write.passes.some(({ tableId }) => tables.has(tableId));
-    if (isApart || (taken.length > 0 && bytes + size > BYTES_AT_ONCE)) {
+    if (isApart || isHeavy(write) || (taken.length > 0 && bytes + size > BYTES_AT_ONCE)) {
       at += 1;
       continue;
     }
@@ -81,6 +94,10 @@ function takeSome(waiting: Waiting[]): Waiting[] {
     for (const { tableId } of write.passes) tables.add(tableId);
   }
   return taken;
+}
+
+function isHeavy(write: Write): boolean {
+  return write.passes.length > LIGHT_TABLES || sizeOf(write) > LIGHT_BYTES;
 }
 
 function sizeOf({ passes }: Write): number {

@@ -282,6 +282,7 @@ async function readCounters(sql: Sql) {
 
 async function countLive(url: string, key: string): Promise<number> {
   const response = await fetch(`${url}/api/v1/games`, { headers: { "x-api-key": key } });
+  if (!response.ok) return 0; // the API is too far behind to say
   const { games } = (await response.json()) as { games: { status: string }[] };
   return games.filter(({ status }) => status === "live").length;
 }
