@@ -266,4 +266,48 @@ describe("polls at the same moment", () => {
     expect(await stuck).toMatchObject({ rounds: 3 });
     await others.close();
   });
+
+  it("of houses with many tables are written one at a time, so that they hold up no house with a few", async () => {
+    const many = Array.from({ length: 30 }, (_, n) =>
+      tableEntry({ market: `m${n}`, feed: feedEntry({ path: "/many" }) }),
+    );
+    await applyHouses(sql, [
+      houseEntry({ id: "many1", base_url: house.url, tables: many }),
+      houseEntry({ id: "many2", base_url: house.url, tables: many }),
+      houseEntry({ id: "few", base_url: house.url, tables: [tableEntry({ feed: feedEntry({ path: "/few" }) })] }),
+    ]);
+    const { context } = testContext(sql, { passes, http, env: { ALLOW_PRIVATE_HOUSES: "1" } });
+    const ask = (id: string, newest: number) => {
+      for (const path of ["/many", "/few"]) house.on(path, says(page(newest)));
+      return pollHouse.run({ house: id, shard: 0 }, context);
+    };
+    for (const id of ["many1", "many2", "few"]) await ask(id, 3);
+    const [locked, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holding = sql.begin(async (tx) => {
+      await tx`
+        select
+        from table_heads
+        where table_id in (select min(id) from tables where house_id like 'many%' group by house_id)
+        for no key update`;
+      locked.resolve();
+      await free.promise;
+    });
+    await locked.promise;
+    const heavy = [ask("many1", 4), ask("many2", 4)];
+    const waiting = () => sql`
+      select pid, xact_start::text
+      from pg_stat_activity
+      where datname = current_database()
+        and wait_event_type = 'Lock'`;
+    const before = await eventually(async () => {
+      const found = await waiting();
+      expect([house.requests.length, found.length]).toEqual([121, 1]);
+      return found;
+    });
+    expect(await ask("few", 4)).toMatchObject({ rounds: 1 });
+    expect(await waiting()).toEqual(before); // it did not have to give up first
+    free.resolve();
+    await holding;
+    expect(await Promise.all(heavy)).toMatchObject([{ rounds: 30 }, { rounds: 30 }]);
+  });
 });
