@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { isConnectionError } from "../src/db/errors.ts";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { askTables } from "../src/houses/ask.ts";
 import { takeRequest } from "../src/houses/budget-store.ts";
@@ -64,8 +63,7 @@ async function poll(
     saved = await savePoll(passes, polled, signal);
   } catch (error) {
     if (!(error instanceof LeaseLostError)) {
-      const isOfHouse = !signal.aborted && !isConnectionError(error); // a database that is away is no fault of a house
-      if (isOfHouse) await endUnsavedPoll(passes, polled, error);
+      if (!signal.aborted) await endUnsavedPoll(passes, polled, error);
       throw error;
     }
     log.warn({ house: id, shard }, "the lease went to another worker before this poll was saved; nothing was kept");

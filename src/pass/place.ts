@@ -52,7 +52,10 @@ export interface Placed {
 }
 
 /** Items of one response that are quarantined one by one; of more the payload, which is kept, says it all. */
-const QUARANTINED_AT_ONCE = 100;
+const QUARANTINED_AT_ONCE = 1_000;
+/** The same of a response that is refused to this part or more: its format changed, and all items say the same. */
+const QUARANTINED_OF_BAD = 100;
+const BAD_PART = 0.8;
 
 const NO_ROWS: PlacedRows = {
   payloads: [],
@@ -127,7 +130,7 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
         historyStrings({ ...round, occurredAt: exactly(round.occurredAt), source, requestedAt, receivedAt }),
       ),
   );
-  const refused = taken.refused.slice(0, QUARANTINED_AT_ONCE);
+  const refused = quarantinedOf(taken.refused, read.items.length);
   const rounds = roundRowsOf(state, taken, { source: SOURCES.indexOf(source), requestedAt, receivedAt });
   const shown = gapsShownWhole(taken.sequence, state.unknownGaps);
   const gaps = taken.gaps.map((gap) => gapRow(gap, state));
@@ -178,6 +181,10 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
     disputed: disputedSeqs(taken, known),
     sequence: taken.sequence,
   };
+}
+
+function quarantinedOf(refused: TakenIn["refused"], items: number): TakenIn["refused"] {
+  return refused.slice(0, refused.length >= BAD_PART * items ? QUARANTINED_OF_BAD : QUARANTINED_AT_ONCE);
 }
 
 /** A response of which nothing can be read: it is stored with the reason, and says nothing of any round. */

@@ -91,11 +91,12 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
 
 /**
  * Ends a poll that could not be saved as a failed one, so that its house is left alone for longer each time: what it sends
- * may be too much. Nothing of what it brought is kept.
+ * may be too much. Nothing of what it brought is kept. A database that is away is no fault of a house, and changes nothing.
  *
  * @throws the database's error, when not even that can be saved
  */
 export async function endUnsavedPoll(passes: Passes, poll: Poll, error: unknown): Promise<void> {
+  if (isConnectionError(error)) return;
   const { lease, asked, jitter } = poll;
   const outcome = { kind: "failed", retryAfterMs: null } as const;
   const summary = { ...summarizePoll(asked), outcome, error: `its responses could not be saved: ${reasonOf(error)}` };

@@ -1,8 +1,8 @@
 import type { Transaction } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { listTablesToVerify } from "../forecasts/verify/verify-store.ts";
-import { rebuildTable, type RebuiltTable } from "../forecasts/verify/walk.ts";
-import { lockHeads } from "./heads-store.ts";
+import { rebuildTable } from "../forecasts/verify/walk.ts";
+import { lockHeads, saveRebuiltHead } from "./heads-store.ts";
 import { saveSnapshot } from "./write-store.ts";
 
 /** What a repair made anew, or why it could not. */
@@ -39,32 +39,7 @@ export async function repairTable(
     return { ok: false, problem };
   }
   if (rebuilt.snapshot !== null) await saveSnapshot(tx, tableId, rebuilt.snapshot);
-  await saveHead(tx, tableId, rebuilt.head);
+  await saveRebuiltHead(tx, tableId, rebuilt.head);
   const { lastSeq, forecastSeq } = rebuilt.head;
   return { ok: true, table: table.name, rounds: lastSeq, forecasts: forecastSeq };
-}
-
-async function saveHead(tx: Transaction, tableId: number, head: RebuiltTable["head"]): Promise<void> {
-  await tx`
-    update table_heads
-    set
-      version = version + 1,
-      changed_at = clock_timestamp(),
-      palette = ${head.palette},
-      model = ${head.model},
-      last_seq = ${head.lastSeq},
-      last_ordinal = ${head.lastOrdinal},
-      history_hash = decode(${head.historyHash}, 'hex'),
-      newest_seq = ${head.newestSeq},
-      newest_round_id = ${head.newestRoundId},
-      forecast_seq = ${head.forecastSeq},
-      forecast_hash = decode(${head.forecastHash}, 'hex'),
-      score_hash = decode(${head.scoreHash}, 'hex'),
-      first_forecast_at = ${head.firstForecastAt}::text::timestamptz,
-      first_forecast_ordinal = ${head.firstForecastOrdinal},
-      set_seq = ${head.setSeq},
-      open_sets = ${head.openSets.map(String)}::text[]::bigint[],
-      has_ended = ${head.hasEnded},
-      now_ppm = ${head.nowPpm.map((ppm) => (ppm === null ? null : String(ppm)))}::text[]::integer[]
-    where table_id = ${tableId}`;
 }

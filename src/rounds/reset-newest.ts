@@ -1,6 +1,7 @@
-import type { Queryable, Transaction } from "../db/client.ts";
+import type { Transaction } from "../db/client.ts";
 import { lockHeads } from "../pass/heads-store.ts";
 import { refreshNotices } from "./notices-store.ts";
+import { findNumbers, saveReset } from "./reset-newest-store.ts";
 import type { Decision } from "./revision.ts";
 
 /** The newest number of a table before and after a reset, or why nothing was done. */
@@ -41,48 +42,4 @@ export async function resetNewestNumber(
 export function toldReset({ table, before, after }: Extract<ResetOutcome, { ok: true }>, reason: string) {
   const [from, to] = [before, after].map((number) => ({ newest_number: String(number) }));
   return { action: "table.reset-newest", target: `table ${table}`, before: from, after: to, reason };
-}
-
-async function findNumbers(sql: Queryable, tableId: number) {
-  const [row] = await sql<{ newest: bigint | null; highestLate: bigint | null }[]>`
-    select
-      h.newest_number as newest,
-      (
-        select max(r.round_id::bigint)
-        from rounds r
-        where r.table_id = h.table_id
-          and r.seq > h.newest_seq
-          and r.source = 0
-          and r.late
-      ) as "highestLate"
-    from table_heads h
-    where h.table_id = ${tableId}`;
-  return row ?? { newest: null, highestLate: null };
-}
-
-async function saveReset(
-  tx: Transaction,
-  tableId: number,
-  { newest, after, by, reason }: Decision & { newest: bigint; after: bigint },
-): Promise<void> {
-  await tx`
-    insert into number_resets (table_id, after_seq, from_number, to_number, reason, decided_by)
-    select table_id, last_seq, ${newest}, ${after}, ${reason}, ${by}
-    from table_heads
-    where table_id = ${tableId}`;
-  await tx`
-    update table_heads
-    set version = version + 1, changed_at = clock_timestamp(), newest_number = ${after}
-    where table_id = ${tableId}`;
-  await tx`
-    update gaps
-    set
-      state = 'given_up',
-      closed_at = clock_timestamp(),
-      closed_by = ${by},
-      lease_until = '-infinity',
-      reason = ${`the newest number was reset to ${after}: ${reason}`}
-    where table_id = ${tableId}
-      and state = 'open'
-      and to_number > ${after}`;
 }
