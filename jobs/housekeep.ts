@@ -4,11 +4,10 @@ import { z } from "zod";
 import { forgetEndedSignIns } from "../src/accounts/session-store.ts";
 import { closeAlert, openAlert, syncAlerts } from "../src/alerts/store.ts";
 import { reasonOf } from "../src/errors.ts";
-import { anchorHours } from "../src/forecasts/chain/anchors.ts";
-import { listHoursToAnchor } from "../src/forecasts/chain/anchors-store.ts";
 import type { Tidied } from "../src/housekeeping/batch-store.ts";
 import { thinCalibrations } from "../src/housekeeping/calibration-retention-store.ts";
 import { diskProblem, readDisk } from "../src/housekeeping/disk.ts";
+import { listUnscored } from "../src/forecasts/score/unscored-store.ts";
 import { pruneByAge, trimQuarantine } from "../src/housekeeping/prune-store.ts";
 import {
   countUnread,
@@ -26,25 +25,24 @@ import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 
 /**
  * Keep room: make the days ahead, drop the days that are over, bound what garbage may take, say when the disk is
- * nearly full, make the root over the forecasts of each hour that is over, and recompute the ledger every night.
+ * nearly full, and recompute the ledger every night.
  *
  * A day of answers goes only when all of it was read and whatever was refused or quarantined is kept elsewhere. All of
  * it goes in small steps that nobody waits for, and any step may be done twice.
  */
 export default job({
   name: "housekeep",
-  payload: z.object({ kind: z.enum(["partitions", "retention", "disk", "anchors", "ledger"]) }),
+  payload: z.object({ kind: z.enum(["partitions", "retention", "disk", "unscored", "ledger"]) }),
   key: ({ kind }) => kind,
   schedule: () =>
     Promise.resolve([
       { payload: { kind: "partitions" as const }, cron: "7 * * * *" },
       { payload: { kind: "retention" as const }, cron: "23 * * * *" },
       { payload: { kind: "disk" as const }, cron: "* * * * *" },
-      { payload: { kind: "anchors" as const }, cron: "2 * * * *" }, // an hour is closed a minute after its end
+      { payload: { kind: "unscored" as const }, cron: "* * * * *" },
       { payload: { kind: "ledger" as const }, cron: "41 3 * * *" },
     ]),
-  sweep: async ({ sql }) =>
-    (await listHoursToAnchor(sql, { limit: 1, onlyNew: true })).length > 0 ? [{ kind: "anchors" as const }] : [],
+  sweep: null,
   concurrency: 2, // a long retention must not keep the disk from being watched
   timeoutMs: 600_000,
   retry: { attempts: 3, firstMs: 60_000, maxMs: 300_000 },
@@ -60,9 +58,7 @@ const WORK = {
   },
   retention: retain,
   disk: watchDisk,
-  async anchors({ sql, signal }: JobContext): Promise<Counts> {
-    return { anchored: await anchorHours(sql, signal) };
-  },
+  unscored: watchScores,
   async ledger({ sql, log, signal }: JobContext): Promise<Counts> {
     return watchLedger(sql, log, signal);
   },
@@ -130,6 +126,17 @@ async function eachByItself(signal: AbortSignal, steps: readonly (() => Promise<
   }
   if (failures.length === 1) throw failures[0];
   if (failures.length > 1) throw new AggregateError(failures, failures.map(reasonOf).join("; "));
+}
+
+/** Raises an alert for each table whose ended forecasts have had no score for five minutes. */
+async function watchScores({ sql, log }: JobContext): Promise<Counts> {
+  const unscored = await listUnscored(sql);
+  const alerts = unscored.map(({ table, since }) => ({
+    subject: table,
+    text: `${table}: forecasts that ended since ${since} are not scored; see whether the queue score-accuracy is paused or fails`,
+  }));
+  await syncAlerts(sql, log, "unscored", alerts);
+  return { unscored: unscored.length };
 }
 
 async function watchDisk({ sql, settings, log }: JobContext): Promise<Counts> {

@@ -5,6 +5,7 @@ import compareCalibrations from "./compare-calibrations.ts";
 import housekeep from "./housekeep.ts";
 import normalizeRounds from "./normalize-rounds.ts";
 import pollHouse from "./poll-house.ts";
+import publishLog from "./publish-log.ts";
 import remindHolders from "./remind-holders.ts";
 import replayRange from "./replay-range.ts";
 import rollUpUsage from "./roll-up-usage.ts";
@@ -22,6 +23,7 @@ export const jobs: readonly Job<unknown>[] = [
   calibrateTable,
   replayRange,
   compareCalibrations,
+  publishLog,
   rollUpUsage,
   watchDeposits,
   settleTopups,

@@ -50,18 +50,3 @@ comment on column forecast_sets.ends is
   'by window feature code, from 1: the ordinal at which its newest window ends; 0 when there was none';
 comment on column forecast_sets.hashes is '32 bytes per forecast, in order; each covers the one before';
 create index forecast_sets_by_issue on forecast_sets using brin (issued_at);
-
-create table anchors (
-  hour timestamptz primary key
-    constraint anchor_hour_is_a_whole_one check (hour = date_trunc('hour', hour, 'UTC')),
-  size bigint not null
-    constraint anchor_counts_its_forecasts check (size >= 0),
-  root text not null
-    constraint anchor_root_is_sha256 check (root ~ '^[0-9a-f]{64}$'),
-  made_at timestamptz not null default clock_timestamp(),
-  constraint anchor_is_made_after_its_hour check (made_at >= hour + interval '1 hour')
-);
-comment on table anchors is
-  'the RFC 6962 root over the hashes of all forecasts issued in a UTC hour, ordered by house/game/market as bytes and then by seq; every hour since the first forecast has one';
-comment on column anchors.size is
-  'forecasts of the hour; an hour without any has the root of the empty tree, so that none can be added later';

@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { join } from "node:path";
 import { parseDocument } from "yaml";
 import { z } from "zod";
 import { reasonOf, UsageError, type Problem } from "./errors.ts";
 import { isNameServer } from "./houses/names.ts";
 import { houseSettings, type HouseSettings } from "./houses/settings.ts";
 import { mailVariables } from "./mail/variables.ts";
+import { parseWitnesses } from "./record/log/witness-client.ts";
 import { placeOfRedis } from "./redis-url.ts";
 import { bankVariables } from "./topups/bank/variables.ts";
 import { binancePayProblems, binancePayVariables } from "./topups/binance-pay/variables.ts";
@@ -46,12 +48,27 @@ const nameServers = z
     error: "expected addresses such as 9.9.9.9 or [2620:fe::fe]:53, with commas between",
   });
 
+/** Verifier keys and addresses of the witnesses that cosign the public log. */
+const witnesses = z
+  .string()
+  .default("")
+  .transform((text, context) => {
+    try {
+      return parseWitnesses(text);
+    } catch (error) {
+      context.addIssue({ code: "custom", message: reasonOf(error) });
+      return z.NEVER;
+    }
+  });
+
 const environment = z
   .object({
     DATABASE_URL: serverUrl("postgres:", "postgresql:").optional(),
     DATABASE_DIRECT_URL: serverUrl("postgres:", "postgresql:").optional(),
     REDIS_URL: redisUrl.optional(),
     DATA_DIR: z.string().min(1).default(".roundhouse"),
+    LOG_DIR: z.string().min(1).optional(),
+    LOG_WITNESSES: witnesses,
     HOST: z.string().min(1).default("127.0.0.1"),
     PORT: port(3000),
     WORKER_PORT: port(3001),
@@ -111,6 +128,11 @@ export function loadSettings(env: NodeJS.ProcessEnv = process.env): Settings {
 /** The variables of this process, for `${VAR}` in houses.yaml. */
 export function variablesOf(env: NodeJS.ProcessEnv = process.env): Variables {
   return (name) => env[name];
+}
+
+/** The folder that the public log is signed from: LOG_DIR, else `log` in DATA_DIR. */
+export function logFolderOf({ LOG_DIR, DATA_DIR }: Pick<Settings, "LOG_DIR" | "DATA_DIR">): string {
+  return LOG_DIR ?? join(DATA_DIR, "log");
 }
 
 /** Whether npm runs this process in the foreground, by `npm start` or `npx roundhouse`, and waits for it. */

@@ -41,6 +41,8 @@ const COMMANDS: Record<string, Record<string, Load>> = {
     restore: async () => (await import("./cli/restore.ts")).restoreCommand(),
     import: async () => (await import("./cli/import.ts")).importCommand(),
     export: async () => (await import("./cli/export.ts")).exportCommand(),
+    log: async () => (await import("./cli/log.ts")).logCommand(),
+    witness: async () => (await import("./cli/log.ts")).witnessCommand(),
   },
   "Operators:": {
     "ops-user": async () => (await import("./cli/ops-user.ts")).opsUserCommand(),

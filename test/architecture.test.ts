@@ -110,7 +110,7 @@ describe("who may import whom", () => {
           !within("jobs")(file) ||
           within("jobs")(imported) ||
           imported === "src/queue/job.ts" ||
-          ["pass", "accuracy"].includes(conceptOf(imported)) ||
+          ["pass", "accuracy", "record"].includes(conceptOf(imported)) ||
           Object.hasOwn(CONCEPTS, conceptOf(imported)) ||
           ["src/config.ts", "src/errors.ts", "src/log.ts", "src/db/client.ts"].includes(imported) ||
           imported === "zod" ||

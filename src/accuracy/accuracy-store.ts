@@ -257,7 +257,36 @@ export type SetRow = SetFacts & { tableId: number };
 const setColumns = (sql: Queryable) => sql`
   s.table_id as "tableId", s.cutoff_seq as "cutoffSeq", s.cutoff_ordinal as "cutoffOrdinal", s.model,
   ${hourNumber(sql, "s.issued_at")} as hour,
-  s.features, s.horizons, s.p_ppm as "pPpm", s.base_ppm as "basePpm", s.reference_ppm as "referencePpm", s.ends`;
+  s.features, s.horizons, s.p_ppm as "pPpm", s.base_ppm as "basePpm", s.reference_ppm as "referencePpm", s.ends,
+  ${isSealed(sql)} as "isSealed"`;
+
+/** The witness's time has whole seconds, so its signature may be up to a second younger. */
+const isSealed = (sql: Queryable) => sql`
+  exists (
+    select
+    from log_entries e
+    cross join lateral (
+      select cosigned_at
+      from log_checkpoints
+      where log_id = e.log_id
+        and size > e.index
+        and cosigned_at is not null
+      order by size
+      limit 1
+    ) c
+    cross join lateral (
+      select requested_at
+      from rounds
+      where table_id = s.table_id
+        and seq > s.cutoff_seq
+        and ordinal is not null
+      order by seq
+      limit 1
+    ) r
+    where e.table_id = s.table_id
+      and e.forecast_seq = s.first_seq + cardinality(s.features) - 1
+      and c.cosigned_at + interval '1 second' <= r.requested_at
+  )`;
 
 /** The first `limit` sets of each table after a cutoff, in their order. */
 export async function listSets(sql: Queryable, tables: readonly After[], limit: number): Promise<SetRow[]> {

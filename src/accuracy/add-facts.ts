@@ -40,7 +40,12 @@ export function addFacts(into: HourDeltas, { sets, scores, revisions, rounds, ea
   const byCutoff = new Map([...earlierSets, ...sets].map((set) => [set.cutoffSeq, set]));
   for (const set of sets) addSet(into, set);
   for (const { settlements } of scores) {
-    for (const settlement of settlements) addSettlement(into, setOf(byCutoff, settlement), settlement, 1n);
+    for (const settlement of settlements) {
+      const set = setOf(byCutoff, settlement);
+      addSettlement(into, set, settlement, 1n);
+      const key = { model: set.model, feature: settlement.feature, hour: set.hour };
+      if (set.isSealed) addTo(sumsOf(into, key), KEY.sealed, 1n);
+    }
   }
   for (const { revision, cutoffSeq, feature, before, after } of revisions) {
     if (before === null) throw new Error(`expected a score before revision ${revision}, found none`);

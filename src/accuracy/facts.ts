@@ -16,6 +16,8 @@ export interface SetFacts {
   referencePpm: readonly (number | null)[];
   /** Per window code, from 1: the ordinal at which its newest window ends as planned; 0 when there was none. */
   ends: readonly bigint[];
+  /** A cosigned checkpoint covered it before the first on-time round after it was requested, as far as is stored by now. */
+  isSealed: boolean;
 }
 
 /** How a forecast of a set was settled: `reason` 0 with an outcome when scored, else the cause of the void and null. */

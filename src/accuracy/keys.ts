@@ -30,6 +30,8 @@ export const KEY = {
   firstLnE: 21,
   /** See `referenceKey`. */
   firstReference: 21 + BETS_IN_TWENTIETHS.length,
+  /** Forecasts settled that a cosigned checkpoint of the log covered before the first round after them was requested. */
+  sealed: 60,
   /** One key per color of next_color. */
   firstBrierOfColor: 64,
   firstRpsOfColor: 72,
@@ -44,8 +46,6 @@ export const COLORS_MAX = 8;
 
 /** The causes of voids as stored in `reasons`, from 1. */
 export const VOID_REASONS = ["gap", "late", "conflict", "impossible", "operator"] as const;
-
-export type VoidReason = (typeof VOID_REASONS)[number];
 
 /** The key of voids for a stored reason, 1 to 5. */
 export function voidKey(reason: number): number {

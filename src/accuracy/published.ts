@@ -3,54 +3,24 @@
  */
 import type { ReferenceSums } from "../forecasts/accuracy/reference-sums.ts";
 import { REFERENCES } from "../forecasts/accuracy/references.ts";
-import { emptySums, type Histogram, type Sums } from "../forecasts/accuracy/sums.ts";
+import { hindsightOf, type OutcomeSums } from "../forecasts/accuracy/hindsight.ts";
+import { emptySums, type Histogram, type Sums, VOID_COUNT } from "../forecasts/accuracy/sums.ts";
 import { BETS_IN_TWENTIETHS } from "../forecasts/score/scoring.ts";
-import {
-  BINS,
-  COLORS_MAX,
-  KEY,
-  outcomeKey,
-  REFERENCE_SUMS,
-  referenceKey,
-  VOID_REASONS,
-  type VoidReason,
-  voidKey,
-} from "./keys.ts";
+import { BINS, COLORS_MAX, KEY, outcomeKey, REFERENCE_SUMS, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
 import type { SumVector } from "./sum-vector.ts";
-
-/** Forecasts with one outcome: a color of next_color, or a horizon of a window with whether it hit. */
-export interface OutcomeSums {
-  /** Index of the color that came; null for windows. */
-  color: number | null;
-  /** Rounds of the window and whether its color came; null for next_color. */
-  window: { horizon: number; isHit: boolean } | null;
-  n: bigint;
-  /** Micro-nats, and their squares. */
-  sumLl: bigint;
-  sumLl2: bigint;
-}
 
 /** All that is summed of a feature over a period. */
 export interface FeatureSums {
   sums: Sums;
   references: ReferenceSums;
-  voids: Record<VoidReason, bigint>;
-  /** Late rounds among `sums.onTimeRounds`, which counts all that were received. */
-  lateRounds: bigint;
-  outcomes: OutcomeSums[];
 }
 
-/**
- * A vector by names. The void causes that have no count of their own in `sums` (conflict, impossible, operator) are
- * counted there as `voidQuarantine`.
- */
+/** A vector by names, with the best constant in hindsight. */
 export function featureSums(feature: number, vector: SumVector): FeatureSums {
   const at = (key: number) => vector.get(key) ?? 0n;
   const isWindow = feature !== 0;
-  const voids = Object.fromEntries(
-    VOID_REASONS.map((name, place) => [name, at(voidKey(place + 1))]),
-  ) as FeatureSums["voids"];
-  const voidCount = VOID_REASONS.reduce((sum, name) => sum + voids[name], 0n);
+  const voids = VOID_REASONS.map((name, place) => [VOID_COUNT[name], at(voidKey(place + 1))] as const);
+  const voidCount = voids.reduce((sum, [, count]) => sum + count, 0n);
   const colors = isWindow ? 0 : colorsOf(vector);
   const byColor = (first: number) => Array.from({ length: colors }, (_, color) => at(first + color));
   const sums: Sums = {
@@ -59,10 +29,9 @@ export function featureSums(feature: number, vector: SumVector): FeatureSums {
     n: at(KEY.n),
     hits: at(KEY.hits),
     top1Hits: isWindow ? 0n : at(KEY.hits),
-    voidGap: voids.gap,
-    voidLate: voids.late,
-    voidQuarantine: voids.conflict + voids.impossible + voids.operator,
+    ...Object.fromEntries(voids),
     pending: at(KEY.forecasts) - at(KEY.n) - voidCount,
+    sealed: at(KEY.sealed),
     onTimeRounds: at(KEY.rounds),
     notIssued: at(KEY.notIssued),
     sumP: at(KEY.sumP),
@@ -81,14 +50,10 @@ export function featureSums(feature: number, vector: SumVector): FeatureSums {
     confusion: Array.from({ length: colors }, (_, color) => at(outcomeKey(color))),
     sumLnE: BETS_IN_TWENTIETHS.map((_, bet) => at(KEY.firstLnE + bet)),
     histograms: histogramsOf(vector),
-  };
-  return {
-    sums,
-    references: referencesOf(vector),
-    voids,
     lateRounds: at(KEY.lateRounds),
-    outcomes: outcomesOf(isWindow, vector),
+    ...hindsightOf(outcomesOf(isWindow, vector)),
   };
+  return { sums, references: referencesOf(vector) };
 }
 
 /** Every color of next_color has a chance in every forecast, so each has a bin once anything was scored. */

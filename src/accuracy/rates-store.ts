@@ -1,3 +1,4 @@
+import { voidsOf } from "../forecasts/accuracy/sums.ts";
 import type { Queryable } from "../db/client.ts";
 import { featureSums } from "./published.ts";
 import { addSums, decodeSums, type SumVector } from "./sum-vector.ts";
@@ -89,7 +90,7 @@ export async function listHitRates(
 }
 
 function rateOf(at: string, sums: ReturnType<typeof featureSums>["sums"]): RateSums {
-  const { n, hits, sumP, sumPBase, voidGap, voidLate, voidQuarantine, pending, notIssued, onTimeRounds } = sums;
-  const voids = voidGap + voidLate + voidQuarantine;
+  const { n, hits, sumP, sumPBase, pending, notIssued, onTimeRounds } = sums;
+  const voids = voidsOf(sums);
   return { at, n, hits, sumP, sumPBase, voids, pending, notIssued, onTimeRounds };
 }

@@ -9,6 +9,7 @@ import { findMark, listDays, listHours, listPeriods, type Mark } from "./accurac
 import { addFacts, type HourDeltas, type HourSums } from "./add-facts.ts";
 import { type AccuracyRows, addDeltas, emptyRows, foldedBefore, rowKeys } from "./periods.ts";
 import { readPortions } from "./read-portions.ts";
+import { KEY } from "./keys.ts";
 import { addSums, decodeSums, encodeSums, type SumVector } from "./sum-vector.ts";
 
 /** Rows of each kind that are read at once. */
@@ -104,7 +105,9 @@ function differenceOf(
     if (typeof want === "string") throw new Error(want);
     for (const at of new Set([...want.keys(), ...have.keys()])) {
       const [wanted, had] = [want.get(at) ?? 0n, have.get(at) ?? 0n];
-      if (wanted !== had) return { kind, key, expected: `${at}: ${wanted}`, found: `${at}: ${had}` };
+      // a cosignature may be stored after the score was added: then less is published than can be shown
+      if (at === KEY.sealed ? had > wanted || had < 0n : wanted !== had)
+        return { kind, key, expected: `${at}: ${wanted}`, found: `${at}: ${had}` };
     }
   }
   return null;

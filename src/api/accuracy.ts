@@ -56,9 +56,23 @@ export const accuracy = operation({
             const rows = own.flatMap(({ accuracy: all }) => all.filter(isWanted));
             return rows.length === 0 ? [] : [accuracyOfHouse(house, `${period} ${feature ?? ""}`, rows)];
           });
-    return listAnswer(plan.name, "accuracy", fragments, { notice: NOTICE });
+    const answer = listAnswer(plan.name, "accuracy", fragments, { notice: NOTICE });
+    answer.behindSinceMs = behindSince(tables);
+    return answer;
   },
 });
+
+/** When the sums of a table with newer rounds than they cover changed last, the earliest; null when all cover all rounds. */
+function behindSince(tables: readonly Table[]): number | null {
+  let since: number | null = null;
+  for (const {
+    lastSeq,
+    accuracy: [row],
+  } of tables) {
+    if (row !== undefined && row.asOfSeq < lastSeq) since = Math.min(since ?? row.changedMs, row.changedMs);
+  }
+  return since;
+}
 
 const accuracyOf = keepFragments(
   ({ house, game, market }: Table, { rows }: { name: string; rows: readonly PeriodSums[] }) =>

@@ -5,6 +5,7 @@ import type { Log } from "../log.ts";
 import { statusOf, type Status } from "../houses/status.ts";
 import {
   readAccuracy,
+  readCheckpoint,
   readHeads,
   readHouses,
   readNewestRounds,
@@ -48,6 +49,8 @@ export interface Memory {
   clock(): { nowMs: number; liveWindowMs: number };
   /** Whole seconds since what is held was read. */
   ageSeconds(): number;
+  /** Size and root of the newest checkpoint of the public log, as `1234 <base64>`; null before the first. */
+  checkpoint(): string | null;
   /** Asks for a new look soon, at these tables or at all. Never throws. */
   refresh(tableIds?: readonly number[] | null): void;
   close(): Promise<void>;
@@ -75,6 +78,7 @@ export async function loadMemory(
   let accuracyReadAt = 0;
   let housesReadAt = 0;
   let look = 0;
+  let checkpoint: string | null = null;
   let accuracyTimer: NodeJS.Timeout | null = null;
 
   /** Null for all tables. */
@@ -91,12 +95,15 @@ export async function loadMemory(
     const heads = await inBatches(changed, (some) => readHeads(sql, some));
     const withHouses = at - housesReadAt >= HOUSES_EVERY_MS || heads.some(({ house }) => !holding.houses.has(house));
     const houses = withHouses ? await readHouses(sql) : null;
+    if (withHouses) checkpoint = await readCheckpoint(sql);
     const replaced = new Set(heads.filter((head) => isReplaced(head, holding, bufferRounds)).map(({ id }) => id));
     const sets = await readNewSets(heads.flatMap((head) => wantedSets(head, replaced.has(head.id))));
     const rounds = await readRounds(heads, replaced);
     for (const [id, version] of versions.accuracy) {
       if (holding.byId.get(id)?.accuracyVersion !== version) staleAccuracy.set(id, version);
     }
+    // settling is paused: what is pending changes with each round
+    for (const { id, hasEnded } of heads) if (hasEnded) staleAccuracy.set(id, versions.accuracy.get(id) ?? 0);
     const withAccuracy = at - accuracyReadAt >= ACCURACY_EVERY_MS;
     const stale = withAccuracy ? [...staleAccuracy] : [];
     const accuracy = await inBatches(
@@ -234,6 +241,7 @@ export async function loadMemory(
       return statusOf({ newestPolledAgeMs, paused: house.paused, enabled: house.enabled && enabled }, liveWindowMs);
     },
     clock: () => ({ nowMs: nowMs(), liveWindowMs }),
+    checkpoint: () => checkpoint,
     ageSeconds: () => Math.floor((performance.now() - readAt) / 1_000),
     refresh,
     async close() {

@@ -8,6 +8,8 @@ import { readParams } from "./params.ts";
 export interface Answer {
   etag: string;
   json(): string;
+  /** Since when something newer is stored than it shows, in milliseconds since 1970; absent or null when nothing is. */
+  behindSinceMs?: number | null;
 }
 
 /** Something callers can ask for: one file each. */

@@ -78,6 +78,14 @@ function compose(operation: Operation, { memory, lastUsed }: Pick<OperationParts
   };
 }
 
+/** How old what is shown is, and the newest checkpoint of the public log. */
+function dataHeaders(memory: Memory, { behindSinceMs }: Answer): string[] {
+  const behind = behindSinceMs == null ? 0 : Math.floor((memory.clock().nowMs - behindSinceMs) / 1_000);
+  const headers = ["X-Data-Age", String(Math.max(memory.ageSeconds(), behind))];
+  const checkpoint = memory.checkpoint();
+  return checkpoint === null ? headers : [...headers, "X-Log-Checkpoint", checkpoint];
+}
+
 /** Sends 304 if the caller has the answer already. It is free, and needs neither Redis nor PostgreSQL. */
 function sendUnchanged(memory: Memory, etagOf: (answer: Answer) => string): CallHandler {
   return (request, response, next) => {
@@ -85,7 +93,7 @@ function sendUnchanged(memory: Memory, etagOf: (answer: Answer) => string): Call
     const { "if-none-match": given } = request.headers;
     const etag = given === undefined ? null : namedEtag(given, etagOf(answer));
     if (etag === null) return next();
-    sendWhole(response, 304, ["ETag", etag, "X-Data-Age", String(memory.ageSeconds()), ...limitHeaders(limits)]);
+    sendWhole(response, 304, ["ETag", etag, ...dataHeaders(memory, answer), ...limitHeaders(limits)]);
   };
 }
 
@@ -135,7 +143,7 @@ function admit(call: Call, { refusal, quota }: Counted): void {
 function send(memory: Memory, etagOf: (answer: Answer) => string): CallHandler {
   return (_, response) => {
     const { answer, body, limits } = response.locals;
-    const headers = ["ETag", encodedEtag(etagOf(answer), body.encoding), "X-Data-Age", String(memory.ageSeconds())];
+    const headers = ["ETag", encodedEtag(etagOf(answer), body.encoding), ...dataHeaders(memory, answer)];
     headers.push(...limitHeaders(limits), "Content-Type", JSON_TYPE, "Content-Length", String(body.bytes.length));
     if (body.encoding !== null) headers.push("Content-Encoding", body.encoding);
     sendWhole(response, 200, headers, body.bytes);

@@ -86,6 +86,8 @@ export interface HeadRow {
   lastRoundAt: string | null;
   lastPolledMs: number | null;
   openSets: number[];
+  /** A forecast ended while settling was paused. */
+  hasEnded: boolean;
   setSeq: number | null;
   nowPpm: (number | null)[];
   changedAt: string;
@@ -122,6 +124,7 @@ export async function readHeads(sql: Queryable, wanted: readonly WantedHead[]): 
       utc_text(h.last_round_at) as "lastRoundAt",
       extract(epoch from h.last_polled_round_at)::float8 * 1000 as "lastPolledMs",
       array_to_json(h.open_sets) as "openSets",
+      h.has_ended as "hasEnded",
       h.set_seq::float8 as "setSeq",
       array_to_json(h.now_ppm) as "nowPpm",
       utc_text(h.changed_at) as "changedAt",
@@ -212,6 +215,17 @@ export async function readPalettes(
 /** The accuracy of these tables, by feature and period. */
 export async function readAccuracy(sql: Queryable, tableIds: readonly number[]): Promise<PublishedAccuracy[]> {
   return tableIds.length === 0 ? [] : listPublished(sql, { tableIds });
+}
+
+/** Size and root of the newest checkpoint of the newest log, as `1234 <base64>`; null before the first. */
+export async function readCheckpoint(sql: Queryable): Promise<string | null> {
+  const [row] = await sql<{ checkpoint: string }[]>`
+    select c.size || ' ' || split_part(c.note, E'\n', 3) as checkpoint
+    from (select id from logs order by id desc limit 1) l
+    join log_checkpoints c on c.log_id = l.id
+    order by c.size desc
+    limit 1`;
+  return row?.checkpoint ?? null;
 }
 
 /** A round as callers see it. Rounds of one table are in the order of `order`, then of `seq`; see RoundText. */

@@ -74,7 +74,7 @@ export async function showDetail(row: Measured): Promise<void> {
   await print(`\nbeside us, on the same ${row.sample_size} forecasts`);
   await printTable(
     ["", "stated", "hit rate", "z", "log loss", "Brier", "skill (95 %)"],
-    [{ ...row, name: "ours" }, ...row.references].map((one) => [
+    [{ ...row, name: "ours" }, ...row.references.map((one) => ({ ...one, skill_interval_95: null }))].map((one) => [
       one.name,
       share(one.expected_rate),
       share(one.hit_rate),

@@ -1,15 +1,16 @@
 import { connect, type Sql } from "../db/client.ts";
 import { listFailedPayloads, listMissingPartitions, listStrayHeads } from "../housekeeping/health-store.ts";
+import { listUnscored } from "../forecasts/score/unscored-store.ts";
 import type { Finding } from "./doctor-checks.ts";
 
 /** Tables named in one line; more are counted. */
 const MOST_NAMED = 5;
 
-/** Whether heads match their rows, stored payloads can be read and partitions exist. Reads only. */
+/** Whether heads match their rows, stored payloads can be read, partitions exist and ended forecasts are scored. Reads only. */
 export async function checkData(databaseUrl: string): Promise<Finding[]> {
   const sql = connect(databaseUrl, { name: "doctor", max: 1 });
   try {
-    return [await checkHeads(sql), await checkPayloads(sql), await checkPartitions(sql)];
+    return [await checkHeads(sql), await checkPayloads(sql), await checkPartitions(sql), await checkScores(sql)];
   } finally {
     await sql.end({ timeout: 5 });
   }
@@ -46,6 +47,17 @@ async function checkPartitions(sql: Sql): Promise<Finding> {
     fine: "today's and tomorrow's exist",
     status: "fail",
     advice: "run `roundhouse migrate`, and check that the queue housekeep runs",
+  });
+}
+
+async function checkScores(sql: Sql): Promise<Finding> {
+  const unscored = await listUnscored(sql);
+  return finding("scores", {
+    problems: unscored.slice(0, MOST_NAMED).map(({ table, since }) => `${table}: none since ${since}`),
+    more: unscored.length - MOST_NAMED,
+    fine: "every forecast that ended more than five minutes ago has one",
+    status: "fail",
+    advice: "see whether the queue score-accuracy is paused or fails: `roundhouse queue list`",
   });
 }
 

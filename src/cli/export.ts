@@ -10,12 +10,12 @@ import {
 } from "../forecasts/chain/export-store.ts";
 import { readRoundsForExport, ROUND_COLUMNS } from "../rounds/export-store.ts";
 import { examples } from "./arguments.ts";
-import { proofCommand, rootsCommand } from "./export-anchors.ts";
+import { proofCommand } from "./export-proof.ts";
 import { print, say } from "./output.ts";
 import { withDatabase } from "./session.ts";
 import { findTableByName } from "./table-name.ts";
 
-/** `roundhouse export …`: rounds, forecasts and scores of a table, the roots of all hours and the proof of a forecast, as CSV. */
+/** `roundhouse export …`: rounds, forecasts and scores of a table as CSV, and the proof of a forecast. */
 export function exportCommand(): Command {
   const command = new Command("export").description("write stored rows to stdout, so that anyone can check them");
   addExport(command, "rounds", {
@@ -33,7 +33,6 @@ export function exportCommand(): Command {
     columns: SCORE_COLUMNS,
     read: readScoresForExport,
   });
-  command.addCommand(rootsCommand());
   command.addCommand(proofCommand());
   return command;
 }

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { Command } from "commander";
 import { type AuditFailure, verifyAudit } from "../audit/verify.ts";
 import { verify, type Verification } from "../forecasts/verify/verify.ts";
@@ -11,19 +12,28 @@ import { verifyRoundsCommand } from "./verify-rounds.ts";
 /** `roundhouse verify`: every published figure recomputed from rounds and forecasts. Exit code 1 where one is not so. */
 export function verifyCommand(): Command {
   return new Command("verify")
-    .description("recompute every published figure from forecasts and rounds, and check both chains of hashes")
+    .description("recompute every published figure from rounds and forecasts, and check every chain and the public log")
     .option("--table <house/game/market>", "one table instead of all")
+    .option("--checkpoint <file>", "a checkpoint of the log that you kept: all that it covers must still be there")
     .option("--json", "print one JSON object", false)
     .enablePositionalOptions() // as in main.ts
     .addCommand(verifyRoundsCommand())
-    .addHelpText("after", examples("verify", "verify --table bustabit/crash/global --json"))
-    .action((given: { table?: string; json: boolean }) =>
+    .addHelpText(
+      "after",
+      examples("verify", "verify --table bustabit/crash/global --json", "verify --checkpoint kept.txt"),
+    )
+    .action((given: { table?: string; checkpoint?: string; json: boolean }) =>
       withDatabase(
-        async ({ sql }) => {
+        async ({ sql, settings }) => {
           const table = given.table === undefined ? undefined : await findTableByName(sql, given.table);
           const progress = progressBar();
           try {
-            const figures = await verify(sql, { tableId: table?.id, progress: (...told) => progress.show(...told) });
+            const figures = await verify(sql, {
+              tableId: table?.id,
+              checkpoint: given.checkpoint === undefined ? undefined : await readFile(given.checkpoint, "utf8"),
+              witnesses: settings.LOG_WITNESSES,
+              progress: (...told) => progress.show(...told),
+            });
             const result = table === undefined ? withAudit(figures, await verifyAudit(sql)) : figures;
             progress.end();
             await (given.json ? printJson(result) : print(sentence(result)));
@@ -70,7 +80,9 @@ const NAMES = {
   forecast: "forecast",
   score: "score of the forecast",
   accuracy: "accuracy row",
-  root: "root of the hour",
+  log: "transparency log at",
+  log_statement: "rows that the log states in entry",
+  checkpoint: "checkpoint",
   calibration: "calibration",
   snapshot: "snapshot of",
   published_reading: "published reading of",

@@ -30,6 +30,7 @@ export const TONES: Record<Measured["verdict"], Tone> = {
   "too many voids": "warn",
   "too few": "quiet",
   undecided: "warn",
+  running: "quiet",
 };
 
 /** A bin as a point of a plot, with its Wilson interval. */

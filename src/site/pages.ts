@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Express } from "express";
-import { asked, type Reply, sendJson } from "../api/request.ts";
+import { asked, type Reply } from "../api/request.ts";
 import { resource } from "../api/resource.ts";
 import type { Memory } from "../api/memory.ts";
 import { legalText } from "../accounts/legal.ts";
@@ -21,18 +21,11 @@ import { readHelplines } from "./legal/helplines.ts";
 import { privacyPage } from "./legal/privacy.ts";
 import { termsPage } from "./legal/terms.ts";
 import { loader } from "./loader.ts";
-import { methodPage } from "./method/method.ts";
-import { rootsCsv, rootsReader } from "./method/roots.ts";
+import { methodPage, readShownLog } from "./method/method.ts";
+import { addLog } from "./log/log.ts";
 import { isForPeople, notFoundPage } from "./not-found.ts";
 import { plansPage } from "./plans/plans.ts";
-import {
-  listNewestRoots,
-  listPollSuccess,
-  listSiteHouses,
-  listSiteNotices,
-  readBriefly,
-  readWork,
-} from "./site-store.ts";
+import { listPollSuccess, listSiteHouses, listSiteNotices, readBriefly, readWork } from "./site-store.ts";
 import { statusPage } from "./status/status.ts";
 
 /** Prices and limits change by hand. */
@@ -42,10 +35,9 @@ const HOUSES_BELIEVED_MS = 2_000;
 const WORK_BELIEVED_MS = 5_000;
 /** A day of polls of a hundred houses takes PostgreSQL a third of a second. */
 const POLLS_BELIEVED_MS = 30_000;
-const ROOTS_BELIEVED_MS = 30_000;
+const LOG_BELIEVED_MS = 5_000;
 /** Sums over all tables: of ten thousand they take this process some milliseconds. */
 const RECORD_BELIEVED_MS = 5_000;
-const ROOTS_SHOWN = 24;
 const NOTICES_SHOWN = 30;
 
 /** Settings that pages speak of; what is not given is not spoken of. */
@@ -76,10 +68,9 @@ export function addPages(app: Express, parts: SiteParts): void {
   const work = load("how the work goes", WORK_BELIEVED_MS, readWork);
   const polls = load("how polling went", POLLS_BELIEVED_MS, listPollSuccess);
   const notices = load("the notices", WORK_BELIEVED_MS, (tx) => listSiteNotices(tx, NOTICES_SHOWN));
-  const roots = load("the newest roots", ROOTS_BELIEVED_MS, (tx) => listNewestRoots(tx, ROOTS_SHOWN));
+  const publicLog = load("the public log", LOG_BELIEVED_MS, readShownLog);
   const records = keeping<MeasuredRecord>({ forMs: RECORD_BELIEVED_MS, most: 1 });
   const accuracy = accuracyPages({ memory, sql, log });
-  const readRoots = rootsReader(sql, log);
   const helplines = readHelplines(settings.HELPLINES_FILE);
   const { OPERATOR_NAME: operator, PAYLOAD_RETENTION_HOURS: payloadHours } = settings;
   let docs: ReturnType<typeof docsPage> | undefined;
@@ -91,7 +82,7 @@ export function addPages(app: Express, parts: SiteParts): void {
       return homePage({ memory, record, site: site(), houses: loadedHouses, plans: loadedPlans });
     },
     "/accuracy": accuracy,
-    "/method": async () => methodPage(await roots()),
+    "/method": async () => methodPage(await publicLog()),
     "/plans": async () => plansPage(await plans()),
     async "/status"() {
       const loaded = await Promise.all([houses(), polls(), work(), notices()]);
@@ -122,15 +113,7 @@ export function addPages(app: Express, parts: SiteParts): void {
     });
   }
 
-  resource(app, "/method/roots.json", async (request, response) => {
-    const { roots: found, next } = await readRoots(asked(request).query);
-    sendJson(response, 200, JSON.stringify({ ok: true, roots: found, next }));
-  });
-  resource(app, "/method/roots.csv", async (request, response) => {
-    const found = await readRoots(asked(request).query);
-    response.setHeader("Content-Disposition", 'attachment; filename="roots.csv"');
-    sendText(response, "text/csv", rootsCsv(found));
-  });
+  addLog(app, sql, log);
   resource(app, "/terms.txt", (_, response) => sendText(response, "text/plain", legalText("terms").text));
   addAssets(app);
   resource(app, "/robots.txt", (_, response) => sendText(response, "text/plain", robots(site())));

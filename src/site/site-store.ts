@@ -1,5 +1,4 @@
 import type { Sql, Transaction } from "../db/client.ts";
-import type { Anchor } from "../forecasts/chain/anchors-store.ts";
 import { NOTICE_ORDER } from "../rounds/notices.ts";
 import { PATIENCE_MS } from "./loader.ts";
 
@@ -163,17 +162,4 @@ export async function listSiteNotices(
     total: rows[0]?.total ?? 0,
     notices: rows.map(({ table, simulated, text }) => ({ table, simulated, text })),
   };
-}
-
-/** The newest roots, newest first, and how many hours have one. */
-export async function listNewestRoots(tx: Transaction, limit: number): Promise<{ roots: Anchor[]; total: number }> {
-  const roots = await tx<Anchor[]>`
-    select utc_text(hour) as hour, size::float8 as size, root
-    from anchors
-    order by anchors.hour desc
-    limit ${limit}`;
-  const [counted] = await tx<{ total: number }[]>`
-    select count(*)::float8 as total
-    from anchors`;
-  return { roots, total: counted?.total ?? 0 };
 }

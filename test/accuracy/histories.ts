@@ -112,6 +112,7 @@ function makeSet({
     basePpm: values(),
     referencePpm: [...values(), ...values(), ...values()],
     ends: [...ends],
+    isSealed: random() < 0.5,
   };
 }
 

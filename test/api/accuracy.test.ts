@@ -30,6 +30,8 @@ const row = z.strictObject({
   period: z.enum(["24h", "7d", "30d", "90d", "all"]),
   period_start: at,
   period_end: at,
+  as_of: z.string().nullable(),
+  as_of_round_id: z.string().nullable(),
   sample_size: z.int(),
   hits: z.int(),
   hit_rate: share,
@@ -37,10 +39,19 @@ const row = z.strictObject({
   expected_rate: share,
   baseline_rate: share,
   coverage: share,
-  not_issued: z.int().nullable(),
-  voids: z.strictObject({ gap: z.int(), house: z.int(), quarantine: z.int(), late: z.int() }),
+  not_issued: z.int(),
+  late_rounds: z.int().nullable(),
+  voids: z.strictObject({
+    gap: z.int(),
+    late: z.int(),
+    conflict: z.int(),
+    impossible: z.int(),
+    operator: z.int(),
+  }),
   rate_bounds: interval,
+  withheld: z.string().nullable(),
   pending: z.int(),
+  sealed: share,
   z: figure,
   e_value: figure,
   log_loss: figure,
@@ -115,6 +126,7 @@ async function publish(table: string, given: Given, period = "30d"): Promise<voi
     basePpm: feature === 0 ? BASE : [...BASE, 810_000],
     referencePpm: Array.from({ length: feature === 0 ? 9 : 12 }, () => 333_333),
     ends: Array.from({ length: 9 }, () => 0n),
+    isSealed: false,
   }));
   const scores = ended.map((one, place) => ({
     settledSeq: BigInt(place + 2),
@@ -176,7 +188,7 @@ describe("/accuracy", () => {
       // eight rounds came after the first forecast, and of the last of them nothing had been said
       not_issued: 1,
       coverage: 7 / 8,
-      voids: { gap: 0, house: 0, quarantine: 0, late: 0 },
+      voids: { gap: 0, late: 0, conflict: 0, impossible: 0, operator: 0 },
       pending: 1,
     });
     expect(shown?.expected_rate).toBeCloseTo(mean(scored.map((one) => one.p[top(one)] ?? 0)), 12);
@@ -184,7 +196,9 @@ describe("/accuracy", () => {
     const logLoss = (which: "p" | "base") => mean(scored.map((one) => -Math.log(one[which][one.outcome] ?? 0)));
     expect(shown?.log_loss).toBeCloseTo(logLoss("p"), 5);
     expect(shown?.baseline_log_loss).toBeCloseTo(logLoss("base"), 5);
-    expect(shown?.skill).toBeCloseTo(1 - logLoss("p") / logLoss("base"), 5);
+    const shares = [0, 1, 2].map((k) => scored.filter((one) => one.outcome === k).length / 7).filter((one) => one > 0);
+    const best = shares.reduce((sum, one) => sum - one * Math.log(one), 0);
+    expect(shown?.skill).toBeCloseTo(1 - logLoss("p") / best, 5);
     const brier = (which: "p" | "base") =>
       mean(scored.map((one) => one[which].reduce((sum, p, k) => sum + (p - (k === one.outcome ? 1 : 0)) ** 2, 0)));
     expect(shown?.brier).toBeCloseTo(brier("p"), 11);
@@ -200,7 +214,7 @@ describe("/accuracy", () => {
     const [last20, last100] = shown?.references ?? [];
     expect(last20?.log_loss).toBeCloseTo(mean(losses), 5);
     expect(last100).toEqual({ ...last20, name: "last_100" });
-    expect(last20?.skill).toBeCloseTo(1 - mean(losses) / logLoss("base"), 4);
+    expect(last20?.skill).toBeCloseTo(1 - mean(losses) / best, 4);
   });
 
   it("has these fields in this order", async () => {
@@ -214,7 +228,7 @@ describe("/accuracy", () => {
       .object({ accuracy: z.array(z.record(z.string(), z.unknown())) })
       .parse(JSON.parse(text));
     expect(new Set(rows.map((one) => Object.keys(one).join(" ")))).toEqual(new Set([Object.keys(row.shape).join(" ")]));
-    expect(Object.keys(rows[0]?.["voids"] ?? {})).toEqual(["gap", "house", "quarantine", "late"]);
+    expect(Object.keys(rows[0]?.["voids"] ?? {})).toEqual(["gap", "late", "conflict", "impossible", "operator"]);
   });
 
   it.each([
@@ -255,7 +269,7 @@ describe("/accuracy", () => {
 
 describe("figures", () => {
   it("are those of a calculator, to at least five decimals", async () => {
-    const given = { outcomes: [0, 0, 1, 2], voids: [1, 2], pending: 1, rounds: 40, notIssued: 3 };
+    const given = { outcomes: [0, 0, 1, 2], voids: [], pending: 1, rounds: 40, notIssued: 3 };
     await publish("gamma/rocket/one", given);
     const [shown] = await eventually(async () => {
       const rows = await accuracy("?house=gamma");
@@ -274,7 +288,7 @@ describe("figures", () => {
       baseline_rate: 0.505,
       coverage: 0.925,
       not_issued: 3,
-      voids: { gap: 1, house: 0, quarantine: 0, late: 1 },
+      voids: { gap: 0, late: 0, conflict: 0, impossible: 0, operator: 0 },
       pending: 1,
       // (2 − 4 × .515) ÷ √(4 × .515 × .485)
       z: -0.06003,
@@ -288,12 +302,12 @@ describe("figures", () => {
       // (2 × (.485² + .101²) + .515² + .101² + .515² + .899²) ÷ 4
       rps: 0.45993,
       baseline_rps: 0.46033,
-      skill: 0.00618,
+      // the best constant is the shares that came: 1 − 1.144231 ÷ 1.039721
+      skill: -0.10052,
     });
     // Wilson's interval of 2 in 4
     expect(shown?.interval_95?.map((end) => +end.toFixed(5))).toEqual([0.15004, 0.84996]);
-    // two in six had both voids missed, four had both hit
-    expect(shown?.rate_bounds?.map((end) => +end.toFixed(5))).toEqual([0.33333, 0.66667]);
+    expect(shown?.rate_bounds).toEqual([0.5, 0.5]);
     // two hits and two misses of .515, at each stake
     const won = [-0.5, -0.25, -0.1, 0.1, 0.25, 0.5].map((bet) => (1 + bet * 0.485) ** 2 * (1 - bet * 0.515) ** 2);
     expect(shown?.e_value).toBeCloseTo(won.reduce((sum, e) => sum + e, 0) / 6, 5);
@@ -306,11 +320,11 @@ describe("figures", () => {
       { p_from: 0.3, p_to: 0.4, n: 4, mean_p: 0.384, hits: 1 },
       { p_from: 0.5, p_to: 0.6, n: 4, mean_p: 0.515, hits: 2 },
     ]);
-    const gains = [0, 0, 1, 2].map((k) => Math.log((P[k] ?? 0) / (BASE[k] ?? 1)));
+    const gains = [0, 0, 1, 2].map((k) => Math.log((P[k] ?? 0) / 1e6 / [0.5, 0.25, 0.25][k]!));
     const half = (1.96 * sampleStandardDeviation(gains)) / Math.sqrt(4);
     const [low = 0, high = 0] = shown?.skill_interval_95 ?? [];
-    expect(low).toBeCloseTo((mean(gains) - half) / 1.151342, 5);
-    expect(high).toBeCloseTo((mean(gains) + half) / 1.151342, 5);
+    expect(low).toBeCloseTo((mean(gains) - half) / 1.039721, 4);
+    expect(high).toBeCloseTo((mean(gains) + half) / 1.039721, 4);
   });
 
   it("are null where nothing was scored yet, and counts are counts", async () => {
@@ -319,7 +333,7 @@ describe("figures", () => {
     const [shown] = await accuracy("?house=beta");
     const nulls = Object.entries(shown ?? {}).filter(([, value]) => value === null);
     expect(nulls.map(([name]) => name).join(" ")).toBe(
-      "hit_rate interval_95 expected_rate baseline_rate coverage rate_bounds z e_value log_loss baseline_log_loss " +
+      "as_of as_of_round_id hit_rate interval_95 expected_rate baseline_rate coverage rate_bounds withheld sealed z e_value log_loss baseline_log_loss " +
         "brier baseline_brier rps baseline_rps skill skill_interval_95 calibration_error calibration_error_floor",
     );
     expect(shown).toMatchObject({ sample_size: 0, hits: 0, not_issued: 0, pending: 1 });
@@ -368,8 +382,8 @@ describe("the accuracy of a house", () => {
       ]),
     );
     const [shown] = await accuracy("?feature=window:pink:80&period=7d");
-    expect(shown).toMatchObject({ hit_rate: 1, expected_rate: 0.811376, baseline_rate: 0.81, coverage: null });
-    expect(shown).toMatchObject({ not_issued: null });
+    expect(shown).toMatchObject({ hit_rate: 1, expected_rate: 0.811376, baseline_rate: 0.81, coverage: 1 });
+    expect(shown).toMatchObject({ not_issued: 0 });
   });
 
   it("follows its tables, and is of those alone that were chosen", async () => {

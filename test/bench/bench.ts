@@ -15,6 +15,7 @@ import calibrate from "./calibrate.ts";
 import fairness from "./fairness.ts";
 import bringingIn from "./import.ts";
 import ingest from "./ingest.ts";
+import honesty from "./honesty.ts";
 import meter from "./meter.ts";
 import model from "./model.ts";
 import pipeline from "./pipeline.ts";
@@ -27,6 +28,7 @@ const BENCHES: readonly Bench[] = [
   api,
   model,
   calibrate,
+  honesty,
   regret,
   windows,
   fairness,

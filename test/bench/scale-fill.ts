@@ -132,10 +132,6 @@ async function fillAccuracy(sql: Transaction, lastsMs: number): Promise<void> {
   await sql`
     insert into accuracy_models (table_id, model, palette, first_hour)
     select table_id, model, palette, ${first} from table_heads`;
-  await sql`
-    insert into anchors (hour, size, root)
-    select hour, 1, encode(sha256(hour::text::bytea), 'hex')
-    from generate_series(${first}, now() - interval '2 hours', interval '1 hour') as hour`;
 }
 
 /** The rounds that a house still lists, as it lists them, up to now. */

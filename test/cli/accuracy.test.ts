@@ -38,7 +38,7 @@ describe("accuracy", () => {
     expect(list.stdout).toMatch(
       new RegExp(`^${world.tableName} +next_color +63 +\\d+\\.\\d\\d % \\(\\d+\\.\\d\\d–\\d+\\.\\d\\d\\) `, "m"),
     );
-    expect(list.stdout).toMatch(/ on target /);
+    expect(list.stdout).toMatch(/ running /);
 
     expect(detail.code).toBe(0);
     for (const part of [

@@ -108,7 +108,14 @@ describe("verify", () => {
         (select count(*)::integer from scores) as scores`;
     expect(JSON.parse(stdout)).toEqual({
       ok: true,
-      checked: { ...rows, audit_entries: 0, accuracy_rows: expect.any(Number), calibrations: 0, replayed_rounds: 0 },
+      checked: {
+        ...rows,
+        audit_entries: 0,
+        accuracy_rows: expect.any(Number),
+        calibrations: 0,
+        replayed_rounds: 0,
+        log_entries: expect.any(Number),
+      },
       first_failure: null,
     });
     const people = await run(world, "verify", "--table", world.tableName);

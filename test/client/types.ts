@@ -367,7 +367,7 @@ export interface components {
                     probabilities: {
                         [key: string]: number;
                     };
-                    /** @description What the table's long-run shares alone say of the same round. */
+                    /** @description Our long-run estimate at that time; no claim of skill is made against it. */
                     baseline: {
                         [key: string]: number;
                     };
@@ -392,7 +392,7 @@ export interface components {
                     rounds: number;
                     /** @description That the color comes within these rounds, as it was issued. */
                     probability: number;
-                    /** @description The same from the long-run share alone, 1 − (1 − share)^rounds. */
+                    /** @description The same from our long-run estimate, 1 − (1 − share)^rounds. */
                     baseline: number;
                     /** @description Where the window stands now, for information. */
                     now: {
@@ -513,6 +513,10 @@ export interface components {
                 period_start: components["schemas"]["Timestamp"];
                 /** @description Its end, that is of the hour or day that is still running. */
                 period_end: components["schemas"]["Timestamp"];
+                /** @description When the newest round that is counted was received; of a house, what all tables cover. */
+                as_of: components["schemas"]["Timestamp"] | null;
+                /** @description The id of that round; null for several tables. */
+                as_of_round_id: string | null;
                 /** @description Forecasts that were scored. */
                 sample_size: number;
                 /** @description How many came true. Of `next_color`: the likeliest color came; of a window: its color came in time. */
@@ -523,44 +527,52 @@ export interface components {
                 interval_95: number[] | null;
                 /** @description The mean probability that was stated for what counts as a hit. */
                 expected_rate: number | null;
-                /** @description The same by the long-run shares alone. */
+                /** @description The same by our long-run estimate at that time; no claim of skill is made against it. */
                 baseline_rate: number | null;
-                /** @description Share of on-time rounds for which a forecast was issued in time; null for windows. */
+                /** @description Share of received rounds, late ones too, with a forecast in time; of windows, those issued of those that could be. */
                 coverage: number | null;
-                /** @description On-time rounds without a forecast; null for windows. */
-                not_issued: number | null;
-                /** @description Forecasts that cannot be judged, by reason. A void is final. */
+                /** @description Rounds without a forecast; of windows, those that could be issued and were not. */
+                not_issued: number;
+                /** @description Rounds received after a later one; null for windows. */
+                late_rounds: number | null;
+                /** @description Forecasts that cannot be scored, by cause. A void is final. */
                 voids: {
                     /** @description Rounds were missing. */
                     gap: number;
-                    /** @description The house withdrew it. */
-                    house: number;
-                    /** @description The house gave two results, or an impossible one. */
-                    quarantine: number;
                     /** @description The round had been requested before the forecast was issued. */
                     late: number;
+                    /** @description The house gave two results. */
+                    conflict: number;
+                    /** @description The house gave an impossible result. */
+                    impossible: number;
+                    /** @description A person decided so; the audit log has the decision. */
+                    operator: number;
                 };
                 /** @description The hit rate had all voids missed, and had all hit. */
                 rate_bounds: number[] | null;
-                /** @description Forecasts whose round has not come. */
+                /** @description Why interval, z, e-value and skill are null although there are scores: too much is void or late. */
+                withheld: string | null;
+                /** @description Forecasts that are not scored, also when their round ended and scoring is paused. */
                 pending: number;
+                /** @description Share of settled forecasts that a witness's checkpoint of the public log covered before the first round after them was requested; the rest is the operator's word. */
+                sealed: number | null;
                 /** @description How far the hits are from the stated probabilities, in standard deviations. */
                 z: number | null;
-                /** @description Evidence that the stated probabilities are off target: 20 or more says so, less says nothing. */
+                /** @description Evidence that the stated probabilities are off target, valid over `all` only: at least 20 × the rows you compare. */
                 e_value: number | null;
                 /** @description Mean −ln of the probability of what came, in nats; less is better. */
                 log_loss: number | null;
-                /** @description The same by the long-run shares alone. */
+                /** @description The same by our long-run estimate at that time. */
                 baseline_log_loss: number | null;
                 /** @description Mean squared error, summed over the colors; less is better. */
                 brier: number | null;
-                /** @description The same by the long-run shares alone. */
+                /** @description The same by our long-run estimate at that time. */
                 baseline_brier: number | null;
                 /** @description Ranked probability score, which also knows that neighbouring colors are near; less is better. */
                 rps: number | null;
-                /** @description The same by the long-run shares alone. */
+                /** @description The same by our long-run estimate at that time. */
                 baseline_rps: number | null;
-                /** @description 1 − log_loss / baseline_log_loss: 0 is no better than the long-run shares, below 0 is worse. */
+                /** @description 1 − log loss ÷ that of the best constant probabilities in hindsight, fitted per table and model; 0 or less on a fair game. */
                 skill: number | null;
                 /** @description Its 95 % interval; where 0 is inside, none is shown. */
                 skill_interval_95: number[] | null;
@@ -589,7 +601,7 @@ export interface components {
                     log_loss: number | null;
                     /** @description Its Brier score on the same forecasts. */
                     brier: number | null;
-                    /** @description Its skill against the same baseline. */
+                    /** @description Its skill against the same constant. */
                     skill: number | null;
                 }[];
             }[];
@@ -1875,10 +1887,15 @@ export interface components {
          */
         ETag: string;
         /**
-         * @description Seconds since what is published was last read.
+         * @description Seconds since what is published was last read, or since accuracy last covered every stored round.
          * @example 0
          */
         "X-Data-Age": number;
+        /**
+         * @description Size and root of the newest checkpoint of the public log, which is at `/log/checkpoint`: keep one, and everything before it can be held against us.
+         * @example 1234 nfG5Nn2o4cNVKXNjUzZ1kNe2Rz4Kk3QmY1p3m8oJ0bE=
+         */
+        "X-Log-Checkpoint": string;
         /**
          * @description The limits of the plan: `q` calls in `w` seconds, by name. Days and months are those of UTC.
          * @example "burst";q=10;w=1, "day";q=100000;w=86400, "month";q=2500000;w=2592000
@@ -1986,6 +2003,7 @@ export interface operations {
                     Vary: components["headers"]["Vary"];
                     ETag: components["headers"]["ETag"];
                     "X-Data-Age": components["headers"]["X-Data-Age"];
+                    "X-Log-Checkpoint": components["headers"]["X-Log-Checkpoint"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Quota-Day-Remaining": components["headers"]["X-Quota-Day-Remaining"];
@@ -2025,6 +2043,7 @@ export interface operations {
                     Vary: components["headers"]["Vary"];
                     ETag: components["headers"]["ETag"];
                     "X-Data-Age": components["headers"]["X-Data-Age"];
+                    "X-Log-Checkpoint": components["headers"]["X-Log-Checkpoint"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Quota-Day-Remaining": components["headers"]["X-Quota-Day-Remaining"];
@@ -2100,6 +2119,7 @@ export interface operations {
                     Vary: components["headers"]["Vary"];
                     ETag: components["headers"]["ETag"];
                     "X-Data-Age": components["headers"]["X-Data-Age"];
+                    "X-Log-Checkpoint": components["headers"]["X-Log-Checkpoint"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Quota-Day-Remaining": components["headers"]["X-Quota-Day-Remaining"];
@@ -2147,6 +2167,7 @@ export interface operations {
                     Vary: components["headers"]["Vary"];
                     ETag: components["headers"]["ETag"];
                     "X-Data-Age": components["headers"]["X-Data-Age"];
+                    "X-Log-Checkpoint": components["headers"]["X-Log-Checkpoint"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Quota-Day-Remaining": components["headers"]["X-Quota-Day-Remaining"];
@@ -2217,6 +2238,7 @@ export interface operations {
                     Vary: components["headers"]["Vary"];
                     ETag: components["headers"]["ETag"];
                     "X-Data-Age": components["headers"]["X-Data-Age"];
+                    "X-Log-Checkpoint": components["headers"]["X-Log-Checkpoint"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Quota-Day-Remaining": components["headers"]["X-Quota-Day-Remaining"];
@@ -2301,6 +2323,7 @@ export interface operations {
                     Vary: components["headers"]["Vary"];
                     ETag: components["headers"]["ETag"];
                     "X-Data-Age": components["headers"]["X-Data-Age"];
+                    "X-Log-Checkpoint": components["headers"]["X-Log-Checkpoint"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Quota-Day-Remaining": components["headers"]["X-Quota-Day-Remaining"];
@@ -2376,6 +2399,7 @@ export interface operations {
                     Vary: components["headers"]["Vary"];
                     ETag: components["headers"]["ETag"];
                     "X-Data-Age": components["headers"]["X-Data-Age"];
+                    "X-Log-Checkpoint": components["headers"]["X-Log-Checkpoint"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Quota-Day-Remaining": components["headers"]["X-Quota-Day-Remaining"];
@@ -2438,6 +2462,7 @@ export interface operations {
                     Vary: components["headers"]["Vary"];
                     ETag: components["headers"]["ETag"];
                     "X-Data-Age": components["headers"]["X-Data-Age"];
+                    "X-Log-Checkpoint": components["headers"]["X-Log-Checkpoint"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Quota-Day-Remaining": components["headers"]["X-Quota-Day-Remaining"];
@@ -2523,6 +2548,7 @@ export interface operations {
                     Vary: components["headers"]["Vary"];
                     ETag: components["headers"]["ETag"];
                     "X-Data-Age": components["headers"]["X-Data-Age"];
+                    "X-Log-Checkpoint": components["headers"]["X-Log-Checkpoint"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Quota-Day-Remaining": components["headers"]["X-Quota-Day-Remaining"];
@@ -2548,6 +2574,8 @@ export interface operations {
                      *           "period": "30d",
                      *           "period_start": "2026-10-23T00:00:00.0000000Z",
                      *           "period_end": "2026-11-22T00:00:00.0000000Z",
+                     *           "as_of": "2026-11-22T09:30:05.1234560Z",
+                     *           "as_of_round_id": "9163711",
                      *           "sample_size": 63,
                      *           "hits": 29,
                      *           "hit_rate": 0.4603174603174603,
@@ -2559,17 +2587,21 @@ export interface operations {
                      *           "baseline_rate": 0.520991746031746,
                      *           "coverage": 1,
                      *           "not_issued": 0,
+                     *           "late_rounds": 0,
                      *           "voids": {
                      *             "gap": 0,
-                     *             "house": 0,
-                     *             "quarantine": 0,
-                     *             "late": 0
+                     *             "late": 0,
+                     *             "conflict": 0,
+                     *             "impossible": 0,
+                     *             "operator": 0
                      *           },
                      *           "rate_bounds": [
                      *             0.4603174603174603,
                      *             0.4603174603174603
                      *           ],
+                     *           "withheld": null,
                      *           "pending": 0,
+                     *           "sealed": 0,
                      *           "z": -0.8218744213490594,
                      *           "e_value": 0.719529123801633,
                      *           "log_loss": 0.9711214761904762,
@@ -2617,6 +2649,7 @@ export interface operations {
                     Vary: components["headers"]["Vary"];
                     ETag: components["headers"]["ETag"];
                     "X-Data-Age": components["headers"]["X-Data-Age"];
+                    "X-Log-Checkpoint": components["headers"]["X-Log-Checkpoint"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Quota-Day-Remaining": components["headers"]["X-Quota-Day-Remaining"];

@@ -13,7 +13,7 @@ import { createDatabase } from "../support/database.ts";
 const AS_LISTED = { missing: [], lacking: [], beyond: [], notOwned: [] };
 const DENIED = "42501";
 /** What nobody but a worker adds to, and nobody at all changes. */
-const FACTS = ["rounds", "forecast_sets", "score_sets", "score_revisions", "anchors"];
+const FACTS = ["rounds", "forecast_sets", "score_sets", "score_revisions", "log_entries"];
 /** What callers are shown, and what it was made from. */
 const SHOWN = [
   "table_heads",
@@ -150,7 +150,7 @@ describe("a role", () => {
   });
 
   test("ops issues no forecast and makes no root", async () => {
-    const statements = await writesTo(["forecast_sets", "anchors"], ["insert"]);
+    const statements = await writesTo(["forecast_sets", "log_entries"], ["insert"]);
     expect(await asRole("ops", statements)).toEqual(every(statements, DENIED));
   });
 

@@ -26,7 +26,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function run(kind: "partitions" | "retention" | "disk" | "anchors", env: Record<string, string> = {}) {
+async function run(kind: "partitions" | "retention" | "disk", env: Record<string, string> = {}) {
   const { context, lines } = testContext(sql, { env });
   return { counts: await housekeep.run({ kind }, context), lines };
 }
@@ -436,31 +436,5 @@ describe("the disk", () => {
     expect((await run("disk", { DATA_DIR: folder })).counts).toEqual({ low: 0 });
     const open = await sql`select subject from alerts where closed_at is null`;
     expect([...open]).toEqual([{ subject: "elsewhere:/data" }]);
-  });
-});
-
-describe("the roots of hours", () => {
-  test("are asked for while one is missing, made once, and not asked for any more", async () => {
-    const sweep = () => housekeep.sweep?.({ sql, settings: testContext(sql).context.settings });
-    expect(await sweep()).toEqual([]);
-    expect((await run("anchors")).counts).toEqual({ anchored: 0 });
-    await sql.begin(async (tx) => {
-      await tx`set local session_replication_role = replica`;
-      await tx`
-        insert into forecast_sets (
-          table_id, cutoff_seq, cutoff_ordinal, first_seq, issued_at, absent_at, pause_ms, model, cutoff_round_id,
-          history_hash, features, horizons, p_ppm, base_ppm, reference_ppm, ends, prev_hash, hashes
-        )
-        select
-          1, 1, 1, 1, at, at, 5000, 'k7@1', '1', zeros, '{0}', '{1}', '{500000,500000}', '{500000,500000}',
-          array_fill(0, array[6]), '{0,0,0,0,0,0}', zeros, zeros
-        from (select now() - interval '5 hours' as at, decode(repeat('00', 32), 'hex') as zeros) clock`;
-      await tx`update table_heads set version = version + 1, first_forecast_at = now() - interval '5 hours' where table_id = 1`;
-    });
-    expect(await sweep()).toEqual([{ kind: "anchors" }]);
-    const { anchored } = (await run("anchors")).counts;
-    expect([4, 5]).toContain(anchored);
-    expect(await sweep()).toEqual([]);
-    expect((await run("anchors")).counts).toEqual({ anchored: 0 });
   });
 });

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import scoreAccuracy from "../../jobs/score-accuracy.ts";
 import { listPublished } from "../../src/accuracy/published-store.ts";
+import { listUnscored } from "../../src/forecasts/score/unscored-store.ts";
+import { verify } from "../../src/forecasts/verify/verify.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
 import { testContext } from "../support/context.ts";
@@ -17,7 +19,10 @@ async function waitForTurn({ sql, tableId }: World): Promise<void> {
   await sql`update accuracy_marks set updated_at = updated_at - interval '10 seconds' where table_id = ${tableId}`;
 }
 
-async function nextColors({ sql, tableId }: World): Promise<{ forecasts: bigint; n: bigint } | undefined> {
+async function nextColors({
+  sql,
+  tableId,
+}: World): Promise<{ forecasts: bigint; n: bigint; pending: bigint } | undefined> {
   const [all] = await listPublished(sql, { tableIds: [tableId], periods: ["all"], feature: "next_color" });
   return all?.sums;
 }
@@ -67,6 +72,30 @@ describe("score-accuracy", () => {
     expect(await scoreAccuracy.run({ house: world.house }, context)).toEqual(NOTHING);
   });
 
+  test("shows what ended while settling was paused as pending, and verify fails for it after five minutes", async () => {
+    const world = await createWorld();
+    const { context } = testContext(world.sql);
+    for (const hundredths of [150, 230]) await world.play([hundredths]);
+    await scoreAccuracy.run({ house: world.house }, context);
+    const before = await nextColors(world);
+    for (const hundredths of [1200, 140, 180])
+      await world.play([hundredths], world.tableId, { at: { maySettle: false } });
+    expect(before?.pending).toBe(1n);
+    expect((await nextColors(world))?.pending).toBe(4n);
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    expect(await listUnscored(world.sql)).toEqual([]);
+    expect(await verify(world.sql, { unscoredMinutes: 0 })).toMatchObject({
+      ok: false,
+      first_failure: { kind: "score", id: expect.stringMatching(/^f\d+-\d+$/) as string, found: "none" },
+    });
+    expect(await listUnscored(world.sql, { minutes: 0 })).toMatchObject([{ table: world.tableName }]);
+    await world.play([150]);
+    await waitForTurn(world);
+    await scoreAccuracy.run({ house: world.house }, context);
+    expect((await nextColors(world))?.pending).toBe(1n);
+    expect(await verify(world.sql, { unscoredMinutes: 0 })).toMatchObject({ ok: true });
+  });
+
   test("voids the forecasts of a round that came with another result", async () => {
     const world = await createWorld();
     const { context } = testContext(world.sql);
@@ -77,7 +106,7 @@ describe("score-accuracy", () => {
     expect(await isSwept(world)).toBe(true);
     await waitForTurn(world);
     expect(await scoreAccuracy.run({ house: world.house }, context)).toMatchObject({ revisions: 2, voided: 2 });
-    expect(await nextColors(world)).toMatchObject({ n: 0n, voidQuarantine: 1n });
+    expect(await nextColors(world)).toMatchObject({ n: 0n, voidConflict: 1n });
   });
 
   test("names a table with a damaged row in an alert, and adds the others", async () => {

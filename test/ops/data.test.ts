@@ -336,7 +336,7 @@ describe("accuracy", () => {
 
   it("is listed with its sample, and every number of the list is in its file", async () => {
     const list = await page(`/ops/accuracy?of=${table.house}&period=24h&sort=-n`);
-    expect(list).toMatch(new RegExp(`${table.name}.*on target`));
+    expect(list).toMatch(new RegExp(`${table.name}.*running`));
     const csv = await (await viewer.get(`/ops/accuracy/list.csv?of=${table.house}&period=24h`)).text();
     const [head, line] = csv.split("\r\n");
     expect(head).toMatch(/^table,feature,model,n,hit rate,/);

@@ -1,8 +1,14 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { skillPlot } from "../../src/charts/skill.ts";
 import { createDrawer } from "../../src/charts/draw.ts";
+import { openCheckpoint, parseVerifierKey } from "../../src/record/log/note.ts";
+import { publishLog } from "../../src/record/log/publish-log.ts";
+import { leafHash, rootOf } from "../../src/record/log/tree.ts";
 import { drawing } from "../../src/site/accuracy/drawn.ts";
 import { skillSentence } from "../../src/site/accuracy/skill.ts";
 import { loader } from "../../src/site/loader.ts";
@@ -13,8 +19,10 @@ import { eventually } from "../support/eventually.ts";
 
 const CRASH = "alpha/crash/global";
 let world: World;
+let folder: string;
 
 beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "log-"));
   world = await makeWorld();
   await allowSlowness(world);
   await play(world, CRASH, [150]);
@@ -24,7 +32,10 @@ beforeAll(async () => {
   await score(world, "alpha");
   await eventually(async () => (await (await world.get("/api/v1/accuracy")).text()).includes('"next_color"'));
 }, 60_000);
-afterAll(() => world.close());
+afterAll(async () => {
+  await world.close();
+  await rm(folder, { recursive: true });
+});
 
 const ask = async (path: string, of = world) => {
   const response = await fetch(of.api.url + path);
@@ -63,10 +74,12 @@ describe("/accuracy", () => {
       `<td class="num nowrap">${percent(facts.hit_rate)}<br><small>${percent(low)} to ${percent(high)}</small></td><td class="num nowrap">${percent(facts.expected_rate)}</td><td class="num nowrap">${percent(facts.baseline_rate)}</td><td class="num nowrap">${percent(facts.skill, 3)}<br>`,
     );
     expect(text).toContain("<br><small>too few to say</small></td>");
-    expect(text).toContain("<figcaption>Skill against the long-run shares</figcaption>");
+    expect(text).toContain("<figcaption>Skill against the best constant in hindsight</figcaption>");
     // the first plot of a process may take longer than a page waits
     await eventually(async () =>
-      expect((await ask("/accuracy")).text).toContain('<svg role="img" aria-label="Skill against the long-run shares"'),
+      expect((await ask("/accuracy")).text).toContain(
+        '<svg role="img" aria-label="Skill against the best constant in hindsight"',
+      ),
     );
   });
 
@@ -134,7 +147,7 @@ describe("/accuracy", () => {
     const { sample_size: n, hit_rate: rate, baseline_rate: baseline } = await fromApi("?feature=next_color");
     expect(text).toContain(`<strong>${n}</strong>forecasts of the next color were judged on 1 table.`);
     expect(text).toContain(`<strong>${percent(rate)}</strong>`);
-    expect(text).toContain(`the long-run shares alone would have said ${percent(baseline)}.`);
+    expect(text).toContain(`our long-run estimate at that time was ${percent(baseline)}.`);
     expect(text).toContain("nothing can be said of skill yet");
   });
 
@@ -142,13 +155,13 @@ describe("/accuracy", () => {
     const said = (skill: number | null, interval: [number, number] | null, sampleSize = 900) =>
       skillSentence({ sampleSize, skill, interval });
     expect(said(0.0001, [-0.002, 0.0022])).toBe(
-      "Zero lies within the interval: no skill beyond the long-run shares is shown.",
+      "Zero lies within the interval: no skill beyond constant probabilities is shown.",
     );
     expect(said(0, [0, 0])).toMatch(/^Zero lies within/);
     expect(said(-0.04, [-0.06, -0.02])).toBe(
-      "The skill lies below zero: these statements were worse than the long-run shares, by 4.000 %.",
+      "The skill lies below zero: these statements were worse than the best constant probabilities in hindsight, by 4.000 %.",
     );
-    expect(said(0.01, [0.002, 0.018])).toMatch(/^The skill lies above zero: .* by 1\.000 %\. .* by luck alone\.$/);
+    expect(said(0.01, [0.002, 0.018])).toMatch(/^The skill lies above zero: .* by 1\.000 %\.$/);
     expect(said(null, null, 0)).toBe("Nothing was judged yet.");
     const tooFew = /^With \d+ judged forecasts? nothing can be said of skill yet/;
     expect(said(0.018, [0.01, 0.026], 10)).toMatch(tooFew); // as it was with the first ten of a table
@@ -168,49 +181,52 @@ describe("/accuracy", () => {
   });
 });
 
-describe("/method", () => {
-  const ROOT = "ab".repeat(32);
+/** Publishes the log of a world once. */
+async function publishTo({ sql }: World): Promise<void> {
+  await publishLog(sql, { folder, publicUrl: undefined, witnesses: [] }, new AbortController().signal);
+}
 
-  it("has the newest roots, and all of them as JSON and CSV, a page after another", async () => {
-    expect((await ask("/method/roots.json")).text).toBe('{"ok":true,"roots":[],"next":null}');
+describe("/method", () => {
+  it("shows the newest checkpoint and its key", async () => {
     const far = await makeWorld({}, { on: world });
     try {
-      await world.sql`
-        insert into anchors (hour, size, root)
-        select h, 7, ${ROOT}
-        from generate_series('2026-01-01T00:00Z'::timestamptz, '2026-02-11T16:00Z', interval '1 hour') h`;
+      expect((await ask("/method")).text).toContain("No checkpoint is signed yet");
+      await publishTo(far);
       const { text } = await ask("/method", far);
-      expect(text).toContain("The newest 24 of 1,001");
-      expect(text.match(new RegExp(`<td><code>${ROOT}</code></td>`, "g"))).toHaveLength(24);
-      expect(text).toContain('<time datetime="2026-02-11T16:00:00.000Z"');
-      const body = z.object({
-        roots: z.array(z.object({ hour: z.string(), size: z.int(), root: z.string() })),
-        next: z.string().nullable(),
-      });
-      const read = async (query: string) =>
-        body.parse(await (await fetch(`${far.api.url}/method/roots.json${query}`)).json());
-      const first = await read("");
-      expect([first.roots.length, first.next]).toEqual([1_000, "2026-02-11T15:00:00.0000000Z"]);
-      expect(first.roots[0]).toEqual({ hour: "2026-01-01T00:00:00.0000000Z", size: 7, root: ROOT });
-      const second = await read(`?after=${first.next}`);
-      expect(second).toEqual({ roots: [{ hour: "2026-02-11T16:00:00.0000000Z", size: 7, root: ROOT }], next: null });
-      const csv = await fetch(`${far.api.url}/method/roots.csv?after=2026-02-11T15:00Z`);
-      expect(await csv.text()).toBe(`hour,size,root\r\n2026-02-11T16:00:00.0000000Z,7,${ROOT}\r\n`);
-      expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+      expect(text).toContain("not cosigned by a witness");
+      expect(text).toMatch(/Verifier key:<code>localhost\/log\/[0-9a-f]{8}\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*<\/code>/);
     } finally {
       await far.close();
     }
   });
+});
 
-  it.each([
-    "?after=yesterday",
-    "?after=2026-13-01T00:00Z",
-    "?after=0000-01-01T00:00Z",
-    "?after=2026-02-30T00:00Z",
-    "?after=2026-01-01T00:00Z&after=2026-01-01T00:00Z",
-    "?page=2",
-  ])("refuses %s", async (query) => {
-    expect((await fetch(`${world.api.url}/method/roots.json${query}`)).status).toBe(400);
+describe("/log", () => {
+  it("is served as tlog-tiles, from which the signed root follows", async () => {
+    const far = await makeWorld({}, { on: world });
+    try {
+      const get = async (path: string) => {
+        const response = await fetch(`${far.api.url}/log/${path}`);
+        return { status: response.status, bytes: Buffer.from(await response.arrayBuffer()), headers: response.headers };
+      };
+      await publishTo(far);
+      const checkpoint = await get("checkpoint");
+      expect(checkpoint.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+      const key = parseVerifierKey((await get("key")).bytes.toString().trim());
+      const { size, root } = openCheckpoint(checkpoint.bytes.toString(), key);
+      const tile = await get(`tile/0/000.p/${size}`);
+      expect(tile.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+      expect(await rootOf(() => Promise.resolve(tile.bytes), size)).toEqual(root);
+      const bundle = (await get(`tile/entries/000.p/${size}`)).bytes;
+      const leaves: Buffer[] = [];
+      for (let at = 0; at < bundle.length; at += 2 + bundle.readUInt16BE(at))
+        leaves.push(leafHash(bundle.subarray(at + 2, at + 2 + bundle.readUInt16BE(at))));
+      expect(Buffer.concat(leaves)).toEqual(tile.bytes);
+      for (const path of ["tile/0/000", `tile/0/000.p/${size + 1}`, "tile/0/001.p/1", "tile/9/000", "tile/x"])
+        expect((await get(path)).status, path).toBe(404);
+    } finally {
+      await far.close();
+    }
   });
 });
 

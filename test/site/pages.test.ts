@@ -131,7 +131,7 @@ describe("while PostgreSQL does not answer", () => {
       expect(plans).toContain("Announced, and not available yet");
       for (const part of ["houses", "notices"]) expect(status).toContain(`The ${part} could not be loaded.`);
       expect(status).toContain(badge("answers from memory", "warn"));
-      expect(method).toContain("The newest roots could not be loaded. Please try again shortly.");
+      expect(method).toContain("The public log could not be loaded. Please try again shortly.");
       wire.letGo();
       await eventually(async () => {
         const text = await page("/", far);
@@ -140,9 +140,9 @@ describe("while PostgreSQL does not answer", () => {
       await wire.cut();
       // what was loaded is believed for seconds, and then no more
       await eventually(async () => expect(await page("/", far)).toContain(RETRY[0]));
-      const roots = await fetch(`${far.api.url}/method/roots.json`);
-      expect([roots.status, roots.headers.get("retry-after")]).toEqual([503, "5"]);
-      expect(errorBody.parse(await roots.json()).error.code).toBe("temporarily_unavailable");
+      const log = await fetch(`${far.api.url}/log/checkpoint`);
+      expect([log.status, log.headers.get("retry-after")]).toEqual([503, "5"]);
+      expect(errorBody.parse(await log.json()).error.code).toBe("temporarily_unavailable");
     } finally {
       await far.close();
     }

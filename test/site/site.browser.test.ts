@@ -1,7 +1,11 @@
 import { mkdirSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
+import { publishLog } from "../../src/record/log/publish-log.ts";
 import { PAUSE_MS } from "../forecasts/world.ts";
 import { playTurns } from "../ops/data-world.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
@@ -41,9 +45,9 @@ beforeAll(async () => {
   await sql`
     update table_heads
     set version = version + 1, changed_at = clock_timestamp(), last_polled_round_at = now()`;
-  await sql`
-    insert into anchors (hour, size, root)
-    values ('2026-01-01T00:00Z', 7, ${"ab".repeat(32)})`;
+  const folder = await mkdtemp(join(tmpdir(), "log-"));
+  await publishLog(sql, { folder, publicUrl: undefined, witnesses: [] }, new AbortController().signal);
+  await rm(folder, { recursive: true });
   await sql`select pg_notify('roundhouse_published', '')`;
   await eventually(async () => (await (await fetch(`${world.url}/accuracy?of=acme`)).text()).includes("<svg"));
   if (SHOTS !== undefined) mkdirSync(SHOTS, { recursive: true });
@@ -109,6 +113,6 @@ it("has only links that answer, those to the console among them", async () => {
     }
   }
   expect([...seen]).toEqual(
-    expect.arrayContaining(["/console", "/console/sign-up", "/plans", "/method/roots.json", "/terms.txt"]),
+    expect.arrayContaining(["/console", "/console/sign-up", "/plans", "/log/checkpoint", "/terms.txt"]),
   );
 }, 60_000);

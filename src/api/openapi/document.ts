@@ -76,7 +76,7 @@ export function openApiDocument({ site, version }: { site: string; version: stri
 function operationOf(description: Description): object {
   const { name, operation, summary, isCounted, example } = description;
   const kind = isCounted ? TABLES : ACCOUNT;
-  const known = isCounted ? (["ETag", "X-Data-Age"] as const) : [];
+  const known = isCounted ? (["ETag", "X-Data-Age", "X-Log-Checkpoint"] as const) : [];
   return {
     operationId: `get${name}`,
     tags: [kind.name],

@@ -20,7 +20,7 @@ const nextColor = z.object({
   }),
   model: z.string().meta({ description: "The model and its version." }),
   probabilities: shares.meta({ description: "By color, lowest band first; they sum to 1." }),
-  baseline: shares.meta({ description: "What the table's long-run shares alone say of the same round." }),
+  baseline: shares.meta({ description: "Our long-run estimate at that time; no claim of skill is made against it." }),
   hash: ownHash,
 });
 
@@ -31,7 +31,7 @@ const window = z.object({
   ...issued,
   rounds: z.int().min(1).meta({ description: "How many rounds after `after_round_id` the window spans." }),
   probability: probability.meta({ description: "That the color comes within these rounds, as it was issued." }),
-  baseline: probability.meta({ description: "The same from the long-run share alone, 1 − (1 − share)^rounds." }),
+  baseline: probability.meta({ description: "The same from our long-run estimate, 1 − (1 − share)^rounds." }),
   now: z
     .object({
       rounds_left: count.meta({ description: "Rounds of the window that are still to come." }),

@@ -24,7 +24,16 @@ export const HEADERS = {
     example: '"n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE-br"',
     required: true,
   },
-  "X-Data-Age": { description: "Seconds since what is published was last read.", example: 0, required: true },
+  "X-Data-Age": {
+    description: "Seconds since what is published was last read, or since accuracy last covered every stored round.",
+    example: 0,
+    required: true,
+  },
+  "X-Log-Checkpoint": {
+    description:
+      "Size and root of the newest checkpoint of the public log, which is at `/log/checkpoint`: keep one, and everything before it can be held against us.",
+    example: "1234 nfG5Nn2o4cNVKXNjUzZ1kNe2Rz4Kk3QmY1p3m8oJ0bE=",
+  },
   "RateLimit-Policy": {
     description: "The limits of the plan: `q` calls in `w` seconds, by name. Days and months are those of UTC.",
     example: '"burst";q=10;w=1, "day";q=100000;w=86400, "month";q=2500000;w=2592000',

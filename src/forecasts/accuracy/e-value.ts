@@ -15,7 +15,7 @@ import { mean } from "simple-statistics";
 /** Micro-nats in one nat. */
 const MICRO = 1e6;
 
-/** Forecasts are called off target from this e-value on, and never for less. */
+/** Forecasts are called off target from this e-value on, times the rows that are shown together. */
 const OFF_TARGET_E = 20;
 
 /** `e` is cut off at the greatest finite number, `lnE` is not. */
@@ -39,12 +39,13 @@ export function eValue(sumLnE: readonly bigint[]): EValue {
 }
 
 /**
- * Whether the evidence says that the stated probabilities are wrong.
+ * Whether the evidence says that the stated probabilities are wrong, of one of `shown` rows: among many, one that is right
+ * reaches 20 by luck.
  *
  * @example
- * isOffTarget(eValue([0n, 0n, 0n, 0n, 0n, 4740000n])); // => false
- * isOffTarget(eValue([0n, 0n, 0n, 0n, 0n, 4750000n])); // => true
+ * isOffTarget(eValue([0n, 0n, 0n, 0n, 0n, 4740000n]), 1); // => false
+ * isOffTarget(eValue([0n, 0n, 0n, 0n, 0n, 4750000n]), 1); // => true
  */
-export function isOffTarget({ lnE }: EValue): boolean {
-  return lnE >= Math.log(OFF_TARGET_E);
+export function isOffTarget({ lnE }: EValue, shown: number): boolean {
+  return lnE >= Math.log(OFF_TARGET_E * shown);
 }

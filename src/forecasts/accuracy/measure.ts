@@ -1,6 +1,7 @@
 import type { Sql } from "../../db/client.ts";
 import { listMeasured, listWaits, type MeasuredRow } from "../../accuracy/measured-store.ts";
 import type { Period } from "../../accuracy/periods.ts";
+import { bestLogLoss } from "./figures.ts";
 import { pitHeights } from "./pit.ts";
 import { mergePeriods, showAccuracy, type PeriodSums } from "./present.ts";
 import { referenceDetails } from "./reference-sums.ts";
@@ -37,7 +38,8 @@ export async function measure(sql: Sql, { period, house, feature, ...one }: Aske
         ? { house: first.house, game: first.game, market: first.market }
         : { house, game: null, market: null };
     const periods: PeriodSums[] = house === undefined ? own : mergePeriods(own);
-    for (const row of periods) measured.push(measuredOf(of, row, colorsOf(own, row), waits));
+    for (const row of periods)
+      measured.push(measuredOf(of, row, { colors: colorsOf(own, row), waits, shown: rows.length }));
   }
   return measured;
 }
@@ -45,15 +47,14 @@ export async function measure(sql: Sql, { period, house, feature, ...one }: Aske
 function measuredOf(
   of: { house: string; game: string | null; market: string | null },
   row: PeriodSums,
-  colors: (string | null)[],
-  waits: bigint[][],
+  { colors, waits, shown }: { colors: (string | null)[]; waits: bigint[][]; shown: number },
 ) {
   const { sums, references } = row;
   const wholePit = waits.reduce<bigint[]>((all, pit) => pit.map((mass, bin) => mass + (all[bin] ?? 0n)), []);
   return {
     ...showAccuracy(of, row),
-    verdict: verdictOf(sums),
-    references: referenceDetails(references),
+    verdict: verdictOf(sums, { period: row.period, shown }),
+    references: referenceDetails(references, bestLogLoss(sums)),
     corp: sums.histograms.flatMap((histogram, k) => {
       const found = corp(histogram);
       return found === null ? [] : [{ color: colors[k] ?? null, ...found }];

@@ -1,4 +1,4 @@
-import { figuresOf, type Figures } from "./figures.ts";
+import { bestLogLoss, figuresOf, type Figures } from "./figures.ts";
 import type { PublishedForecast } from "../published-forecast.ts";
 import { PPM } from "../model/ppm.ts";
 import { mergeReferenceSums, referenceFigures, type ReferenceSums } from "./reference-sums.ts";
@@ -138,6 +138,9 @@ export interface PeriodSums {
   period: string;
   start: string;
   end: string;
+  /** When the newest round that is counted was received, and its id; null for several tables. */
+  asOf: string | null;
+  asOfRoundId: string | null;
   sums: Sums;
   references: ReferenceSums;
 }
@@ -152,12 +155,14 @@ export type ShownAccuracy = {
   period: string;
   period_start: string;
   period_end: string;
+  as_of: string | null;
+  as_of_round_id: string | null;
 } & Figures & { references: ReturnType<typeof referenceFigures> };
 
 /** What was measured of a table, or of a house where `game` and `market` are null. */
 export function showAccuracy(
   of: { house: string; game: string | null; market: string | null },
-  { model, feature, period, start, end, sums, references }: PeriodSums,
+  { model, feature, period, start, end, asOf, asOfRoundId, sums, references }: PeriodSums,
 ): ShownAccuracy {
   return {
     feature,
@@ -166,8 +171,10 @@ export function showAccuracy(
     period,
     period_start: start,
     period_end: end,
+    as_of: asOf,
+    as_of_round_id: asOfRoundId,
     ...figuresOf(feature, sums),
-    references: referenceFigures(references),
+    references: referenceFigures(references, bestLogLoss(sums)),
   };
 }
 
@@ -183,8 +190,10 @@ export function mergePeriods(rows: readonly PeriodSums[]): PeriodSums[] {
     // times are written so that they sort as texts
     const start = group.map((row) => row.start).reduce((a, b) => (a < b ? a : b));
     const end = group.map((row) => row.end).reduce((a, b) => (a > b ? a : b));
+    const asOf = group.map((row) => row.asOf).reduce((a, b) => (a === null || b === null ? null : a < b ? a : b)); // what all cover
+    const asOfRoundId = group.length === 1 ? first.asOfRoundId : null;
     const sums = mergeSums(group.map((row) => row.sums));
     const references = mergeReferenceSums(group.map((row) => row.references));
-    return [{ ...first, start, end, sums, references }];
+    return [{ ...first, start, end, asOf, asOfRoundId, sums, references }];
   });
 }

@@ -5,7 +5,6 @@
  * no coverage of its own.
  */
 import { exactInteger } from "./exact-integer.ts";
-import { skillInterval } from "./intervals.ts";
 import { PPM } from "../model/ppm.ts";
 import { REFERENCES, referencePpm, referenceWindowPpm, type Reference, type References } from "./references.ts";
 import { scoreNextColor, scoreWindow, type Score } from "../score/scoring.ts";
@@ -136,32 +135,36 @@ export function referenceSumsFromJson(json: unknown): ReferenceSums {
   return sums;
 }
 
-/** The references as `/accuracy` shows them beside our figures; null where nothing was scored. */
+/**
+ * The references as `/accuracy` shows them next to our figures; null when nothing was scored. Their skill is measured
+ * against the mean log loss of the same best constant as ours, in nats.
+ */
 export function referenceFigures(
   sums: ReferenceSums,
+  bestLogLoss: number | null,
 ): { name: Reference; log_loss: number | null; brier: number | null; skill: number | null }[] {
   return REFERENCES.map((name) => {
-    const { n, sumLl, sumLlBase, sumBrier, sumD } = sums[name];
+    const { n, sumLl, sumBrier } = sums[name];
+    const logLoss = n === 0n ? null : Number(sumLl) / (Number(n) * PPM);
     return {
       name,
-      log_loss: n === 0n ? null : Number(sumLl) / (Number(n) * PPM),
+      log_loss: logLoss,
       brier: n === 0n ? null : Number(sumBrier) / (Number(n) * PPM * PPM),
-      skill: sumLlBase === 0n ? null : Number(sumD) / Number(sumLlBase),
+      skill: logLoss === null || bestLogLoss === null || bestLogLoss === 0 ? null : 1 - logLoss / bestLogLoss,
     };
   });
 }
 
 /**
- * What a reference said beside what came, and how sure its skill is: where the hit rate leaves the stated one, the
- * reference is wrong, however plausible it sounds.
+ * What a reference stated next to what came: when the hit rate leaves the stated one, the reference is wrong, however
+ * plausible it sounds.
  */
-export function referenceDetails(sums: ReferenceSums) {
-  return referenceFigures(sums).map((figures) => {
-    const { n, hits, sumP, sumPq, sumD, sumD2, sumLlBase } = sums[figures.name];
+export function referenceDetails(sums: ReferenceSums, bestLogLoss: number | null) {
+  return referenceFigures(sums, bestLogLoss).map((figures) => {
+    const { n, hits, sumP, sumPq } = sums[figures.name];
     const one = (part: bigint, unit = 1) => (n === 0n ? null : Number(part) / (Number(n) * unit));
     return {
       ...figures,
-      skill_interval_95: skillInterval({ n, sumD, sumD2, sumLlBase }),
       sample_size: Number(n),
       hit_rate: one(hits),
       expected_rate: one(sumP, PPM),

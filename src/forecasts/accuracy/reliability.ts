@@ -67,8 +67,9 @@ export function calibrationError(histograms: readonly Histogram[]): number | nul
  *
  * Σpq is Σ n·m·(1 − m) over the fine bins, m being the mean p of each: it leaves out how p varies within 0.001, which
  * makes the floor too high by at most 0.05 % of itself (the variance within [a, b] is at most (m − a)(b − m), which is
- * at most 0.001·m(1 − m)). Statements count as independent; where two colors of one forecast share a bin their
- * outcomes exclude each other and the true floor lies a little lower.
+ * at most 0.001·m(1 − m)). Two colors of one forecast exclude each other, so when both have statements in a bin their
+ * covariance −m·m' is subtracted for the forecasts that have both there, taken as n·n' ÷ forecasts: exact when the
+ * probabilities stay in their bins. With eight equal colors the floor without it was 1.1 times too high.
  *
  * @example
  * calibrationErrorFloor([new Map([[99, { n: 100n, sumP: 9900000n, hits: 10n }]])]); // => 0.02383
@@ -82,7 +83,22 @@ export function calibrationErrorFloor(histograms: readonly Histogram[]): number 
     const mean = meanOf(group);
     variances[Math.floor(index / FINE_BINS_PER_BIN)]! += Number(group.n) * mean * (1 - mean);
   }
+  const forecasts = n / histograms.length;
+  const sums = histograms.map(sumsByBin);
+  for (let bin = 0; bin < BINS; bin++) {
+    const own = sums.map((byBin) => byBin[bin] ?? 0);
+    const all = sum(own);
+    const pairs = own.reduce((covariance, one) => covariance + one * (all - one), 0);
+    variances[bin] = Math.max(0, (variances[bin] ?? 0) - pairs / forecasts);
+  }
   return sum(variances.map((variance) => Math.sqrt((2 / Math.PI) * variance))) / n;
+}
+
+/** Σ p of a color's statements in each of the ten bins. */
+function sumsByBin(histogram: Histogram): number[] {
+  const byBin = Array.from({ length: BINS }, () => 0);
+  for (const [index, group] of histogram) byBin[Math.floor(index / FINE_BINS_PER_BIN)]! += Number(group.sumP) / PPM;
+  return byBin;
 }
 
 /**

@@ -16,12 +16,16 @@ export const COUNTS = [
   ["hits", "hits"],
   ["top1Hits", "top1_hits"],
   ["voidGap", "void_gap"],
-  ["voidHouse", "void_house"],
-  ["voidQuarantine", "void_quarantine"],
   ["voidLate", "void_late"],
+  ["voidConflict", "void_conflict"],
+  ["voidImpossible", "void_impossible"],
+  ["voidOperator", "void_operator"],
   ["pending", "pending"],
+  // Settled forecasts that a cosigned checkpoint covered before the first round after them was requested.
+  ["sealed", "sealed"],
   // Rounds on time since the table's first forecast, received in this hour, and those of them without a forecast.
   ["onTimeRounds", "on_time_rounds"],
+  ["lateRounds", "late_rounds"],
   ["notIssued", "not_issued"],
   ["sumP", "sum_p"],
   ["sumPBase", "sum_p_base"],
@@ -58,14 +62,29 @@ export type Sums = Record<Count, bigint> & {
   pit: bigint[];
   /** Stated probabilities: one histogram per color, for windows one. Bins, ECE and CORP derive from it. */
   histograms: Histogram[];
+  /** The best constant in hindsight, fitted table by table; both 0 in sums that have no outcomes apart. */
+  bestLl: bigint;
+  bestD2: bigint;
   first: Link | null;
   last: Link | null;
 };
 
-/** How a forecast ends that cannot be judged. */
-export type VoidKind = "gap" | "house" | "quarantine" | "late";
+/** Why a forecast is void, and its count. */
+export const VOID_COUNT = {
+  gap: "voidGap",
+  late: "voidLate",
+  conflict: "voidConflict",
+  impossible: "voidImpossible",
+  operator: "voidOperator",
+} as const;
 
-const VOID_COUNT = { gap: "voidGap", house: "voidHouse", quarantine: "voidQuarantine", late: "voidLate" } as const;
+/** Why a forecast is void. */
+export type VoidKind = keyof typeof VOID_COUNT;
+
+/** All voids of a row. */
+export function voidsOf(sums: Pick<Sums, (typeof VOID_COUNT)[VoidKind]>): bigint {
+  return Object.values(VOID_COUNT).reduce((sum, count) => sum + sums[count], 0n);
+}
 
 const PPM_PER_BIN = 1000;
 
@@ -77,11 +96,14 @@ export function emptySums(): Sums {
     hits: 0n,
     top1Hits: 0n,
     voidGap: 0n,
-    voidHouse: 0n,
-    voidQuarantine: 0n,
     voidLate: 0n,
+    voidConflict: 0n,
+    voidImpossible: 0n,
+    voidOperator: 0n,
     pending: 0n,
+    sealed: 0n,
     onTimeRounds: 0n,
+    lateRounds: 0n,
     notIssued: 0n,
     sumP: 0n,
     sumPBase: 0n,
@@ -100,6 +122,8 @@ export function emptySums(): Sums {
     sumLnE: BETS_IN_TWENTIETHS.map(() => 0n),
     pit: [],
     histograms: [],
+    bestLl: 0n,
+    bestD2: 0n,
     first: null,
     last: null,
   };
@@ -171,6 +195,8 @@ export function mergeSums(rows: Iterable<Sums>): Sums {
     addInto(whole.confusion, row.confusion);
     addInto(whole.sumLnE, row.sumLnE);
     addInto(whole.pit, row.pit);
+    whole.bestLl += row.bestLl;
+    whole.bestD2 += row.bestD2;
     row.histograms.forEach((histogram, k) => {
       for (const [index, bin] of histogram) addToBin(whole, k, index, bin);
     });

@@ -50,9 +50,13 @@ const SETS_PER_READ = 500;
 /** On-time rounds after which the longest window has ended. */
 const LONGEST_WINDOW = 400;
 
-/** The forecasts of a table in the order of its chain, a page at a time, each with its newest score when it has one. */
-export async function* readForecastsForExport(read: Reader, tableId: number): AsyncGenerator<ExportedForecast[]> {
-  let after = "0";
+/** The forecasts of a table after a cutoff, in the order of its chain, a page at a time, each with its newest score. */
+export async function* readForecastsForExport(
+  read: Reader,
+  tableId: number,
+  afterCutoff = "0",
+): AsyncGenerator<ExportedForecast[]> {
+  let after = afterCutoff;
   for (;;) {
     const page = await read<(ExportedForecast & { cutoff_seq: string })[]>`
       with page as (

@@ -94,7 +94,11 @@ async function read(
     found.filter((row) => isOne || "damage" in row || row.feature.startsWith(begin)),
     sort,
   );
-  return { lines: rows.slice(offset, offset + limit).map(lineOf), total: rows.length, problem };
+  return {
+    lines: rows.slice(offset, offset + limit).map((row) => lineOf(row, rows.length)),
+    total: rows.length,
+    problem,
+  };
 }
 
 /** What rows can be sorted by beside their table; NaN comes last. */
@@ -102,7 +106,7 @@ const VALUES: Record<string, (sums: MeasuredRow["sums"]) => number> = {
   n: ({ n }) => Number(n),
   rate: ({ hits, n }) => Number(hits) / Number(n),
   z: ({ hits, sumP, sumPq }) => (Number(hits) * 1e6 - Number(sumP)) / Math.sqrt(Number(sumPq)),
-  skill: ({ sumD, sumLlBase }) => Number(sumD) / Number(sumLlBase),
+  skill: (sums) => figuresOf("", sums).skill ?? Number.NaN,
 };
 
 /** Rows come by table; equal ones stay so. */
@@ -125,10 +129,10 @@ interface Line {
   damage: string;
 }
 
-function lineOf(row: MeasuredRow | DamagedRow): Line {
+function lineOf(row: MeasuredRow | DamagedRow, shown: number): Line {
   if ("damage" in row) return damagedLine(row);
   const figures = figuresOf(row.feature, row.sums);
-  const verdict = verdictOf(row.sums);
+  const verdict = verdictOf(row.sums, { period: row.period, shown });
   const cells: Cells = {
     of: nameOf(row),
     feature: row.feature,

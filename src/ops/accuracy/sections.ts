@@ -53,16 +53,18 @@ export function sectionsOf(row: Measured | null): Section[] {
     {
       title: `Beside us, on the same ${row.sample_size} forecasts`,
       columns: ["", "stated", "hit rate", "z", "log loss", "Brier", "skill", "skill, 95 % interval"],
-      rows: [{ ...row, name: "ours" }, ...row.references].map((one) => [
-        one.name,
-        share(one.expected_rate),
-        share(one.hit_rate),
-        digits(one.z, 2),
-        digits(one.log_loss),
-        digits(one.brier),
-        share(one.skill, 3),
-        between(one.skill_interval_95, 3),
-      ]),
+      rows: [{ ...row, name: "ours" }, ...row.references.map((one) => ({ ...one, skill_interval_95: null }))].map(
+        (one) => [
+          one.name,
+          share(one.expected_rate),
+          share(one.hit_rate),
+          digits(one.z, 2),
+          digits(one.log_loss),
+          digits(one.brier),
+          share(one.skill, 3),
+          between(one.skill_interval_95, 3),
+        ],
+      ),
     },
     {
       title: "CORP: Brier = MCB − DSC + UNC",

@@ -59,9 +59,9 @@ function rowsOf({ accuracy }: Table, { feature, period }: AskedAccuracy): Period
   return accuracy.filter((row) => row.period === period && (feature === ALL_FEATURES || row.feature === feature));
 }
 
-/** A line as the page writes it. */
-export function lineOf({ name, simulated, isHouse, row, figures }: Measured) {
-  const verdict = verdictOf(row.sums);
+/** A line as the page writes it; `shown`: how many are shown together. */
+export function lineOf({ name, simulated, isHouse, row, figures }: Measured, shown: number) {
+  const verdict = verdictOf(row.sums, { period: row.period, shown });
   return {
     name,
     simulated,
@@ -81,5 +81,8 @@ export function lineOf({ name, simulated, isHouse, row, figures }: Measured) {
     coverage: share(figures.coverage, 1),
     voids: Object.values(figures.voids).reduce((sum, one) => sum + one, 0),
     logLoss: digits(figures.log_loss),
+    asOf: figures.as_of,
+    sealed: share(figures.sealed, 1),
+    withheld: figures.withheld,
   };
 }

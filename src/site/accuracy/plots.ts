@@ -1,6 +1,7 @@
 import type { Plot } from "../../charts/draw.ts";
 import { reliabilityPlot } from "../../charts/reliability.ts";
 import { skillPlot } from "../../charts/skill.ts";
+import { bestLogLoss } from "../../forecasts/accuracy/figures.ts";
 import { referenceDetails } from "../../forecasts/accuracy/reference-sums.ts";
 import type { Reference } from "../../forecasts/accuracy/references.ts";
 import { between, BIN_COLUMNS, binRow, digits, pointOf, share } from "../../frame/measured.ts";
@@ -24,7 +25,7 @@ const RULES: ReadonlyMap<Reference, string> = new Map([
 /** The skill of several tables or houses below each other. */
 export function skillsOf(measured: readonly Measured[]): ToDraw | null {
   return drawnSkills(
-    "Skill against the long-run shares",
+    "Skill against the best constant in hindsight",
     measured.map(({ name, figures: { skill, skill_interval_95, sample_size } }) => ({
       name,
       skill,
@@ -39,10 +40,10 @@ export function referencesOf({ figures, row }: Measured): ToDraw | null {
   const { skill, skill_interval_95: interval, sample_size: n } = figures;
   return drawnSkills("Skill beside rules that people go by", [
     { name: "ours", skill, interval, n },
-    ...referenceDetails(row.references).map((one) => ({
+    ...referenceDetails(row.references, bestLogLoss(row.sums)).map((one) => ({
       name: RULES.get(one.name) ?? one.name,
       skill: one.skill,
-      interval: one.skill_interval_95,
+      interval: one.skill === null ? null : ([one.skill, one.skill] as [number, number]),
       n: one.sample_size,
     })),
   ]);
@@ -87,7 +88,7 @@ export function factsOf({ figures }: Measured): { name: string; value: string }[
     { name: "Hit rate", value: share(figures.hit_rate) },
     { name: "95 % interval", value: between(figures.interval_95) },
     { name: "Stated on average", value: share(figures.expected_rate) },
-    { name: "Baseline: the long-run share", value: share(figures.baseline_rate) },
+    { name: "Long-run estimate at that time", value: share(figures.baseline_rate) },
     { name: "Skill", value: share(figures.skill, 3) },
     { name: "Skill, 95 % interval", value: between(figures.skill_interval_95, 3) },
     { name: "Log loss, nats (baseline)", value: `${digits(figures.log_loss)} (${digits(figures.baseline_log_loss)})` },
@@ -102,6 +103,9 @@ export function factsOf({ figures }: Measured): { name: string; value: string }[
       value: voids.length === 0 ? "none" : voids.map(([kind, n]) => `${n} ${kind}`).join(", "),
     },
     { name: "Hit rate, had all of these missed or hit", value: between(figures.rate_bounds) },
-    { name: "Wait for their end", value: figures.pending.toLocaleString("en-US") },
+    { name: "Pending", value: figures.pending.toLocaleString("en-US") },
+    { name: "Covers rounds received until", value: figures.as_of ?? "–" },
+    { name: "Sealed by witnesses in time", value: share(figures.sealed, 1) },
+    ...(figures.withheld === null ? [] : [{ name: "Skill and intervals are withheld", value: figures.withheld }]),
   ];
 }

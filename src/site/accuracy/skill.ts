@@ -9,7 +9,7 @@ export interface Skill {
 
 /**
  * Judged forecasts before anything is said of skill. The interval is a normal approximation, which wants the rarest color,
- * one round in ten, to have come some fifty times; and at first the long-run shares are themselves hardly known.
+ * one round in ten, to have come some fifty times.
  */
 export const LEAST = 500;
 
@@ -17,8 +17,8 @@ export const LEAST = 500;
  * What a skill says, in plain words: zero is called zero, and a few forecasts too few.
  *
  * @example
- * skillSentence({ sampleSize: 900, skill: 0.0001, interval: [-0.002, 0.0022] }); // => "Zero lies within the interval: no skill beyond the long-run shares is shown."
- * skillSentence({ sampleSize: 900, skill: -0.04, interval: [-0.06, -0.02] }); // => "The skill lies below zero: these statements were worse than the long-run shares, by 4.000 %."
+ * skillSentence({ sampleSize: 900, skill: 0.0001, interval: [-0.002, 0.0022] }); // => "Zero lies within the interval: no skill beyond constant probabilities is shown."
+ * skillSentence({ sampleSize: 900, skill: -0.04, interval: [-0.06, -0.02] }); // => "The skill lies below zero: these statements were worse than the best constant probabilities in hindsight, by 4.000 %."
  * skillSentence({ sampleSize: 10, skill: 0.018, interval: [0.01, 0.026] }); // => "With 10 judged forecasts nothing can be said of skill yet; that takes 500 at least."
  */
 export function skillSentence({ sampleSize, skill, interval }: Skill): string {
@@ -27,8 +27,8 @@ export function skillSentence({ sampleSize, skill, interval }: Skill): string {
     return `With ${sampleSize} judged ${sampleSize === 1 ? "forecast" : "forecasts"} nothing can be said of skill yet; that takes ${LEAST} at least.`;
   const [low, high] = interval;
   if (low > 0)
-    return `The skill lies above zero: these statements were better than the long-run shares, by ${share(skill, 3)}. One such interval in forty lies above zero by luck alone.`;
+    return `The skill lies above zero: these statements were better than the best constant probabilities in hindsight, by ${share(skill, 3)}.`;
   if (high < 0)
-    return `The skill lies below zero: these statements were worse than the long-run shares, by ${share(-skill, 3)}.`;
-  return "Zero lies within the interval: no skill beyond the long-run shares is shown.";
+    return `The skill lies below zero: these statements were worse than the best constant probabilities in hindsight, by ${share(-skill, 3)}.`;
+  return "Zero lies within the interval: no skill beyond constant probabilities is shown.";
 }

@@ -1,3 +1,4 @@
+import { hasTooManyVoids } from "../../forecasts/accuracy/figures.ts";
 import { skillInterval, wilsonInterval } from "../../forecasts/accuracy/intervals.ts";
 import type { Memory } from "../../api/memory.ts";
 import type { Table } from "../../api/tables.ts";
@@ -17,14 +18,15 @@ export function recordOf({ tables: { tables } }: Pick<Memory, "tables">) {
   const measured = tables.filter((table) => countsOf(table).some(({ n }) => n > 0n));
   const isTrue = measured.some(({ house }) => !house.simulated);
   const counted = measured.filter(({ house }) => house.simulated !== isTrue);
-  const sums = { n: 0n, hits: 0n, sumP: 0n, sumPBase: 0n, sumD: 0n, sumD2: 0n, sumLlBase: 0n };
+  const sums = { n: 0n, hits: 0n, sumP: 0n, sumPBase: 0n, sumLl: 0n, bestLl: 0n, bestD2: 0n };
   for (const row of counted.flatMap(countsOf)) {
-    for (const name of ["n", "hits", "sumP", "sumPBase", "sumD", "sumD2", "sumLlBase"] as const)
-      sums[name] += row[name];
+    if (hasTooManyVoids(row)) continue;
+    for (const name of ["n", "hits", "sumP", "sumPBase", "sumLl", "bestLl", "bestD2"] as const) sums[name] += row[name];
   }
-  const { n, hits, sumP, sumPBase, sumLlBase, sumD } = sums;
-  const skill = sumLlBase === 0n ? null : Number(sumD) / Number(sumLlBase);
-  const interval = skillInterval(sums);
+  const { n, hits, sumP, sumPBase, sumLl, bestLl, bestD2 } = sums;
+  const gain = bestLl - sumLl;
+  const skill = bestLl === 0n ? null : Number(gain) / Number(bestLl);
+  const interval = skillInterval({ n, sumD: gain, sumD2: bestD2, sumLlBase: bestLl });
   return {
     tables: counted.length,
     simulated: measured.length > 0 && !isTrue,

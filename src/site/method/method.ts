@@ -1,14 +1,35 @@
-import type { Anchor } from "../../forecasts/chain/anchors-store.ts";
+import { findNewestCheckpoint, listLogs } from "../../record/log/log-store.ts";
+import { verifierKeyText } from "../../record/log/note.ts";
+import { keyOf } from "../../record/log/verify-log.ts";
+import type { Transaction } from "../../db/client.ts";
 import type { SitePage } from "../answer.ts";
 
-/** How we measure, and how anybody checks it; without the newest roots where they could not be loaded. */
-export function methodPage(newest: { roots: Anchor[]; total: number } | null): SitePage {
+/** The public log as the page shows it; `logs` is empty before the first worker began it. */
+export interface ShownLog {
+  /** Newest first. */
+  logs: { origin: string; key: string; size: number; declaredAt: string; reason: string | null }[];
+  /** The newest checkpoint of the newest log; null before the first. */
+  checkpoint: { size: number; note: string; signedAt: string; cosignedAt: string | null } | null;
+}
+
+/** Reads what the page shows of the log. */
+export async function readShownLog(tx: Transaction): Promise<ShownLog> {
+  const logs = await listLogs(tx);
+  const [newest] = logs;
+  return {
+    logs: logs.map((log) => ({ ...log, key: verifierKeyText(keyOf(log)) })),
+    checkpoint: newest === undefined ? null : await findNewestCheckpoint(tx, newest.id),
+  };
+}
+
+/** How forecasts are measured and how anyone checks it; without the log when it could not be loaded. */
+export function methodPage(publicLog: ShownLog | null): SitePage {
   return {
     path: "/method",
     template: "method/method",
     title: "How we measure, and how to check it",
     description:
-      "How Roundhouse pre-registers forecasts, scores every one of them, chains them by hash, publishes a root each hour, and how anyone checks all of it. Also what cannot be proven.",
-    data: { newest },
+      "How Roundhouse pre-registers forecasts, scores every one of them, chains them by hash, publishes a signed log, and how anyone checks all of it. Also what cannot be proven.",
+    data: { publicLog },
   };
 }

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { figuresOf } from "../../../src/forecasts/accuracy/figures.ts";
+import { hindsightOf } from "../../../src/forecasts/accuracy/hindsight.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
 import { addPending, addScore, addVoid, emptySums } from "../../../src/forecasts/accuracy/sums.ts";
+
+const micro = (nats: number) => BigInt(Math.round(nats * 1e6));
 
 describe("the figures of an accuracy row", () => {
   test("of nothing are null, not zero", () => {
@@ -14,9 +17,12 @@ describe("the figures of an accuracy row", () => {
       baseline_rate: null,
       coverage: null,
       not_issued: 0,
-      voids: { gap: 0, house: 0, quarantine: 0, late: 0 },
+      late_rounds: 0,
+      voids: { gap: 0, late: 0, conflict: 0, impossible: 0, operator: 0 },
       rate_bounds: null,
+      withheld: null,
       pending: 0,
+      sealed: null,
       z: null,
       e_value: null,
       log_loss: null,
@@ -38,9 +44,6 @@ describe("the figures of an accuracy row", () => {
     const p = [515_000, 384_000, 101_000];
     const base = [505_000, 396_000, 99_000];
     for (const outcome of [0, 0, 1, 2]) addScore(sums, scoreNextColor(p, base, outcome));
-    addVoid(sums, "gap");
-    addVoid(sums, "quarantine");
-    addVoid(sums, "quarantine");
     addPending(sums);
     sums.onTimeRounds = 40n;
     sums.notIssued = 3n;
@@ -53,7 +56,6 @@ describe("the figures of an accuracy row", () => {
       baseline_rate: 0.505,
       coverage: 0.925,
       not_issued: 3,
-      voids: { gap: 1, house: 0, quarantine: 2, late: 0 },
       pending: 1,
     });
     expect(figures.z).toBeCloseTo((2 - 4 * 0.515) / Math.sqrt(4 * 0.515 * 0.485), 12);
@@ -61,7 +63,8 @@ describe("the figures of an accuracy row", () => {
     const baseLogLoss = -(2 * Math.log(0.505) + Math.log(0.396) + Math.log(0.099)) / 4;
     expect(figures.log_loss).toBeCloseTo(logLoss, 6);
     expect(figures.baseline_log_loss).toBeCloseTo(baseLogLoss, 6);
-    expect(figures.skill).toBeCloseTo(1 - logLoss / baseLogLoss, 6);
+    // the best constant is the shares that came: a half and two quarters
+    expect(figures.skill).toBeCloseTo(1 - logLoss / ((Math.log(2) * 2 + Math.log(4) * 2) / 4), 6);
     expect(figures.brier).toBeCloseTo(
       (2 * (0.485 ** 2 + 0.384 ** 2 + 0.101 ** 2) +
         0.515 ** 2 +
@@ -86,12 +89,20 @@ describe("the figures of an accuracy row", () => {
     const p = [515_000, 384_000, 101_000];
     const base = [505_000, 396_000, 99_000];
     for (const outcome of [0, 0, 1, 2]) addScore(sums, scoreNextColor(p, base, outcome));
-    for (const kind of ["gap", "house", "quarantine", "late"] as const) addVoid(sums, kind);
-    const figures = figuresOf("next_color", sums);
-    expect(figures.rate_bounds).toEqual([2 / 8, 6 / 8]);
-    const [low, high] = figures.skill_interval_95!;
-    expect((low + high) / 2).toBeCloseTo(figures.skill!, 12);
-    expect(high - low).toBeGreaterThan(0.01);
+    const [hit, miss, rare] = [0.515, 0.384, 0.101].map((share) => -Math.log(share));
+    const outcomes = [
+      { color: 0, window: null, n: 2n, sumLl: micro(2 * hit!), sumLl2: micro(2e6 * hit! ** 2) },
+      { color: 1, window: null, n: 1n, sumLl: micro(miss!), sumLl2: micro(1e6 * miss! ** 2) },
+      { color: 2, window: null, n: 1n, sumLl: micro(rare!), sumLl2: micro(1e6 * rare! ** 2) },
+    ];
+    const figures = figuresOf("next_color", { ...sums, ...hindsightOf(outcomes) });
+    const gains = [Math.log(2) - hit!, Math.log(2) - hit!, Math.log(4) - miss!, Math.log(4) - rare!];
+    const mean = (hit! * -2 - miss! - rare! + 6 * Math.log(2)) / 4;
+    const se = Math.sqrt(gains.map((gain) => (-gain * -1 - mean) ** 2).reduce((a, b) => a + b) / 3 / 4);
+    const best = (6 * Math.log(2)) / 4;
+    expect(figures.skill).toBeCloseTo(mean / best, 5);
+    expect(figures.skill_interval_95![0]).toBeCloseTo((mean - 1.959964 * se) / best, 4);
+    expect(figures.skill_interval_95![1]).toBeCloseTo((mean + 1.959964 * se) / best, 4);
     const e = [-0.5, -0.25, -0.1, 0.1, 0.25, 0.5].map((bet) => (1 + bet * 0.485) ** 2 * (1 - bet * 0.515) ** 2);
     expect(figures.e_value).toBeCloseTo(e.reduce((a, b) => a + b) / 6, 5);
     // twelve statements: blue at .515 came twice in four, purple at .384 and pink at .101 once each
@@ -108,6 +119,26 @@ describe("the figures of an accuracy row", () => {
     );
   });
 
+  test("of more than five percent voids or late rounds are bounds and counts only", () => {
+    const sums = emptySums();
+    for (let i = 0; i < 95; i++) addScore(sums, scoreWindow(500_000, 500_000, i % 2 === 0));
+    for (const kind of ["gap", "late", "conflict", "impossible", "operator"] as const) addVoid(sums, kind);
+    expect(figuresOf("window:pink:50", sums)).toMatchObject({ withheld: null, rate_bounds: [0.48, 0.53] });
+    sums.lateRounds = 1n;
+    expect(figuresOf("window:pink:50", sums)).toMatchObject({
+      sample_size: 95,
+      hits: 48,
+      voids: { gap: 1, late: 1, conflict: 1, impossible: 1, operator: 1 },
+      rate_bounds: [0.48, 0.53],
+      withheld: "more than 5 % of the rounds are void or late",
+      interval_95: null,
+      z: null,
+      e_value: null,
+      skill: null,
+      skill_interval_95: null,
+    });
+  });
+
   test("stay finite, so that JSON can carry them, however wrong the forecasts were", () => {
     const sums = emptySums();
     sums.n = 1n;
@@ -115,20 +146,21 @@ describe("the figures of an accuracy row", () => {
     expect(JSON.stringify(figuresOf("window:pink:80", sums).e_value)).toBe("1.7976931348623157e+308");
   });
 
-  test("of windows leave out coverage, which counts next_color forecasts", () => {
+  test("of windows cover what was issued of what was due", () => {
     const sums = emptySums();
     addScore(sums, scoreWindow(811_376, 810_000, true));
-    sums.onTimeRounds = 40n;
+    sums.forecasts = 3n;
+    sums.notIssued = 1n;
     const figures = figuresOf("window:pink:80", sums);
-    expect([figures.coverage, figures.not_issued]).toEqual([null, null]);
+    expect([figures.coverage, figures.not_issued]).toEqual([0.75, 1]);
     expect([figures.hit_rate, figures.expected_rate, figures.baseline_rate]).toEqual([1, 0.811376, 0.81]);
     expect(figures.brier).toBeCloseTo(0.188624 ** 2, 15);
   });
 
-  test("show a skill of nothing as exactly nothing", () => {
+  test("show no skill for the very shares that came", () => {
     const sums = emptySums();
     for (const outcome of [0, 1, 0, 2])
-      addScore(sums, scoreNextColor([515_000, 384_000, 101_000], [515_000, 384_000, 101_000], outcome));
-    expect(figuresOf("next_color", sums).skill).toBe(0);
+      addScore(sums, scoreNextColor([500_000, 250_000, 250_000], [515_000, 384_000, 101_000], outcome));
+    expect(figuresOf("next_color", sums).skill).toBeCloseTo(0, 6);
   });
 });

@@ -10,7 +10,7 @@ import {
   showWindows,
 } from "../../../src/forecasts/accuracy/present.ts";
 import { scoreNextColor } from "../../../src/forecasts/score/scoring.ts";
-import { addForecast, addScore, addVoid, emptySums, type Sums } from "../../../src/forecasts/accuracy/sums.ts";
+import { addForecast, addScore, emptySums, type Sums } from "../../../src/forecasts/accuracy/sums.ts";
 
 const published: PublishedForecast = {
   cutoffSeq: 12,
@@ -109,8 +109,8 @@ test("a forecast is shown in the fixed shape, colors in their order and shares i
 });
 
 const KEYS =
-  "feature model house game market period period_start period_end sample_size hits hit_rate interval_95 expected_rate " +
-  "baseline_rate coverage not_issued voids rate_bounds pending z e_value log_loss baseline_log_loss brier " +
+  "feature model house game market period period_start period_end as_of as_of_round_id sample_size hits hit_rate interval_95 expected_rate " +
+  "baseline_rate coverage not_issued late_rounds voids rate_bounds withheld pending sealed z e_value log_loss baseline_log_loss brier " +
   "baseline_brier rps baseline_rps skill skill_interval_95 calibration_error calibration_error_floor reliability references";
 
 function sumsOf(outcomes: number[], seq: bigint): Sums {
@@ -130,6 +130,8 @@ const row = (start: string, end: string, sums: Sums, feature = "next_color") => 
   period: "24h",
   start,
   end,
+  asOf: end,
+  asOfRoundId: "7",
   sums,
   references: emptyReferenceSums(),
 });
@@ -137,7 +139,6 @@ const row = (start: string, end: string, sums: Sums, feature = "next_color") => 
 describe("what was measured", () => {
   test("is shown in the fixed shape", () => {
     const sums = sumsOf([0, 0, 1, 2], 1n);
-    addVoid(sums, "late");
     const shown = showAccuracy({ house: "a", game: "b", market: "c" }, row("s", "e", sums));
     expect(Object.keys(shown)).toEqual(KEYS.split(" "));
     expect(shown).toMatchObject({
@@ -154,10 +155,12 @@ describe("what was measured", () => {
       hit_rate: 0.5,
       coverage: 0.8,
       not_issued: 1,
-      voids: { gap: 0, house: 0, quarantine: 0, late: 1 },
-      skill: 0,
-      skill_interval_95: [0, 0],
-      rate_bounds: [0.4, 0.6],
+      voids: { gap: 0, late: 0, conflict: 0, impossible: 0, operator: 0 },
+      late_rounds: 0,
+      withheld: null,
+      as_of: "e",
+      as_of_round_id: "7",
+      rate_bounds: [0.5, 0.5],
       references: ["last_20", "last_100", "due"].map((name) => ({ name, log_loss: null, brier: null, skill: null })),
     });
     expect(shown.e_value).toBeGreaterThan(0);
@@ -190,10 +193,10 @@ describe("what was measured", () => {
       return { ...row("s", "e", sumsOf([outcome], 1n)), references };
     });
     const shown = mergePeriods(rows).map((one) => showAccuracy({ house: "a", game: null, market: null }, one));
-    const [third, baseline] = [Math.log(3), Math.log(2) + Math.log(2.5)];
+    const third = Math.log(3); // the best constant of one round each of two colors loses ln 2
     for (const { log_loss, skill } of shown[0]?.references ?? []) {
       expect(log_loss).toBeCloseTo(third, 5);
-      expect(skill).toBeCloseTo(1 - (2 * third) / baseline, 5);
+      expect(skill).toBeCloseTo(1 - third / Math.log(2), 5);
     }
   });
 });

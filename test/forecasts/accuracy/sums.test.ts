@@ -39,7 +39,7 @@ const anyEvent: fc.Arbitrary<Event> = fc.oneof(
       (sums) =>
         addScore(sums, scoreWindow(p, base, hit)),
   ),
-  fc.constantFrom("gap", "house", "quarantine", "late").map(
+  fc.constantFrom("gap", "late", "conflict", "impossible", "operator").map(
     (kind): Event =>
       (sums) =>
         addVoid(sums, kind),
@@ -136,11 +136,14 @@ describe("an accuracy row", () => {
         hits: "1",
         top1_hits: "1",
         void_gap: "0",
-        void_house: "0",
-        void_quarantine: "0",
         void_late: "1",
+        void_conflict: "0",
+        void_impossible: "0",
+        void_operator: "0",
         pending: "1",
+        sealed: "0",
         on_time_rounds: "0",
+        late_rounds: "0",
         not_issued: "0",
         sum_p: "1030000",
         sum_p_base: "1010000",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { listPublished } from "../../../src/accuracy/published-store.ts";
+import { voidsOf } from "../../../src/forecasts/accuracy/sums.ts";
 import { runRollingCalibration } from "../../../src/forecasts/calibration/calibrate.ts";
 import { compareCalibrations } from "../../../src/forecasts/calibration/compare.ts";
 import { requestManualRun, runManualCalibration } from "../../../src/forecasts/calibration/manual-calibration.ts";
@@ -175,7 +176,7 @@ describe("a round that a person corrects", () => {
     const published = async () => {
       await world.add();
       const rows = await listPublished(world.sql, { tableIds: [world.tableId], feature: "next_color" });
-      return rows.map(({ period, sums }) => ({ period, scored: sums.n, void: sums.voidQuarantine }));
+      return rows.map(({ period, sums }) => ({ period, scored: sums.n, void: voidsOf(sums) }));
     };
     const before = await published();
     expect(before.map(({ period }) => period)).toEqual(["24h", "7d", "30d", "90d", "all"]);

@@ -60,7 +60,9 @@ function another(type: string, column: string): string {
     case "text":
       return `'1' || coalesce(${column}, '')`;
     case "timestamp with time zone":
-      return column === "hour" ? "hour + interval '1 hour'" : `coalesce(${column}, now()) + interval '1 microsecond'`;
+      return column === "hour"
+        ? "hour - interval '1000 days'"
+        : `coalesce(${column}, now()) + interval '1 microsecond'`;
     case "date":
       return `${column} - 1`;
     case "jsonb":

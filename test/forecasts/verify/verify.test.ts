@@ -16,7 +16,7 @@ describe("verify", () => {
           + (select count(*)::integer from accuracy_periods) as accuracy_rows`;
     expect(await verify(world.sql)).toEqual({
       ok: true,
-      checked: { ...counts, calibrations: 0, replayed_rounds: 0 },
+      checked: { ...counts, calibrations: 0, replayed_rounds: 0, log_entries: 0 },
       first_failure: null,
     });
     const kinds = await world.sql<{ reason: string }[]>`select distinct reason from scores order by reason`;
@@ -31,7 +31,15 @@ describe("verify", () => {
     const world = await createWorld();
     expect(await verify(world.sql, { tableId: world.tableId })).toEqual({
       ok: true,
-      checked: { rounds: 0, forecasts: 0, scores: 0, accuracy_rows: 0, calibrations: 0, replayed_rounds: 0 },
+      checked: {
+        rounds: 0,
+        forecasts: 0,
+        scores: 0,
+        accuracy_rows: 0,
+        calibrations: 0,
+        replayed_rounds: 0,
+        log_entries: 0,
+      },
       first_failure: null,
     });
     await world.play([150, 160]);

@@ -21,15 +21,15 @@ export function path(m: number, leaves: readonly Uint8Array[]): Buffer[] {
     : [...path(m - k, leaves.slice(k)), mth(leaves.slice(0, k))];
 }
 
-/** Where a proof leads from a forecast's hash: what anyone can write in a few lines. */
-export function rootByProof({ hash, index, size, proof }: Record<"index" | "size", number> & Proof): string {
-  const siblings = proof.map((hex) => Buffer.from(hex, "hex"));
-  let node = sha256(Buffer.of(0), Buffer.from(hash, "hex"));
-  for (let at = index, last = size - 1; last > 0; at >>= 1, last >>= 1) {
-    if (at % 2 === 1) node = sha256(Buffer.of(1), siblings.shift()!, node);
-    else if (at < last) node = sha256(Buffer.of(1), node, siblings.shift()!);
-  }
-  return siblings.length === 0 ? node.toString("hex") : "a proof that is too long";
+/** PROOF, word for word as RFC 6962 §2.1.2 defines it. */
+export function consistency(m: number, leaves: readonly Uint8Array[]): Buffer[] {
+  return m === 0 ? [] : subproof(m, leaves, true);
 }
 
-type Proof = { hash: string; proof: string[] };
+function subproof(m: number, leaves: readonly Uint8Array[], isWhole: boolean): Buffer[] {
+  if (m === leaves.length) return isWhole ? [] : [mth(leaves)];
+  const k = splitAt(leaves.length);
+  return m <= k
+    ? [...subproof(m, leaves.slice(0, k), isWhole), mth(leaves.slice(k))]
+    : [...subproof(m - k, leaves.slice(k), false), mth(leaves.slice(0, k))];
+}

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Checks the public log of a Roundhouse instance without any of its code: Python's standard library only.
+
+    python3 verify_record.py URL [--kept FILE] [--rounds FILE --forecasts FILE --scores FILE]
+
+It checks the signature of the newest checkpoint, the whole tree from its entries, the inclusion of every entry in the
+tiles, and that a kept checkpoint is the beginning of the log. With the three exports of a table, made after a checkpoint
+was kept, it also recomputes their chains up to what the log states there, and the newest accuracy rows of the log. It exits with 1 at the first thing that is wrong.
+"""
+import argparse, base64, csv, hashlib, json, math, sys, urllib.request
+
+sha256 = lambda *parts: hashlib.sha256(b"".join(parts)).digest()
+leaf_hash = lambda entry: sha256(b"\0", entry)
+
+
+def fail(text):
+    sys.exit(f"WRONG: {text}")
+
+
+# Ed25519 (RFC 8032), verification only.
+P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, P - 2, P) % P
+
+
+def add(a, b):
+    x1, y1, z1, t1 = a
+    x2, y2, z2, t2 = b
+    e, f = (y1 - x1) * (y2 - x2) % P, (y1 + x1) * (y2 + x2) % P
+    g, h = 2 * t1 * t2 * D % P, 2 * z1 * z2 % P
+    e, f, g, h = f - e, h - g, h + g, f + e
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def multiply(scalar, point):
+    result = (0, 1, 1, 0)
+    while scalar:
+        if scalar & 1:
+            result = add(result, point)
+        point, scalar = add(point, point), scalar >> 1
+    return result
+
+
+def decompress(data):
+    y = int.from_bytes(data, "little")
+    sign, y = y >> 255, y & (2**255 - 1)
+    square = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    if (x * x - square) % P:
+        x = x * pow(2, (P - 1) // 4, P) % P
+    if y >= P or (x * x - square) % P or (x == 0 and sign):
+        return None
+    x = P - x if x & 1 != sign else x
+    return x, y, 1, x * y % P
+
+
+BASE = decompress((4 * pow(5, P - 2, P) % P).to_bytes(32, "little"))
+
+
+def is_signed(key, message, signature):
+    point, r = decompress(key), decompress(signature[:32])
+    s = int.from_bytes(signature[32:], "little")
+    if point is None or r is None or s >= L:
+        return False
+    h = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % L
+    (x1, y1, z1, _), (x2, y2, z2, _) = multiply(s, BASE), add(r, multiply(h, point))
+    return (x1 * z2 - x2 * z1) % P == 0 and (y1 * z2 - y2 * z1) % P == 0
+
+
+def open_checkpoint(note, verifier_key):
+    """Origin, size and root of a signed note."""
+    name, _, key = verifier_key.split("+", 2)
+    typed = base64.b64decode(key)
+    key_id = hashlib.sha256(name.encode() + b"\n" + typed).digest()[:4]
+    text, _, signatures = note.rpartition("\n\n")
+    text += "\n"
+    for line in signatures.splitlines():
+        _, signer, data = line.split(" ")
+        data = base64.b64decode(data)
+        if signer == name and data[:4] == key_id and is_signed(typed[1:], text.encode(), data[4:]):
+            origin, size, root = text.split("\n")[:3]
+            return origin, int(size), base64.b64decode(root)
+    fail("expected a checkpoint that the log's key signed")
+
+
+def root_of(leaves):
+    """RFC 6962 §2.1."""
+    if not leaves:
+        return sha256()
+    row = list(leaves)
+    while len(row) > 1:  # the last of an odd number rises as it is
+        row = [sha256(b"\1", *row[at : at + 2]) if at + 1 < len(row) else row[at] for at in range(0, len(row), 2)]
+    return row[0]
+
+
+def tile_path(n, width):
+    text = f"{n % 1000:03}"
+    while n := n // 1000:
+        text = f"x{n % 1000:03}/{text}"
+    return text if width == 256 else f"{text}.p/{width}"
+
+
+def read_log(url, size):
+    """All entries, and the leaf hashes that the tiles of level 0 give."""
+    get = lambda path: urllib.request.urlopen(f"{url}/log/{path}", timeout=30).read()
+    entries, tiles = [], []
+    for n in range(math.ceil(size / 256)):
+        path = tile_path(n, min(256, size - 256 * n))
+        bundle, hashes = get(f"tile/entries/{path}"), get(f"tile/0/{path}")
+        while bundle:
+            length = int.from_bytes(bundle[:2], "big")
+            entries.append(bundle[2 : 2 + length])
+            bundle = bundle[2 + length :]
+        tiles += [hashes[at : at + 32] for at in range(0, len(hashes), 32)]
+    return entries, tiles
+
+
+FIELDS = {
+    "rounds": "absent_at after_gap color hundredths late occurred_at received_at requested_at round_id seq source",
+    "forecasts": "absent_at base_ppm cutoff_round_id feature forecast_id history_hash horizon issued_at model p_ppm pause_ms seq table target_round_id",
+    "scores": "forecast_id outcome reason rev scored_at settled_seq status target_requested_at",
+}
+
+
+def follow_chain(kind, rows):
+    """The hash after each row, recomputed from the columns of the export."""
+    previous, hashes = "0" * 64, []
+    for row in rows:
+        fields = {name: row[name] for name in sorted(FIELDS[kind].split())}
+        text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+        previous = hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
+        if previous != row["history_hash" if kind == "rounds" else "hash"]:
+            fail(f"expected hash {previous} in {kind}, found another in {row}")
+        hashes.append(previous)
+    return hashes
+
+
+def check_statements(entries, rounds, forecasts, scores):
+    """Every statement about the table against its exports; the number of them."""
+    hashes = {kind: follow_chain(kind, rows) for kind, rows in (("rounds", rounds), ("forecasts", forecasts), ("scores", scores))}
+    table, known, count = forecasts[0]["table"], set(hashes["scores"]) | {"0" * 64}, 0
+    for entry in entries:
+        if entry["kind"] != "table" or entry["table"] != table:
+            continue
+        for kind, name in (("rounds", "round_seq"), ("forecasts", "forecast_seq")):
+            number, stated = int(entry[name]), entry["history_hash" if kind == "rounds" else "forecast_hash"]
+            if number and (number > len(hashes[kind]) or hashes[kind][number - 1] != stated):
+                fail(f"expected {kind} {number} of {table} with hash {stated}, as the log states")
+        if entry["score_hash"] not in known:
+            fail(f"expected a score of {table} with hash {entry['score_hash']}, as the log states")
+        count += 1
+    return count
+
+
+def check_accuracy(entries, rounds, forecasts, scores):
+    """The newest accuracy statement about the table from its exports; what was compared."""
+    table = forecasts[0]["table"]
+    found = [entry for entry in entries if entry["kind"] == "accuracy" and entry["table"] == table]
+    if not found:
+        return "no accuracy statement yet"
+    stated, seqs = found[-1], {row["round_id"]: int(row["seq"]) for row in rounds}
+    order = sorted({row["color"] for row in rounds}, key=lambda color: min(int(row["hundredths"]) for row in rounds if row["color"] == color))
+    newest = {}
+    for row in scores:
+        if int(row["settled_seq"]) <= int(stated["settled_seq"]):
+            newest[row["forecast_id"]] = row
+    for expected in stated["rows"]:
+        own = [f for f in forecasts if (f["model"], f["feature"]) == (expected["model"], expected["feature"])]
+        own = [f for f in own if seqs.get(f["cutoff_round_id"], math.inf) <= int(stated["cutoff_seq"])]
+        ended = [(f, newest[f["forecast_id"]]) for f in own if f["forecast_id"] in newest]
+        scored = [(f, s) for f, s in ended if s["status"] == "scored"]
+        loss = 0
+        for forecast, score in scored:
+            p = [int(ppm) for ppm in forecast["p_ppm"].split("|")]
+            if forecast["feature"] == "next_color":
+                chance = p[order.index(score["outcome"])] if len(order) == len(p) else None
+            else:
+                chance = p[0] if score["outcome"] == "1" else 1_000_000 - p[0]
+            loss += 0 if chance is None else -math.log(chance / 1e6) * 1e6
+        counts = [str(len(own)), str(len(scored)), str(len(ended) - len(scored))]
+        if counts != [expected["forecasts"], expected["scored"], expected["voids"]]:
+            fail(f"expected {counts} forecasts, scores and voids of {expected['feature']}, the log states {expected}")
+        if (expected["feature"] != "next_color" or len(order) > 1) and abs(loss - int(expected["log_loss"])) > len(scored) + 1:
+            fail(f"expected a log loss of {loss:.0f} micro-nats of {expected['feature']}, the log states {expected['log_loss']}")
+    return f"{len(stated['rows'])} accuracy rows"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("url")
+    for name in ("kept", "rounds", "forecasts", "scores"):
+        parser.add_argument(f"--{name}")
+    given = parser.parse_args()
+    url = given.url.rstrip("/")
+    get = lambda path: urllib.request.urlopen(f"{url}/log/{path}", timeout=30).read().decode()
+    key = get("key").strip()
+    origin, size, root = open_checkpoint(get("checkpoint"), key)
+    entries, tiles = read_log(url, size)
+    leaves = [leaf_hash(entry) for entry in entries]
+    if len(leaves) != size or root_of(leaves) != root:
+        fail(f"expected {size} entries that lead to the signed root, found {len(leaves)}")
+    if leaves != tiles:
+        fail("expected the tiles to hold the hashes of the entries")
+    covered = size
+    if given.kept:
+        kept = open_checkpoint(open(given.kept, encoding="utf-8").read(), key)
+        if kept[0] != origin or kept[1] > size or root_of(leaves[: kept[1]]) != kept[2]:
+            fail("expected the log to grow from the kept checkpoint: it was changed")
+        covered = kept[1]  # the exports were made after it was kept
+    report = f"{origin}: {size} entries lead to the signed root"
+    if given.rounds and given.forecasts and given.scores:
+        read = lambda path: list(csv.DictReader(open(path, encoding="utf-8", newline="")))
+        exports = read(given.rounds), read(given.forecasts), read(given.scores)
+        statements = [json.loads(entry) for entry in entries[:covered]]
+        report += f"; {check_statements(statements, *exports)} statements and {check_accuracy(statements, *exports)} follow from the exports"
+    print(f"ok: {report}")
+
+
+if __name__ == "__main__":
+    main()

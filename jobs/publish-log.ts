@@ -1,0 +1,37 @@
+import { resolve } from "node:path";
+import { z } from "zod";
+import { closeAlert, openAlert } from "../src/alerts/store.ts";
+import { logFolderOf } from "../src/config.ts";
+import { LogRefusal, publishLog } from "../src/record/log/publish-log.ts";
+import { job } from "../src/queue/job.ts";
+
+const ALERT = { kind: "log", subject: "log" };
+
+/**
+ * Adds statements about everything that moved to the transparency log and signs a checkpoint, every 10 s. When signing
+ * could fork the log, or a witness cannot be asked, nothing is signed and an alert says why.
+ */
+export default job({
+  name: "publish-log",
+  payload: z.object({}),
+  key: () => "log",
+  schedule: () => Promise.resolve([{ payload: {}, everyMs: 10_000, offsetMs: 0 }]),
+  sweep: null,
+  concurrency: 1,
+  timeoutMs: 60_000,
+  retry: { attempts: 1, firstMs: 1000, maxMs: 1000 },
+  pool: "long",
+
+  async run(_, { sql, settings, log, signal }) {
+    const { PUBLIC_URL: publicUrl, LOG_WITNESSES: witnesses } = settings;
+    try {
+      const published = await publishLog(sql, { folder: resolve(logFolderOf(settings)), publicUrl, witnesses }, signal);
+      await closeAlert(sql, log, ALERT);
+      return published;
+    } catch (error) {
+      if (!(error instanceof LogRefusal)) throw error;
+      await openAlert(sql, log, { ...ALERT, text: `the public log is not signed: ${error.message}` });
+      return { refused: 1 };
+    }
+  },
+});

@@ -1,0 +1,34 @@
+import { listPublished } from "../../accuracy/published-store.ts";
+import { voidsOf } from "../../forecasts/accuracy/sums.ts";
+import type { Sql } from "../../db/client.ts";
+import { listAccuracyMarks } from "./log-store.ts";
+import type { AccuracyStatement } from "./statements.ts";
+
+const TABLES_AT_ONCE = 200;
+
+/** Statements about the accuracy of every table over all time, when none was made in this UTC hour; else none. */
+export async function listAccuracyStatements(sql: Sql, logId: number): Promise<AccuracyStatement[]> {
+  const statements: AccuracyStatement[] = [];
+  for (let after = 0; ;) {
+    const page = await sql.begin("isolation level repeatable read read only", async (tx) => {
+      const marks = await listAccuracyMarks(tx, { logId, after, limit: TABLES_AT_ONCE });
+      const published = await listPublished(tx, { tableIds: marks.map(({ tableId }) => tableId), periods: ["all"] });
+      return { marks, rows: Map.groupBy(published, ({ tableId }) => tableId) };
+    });
+    for (const { tableId, ...mark } of page.marks) {
+      const rows = (page.rows.get(tableId) ?? []).map(({ model, feature, sums }) => ({
+        model,
+        feature,
+        forecasts: String(sums.forecasts),
+        scored: String(sums.n),
+        hits: String(sums.hits),
+        voids: String(voidsOf(sums)),
+        log_loss: String(sums.sumLl),
+      }));
+      if (rows.some(({ scored }) => scored !== "0")) statements.push({ kind: "accuracy", ...mark, rows });
+    }
+    const last = page.marks.at(-1);
+    if (last === undefined) return statements;
+    after = last.tableId;
+  }
+}

@@ -1,0 +1,24 @@
+import type { Transaction } from "../../db/client.ts";
+import { makeKey } from "./log-folder.ts";
+import { createLog, listLogs } from "./log-store.ts";
+import { signerOf } from "./note.ts";
+import { originOf } from "./publish-log.ts";
+
+/**
+ * Begins another log, whose first entry names the last checkpoint of the one before, and gives its origin. Everything that
+ * is stored is stated again in it.
+ * @throws Error when there is no log yet, or another was declared at the same moment
+ */
+export async function declareLog(
+  tx: Transaction,
+  { folder, publicUrl, by, reason }: { folder: string; publicUrl: string | undefined; by: string; reason: string },
+): Promise<string> {
+  const [newest] = await listLogs(tx);
+  const { publicKey } = signerOf("new", "log", await makeKey(folder));
+  const id = (newest?.id ?? 1) + 1; // an emptied database had a first one
+  const origin = originOf(publicUrl, publicKey, id);
+  const created = await createLog(tx, { id, origin, publicKey, by, reason });
+  if (created === null)
+    throw new Error("expected to declare the next log, found that another one was declared meanwhile");
+  return origin;
+}

@@ -1,0 +1,59 @@
+import type { Reader } from "../../db/reader.ts";
+import type { Sql } from "../../db/client.ts";
+import { type ExportedForecast, readForecastsForExport } from "../../forecasts/chain/export-store.ts";
+import { parseForecastId } from "../../forecasts/chain/forecast-id.ts";
+import { findCoveringEntry, findNewestCheckpoint, listLogs, tileReader } from "./log-store.ts";
+import { readCheckpoint } from "./note.ts";
+import { leafHash, proveInclusion, verifyInclusion } from "./tree.ts";
+
+/** That a forecast is in the log. */
+export interface ForecastProof {
+  forecast_id: string;
+  hash: string;
+  /** The forecasts after it up to the one that the entry states: their hashes lead from `hash` to `forecast_hash`. */
+  following: ExportedForecast[];
+  /** The statement, its index, and the sibling hashes in base64 that lead from it to the root of the checkpoint. */
+  entry: string;
+  index: number;
+  proof: string[];
+  checkpoint: string;
+}
+
+/**
+ * Proves that a forecast is in the log, under its newest checkpoint; the proof is checked before it is returned.
+ * @throws Error when there is no such forecast, no checkpoint covers it yet, or the log is damaged
+ */
+export async function proveForecast(sql: Sql, read: Reader, forecastId: string): Promise<ForecastProof> {
+  const place = parseForecastId(forecastId);
+  if (place === null)
+    throw new Error(`expected the id of a forecast such as f12-345, found ${JSON.stringify(forecastId)}`);
+  const [log] = await listLogs(sql);
+  const checkpoint = log === undefined ? null : await findNewestCheckpoint(sql, log.id);
+  const covering = log === undefined ? null : await findCoveringEntry(sql, log.id, place);
+  if (log === undefined || checkpoint === null || covering === null || covering.index >= checkpoint.size)
+    throw new Error(
+      `expected a checkpoint that covers forecast ${forecastId}, found none: is there such a forecast? One follows within a minute`,
+    );
+  const { entry, index, cutoffSeq, forecastSeq } = covering;
+  const rows: ExportedForecast[] = [];
+  for await (const page of readForecastsForExport(read, place.tableId, String(cutoffSeq - 1n))) {
+    rows.push(...page.filter(({ seq }) => BigInt(seq) >= place.seq && BigInt(seq) <= forecastSeq));
+    if (BigInt(page.at(-1)?.seq ?? 0) >= forecastSeq) break;
+  }
+  const [forecast, ...following] = rows;
+  if (forecast?.forecast_id !== forecastId)
+    throw new Error(`expected forecast ${forecastId}, which the log states, found none: run \`roundhouse verify\``);
+  const proof = await proveInclusion(tileReader(sql, log.id), index, checkpoint.size);
+  const { size, root } = readCheckpoint(checkpoint.note);
+  if (!verifyInclusion({ leaf: leafHash(Buffer.from(entry)), index, size, proof }, root))
+    throw new Error(`expected entry ${index} to lead to the signed root, found another one: run \`roundhouse verify\``);
+  return {
+    forecast_id: forecastId,
+    hash: forecast.hash,
+    following,
+    entry,
+    index,
+    proof: proof.map((hash) => hash.toString("base64")),
+    checkpoint: checkpoint.note,
+  };
+}

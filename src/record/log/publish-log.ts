@@ -1,0 +1,211 @@
+/**
+ * Publishes the transparency log: states what moved, grows the tree, and signs a checkpoint over it.
+ *
+ * The database alone never decides what is signed. A checkpoint must grow from the one in the folder of the key, which a
+ * restored database cannot take back, and from the one that every configured witness holds.
+ */
+import type { Sql } from "../../db/client.ts";
+import { reasonOf } from "../../errors.ts";
+import { listAccuracyStatements } from "./accuracy-statements.ts";
+import { keepNewestNote, makeKey, readKey, readNewestNote } from "./log-folder.ts";
+import {
+  createLog,
+  findNewestCheckpoint,
+  findPendingAudit,
+  insertEntries,
+  listEdge,
+  listLogs,
+  listPendingStatements,
+  type Log,
+  moveSize,
+  type NewEntry,
+  noteAccuracyHour,
+  noteHeads,
+  saveCheckpoint,
+  saveTiles,
+  tileReader,
+} from "./log-store.ts";
+import { openCheckpoint, readCheckpoint, signCheckpoint, type SignerKey, signerOf } from "./note.ts";
+import { entryOf, type Statement } from "./statements.ts";
+import { growTiles, leafHash, proveConsistency, type ReadTile, rootOf } from "./tree.ts";
+import { askWitness, type Witness } from "./witness-client.ts";
+
+/** Where and with whom a log is published. */
+export interface Publication {
+  /** The folder of the key, LOG_DIR. */
+  folder: string;
+  /** PUBLIC_URL, whose host begins the origin of a new log. */
+  publicUrl: string | undefined;
+  witnesses: readonly Witness[];
+}
+
+/** Why nothing is signed: what was expected, what was found, and what to do. */
+export class LogRefusal extends Error {}
+
+const ADVICE = "restore the newest database or LOG_DIR, or declare a new log with `roundhouse log declare`";
+
+/** Tables stated in one transaction. */
+const TABLES_AT_ONCE = 5_000;
+
+/**
+ * Adds what moved to the log and signs its new size. Gives how many entries were added and how many witnesses cosigned.
+ * @throws LogRefusal when signing could fork the log or a witness cannot be asked
+ */
+export async function publishLog(
+  sql: Sql,
+  publication: Publication,
+  signal: AbortSignal,
+): Promise<{ added: number; cosigned: number }> {
+  const { log, signer } = await openLog(sql, publication);
+  const added = await addStatements(sql, log, signal);
+  const size = log.size + added;
+  const newest = await findNewestCheckpoint(sql, log.id);
+  const isCosigned = publication.witnesses.length === 0 || newest?.cosignedAt !== null;
+  if (newest?.size === size && isCosigned) return { added, cosigned: 0 };
+  const readTile = tileReader(sql, log.id);
+  const root = await rootOf(readTile, size);
+  const signed = await checkFolder(publication.folder, { log, signer, readTile, size, isSigned: newest !== null });
+  const ask = (witness: Witness, request: { note: string; old: number; proof: readonly Buffer[] }) =>
+    askWitness(witness, request, signal).catch((error: unknown) => {
+      throw new LogRefusal(
+        `expected witness ${witness.key.name} to be reachable at ${witness.url}, found: ${reasonOf(error)}; nothing is ` +
+          "signed without it: mend it, or take it from LOG_WITNESSES",
+      );
+    });
+  for (const witness of publication.witnesses) {
+    if (signed === null) break;
+    const reply = await ask(witness, { note: signed.note, old: signed.size, proof: [] });
+    if ("holds" in reply && reply.holds > signed.size) throw witnessAhead(witness, reply.holds, signed.size);
+  }
+  const note = signCheckpoint({ origin: log.origin, size, root }, signer);
+  await keepNewestNote(publication.folder, note);
+  const replies = [];
+  for (const witness of publication.witnesses) {
+    const from = async (old: number) => ask(witness, { note, old, proof: await proveConsistency(readTile, old, size) });
+    let reply = await from(signed?.size ?? 0);
+    if ("holds" in reply && reply.holds <= (signed?.size ?? 0)) reply = await from(reply.holds);
+    if ("holds" in reply) throw witnessAhead(witness, reply.holds, signed?.size ?? 0);
+    replies.push(reply);
+  }
+  const cosignatures = replies.map(({ line }) => `${line}\n`).join("");
+  const cosignedAt = replies.length === 0 ? null : Math.min(...replies.map(({ seconds }) => seconds));
+  await saveCheckpoint(sql, log.id, { size, note: note + cosignatures, cosignedAt });
+  return { added, cosigned: replies.length };
+}
+
+function witnessAhead({ key }: Witness, holds: number, size: number): LogRefusal {
+  return new LogRefusal(
+    `expected witness ${key.name} to hold at most ${size} entries, found ${holds}: the database was restored from a ` +
+      `backup; ${ADVICE}`,
+  );
+}
+
+/** The newest log and its signer; creates key and log at the first start. */
+async function openLog(
+  sql: Sql,
+  { folder, publicUrl }: Pick<Publication, "folder" | "publicUrl">,
+): Promise<{ log: Log; signer: SignerKey }> {
+  const [log] = await listLogs(sql);
+  if (log !== undefined) {
+    const pem = await readKey(folder);
+    if (pem === null)
+      throw new LogRefusal(
+        `expected the key of the log ${log.origin} in ${folder}, found none: share LOG_DIR between workers, or restore it`,
+      );
+    const signer = signerOf(log.origin, "log", pem);
+    if (signer.publicKey.equals(log.publicKey)) return { log, signer };
+    throw new LogRefusal(
+      `expected the key of the log ${log.origin} in ${folder}, found another one: restore it, or declare a new log`,
+    );
+  }
+  if ((await readNewestNote(folder)) !== null)
+    throw new LogRefusal(
+      `expected no log yet, since the database has none, found a signed checkpoint in ${folder}: the database was ` +
+        "emptied or is another one; declare a new log with `roundhouse log declare`, or set LOG_DIR to an empty folder",
+    );
+  const pem = await makeKey(folder);
+  const { publicKey } = signerOf("new", "log", pem);
+  const origin = originOf(publicUrl, publicKey, 1);
+  await sql.begin((tx) => createLog(tx, { id: 1, origin, publicKey, by: null, reason: null }));
+  return openLog(sql, { folder, publicUrl });
+}
+
+/** The name of a log: its host, the beginning of its key, and the number of the log from the second on. */
+export function originOf(publicUrl: string | undefined, publicKey: Buffer, id: number): string {
+  const host = publicUrl === undefined ? "localhost" : new URL(publicUrl).host;
+  return `${host}/log/${publicKey.toString("hex").slice(0, 8)}${id === 1 ? "" : `/${id}`}`;
+}
+
+/** Appends statements about everything that moved since the last ones, and gives their number. */
+async function addStatements(sql: Sql, log: Log, signal: AbortSignal): Promise<number> {
+  let size = log.size;
+  let auditSeq = log.auditSeq;
+  const first = size === 0 ? await firstStatement(sql, log) : null;
+  for (;;) {
+    signal.throwIfAborted();
+    const tables = await listPendingStatements(sql, log.id, TABLES_AT_ONCE);
+    const audit = await findPendingAudit(sql, { ...log, auditSeq });
+    const accuracy = tables.length < TABLES_AT_ONCE ? await listAccuracyStatements(sql, log.id) : [];
+    const entries = [
+      ...(size === 0 && first !== null ? [entry(first)] : []),
+      ...tables.filter(({ isNew }) => isNew).map((one) => entry(one.statement, one.tableId)),
+      ...(audit === null ? [] : [entry(audit)]),
+      ...accuracy.map((statement) => entry(statement)),
+    ];
+    if (entries.length === 0 && tables.length === 0) return size - log.size;
+    const to = size + entries.length;
+    if (audit !== null) auditSeq = BigInt(audit.seq);
+    const isMoved = await sql.begin(async (tx) => {
+      if (!(await moveSize(tx, { id: log.id, size, to, auditSeq }))) return false;
+      await insertEntries(tx, log.id, size, entries);
+      await noteHeads(tx, log.id, tables);
+      if (accuracy.length > 0) await noteAccuracyHour(tx, log.id);
+      const leaves = entries.map((one) => leafHash(Buffer.from(one.entry)));
+      await saveTiles(tx, log.id, growTiles(await listEdge(tx, log.id), leaves));
+      return true;
+    });
+    if (!isMoved)
+      throw new Error(`expected log ${log.origin} at ${size} entries, found that another worker added to it`);
+    size = to;
+    if (tables.length < TABLES_AT_ONCE) return size - log.size;
+  }
+}
+
+async function firstStatement(sql: Sql, log: Log): Promise<Statement> {
+  const before = (await listLogs(sql)).find(({ id }) => id === log.id - 1);
+  const checkpoint = before === undefined ? null : await findNewestCheckpoint(sql, before.id);
+  return { kind: "log", origin: log.origin, previous: checkpoint?.note ?? "", reason: log.reason ?? "" };
+}
+
+function entry(statement: Statement, tableId: number | null = null): NewEntry {
+  const forecastSeq = statement.kind === "table" ? BigInt(statement.forecast_seq) : null;
+  return { tableId, forecastSeq, entry: entryOf(statement) };
+}
+
+/**
+ * The newest checkpoint that was signed in the folder; null before the first of this log.
+ * @throws LogRefusal unless the log at `size` grows from it
+ */
+async function checkFolder(
+  folder: string,
+  log: { log: Log; signer: SignerKey; readTile: ReadTile; size: number; isSigned: boolean },
+): Promise<{ note: string; size: number } | null> {
+  const { signer, readTile, size, isSigned } = log;
+  const note = await readNewestNote(folder);
+  const isOfEarlierLog = note !== null && log.log.id > 1 && readCheckpoint(note).origin !== log.log.origin;
+  if (note === null || isOfEarlierLog) {
+    if (!isSigned) return null;
+    throw new LogRefusal(`expected the newest checkpoint of ${log.log.origin} in ${folder}, found none: ${ADVICE}`);
+  }
+  const signed = openCheckpoint(note, signer);
+  if (signed.size > size)
+    throw new LogRefusal(
+      `expected at least ${signed.size} entries in the log, as signed before, found ${size}: the database was restored ` +
+        `from a backup; ${ADVICE}`,
+    );
+  if (!(await rootOf(readTile, signed.size)).equals(signed.root))
+    throw new LogRefusal(
+      `expected the root that was signed at ${signed.size} entries, found another one: the log was changed; ${ADVICE}`,
+    );
+  return { note, size: signed.size };
+}

@@ -1,0 +1,138 @@
+import type { Transaction } from "../../db/client.ts";
+
+/** A statement that the rows contradict, and the first part in which they do. */
+export interface ContradictedStatement {
+  logId: number;
+  index: number;
+  part: string;
+  stated: string;
+  /** Null when there is no such row. */
+  found: string | null;
+}
+
+/** The first statement about a table that its rows contradict, in all logs; null when there is none. */
+export async function findContradictedTable(
+  tx: Transaction,
+  table: { id: number; name: string },
+): Promise<ContradictedStatement | null> {
+  const [first] = await tx<ContradictedStatement[]>`
+    select e.log_id as "logId", e.index::float8 as index, c.part, c.stated, c.found
+    from log_entries e
+    cross join lateral (select e.entry::jsonb as s) j
+    cross join lateral (select (s ->> 'round_seq')::bigint as round_seq) n
+    left join rounds r on r.table_id = e.table_id and r.seq = n.round_seq
+    left join forecast_sets f
+      on f.table_id = e.table_id and f.cutoff_seq = cutoff_of_forecast(e.table_id, e.forecast_seq)
+    cross join lateral (
+      values
+        (1, 'table', s ->> 'table', ${table.name}),
+        (2, 'history_hash', s ->> 'history_hash',
+          case n.round_seq when 0 then repeat('0', 64) else encode(r.history_hash, 'hex') end),
+        (3, 'forecast_hash', s ->> 'forecast_hash',
+          case e.forecast_seq
+            when 0 then repeat('0', 64)
+            else encode(substr(f.hashes, (32 * (e.forecast_seq - f.first_seq) + 1)::integer, 32), 'hex')
+          end),
+        (4, 'score_hash', s ->> 'score_hash',
+          case
+            when s ->> 'score_hash' = repeat('0', 64)
+              or s ->> 'score_hash' = (
+                select encode(substr(o.hashes, length(o.hashes) - 31), 'hex')
+                from score_sets o
+                where o.table_id = e.table_id
+                  and o.settled_seq <= n.round_seq
+                order by o.settled_seq desc
+                limit 1
+              )
+              or exists (
+                select
+                from score_revisions v
+                where v.table_id = e.table_id
+                  and v.hash = decode(s ->> 'score_hash', 'hex')
+              )
+              -- settled later than its round, while settling was paused
+              or exists (
+                select
+                from score_sets o
+                where o.table_id = e.table_id
+                  and o.settled_seq <= n.round_seq
+                  and substr(o.hashes, length(o.hashes) - 31) = decode(s ->> 'score_hash', 'hex')
+              )
+            then s ->> 'score_hash'
+          end),
+        (5, 'revision_hash', s ->> 'revision_hash',
+          case
+            when s ->> 'revision_hash' = repeat('0', 64)
+              or exists (
+                select
+                from round_revision v
+                where v.table_id = e.table_id
+                  and v.hash = s ->> 'revision_hash'
+              )
+            then s ->> 'revision_hash'
+          end)
+    ) as c (place, part, stated, found)
+    where e.table_id = ${table.id}
+      and c.stated is distinct from c.found
+    order by e.log_id, e.index, c.place
+    limit 1`;
+  return first ?? (await findMissingCalibration(tx, table.id));
+}
+
+/** Whether the newest stated calibration of a table is there unchanged, or a newer one is when it was thinned out. */
+async function findMissingCalibration(tx: Transaction, tableId: number): Promise<ContradictedStatement | null> {
+  const [missing] = await tx<ContradictedStatement[]>`
+    select
+      newest.log_id as "logId", newest.index::float8 as index, 'calibration_hash' as part,
+      newest.s ->> 'calibration_hash' as stated, c.record_hash as found
+    from (
+      select e.log_id, e.index, e.entry::jsonb as s
+      from log_entries e
+      where e.table_id = ${tableId}
+      order by e.log_id desc, e.index desc
+      limit 1
+    ) newest
+    left join calibrations c on c.id = nullif(newest.s ->> 'calibration', '')::bigint
+    where newest.s ->> 'calibration' <> ''
+      and case
+        when c.id is null then not exists (
+          select
+          from calibrations later
+          where later.table_id = ${tableId}
+            and later.id > (newest.s ->> 'calibration')::bigint
+        )
+        else c.record_hash <> newest.s ->> 'calibration_hash'
+      end`;
+  return missing ?? null;
+}
+
+/** The first statement about the audit log that it contradicts; null when there is none. */
+export async function findContradictedAudit(tx: Transaction): Promise<ContradictedStatement | null> {
+  const [first] = await tx<ContradictedStatement[]>`
+    select e.log_id as "logId", e.index::float8 as index, 'hash' as part, e.s ->> 'hash' as stated, a.hash as found
+    from (
+      select log_id, index, entry::jsonb as s
+      from log_entries
+      where table_id is null
+        and entry like '%"kind":"audit"%'
+    ) e
+    left join audit_log a on a.seq = (e.s ->> 'seq')::bigint
+    where e.s ->> 'hash' is distinct from a.hash
+    order by e.log_id, e.index
+    limit 1`;
+  return first ?? null;
+}
+
+/** Checkpoints of a log from a size on, in order. */
+export async function listCheckpoints(
+  tx: Transaction,
+  { logId, after, limit }: { logId: number; after: number; limit: number },
+): Promise<{ size: number; note: string; cosignedSeconds: number | null }[]> {
+  return tx<{ size: number; note: string; cosignedSeconds: number | null }[]>`
+    select size::float8 as size, note, extract(epoch from cosigned_at)::float8 as "cosignedSeconds"
+    from log_checkpoints
+    where log_id = ${logId}
+      and size > ${after}
+    order by size
+    limit ${limit}`;
+}

@@ -1,0 +1,156 @@
+import type { Transaction } from "../../db/client.ts";
+import { reasonOf } from "../../errors.ts";
+import { listEntries, listLogs, type Log, tileReader } from "./log-store.ts";
+import { type Checkpoint, cosignedAt, openCheckpoint, readCheckpoint, type VerifierKey } from "./note.ts";
+import { growTiles, leafHash, rootOf, type Tile, TILE_WIDTH } from "./tree.ts";
+import {
+  type ContradictedStatement,
+  findContradictedAudit,
+  findContradictedTable,
+  listCheckpoints,
+} from "./verify-log-store.ts";
+import type { Witness } from "./witness-client.ts";
+
+/** The first thing in the transparency log that is not right, or that the rows contradict. */
+export interface LogFailure {
+  kind: "log_statement" | "log" | "checkpoint";
+  id: string;
+  expected: string;
+  found: string;
+}
+
+const TILES_PER_READ = 40;
+const CHECKPOINTS_PER_READ = 1_000;
+
+/** Compares a table's rows with every statement about it. Expects its chains to be verified. */
+export async function verifyTableStatements(
+  tx: Transaction,
+  table: { id: number; name: string },
+): Promise<LogFailure | null> {
+  return statementFailure(await findContradictedTable(tx, table), table.name);
+}
+
+/**
+ * Recomputes every log: each tile from its entries, and the root of each checkpoint, which the log's key must have signed.
+ * Cosignatures are checked for the witnesses that are given. Counts entries.
+ */
+export async function verifyLogs(
+  tx: Transaction,
+  { witnesses, progress }: { witnesses: readonly Witness[]; progress: (done: number, total: number) => void },
+): Promise<{ entries: number; failure: LogFailure | null }> {
+  let entries = 0;
+  for (const log of await listLogs(tx)) {
+    const failure =
+      (await verifyTiles(tx, log, (done) => progress(done, log.size))) ?? (await verifyCheckpoints(tx, log, witnesses));
+    if (failure !== null) return { entries, failure };
+    entries += log.size;
+  }
+  return { entries, failure: statementFailure(await findContradictedAudit(tx), "audit log") };
+}
+
+/** Proves that all that a kept checkpoint covers is still in the log, unchanged. */
+export async function verifyKeptCheckpoint(tx: Transaction, note: string): Promise<LogFailure | null> {
+  let kept: Checkpoint;
+  try {
+    kept = readCheckpoint(note);
+  } catch (error) {
+    return { kind: "checkpoint", id: "given", expected: "a checkpoint", found: reasonOf(error) };
+  }
+  const fail = (expected: string, found: string): LogFailure => ({
+    kind: "checkpoint",
+    id: `${kept.origin} ${kept.size}`,
+    expected,
+    found,
+  });
+  const log = (await listLogs(tx)).find(({ origin }) => origin === kept.origin);
+  if (log === undefined) return fail(`a log of the origin ${kept.origin}`, "none");
+  try {
+    openCheckpoint(note, keyOf(log));
+  } catch (error) {
+    return fail("a checkpoint that this log signed", reasonOf(error));
+  }
+  if (kept.size > log.size) return fail(`at least ${kept.size} entries`, `${log.size}: entries were removed`);
+  const root = (await rootOf(tileReader(tx, log.id), kept.size)).toString("base64");
+  return root === kept.root.toString("base64") ? null : fail(`root ${kept.root.toString("base64")}`, `root ${root}`);
+}
+
+/** The key that a log's checkpoints are signed with. */
+export function keyOf({ origin, publicKey }: Pick<Log, "origin" | "publicKey">): VerifierKey {
+  return { name: origin, type: "log", publicKey };
+}
+
+function statementFailure(wrong: ContradictedStatement | null, of: string): LogFailure | null {
+  if (wrong === null) return null;
+  const { index, part, stated, found } = wrong;
+  return {
+    kind: "log_statement",
+    id: `${index} about ${of}`,
+    expected: `${part} ${stated}`,
+    found: `${part} ${found ?? "of no row"}`,
+  };
+}
+
+async function verifyTiles(tx: Transaction, log: Log, progress: (done: number) => void): Promise<LogFailure | null> {
+  const readTile = tileReader(tx, log.id);
+  const fail = (id: string, expected: string, found: string): LogFailure => ({ kind: "log", id, expected, found });
+  let edge: Tile[] = [];
+  let size = 0;
+  for (;;) {
+    const entries = await listEntries(tx, log.id, size, TILES_PER_READ * TILE_WIDTH);
+    const grown = growTiles(
+      edge,
+      entries.map((entry) => leafHash(Buffer.from(entry))),
+    );
+    size += entries.length;
+    const isLast = entries.length < TILES_PER_READ * TILE_WIDTH;
+    const last = new Map(edge.map((tile) => [tile.level, tile]));
+    for (const tile of grown) last.set(tile.level, tile);
+    edge = [...last.values()];
+    // a tile that still grows is compared when it is full, or at the end
+    for (const tile of isLast ? [...grown, ...edge] : grown) {
+      const isFull = tile.hashes.length === TILE_WIDTH * 32;
+      if (!isFull && !isLast) continue;
+      const stored = await readTile(tile.level, tile.n).catch(() => null);
+      if (stored === null || !stored.equals(tile.hashes))
+        return fail(
+          `tile ${tile.level}/${tile.n} of ${log.origin}`,
+          "the hashes of its entries",
+          stored === null ? "none" : "others",
+        );
+    }
+    progress(size);
+    if (isLast) break;
+  }
+  return size === log.size ? null : fail(log.origin, `${log.size} entries`, String(size));
+}
+
+async function verifyCheckpoints(tx: Transaction, log: Log, witnesses: readonly Witness[]): Promise<LogFailure | null> {
+  const readTile = tileReader(tx, log.id);
+  for (let after = -1; ;) {
+    const page = await listCheckpoints(tx, { logId: log.id, after, limit: CHECKPOINTS_PER_READ });
+    for (const { size, note, cosignedSeconds } of page) {
+      const fail = (expected: string, found: string): LogFailure => ({
+        kind: "checkpoint",
+        id: `${log.origin} ${size}`,
+        expected,
+        found,
+      });
+      try {
+        const signed = openCheckpoint(note, keyOf(log));
+        const isOurs = signed.origin === log.origin && signed.size === size && size <= log.size;
+        if (!isOurs) return fail(`a checkpoint of ${log.origin} at ${size}`, `${signed.origin} at ${signed.size}`);
+        const root = await rootOf(readTile, size);
+        if (!root.equals(signed.root))
+          return fail(`root ${root.toString("base64")}`, `root ${signed.root.toString("base64")}`);
+      } catch (error) {
+        return fail("a checkpoint that the log signed", reasonOf(error));
+      }
+      const times = witnesses.map(({ key }) => cosignedAt(note, key)).filter((seconds) => seconds !== null);
+      if (cosignedSeconds !== null && times.length > 0 && Math.min(...times) !== cosignedSeconds)
+        return fail(`cosigned at ${Math.min(...times)}`, String(cosignedSeconds));
+    }
+    const last = page.at(-1);
+    if (last === undefined) return null;
+    after = last.size;
+  }
+}

@@ -1,0 +1,93 @@
+import type { ServerResponse } from "node:http";
+import type { Express } from "express";
+import { ApiError } from "../../api/errors.ts";
+import { asked } from "../../api/request.ts";
+import { resource } from "../../api/resource.ts";
+import { within } from "../../api/within.ts";
+import type { Sql, Transaction } from "../../db/client.ts";
+import { reasonOf } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import { findNewestCheckpoint, findTile, listEntries, listLogs } from "../../record/log/log-store.ts";
+import { keyOf } from "../../record/log/verify-log.ts";
+import { verifierKeyText } from "../../record/log/note.ts";
+import { type TilePath, parseTilePath } from "../../record/log/tile-path.ts";
+import { PATIENCE_MS } from "../loader.ts";
+import { readBriefly } from "../site-store.ts";
+
+/** Statements at a time: the log is read without a key. */
+const AT_ONCE = 4;
+const CACHE_FOREVER = "public, max-age=31536000, immutable";
+
+/**
+ * Adds the transparency log in the form of C2SP tlog-tiles: `/log/checkpoint`, `/log/tile/…`, `/log/tile/entries/…`, and
+ * `/log/key`, the verifier key. Everything is read from PostgreSQL, four requests at a time.
+ */
+export function addLog(app: Express, sql: Sql, log: Log): void {
+  let running = 0;
+  async function read<Value>(load: (tx: Transaction) => Promise<Value>): Promise<Value> {
+    if (running >= AT_ONCE) throw unavailable();
+    running += 1;
+    const reading = readBriefly(sql, load);
+    void reading.catch(() => undefined).finally(() => (running -= 1));
+    try {
+      return await within(PATIENCE_MS, "PostgreSQL", reading);
+    } catch (error) {
+      log.warn(`the transparency log is not served: ${reasonOf(error)}`);
+      throw unavailable();
+    }
+  }
+
+  resource(app, "/log/checkpoint", async (_, response) => {
+    const checkpoint = await read(async (tx) => {
+      const [newest] = await listLogs(tx);
+      return newest === undefined ? null : findNewestCheckpoint(tx, newest.id);
+    });
+    if (checkpoint === null) throw missing("no checkpoint is signed yet: the first follows within a minute");
+    sendBytes(response, "text/plain; charset=utf-8", "no-cache", Buffer.from(checkpoint.note));
+  });
+  resource(app, "/log/key", async (_, response) => {
+    const [newest] = await read(listLogs);
+    if (newest === undefined) throw missing("no log is begun yet: the first worker begins it");
+    sendBytes(response, "text/plain; charset=utf-8", "no-cache", Buffer.from(`${verifierKeyText(keyOf(newest))}\n`));
+  });
+  resource(app, "/log/tile/{*path}", async (request, response) => {
+    const path = parseTilePath(asked(request).path.slice("/log/tile/".length));
+    const bytes = path === null ? null : await read((tx) => readTileBytes(tx, path));
+    if (bytes === null) throw missing("there is no such tile (yet): /log/checkpoint has the size of the log");
+    sendBytes(response, "application/octet-stream", CACHE_FOREVER, bytes);
+  });
+}
+
+async function readTileBytes(tx: Transaction, { level, n, width }: TilePath): Promise<Buffer | null> {
+  const [newest] = await listLogs(tx);
+  if (newest === undefined) return null;
+  if (level !== "entries") {
+    const hashes = await findTile(tx, newest.id, level, n);
+    return hashes === null || hashes.length < width * 32 ? null : hashes.subarray(0, width * 32);
+  }
+  const entries = await listEntries(tx, newest.id, n * 256, width);
+  if (entries.length < width) return null;
+  return Buffer.concat(
+    entries.flatMap((entry) => {
+      const bytes = Buffer.from(entry);
+      const length = Buffer.alloc(2);
+      length.writeUInt16BE(bytes.length);
+      return [length, bytes];
+    }),
+  );
+}
+
+function sendBytes(response: ServerResponse, type: string, caching: string, bytes: Buffer): void {
+  response.setHeader("Content-Type", type);
+  response.setHeader("Cache-Control", caching);
+  response.setHeader("Content-Length", bytes.length);
+  response.end(response.req.method === "HEAD" ? undefined : bytes);
+}
+
+function missing(message: string): ApiError {
+  return new ApiError("not_found", { message });
+}
+
+function unavailable(): ApiError {
+  return new ApiError("temporarily_unavailable", { headers: { "Retry-After": "5" } });
+}

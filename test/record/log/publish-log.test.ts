@@ -1,0 +1,371 @@
+import { generateKeyPairSync } from "node:crypto";
+import { cp, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { listPublished } from "../../../src/accuracy/published-store.ts";
+import { appendAudit } from "../../../src/audit/store.ts";
+import { runRollingCalibration } from "../../../src/forecasts/calibration/calibrate.ts";
+import { requestRollingRuns } from "../../../src/forecasts/calibration/rolling-run-store.ts";
+import { verify } from "../../../src/forecasts/verify/verify.ts";
+import { declareLog } from "../../../src/record/log/declare.ts";
+import { findNewestCheckpoint, listEntries, listLogs } from "../../../src/record/log/log-store.ts";
+import {
+  cosignedAt,
+  parseVerifierKey,
+  readCheckpoint,
+  signCheckpoint,
+  signerOf,
+} from "../../../src/record/log/note.ts";
+import { LogRefusal, publishLog } from "../../../src/record/log/publish-log.ts";
+import { proveForecast } from "../../../src/record/log/prove.ts";
+import { leafHash } from "../../../src/record/log/tree.ts";
+import { openWitness } from "../../../src/record/log/witness.ts";
+import { parseWitnesses, type Witness } from "../../../src/record/log/witness-client.ts";
+import { verifierKeyText } from "../../../src/record/log/note.ts";
+import { generatedRounds } from "../../forecasts/streams.ts";
+import { createWorld, type World } from "../../forecasts/world.ts";
+import { eventually } from "../../support/eventually.ts";
+
+const signal = new AbortController().signal;
+const ROUNDS = [187, 250, 100, 1234, 145, 310, 201, 118];
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "log-"));
+  onTestFinished(() => rm(path, { recursive: true }));
+  return path;
+}
+
+/** A table with rounds, forecasts and scores, and the log folder of its worker. */
+async function logged() {
+  const world = await createWorld({ ownDatabase: true });
+  const path = await folder();
+  for (const hundredths of ROUNDS) await world.play([hundredths]);
+  await world.add();
+  const publish = (witnesses: Witness[] = []) =>
+    publishLog(world.sql, { folder: path, publicUrl: "https://crash.example", witnesses }, signal);
+  return { world, path, publish };
+}
+
+async function newestNote({ sql }: World): Promise<string> {
+  const [log] = await listLogs(sql);
+  const newest = log === undefined ? null : await findNewestCheckpoint(sql, log.id);
+  if (newest === null) throw new Error("expected a checkpoint");
+  return newest.note;
+}
+
+/** Changes rows as their owner can, past every trigger. */
+async function tamper({ sql }: World, statement: string): Promise<void> {
+  await sql.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`;
+    await tx.unsafe(statement);
+  });
+}
+
+/** A witness over HTTP on its own folder. */
+async function serveWitness(ofLog: string) {
+  const path = await folder();
+  const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const key = signerOf("witness.example", "witness", pem);
+  const add = await openWitness(path, { key, logs: [parseVerifierKey(ofLog)] });
+  const server = createServer((request, response) => {
+    void (async () => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      const { status, type, text } = await add(Buffer.concat(chunks).toString());
+      response.writeHead(status, { "Content-Type": type }).end(text);
+    })();
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const close = () => new Promise((closed) => server.close(closed).closeAllConnections());
+  onTestFinished(async () => void (await close()));
+  const { port } = server.address() as { port: number };
+  const [witness] = parseWitnesses(`${verifierKeyText(key)} http://127.0.0.1:${port}`);
+  if (witness === undefined) throw new Error("expected a witness");
+  return { witness, close };
+}
+
+async function logKey({ sql }: World): Promise<string> {
+  const [log] = await listLogs(sql);
+  if (log === undefined) throw new Error("expected a log");
+  return verifierKeyText({ name: log.origin, type: "log", publicKey: log.publicKey });
+}
+
+describe("the transparency log", () => {
+  test("states every chain of a table once, and grows only when something moved", async () => {
+    const { world, path, publish } = await logged();
+    expect(await publish()).toEqual({ added: 3, cosigned: 0 });
+    expect(await publish()).toEqual({ added: 0, cosigned: 0 });
+    const [log] = await listLogs(world.sql);
+    const entries = (await listEntries(world.sql, log?.id ?? 0, 0, 10)).map(
+      (entry) => JSON.parse(entry) as Record<string, string>,
+    );
+    expect(entries.map(({ kind }) => kind)).toEqual(["log", "table", "accuracy"]);
+    expect(entries[1]).toMatchObject({ table: world.tableName, round_seq: String(ROUNDS.length) });
+    await world.play([150]);
+    expect(await publish()).toEqual({ added: 1, cosigned: 0 });
+    expect((await stat(join(path, "key.pem"))).mode & 0o777).toBe(0o600);
+    const note = await newestNote(world);
+    expect(note).toBe(await readFile(join(path, "checkpoint"), "utf8"));
+    expect(readCheckpoint(note)).toMatchObject({ origin: log?.origin, size: 4 });
+    expect(await verify(world.sql, { checkpoint: note })).toMatchObject({ ok: true, checked: { log_entries: 4 } });
+  });
+
+  test("proves a forecast down to the signed root", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    const id = `f${world.tableId}-2`;
+    const proof = await proveForecast(world.sql, world.sql, id);
+    expect(proof).toMatchObject({ forecast_id: id, index: 1 });
+    const stated = JSON.parse(proof.entry) as { forecast_hash: string };
+    expect(proof.following.at(-1)?.hash).toBe(stated.forecast_hash);
+    expect(proof.following[0]?.prev_hash).toBe(proof.hash);
+    await world.play([150]);
+    await expect(proveForecast(world.sql, world.sql, `f${world.tableId}-999`)).rejects.toThrow(
+      "expected a checkpoint that covers forecast",
+    );
+  });
+
+  test("is not signed when its checkpoint file is missing, ahead of the database or of another tree", async () => {
+    const { world, path, publish } = await logged();
+    await publish();
+    const first = await readFile(join(path, "checkpoint"), "utf8");
+    await world.play([150]);
+    await rm(join(path, "checkpoint"));
+    await expect(publish()).rejects.toThrow(/expected the newest checkpoint of .* found none/);
+    const { origin } = readCheckpoint(first);
+    const signer = signerOf(origin, "log", await readFile(join(path, "key.pem"), "utf8"));
+    await writeFile(join(path, "checkpoint"), signCheckpoint({ ...readCheckpoint(first), size: 99 }, signer));
+    await expect(publish()).rejects.toThrow("the database was restored from a backup");
+    await writeFile(
+      join(path, "checkpoint"),
+      signCheckpoint({ ...readCheckpoint(first), root: Buffer.alloc(32) }, signer),
+    );
+    await expect(publish()).rejects.toThrow("the log was changed");
+    expect(readCheckpoint(await newestNote(world)).size).toBe(3);
+    await writeFile(join(path, "checkpoint"), first);
+    expect(await publish()).toMatchObject({ added: 0 });
+    expect(readCheckpoint(await newestNote(world)).size).toBe(4);
+  });
+
+  test("does not begin again in an emptied database, until an operator declares another log", async () => {
+    const { world, path, publish } = await logged();
+    await publish();
+    const before = await newestNote(world);
+    await tamper(world, "truncate logs, log_entries, log_heads, log_tiles, log_checkpoints");
+    await expect(publish()).rejects.toThrow(LogRefusal);
+    const declare = () =>
+      world.sql.begin((tx) =>
+        declareLog(tx, { folder: path, publicUrl: "https://crash.example", by: "root", reason: "the disk was lost" }),
+      );
+    const origin = await declare();
+    expect(origin).toBe(`${readCheckpoint(before).origin}/2`);
+    await publish();
+    expect(readCheckpoint(await newestNote(world)).origin).toBe(origin);
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    expect(await verify(world.sql, { checkpoint: before })).toMatchObject({
+      ok: false,
+      first_failure: { kind: "checkpoint", expected: `a log of the origin ${readCheckpoint(before).origin}` },
+    });
+  });
+
+  test("refuses another key than the log's", async () => {
+    const { path, publish } = await logged();
+    await publish();
+    await rm(join(path, "key.pem"));
+    await expect(publish()).rejects.toThrow(/expected the key of the log .* found none/);
+    const other = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" });
+    await writeFile(join(path, "key.pem"), other);
+    await expect(publish()).rejects.toThrow(/expected the key of the log .* found another one/);
+  });
+});
+
+describe("witnesses", () => {
+  test("cosign what grows, and keep a restored database from being signed", async () => {
+    const { world, path, publish } = await logged();
+    await publish();
+    const { witness } = await serveWitness(await logKey(world));
+    expect(await publish([witness])).toEqual({ added: 0, cosigned: 1 });
+    const backup = await folder();
+    await cp(path, backup, { recursive: true });
+    await world.play([150]);
+    expect(await publish([witness])).toEqual({ added: 1, cosigned: 1 });
+    expect(cosignedAt(await newestNote(world), witness.key)).toBeGreaterThan(1_700_000_000);
+
+    // database and folder of yesterday: only the witness remembers
+    await tamper(
+      world,
+      `delete from log_checkpoints where size > 3; delete from log_entries where index >= 3;
+       update logs set size = 3; update log_tiles set hashes = substr(hashes, 1, 96) where level = 0`,
+    );
+    await rm(path, { recursive: true });
+    await cp(backup, path, { recursive: true });
+    await world.play([167]);
+    await expect(publish([witness])).rejects.toThrow(
+      "expected witness witness.example to hold at most 3 entries, found 4",
+    );
+  });
+
+  test("that cannot be reached keep a checkpoint from being signed", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    const { witness, close } = await serveWitness(await logKey(world));
+    await publish([witness]);
+    await close();
+    await world.play([150]);
+    await expect(publish([witness])).rejects.toThrow("expected witness witness.example to be reachable");
+    expect(readCheckpoint(await newestNote(world)).size).toBe(3);
+  });
+
+  test("refuse a fork, and a size that they do not hold", async () => {
+    const { world, path, publish } = await logged();
+    await publish();
+    const first = await newestNote(world);
+    const key = signerOf(readCheckpoint(first).origin, "log", await readFile(join(path, "key.pem"), "utf8"));
+    const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    const home = await folder();
+    const options = { key: signerOf("w", "witness", pem), logs: [key] };
+    const add = await openWitness(home, options);
+    expect(await add(`old 0\n\n${first}`)).toMatchObject({ status: 200 });
+    const again = await openWitness(home, options); // a restart forgets nothing
+    const forked = signCheckpoint({ ...readCheckpoint(first), root: Buffer.alloc(32, 1) }, key);
+    const grown = signCheckpoint({ ...readCheckpoint(first), size: 9, root: Buffer.alloc(32, 1) }, key);
+    expect(await again(`old 3\n\n${forked}`)).toMatchObject({ status: 422 });
+    expect(await again(`old 3\n\n${grown}`)).toMatchObject({ status: 422 });
+    expect(await again(`old 0\n\n${grown}`)).toMatchObject({ status: 409, type: "text/x.tlog.size", text: "3\n" });
+    expect(await again(`old 3\n\n${first.replace("\n3\n", "\n4\n")}`)).toMatchObject({ status: 403 });
+    expect(await again("old 3\n")).toMatchObject({ status: 400 });
+    const stranger = signCheckpoint({ ...readCheckpoint(first), origin: "other" }, { ...key, name: "other" });
+    expect(await again(`old 0\n\n${stranger}`)).toMatchObject({ status: 404 });
+  });
+});
+
+describe("verify", () => {
+  test.each([
+    ["a changed entry", "update log_entries set entry = replace(entry, '\"8\"', '\"7\"') where index = 1", "log"],
+    ["a removed newest entry", "delete from log_entries where index = 2", "log"],
+    ["a changed tile", "update log_tiles set hashes = decode(repeat('00', 96), 'hex')", "log"],
+    ["a forged checkpoint", "update log_checkpoints set note = replace(note, E'\\n3\\n', E'\\n2\\n')", "checkpoint"],
+  ])("finds %s", async (_, statement, kind) => {
+    const { world, publish } = await logged();
+    await publish();
+    await tamper(world, statement);
+    const found = await verify(world.sql);
+    expect([found.ok, found.first_failure?.kind]).toEqual([
+      false,
+      kind === "log" && statement.includes("index = 1") ? "log_statement" : kind,
+    ]);
+  });
+
+  test("finds by a kept checkpoint that the log itself was cut off", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    const note = await newestNote(world);
+    // the log's own tables are rolled back too: only a kept checkpoint tells
+    await tamper(
+      world,
+      `delete from log_checkpoints; delete from log_entries where index >= 1; delete from log_heads;
+       update logs set size = 1; update log_tiles set hashes = substr(hashes, 1, 32)`,
+    );
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    expect(await verify(world.sql, { checkpoint: note })).toMatchObject({
+      ok: false,
+      first_failure: { kind: "checkpoint", expected: "at least 3 entries", found: "1: entries were removed" },
+    });
+  });
+
+  test("finds an audit log whose end was cut off", async () => {
+    const { world, publish } = await logged();
+    for (const reason of ["one", "two"])
+      await world.sql.begin((tx) =>
+        appendAudit(tx, {
+          surface: "cli",
+          actor: "ana",
+          role: null,
+          action: "queue.pause",
+          target: "queue score-accuracy",
+          before: null,
+          after: null,
+          reason,
+          requestId: null,
+          address: null,
+        }),
+      );
+    await publish();
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    await tamper(
+      world,
+      "delete from audit_log where seq = 2; update audit_head set seq = 1, hash = (select hash from audit_log where seq = 1)",
+    );
+    expect(await verify(world.sql)).toMatchObject({
+      ok: false,
+      first_failure: { kind: "log_statement", id: expect.stringMatching(/about audit log$/) as string },
+    });
+  });
+
+  test("finds that the newest calibration was removed", async () => {
+    const { world, publish } = await logged();
+    // a run is asked for after a thousand rounds, or a quarter of an hour after the one before
+    await world.play(generatedRounds(1_000).map(({ hundredths }) => hundredths));
+    for (const { run } of await requestRollingRuns(world.sql, world.house))
+      await runRollingCalibration(world.sql, run, signal);
+    await world.play([150]);
+    await publish();
+    expect(await verify(world.sql)).toMatchObject({ ok: true });
+    await tamper(world, "delete from calibrations");
+    expect((await verify(world.sql)).first_failure).toMatchObject({
+      kind: "log_statement",
+      found: "calibration_hash of no row",
+    });
+  });
+
+  test("finds a chain that was computed again after it was stated", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    await world.sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      await tx`
+        update log_entries
+        set entry = replace(entry, entry::jsonb ->> 'score_hash', ${"ab".repeat(32)})
+        where index = 1`;
+      const entries = await listEntries(tx, 1, 0, 10);
+      const hashes = Buffer.concat(entries.map((entry) => leafHash(Buffer.from(entry))));
+      await tx`update log_tiles set hashes = ${hashes}`;
+      await tx`delete from log_checkpoints`;
+    });
+    expect((await verify(world.sql)).first_failure).toMatchObject({
+      kind: "log_statement",
+      expected: `score_hash ${"ab".repeat(32)}`,
+    });
+  });
+});
+
+describe("sealed", () => {
+  test("counts what a witness cosigned before the next round was requested, and verify allows no more", async () => {
+    const { world, publish } = await logged();
+    await publish();
+    const { witness } = await serveWitness(await logKey(world));
+    await publish([witness]);
+    const rows = () => listPublished(world.sql, { tableIds: [world.tableId], periods: ["all"], feature: "next_color" });
+    expect((await rows())[0]?.sums.sealed).toBe(0n);
+    // the witness's time has whole seconds: the round is requested after that second
+    await eventually(async () => {
+      const [clock] = await world.sql<{ passed: boolean }[]>`
+        select clock_timestamp() > max(cosigned_at) + interval '1.1 seconds' as passed from log_checkpoints`;
+      return clock?.passed === true;
+    });
+    await world.play([150]);
+    await world.play([167]);
+    await world.add();
+    expect((await rows())[0]?.sums.sealed).toBe(1n);
+    expect(await verify(world.sql, { witnesses: [witness] })).toMatchObject({ ok: true });
+    await tamper(world, "update log_checkpoints set cosigned_at = null");
+    expect(await verify(world.sql)).toMatchObject({ ok: false, first_failure: { kind: "accuracy", found: "60: 1" } });
+    await tamper(world, "update log_checkpoints set cosigned_at = '2020-01-01'");
+    expect(await verify(world.sql, { witnesses: [witness] })).toMatchObject({
+      ok: false,
+      first_failure: { kind: "checkpoint" },
+    });
+  });
+});
