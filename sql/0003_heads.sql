@@ -8,13 +8,23 @@ create table palettes (
 comment on table palettes is
   'the color bands that tables have or had, lowest first; a round stores its palette and the index of its color in it';
 
+create table models (
+  name text primary key,
+  thresholds integer[] not null,
+  edge double precision,
+  parameters jsonb not null
+);
+comment on table models is
+  'what each model is, insert-only: lower ends of its bands in hundredths, declared edge, constants; its name has a hash of them';
+
 create table table_heads (
   table_id integer primary key references tables,
   version bigint not null default 0
     constraint head_version_counts_from_zero check (version >= 0),
   changed_at timestamptz not null default clock_timestamp(),
   palette smallint not null references palettes,
-  model text not null,
+  first_model text not null references models,
+  model text not null references models,
   pause_ms integer not null
     constraint head_pause_is_positive check (pause_ms > 0),
   last_seq bigint not null default 0
@@ -58,6 +68,7 @@ comment on table table_heads is
 comment on column table_heads.version is
   'moved by every writer of anything a cached state is made of; a writer with an older version is refused';
 comment on column table_heads.changed_at is 'when the version moved; set by each writer to clock_timestamp()';
+comment on column table_heads.first_model is 'the model before the first promotion';
 comment on column table_heads.last_ordinal is 'on-time rounds of the table; late rounds take a seq and no ordinal';
 comment on column table_heads.answered_at is
   'request time of the newest good response; null when it says nothing about rounds that it does not list; moves without the version';

@@ -101,7 +101,7 @@ create table notices (
   table_id integer not null references tables,
   kind text not null
     constraint notice_kind_is_known check (
-      kind in ('gap', 'conflict', 'proof', 'stalled', 'stuck', 'format', 'quarantine', 'ids', 'operator')
+      kind in ('gap', 'conflict', 'proof', 'stalled', 'stuck', 'format', 'quarantine', 'ids', 'model', 'operator')
     ),
   text text not null,
   opened_at timestamptz not null default clock_timestamp(),

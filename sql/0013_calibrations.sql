@@ -157,21 +157,3 @@ comment on column calibration_comparisons.lost_turns is
   'attempts of workers that fell silent since it was requested; too many end the comparison';
 create index comparisons_open on calibration_comparisons (requested_at) where status in ('queued', 'running');
 create index comparisons_by_newer on calibration_comparisons (b_id);
-
--- the model of the newest promotion before a round; every table begins with k7@1
-create function live_model(of_table integer, before_seq bigint) returns text
-language sql stable as $$
-  select coalesce(
-    (
-      select model
-      from calibrations
-      where table_id = of_table
-        and kind = 'promoted'
-        and to_seq < before_seq
-      order by to_seq desc, id desc
-      limit 1
-    ),
-    'k7@1'
-  )
-$$;
-comment on function live_model is 'the model that was live when a round was received';

@@ -33,6 +33,8 @@ interface Row {
   tableId: number;
   model: string;
   code: number;
+  thresholds: number[];
+  edge: number | null;
   feature: string;
   /** Null for an hour that is not folded yet. */
   period: Period | null;
@@ -48,7 +50,7 @@ interface Row {
 
 /**
  * The accuracy of tables, of each model and feature they were forecast with: folded periods and the hours since, in one
- * snapshot. The order is that of tables and feature codes, next_color first, and of `PERIODS`.
+ * snapshot. The order is that of tables, models with the live one last, feature codes with next_color first, and `PERIODS`.
  */
 export async function listPublished(
   sql: Queryable,
@@ -57,7 +59,7 @@ export async function listPublished(
   const ids = [...tableIds];
   const rows = await sql<Row[]>`
     select
-      x.table_id as "tableId", x.model, x.feature as code, feature_name(x.feature, p.bands) as feature, x.period, x.sums,
+      x.table_id as "tableId", x.model, coalesce(d.thresholds, '{}') as thresholds, d.edge, x.feature as code, feature_name(x.feature, p.bands) as feature, x.period, x.sums,
       floor(extract(epoch from m.hour) / 3600)::integer as hour,
       floor(extract(epoch from a.first_hour) / 3600)::integer as "firstHour",
       utc_text(r.received_at) as "asOf", r.round_id as "asOfRoundId", m.version,
@@ -77,9 +79,11 @@ export async function listPublished(
     left join rounds r on r.table_id = m.table_id and r.seq = m.round_seq
     join accuracy_models a on a.table_id = x.table_id and a.model = x.model
     join palettes p on p.id = a.palette
+    left join models d on d.name = x.model
+    join table_heads h on h.table_id = x.table_id
     where ${feature ?? null}::text is null
       or feature_name(x.feature, p.bands) = ${feature ?? null}::text
-    order by x.table_id, x.model, x.feature`;
+    order by x.table_id, x.model = h.model, a.first_hour, x.model, x.feature`;
   const series = Map.groupBy(rows, ({ tableId, model, code }) => `${tableId} ${code} ${model}`);
   const open = await countOpen(sql, ids);
   return [...series].flatMap(([key, own]) => publishedOf(own, periods, open.get(key) ?? 0n));
@@ -117,7 +121,7 @@ function publishedOf(rows: readonly Row[], periods: readonly Period[], open: big
     const folded = rows.find((row) => row.period === period);
     const sums = folded === undefined ? new Map<number, bigint>() : decodeSums(folded.sums);
     addSums(sums, running);
-    const named = featureSums(code, sums);
+    const named = featureSums(code, sums, first);
     if (named.sums.pending < open) named.sums.pending = open;
     return {
       tableId,

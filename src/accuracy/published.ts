@@ -4,6 +4,7 @@
 import type { ReferenceSums } from "../forecasts/accuracy/reference-sums.ts";
 import { REFERENCES } from "../forecasts/accuracy/references.ts";
 import { hindsightOf, type OutcomeSums } from "../forecasts/accuracy/hindsight.ts";
+import { theorySums, type DeclaredOdds } from "../forecasts/accuracy/theory.ts";
 import { emptySums, type Histogram, type Sums, VOID_COUNT } from "../forecasts/accuracy/sums.ts";
 import { BETS_IN_TWENTIETHS } from "../forecasts/score/scoring.ts";
 import { BINS, COLORS_MAX, KEY, outcomeKey, REFERENCE_SUMS, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
@@ -15,14 +16,19 @@ export interface FeatureSums {
   references: ReferenceSums;
 }
 
-/** A vector by names, with the best constant in hindsight. */
-export function featureSums(feature: number, vector: SumVector): FeatureSums {
+/** A vector by names, with the best constant in hindsight and what the declared odds come to. */
+export function featureSums(
+  feature: number,
+  vector: SumVector,
+  odds: DeclaredOdds = { thresholds: [], edge: null },
+): FeatureSums {
   const at = (key: number) => vector.get(key) ?? 0n;
   const isWindow = feature !== 0;
   const voids = VOID_REASONS.map((name, place) => [VOID_COUNT[name], at(voidKey(place + 1))] as const);
   const voidCount = voids.reduce((sum, [, count]) => sum + count, 0n);
   const colors = isWindow ? 0 : colorsOf(vector);
   const byColor = (first: number) => Array.from({ length: colors }, (_, color) => at(first + color));
+  const outcomes = outcomesOf(isWindow, vector);
   const sums: Sums = {
     ...emptySums(),
     forecasts: at(KEY.forecasts),
@@ -51,9 +57,9 @@ export function featureSums(feature: number, vector: SumVector): FeatureSums {
     sumLnE: BETS_IN_TWENTIETHS.map((_, bet) => at(KEY.firstLnE + bet)),
     histograms: histogramsOf(vector),
     lateRounds: at(KEY.lateRounds),
-    ...hindsightOf(outcomesOf(isWindow, vector)),
+    ...hindsightOf(outcomes),
   };
-  return { sums, references: referencesOf(vector) };
+  return { sums, references: { ...referencesOf(vector), theory: theorySums(odds, feature, outcomes) } };
 }
 
 /** Every color of next_color has a chance in every forecast, so each has a bin once anything was scored. */
@@ -75,14 +81,14 @@ function histogramsOf(vector: SumVector): Histogram[] {
   return histograms;
 }
 
-function referencesOf(vector: SumVector): ReferenceSums {
+function referencesOf(vector: SumVector): Omit<ReferenceSums, "theory"> {
   const rows = REFERENCES.map((name, reference) => {
     const row = Object.fromEntries(
       REFERENCE_SUMS.map((field, place) => [field, vector.get(referenceKey(reference) + place) ?? 0n]),
     ) as Record<(typeof REFERENCE_SUMS)[number], bigint>;
     return [name, { ...row, sumD: row.sumLlBase - row.sumLl }] as const;
   });
-  return Object.fromEntries(rows) as ReferenceSums;
+  return Object.fromEntries(rows) as Omit<ReferenceSums, "theory">;
 }
 
 function outcomesOf(isWindow: boolean, vector: SumVector): OutcomeSums[] {

@@ -38,6 +38,7 @@ export async function listHitRates(
   { tableIds, model, feature, start, end, by }: AskedRates,
 ): Promise<{ from: string; rates: RateSums[] }> {
   const most = Math.max(1, Math.floor(MOST_ROWS / Math.max(1, tableIds.length)));
+  const ofModel = sql`${model} in (model, split_part(model, '-', 1))`;
   const rows = await sql<{ from: string; at: string; code: number; sums: Uint8Array }[]>`
     with span as (
       select greatest(
@@ -46,29 +47,29 @@ export async function listHitRates(
       ) as starts
     ),
     parts as (
-      select table_id, hour as at, feature, sums
+      select table_id, hour as at, model, feature, sums
       from accuracy_hours, span
       where ${by}::text = 'hour'
         and table_id = any(${[...tableIds]}::integer[])
-        and model = ${model}
+        and ${ofModel}
         and hour >= span.starts
         and hour < ${end}::text::timestamptz
       union all
-      select table_id, day::timestamp at time zone 'UTC', feature, sums
+      select table_id, day::timestamp at time zone 'UTC', model, feature, sums
       from accuracy_days, span
       where ${by}::text = 'day'
         and table_id = any(${[...tableIds]}::integer[])
-        and model = ${model}
+        and ${ofModel}
         and day >= (span.starts at time zone 'UTC')::date
         and day < (${end}::text::timestamptz at time zone 'UTC')::date
       union all
       -- hours that are in no day yet
-      select h.table_id, date_trunc('day', h.hour, 'UTC'), h.feature, h.sums
+      select h.table_id, date_trunc('day', h.hour, 'UTC'), h.model, h.feature, h.sums
       from accuracy_marks m
       join accuracy_hours h on h.table_id = m.table_id and h.hour >= m.hour - interval '1 hour'
       where ${by}::text = 'day'
         and m.table_id = any(${[...tableIds]}::integer[])
-        and h.model = ${model}
+        and ${ofModel}
         and h.hour < ${end}::text::timestamptz
     )
     select
@@ -77,7 +78,7 @@ export async function listHitRates(
       x.feature as code,
       x.sums
     from parts x
-    join accuracy_models a on a.table_id = x.table_id and a.model = ${model}
+    join accuracy_models a on a.table_id = x.table_id and a.model = x.model
     join palettes p on p.id = a.palette
     where feature_name(x.feature, p.bands) = ${feature}
     order by x.at`;

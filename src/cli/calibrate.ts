@@ -11,6 +11,7 @@ import {
 } from "../forecasts/calibration/manual-calibration.ts";
 import { findManualRun, findParameters, listParameterNames } from "../forecasts/calibration/manual-run-store.ts";
 import { readParameterFile, type AskedModel } from "../forecasts/model/parameter-file.ts";
+import { parameterSetOf } from "../forecasts/model/model-name.ts";
 import { K7_1 } from "../forecasts/model/parameters.ts";
 import { promoteCalibration } from "../forecasts/calibration/promote.ts";
 import { announce } from "./announce.ts";
@@ -174,10 +175,10 @@ async function requireSame(
   const run = await findManualRun(sql, id);
   if (run === null) throw new UsageError(`--resume: there is no run ${id} by hand`);
   const asked = given.params === undefined ? null : await askedModel(sql, given.model ?? K7_1.name, given.params);
-  const model = asked?.parameters.name ?? given.model ?? run.model;
+  const model = asked?.parameters.name ?? given.model ?? parameterSetOf(run.model);
   const differing: [path: string, now: string | null, then: string | null][] = [
     ["--table", table.name, run.table],
-    ["--model", model, run.model],
+    ["--model", parameterSetOf(model), parameterSetOf(run.model)],
     ["--from", given.from ?? run.fromRoundId, run.fromRoundId],
     ["--to", given.to ?? run.toRoundId, run.toRoundId],
     ["--out", given.out === undefined ? run.outFile : resolve(given.out), run.outFile],

@@ -75,6 +75,7 @@ function sentence({ checked, first_failure: failure }: Checked): string {
 }
 
 const NAMES = {
+  model: "model",
   round: "round",
   revision: "revision of the round",
   forecast: "forecast",

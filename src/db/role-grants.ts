@@ -66,6 +66,7 @@ export const GRANTS: Record<string, Grants> = {
 
   // the core: heads, forecasts and their accuracy
   palettes: FACTS,
+  models: { ...FACTS, ops: "ra" },
   table_heads: { ...EVERYBODY, ops: "rw", worker: "raw" },
   named_rounds: EVERYBODY,
   forecast_sets: FACTS,

@@ -1,7 +1,6 @@
 /** What callers see of a table's forecasts: made of its head and of the forecast sets that the head names. */
 import { forecastIdOf } from "./chain/forecast-id.ts";
-import { windowFeature } from "./model/features.ts";
-import { WINDOW_TARGETS } from "./model/windows.ts";
+import { windowFeature, WINDOW_TARGETS } from "./model/features.ts";
 
 /** A stored forecast set as far as callers see it; arrays as in table `forecast_sets`. */
 export interface ReadSet {

@@ -58,6 +58,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   notices: pruned(`${SETTLED_KEPT_DAYS} days after it closed`),
 
   palettes: bounded("one for each list of bands that a table has or had"),
+  models: bounded("one for each list of bands, edge and constants that a table has or had"),
   table_heads: bounded("one a table"),
   forecast_sets: forever(FACT),
   score_sets: forever(FACT),

@@ -1,5 +1,6 @@
 import type { Queryable, Transaction } from "../db/client.ts";
-import { K7_1 } from "../forecasts/model/parameters.ts";
+import { saveModels } from "../forecasts/model/models-store.ts";
+import { modelOf, type Band } from "../forecasts/model/table-model.ts";
 import type { HeadRow } from "./rows.ts";
 
 /** Locks the heads of tables until the end of the transaction, in id order, and gives the tables. Those without one are left out. */
@@ -34,10 +35,26 @@ export async function touchHeads(sql: Queryable, tableIds: readonly number[]): P
     where h.table_id = locked.table_id`;
 }
 
-/** Makes a head for every table without one, and moves those whose bands or pause are no longer those of their table. */
+/**
+ * Makes a head for every table without one, and moves those whose bands, edge or pause are no longer those of their table.
+ * A table with rounds keeps its model: another one is promoted.
+ */
 export async function saveHeads(sql: Transaction): Promise<void> {
+  const kinds = await sql<{ colors: Band[]; edge: number | null }[]>`
+    select distinct colors, (settings ->> 'house_edge')::float8 as edge
+    from tables`;
+  const models = kinds.map((kind) => ({ ...kind, model: modelOf(kind.colors, kind.edge) }));
+  await saveModels(
+    sql,
+    models.map(({ model }) => model),
+  );
   await sql`
-    with palette as (
+    with kind as (
+      select *
+      from jsonb_to_recordset(${JSON.stringify(models.map((kind) => ({ ...kind, model: kind.model.name })))}::text::jsonb)
+        as k (colors jsonb, edge float8, model text)
+    ),
+    palette as (
       insert into palettes (bands)
       select distinct colors
       from tables
@@ -50,18 +67,22 @@ export async function saveHeads(sql: Transaction): Promise<void> {
       union
       select id, bands from palettes
     )
-    insert into table_heads as h (table_id, palette, model, pause_ms)
-    select t.id, own.id, ${K7_1.name}, t.pause_ms
+    insert into table_heads as h (table_id, palette, first_model, model, pause_ms)
+    select t.id, own.id, kind.model, kind.model, t.pause_ms
     from tables t
     join own on own.bands = t.colors
+    join kind on kind.colors = t.colors and kind.edge is not distinct from (t.settings ->> 'house_edge')::float8
     order by t.id
     on conflict (table_id) do update
     set
       version = h.version + 1,
       changed_at = clock_timestamp(),
       palette = excluded.palette,
+      first_model = case when h.last_seq = 0 then excluded.first_model else h.first_model end,
+      model = case when h.last_seq = 0 then excluded.model else h.model end,
       pause_ms = excluded.pause_ms
-    where (h.palette, h.pause_ms) <> (excluded.palette, excluded.pause_ms)`;
+    where (h.palette, h.pause_ms) <> (excluded.palette, excluded.pause_ms)
+      or h.last_seq = 0 and h.first_model <> excluded.first_model`;
 }
 
 /** The columns of a head that follow from its records. */

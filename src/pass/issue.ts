@@ -1,11 +1,11 @@
 import { referencePpm, REFERENCES, repeatedPpm, type References } from "../forecasts/accuracy/references.ts";
 import { forecastIdOf } from "../forecasts/chain/forecast-id.ts";
-import { NEXT_COLOR, windowFeature } from "../forecasts/model/features.ts";
+import { NEXT_COLOR, windowFeature, WINDOW_TARGETS } from "../forecasts/model/features.ts";
 import type { State } from "../forecasts/model/k7.ts";
 import type { Model } from "../forecasts/model/model.ts";
 import { ppmOf } from "../forecasts/model/ppm.ts";
 import { nextColorOf } from "../forecasts/model/table-model.ts";
-import { hitProbabilities, WINDOW_TARGETS, windowBaselinePpm, windowsOf } from "../forecasts/model/windows.ts";
+import { hitProbabilities, windowBaselinePpm, windowsOf } from "../forecasts/model/windows.ts";
 import { forecastHash, forecastStrings } from "../record/hashes.ts";
 import type { Color } from "../rounds/colors.ts";
 import { numberOf } from "../rounds/round.ts";

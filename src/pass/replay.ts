@@ -1,7 +1,6 @@
 import { emptyReferences, referencesFromJson } from "../forecasts/accuracy/references.ts";
 import { emptyState } from "../forecasts/model/k7.ts";
 import type { Model } from "../forecasts/model/model.ts";
-import { K7_1 } from "../forecasts/model/parameters.ts";
 import { decodeState, modelOfState, stateHash } from "../forecasts/model/state.ts";
 import { modelOf } from "../forecasts/model/table-model.ts";
 import { readingFromText } from "../forecasts/readings/reading-json.ts";
@@ -75,9 +74,9 @@ function startFrom(from: PassState): Start {
 
 function startOf({ table, head, snapshot }: StoredState): Start {
   if (snapshot !== null) return startAt(snapshot, table.name);
-  if (head.model.startsWith(`${K7_1.name}+`))
-    throw new Error(`expected a snapshot of ${head.model} for ${table.name}, found none; rebuild it by calibrate`);
   const model = modelOf(table.bands, table.edge);
+  if (model.name !== head.model)
+    throw new Error(`expected a snapshot of ${head.model} for ${table.name}, found none; rebuild it by calibrate`);
   return {
     model,
     seq: 0n,

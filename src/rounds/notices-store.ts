@@ -5,12 +5,14 @@ import {
   conflictSentence,
   revisionSentence,
   gapSentence,
+  modelSentence,
   NOTICE_HOURS,
   proofSentence,
   quarantineSentence,
   stalledSentence,
   type ConflictFacts,
   type GapFacts,
+  type ModelFacts,
   type NoticeKind,
   type RefusedFacts,
   type RevisionFacts,
@@ -82,7 +84,7 @@ export function saveNoticesStatement(
 }
 
 /**
- * Makes the notices of gaps, conflicts, failed proofs and quarantine say what the facts are now; each goes on for a
+ * Brings the notices of gaps, conflicts, failed proofs, quarantine and promoted models up to date; each stays open for a
  * while after its cause was last seen. Locks the heads of the tables and moves those whose notices changed; gives their ids.
  */
 export async function refreshNotices(sql: Transaction, tableIds: readonly number[]): Promise<number[]> {
@@ -96,6 +98,7 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
       revision: (Omit<RevisionFacts, "from" | "to"> & Record<"from" | "to", string | null>) | null;
       proof: RefusedFacts | null;
       quarantine: RefusedFacts | null;
+      model: ModelFacts | null;
     }[]
   >`
     select
@@ -176,10 +179,24 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
           )
           and q.last_seen_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.quarantine})
         having count(*) > 0
-      ) as quarantine
+      ) as quarantine,
+      (
+        select jsonb_build_object('from', p.before, 'to', p.model, 'since', utc_text(p.created_at))
+        from (
+          select c.model, c.created_at, lag(c.model, 1, h.first_model) over (order by c.id) as before
+          from calibrations c
+          where c.table_id = t.id
+            and c.kind = 'promoted'
+          order by c.id desc
+          limit 1
+        ) p
+        where p.model <> p.before
+          and p.created_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.model})
+      ) as model
     from tables t
+    join table_heads h on h.table_id = t.id
     where t.id = any(${[...tableIds]}::integer[])`;
-  const changes = rows.flatMap(({ id, gap, conflict, revision, proof, quarantine }): NoticeChange[] => [
+  const changes = rows.flatMap(({ id, gap, conflict, revision, proof, quarantine, model }): NoticeChange[] => [
     { tableId: id, kind: "gap", text: gap === null ? null : gapSentence(asGapFacts(gap)) },
     {
       tableId: id,
@@ -195,6 +212,7 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
     },
     { tableId: id, kind: "proof", text: proof === null ? null : proofSentence(proof) },
     { tableId: id, kind: "quarantine", text: quarantine === null ? null : quarantineSentence(quarantine) },
+    { tableId: id, kind: "model", text: model === null ? null : modelSentence(model) },
   ]);
   return saveNotices(sql, changes);
 }
@@ -242,7 +260,7 @@ export async function expireNotices(sql: Sql): Promise<number[]> {
       select distinct table_id as id
       from notices
       where closed_at is null
-        and kind in ('gap', 'conflict', 'proof', 'quarantine')
+        and kind in ('gap', 'conflict', 'proof', 'quarantine', 'model')
         and opened_at < clock_timestamp() - make_interval(hours => ${hours})
         and table_id > ${after}
       order by id

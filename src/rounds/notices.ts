@@ -2,7 +2,7 @@ import { multiplierText } from "./round.ts";
 
 /** What a continuity notice is about; at most one of a kind is open for a table. */
 export type NoticeKind =
-  "gap" | "conflict" | "proof" | "stalled" | "stuck" | "format" | "quarantine" | "ids" | "operator";
+  "gap" | "conflict" | "proof" | "stalled" | "stuck" | "format" | "quarantine" | "ids" | "model" | "operator";
 
 /** In the order in which open notices are told; the weightiest first. */
 export const NOTICE_ORDER: readonly NoticeKind[] = [
@@ -15,10 +15,11 @@ export const NOTICE_ORDER: readonly NoticeKind[] = [
   "gap",
   "conflict",
   "quarantine",
+  "model",
 ];
 
-/** How long a notice stays open after what it tells of was last seen: long enough to be read by who looks once a day. */
-export const NOTICE_HOURS = { givenUpGap: 24, conflict: 24, proof: 24, quarantine: 1 } as const;
+/** Hours that a notice stays open after its cause was last seen: long enough for a reader who looks once a day. */
+export const NOTICE_HOURS = { givenUpGap: 24, conflict: 24, proof: 24, quarantine: 1, model: 168 } as const;
 
 /** An answer whose items are refused to at least this part, of at least this many, is in another format. */
 const REFUSED_PART = 0.8;
@@ -131,6 +132,18 @@ export function quarantineSentence({ items, roundId, since }: RefusedFacts): str
   return items === 1
     ? `1 item${which} could not be believed at ${minuteText(since)}; it is kept apart`
     : `${items} items could not be believed since ${minuteText(since)}; they are kept apart`;
+}
+
+/** A promotion of another model. */
+export interface ModelFacts {
+  from: string;
+  to: string;
+  since: string;
+}
+
+/** States from when on another model makes the forecasts. */
+export function modelSentence({ from, to, since }: ModelFacts): string {
+  return `forecasts are made by the model ${to} instead of ${from} since ${minuteText(since)}; each has a record of its own`;
 }
 
 /** Says that the feed repeats one result. */

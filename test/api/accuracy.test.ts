@@ -118,7 +118,7 @@ async function publish(table: string, given: Given, period = "30d"): Promise<voi
   const sets = Array.from({ length: ended.length + pending }, (_, place) => ({
     cutoffSeq: BigInt(place + 1),
     cutoffOrdinal: BigInt(place + 1),
-    model: "k7@1",
+    model: "k7@1-4c321756cd3f",
     hour: 0,
     features: feature === 0 ? [0] : [0, feature],
     horizons: feature === 0 ? [1] : [1, 7],
@@ -177,7 +177,7 @@ describe("/accuracy", () => {
     expect(scored).toHaveLength(7);
     expect(shown).toMatchObject({
       feature: "next_color",
-      model: "k7@1",
+      model: "k7@1-4c321756cd3f",
       house: "alpha",
       game: "crash",
       market: "global",

@@ -34,7 +34,7 @@ const body = z.strictObject({
           issued_at: at,
           after_round_id: z.string(),
           target_round_id: z.string().nullable(),
-          model: z.literal("k7@1"),
+          model: z.string().regex(/^k7@1-[0-9a-f]{12}$/),
           probabilities: shares,
           baseline: shares,
           hash: z.string().regex(/^[0-9a-f]{64}$/),
@@ -160,7 +160,7 @@ describe("/forecasts", () => {
     const text = await (await world.get("/api/v1/forecasts?house=alpha&game=crash")).text();
     expect(text).toContain(
       `"calibration":null,"next_color":{"forecast_id":"${forecastId}","issued_at":"${issuedAt}",` +
-        `"after_round_id":"1002","target_round_id":"1003","model":"k7@1","probabilities":${inColors(p)},` +
+        `"after_round_id":"1002","target_round_id":"1003","model":"k7@1-4c321756cd3f","probabilities":${inColors(p)},` +
         `"baseline":${inColors(base)},"hash":"${hash}"},"windows":[{"feature":"window:blue:50",`,
     );
     const { next_color: nextColor } = await ofTable(CRASH);
@@ -245,7 +245,7 @@ describe("a forecast", () => {
   it("has the newest calibration beside it, in every state", async () => {
     const [run] = await world.sql<{ id: string }[]>`
       insert into calibration_runs (table_id, kind, model)
-      values (${await tableIdOf(world, CRASH)}, 'rolling', 'k7@1')
+      select table_id, 'rolling', model from table_heads where table_id = ${await tableIdOf(world, CRASH)}
       returning id::text as id`;
     await runRollingCalibration(world.sql, run?.id ?? "", new AbortController().signal);
     await announce(world);

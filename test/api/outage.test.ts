@@ -50,9 +50,10 @@ it("a house that is added while we run is shown", async () => {
       values ('delta', 'crash', 'eu', 0, '{}', 'opaque', 5000, '[]')
       returning id
     )
-    insert into table_heads (table_id, palette, model, pause_ms)
-    select added.id, palettes.id, 'k7@1', 5000
+    insert into table_heads (table_id, palette, first_model, model, pause_ms)
+    select added.id, palettes.id, models.name, models.name, 5000
     from added
+    cross join (select name from models limit 1) models
     cross join (select id from palettes limit 1) palettes`;
   await world.sql`select pg_notify('roundhouse_published', '')`;
   await eventually(async () => expect((await world.get("/api/v1/rounds?house=delta")).status).toBe(200));

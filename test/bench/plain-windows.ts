@@ -1,9 +1,9 @@
 /** What the programs that Roundhouse is measured against share: the windows that follow from a state, and outcomes. */
-import { windowFeature } from "../../src/forecasts/model/features.ts";
+import { windowFeature, WINDOW_TARGETS } from "../../src/forecasts/model/features.ts";
 import type { State } from "../../src/forecasts/model/k7.ts";
 import type { Model } from "../../src/forecasts/model/model.ts";
 import type { Band } from "../../src/forecasts/model/table-model.ts";
-import { WINDOW_TARGETS, windowBaselinePpm, windowsOf } from "../../src/forecasts/model/windows.ts";
+import { windowBaselinePpm, windowsOf } from "../../src/forecasts/model/windows.ts";
 import type { Score } from "../../src/forecasts/score/scoring.ts";
 
 /** What a window says when it is issued. */

@@ -4,8 +4,8 @@
  *
  * One object per expert, new arrays every round, every window walked from its first round.
  */
+import { WINDOW_ROUNDS_MAX, WINDOW_TARGETS } from "../../src/forecasts/model/features.ts";
 import { EXPERTS, K7_1 } from "../../src/forecasts/model/parameters.ts";
-import { WINDOW_ROUNDS_MAX, WINDOW_TARGETS } from "../../src/forecasts/model/windows.ts";
 
 const { longRunPrior, theoryPrior, recentPrior, markovPrior, hazardPrior, share, priorWeights, gapBinEnds } = K7_1;
 const X0 = K7_1.x0Hundredths / 100;

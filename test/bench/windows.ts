@@ -4,6 +4,7 @@
  *
  * Beside ours the windows of a forecaster who goes by the last hundred rounds.
  */
+import { WINDOW_ROUNDS_MAX, WINDOW_TARGETS } from "../../src/forecasts/model/features.ts";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { figuresOf } from "../../src/forecasts/accuracy/figures.ts";
@@ -13,13 +14,7 @@ import { PPM, ppmOf } from "../../src/forecasts/model/ppm.ts";
 import { emptyReferences, learnReferences, referencePpm } from "../../src/forecasts/accuracy/references.ts";
 import { scoreWindow } from "../../src/forecasts/score/scoring.ts";
 import { addScore, emptySums, type Sums } from "../../src/forecasts/accuracy/sums.ts";
-import {
-  windowBaselinePpm,
-  windowsOf,
-  WINDOW_ROUNDS_MAX,
-  WINDOW_TARGETS,
-  type Window,
-} from "../../src/forecasts/model/windows.ts";
+import { windowBaselinePpm, windowsOf, type Window } from "../../src/forecasts/model/windows.ts";
 import { colorOf, trueGames } from "../forecasts/true-games.ts";
 import type { Bench } from "./measured.ts";
 import { reliabilityPlot } from "./plot.ts";

@@ -35,7 +35,13 @@ describe("calibrate", () => {
     const once = await calibrate("--from", "1", "--to", "300", "--json");
     expect({ code: once.code, stderr: once.stderr }).toEqual({ code: 0, stderr: "" });
     const first = JSON.parse(once.stdout) as Record<string, unknown>;
-    expect(first).toMatchObject({ table: world.tableName, model: "k7@1", from: "1", to: "300", rounds: 300 });
+    expect(first).toMatchObject({
+      table: world.tableName,
+      model: "k7@1-7262526239ae",
+      from: "1",
+      to: "300",
+      rounds: 300,
+    });
     expect(first["state_hash"]).toMatch(/^[0-9a-f]{64}$/);
     for (const key of ["log_loss", "baseline_log_loss", "brier"]) expect(first[key]).toBeGreaterThan(0.3);
 

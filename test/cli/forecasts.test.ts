@@ -158,14 +158,14 @@ describe("calibration", () => {
     expect(JSON.parse((await run(world, "calibration", "list", "--json")).stdout)).toEqual([]);
     const [asked] = await world.sql<{ run: string }[]>`
       insert into calibration_runs (table_id, kind, model)
-      values (${world.tableId}, 'rolling', 'k7@1')
+      select table_id, 'rolling', model from table_heads where table_id = ${world.tableId}
       returning id::text as run`;
     await runRollingCalibration(world.sql, asked?.run ?? "", new AbortController().signal);
     const list = await run(world, "calibration", "list", "--table", world.tableName, "--json");
     expect(JSON.parse(list.stdout)).toMatchObject([
       {
         table: world.tableName,
-        model: "k7@1",
+        model: "k7@1-7262526239ae",
         version: 1,
         kind: "rolling",
         rounds: expect.any(Number),

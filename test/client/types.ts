@@ -593,9 +593,9 @@ export interface components {
                     /** @description How many of them came true. */
                     hits: number;
                 }[];
-                /** @description Rules of thumb that people go by, scored on the same rounds. */
+                /** @description Other forecasts, scored on the same rounds. */
                 references: {
-                    /** @description `last_20` and `last_100` go by the newest rounds alone. */
+                    /** @description `theory` is the odds of the declared edge, if the house declares one; the others are rules that people go by. */
                     name: string;
                     /** @description Its log loss on the same forecasts. */
                     log_loss: number | null;

@@ -7,7 +7,7 @@ import { testContext } from "../support/context.ts";
 async function ask({ sql, tableId }: World): Promise<string> {
   const [row] = await sql<{ run: string }[]>`
     insert into calibration_runs (table_id, kind, model)
-    values (${tableId}, 'rolling', 'k7@1')
+    select table_id, 'rolling', model from table_heads where table_id = ${tableId}
     returning id::text as run`;
   return row?.run ?? "";
 }

@@ -108,7 +108,11 @@ describe("a run that is asked for in a browser", () => {
     const run = await start({ from: "2020-01-01T00:00", params: "share: 0.0001\nx0: 1.5" });
     const [row] = await world.sql<{ model: string; from: string; to: string }[]>`
       select model, from_seq::text as "from", to_seq::text as "to" from calibration_runs where id = ${run}`;
-    expect(row).toEqual({ model: expect.stringMatching(/^k7@1\+[0-9a-f]{12}$/), from: "1", to: String(COUNT) });
+    expect(row).toEqual({
+      model: expect.stringMatching(/^k7@1\+[0-9a-f]{12}-[0-9a-f]{12}$/),
+      from: "1",
+      to: String(COUNT),
+    });
     await calibrationOf(run);
   });
 
@@ -138,7 +142,7 @@ describe("a run that is asked for in a browser", () => {
     expect([again.status, await text(again)]).toEqual([422, expect.stringContaining(`run ${run} is queued; only one`)]);
     const record = await calibrationOf(run);
     const hashes = await world.sql`
-      select distinct state_hash from calibrations where table_id = ${table.id} and to_seq = ${COUNT} and model = 'k7@1'`;
+      select distinct state_hash from calibrations where table_id = ${table.id} and to_seq = ${COUNT} and model like 'k7@1-%'`;
     expect(hashes).toHaveLength(1);
     expect(await page(`/ops/calibrations/runs/${run}`)).toContain("went on 1 times");
     expect((await audited("calibration.cancel"))[0]).toMatchObject({
@@ -301,7 +305,7 @@ describe("a promotion", () => {
     const [a, b] = [await calibrationOf(await start({ params: "share: 0.0002" })), await calibrationOf(await start())];
     const form = await page(`/ops/calibrations/${a}/promote`, data);
     expect(form).toContain(`The live state of <strong>${table.name}</strong>`);
-    expect(form).toContain("changes from k7@1 to k7@1+");
+    expect(form).toContain("changes from k7@1-7262526239ae to k7@1+");
     expect(form).toContain('name="expected" value="0"');
     const admin = await world.as("admin");
     const answers = await Promise.all([

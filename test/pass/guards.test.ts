@@ -239,7 +239,7 @@ describe("a forecast set", () => {
       const ends = Array.from({ length: 9 }, () => 0n).with(2, 32n);
       await table.issue(pipeline, [[3, 30]], { model: "k7@2", ends });
       await table.play(pipeline);
-      const again = table.issue(pipeline, [[3, 30]], { model: "k7@1", ends: ends.with(2, 33n) });
+      const again = table.issue(pipeline, [[3, 30]], { model: table.head.model, ends: ends.with(2, 33n) });
       await expectRefusal(again, "RH001", /found one that is open/);
     });
   });

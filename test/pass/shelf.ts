@@ -17,6 +17,7 @@ import {
   type StoredState,
   type TableFacts,
 } from "../../src/pass/state.ts";
+import { modelOf } from "../../src/forecasts/model/table-model.ts";
 import type { FormatState } from "../../src/rounds/format-watch.ts";
 import type { NoticeKind } from "../../src/rounds/notices.ts";
 import type { HeldBack } from "../../src/rounds/take-in.ts";
@@ -91,7 +92,7 @@ export class Shelf {
     const palette = this.head.palette + 1;
     this.palettes.set(palette, bands);
     this.table = { ...this.table, bands };
-    this.head = { ...this.head, palette, model: `k7@${palette}`, nowPpm: [] };
+    this.head = { ...this.head, palette, model: modelOf(bands, this.table.edge).name, nowPpm: [] };
     this.snapshot = null;
     this.version += 1n;
   }

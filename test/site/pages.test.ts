@@ -419,10 +419,11 @@ describe("with more houses and notices than a page can hold", () => {
       cross join (select settings, colors from tables order by id limit 1) t
       where h.id like 'many-%'`;
     await sql`
-      insert into table_heads (table_id, palette, model, pause_ms)
-      select t.id, p.id, 'k7@1', t.pause_ms
+      insert into table_heads (table_id, palette, first_model, model, pause_ms)
+      select t.id, p.id, m.name, m.name, t.pause_ms
       from tables t
       join palettes p on p.bands = t.colors
+      cross join (select name from models limit 1) m
       where t.house_id like 'many-%'`;
     await sql`
       insert into notices (table_id, kind, text)

@@ -1,6 +1,8 @@
 import { hash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { Pipeline, Sql } from "../../src/db/client.ts";
+import { createModel } from "../../src/forecasts/model/model.ts";
+import { saveModels } from "../../src/forecasts/model/models-store.ts";
 import type { ForecastSetRow, HeadRow, PayloadRow, RoundRow, ScoreSetRow } from "../../src/pass/rows.ts";
 import type { CompletePassRows as PassRows } from "../../src/pass/state.ts";
 import { writePasses } from "../../src/pass/write-store.ts";
@@ -9,7 +11,7 @@ import { tableEntry } from "./houses.ts";
 
 const ZEROS = "0".repeat(64);
 const COLORS = 3;
-const MODEL = "k7@1";
+const K7 = createModel({ thresholds: [200, 1000], edge: 0.01 });
 
 /** A time so many milliseconds from now, as every surface prints it. */
 export function fromNow(ms: number): string {
@@ -32,6 +34,7 @@ export async function makeCoreTables(
   await sql`
     delete from table_heads
     where table_id = any(${made.map(({ id }) => id)}::integer[])`;
+  await saveModels(sql, [K7]);
   const heads = await sql<{ palette: number }[]>`
     with palette as (
       insert into palettes (bands)
@@ -41,8 +44,8 @@ export async function makeCoreTables(
       on conflict (bands) do update set bands = excluded.bands
       returning id
     )
-    insert into table_heads (table_id, palette, model, pause_ms)
-    select t.id, palette.id, ${MODEL}, ${pauseMs}
+    insert into table_heads (table_id, palette, first_model, model, pause_ms)
+    select t.id, palette.id, ${K7.name}, ${K7.name}, ${pauseMs}
     from tables t
     cross join palette
     where t.id = any(${made.map(({ id }) => id)}::integer[])
@@ -180,7 +183,7 @@ export class CoreTable {
     const set: ForecastSetRow = {
       cutoffSeq: this.newest.seq,
       cutoffOrdinal,
-      model: MODEL,
+      model: K7.name,
       firstSeq,
       issuedAt: fromNow(0),
       pauseMs: this.#pauseMs,
@@ -279,7 +282,7 @@ export function payloadRow(changed: Partial<PayloadRow> = {}): PayloadRow {
 function emptyHead(palette: number, pauseMs: number): HeadRow {
   return {
     palette,
-    model: MODEL,
+    model: K7.name,
     pauseMs,
     lastSeq: 0n,
     lastOrdinal: 0n,

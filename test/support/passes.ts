@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { Sql } from "../../src/db/client.ts";
+import { readSettings } from "../../src/forecasts/calibration/range-store.ts";
+import { saveModels } from "../../src/forecasts/model/models-store.ts";
+import { modelOf } from "../../src/forecasts/model/table-model.ts";
 import { pass } from "../../src/pass/pass.ts";
 import { replay } from "../../src/pass/replay.ts";
 import type { HeadRow } from "../../src/pass/rows.ts";
@@ -97,6 +100,10 @@ export function timesFrom(startMs: number, everyMs: number): (response: number) 
 
 /** The state of a table without rounds; makes its palette and head when they are missing. */
 async function firstState(sql: Sql, tableId: number): Promise<PassState> {
+  const settings = await readSettings(sql, tableId);
+  const first = modelOf(settings.bands, settings.edge);
+  const { name: model } = first;
+  await saveModels(sql, [first]);
   await sql`
     with palette as (
       insert into palettes (bands)
@@ -106,8 +113,8 @@ async function firstState(sql: Sql, tableId: number): Promise<PassState> {
       on conflict (bands) do update set bands = excluded.bands
       returning id
     )
-    insert into table_heads (table_id, palette, model, pause_ms)
-    select t.id, palette.id, 'k7@1', t.pause_ms
+    insert into table_heads (table_id, palette, first_model, model, pause_ms)
+    select t.id, palette.id, ${model}, ${model}, t.pause_ms
     from tables t
     cross join palette
     where t.id = ${tableId}
@@ -140,7 +147,11 @@ async function firstState(sql: Sql, tableId: number): Promise<PassState> {
 /** The state of a table before its first round. */
 export function emptyPassState(
   table: TableFacts,
-  { palette = 1, model = "k7@1", pauseMs = 5000 }: Partial<Pick<HeadRow, "palette" | "model" | "pauseMs">> = {},
+  {
+    palette = 1,
+    model = modelOf(table.bands, table.edge).name,
+    pauseMs = 5000,
+  }: Partial<Pick<HeadRow, "palette" | "model" | "pauseMs">> = {},
   version = 0n,
 ): PassState {
   return replay({

@@ -8,7 +8,7 @@ interface GivenSums {
   sums: SumVector;
 }
 
-/** Writes published sums as if k7@1 had been measured; `hour` (ISO 8601) is where the period ends. */
+/** Writes published sums of a table's live model; `hour` (ISO 8601) is where the period ends. */
 export async function writeSums(sql: Sql, tableId: number, hour: string, given: GivenSums): Promise<void> {
   const { feature = 0, period, sums } = given;
   await sql`
@@ -18,12 +18,12 @@ export async function writeSums(sql: Sql, tableId: number, hour: string, given: 
     set hour = excluded.hour, version = accuracy_marks.version + 1, updated_at = clock_timestamp()`;
   await sql`
     insert into accuracy_models (table_id, model, palette, first_hour)
-    select ${tableId}, 'k7@1', palette, ${hour}::timestamptz - interval '1 day' from table_heads where table_id = ${tableId}
+    select ${tableId}, model, palette, ${hour}::timestamptz - interval '1 day' from table_heads where table_id = ${tableId}
     on conflict do nothing`;
   await sql`delete from accuracy_hours where table_id = ${tableId}`;
   await sql`
     insert into accuracy_periods (table_id, feature, model, period, sums)
-    values (${tableId}, ${feature}, 'k7@1', ${period}, ${Buffer.from(encodeSums(sums))})
+    select table_id, ${feature}, model, ${period}, ${Buffer.from(encodeSums(sums))} from table_heads where table_id = ${tableId}
     on conflict (table_id, feature, model, period) do update
     set sums = excluded.sums`;
 }

@@ -84,13 +84,16 @@ const measured = z.object({
   references: z
     .array(
       z.object({
-        name: z.string().meta({ description: "`last_20` and `last_100` go by the newest rounds alone." }),
+        name: z.string().meta({
+          description:
+            "`theory` is the odds of the declared edge, if the house declares one; the others are rules that people go by.",
+        }),
         log_loss: figure("Its log loss on the same forecasts."),
         brier: figure("Its Brier score on the same forecasts."),
         skill: figure("Its skill against the same constant."),
       }),
     )
-    .meta({ description: "Rules of thumb that people go by, scored on the same rounds." }),
+    .meta({ description: "Other forecasts, scored on the same rounds." }),
 });
 
 export const accuracyDescription: Description = {

@@ -1,5 +1,6 @@
 import { bestLogLoss, figuresOf, type Figures } from "./figures.ts";
 import type { PublishedForecast } from "../published-forecast.ts";
+import { parameterSetOf } from "../model/model-name.ts";
 import { PPM } from "../model/ppm.ts";
 import { mergeReferenceSums, referenceFigures, type ReferenceSums } from "./reference-sums.ts";
 import { mergeSums, type Sums } from "./sums.ts";
@@ -179,11 +180,11 @@ export function showAccuracy(
 }
 
 /**
- * The tables of a house together: sums of the same model, feature and period merged, spanning all of them. In the order
- * in which features first come.
+ * The tables of a house together: sums of the same parameter set, feature and period merged, spanning all of them; `model` is
+ * the parameter set. In the order in which features first occur.
  */
 export function mergePeriods(rows: readonly PeriodSums[]): PeriodSums[] {
-  const groups = Map.groupBy(rows, ({ model, feature, period }) => `${model} ${feature} ${period}`);
+  const groups = Map.groupBy(rows, ({ model, feature, period }) => `${parameterSetOf(model)} ${feature} ${period}`);
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];
@@ -194,6 +195,6 @@ export function mergePeriods(rows: readonly PeriodSums[]): PeriodSums[] {
     const asOfRoundId = group.length === 1 ? first.asOfRoundId : null;
     const sums = mergeSums(group.map((row) => row.sums));
     const references = mergeReferenceSums(group.map((row) => row.references));
-    return [{ ...first, start, end, asOf, asOfRoundId, sums, references }];
+    return [{ ...first, model: parameterSetOf(first.model), start, end, asOf, asOfRoundId, sums, references }];
   });
 }

@@ -4,31 +4,18 @@
  * They are kept beside each accuracy row and nowhere else; a reference issues nothing, so it has no voids, no chain and
  * no coverage of its own.
  */
-import { exactInteger } from "./exact-integer.ts";
 import { PPM } from "../model/ppm.ts";
 import { REFERENCES, referencePpm, referenceWindowPpm, type Reference, type References } from "./references.ts";
+import { mergeTheorySums, type TheorySums } from "./theory.ts";
 import { scoreNextColor, scoreWindow, type Score } from "../score/scoring.ts";
 
-/** The integer fields and their names outside, in the units of an accuracy row. */
-const FIELDS = [
-  ["n", "n"],
-  ["hits", "hits"],
-  ["sumP", "sum_p"],
-  ["sumPq", "sum_pq"],
-  ["sumBrier", "sum_brier"],
-  ["sumLl", "sum_ll"],
-  ["sumLlBase", "sum_ll_base"],
-  ["sumD", "sum_d"],
-  ["sumD2", "sum_d2"],
-] as const;
+/** In the units of an accuracy row. */
+const FIELDS = ["n", "hits", "sumP", "sumPq", "sumBrier", "sumLl", "sumLlBase", "sumD", "sumD2"] as const;
 
-type Row = Record<(typeof FIELDS)[number][0], bigint>;
+type Row = Record<(typeof FIELDS)[number], bigint>;
 
-/** The sums of each reference's scores. */
-export type ReferenceSums = Record<Reference, Row>;
-
-/** Sums as JSON, decimal strings by reference; empty where nothing was scored. */
-export type ReferenceSumsJson = Record<string, Record<string, string>>;
+/** The sums of each reference's scores; `theory` is null if the table declares no edge. */
+export type ReferenceSums = Record<Reference, Row> & { theory: TheorySums | null };
 
 /** A forecast of ours that was scored, with all that scoring a reference in its place takes. */
 export interface ScoredForecast {
@@ -53,7 +40,7 @@ export function emptyReferenceSums(): ReferenceSums {
     sumD: 0n,
     sumD2: 0n,
   });
-  return { last_20: row(), last_100: row(), due: row() };
+  return { last_20: row(), last_100: row(), due: row(), theory: null };
 }
 
 /**
@@ -92,47 +79,12 @@ function add(row: Row, score: Score): void {
 }
 
 /** The sum of any rows, as a new one: in any order, in any grouping, with the same result. */
-export function mergeReferenceSums(rows: Iterable<ReferenceSums>): ReferenceSums {
-  const whole = emptyReferenceSums();
+export function mergeReferenceSums(rows: readonly ReferenceSums[]): ReferenceSums {
+  const whole = { ...emptyReferenceSums(), theory: mergeTheorySums(rows.map(({ theory }) => theory)) };
   for (const row of rows) {
-    for (const name of REFERENCES) for (const [field] of FIELDS) whole[name][field] += row[name][field];
+    for (const name of REFERENCES) for (const field of FIELDS) whole[name][field] += row[name][field];
   }
   return whole;
-}
-
-/** Sums as JSON: equal sums are equal texts. */
-export function referenceSumsToJson(sums: ReferenceSums): ReferenceSumsJson {
-  if (REFERENCES.every((name) => sums[name].n === 0n)) return {};
-  return Object.fromEntries(
-    REFERENCES.map((name) => [
-      name,
-      Object.fromEntries(FIELDS.map(([field, column]) => [column, String(sums[name][field])])),
-    ]),
-  );
-}
-
-/**
- * Sums from their JSON.
- *
- * @throws Error if anything is missing, more than it should be, or not a plain decimal integer
- */
-export function referenceSumsFromJson(json: unknown): ReferenceSums {
-  const sums = emptyReferenceSums();
-  if (!isRecord(json)) throw damaged("no object");
-  if (Object.keys(json).length === 0) return sums;
-  if (Object.keys(json).length !== REFERENCES.length) throw damaged(Object.keys(json).join(", "));
-  for (const name of REFERENCES) {
-    const row = json[name];
-    if (!isRecord(row) || Object.keys(row).length !== FIELDS.length) throw damaged(`another ${name}`);
-    for (const [field, column] of FIELDS) {
-      try {
-        sums[name][field] = exactInteger(row[column]);
-      } catch (error) {
-        throw damaged(`${name} with a damaged ${column}`, error);
-      }
-    }
-  }
-  return sums;
 }
 
 /**
@@ -142,9 +94,8 @@ export function referenceSumsFromJson(json: unknown): ReferenceSums {
 export function referenceFigures(
   sums: ReferenceSums,
   bestLogLoss: number | null,
-): { name: Reference; log_loss: number | null; brier: number | null; skill: number | null }[] {
-  return REFERENCES.map((name) => {
-    const { n, sumLl, sumBrier } = sums[name];
+): { name: keyof ReferenceSums; log_loss: number | null; brier: number | null; skill: number | null }[] {
+  return rowsOf(sums).map(([name, { n, sumLl, sumBrier }]) => {
     const logLoss = n === 0n ? null : Number(sumLl) / (Number(n) * PPM);
     return {
       name,
@@ -155,13 +106,22 @@ export function referenceFigures(
   });
 }
 
+function rowsOf(sums: ReferenceSums): [keyof ReferenceSums, TheorySums][] {
+  const { theory } = sums;
+  return [
+    ...REFERENCES.map((name): [Reference, Row] => [name, sums[name]]),
+    ...(theory === null ? [] : [["theory", theory] as const satisfies [string, TheorySums]]),
+  ];
+}
+
 /**
  * What a reference stated next to what came: when the hit rate leaves the stated one, the reference is wrong, however
  * plausible it sounds.
  */
 export function referenceDetails(sums: ReferenceSums, bestLogLoss: number | null) {
+  const rows = new Map(rowsOf(sums));
   return referenceFigures(sums, bestLogLoss).map((figures) => {
-    const { n, hits, sumP, sumPq } = sums[figures.name];
+    const { n, hits, sumP, sumPq } = rows.get(figures.name)!;
     const one = (part: bigint, unit = 1) => (n === 0n ? null : Number(part) / (Number(n) * unit));
     return {
       ...figures,
@@ -171,15 +131,4 @@ export function referenceDetails(sums: ReferenceSums, bestLogLoss: number | null
       z: sumPq === 0n ? null : Number(hits * BigInt(PPM) - sumP) / Math.sqrt(Number(sumPq)),
     };
   });
-}
-
-function isRecord(json: unknown): json is Record<string, unknown> {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
-}
-
-function damaged(found: string, cause?: unknown): Error {
-  return new Error(
-    `expected the sums of ${REFERENCES.join(", ")}, got ${found}; recompute the row from its scores`,
-    cause === undefined ? {} : { cause },
-  );
 }

@@ -9,6 +9,7 @@
  *
  * Indexes run over arrays whose length the model fixes, hence the `!`.
  */
+import { WINDOW_TARGETS } from "../model/features.ts";
 import { emptyState, forgetContext, learn, probabilities, type State } from "../model/k7.ts";
 import type { Model } from "../model/model.ts";
 import { pitMass, waitCdf } from "../accuracy/pit.ts";
@@ -24,7 +25,7 @@ import {
   tallyWindow,
   type Tally,
 } from "./tally.ts";
-import { WINDOW_TARGETS, windowBaselinePpm, windowsOf } from "../model/windows.ts";
+import { windowBaselinePpm, windowsOf } from "../model/windows.ts";
 
 /** A round in one byte: the index of its color, and these two flags. */
 export const REACHED_X0 = 8;

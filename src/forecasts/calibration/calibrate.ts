@@ -69,6 +69,8 @@ function beginning(taken: TakenRun): Replay {
   const isSound = live !== null && stateHash(live.state) === live.stateHash;
   // the file's edge may have changed since the table began
   const model = isSound ? modelOfState(live.state) : modelOf(bands, edge);
+  if (model.name !== taken.model)
+    throw new Error(`expected a sound state of ${taken.model}, found one of ${model.name}; run \`table repair\``);
   return startReplay(table, model, checkpoints[0]?.beginSeq ?? 1n, checkpoints[0]);
 }
 

@@ -66,7 +66,7 @@ export async function listDeskRecords(
               ? sql`and c.kind <> 'rolling'`
               : sql`and c.kind = ${filter.kind}`
         }
-        ${filter.model === null ? sql`` : sql`and c.model = ${filter.model}`}
+        ${filter.model === null ? sql`` : sql`and ${filter.model} in (c.model, split_part(c.model, '-', 1))`}
       order by c.id desc
       limit ${LOOKED_AT}
     ),

@@ -25,8 +25,8 @@ import {
   type RunOrder,
   type Turn,
 } from "./manual-run-store.ts";
-import { findEnds, findRound, findRoundAt, type RoundPlace } from "./range-store.ts";
-import { createModel } from "../model/model.ts";
+import { findEnds, findRound, findRoundAt, readSettings, type RoundPlace } from "./range-store.ts";
+import { createModel, type Model } from "../model/model.ts";
 import type { Parameters } from "../model/parameters.ts";
 import { replayUpTo, resumeReplay, snapshotOf, startReplay, sumsOf, type Replay } from "./replay.ts";
 import { emptySums } from "../accuracy/sums.ts";
@@ -81,7 +81,17 @@ export async function requestManualRun(sql: Sql, request: ManualRequest): Promis
       `${words.from}: round ${request.from} of ${table} was taken in after round ${request.to ?? "the last"}`,
     );
   }
-  return createManualRun(sql, { tableId, parameters, thresholds, fromSeq: from.seq, toSeq: to.seq, outFile, order });
+  const { name: model } = modelOfRun({ ...(await readSettings(sql, tableId)), thresholds, parameters });
+  return createManualRun(sql, {
+    tableId,
+    model,
+    parameters,
+    thresholds,
+    fromSeq: from.seq,
+    toSeq: to.seq,
+    outFile,
+    order,
+  });
 }
 
 async function placeAt(
@@ -253,11 +263,21 @@ async function beginning(sql: Sql, run: ManualRun): Promise<{ replay: Replay; ma
   }
   const parameters = await findParameters(sql, run.model);
   if (parameters === null) throw new Error(`expected the parameters of ${run.model}, found none; ask for a new run`);
-  const model =
-    run.thresholds === null
-      ? modelOf(run.bands, run.edge, parameters)
-      : createModel({ thresholds: run.thresholds, edge: run.edge, parameters });
+  const model = modelOfRun({ ...run, parameters });
+  if (model.name !== run.model)
+    throw new Error(
+      `expected ${run.table} with the bands and edge of ${run.model}, found those of ${model.name}; start a new run`,
+    );
   return { replay: startReplay(table, model, run.fromSeq, revisions), mark: null };
+}
+
+function modelOfRun({
+  bands,
+  thresholds,
+  edge,
+  parameters,
+}: Pick<ManualRun, "bands" | "edge"> & Pick<ManualRequest, "parameters" | "thresholds">): Model {
+  return thresholds === null ? modelOf(bands, edge, parameters) : createModel({ thresholds, edge, parameters });
 }
 
 /** The lines of a run and their file, together; null where it writes none. */

@@ -2,6 +2,7 @@ import type { Queryable, Sql } from "../../db/client.ts";
 import { asJson, insertCalibration, type NewCalibration } from "./calibration-store.ts";
 import { finishRun } from "./rolling-run-store.ts";
 import { storedParameters, valuesOf } from "../model/parameter-set.ts";
+import { parameterSetOf } from "../model/model-name.ts";
 import { K7_1, type Parameters } from "../model/parameters.ts";
 import type { Snapshot } from "./replay.ts";
 import type { Band } from "../model/table-model.ts";
@@ -12,6 +13,8 @@ export const SILENT_SECONDS = 5;
 /** What a run by hand is asked to do. */
 export interface NewManualRun {
   tableId: number;
+  /** The name of what is run: these parameters with the bands, and the edge that the table declares now. */
+  model: string;
   parameters: Parameters;
   /** Lower ends of other bands than the table's, in hundredths; null for the table's own. */
   thresholds: readonly number[] | null;
@@ -46,7 +49,7 @@ export async function createManualRun(sql: Sql, run: NewManualRun): Promise<stri
         asked_why
       )
       values (
-        ${run.tableId}, 'manual', ${run.parameters.name}, ${thresholds}::bigint[], ${run.fromSeq}, ${run.toSeq},
+        ${run.tableId}, 'manual', ${run.model}, ${thresholds}::bigint[], ${run.fromSeq}, ${run.toSeq},
         (select coalesce(max(id), 0) from round_revision where table_id = ${run.tableId}), ${run.outFile},
         ${run.order === undefined ? "cli" : "worker"}, ${run.order?.parent ?? null}, ${run.order?.by ?? null},
         ${run.order?.why ?? null}
@@ -57,8 +60,9 @@ export async function createManualRun(sql: Sql, run: NewManualRun): Promise<stri
   });
 }
 
-/** The parameter set of a name that was used before; null where there is none. */
-export async function findParameters(sql: Queryable, name: string): Promise<Parameters | null> {
+/** The parameter set of this name, or of the model of this name; null if it was not used before. */
+export async function findParameters(sql: Queryable, setOrModel: string): Promise<Parameters | null> {
+  const name = parameterSetOf(setOrModel);
   if (name === K7_1.name) return K7_1;
   const [row] = await sql<{ parameters: unknown }[]>`
     select parameters

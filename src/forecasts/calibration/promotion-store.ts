@@ -5,6 +5,8 @@ import { snapshotOf } from "../../pass/learn.ts";
 import type { PassState } from "../../pass/state.ts";
 import { saveSnapshot } from "../../pass/write-store.ts";
 import type { Color } from "../../rounds/colors.ts";
+import { refreshNotices } from "../../rounds/notices-store.ts";
+import { saveModels } from "../model/models-store.ts";
 import { decodeState, modelOfState } from "../model/state.ts";
 import { insertCalibration, type NewCalibration } from "./calibration-store.ts";
 
@@ -58,7 +60,7 @@ export function lockTable(tx: Transaction, tableId: number): Promise<PassState> 
 /**
  * Makes a calibration, rolled forward to the table's newest on-time round, its live state: the record of it, a snapshot that
  * passes go on from, the model in the head. Windows that are open are settled as they were issued. Rolling runs that are under
- * way would prove the old state and are cancelled. Needs the lock of the head.
+ * way would prove the old state and are cancelled. If the model is another one, a notice opens. Needs the lock of the head.
  */
 export async function switchTo(
   tx: Transaction,
@@ -78,6 +80,7 @@ export async function switchTo(
   const stored = await insertCalibration(tx, calibration);
   const model = modelOfState(state);
   const k7 = decodeState(model, state);
+  await saveModels(tx, [model]);
   const head = { ...live.head, model: name };
   const { references, reading } = live;
   await saveSnapshot(tx, tableId, snapshotOf(model, head, { k7, references, reading }));
@@ -90,5 +93,6 @@ export async function switchTo(
       model = ${name},
       now_ppm = ${nowPpm}::integer[]
     where table_id = ${tableId}`;
+  await refreshNotices(tx, [tableId]);
   return stored;
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
+import type { Band } from "../model/table-model.ts";
 
 /** A round by its id, as a range needs it. */
 export interface RoundPlace {
@@ -61,4 +62,14 @@ export async function findEnds(
     )`;
   const [first, last] = rows;
   return first === undefined || last === undefined ? null : { first, last };
+}
+
+/** The bands of a table and the edge that it declares now, null if none. */
+export async function readSettings(sql: Queryable, tableId: number): Promise<{ bands: Band[]; edge: number | null }> {
+  const [row] = await sql<{ bands: Band[]; edge: number | null }[]>`
+    select colors as bands, (settings ->> 'house_edge')::float8 as edge
+    from tables
+    where id = ${tableId}`;
+  if (row === undefined) throw new Error(`expected a table with id ${tableId}, found none`);
+  return row;
 }

@@ -3,6 +3,12 @@
 /** The feature that speaks of the next round alone. */
 export const NEXT_COLOR = "next_color";
 
+/** Targets of windows in percent, as in the feature names `window:<color>:<target>`. */
+export const WINDOW_TARGETS = [50, 80, 90] as const;
+
+/** A window longer than this says nothing; a color that rare gets none. */
+export const WINDOW_ROUNDS_MAX = 400;
+
 /** What the names of all windows begin with. */
 const WINDOW = "window:";
 

@@ -3,10 +3,12 @@
  *
  * Indexes run over arrays whose length the model fixes, hence the `!`.
  */
+import { modelName } from "./model-name.ts";
 import { EXPERTS, K7_1, type Parameters } from "./parameters.ts";
 
 /** What is fixed for a table: its bands, its edge, and constants that follow from them. */
 export type Model = {
+  /** See `modelName`. */
   readonly name: string;
   /** Lower ends of all bands but the lowest, in hundredths, ascending. */
   readonly thresholds: readonly number[];
@@ -75,7 +77,7 @@ export function createModel({
   const theory = new Float64Array(colors);
   writeTheory(theory, 0, survival, multipliers);
   return {
-    name: parameters.name,
+    name: modelName({ thresholds, edge, parameters }),
     thresholds: [...thresholds],
     edge,
     parameters,

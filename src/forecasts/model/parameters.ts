@@ -1,9 +1,9 @@
 /**
- * Every number K7 was tuned to, in one place. They are frozen under the name: a set with another number is another
- * model with another name, and its forecasts are another record.
+ * Every number K7 was tuned to, in one place. They are frozen under the name: a set with another number has another name,
+ * and its forecasts are another record.
  */
 export type Parameters = {
-  /** Names exactly this set; it is the `model` of every forecast made with it. */
+  /** Names exactly this set; the names of models made with it begin with it. */
   readonly name: string;
   /** Rounds the theory counts for in the long-run shares. */
   readonly longRunPrior: number;

@@ -9,6 +9,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { stateOf, type State } from "./k7.ts";
 import { createModel, type Model } from "./model.ts";
+import { parameterSetOf } from "./model-name.ts";
 import { storedParameters, valuesOf } from "./parameter-set.ts";
 import { K7_1 } from "./parameters.ts";
 
@@ -55,17 +56,20 @@ export function decodeState(model: Model, bytes: Uint8Array): State {
  * The model a saved state belongs to, with the bands and the edge it was made with: a table goes on with these even
  * where its declared edge has changed since.
  *
- * A state of a parameter set other than `k7@1` holds the whole set, whose hash is part of its name.
+ * A state of a parameter set other than `k7@1` holds the whole set.
  *
- * @throws Error if the bytes are no state, name an unknown model, or hold other parameters than the name says
+ * @throws Error if the bytes are no state, name an unknown model, or another than their bands, edge and parameters give
  */
 export function modelOfState(bytes: Uint8Array): Model {
   const { head } = readHead(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   const parsed = headJson.safeParse(head);
   if (!parsed.success) throw new Error(`expected a state of ${K7_1.name}, got one of ${head}; rebuild it by calibrate`);
   const { model, thresholds, edge, parameters } = parsed.data;
-  if (parameters === undefined) return createModel({ thresholds, edge });
-  return createModel({ thresholds, edge, parameters: storedParameters(model, parameters) });
+  const own = parameters === undefined ? {} : { parameters: storedParameters(parameterSetOf(model), parameters) };
+  const found = createModel({ thresholds, edge, ...own });
+  if (found.name !== model)
+    throw new Error(`expected a state of ${model}, got bands and an edge of ${found.name}; rebuild it by calibrate`);
+  return found;
 }
 
 /**
@@ -96,7 +100,7 @@ const headJson = z
         edge: z.number().nullable(),
         parameters: z.unknown().optional(),
       })
-      .refine(({ model, parameters }) => (model === K7_1.name) === (parameters === undefined)),
+      .refine(({ model, parameters }) => (parameterSetOf(model) === K7_1.name) === (parameters === undefined)),
   );
 
 function readHead(buffer: Buffer): { head: string; memoryAt: number } {
@@ -111,6 +115,6 @@ function readHead(buffer: Buffer): { head: string; memoryAt: number } {
 
 /** The fixed order of the keys makes one text per model. */
 function headOf({ name, thresholds, edge, parameters }: Model): string {
-  const own = name === K7_1.name ? {} : { parameters: valuesOf(parameters) };
+  const own = parameters.name === K7_1.name ? {} : { parameters: valuesOf(parameters) };
   return JSON.stringify({ model: name, thresholds, edge, ...own });
 }

@@ -6,18 +6,13 @@
  *
  * Indexes run over arrays whose length the model fixes, hence the `!`.
  */
+import { WINDOW_ROUNDS_MAX, WINDOW_TARGETS } from "./features.ts";
 import { baseline, probabilities, type State } from "./k7.ts";
 import { EXPERT_COUNT, gapBin, HAZARD, MARKOV, type Model } from "./model.ts";
 import { ppmOf } from "./ppm.ts";
 
 /** The smallest number of rounds that reaches a target, and the probability it really has. */
 export type Window = { rounds: number; pPpm: number };
-
-/** Targets of windows in percent, as in the feature names `window:<color>:<target>`. */
-export const WINDOW_TARGETS = [50, 80, 90] as const;
-
-/** A window longer than this tells nobody anything; a color that rare gets none. */
-export const WINDOW_ROUNDS_MAX = 400;
 
 /**
  * The windows of one color in the order of `WINDOW_TARGETS`, in one walk; null where 400 rounds stay below the target.

@@ -4,7 +4,6 @@ import { asSet, setColumns, type StoredSet } from "../../pass/load-store.ts";
 import { SOURCES, type ForecastSetRow, type RoundRow, type ScoreSetRow } from "../../pass/rows.ts";
 import { fromDatabase } from "../../pass/times.ts";
 import type { Color } from "../../rounds/colors.ts";
-import { K7_1 } from "../model/parameters.ts";
 
 /** Opens one unchanging view of the database: everything checked inside belongs to the same moment. */
 export async function withSnapshot<Result>(sql: Sql, check: (tx: Transaction) => Promise<Result>): Promise<Result> {
@@ -29,6 +28,7 @@ export interface VerifiedTable {
   revisionHash: string;
   /** What the house declares, null when it declares nothing. */
   edge: number | null;
+  firstModel: string;
   /** The first calibration's or else the snapshot's state: it says with which bands and edge the table began. */
   state: Buffer | null;
 }
@@ -59,13 +59,14 @@ export async function listTablesToVerify(tx: Transaction, tableId: number | unde
           select c.state
           from calibrations c
           where c.table_id = t.id
-            and c.model = ${K7_1.name}
+            and c.model = h.first_model
             and c.kind = 'rolling'
           order by c.id
           limit 1
         ),
-        (select s.state from model_snapshots s where s.table_id = t.id and s.model = ${K7_1.name})
-      ) as state
+        (select s.state from model_snapshots s where s.table_id = t.id and s.model = h.first_model)
+      ) as state,
+      h.first_model as "firstModel"
     from tables t
     join table_heads h on h.table_id = t.id
     join palettes p on p.id = h.palette

@@ -7,6 +7,7 @@ import {
   verifyTableStatements,
 } from "../../record/log/verify-log.ts";
 import type { Witness } from "../../record/log/witness-client.ts";
+import { findForgedModel } from "../model/models-store.ts";
 import { listUnscored, type Unscored } from "../score/unscored-store.ts";
 import { checkAudits, type WrongAudit } from "./check-readings.ts";
 import type { Wrong } from "./check-round.ts";
@@ -23,6 +24,7 @@ export interface Failure extends Wrong {
     | WrongCalibration["kind"]
     | WrongAudit["kind"]
     | LogFailure["kind"]
+    | "model"
     | "accuracy";
   id: string;
 }
@@ -83,6 +85,11 @@ export async function verify(
     const failed = (first_failure: Failure): Verification => ({ ok: false, checked, first_failure });
     const wrongCheckpoint = checkpoint === undefined ? null : await verifyKeptCheckpoint(tx, checkpoint);
     if (wrongCheckpoint !== null) return failed(wrongCheckpoint);
+    const forged = await findForgedModel(tx);
+    if (forged !== null) {
+      const { name: id, found } = forged;
+      return failed({ kind: "model", id, expected: "bands, edge and constants of this name", found });
+    }
     for (const table of await listTablesToVerify(tx, tableId)) {
       // before the forecasts, whose replay begins with the bands and the edge of a calibration
       const damaged =

@@ -158,6 +158,8 @@ async function beginWalk(tx: Transaction, table: VerifiedTable, purpose: Walk["p
   const { id: tableId, name, bands, edge, consecutive } = table;
   const isSound = table.state !== null && (purpose === "verify" || isUndamaged(table.state, stored.snapshot));
   const model = isSound && table.state !== null ? modelOfState(table.state) : modelOf(bands, edge);
+  if (model.name !== table.firstModel)
+    throw new Error(`expected ${name} to begin with ${table.firstModel}, found a state or settings of ${model.name}`);
   return {
     purpose,
     table,

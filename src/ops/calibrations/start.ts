@@ -5,6 +5,7 @@ import { UsageError } from "../../errors.ts";
 import { requestManualRun } from "../../forecasts/calibration/manual-calibration.ts";
 import { findParameters, listParameterNames } from "../../forecasts/calibration/manual-run-store.ts";
 import { type AskedModel, readParameterFile } from "../../forecasts/model/parameter-file.ts";
+import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
 import { findDeskRun } from "../../forecasts/calibration/run-desk-store.ts";
 import { listTableNames } from "../../rounds/export-store.ts";
@@ -35,6 +36,7 @@ export const newRunPage: OpsPage<z.infer<typeof newQuery>> = {
       parent,
       tables: tables.map(({ name }) => name),
       models: [K7_1.name, ...names],
+      model: parent === null ? K7_1.name : parameterSetOf(parent.model),
       table: parent?.table ?? query.table,
       params: thresholds === null ? "" : `thresholds: [${thresholds.join(", ")}]\n`,
     };

@@ -5,7 +5,8 @@ import { PERIODS } from "../../accuracy/periods.ts";
 import { listHitRates } from "../../accuracy/rates-store.ts";
 import { reasonOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
-import { byOf, ratesOf } from "../../frame/measured.ts";
+import { listTableModels, type TableModel } from "../../forecasts/model/models-store.ts";
+import { byOf, ratesOf, share } from "../../frame/measured.ts";
 import { within } from "../../api/within.ts";
 import type { SitePage } from "../answer.ts";
 import { keeping } from "../keeping.ts";
@@ -37,6 +38,7 @@ interface AccuracyParts {
 /** The page of what was measured, of all tables, a house or a table, by its parameters. */
 export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URLSearchParams) => Promise<SitePage> {
   const kept = keeping<ReturnType<typeof linesOf>>({ forMs: BELIEVED_MS, most: MOST_KEPT });
+  const models = keeping<ListedModel[]>({ forMs: BELIEVED_MS, most: MOST_KEPT });
   const draw = drawing(log);
 
   async function overTime(chosen: Chosen, { row }: Measured): Promise<ToDraw | null> {
@@ -46,6 +48,20 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
     const read = readBriefly(sql, (tx) => listHitRates(tx, { tableIds, model, feature, start, end, by }));
     const { rates } = await within(PATIENCE_MS, "PostgreSQL", read);
     return rates.some(({ n }) => n > 0n) ? ratesOf(rates, by) : null;
+  }
+
+  /** The models of a table; none while the database cannot be read, so that the figures are shown without them. */
+  async function modelsOf({ kind, tables: [table], asked }: Chosen): Promise<ListedModel[]> {
+    if (kind !== "table" || table === undefined) return [];
+    const found = models.find(asked.of);
+    if (found !== undefined) return found;
+    try {
+      const read = readBriefly(sql, (tx) => listTableModels(tx, table.id));
+      return models.keep(asked.of, (await within(PATIENCE_MS, "PostgreSQL", read)).map(listedModel));
+    } catch (error) {
+      log.warn(`the models of ${asked.of} are not shown: ${reasonOf(error)}`);
+      return [];
+    }
   }
 
   async function plan(chosen: Chosen, found: ReturnType<typeof linesOf>, isAllowed: boolean) {
@@ -79,6 +95,7 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
         asked,
         kind,
         problem: problem?.text ?? null,
+        models: await modelsOf(chosen),
         names: namesOf(memory.tables),
         features: featuresOf(chosen.tables, asked),
         periods: PERIODS,
@@ -97,6 +114,18 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
         missing,
       },
     };
+  };
+}
+
+/** A model as the page shows it. */
+type ListedModel = ReturnType<typeof listedModel>;
+
+function listedModel({ model, since, edge, thresholds }: TableModel) {
+  return {
+    model,
+    since,
+    edge: edge === null ? "none" : share(edge),
+    bands: thresholds.map((hundredths) => (hundredths / 100).toFixed(2)).join(", "),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Table } from "../../api/tables.ts";
 import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/accuracy/present.ts";
+import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { verdictOf } from "../../forecasts/accuracy/verdict.ts";
 import { between, digits, share, TONES } from "../../frame/measured.ts";
 import { ALL_FEATURES, type AskedAccuracy } from "./asked.ts";
@@ -41,7 +42,7 @@ export function linesOfTable(table: Table, asked: AskedAccuracy): Line[] {
 /** What was measured of the tables of a house together. */
 export function linesOfHouse(tables: readonly Table[], asked: AskedAccuracy): Line[] {
   const rows = tables.flatMap((table) => rowsOf(table, asked).map((row) => ({ house: table.house, row })));
-  const groups = Map.groupBy(rows, ({ row: { model, feature } }) => `${feature} ${model}`);
+  const groups = Map.groupBy(rows, ({ row: { model, feature } }) => `${feature} ${parameterSetOf(model)}`);
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];

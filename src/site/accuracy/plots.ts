@@ -2,8 +2,7 @@ import type { Plot } from "../../charts/draw.ts";
 import { reliabilityPlot } from "../../charts/reliability.ts";
 import { skillPlot } from "../../charts/skill.ts";
 import { bestLogLoss } from "../../forecasts/accuracy/figures.ts";
-import { referenceDetails } from "../../forecasts/accuracy/reference-sums.ts";
-import type { Reference } from "../../forecasts/accuracy/references.ts";
+import { referenceDetails, type ReferenceSums } from "../../forecasts/accuracy/reference-sums.ts";
 import { between, BIN_COLUMNS, binRow, digits, pointOf, share } from "../../frame/measured.ts";
 import type { Measured } from "./lines.ts";
 import { LEAST } from "./skill.ts";
@@ -16,10 +15,11 @@ export interface ToDraw {
 }
 
 /** What people go by, in words of ours. */
-const RULES: ReadonlyMap<Reference, string> = new Map([
+const RULES: ReadonlyMap<keyof ReferenceSums, string> = new Map([
   ["last_20", "last 20 rounds"],
   ["last_100", "last 100 rounds"],
   ["due", "longest absent"],
+  ["theory", "declared odds"],
 ]);
 
 /** The skill of several tables or houses below each other. */

@@ -50,7 +50,7 @@ async function ask(world: World): Promise<string> {
 async function askNow(world: World): Promise<string> {
   const [row] = await world.sql<{ run: string }[]>`
     insert into calibration_runs (table_id, kind, model)
-    values (${world.tableId}, 'rolling', 'k7@1')
+    select table_id, 'rolling', model from table_heads where table_id = ${world.tableId}
     returning id::text as run`;
   return row?.run ?? "";
 }

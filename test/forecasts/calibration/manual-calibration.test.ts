@@ -97,7 +97,7 @@ describe("a run by hand", () => {
       await world.sql`select encode(state_hash, 'hex') as state_hash from model_snapshots where table_id = ${world.tableId}`;
     expect(result).toMatchObject({
       table: world.tableName,
-      model: "k7@1",
+      model: "k7@1-7262526239ae",
       from: "10000",
       to: idOf(COUNT - 1),
       rounds: COUNT,
@@ -127,7 +127,7 @@ describe("a run by hand", () => {
 
   test("through another parameter set is another model with another state", async () => {
     const mine = await run(await ask({ parameters: other }));
-    expect(mine.model).toMatch(/^k7@1\+[0-9a-f]{12}$/);
+    expect(mine.model).toMatch(/^k7@1\+[0-9a-f]{12}-[0-9a-f]{12}$/);
     expect(mine.state_hash).not.toBe((await run(await ask())).state_hash);
     const row = await findCalibration(world.sql, mine.calibration_id);
     expect(row?.state.toString("latin1")).toContain(`{"model":"${mine.model}","thresholds":[200,1000]`);

@@ -5,6 +5,7 @@ import { findCalibration, listCalibrations } from "../../../src/forecasts/calibr
 import { compareCalibrations } from "../../../src/forecasts/calibration/compare.ts";
 import { requestManualRun, runManualCalibration } from "../../../src/forecasts/calibration/manual-calibration.ts";
 import { createModel } from "../../../src/forecasts/model/model.ts";
+import { listTableModels } from "../../../src/forecasts/model/models-store.ts";
 import { namedParameters, valuesOf } from "../../../src/forecasts/model/parameter-set.ts";
 import { K7_1, type Parameters } from "../../../src/forecasts/model/parameters.ts";
 import { promoteCalibration } from "../../../src/forecasts/calibration/promote.ts";
@@ -23,6 +24,10 @@ const rounds = generatedRounds(3000).map((round, i) => ({ ...round, roundId: idO
 function idOf(index: number): string {
   return String(10_000 + index + Math.floor((index + 1) / 137));
 }
+
+/** The names of the table's first model, and of one of other parameters. */
+const { name: K7 } = createModel({ thresholds: [200, 1000], edge: 0.01 });
+const { name: OTHER } = createModel({ thresholds: [200, 1000], edge: 0.01, parameters: other });
 
 interface Asked {
   from?: string;
@@ -83,7 +88,7 @@ describe("a promotion", () => {
     const before = await findCalibration(world.sql, id);
     const promoted = await promoteCalibration(world.sql, id, DECISION);
     const live = await liveOf(world);
-    expect(live).toMatchObject({ model: "k7@1", learnedSeq: 1600n, stateHash: hashOf(K7_1, 100, 1600) });
+    expect(live).toMatchObject({ model: K7, learnedSeq: 1600n, stateHash: hashOf(K7_1, 100, 1600) });
     expect(promoted).toMatchObject({ ...DECISION, promoted_from: id, rounds: 1500, state_hash: live.stateHash });
     expect(await findCalibration(world.sql, promoted.calibration_id)).toMatchObject({
       kind: "promoted",
@@ -125,10 +130,10 @@ describe("a promotion", () => {
     for (const { hundredths } of rounds.slice(100, 110)) await world.play([hundredths]);
     const id = await calibrate(world, { parameters: other });
     await promoteCalibration(world.sql, id, DECISION);
-    const underWay = await openWindows(world, "k7@1");
+    const underWay = await openWindows(world, K7);
     expect(underWay.length).toBeGreaterThan(2);
     await world.play([rounds[110]?.hundredths ?? 0]);
-    const own = await openWindows(world, other.name);
+    const own = await openWindows(world, OTHER);
     expect(own.length).toBeGreaterThan(2);
     expect(own.every(({ cutoff }) => cutoff === 111)).toBe(true);
 
@@ -153,7 +158,7 @@ describe("a promotion", () => {
           .some(({ hundredths }) => colorOf(hundredths, colors) === feature.split(":")[1]),
       })),
     );
-    expect(await openWindows(world, "k7@1")).toEqual([]);
+    expect(await openWindows(world, K7)).toEqual([]);
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
   });
 
@@ -163,8 +168,8 @@ describe("a promotion", () => {
     for (const { hundredths } of rounds.slice(100, 110)) await world.play([hundredths]);
     const id = await calibrate(world, { parameters: other });
     const promoted = await promoteCalibration(world.sql, id, DECISION);
-    expect(promoted).toMatchObject({ model: other.name, previous_model: "k7@1", version: 2 });
-    expect(await liveOf(world)).toMatchObject({ model: other.name, stateHash: hashOf(other, 0, 110) });
+    expect(promoted).toMatchObject({ model: OTHER, previous_model: K7, version: 2 });
+    expect(await liveOf(world)).toMatchObject({ model: OTHER, stateHash: hashOf(other, 0, 110) });
     for (const { hundredths } of rounds.slice(110, 174)) await world.play([hundredths]);
     const models = await world.sql`
       select model, count(*)::integer as n, min(cutoff_seq)::integer as first
@@ -174,8 +179,8 @@ describe("a promotion", () => {
       group by model
       order by first`;
     expect(models).toEqual([
-      { model: "k7@1", n: 10, first: 101 },
-      { model: other.name, n: 64, first: 111 },
+      { model: K7, n: 10, first: 101 },
+      { model: OTHER, n: 64, first: 111 },
     ]);
     await world.add();
     const shown = await listPublished(world.sql, {
@@ -184,8 +189,8 @@ describe("a promotion", () => {
       feature: "next_color",
     });
     expect(shown.map(({ model, sums }) => [model, sums.forecasts, sums.notIssued])).toEqual([
-      ["k7@1", 10n, 0n],
-      [other.name, 64n, 0n],
+      [K7, 10n, 0n],
+      [OTHER, 64n, 0n],
     ]);
     expect(await roll(world)).toMatchObject({ rounds: 64, isMet: true });
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
@@ -193,9 +198,48 @@ describe("a promotion", () => {
     // and back again: its own record goes on where it is promoted
     await promoteCalibration(world.sql, await calibrate(world), DECISION);
     await world.play(rounds.slice(174, 238));
-    expect(await liveOf(world)).toMatchObject({ model: "k7@1", learnedSeq: 238n });
+    expect(await liveOf(world)).toMatchObject({ model: K7, learnedSeq: 238n });
     expect(await roll(world)).toMatchObject({ isMet: true });
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, first_failure: null });
+  });
+
+  test("with another declared edge is another model, with a notice and a record of its own, though the edge is set back", async () => {
+    const world = await createWorld();
+    const declare = (edge: number) => world.sql`
+      update tables
+      set settings = settings || jsonb_build_object('house_edge', ${edge}::float8)
+      where id = ${world.tableId}`;
+    await world.play(rounds.slice(0, 100));
+    for (const { hundredths } of rounds.slice(100, 110)) await world.play([hundredths]);
+    const { name: HALF } = createModel({ thresholds: [200, 1000], edge: 0.5 });
+    await declare(0.5);
+    await promoteCalibration(world.sql, await calibrate(world), DECISION);
+    await declare(0.01);
+    for (const { hundredths } of rounds.slice(110, 150)) await world.play([hundredths]);
+    await world.add();
+    const shown = await listPublished(world.sql, {
+      tableIds: [world.tableId],
+      periods: ["all"],
+      feature: "next_color",
+    });
+    expect(shown.map(({ model, sums }) => [model, sums.forecasts])).toEqual([
+      [K7, 10n],
+      [HALF, 40n],
+    ]);
+    const notices = await world.sql`
+      select kind, text from notices where table_id = ${world.tableId} and closed_at is null`;
+    expect(notices).toEqual([{ kind: "model", text: expect.stringContaining(`the model ${HALF} instead of ${K7}`) }]);
+    expect(await listTableModels(world.sql, world.tableId)).toMatchObject([
+      { model: HALF, edge: 0.5 },
+      { model: K7, edge: 0.01 },
+    ]);
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
+    await world.sql`update models set edge = 0.01 where name = ${HALF}`;
+    expect((await verify(world.sql, { tableId: world.tableId })).first_failure).toMatchObject({
+      kind: "model",
+      id: HALF,
+    });
+    await world.sql`update models set edge = 0.5 where name = ${HALF}`;
   });
 
   test("passes over late rounds, and calls off a rolling run that would prove the old state", async () => {
@@ -205,7 +249,7 @@ describe("a promotion", () => {
     await world.addLate("import", [{ hundredths: 99_900, roundId: "1" }]);
     const [run] = await world.sql<{ id: string }[]>`
       insert into calibration_runs (table_id, kind, model, status, heartbeat_at)
-      values (${world.tableId}, 'rolling', 'k7@1', 'running', clock_timestamp())
+      values (${world.tableId}, 'rolling', ${K7}, 'running', clock_timestamp())
       returning id::text as id`;
     expect(await promoteCalibration(world.sql, id, DECISION)).toMatchObject({ to_seq: "200", rounds: 50 });
     expect(await liveOf(world)).toMatchObject({ learnedSeq: 201n, stateHash: hashOf(K7_1, 150, 200) });

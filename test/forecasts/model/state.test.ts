@@ -46,7 +46,7 @@ describe("a saved state", () => {
 
   test("names its model in readable text and keeps doubles little-endian", () => {
     const bytes = encodeState(model, emptyState(model));
-    const head = '{"model":"k7@1","thresholds":[200,1000],"edge":0.01}';
+    const head = '{"model":"k7@1-7262526239ae","thresholds":[200,1000],"edge":0.01}';
     expect(bytes.toString("latin1", 0, 4)).toBe("RHS1");
     expect(bytes.readUInt32LE(4)).toBe(head.length);
     expect(bytes.toString("utf8", 8, 8 + head.length)).toBe(head);
@@ -64,8 +64,12 @@ describe("a saved state", () => {
     }
     const bytes = encodeState(model, emptyState(model));
     const renamed = Buffer.from(bytes.toString("latin1").replace("k7@1", "k7@2"), "latin1");
-    expect(() => modelOfState(renamed)).toThrow('expected a state of k7@1, got one of {"model":"k7@2"');
+    expect(() => modelOfState(renamed)).toThrow('expected a state of k7@1, got one of {"model":"k7@2-');
     expect(() => modelOfState(bytes.subarray(0, 20))).toThrow("expected a state of k7@1, got one of {");
+    const otherEdge = Buffer.from(bytes.toString("latin1").replace('"edge":0.01', '"edge":0.02'), "latin1");
+    expect(() => modelOfState(otherEdge)).toThrow(
+      "expected a state of k7@1-7262526239ae, got bands and an edge of k7@1-",
+    );
     expect(() => modelOfState(new Uint8Array(3))).toThrow("begins with RHS1");
   });
 
@@ -74,9 +78,9 @@ describe("a saved state", () => {
     const other = (thresholds: number[], edge: number | null) => () =>
       decodeState(createModel({ thresholds, edge }), bytes);
     expect(other([200, 1000], 0.02)).toThrow(
-      '"edge":0.02}, got one of {"model":"k7@1","thresholds":[200,1000],"edge":0.01}',
+      '"edge":0.02}, got one of {"model":"k7@1-7262526239ae","thresholds":[200,1000],"edge":0.01}',
     );
-    expect(other([200], 0.01)).toThrow('expected a state of {"model":"k7@1","thresholds":[200]');
+    expect(other([200], 0.01)).toThrow(/expected a state of {"model":"k7@1-[0-9a-f]{12}","thresholds":\[200\]/);
     expect(() => decodeState(model, bytes.subarray(0, -8))).toThrow("bytes, got");
     expect(() => decodeState(model, new Uint8Array(5))).toThrow("begins with RHS1");
     expect(() => decodeState(model, Buffer.from("RHS2".padEnd(400)))).toThrow('got "RHS2"');

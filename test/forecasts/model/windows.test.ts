@@ -1,3 +1,4 @@
+import { WINDOW_ROUNDS_MAX, WINDOW_TARGETS } from "../../../src/forecasts/model/features.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
@@ -9,13 +10,7 @@ import {
   type State,
 } from "../../../src/forecasts/model/k7.ts";
 import { createModel, EXPERT_COUNT, gapBin, HAZARD, MARKOV, type Model } from "../../../src/forecasts/model/model.ts";
-import {
-  hitProbability,
-  windowBaselinePpm,
-  windowsOf,
-  WINDOW_ROUNDS_MAX,
-  WINDOW_TARGETS,
-} from "../../../src/forecasts/model/windows.ts";
+import { hitProbability, windowBaselinePpm, windowsOf } from "../../../src/forecasts/model/windows.ts";
 import { approach, generatedRounds, readFixture, stateAfter, takeIn } from "../streams.ts";
 
 const bustabit = createModel({ thresholds: [200, 1000], edge: 0.01 });

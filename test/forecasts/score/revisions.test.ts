@@ -320,7 +320,7 @@ describe("revisions in replays", () => {
       first,
     );
     const [run] = await world.sql<{ id: string }[]>`
-      insert into calibration_runs (table_id, kind, model) values (${first}, 'rolling', 'k7@1') returning id::text as id`;
+      insert into calibration_runs (table_id, kind, model) select table_id, 'rolling', model from table_heads where table_id = ${first} returning id::text as id`;
     expect(await runRollingCalibration(world.sql, run?.id ?? "", never)).toMatchObject({ isMet: true });
     await compareCalibrations(world.sql, [promoted.calibration_id, again.calibration_id]);
     await world.add();

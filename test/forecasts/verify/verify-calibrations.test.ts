@@ -38,7 +38,7 @@ beforeAll(async () => {
 async function roll(): Promise<string> {
   const [row] = await world.sql<{ run: string }[]>`
     insert into calibration_runs (table_id, kind, model)
-    values (${world.tableId}, 'rolling', 'k7@1')
+    select table_id, 'rolling', model from table_heads where table_id = ${world.tableId}
     returning id::text as run`;
   await runRollingCalibration(world.sql, row?.run ?? "", never);
   const [made] = await world.sql<{ id: string }[]>`select max(id)::text as id from calibrations`;
