@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Checks the public log of a Roundhouse instance without any of its code: Python's standard library only.
 
-    python3 verify_record.py URL [--kept FILE] [--rounds FILE --forecasts FILE --scores FILE]
+    python3 verify_record.py URL [--kept FILE] [--table HOUSE/GAME/MARKET]
 
 It checks the signature of the newest checkpoint, the whole tree from its entries, the inclusion of every entry in the
-tiles, and that a kept checkpoint is the beginning of the log. With the three exports of a table, made after a checkpoint
-was kept, it also recomputes their chains up to what the log states there, and the newest accuracy rows of the log. It exits with 1 at the first thing that is wrong.
+tiles, and that a kept checkpoint is the beginning of the log. Of a table it downloads rounds, forecasts and scores,
+recomputes their chains, compares them with every statement of the log, and recomputes the accuracy rows that the log
+states. What is newer than the oldest open forecast is not public yet and not compared. It exits with 1 at the first
+thing that is wrong.
 """
-import argparse, base64, csv, hashlib, json, math, sys, urllib.request
+import argparse, base64, csv, hashlib, json, math, re, sys, urllib.request
 
 sha256 = lambda *parts: hashlib.sha256(b"".join(parts)).digest()
 leaf_hash = lambda entry: sha256(b"\0", entry)
@@ -114,6 +116,17 @@ def read_log(url, size):
     return entries, tiles
 
 
+def read_export(url, kind, table):
+    """The rows of a public export, page after page."""
+    rows, path = [], f"/log/export/{kind}/{table}"
+    while path:
+        with urllib.request.urlopen(url + path, timeout=30) as page:
+            rows += csv.DictReader(page.read().decode().splitlines())
+            following = re.match(r'<(.*)>; rel="next"', page.headers.get("Link") or "")
+            path = following and following[1]
+    return rows
+
+
 FIELDS = {
     "rounds": "absent_at after_gap color hundredths late occurred_at received_at requested_at round_id seq source",
     "forecasts": "absent_at base_ppm cutoff_round_id feature forecast_id history_hash horizon issued_at model p_ppm pause_ms seq table target_round_id",
@@ -134,12 +147,12 @@ def follow_chain(kind, rows):
     return hashes
 
 
-def check_statements(entries, rounds, forecasts, scores):
-    """Every statement about the table against its exports; the number of them."""
+def check_statements(entries, table, rounds, forecasts, scores):
+    """Every statement about the table against its exports, as far as these are public; the number of them."""
     hashes = {kind: follow_chain(kind, rows) for kind, rows in (("rounds", rounds), ("forecasts", forecasts), ("scores", scores))}
-    table, known, count = forecasts[0]["table"], set(hashes["scores"]) | {"0" * 64}, 0
+    known, count = set(hashes["scores"]) | {"0" * 64}, 0
     for entry in entries:
-        if entry["kind"] != "table" or entry["table"] != table:
+        if entry["kind"] != "table" or entry["table"] != table or not is_public(entry, rounds, forecasts):
             continue
         for kind, name in (("rounds", "round_seq"), ("forecasts", "forecast_seq")):
             number, stated = int(entry[name]), entry["history_hash" if kind == "rounds" else "forecast_hash"]
@@ -151,10 +164,14 @@ def check_statements(entries, rounds, forecasts, scores):
     return count
 
 
-def check_accuracy(entries, rounds, forecasts, scores):
+def is_public(entry, rounds, forecasts):
+    return int(entry["round_seq"]) <= len(rounds) and int(entry["forecast_seq"]) <= len(forecasts)
+
+
+def check_accuracy(entries, table, rounds, forecasts, scores):
     """The newest accuracy statement about the table from its exports; what was compared."""
-    table = forecasts[0]["table"]
     found = [entry for entry in entries if entry["kind"] == "accuracy" and entry["table"] == table]
+    found = [entry for entry in found if int(entry["cutoff_seq"]) <= len(rounds)]
     if not found:
         return "no accuracy statement yet"
     stated, seqs = found[-1], {row["round_id"]: int(row["seq"]) for row in rounds}
@@ -187,7 +204,7 @@ def check_accuracy(entries, rounds, forecasts, scores):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("url")
-    for name in ("kept", "rounds", "forecasts", "scores"):
+    for name in ("kept", "table"):
         parser.add_argument(f"--{name}")
     given = parser.parse_args()
     url = given.url.rstrip("/")
@@ -200,18 +217,16 @@ def main():
         fail(f"expected {size} entries that lead to the signed root, found {len(leaves)}")
     if leaves != tiles:
         fail("expected the tiles to hold the hashes of the entries")
-    covered = size
     if given.kept:
         kept = open_checkpoint(open(given.kept, encoding="utf-8").read(), key)
         if kept[0] != origin or kept[1] > size or root_of(leaves[: kept[1]]) != kept[2]:
             fail("expected the log to grow from the kept checkpoint: it was changed")
-        covered = kept[1]  # the exports were made after it was kept
     report = f"{origin}: {size} entries lead to the signed root"
-    if given.rounds and given.forecasts and given.scores:
-        read = lambda path: list(csv.DictReader(open(path, encoding="utf-8", newline="")))
-        exports = read(given.rounds), read(given.forecasts), read(given.scores)
-        statements = [json.loads(entry) for entry in entries[:covered]]
-        report += f"; {check_statements(statements, *exports)} statements and {check_accuracy(statements, *exports)} follow from the exports"
+    if given.table:
+        exports = [read_export(url, kind, given.table) for kind in ("rounds", "forecasts", "scores")]
+        statements = [json.loads(entry) for entry in entries]
+        stated = check_statements(statements, given.table, *exports)
+        report += f"; {stated} statements and {check_accuracy(statements, given.table, *exports)} follow from the exports"
     print(f"ok: {report}")
 
 

@@ -23,6 +23,13 @@ export const ROUND_COLUMNS = [
 export type ExportedRound = Record<(typeof ROUND_COLUMNS)[number], string>;
 
 const ROUNDS_PER_READ = 5_000;
+const MOST = "9223372036854775807";
+
+/** Which part of a chain is exported, by seq. */
+export interface ExportRange {
+  after?: string;
+  upTo?: string;
+}
 
 /**
  * The rounds of a table in order of seq, a page at a time.
@@ -30,8 +37,12 @@ const ROUNDS_PER_READ = 5_000;
  * Each page is a statement of its own: rounds are insert-only, so pages give what one statement would, and an export that
  * takes an hour holds no snapshot open.
  */
-export async function* readRoundsForExport(read: Reader, tableId: number): AsyncGenerator<ExportedRound[]> {
-  let afterSeq = "0";
+export async function* readRoundsForExport(
+  read: Reader,
+  tableId: number,
+  { after = "0", upTo = MOST }: ExportRange = {},
+): AsyncGenerator<ExportedRound[]> {
+  let afterSeq = after;
   for (;;) {
     const page = await read<ExportedRound[]>`
       select
@@ -52,6 +63,7 @@ export async function* readRoundsForExport(read: Reader, tableId: number): Async
       from named_rounds r
       where table_id = ${tableId}
         and r.seq > ${afterSeq}
+        and r.seq <= ${upTo}
       order by r.seq -- the number: plain seq would be the text above
       limit ${ROUNDS_PER_READ}`;
     const last = page.at(-1);

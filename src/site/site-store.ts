@@ -5,9 +5,9 @@ import { PATIENCE_MS } from "./loader.ts";
 /** More than anybody has; a page shows fewer. */
 const MOST_HOUSES = 2_000;
 
-/** Reads for as long as a page waits: then the database gives up by itself, so that nothing goes on for nobody. */
+/** Reads one snapshot, for as long as a page waits: then the database gives up by itself, so that nothing goes on for nobody. */
 export async function readBriefly<Value>(sql: Sql, read: (tx: Transaction) => Promise<Value>): Promise<Value> {
-  const { value } = await sql.begin("read only", async (tx) => {
+  const { value } = await sql.begin("isolation level repeatable read, read only", async (tx) => {
     await tx`select set_config('statement_timeout', ${String(PATIENCE_MS)}, true)`;
     return { value: await read(tx) };
   });

@@ -1,4 +1,5 @@
 import type { Reader } from "../../db/reader.ts";
+import type { ExportRange } from "../../rounds/export-store.ts";
 
 /** Columns of exported forecasts, in order; `hash` covers `prev_hash` and the texts of the columns before `status`. */
 export const FORECAST_COLUMNS = [
@@ -50,13 +51,16 @@ const SETS_PER_READ = 500;
 /** On-time rounds after which the longest window has ended. */
 const LONGEST_WINDOW = 400;
 
-/** The forecasts of a table after a cutoff, in the order of its chain, a page at a time, each with its newest score. */
+/**
+ * The forecasts of a table by seq of their cutoff, in the order of its chain, a page at a time, each with its newest score.
+ * A page ends with a whole set.
+ */
 export async function* readForecastsForExport(
   read: Reader,
   tableId: number,
-  afterCutoff = "0",
-): AsyncGenerator<ExportedForecast[]> {
-  let after = afterCutoff;
+  { after: first = "0", upTo = MOST }: ExportRange = {},
+): AsyncGenerator<(ExportedForecast & { cutoff_seq: string })[]> {
+  let after = first;
   for (;;) {
     const page = await read<(ExportedForecast & { cutoff_seq: string })[]>`
       with page as (
@@ -66,6 +70,7 @@ export async function* readForecastsForExport(
           from forecast_sets
           where table_id = ${tableId}
             and cutoff_seq > ${after}
+            and cutoff_seq <= ${upTo}
           order by cutoff_seq
           limit ${SETS_PER_READ}
         ) sets
@@ -134,40 +139,62 @@ const MOST = "9223372036854775807";
 /** A score with its place: the set that it is in, or the number of the revision. */
 type PlacedScore = ExportedScore & { place: string };
 
+/** Where the scores of a table are read on: the last score set and revision, and the hash that the next score follows. */
+export interface ScorePlace {
+  set: string;
+  revision: string;
+  hash: string;
+}
+
+const FIRST_PLACE: ScorePlace = { set: "0", revision: "0", hash: "0".repeat(64) };
+
 /**
- * The scores of a table in the order of its chain, a page at a time. Score sets follow each other by `settled_seq` and
+ * The scores of a table in the order of its chain, a page at a time with where the next one begins. Score sets follow each other by `settled_seq` and
  * revisions by their number; a revision that was made between two sets is found by the hash it follows. When no row
  * follows the last hash, because a row was changed, the older one by `scored_at` comes next.
  */
-export async function* readScoresForExport(read: Reader, tableId: number): AsyncGenerator<ExportedScore[]> {
-  const sets = readAll((after) => listSetScores(read, tableId, after));
-  const revisions = readAll((after) => listRevisions(read, tableId, after));
+export async function* readScorePages(
+  read: Reader,
+  tableId: number,
+  from: ScorePlace = FIRST_PLACE,
+): AsyncGenerator<{ rows: ExportedScore[]; next: ScorePlace }> {
+  const sets = readAll(from.set, (after) => listSetScores(read, tableId, after));
+  const revisions = readAll(from.revision, (after) => listRevisions(read, tableId, after));
   let [set, revision] = [await sets.next(), await revisions.next()];
-  let hash = "0".repeat(64);
-  let page: ExportedScore[] = [];
+  let place = from;
+  let rows: ExportedScore[] = [];
   while (set.done !== true || revision.done !== true) {
     const isRevision =
       revision.done !== true &&
       (set.done === true ||
-        revision.value.prev_hash === hash ||
-        (set.value.prev_hash !== hash && revision.value.scored_at < set.value.scored_at));
+        revision.value.prev_hash === place.hash ||
+        (set.value.prev_hash !== place.hash && revision.value.scored_at < set.value.scored_at));
     const next = isRevision ? revision.value : set.value;
     if (next === undefined) break;
-    page.push(next);
-    ({ hash } = next);
+    rows.push(next);
+    place = { ...place, [isRevision ? "revision" : "set"]: next.place, hash: next.hash };
     if (isRevision) revision = await revisions.next();
     else set = await sets.next();
-    if (page.length < SCORES_PER_PAGE) continue;
-    yield page;
-    page = [];
+    const isInSet = !isRevision && set.done !== true && set.value.place === place.set;
+    if (rows.length < SCORES_PER_PAGE || isInSet) continue;
+    yield { rows, next: place };
+    rows = [];
   }
-  if (page.length > 0) yield page;
+  if (rows.length > 0) yield { rows, next: place };
+}
+
+/** The scores of a table in the order of its chain, a page at a time. */
+export async function* readScoresForExport(read: Reader, tableId: number): AsyncGenerator<ExportedScore[]> {
+  for await (const { rows } of readScorePages(read, tableId)) yield rows;
 }
 
 const SCORES_PER_PAGE = 2_000;
 
-async function* readAll(list: (after: string) => PromiseLike<PlacedScore[]>): AsyncGenerator<PlacedScore, undefined> {
-  let after = "0";
+async function* readAll(
+  from: string,
+  list: (after: string) => PromiseLike<PlacedScore[]>,
+): AsyncGenerator<PlacedScore, undefined> {
+  let after = from;
   for (;;) {
     const page = await list(after);
     const last = page.at(-1);

@@ -36,7 +36,7 @@ export async function proveForecast(sql: Sql, read: Reader, forecastId: string):
     );
   const { entry, index, cutoffSeq, forecastSeq } = covering;
   const rows: ExportedForecast[] = [];
-  for await (const page of readForecastsForExport(read, place.tableId, String(cutoffSeq - 1n))) {
+  for await (const page of readForecastsForExport(read, place.tableId, { after: String(cutoffSeq - 1n) })) {
     rows.push(...page.filter(({ seq }) => BigInt(seq) >= place.seq && BigInt(seq) <= forecastSeq));
     if (BigInt(page.at(-1)?.seq ?? 0) >= forecastSeq) break;
   }

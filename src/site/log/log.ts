@@ -10,6 +10,8 @@ import type { Log } from "../../log.ts";
 import { findNewestCheckpoint, findTile, listEntries, listLogs } from "../../record/log/log-store.ts";
 import { keyOf } from "../../record/log/verify-log.ts";
 import { verifierKeyText } from "../../record/log/note.ts";
+import { PUBLIC_EXPORTS } from "../../record/log/public-export.ts";
+import { findPublicTable } from "../../record/log/public-export-store.ts";
 import { type TilePath, parseTilePath } from "../../record/log/tile-path.ts";
 import { PATIENCE_MS } from "../loader.ts";
 import { readBriefly } from "../site-store.ts";
@@ -20,7 +22,8 @@ const CACHE_FOREVER = "public, max-age=31536000, immutable";
 
 /**
  * Adds the transparency log in the form of C2SP tlog-tiles: `/log/checkpoint`, `/log/tile/…`, `/log/tile/entries/…`, and
- * `/log/key`, the verifier key. Everything is read from PostgreSQL, four requests at a time.
+ * `/log/key`, the verifier key; and `/log/export/<rounds, forecasts or scores>/<house>/<game>/<market>`, what the log speaks
+ * of, as CSV, a page at a time. Everything is read from PostgreSQL, four requests at a time.
  */
 export function addLog(app: Express, sql: Sql, log: Log): void {
   let running = 0;
@@ -55,6 +58,19 @@ export function addLog(app: Express, sql: Sql, log: Log): void {
     const bytes = path === null ? null : await read((tx) => readTileBytes(tx, path));
     if (bytes === null) throw missing("there is no such tile (yet): /log/checkpoint has the size of the log");
     sendBytes(response, "application/octet-stream", CACHE_FOREVER, bytes);
+  });
+  resource(app, "/log/export/:kind/:house/:game/:market", async (request, response) => {
+    const { path, query } = asked(request);
+    const [kind = "", ...table] = path.slice("/log/export/".length).split("/");
+    const readPage = Object.hasOwn(PUBLIC_EXPORTS, kind) ? PUBLIC_EXPORTS[kind] : undefined;
+    const page = await read(async (tx) => {
+      const tableId = await findPublicTable(tx, table.join("/"));
+      return tableId === null ? null : ((await readPage?.(tx, tableId, query.get("after") ?? "0")) ?? null);
+    });
+    if (page === null)
+      throw missing("expected rounds, forecasts or scores of a table, and `after` as the page before gives it");
+    if (page.next !== null) response.setHeader("Link", `<${path}?after=${page.next}>; rel="next"`);
+    sendBytes(response, "text/csv; charset=utf-8", "no-cache", Buffer.from(page.csv));
   });
 }
 
