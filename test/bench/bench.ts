@@ -22,6 +22,7 @@ import pipeline from "./pipeline.ts";
 import queue from "./queue.ts";
 import regret from "./regret.ts";
 import scale from "./scale.ts";
+import verify from "./verify.ts";
 import windows from "./windows.ts";
 
 const BENCHES: readonly Bench[] = [
@@ -38,6 +39,7 @@ const BENCHES: readonly Bench[] = [
   pipeline,
   queue,
   scale,
+  verify,
 ];
 
 const program = new Command("npm run bench --")
