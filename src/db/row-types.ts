@@ -1,7 +1,8 @@
 import pg from "pg";
 
 const { builtins } = pg.types;
-/** Arrays whose elements differ from the driver's own reading. */
+const SMALLINT_ARRAY = 1005;
+const INTEGER_ARRAY = 1007;
 const BIGINT_ARRAY = 1016;
 const DATE_ARRAY = 1182;
 const NUMERIC_ARRAY = 1231;
@@ -28,6 +29,22 @@ function arrayOf(parse: Parse): Parse {
   return (text) => each(splitArray(text));
 }
 
+/**
+ * Reads an array of whole numbers. Nested ones, and those with bounds of their own, are split by the driver, which costs five
+ * times as much.
+ */
+function numbersOf(parse: Parse): Parse {
+  const others = arrayOf(parse);
+  return (text) => {
+    if (text === "{}") return [];
+    if (text.lastIndexOf("{") !== 0) return others(text);
+    return text
+      .slice(1, -1)
+      .split(",")
+      .map((element) => (element === "NULL" ? null : parse(element)));
+  };
+}
+
 /** A date is midnight UTC, whatever the zone of this machine. */
 const parseDate: Parse = (text) => new Date(text);
 const asText: Parse = (text) => text;
@@ -36,7 +53,9 @@ const OURS = new Map<number, Parse>([
   [builtins.INT8, BigInt],
   [builtins.DATE, parseDate],
   [builtins.INTERVAL, asText],
-  [BIGINT_ARRAY, arrayOf(BigInt)],
+  [SMALLINT_ARRAY, numbersOf(Number)],
+  [INTEGER_ARRAY, numbersOf(Number)],
+  [BIGINT_ARRAY, numbersOf(BigInt)],
   [DATE_ARRAY, arrayOf(parseDate)],
   [NUMERIC_ARRAY, arrayOf(asText)],
   [NAME_ARRAY, arrayOf(asText)],

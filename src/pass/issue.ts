@@ -84,8 +84,9 @@ export function issueSet(
   const isOpen = openFeatures(open, head.model, cutoff.ordinal);
   for (const color of bands.keys()) {
     const codes = WINDOW_TARGETS.map((_, target) => codeOf(color, target));
-    if (codes.every((code) => isOpen.has(code))) continue;
-    for (const [target, window] of windowsOf(model, k7, color).entries()) {
+    const targets = codes.findLastIndex((code) => !isOpen.has(code)) + 1;
+    if (targets === 0) continue;
+    for (const [target, window] of windowsOf(model, k7, color, targets).entries()) {
       const code = codeOf(color, target);
       if (window === null || isOpen.has(code)) continue;
       features.push(code);

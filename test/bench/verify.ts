@@ -96,16 +96,17 @@ async function beginRecord(sql: Sql, count: number, folder: string) {
   return {
     /** Grows each table to so many rounds. */
     async growTo(size: number): Promise<void> {
-      for (; rounds < size; rounds += ROUNDS_PER_STATEMENT) {
+      while (rounds < size) {
         const next = Array.from({ length: Math.min(ROUNDS_PER_STATEMENT, size - rounds) }, (_, n) => rounds + n + 1);
         await Promise.all(
           made.map(async ({ id }) => {
             const from = states.get(id);
-            const played = next.map((n) => Math.max(100, Math.floor(9_900 / (1 - draw(1, `verify ${id}`, n)))));
+            const played = next.map((n) => Math.max(100, Math.floor(99 / (1 - draw(1, `verify ${id}`, n)))));
             const times = timesFrom(startMs + rounds * ROUND_MS, ROUND_MS);
             states.set(id, await givePasses(sql, { id }, played, { times, ...(from === undefined ? {} : { from }) }));
           }),
         );
+        rounds += next.length;
         await addAccuracy(sql, [...states.keys()], new AbortController().signal);
         await publishLog(sql, { folder, publicUrl: undefined, witnesses: [] }, new AbortController().signal);
       }

@@ -21,8 +21,9 @@ export type State = {
   /** M1's rows by previous and next color, and G's hazard by gap bin. */
   readonly transitions: Float64Array;
   readonly hazards: Float64Array;
-  /** Room for one walk into the future: survival by expert, and M1's two color vectors. */
+  /** Room for one walk into the future: survival and chance to miss by expert, and M1's two color vectors. */
   readonly survivals: Float64Array;
+  readonly misses: Float64Array;
   readonly ahead: Float64Array;
   current: boolean;
 };
@@ -45,6 +46,7 @@ export function stateOf(model: Model, memory: Float64Array): State {
     transitions: new Float64Array(model.colors * model.colors),
     hazards: new Float64Array(model.parameters.gapBinEnds.length + 1),
     survivals: new Float64Array(EXPERT_COUNT),
+    misses: new Float64Array(EXPERT_COUNT),
     ahead: new Float64Array(2 * model.colors),
     current: false,
   };

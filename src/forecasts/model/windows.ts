@@ -72,6 +72,7 @@ function depart(model: Model, state: State, color: number): void {
     throw new RangeError(`expected a color from 0 to ${model.colors - 1}, got ${color}; check the bands of the table`);
   probabilities(model, state);
   state.survivals.fill(1);
+  for (let i = 0; i < EXPERT_COUNT; i++) state.misses[i] = 1 - state.experts[i * model.colors + color]!;
   state.ahead.fill(0);
   const previous = state.memory[model.at.previous]!;
   if (previous >= 0) state.ahead[previous] = 1;
@@ -85,20 +86,18 @@ function depart(model: Model, state: State, color: number): void {
  */
 function step(model: Model, state: State, color: number, n: number): number {
   const { colors, at } = model;
-  const { memory, experts, survivals } = state;
+  const { memory, survivals, misses, hazards } = state;
   const gap = memory[at.gap]!;
   const hazardGrows = color === colors - 1 && gap >= 0;
-  for (let i = 0; i < EXPERT_COUNT; i++) {
-    if (i === MARKOV && memory[at.previous]! >= 0) {
-      survivals[i] = push(state, colors, color, n);
-    } else {
-      const hazard =
-        i === HAZARD && hazardGrows ? state.hazards[gapBin(model, gap + n - 1)]! : experts[i * colors + color]!;
-      survivals[i]! *= 1 - hazard;
-    }
-  }
+  const knowsPrevious = memory[at.previous]! >= 0;
   let survival = 0;
-  for (let i = 0; i < EXPERT_COUNT; i++) survival += memory[at.weights + i]! * survivals[i]!;
+  for (let i = 0; i < EXPERT_COUNT; i++) {
+    let own: number;
+    if (i === MARKOV && knowsPrevious) own = push(state, colors, color, n);
+    else own = survivals[i]! * (i === HAZARD && hazardGrows ? 1 - hazards[gapBin(model, gap + n - 1)]! : misses[i]!);
+    survivals[i] = own;
+    survival += memory[at.weights + i]! * own;
+  }
   return survival;
 }
 

@@ -291,17 +291,21 @@ function checkSet(walk: Walk, round: RoundRow, set: ForecastSetRow): WalkFailure
 function difference(expected: ForecastSetRow, found: ForecastSetRow): (Wrong & { place: number }) | null {
   for (const name of Object.keys(expected) as (keyof ForecastSetRow)[]) {
     if (name === "hashes") continue;
-    const [want, have] = [textOf(expected[name]), textOf(found[name])];
-    if (want === have) continue;
-    return { expected: `${name} ${want}`, found: `${name} ${have}`, place: 0 };
+    if (isSame(expected[name], found[name])) continue;
+    return { expected: `${name} ${textOf(expected[name])}`, found: `${name} ${textOf(found[name])}`, place: 0 };
   }
+  if (expected.hashes === found.hashes) return null;
   for (let place = 0; place < expected.features.length; place++) {
     const [want, have] = [expected, found].map(({ hashes }) => hashes.slice(HASH * place, HASH * (place + 1)));
     if (want !== have) return { expected: `hash ${want}`, found: `hash ${have}`, place };
   }
-  return expected.hashes.length === found.hashes.length
-    ? null
-    : { expected: `${expected.features.length} hashes`, found: `${found.hashes.length / HASH}`, place: 0 };
+  return { expected: `${expected.features.length} hashes`, found: `${found.hashes.length / HASH}`, place: 0 };
+}
+
+/** Whether two columns of a set are equal: numbers, texts or arrays of them. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
+  return one.length === other.length && one.every((value, at) => value === other[at]);
 }
 
 function textOf(value: unknown): string {
