@@ -18,6 +18,7 @@ const PAGES = [
   "/accuracy",
   "/method",
   "/log/checkpoint",
+  "/log/export/:kind/:house/:game/:market",
   "/log/key",
   "/log/tile/{*path}",
   "/plans",
