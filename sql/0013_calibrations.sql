@@ -33,6 +33,10 @@ create table calibrations (
   record_hash text not null,
   revision_id bigint not null default 0,
   revised_seq bigint not null default 0,
+  seen_seq bigint
+    constraint replay_by_id_is_manual check (seen_seq is null or kind = 'manual'),
+  late_rounds bigint not null default 0
+    constraint late_rounds_are_only_replayed_by_id check (late_rounds = 0 or seen_seq is not null),
   created_at timestamptz not null default clock_timestamp(),
   constraint calibration_version_is_unique unique (table_id, model, version),
   constraint calibration_covers_a_range check (to_seq >= from_seq),
@@ -46,7 +50,7 @@ comment on table calibrations is
 comment on column calibrations.kind is
   'rolling: proves the live state; manual: a backtest that was requested; promoted: the record that became live';
 comment on column calibrations.begin_seq is 'first seq that its state learned, from nothing';
-comment on column calibrations.rounds is 'on-time rounds from begin_seq to to_seq';
+comment on column calibrations.rounds is 'rounds replayed from begin_seq to to_seq';
 comment on column calibrations.live_state_hash is
   'hash of the live state at to_seq; null when a long replay only stored a checkpoint';
 comment on column calibrations.sums is
@@ -58,6 +62,9 @@ comment on column calibrations.record_hash is
   'sha256 over the record with the hash of its state, sums and carry: one changed byte shows';
 comment on column calibrations.revision_id is
   'revisions up to this id count for rounds up to revised_seq: those that the manual run saw from which this state was taken';
+comment on column calibrations.seen_seq is
+  'null: on-time rounds in the order taken in; else rounds up to this seq by the number of their id, late ones too, and begin_seq, from_seq and to_seq are such numbers';
+comment on column calibrations.late_rounds is 'how many of the rounds were late';
 create index calibrations_of_table on calibrations (table_id, id desc);
 create index calibrations_by_hand on calibrations (id desc) where kind <> 'rolling';
 create index calibrations_promoted on calibrations (table_id, to_seq) where kind = 'promoted';
@@ -83,6 +90,7 @@ create table calibration_runs (
   out_file text,
   epoch integer not null default 0,
   revision_id bigint not null default 0,
+  seen_seq bigint,
   runner text not null default 'cli'
     constraint runner_is_known check (runner in ('cli', 'worker')),
   parent_run_id bigint references calibration_runs
@@ -100,6 +108,8 @@ comment on table calibration_runs is 'replays that were requested and their outc
 comment on column calibration_runs.epoch is
   'attempts at a manual run so far; what a process of an earlier attempt still writes is refused';
 comment on column calibration_runs.revision_id is 'the newest revision of the table when a manual run was requested';
+comment on column calibration_runs.seen_seq is
+  'as in calibrations: not null for a run by the number of the round id, which its from_seq, to_seq and at_seq are then';
 comment on column calibration_runs.runner is
   'who works on a manual run: the process that requested it (cli), or any worker, which finds it by its row';
 comment on column calibration_runs.parent_run_id is 'the run that this one repeats';
@@ -122,6 +132,7 @@ create table backtest_checkpoints (
   run_id bigint primary key references calibration_runs,
   to_seq bigint not null,
   rounds bigint not null,
+  late_rounds bigint not null,
   state bytea not null,
   state_hash text not null,
   sums jsonb not null,

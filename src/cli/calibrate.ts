@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import type { Sql } from "../db/client.ts";
 import { nested } from "../db/nested.ts";
 import { reasonOf, UsageError } from "../errors.ts";
@@ -10,6 +10,7 @@ import {
   type ManualResult,
 } from "../forecasts/calibration/manual-calibration.ts";
 import { findManualRun, findParameters, listParameterNames } from "../forecasts/calibration/manual-run-store.ts";
+import { MOST_STRETCHES, orderOf, type ReplayOrder } from "../forecasts/calibration/range-store.ts";
 import { readParameterFile, type AskedModel } from "../forecasts/model/parameter-file.ts";
 import { parameterSetOf } from "../forecasts/model/model-name.ts";
 import { K7_1 } from "../forecasts/model/parameters.ts";
@@ -27,7 +28,8 @@ import { withDatabase, type Session } from "./session.ts";
 import { findTableByName } from "./table-name.ts";
 
 interface CalibrateArguments {
-  table: string;
+  table: string[];
+  order?: ReplayOrder;
   from?: string;
   to?: string;
   model?: string;
@@ -43,16 +45,15 @@ interface CalibrateArguments {
 export function calibrateCommand(): Command {
   return new Command("calibrate")
     .description("replay a range of a table through a model from nothing, and keep what it came to")
-    .requiredOption("--table <house/game/market>", "the table")
-    .option(
-      "--from <round id>",
-      "its first round, or the time (UTC) at which it was taken in; the first on time without it",
-      someText,
-    )
-    .option(
-      "--to <round id>",
-      "its last round, which belongs to it, or a time; the newest on time without it",
-      someText,
+    .requiredOption("--table <house/game/market>", "the table; again for others, one after the other", tables)
+    .option("--from <round id>", "the first round, or the time (UTC) at which it was taken in", someText)
+    .option("--to <round id>", "the last round, included, or a time", someText)
+    .addOption(
+      new Option(
+        "--order <order>",
+        "round: by the number of the round id, late rounds too; taken: on-time rounds as they were taken in " +
+          "(default: round where ids are consecutive, taken with --promote)",
+      ).choices(["taken", "round"]),
     )
     .option("--model <name>", `a model; ${K7_1.name} without it`, someText)
     .option("--params <file>", "a YAML file with what differs from the model: half-lives, share, priors, thresholds, …")
@@ -60,16 +61,30 @@ export function calibrateCommand(): Command {
     .option("--promote", "make the result the table's live state", false)
     .option("--reason <text>", "why it is promoted", someText, "asked for together with its run")
     .option("--resume <run>", "go on with a run that was stopped", runId)
-    .option("--json", "print one JSON object", false)
+    .option("--json", "print one JSON object a table", false)
     .addHelpText(
       "after",
       examples(
         "calibrate --table bustabit/crash/global --from 1 --to 30000",
         "calibrate --table bustabit/crash/global --params slow.yaml --out slow.csv --json",
         "calibrate --table bustabit/crash/global --resume 12",
+        "calibrate --table bustabit/crash/global --table hash/dice/eth --order taken",
       ),
     )
-    .action((given: CalibrateArguments) => withDatabase((session) => calibrate(session, given), { patient: true }));
+    .action((given: CalibrateArguments) => {
+      const { table, resume, out } = given;
+      if (table.length > 1 && (resume !== undefined || out !== undefined))
+        throw new UsageError(
+          `${resume === undefined ? "--out" : "--resume"} is for one --table; ${table.length} are given`,
+        );
+      return withDatabase((session) => calibrate(session, given), { patient: true });
+    });
+}
+
+/** Collects an option that may be given again. */
+function tables(text: string, before: string[] = []): string[] {
+  if (before.includes(text)) throw new InvalidArgumentError(`${text} is given twice.`);
+  return [...before, someText(text)];
 }
 
 /** Reads an option that is the number of a run. */
@@ -79,12 +94,26 @@ function runId(text: string): string {
 }
 
 async function calibrate({ sql, settings }: Session, given: CalibrateArguments): Promise<void> {
-  const table = await findTableByName(sql, given.table);
-  const run = given.resume ?? (await request(sql, table, given));
-  if (given.resume !== undefined) {
-    await requireSame(sql, run, table, given);
-    await sql.begin((tx) => tellAudit(tx, { action: "calibration.resume", target: `run ${run} of ${table.name}` }));
+  const runs: Run[] = [];
+  const found = [];
+  for (const name of given.table) found.push(await findTableByName(sql, name));
+  for (const table of found) runs.push({ table: table.name, run: given.resume ?? (await request(sql, table, given)) });
+  if (given.resume !== undefined && found[0] !== undefined) {
+    const { name } = found[0];
+    await requireSame(sql, given.resume, found[0], given);
+    await sql.begin((tx) => tellAudit(tx, { action: "calibration.resume", target: `run ${given.resume} of ${name}` }));
   }
+  for (const [at] of runs.entries()) await replay(sql, settings.LOG_LEVEL, runs.slice(at), given);
+}
+
+interface Run {
+  table: string;
+  run: string;
+}
+
+/** Does the first of the runs that are left; where it stops, it says how each of them goes on. */
+async function replay(sql: Sql, level: string, left: readonly Run[], given: CalibrateArguments): Promise<void> {
+  const run = left[0]?.run ?? "";
   const interruption = listenForInterruption("interrupted");
   const progress = runProgress(`run ${run}`);
   try {
@@ -95,11 +124,12 @@ async function calibrate({ sql, settings }: Session, given: CalibrateArguments):
     });
     progress.end();
     await (given.json ? printJson(result) : print(sentence(result)));
-    if (given.promote) await promote(sql, settings.LOG_LEVEL, result, given.reason, interruption.signal);
+    if (given.promote) await promote(sql, level, result, given.reason, interruption.signal);
   } catch (error) {
     progress.end();
     if (error instanceof UsageError) throw error;
-    throw new Error(`run ${run} stopped (${reasonOf(error)}); go on with: ${resumeText(run, given)}`, { cause: error });
+    const commands = left.map((one) => resumeText(one, given)).join("; ");
+    throw new Error(`run ${run} stopped (${reasonOf(error)}); go on with: ${commands}`, { cause: error });
   } finally {
     interruption.end();
   }
@@ -126,7 +156,7 @@ async function promote(
 async function request(
   sql: Sql,
   table: { id: number; name: string },
-  { from, to, out, model, params }: CalibrateArguments,
+  { from, to, order, out, model, params, promote: isPromoted }: CalibrateArguments,
 ): Promise<string> {
   const { parameters, thresholds } = await askedModel(sql, model ?? K7_1.name, params);
   const asked = {
@@ -134,6 +164,7 @@ async function request(
     table: table.name,
     from,
     to,
+    replayOrder: order ?? (isPromoted ? "taken" : undefined),
     parameters,
     thresholds,
     outFile: out === undefined ? null : resolve(out),
@@ -144,7 +175,7 @@ async function request(
     (run) => ({
       action: "calibration.start",
       target: `run ${run} of ${table.name}`,
-      after: { model: parameters.name, from, to, out: asked.outFile },
+      after: { model: parameters.name, from, to, order, out: asked.outFile },
     }),
   );
 }
@@ -181,6 +212,7 @@ async function requireSame(
     ["--model", parameterSetOf(model), parameterSetOf(run.model)],
     ["--from", given.from ?? run.fromRoundId, run.fromRoundId],
     ["--to", given.to ?? run.toRoundId, run.toRoundId],
+    ["--order", given.order ?? orderOf(run), orderOf(run)],
     ["--out", given.out === undefined ? run.outFile : resolve(given.out), run.outFile],
   ];
   const problems = differing
@@ -189,19 +221,27 @@ async function requireSame(
   if (problems.length > 0) throw new UsageError(`run ${id} was asked for something else`, problems);
 }
 
-function resumeText(run: string, { table, promote: isPromoted, reason }: CalibrateArguments): string {
+function resumeText({ table, run }: Run, { promote: isPromoted, reason }: CalibrateArguments): string {
   const promoted = isPromoted ? ` --promote --reason ${JSON.stringify(reason)}` : "";
   return `roundhouse calibrate --table ${table} --resume ${run}${promoted}`;
 }
 
-function sentence({ run_id, calibration_id, table, model, from, to, rounds, ...result }: ManualResult): string {
-  const { log_loss, baseline_log_loss, brier, state_hash } = result;
+/** What a run came to, in four lines. */
+function sentence({ run_id, calibration_id, table, model, from, to, order, rounds, ...result }: ManualResult): string {
+  const { late_rounds, late, log_loss, baseline_log_loss, brier, state_hash } = result;
   const figure = (value: number | null) => value?.toFixed(6) ?? "-";
   return (
-    `run ${run_id}: ${table} from ${from} to ${to}, ${rounds} rounds through ${model}\n` +
+    `run ${run_id}: ${table} from ${from} to ${to}, ${rounds} rounds through ${model}, ${order === "taken" ? "in the order taken" : "by round id"}\n` +
+    (late_rounds === 0 ? "" : `${late_rounds} of them late: ${lateText(late)}\n`) +
     `state ${state_hash}\n` +
     `log loss ${figure(log_loss)} (baseline ${figure(baseline_log_loss)}), Brier score ${figure(brier)}: ` +
     `a backtest, no accuracy of issued forecasts\n` +
     `kept as calibration ${calibration_id}; \`roundhouse calibration show ${calibration_id}\` has the rest`
   );
+}
+
+/** Stretches of late rounds; a result holds the first twenty. */
+function lateText(late: ManualResult["late"]): string {
+  const stretches = late.map(({ from, to }) => (from === to ? from : `${from} to ${to}`));
+  return stretches.join(", ") + (late.length < MOST_STRETCHES ? "" : ", …");
 }

@@ -120,10 +120,14 @@ function headOf(detail: Detail): string {
       : `\npromoted from calibration ${promotion.from} by ${promotion.by} at ${shortTime(promotion.at)}: ${promotion.reason}`;
   return (
     `calibration ${detail.id}: ${detail.table}, ${detail.model} version ${detail.version}, ${detail.kind}, made ${shortTime(detail.created_at)}\n` +
-    `${detail.rounds} rounds from ${detail.from ?? "-"} to ${detail.to ?? "-"} (seq ${detail.begin_seq} to ${detail.to_seq}); live state ${metText(detail)}` +
+    `${detail.rounds} rounds from ${detail.from ?? "-"} to ${detail.to ?? "-"} ${orderText(detail)}; live state ${metText(detail)}` +
     `${decided}\nstate ${detail.state_hash}\n\n` +
     `a backtest of ${detail.sample_size} rounds: how well the model fits them, no accuracy of issued forecasts`
   );
+}
+
+function orderText({ order, begin_seq, to_seq, late_rounds }: Detail): string {
+  return order === "taken" ? `(seq ${begin_seq} to ${to_seq})` : `by round id, ${late_rounds} of them late`;
 }
 
 function metText({ kind, met_live_state }: { kind: string; met_live_state: boolean | null }): string {

@@ -16,7 +16,11 @@ const calibrate = (...args: string[]) => run("calibrate", "--table", world.table
 
 beforeAll(async () => {
   const cleanUps: (() => Promise<void>)[] = [];
-  world = await createWorld({ ownDatabase: true, whenDone: (cleanUp) => void cleanUps.push(cleanUp) });
+  world = await createWorld({
+    ownDatabase: true,
+    tables: [{}, {}],
+    whenDone: (cleanUp) => void cleanUps.push(cleanUp),
+  });
   // an imported table: nobody has polled it
   await world.play(
     generatedRounds(COUNT).map(({ hundredths }, i) => ({
@@ -119,6 +123,41 @@ describe("calibrate", () => {
       "--json",
     );
     expect(JSON.parse(promoted.stdout)).toMatchObject({ promoted_from: made.calibration_id, by: "ann", rounds: COUNT });
+  });
+
+  it("takes history in by round id, says which of it was late, and does several tables", async () => {
+    const [, second = 0] = world.tableIds;
+    const other = world.tableName.replace(/m0$/, "m1");
+    const rounds = generatedRounds(40).map(({ hundredths }, i) => ({ hundredths, roundId: String(i + 1) }));
+    await world.play(rounds.slice(30), second);
+    await world.addLate("import", rounds.slice(0, 30), second);
+    const both = await calibrate("--table", other, "--to", "40", "--json");
+    expect(
+      both.stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as unknown),
+    ).toMatchObject([
+      { table: world.tableName, order: "taken", rounds: 40, late_rounds: 0, late: [] },
+      { table: other, order: "round", rounds: 40, late_rounds: 30, late: [{ from: "1", to: "30" }] },
+    ]);
+    const told = await run("calibrate", "--table", other);
+    expect(told.stdout).toContain("40 rounds through k7@1");
+    expect(told.stdout).toContain("by round id\n30 of them late: 1 to 30\n");
+    const onTime = await run("calibrate", "--table", other, "--promote", "--reason", "on time", "--json");
+    expect(JSON.parse(onTime.stdout)).toMatchObject({ order: "taken", rounds: 10 });
+  });
+
+  it.each([
+    [["--table", "a/b/d", "--out", "x.csv"], "--out is for one --table; 2 are given"],
+    [["--table", "a/b/d", "--resume", "3"], "--resume is for one --table; 2 are given"],
+    [["--table", "a/b/c"], "a/b/c is given twice"],
+    [["--order", "sideways"], "Allowed choices are taken, round"],
+    [["--resume", "x"], "expected the number of a run"],
+  ])("refuses %j before it asks a server", async (args, message) => {
+    const nowhere = { env: { DATABASE_URL: "postgres://nobody@127.0.0.1:9/none", REDIS_URL: "redis://127.0.0.1:9/0" } };
+    const refused = await roundhouse(["calibrate", "--table", "a/b/c", ...args], nowhere);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(message) as string });
   });
 
   it("refuses what cannot be asked for", async () => {

@@ -9,7 +9,9 @@ import { claimManualRun } from "../../src/forecasts/calibration/manual-run-store
 import { csvText } from "../../src/frame/csv.ts";
 import { roundhouse } from "../cli/world.ts";
 import { testContext } from "../support/context.ts";
-import type { MadeTable } from "../support/make.ts";
+import { tableEntry } from "../support/houses.ts";
+import { makeHouse, type MadeTable } from "../support/make.ts";
+import { PAUSE_MS, playRounds } from "../forecasts/world.ts";
 import { calibrateRolling, FIRST_ID, makeLearnedTable, playTurns, work } from "./data-world.ts";
 import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
 
@@ -86,7 +88,7 @@ describe("a run that is asked for in a browser", () => {
     [
       "a range that ends before it begins",
       { from: `${FIRST_ID + 9}`, to: `${FIRST_ID + 3}` },
-      "was taken in after round",
+      `is after round ${FIRST_ID + 3}`,
     ],
     ["a time before all rounds", { to: "2020-01-01" }, "no on-time round that was taken in at or before"],
     ["a time before all times", { from: "0000-01-01" }, "from: 0000-01-01 is no time"],
@@ -503,5 +505,32 @@ describe("a caller", () => {
     // the log cannot forget an address, and an account that is closed has to be forgotten
     const named = await world.sql`select target from audit_log a where to_jsonb(a)::text like '%@callers.example%'`;
     expect([...named]).toEqual([]);
+  });
+});
+
+describe("runs that are asked for at once", () => {
+  it("are one of each table that is named, in the order that is chosen", async () => {
+    const [, other] = await makeHouse(world.sql, {
+      tables: [tableEntry({ house_edge: 0.01, pause_ms: PAUSE_MS }), tableEntry({ market: "other" })],
+    });
+    await playRounds(world.sql, other?.id ?? 0, [150, 230, 1200]);
+    const asked = { table: `${table.name}, ${other?.name}`, model: "k7@1", order: "round", reason: "both of them" };
+    const response = await data.post("/ops/calibrations/new", asked);
+    expect(going(response)).toEqual([303, "/ops/calibrations/runs"]);
+    const runs = await world.sql<{ id: string }[]>`
+      select id::text as id
+      from calibration_runs
+      where asked_why = 'both of them'
+        and seen_seq is not null
+        and table_id in (${table.id}, ${other?.id ?? 0})
+      order by id`;
+    expect(runs).toHaveLength(2);
+    expect(await page(`/ops/calibrations/runs/${runs[0]?.id}`)).toContain("by round id, late ones too");
+    const record = await calibrationOf(runs[1]?.id ?? "");
+    expect(await page(`/ops/calibrations/${record}`)).toContain("by round id, 0 of them late");
+    expect(await page(`/ops/calibrations/${record}`, data)).not.toContain("Promote it");
+    expect(await text(await data.post("/ops/calibrations/new", { ...asked, table: "a/b/c" }))).toContain(
+      "there is no table a/b/c",
+    );
   });
 });

@@ -100,8 +100,14 @@ export async function listDeskRecords(
     select
       p.id::text as id,
       p."table", p.model, p.version, p.kind, p.rounds,
-      (select round_id from rounds r where r.table_id = p.table_id and r.seq = p.begin_seq) as "fromRoundId",
-      (select round_id from rounds r where r.table_id = p.table_id and r.seq = p.to_seq) as "toRoundId",
+      case
+        when p.seen_seq is null then (select round_id from rounds r where r.table_id = p.table_id and r.seq = p.begin_seq)
+        else p.begin_seq::text
+      end as "fromRoundId",
+      case
+        when p.seen_seq is null then (select round_id from rounds r where r.table_id = p.table_id and r.seq = p.to_seq)
+        else p.to_seq::text
+      end as "toRoundId",
       utc_text(p.created_at) as "createdAt",
       case when p.live_state_hash is not null then p.live_state_hash = p.state_hash end as "metLiveState",
       p.kind <> 'manual' and p.model = p.live_model and p.version = (

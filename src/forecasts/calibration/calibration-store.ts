@@ -34,7 +34,20 @@ export type RecordFacts = Omit<NewCalibration, "state" | "sums" | "carry"> & {
  * in any of them shows.
  */
 export function recordHash(facts: RecordFacts): string {
-  const { tableId, version, beginSeq, fromSeq, toSeq, rounds, stateHash, revisionId, revisedSeq, ...rest } = facts;
+  const {
+    tableId,
+    version,
+    beginSeq,
+    fromSeq,
+    toSeq,
+    rounds,
+    stateHash,
+    revisionId,
+    revisedSeq,
+    seenSeq,
+    lateRounds,
+    ...rest
+  } = facts;
   const text = canonicalize({
     table_id: tableId,
     version,
@@ -54,6 +67,7 @@ export function recordHash(facts: RecordFacts): string {
     promotion: rest.promotion,
     // left out where there are none: so were they before there could be any
     ...(revisionId === 0n ? {} : { revision_id: String(revisionId), revised_seq: String(revisedSeq) }),
+    ...(seenSeq === null ? {} : { seen_seq: String(seenSeq), late_rounds: String(lateRounds) }),
   });
   return createHash("sha256")
     .update(text ?? "", "utf8")
@@ -78,7 +92,7 @@ export async function insertCalibration(
     insert into calibrations (
       table_id, model, version, kind, begin_seq, from_seq, to_seq, rounds, state, state_hash, live_state_hash,
       other_bands, weights, sums, carry, compared, promoted_from, decided_by, reason, record_hash, revision_id,
-      revised_seq
+      revised_seq, seen_seq, late_rounds
     )
     values (
       ${tableId}, ${model}, ${version}, ${calibration.kind}, ${calibration.beginSeq}, ${calibration.fromSeq},
@@ -86,7 +100,8 @@ export async function insertCalibration(
       ${calibration.liveStateHash}, ${calibration.otherBands}, ${tx.json(calibration.weights)},
       ${tx.json(calibration.sums)}, ${tx.json(calibration.carry)}, ${asJson(tx, calibration.compared)},
       ${promotion?.from ?? null}, ${promotion?.by ?? null}, ${promotion?.reason ?? null},
-      ${recordHash({ ...calibration, version })}, ${calibration.revisionId}, ${calibration.revisedSeq}
+      ${recordHash({ ...calibration, version })}, ${calibration.revisionId}, ${calibration.revisedSeq},
+      ${calibration.seenSeq}, ${calibration.lateRounds}
     )
     returning id::text as id, utc_text(created_at) as "asOf"`;
   if (row === undefined) throw new Error("expected the stored calibration, got nothing");
@@ -181,10 +196,18 @@ function columnsOf(sql: Queryable) {
     c.begin_seq as "beginSeq",
     c.revision_id as "revisionId",
     c.revised_seq as "revisedSeq",
+    c.seen_seq as "seenSeq",
+    c.late_rounds as "lateRounds",
     c.from_seq as "fromSeq",
     c.to_seq as "toSeq",
-    (select round_id from rounds r where r.table_id = c.table_id and r.seq = c.begin_seq) as "fromRoundId",
-    (select round_id from rounds r where r.table_id = c.table_id and r.seq = c.to_seq) as "toRoundId",
+    case
+      when c.seen_seq is null then (select round_id from rounds r where r.table_id = c.table_id and r.seq = c.begin_seq)
+      else c.begin_seq::text
+    end as "fromRoundId",
+    case
+      when c.seen_seq is null then (select round_id from rounds r where r.table_id = c.table_id and r.seq = c.to_seq)
+      else c.to_seq::text
+    end as "toRoundId",
     c.rounds,
     c.state_hash as "stateHash",
     c.live_state_hash as "liveStateHash",

@@ -4,6 +4,7 @@ import type { Comparison } from "./compare.ts";
 import { figuresOf, type Figures } from "../accuracy/figures.ts";
 import { EXPERTS } from "../model/parameters.ts";
 import { pitHeights } from "../accuracy/pit.ts";
+import { orderOf } from "./range-store.ts";
 import { carryOf, sumsOf } from "./replay.ts";
 import { emptySums } from "../accuracy/sums.ts";
 
@@ -21,7 +22,10 @@ export function summaryOf(row: CalibrationRow) {
     kind: row.kind,
     from: row.fromRoundId,
     to: row.toRoundId,
+    /** By the number of the round id, with late rounds, or in the order in which on-time rounds were taken in. */
+    order: orderOf(row),
     rounds: row.rounds,
+    late_rounds: row.lateRounds,
     created_at: row.createdAt,
     state_hash: row.stateHash,
     live_state_hash: row.liveStateHash,

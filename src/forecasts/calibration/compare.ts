@@ -141,7 +141,7 @@ async function found(sql: Queryable, id: string): Promise<WholeCalibration> {
 /**
  * First and last seq that two records both cover.
  *
- * @throws UsageError where they cannot be compared: other tables, other bands, no common rounds
+ * @throws UsageError where they cannot be compared: other tables, other bands, by round id, no common rounds
  */
 export function commonRange(a: WholeCalibration, b: WholeCalibration): [fromSeq: bigint, toSeq: bigint] {
   if (a.tableId !== b.tableId)
@@ -149,6 +149,11 @@ export function commonRange(a: WholeCalibration, b: WholeCalibration): [fromSeq:
   const [bandsA, bandsB] = [a, b].map(({ state }) => modelOfState(state).thresholds.join("|"));
   if (bandsA !== bandsB)
     throw new UsageError(`calibrations ${a.id} and ${b.id} see other colors: bands from ${bandsA} and from ${bandsB}`);
+  const byId = [a, b].find(({ seenSeq }) => seenSeq !== null);
+  if (byId !== undefined)
+    throw new UsageError(
+      `calibration ${byId.id} took rounds in by their id, late ones too; round by round, only records in the order taken are compared`,
+    );
   const fromSeq = a.beginSeq > b.beginSeq ? a.beginSeq : b.beginSeq;
   const toSeq = a.toSeq < b.toSeq ? a.toSeq : b.toSeq;
   if (fromSeq <= toSeq) return [fromSeq, toSeq];
@@ -169,14 +174,14 @@ async function listUnshared(sql: Queryable, a: Replay, b: Replay): Promise<bigin
 
 function chunkReader(sql: Queryable, limit: number) {
   return async (side: Replay, upToSeq: bigint): Promise<{ rounds: Uint8Array; seq: bigint }> => {
-    const { tableId, revisions, seq: afterSeq } = side;
+    const { tableId, seen, seq: afterSeq } = side;
     const { thresholds, x0Hundredths } = side.backtest.model;
-    const { rounds, lastSeq } = await readPackedRounds(
+    const { rounds, readTo } = await readPackedRounds(
       sql,
-      { tableId, thresholds, revisions, x0Hundredths },
+      { tableId, thresholds, seen, x0Hundredths },
       { afterSeq, upToSeq, limit, named: false },
     );
-    return { rounds, seq: rounds.length < limit || lastSeq === null ? upToSeq : lastSeq };
+    return { rounds, seq: readTo };
   };
 }
 

@@ -25,7 +25,19 @@ import {
   type RunOrder,
   type Turn,
 } from "./manual-run-store.ts";
-import { findEnds, findRound, findRoundAt, readSettings, type RoundPlace } from "./range-store.ts";
+import {
+  findEnds,
+  findLateRounds,
+  findRound,
+  findRoundAt,
+  orderOf,
+  readOrder,
+  readSettings,
+  type LateRounds,
+  type ReplayOrder,
+  type ReplayRange,
+  type RoundPlace,
+} from "./range-store.ts";
 import { createModel, type Model } from "../model/model.ts";
 import type { Parameters } from "../model/parameters.ts";
 import { replayUpTo, resumeReplay, snapshotOf, startReplay, sumsOf, type Replay } from "./replay.ts";
@@ -49,49 +61,71 @@ export interface ManualRequest {
   outFile: string | null;
   /** Given where a worker is to do it. */
   order?: RunOrder;
-  /** What whoever asks calls the two ends, for what is said of them. */
-  words?: { from: string; to: string };
+  replayOrder?: ReplayOrder | undefined;
+  /** What whoever asks calls these, for what is said of them. */
+  words?: typeof WORDS;
 }
+
+const WORDS = { from: "--from", to: "--to", order: "--order" };
 
 /** A day or a time of UTC, which no house has as the id of a round. */
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?Z?$/;
 
 /**
- * Notes a run by hand and returns its id.
+ * Notes a run by hand and returns its id. Without `replayOrder`, a table whose ids are consecutive is replayed by them, and
+ * any other in the order taken. A range without late rounds is the same in both; it is noted in the order taken, unless the
+ * other was asked for, since only such a run can be promoted.
  *
- * @throws UsageError on a range that the table does not have
+ * @throws UsageError on a range or an order that the table does not have
  */
 export async function requestManualRun(sql: Sql, request: ManualRequest): Promise<string> {
-  const { tableId, table, parameters, thresholds, outFile, order, words = { from: "--from", to: "--to" } } = request;
-  const ends = await findEnds(sql, tableId);
-  if (ends === null) throw new UsageError(`${table} has no rounds to replay yet; import some, or wait for its first`);
-  const placeOf = async (end: "from" | "to", roundId: string): Promise<RoundPlace> => {
-    const option = words[end];
-    if (MOMENT.test(roundId)) return placeAt(sql, request, { end, option, text: roundId });
-    const place = await findRound(sql, tableId, roundId);
-    const whole = `its on-time rounds go from ${ends.first.roundId} to ${ends.last.roundId}`;
-    if (place === null) throw new UsageError(`${option}: there is no round ${roundId} in ${table}; ${whole}`);
-    if (!place.late) return place;
-    throw new UsageError(`${option}: round ${roundId} of ${table} came late and is no part of any replay; ${whole}`);
-  };
-  const from = request.from === undefined ? ends.first : await placeOf("from", request.from);
-  const to = request.to === undefined ? ends.last : await placeOf("to", request.to);
-  if (from.seq > to.seq) {
-    throw new UsageError(
-      `${words.from}: round ${request.from} of ${table} was taken in after round ${request.to ?? "the last"}`,
-    );
-  }
+  const { tableId, parameters, thresholds, outFile, order } = request;
+  const range = await rangeOf(sql, request);
   const { name: model } = modelOfRun({ ...(await readSettings(sql, tableId)), thresholds, parameters });
-  return createManualRun(sql, {
-    tableId,
-    model,
-    parameters,
-    thresholds,
-    fromSeq: from.seq,
-    toSeq: to.seq,
-    outFile,
-    order,
-  });
+  return createManualRun(sql, { tableId, model, parameters, thresholds, range, outFile, order });
+}
+
+async function rangeOf(sql: Sql, request: ManualRequest): Promise<ReplayRange> {
+  const { tableId, table, replayOrder, words = WORDS } = request;
+  const { newestSeq, isConsecutive } = await readOrder(sql, tableId);
+  if (replayOrder === "round" && !isConsecutive)
+    throw new UsageError(`${words.order}: the round ids of ${table} are no consecutive numbers; use taken`);
+  const order = replayOrder ?? (isConsecutive ? "round" : "taken");
+  const ends = await findEnds(sql, tableId, order);
+  if (ends === null) throw new UsageError(`${table} has no rounds to replay yet; import some, or wait for its first`);
+  const from = await placeOf(sql, request, "from", order, ends);
+  const to = await placeOf(sql, request, "to", order, ends);
+  const [fromAt, toAt] = order === "taken" ? [from.seq, to.seq] : [BigInt(from.roundId), BigInt(to.roundId)];
+  if (fromAt > toAt) {
+    const after = order === "taken" ? "was taken in after" : "is after";
+    throw new UsageError(`${words.from}: round ${from.roundId} of ${table} ${after} round ${to.roundId}`);
+  }
+  const range = { fromSeq: fromAt, toSeq: toAt, seenSeq: order === "taken" ? null : newestSeq };
+  if (replayOrder !== undefined || order === "taken") return range;
+  const { rounds } = await findLateRounds(sql, tableId, range);
+  return rounds > 0 ? range : { fromSeq: from.seq, toSeq: to.seq, seenSeq: null };
+}
+
+async function placeOf(
+  sql: Sql,
+  request: ManualRequest,
+  end: "from" | "to",
+  order: ReplayOrder,
+  ends: { first: RoundPlace; last: RoundPlace },
+): Promise<RoundPlace> {
+  const { tableId, table, words = WORDS } = request;
+  const roundId = request[end];
+  const option = words[end];
+  if (roundId === undefined) return end === "from" ? ends.first : ends.last;
+  if (MOMENT.test(roundId)) return placeAt(sql, request, { end, option, text: roundId });
+  const place = await findRound(sql, tableId, roundId);
+  const whole = `its ${order === "taken" ? "on-time rounds" : "rounds"} go from ${ends.first.roundId} to ${ends.last.roundId}`;
+  if (place === null) throw new UsageError(`${option}: there is no round ${roundId} in ${table}; ${whole}`);
+  if (place.late && order === "taken")
+    throw new UsageError(
+      `${option}: round ${roundId} of ${table} came late, and only a replay by round id takes late rounds; ${whole}`,
+    );
+  return place;
 }
 
 async function placeAt(
@@ -139,7 +173,11 @@ export interface ManualResult {
   model: string;
   from: string;
   to: string;
+  order: ReplayOrder;
   rounds: number;
+  /** Replayed too where the order is by round id, and the first twenty stretches of them; none in the other order. */
+  late_rounds: number;
+  late: LateRounds["stretches"];
   state_hash: string;
   log_loss: number | null;
   baseline_log_loss: number | null;
@@ -148,8 +186,8 @@ export interface ManualResult {
 
 /**
  * Does a run by hand, or what is left of it, and keeps its calibration: a replay from an empty state through a range of
- * a table's on-time rounds in seq order, as persons had revised them when the run was asked for. The same range through the same model gives the same bits, however often it was
- * stopped. Nothing is locked and nothing that callers see changes.
+ * a table's rounds, as they were known and revised when the run was asked for. The same run gives the same bits, however
+ * often it was stopped. Nothing is locked and nothing that callers see changes.
  *
  * An aborted run leaves a checkpoint and throws the signal's reason; a killed one goes on from its last. A run that is
  * done gives its result again.
@@ -255,10 +293,11 @@ async function replayRange(sql: Sql, run: ManualRun, turn: Turn, work: ManualWor
 
 async function beginning(sql: Sql, run: ManualRun): Promise<{ replay: Replay; mark: unknown }> {
   const table = { tableId: run.tableId, bands: run.bands, hasOtherBands: run.thresholds !== null };
-  const revisions = { revisionId: run.revisionId, revisedSeq: run.revisionId === 0n ? 0n : run.toSeq };
+  const { revisionId, seenSeq } = run;
+  const seen = { revisionId, revisedSeq: revisionId === 0n ? 0n : (seenSeq ?? run.toSeq), seenSeq };
   const checkpoint = await findCheckpoint(sql, run.id);
   if (checkpoint !== null) {
-    const kept = { ...checkpoint, ...revisions, beginSeq: run.fromSeq };
+    const kept = { ...checkpoint, ...seen, beginSeq: run.fromSeq };
     return { replay: resumeReplay(table, kept), mark: checkpoint.file };
   }
   const parameters = await findParameters(sql, run.model);
@@ -268,7 +307,7 @@ async function beginning(sql: Sql, run: ManualRun): Promise<{ replay: Replay; ma
     throw new Error(
       `expected ${run.table} with the bands and edge of ${run.model}, found those of ${model.name}; start a new run`,
     );
-  return { replay: startReplay(table, model, run.fromSeq, revisions), mark: null };
+  return { replay: startReplay(table, model, run.fromSeq, seen), mark: null };
 }
 
 function modelOfRun({
@@ -319,7 +358,7 @@ async function calibrationOf(sql: Queryable, run: ManualRun, replay: Replay): Pr
     fromSeq: run.fromSeq,
     otherBands: run.thresholds !== null,
     liveStateHash:
-      run.thresholds === null
+      run.thresholds === null && run.seenSeq === null
         ? await findLiveHash(sql, { tableId: run.tableId, model: run.model, seq: run.toSeq })
         : null,
     promotion: null,
@@ -354,7 +393,10 @@ async function resultOf(sql: Queryable, run: string, calibrationId: string): Pro
     model: row.model,
     from: row.fromRoundId ?? "",
     to: row.toRoundId ?? "",
+    order: orderOf(row),
     rounds: Number(row.rounds),
+    late_rounds: Number(row.lateRounds),
+    late: (await findLateRounds(sql, row.tableId, { ...row, fromSeq: row.beginSeq })).stretches,
     state_hash: row.stateHash,
     log_loss,
     baseline_log_loss,

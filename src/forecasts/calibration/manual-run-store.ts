@@ -4,6 +4,8 @@ import { finishRun } from "./rolling-run-store.ts";
 import { storedParameters, valuesOf } from "../model/parameter-set.ts";
 import { parameterSetOf } from "../model/model-name.ts";
 import { K7_1, type Parameters } from "../model/parameters.ts";
+import type { ReplayRange } from "./range-store.ts";
+import type { Seen } from "./replay-store.ts";
 import type { Snapshot } from "./replay.ts";
 import type { Band } from "../model/table-model.ts";
 
@@ -18,8 +20,7 @@ export interface NewManualRun {
   parameters: Parameters;
   /** Lower ends of other bands than the table's, in hundredths; null for the table's own. */
   thresholds: readonly number[] | null;
-  fromSeq: bigint;
-  toSeq: bigint;
+  range: ReplayRange;
   outFile: string | null;
   /** Given where a worker is to do it; without it whoever asks does. */
   order?: RunOrder | undefined;
@@ -45,11 +46,12 @@ export async function createManualRun(sql: Sql, run: NewManualRun): Promise<stri
     const thresholds = run.thresholds === null ? null : run.thresholds.map(String);
     const [row] = await tx<{ id: string }[]>`
       insert into calibration_runs (
-        table_id, kind, model, thresholds, from_seq, to_seq, revision_id, out_file, runner, parent_run_id, asked_by,
-        asked_why
+        table_id, kind, model, thresholds, from_seq, to_seq, seen_seq, revision_id, out_file, runner, parent_run_id,
+        asked_by, asked_why
       )
       values (
-        ${run.tableId}, 'manual', ${run.model}, ${thresholds}::bigint[], ${run.fromSeq}, ${run.toSeq},
+        ${run.tableId}, 'manual', ${run.model}, ${thresholds}::bigint[], ${run.range.fromSeq},
+        ${run.range.toSeq}, ${run.range.seenSeq},
         (select coalesce(max(id), 0) from round_revision where table_id = ${run.tableId}), ${run.outFile},
         ${run.order === undefined ? "cli" : "worker"}, ${run.order?.parent ?? null}, ${run.order?.by ?? null},
         ${run.order?.why ?? null}
@@ -82,7 +84,7 @@ export async function listParameterNames(sql: Queryable): Promise<string[]> {
 }
 
 /** A run by hand. */
-export interface ManualRun {
+export interface ManualRun extends ReplayRange {
   id: string;
   tableId: number;
   table: string;
@@ -91,8 +93,6 @@ export interface ManualRun {
   consecutive: boolean;
   model: string;
   thresholds: number[] | null;
-  fromSeq: bigint;
-  toSeq: bigint;
   /** The newest revision it sees; 0 where there was none. */
   revisionId: bigint;
   fromRoundId: string;
@@ -116,9 +116,16 @@ export async function findManualRun(sql: Queryable, id: string): Promise<ManualR
       r.thresholds::text[] as thresholds,
       r.from_seq as "fromSeq",
       r.to_seq as "toSeq",
+      r.seen_seq as "seenSeq",
       r.revision_id as "revisionId",
-      (select round_id from rounds where table_id = r.table_id and seq = r.from_seq) as "fromRoundId",
-      (select round_id from rounds where table_id = r.table_id and seq = r.to_seq) as "toRoundId",
+      case
+        when r.seen_seq is null then (select round_id from rounds where table_id = r.table_id and seq = r.from_seq)
+        else r.from_seq::text
+      end as "fromRoundId",
+      case
+        when r.seen_seq is null then (select round_id from rounds where table_id = r.table_id and seq = r.to_seq)
+        else r.to_seq::text
+      end as "toRoundId",
       r.out_file as "outFile",
       r.status,
       r.calibration_id::text as "calibrationId"
@@ -208,14 +215,14 @@ export async function beatManualRun(
 }
 
 /** Where a run goes on, with what the file of its forecasts needs. */
-export interface Checkpoint extends Omit<Snapshot, "beginSeq" | "revisionId" | "revisedSeq"> {
+export interface Checkpoint extends Omit<Snapshot, "beginSeq" | keyof Seen> {
   file: unknown;
 }
 
 /** The last place that a run left; null before the first. */
 export async function findCheckpoint(sql: Queryable, run: string): Promise<Checkpoint | null> {
   const [row] = await sql<Checkpoint[]>`
-    select to_seq as "toSeq", rounds, state, state_hash as "stateHash", sums, carry, file
+    select to_seq as "toSeq", rounds, late_rounds as "lateRounds", state, state_hash as "stateHash", sums, carry, file
     from backtest_checkpoints
     where run_id = ${run}`;
   return row ?? null;
@@ -227,15 +234,16 @@ export async function saveCheckpoint(sql: Sql, turn: Turn, checkpoint: Checkpoin
     await beatManualRun(tx, turn, checkpoint.toSeq);
     await tx`update calibration_runs set lost_turns = 0 where id = ${turn.run}`;
     await tx`
-      insert into backtest_checkpoints (run_id, to_seq, rounds, state, state_hash, sums, carry, file)
+      insert into backtest_checkpoints (run_id, to_seq, rounds, late_rounds, state, state_hash, sums, carry, file)
       values (
-        ${turn.run}, ${checkpoint.toSeq}, ${checkpoint.rounds}, ${checkpoint.state}, ${checkpoint.stateHash},
-        ${asJson(tx, checkpoint.sums)}, ${asJson(tx, checkpoint.carry)}, ${asJson(tx, checkpoint.file)}
+        ${turn.run}, ${checkpoint.toSeq}, ${checkpoint.rounds}, ${checkpoint.lateRounds}, ${checkpoint.state},
+        ${checkpoint.stateHash}, ${asJson(tx, checkpoint.sums)}, ${asJson(tx, checkpoint.carry)}, ${asJson(tx, checkpoint.file)}
       )
       on conflict (run_id) do update
       set
         to_seq = excluded.to_seq,
         rounds = excluded.rounds,
+        late_rounds = excluded.late_rounds,
         state = excluded.state,
         state_hash = excluded.state_hash,
         sums = excluded.sums,

@@ -86,6 +86,7 @@ async function takenUp(sql: Sql, from: WholeCalibration): Promise<Replay> {
       `calibration ${from.id} saw the rounds of ${from.table} in other bands than the table's; its forecasts would speak of other colors`,
     );
   }
+  if (from.seenSeq !== null) throw new UsageError(notLive(from));
   const found = recordHash(from);
   if (found !== from.recordHash)
     throw new Error(
@@ -97,6 +98,11 @@ async function takenUp(sql: Sql, from: WholeCalibration): Promise<Replay> {
       `calibration ${from.id} has ${replay.backtest.model.colors} colors and ${from.table} ${bands.length}; calibrate anew`,
     );
   return replay;
+}
+
+/** Why a record by round id is never promoted. */
+export function notLive({ id, lateRounds }: Pick<WholeCalibration, "id" | "lateRounds">): string {
+  return `calibration ${id} took rounds in by their id, ${lateRounds} of them late; only what was forecast on time can be live: run it with \`--order taken\` and promote that`;
 }
 
 /** Null where more rounds have come than may be learned under the lock. */

@@ -7,25 +7,26 @@ import { advance, backtestSums, startBacktest, type Backtest, type Listener } fr
 import { weights } from "../model/k7.ts";
 import type { Model } from "../model/model.ts";
 import { EXPERTS } from "../model/parameters.ts";
-import { NO_REVISIONS, readPackedRounds, type PackedRounds, type SeenRevisions } from "./replay-store.ts";
+import { AS_LIVE, readPackedRounds, type PackedRounds, type Seen } from "./replay-store.ts";
 import { decodeState, encodeState, modelOfState, stateHash } from "../model/state.ts";
 import { sumsFromJson, sumsToJson, type SumsJson } from "../accuracy/sums-json.ts";
 import { emptySums, mergeSums, type Sums } from "../accuracy/sums.ts";
 import type { Band } from "../model/table-model.ts";
 
-/** Where a replay stands. */
+/** Where a replay stands. Its seqs are numbers of round ids where it goes by them: see {@link Seen}. */
 export interface Replay {
   tableId: number;
   colors: readonly string[];
-  revisions: SeenRevisions;
+  seen: Seen;
   backtest: Backtest;
   /** Sums by feature from before it was taken up. */
   before: Map<string, Sums>;
   /** First seq that was or will be learned, from nothing, and the last that was. */
   beginSeq: bigint;
   seq: bigint;
-  /** On-time rounds from `beginSeq` to `seq`. */
+  /** Rounds from `beginSeq` to `seq`, and the late ones among them. */
   rounds: bigint;
+  lateRounds: bigint;
 }
 
 /** Sums by feature in the order of the features, and what was open, as they are stored. */
@@ -37,10 +38,11 @@ export type CarryJson = {
 };
 
 /** What is kept of a replay. */
-export interface Snapshot extends SeenRevisions {
+export interface Snapshot extends Seen {
   beginSeq: bigint;
   toSeq: bigint;
   rounds: bigint;
+  lateRounds: bigint;
   state: Buffer;
   stateHash: string;
   sums: unknown;
@@ -60,14 +62,14 @@ export function startReplay(
   table: ReplayedTable,
   model: Model,
   beginSeq: bigint,
-  { revisionId, revisedSeq }: SeenRevisions = NO_REVISIONS,
+  { revisionId, revisedSeq, seenSeq }: Seen = AS_LIVE,
 ): Replay {
   const { tableId } = table;
   const colors = colorsOf(table, model);
   const backtest = startBacktest(model, colors);
-  const revisions = { revisionId, revisedSeq };
-  const place = { before: new Map(), beginSeq, seq: beginSeq - 1n, rounds: 0n };
-  return { tableId, colors, revisions, backtest, ...place };
+  const seen = { revisionId, revisedSeq, seenSeq };
+  const place = { before: new Map(), beginSeq, seq: beginSeq - 1n, rounds: 0n, lateRounds: 0n };
+  return { tableId, colors, seen, backtest, ...place };
 }
 
 /**
@@ -92,11 +94,12 @@ export function resumeReplay(table: ReplayedTable, kept: Snapshot): Replay {
     backtest.wait.state.memory.set(decodeState(model, Buffer.from(wait.state, "hex")).memory);
     backtest.wait.rounds = wait.rounds;
   }
-  return { ...replay, backtest, before: sumsOf(kept.sums), seq: kept.toSeq, rounds: kept.rounds };
+  const { toSeq: seq, rounds, lateRounds } = kept;
+  return { ...replay, backtest, before: sumsOf(kept.sums), seq, rounds, lateRounds };
 }
 
 /** What to keep of a replay; it may go on. */
-export function snapshotOf({ backtest, before, beginSeq, seq, rounds, revisions }: Replay) {
+export function snapshotOf({ backtest, before, beginSeq, seq, rounds, lateRounds, seen }: Replay) {
   const { model } = backtest;
   const state = encodeState(model, backtest.state);
   const sums: SumsByFeature = [...backtestSums(backtest)].map(([feature, since]) => ({
@@ -116,10 +119,11 @@ export function snapshotOf({ backtest, before, beginSeq, seq, rounds, revisions 
   };
   return {
     model: model.name,
-    ...revisions,
+    ...seen,
     beginSeq,
     toSeq: seq,
     rounds,
+    lateRounds,
     state,
     stateHash: stateHash(state),
     weights: Object.fromEntries(
@@ -159,22 +163,22 @@ export async function replayUpTo(
   },
 ): Promise<void> {
   const { roundsPerChunk: limit, signal, listener, afterChunk } = given;
-  const { tableId, revisions, backtest } = replay;
+  const { tableId, seen, backtest } = replay;
   const { thresholds, x0Hundredths } = backtest.model;
-  const view = { tableId, thresholds, revisions, x0Hundredths };
+  const view = { tableId, thresholds, seen, x0Hundredths };
   const read = (afterSeq: bigint) =>
     readPackedRounds(sql, view, { afterSeq, upToSeq, limit, named: listener !== undefined });
   let next = replay.seq < upToSeq ? read(replay.seq) : null;
   while (next !== null) {
     const chunk: PackedRounds = await next;
-    const isLast = chunk.rounds.length < limit || chunk.lastSeq === null;
-    const seq = isLast ? upToSeq : (chunk.lastSeq ?? upToSeq);
-    next = isLast || seq >= upToSeq || signal?.aborted === true ? null : read(seq);
+    const seq = chunk.readTo;
+    next = seq >= upToSeq || signal?.aborted === true ? null : read(seq);
     next?.catch(() => undefined); // it is awaited in the next turn, unless this one ends badly
     if (listener === undefined) advance(backtest, chunk.rounds);
     else advanceTelling(backtest, chunk, listener(chunk));
     replay.seq = seq;
     replay.rounds += BigInt(chunk.rounds.length);
+    replay.lateRounds += chunk.late;
     await afterChunk?.(chunk.rounds.length);
     if (signal?.aborted === true) break;
   }

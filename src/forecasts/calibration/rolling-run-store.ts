@@ -145,7 +145,7 @@ export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
   const checkpoints = await sql<Snapshot[]>`
     select
       begin_seq as "beginSeq", to_seq as "toSeq", rounds, state, state_hash as "stateHash", sums, carry,
-      revision_id as "revisionId", revised_seq as "revisedSeq"
+      revision_id as "revisionId", revised_seq as "revisedSeq", seen_seq as "seenSeq", late_rounds as "lateRounds"
     from calibrations
     where table_id = ${rest.tableId}
       and model = ${rest.model}

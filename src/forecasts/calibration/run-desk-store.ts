@@ -1,5 +1,6 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import { SILENT_SECONDS } from "./manual-run-store.ts";
+import type { ReplayOrder } from "./range-store.ts";
 
 /** A run by hand as people look at it. */
 export interface DeskRun {
@@ -13,6 +14,9 @@ export interface DeskRun {
   runner: "cli" | "worker";
   fromRoundId: string | null;
   toRoundId: string | null;
+  /** In the order in which rounds were taken in, or by the number of their id. */
+  order: ReplayOrder;
+  /** Numbers of round ids where it goes by them. */
   fromSeq: bigint;
   toSeq: bigint;
   /** The last seq it was seen at; null before its first turn. */
@@ -197,8 +201,15 @@ function columnsOf(sql: Queryable) {
     r.thresholds::text[] as thresholds,
     r.status,
     r.runner,
-    (select round_id from rounds where table_id = r.table_id and seq = r.from_seq) as "fromRoundId",
-    (select round_id from rounds where table_id = r.table_id and seq = r.to_seq) as "toRoundId",
+    case
+      when r.seen_seq is null then (select round_id from rounds where table_id = r.table_id and seq = r.from_seq)
+      else r.from_seq::text
+    end as "fromRoundId",
+    case
+      when r.seen_seq is null then (select round_id from rounds where table_id = r.table_id and seq = r.to_seq)
+      else r.to_seq::text
+    end as "toRoundId",
+    case when r.seen_seq is null then 'taken' else 'round' end as "order",
     r.from_seq as "fromSeq",
     r.to_seq as "toSeq",
     r.at_seq as "atSeq",

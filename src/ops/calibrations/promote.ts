@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { UsageError } from "../../errors.ts";
-import { findCalibration } from "../../forecasts/calibration/calibration-store.ts";
+import { findCalibration, type WholeCalibration } from "../../forecasts/calibration/calibration-store.ts";
 import { summaryOf } from "../../forecasts/calibration/calibration-view.ts";
 import { findLiveRecord } from "../../forecasts/calibration/manual-run-store.ts";
-import { promoteCalibration } from "../../forecasts/calibration/promote.ts";
+import { notLive, promoteCalibration } from "../../forecasts/calibration/promote.ts";
 import { findNewestPromotion, readTable, type NewestPromotion } from "../../forecasts/calibration/promotion-store.ts";
 import { promotionTold } from "../../forecasts/calibration/promotion-told.ts";
 import { auditEntry } from "../audit-entry.ts";
@@ -42,7 +42,7 @@ export const promotePage: OpsPage<z.infer<typeof nothing>> = {
       newest,
       expected: newest?.id ?? "0",
       behind: table.newestSeq - row.toSeq,
-      problem: problemOf(row.otherBands, table.newestSeq - row.toSeq),
+      problem: problemOf(row, table.newestSeq),
     };
     const crumbs = [
       { label: "Calibrations", href: LIST },
@@ -52,11 +52,13 @@ export const promotePage: OpsPage<z.infer<typeof nothing>> = {
   },
 };
 
-function problemOf(otherBands: boolean, behind: bigint): string | null {
-  if (otherBands)
-    return "it saw the rounds in other bands than the table's, so its forecasts would speak of other colors: it can be compared, never promoted";
+function problemOf(row: WholeCalibration, newestSeq: bigint): string | null {
+  const behind = newestSeq - row.toSeq;
+  if (row.seenSeq !== null) return notLive(row);
+  if (row.otherBands)
+    return `calibration ${row.id} saw the rounds in other bands than the table's, so its forecasts would speak of other colors: it can be compared, never promoted`;
   if (behind > MOST_ROUNDS)
-    return `it ends ${behind} rounds before the newest; more than ${MOST_ROUNDS} are too many to roll forward while you wait: run it again up to now and promote that one, or use \`roundhouse calibration promote\``;
+    return `calibration ${row.id} ends ${behind} rounds before the newest; more than ${MOST_ROUNDS} are too many to roll forward while you wait: run it again up to now and promote that one, or use \`roundhouse calibration promote\``;
   return null;
 }
 
@@ -83,8 +85,8 @@ export const promoteAction: OpsAction<z.infer<typeof form>> = {
     const row = id === null ? null : await findCalibration(sql, String(id));
     if (row === null) throw new PageError(404, "there is no such calibration");
     const { newestSeq } = await readTable(sql, row.tableId);
-    const problem = problemOf(row.otherBands, newestSeq - row.toSeq);
-    if (problem !== null) return { ok: false, problem: `calibration ${row.id}: ${problem}` };
+    const problem = problemOf(row, newestSeq);
+    if (problem !== null) return { ok: false, problem };
     try {
       const promoted = await promoteCalibration(
         sql,

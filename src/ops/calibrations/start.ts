@@ -15,6 +15,9 @@ import type { OpsAction, OpsPage } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
 import { LIST } from "./words.ts";
 
+/** Runs that one form may ask for. */
+const MOST_TABLES = 50;
+
 const newQuery = z.object({
   table: z.string().trim().max(200).default(""),
   parent: z
@@ -38,6 +41,7 @@ export const newRunPage: OpsPage<z.infer<typeof newQuery>> = {
       models: [K7_1.name, ...names],
       model: parent === null ? K7_1.name : parameterSetOf(parent.model),
       table: parent?.table ?? query.table,
+      mostTables: MOST_TABLES,
       params: thresholds === null ? "" : `thresholds: [${thresholds.join(", ")}]\n`,
     };
     const crumbs = [{ label: "Calibrations", href: LIST }];
@@ -54,9 +58,19 @@ const end = z
   .transform((text) => (text === "" ? undefined : text));
 
 const form = z.object({
-  table: z.string().trim().min(1, "expected house/game/market").max(200),
+  table: z
+    .string()
+    .trim()
+    .min(1, "expected house/game/market")
+    .max(MOST_TABLES * 200)
+    .transform((text) => [...new Set(text.split(/[\s,]+/))])
+    .pipe(z.array(z.string()).max(MOST_TABLES, `expected at most ${MOST_TABLES} tables`)),
   from: end,
   to: end,
+  order: z
+    .enum(["", "taken", "round"])
+    .default("")
+    .transform((text) => (text === "" ? undefined : text)),
   model: z.string().trim().min(1, "expected the name of a model").max(80),
   params: z.string().max(20_000, "expected at most 20,000 characters of YAML").default(""),
   parent: z
@@ -76,33 +90,40 @@ export const startAction: OpsAction<Form> = {
   form,
   async run({ sql }, { visitor, form: given }) {
     try {
-      const tables = await listTableNames(sql);
-      const table = tables.find(({ name }) => name === given.table);
-      if (table === undefined) return { ok: false, problem: `table: there is no table ${given.table}` };
+      const known = new Map((await listTableNames(sql)).map((table) => [table.name, table.id]));
+      const tables = given.table.map((name) => ({ name, id: known.get(name) }));
+      const unknown = tables.find(({ id }) => id === undefined);
+      if (unknown !== undefined) return { ok: false, problem: `table: there is no table ${unknown.name}` };
       if (given.parent !== "" && (await findDeskRun(sql, given.parent)) === null)
         return { ok: false, problem: `parent: there is no run ${given.parent}` };
       const { parameters, thresholds } = await askedModel(sql, given);
       const parent = given.parent === "" ? null : given.parent;
-      const order = { by: visitor.email, why: given.reason, parent };
-      const { from, to } = given;
-      const run = await sql.begin(async (tx) => {
-        const id = await requestManualRun(nested(tx), {
-          tableId: table.id,
-          table: table.name,
-          from,
-          to,
-          parameters,
-          thresholds,
-          outFile: null,
-          order,
-          words: { from: "from", to: "to" },
-        });
-        const after = { model: parameters.name, from, to, thresholds, parent };
-        const told = { action: "calibration.start", target: `run ${id} of ${table.name}`, after, reason: given.reason };
-        await appendAudit(tx, auditEntry(visitor, told));
-        return id;
+      const { from, to, order } = given;
+      const runs = await sql.begin(async (tx) => {
+        const ids: string[] = [];
+        for (const { name: table, id: tableId = 0 } of tables) {
+          const id = await requestManualRun(nested(tx), {
+            tableId,
+            table,
+            from,
+            to,
+            replayOrder: order,
+            parameters,
+            thresholds,
+            outFile: null,
+            order: { by: visitor.email, why: given.reason, parent },
+            words: { from: "from", to: "to", order: "order" },
+          });
+          const after = { model: parameters.name, from, to, order, thresholds, parent };
+          const told = { action: "calibration.start", target: `run ${id} of ${table}`, after, reason: given.reason };
+          await appendAudit(tx, auditEntry(visitor, told));
+          ids.push(id);
+        }
+        return ids;
       });
-      return { ok: true, message: `run ${run} waits for a worker`, location: `${LIST}/runs/${run}` };
+      if (runs.length === 1)
+        return { ok: true, message: `run ${runs[0]} waits for a worker`, location: `${LIST}/runs/${runs[0]}` };
+      return { ok: true, message: `runs ${runs.join(", ")} wait for a worker`, location: `${LIST}/runs` };
     } catch (error) {
       if (error instanceof UsageError) return { ok: false, problem: error.message };
       throw error;

@@ -65,6 +65,7 @@ function ask({ from, fromId, to, parameters = K7_1, thresholds, outFile }: Asked
     from: from === undefined ? fromId : idOf(from),
     to: to === undefined ? undefined : idOf(to),
     parameters,
+    replayOrder: "taken",
     thresholds: thresholds ?? null,
     outFile: outFile ?? null,
   });

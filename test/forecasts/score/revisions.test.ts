@@ -258,7 +258,7 @@ describe("a round that a person corrects", () => {
 describe("revisions in replays", () => {
   async function calibrate(world: World, tableId: number, table: string) {
     const request = { tableId, table, from: undefined, to: undefined, thresholds: null, outFile: null };
-    const run = await requestManualRun(world.sql, { ...request, parameters: K7_1 });
+    const run = await requestManualRun(world.sql, { ...request, parameters: K7_1, replayOrder: "taken" });
     const steps = { roundsPerChunk: 7, roundsPerCheckpoint: 14 };
     return runManualCalibration(world.sql, run, { signal: never, steps });
   }
