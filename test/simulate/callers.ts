@@ -22,17 +22,23 @@ export interface Caller {
 
 /** The day's calls of the smallest plan here, so few that they are used up. */
 export const QUOTA = 25;
+const LIMITED = "Starter";
 const WAIT_MS = 20_000;
 const USED_UP_MS = 500;
 const BURSTS = 0.2;
 const BURST = 3;
+/** Near the end of a quota one API gets as many calls of one path at once, a batch that what is left cuts in two; before
+ * that the caller rests until its rate allows for them. */
+const NEAR_END = 4;
+const BURST_AT_END = 8;
+const REST_MS = 4_000;
 const CONDITIONAL = 0.3;
 
 /** Makes an account with a key for each plan; the smallest plan gets a quota that a simulated day uses up. */
 export async function makeCallers(sql: Sql): Promise<Caller[]> {
-  await sql`update plans set day_limit = ${QUOTA} where name = 'Starter'`;
+  await sql`update plans set day_limit = ${QUOTA}, burst = ${BURST_AT_END} where name = ${LIMITED}`;
   const made: Caller[] = [];
-  for (const plan of ["Max", "Starter", "Pro"] as const) {
+  for (const plan of ["Max", LIMITED, "Pro"] as const) {
     const email = `${plan.toLowerCase()}@example.com`;
     await createAccount(sql, email);
     const key = await createKey(sql, { email, plan });
@@ -57,9 +63,16 @@ export async function call(
     await delay(pauseMs * (0.5 + draw(truth.seed, email, "pause", n)));
     // now and then several at once, which two processes then count at once
     const size = draw(truth.seed, email, "burst", n) < BURSTS ? BURST : 1;
-    await Promise.all(Array.from({ length: size }, (_, place) => callOnce(`${n}.${place}`)));
+    const isNearEnd = plan === LIMITED && caller.answered < QUOTA && caller.answered >= QUOTA - NEAR_END;
+    if (isNearEnd) await delay(REST_MS);
+    await Promise.all(
+      isNearEnd
+        ? Array.from({ length: BURST_AT_END }, () => callOnce(String(n)))
+        : Array.from({ length: size }, (_, place) => callOnce(`${n}.${place}`)),
+    );
   }
 
+  /** Calls of one number go to the same API for the same path. */
   async function callOnce(number: string): Promise<void> {
     const api = oneOf(apis, truth.seed, email, "api", number);
     const url = api.url();
