@@ -30,7 +30,7 @@ export function pass(state: PassState, response: PassResponse, at: PassTime): Pa
 /** Whether a pass changes nothing but when the house was last asked: most polls find nothing new. */
 function isNothingNew({ head: before }: PassState, { rows }: Placed, { head, reading }: Shown): boolean {
   if (rows.payloads.length + rows.marks.length + rows.notices.length + rows.quarantine.length > 0) return false;
-  if (rows.format !== null || reading !== null) return false;
+  if (rows.isTroubled || rows.format !== null || reading !== null) return false;
   const changed = (Object.keys(head) as (keyof HeadRow)[]).filter((key) => head[key] !== before[key]);
   return changed.every((key) => key === "answeredAt");
 }

@@ -4,7 +4,17 @@ import { describe, expect, it } from "vitest";
 import { replay } from "../../src/pass/replay.ts";
 import type { PassState, ReadResponse } from "../../src/pass/state.ts";
 import { begin, plain, readWaiting, step, type Run } from "./drive.ts";
-import { histories, OTHER_BANDS, PROPERTY_RUNS, responsesOf, timeAt, unchangedAt, type Given } from "./histories.ts";
+import {
+  histories,
+  OTHER_BANDS,
+  PROPERTY_RUNS,
+  responsesOf,
+  timeAt,
+  unchangedAt,
+  type Given,
+  type History,
+  type Step,
+} from "./histories.ts";
 
 const RUNS = { numRuns: 40 * PROPERTY_RUNS, interruptAfterTimeLimit: 5_000 * PROPERTY_RUNS };
 
@@ -34,6 +44,26 @@ function readsOf(given: readonly Given[]): Map<string, ReadResponse> {
 
 /** After the end of every history. */
 const END_MS = Date.UTC(2026, 10, 22);
+
+/** An import that tells another result of a known round, and shows that nothing lies in a gap of unknown size. */
+const GAP_SHOWN_WITHOUT_NEW_ROUNDS: History = {
+  roundIds: "opaque",
+  steps: [
+    polled([100]),
+    polled([187]),
+    { ...polled([100, 100], "hidden"), listed: 1, order: "twisted" },
+    polled([200]),
+    { kind: "contradict", by: "import", waitMs: 200, back: 1 },
+  ],
+};
+
+function polled(hundredths: number[], last: "listed" | "hidden" = "listed"): Step & { kind: "poll" } {
+  const played = hundredths.map((one, at) => ({
+    hundredths: one,
+    fate: at > 0 && at === hundredths.length - 1 ? last : ("listed" as const),
+  }));
+  return { kind: "poll", waitMs: 200, played, listed: 0, order: "rising" };
+}
 
 const range = fc.tuple(fc.nat({ max: 60 }), fc.integer({ min: 1, max: 12 }));
 
@@ -181,7 +211,7 @@ describe("a state", () => {
           else expect(state.version).toBe(before.version + 1n);
         }
       }),
-      RUNS,
+      { ...RUNS, examples: [[GAP_SHOWN_WITHOUT_NEW_ROUNDS]] },
     );
   });
 
