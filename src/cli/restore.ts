@@ -104,7 +104,7 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
       () => Promise.resolve(),
       () => ({ action: "database.restore", target: file, after: facts }),
     );
-    const found = checks ? await check(sql, progress) : null;
+    const found = checks ? await check(sql, url, progress) : null;
     progress.end();
     const ok = found === null || found.ok;
     await (json ? printJson({ ok, ...facts, verify: found }) : print(sentence(facts, found)));
@@ -133,8 +133,8 @@ interface Found {
   ledger: Awaited<ReturnType<typeof checkLedger>>;
 }
 
-async function check(sql: Sql, progress: Progress): Promise<Found> {
-  const figures = await verify(sql, { progress: (...told) => progress.show(...told) });
+async function check(sql: Sql, databaseUrl: string, progress: Progress): Promise<Found> {
+  const figures = await verify(sql, { threads: { databaseUrl }, progress: (...told) => progress.show(...told) });
   const audit = await verifyAudit(sql);
   const ledger = await checkLedger(sql);
   return { ok: figures.ok && audit.failure === null && ledger.ok, figures, audit, ledger };

@@ -24,7 +24,7 @@ export function verifyCommand(): Command {
     )
     .action((given: { table?: string; checkpoint?: string; json: boolean }) =>
       withDatabase(
-        async ({ sql, settings }) => {
+        async ({ sql, settings, databaseUrl }) => {
           const table = given.table === undefined ? undefined : await findTableByName(sql, given.table);
           const progress = progressBar();
           try {
@@ -32,6 +32,7 @@ export function verifyCommand(): Command {
               tableId: table?.id,
               checkpoint: given.checkpoint === undefined ? undefined : await readFile(given.checkpoint, "utf8"),
               witnesses: settings.LOG_WITNESSES,
+              threads: { databaseUrl: settings.DATABASE_DIRECT_URL ?? databaseUrl },
               progress: (...told) => progress.show(...told),
             });
             const result = table === undefined ? withAudit(figures, await verifyAudit(sql)) : figures;

@@ -10,6 +10,28 @@ export async function withSnapshot<Result>(sql: Sql, check: (tx: Transaction) =>
   return sql.begin("isolation level repeatable read read only", check);
 }
 
+/** Names the snapshot of a transaction, for others to join it while it is open; it may rest while they read. */
+export async function exportSnapshot(tx: Transaction): Promise<string> {
+  await tx`set local idle_in_transaction_session_timeout = '12h'`;
+  const [row] = await tx<{ name: string }[]>`select pg_export_snapshot() as name`;
+  if (row === undefined) throw new Error("expected a name of the snapshot");
+  return row.name;
+}
+
+/** Reads what another transaction sees, by the name of its snapshot. @throws Error where that transaction has ended. */
+export async function joinSnapshot<Result>(
+  sql: Sql,
+  snapshot: string,
+  check: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  return withSnapshot(sql, async (tx) => {
+    // a name cannot be bound; ours is of hexadecimal digits and hyphens
+    if (!/^[0-9A-F-]+$/.test(snapshot)) throw new Error(`expected the name of a snapshot, got ${snapshot}`);
+    await tx.unsafe(`set transaction snapshot '${snapshot}'`);
+    return check(tx);
+  });
+}
+
 /** A table as it is verified. */
 export interface VerifiedTable {
   id: number;

@@ -1,53 +1,23 @@
 import type { Sql } from "../../db/client.ts";
-import { checkAccuracy } from "../../accuracy/recompute-store.ts";
-import {
-  type LogFailure,
-  verifyKeptCheckpoint,
-  verifyLogs,
-  verifyTableStatements,
-} from "../../record/log/verify-log.ts";
+import { verifyKeptCheckpoint, verifyLogs } from "../../record/log/verify-log.ts";
 import type { Witness } from "../../record/log/witness-client.ts";
 import { findForgedModel } from "../model/models-store.ts";
-import { listUnscored, type Unscored } from "../score/unscored-store.ts";
-import { checkAudits, type WrongAudit } from "./check-readings.ts";
-import type { Wrong } from "./check-round.ts";
-import { verifyCalibrations, type WrongCalibration } from "./verify-calibrations.ts";
-import { verifyRevisions, type WrongRevision } from "./verify-revisions.ts";
-import { countAccuracyRows, listTablesToVerify, withSnapshot } from "./verify-store.ts";
-import { walkTable, type WalkFailure } from "./walk.ts";
-
-/** The first thing found that is not what the facts give. */
-export interface Failure extends Wrong {
-  kind:
-    | WalkFailure["kind"]
-    | WrongRevision["kind"]
-    | WrongCalibration["kind"]
-    | WrongAudit["kind"]
-    | LogFailure["kind"]
-    | "model"
-    | "accuracy";
-  id: string;
-}
+import { listTablesToVerify, withSnapshot } from "./verify-store.ts";
+import type { Checked, Failure } from "./verify-table.ts";
+import { type Threads, verifyTables } from "./verify-tables.ts";
 
 /** What was checked, and the first failure if there is one. */
 export interface Verification {
   ok: boolean;
-  checked: {
-    rounds: number;
-    forecasts: number;
-    scores: number;
-    accuracy_rows: number;
-    /** Records, and the rounds that were replayed to prove the newest of each table. */
-    calibrations: number;
-    replayed_rounds: number;
+  checked: Checked & {
     /** Of the transparency log, when all tables are checked. */
     log_entries: number;
   };
   first_failure: Failure | null;
 }
 
-/** Receives how far the check is: rounds and forecasts of a table checked, of all; at last entries of the "log". */
-export type Progress = (table: string, done: number, total: number) => void;
+/** Receives how far the check is: rounds and forecasts checked, of all, and of which table; at last entries of the "log". */
+export type Progress = (what: string, done: number, total: number) => void;
 
 /**
  * Recomputes every published figure from rounds, in one snapshot of the database, of one table when `tableId` is given, else
@@ -62,6 +32,7 @@ export async function verify(
     checkpoint,
     witnesses = [],
     unscoredMinutes,
+    threads,
     progress = () => undefined,
   }: {
     tableId?: number | undefined;
@@ -69,6 +40,8 @@ export async function verify(
     witnesses?: readonly Witness[];
     /** How long an ended forecast may be without a score; five minutes by default. */
     unscoredMinutes?: number;
+    /** Large records of several tables are verified in these. */
+    threads?: Threads | undefined;
     progress?: Progress | undefined;
   } = {},
 ): Promise<Verification> {
@@ -90,40 +63,14 @@ export async function verify(
       const { name: id, found } = forged;
       return failed({ kind: "model", id, expected: "bands, edge and constants of this name", found });
     }
-    for (const table of await listTablesToVerify(tx, tableId)) {
-      // before the forecasts, whose replay begins with the bands and the edge of a calibration
-      const damaged =
-        (await verifyRevisions(tx, table)) ??
-        (await verifyCalibrations(tx, table, (what, count) => (checked[what] += count)));
-      if (damaged !== null) return failed(damaged);
-      const [before, total] = [checked.rounds + checked.forecasts, Number(table.lastSeq + table.forecastSeq)];
-      const walked = await walkTable(tx, table, checked, (done) => progress(table.name, done - before, total));
-      if ("kind" in walked) return failed(walked);
-      const [unscored] = await listUnscored(tx, { tableId: table.id, minutes: unscoredMinutes });
-      if (unscored !== undefined) return failed(unscoredFailure(unscored));
-      const wrong = await checkAccuracy(tx, table.id);
-      if (wrong !== null) {
-        const { kind, key, expected, found } = wrong;
-        return failed({ kind: "accuracy", id: `${table.name} ${kind} ${key}`, expected, found });
-      }
-      checked.accuracy_rows += await countAccuracyRows(tx, table.id);
-      const wrongAudit = await checkAudits(tx, table, walked.audits);
-      if (wrongAudit !== null) return failed(wrongAudit);
-      const contradicted = await verifyTableStatements(tx, table);
-      if (contradicted !== null) return failed(contradicted);
+    const tables = await listTablesToVerify(tx, tableId);
+    for (const { checked: one, failure } of await verifyTables(tx, tables, { unscoredMinutes, threads, progress })) {
+      for (const [what, count] of Object.entries(one) as [keyof Checked, number][]) checked[what] += count;
+      if (failure !== null) return failed(failure);
     }
     if (tableId !== undefined) return { ok: true, checked, first_failure: null };
     const logs = await verifyLogs(tx, { witnesses, progress: (done, total) => progress("log", done, total) });
     checked.log_entries = logs.entries;
     return logs.failure === null ? { ok: true, checked, first_failure: null } : failed(logs.failure);
   });
-}
-
-function unscoredFailure({ forecastId, since }: Unscored): Failure {
-  return {
-    kind: "score",
-    id: forecastId,
-    expected: `a score soon after ${since}, when its round was received`,
-    found: "none",
-  };
 }

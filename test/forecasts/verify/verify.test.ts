@@ -61,6 +61,31 @@ describe("verify", () => {
     expect(told).toEqual([`${world.tableName} ${row?.n}/${row?.n}`]);
   });
 
+  test("finds the same in threads as without, at the same moment, and tells how far it has come", async () => {
+    const world = await fullWorld();
+    const threads = { databaseUrl: world.url, fromRows: 0 };
+    const told: number[] = [];
+    const found = await verify(world.sql, {
+      threads,
+      progress: (what, done, total) => {
+        if (what !== "log") told.push(done / total);
+      },
+    });
+    expect(found).toMatchObject({ ok: true });
+    expect(found).toEqual(await verify(world.sql));
+    expect(told.at(-1)).toBe(1);
+
+    for (const tableId of world.tableIds.toReversed()) {
+      await world.sql.begin(async (tx) => {
+        await tx`set local session_replication_role = replica`;
+        await tx`update rounds set color = color + 1 where table_id = ${tableId} and seq = 5`;
+      });
+      const wrong = await verify(world.sql, { threads });
+      expect(wrong.first_failure).toMatchObject({ kind: "round" });
+      expect(wrong).toEqual(await verify(world.sql));
+    }
+  });
+
   test("holds after each step of a table: what is not summed or settled yet is no failure", async () => {
     const world = await createWorld();
     const isFine = async () => expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
