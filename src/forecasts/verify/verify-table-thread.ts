@@ -1,5 +1,4 @@
 /** Verifies tables in a thread of its own: all in the snapshot of the one who asks. */
-import { BroadcastChannel } from "node:worker_threads";
 import { connect, type Sql } from "../../db/client.ts";
 import { answerTasks } from "../../thread.ts";
 import { type TableVerification, verifyTable } from "./verify-table.ts";

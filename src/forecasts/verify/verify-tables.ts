@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { availableParallelism } from "node:os";
-import { BroadcastChannel } from "node:worker_threads";
 import type { Transaction } from "../../db/client.ts";
 import { createThread } from "../../thread.ts";
 import { exportSnapshot, type VerifiedTable } from "./verify-store.ts";
