@@ -14,7 +14,7 @@ import { usd } from "../ledger/money.ts";
 import { walletMicros } from "../ledger/store.ts";
 import { listPurchases, type Purchase } from "../purchases/history-store.ts";
 import { readUsage } from "../usage/store.ts";
-import { examples, someText } from "./arguments.ts";
+import { emailAddress, examples, someText } from "./arguments.ts";
 import { audited } from "./audited.ts";
 import { operator } from "./operator.ts";
 import { paint, print, printJson, printTable, shortTime } from "./output.ts";
@@ -27,14 +27,14 @@ export function addAccountDecisions(command: Command): void {
   command
     .command("show")
     .description("an account: its plan, balance and newest purchases, what it used, its keys without their secret")
-    .argument("<email>", "its address, or its id")
+    .argument("<email>", "its address, or its id", emailOrId)
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("account show ann@example.com", "account show 12 --json"))
     .action((which: string, { json }: { json: boolean }) => withDatabase(({ sql }) => show(sql, which, json)));
   command
     .command("suspend")
     .description("refuse all keys of an account with account_suspended (403), from the next call on")
-    .argument("<email>", "its address, or its id")
+    .argument("<email>", "its address, or its id", emailOrId)
     .requiredOption("--reason <text>", "why; the account's holder may ask", someText)
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples('account suspend ann@example.com --reason "keys were shared in public"'))
@@ -46,7 +46,7 @@ export function addAccountDecisions(command: Command): void {
   command
     .command("restore")
     .description("answer the keys of a suspended account again, from the next call on")
-    .argument("<email>", "its address, or its id")
+    .argument("<email>", "its address, or its id", emailOrId)
     .requiredOption("--reason <text>", "why", someText)
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples('account restore ann@example.com --reason "the keys were replaced"'))
@@ -56,7 +56,7 @@ export function addAccountDecisions(command: Command): void {
   command
     .command("end-plan")
     .description("end the plan that an account was given without end, from the next call on, so that it can buy one")
-    .argument("<email>", "its address, or its id")
+    .argument("<email>", "its address, or its id", emailOrId)
     .requiredOption("--reason <text>", "why", someText)
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples('account end-plan ann@example.com --reason "the trial is over"'))
@@ -65,10 +65,14 @@ export function addAccountDecisions(command: Command): void {
     );
 }
 
+/** Reads an e-mail address or an id. */
+function emailOrId(text: string): string {
+  return /^\d{1,18}$/.test(text) ? text : emailAddress(text);
+}
+
 async function required(sql: Sql, which: string): Promise<Account> {
   const found = await findAccount(sql, /^\d{1,18}$/.test(which) ? { id: BigInt(which) } : { email: which });
-  if (found === null)
-    throw new UsageError(`there is no account ${which}; \`roundhouse key list\` names those with keys`);
+  if (found === null) throw new UsageError(`there is no account ${which}; \`roundhouse account list\` names them`);
   return found;
 }
 

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PERIODS } from "../accuracy/periods.ts";
 import { showDetail, showList } from "./accuracy-text.ts";
-import { examples } from "./arguments.ts";
+import { examples, houseId, tableName } from "./arguments.ts";
 import { measure, type Asked } from "./measured.ts";
 import { printJson, say } from "./output.ts";
 import { withDatabase } from "./session.ts";
@@ -12,8 +12,8 @@ const FEATURE = /^(?:next_color|window:[a-z0-9][a-z0-9_-]{0,31}:(?:50|80|90))$/;
 export function accuracyCommand(): Command {
   return new Command("accuracy")
     .description("what was measured of the issued forecasts, how far it can be trusted, and the references beside it")
-    .option("--table <house/game/market>", "one table instead of all")
-    .addOption(new Option("--house <id>", "the tables of a house together").conflicts("table"))
+    .option("--table <house/game/market>", "one table instead of all", tableName)
+    .addOption(new Option("--house <id>", "the tables of a house together").argParser(houseId).conflicts("table"))
     .option("--feature <name>", "next_color or window:<color>:<50, 80 or 90>; of one table or house in detail", feature)
     .addOption(new Option("--period <period>", "how far back").choices(PERIODS).default("30d"))
     .option("--json", "print a JSON array with everything in it", false)

@@ -1,4 +1,13 @@
+import { accessSync, constants, statSync } from "node:fs";
 import { InvalidArgumentError } from "commander";
+import { codeOf, reasonOf } from "../errors.ts";
+
+/** Of houses, games and markets. */
+const NAME = "[a-z0-9][a-z0-9_-]{0,63}";
+const HOUSE = new RegExp(`^${NAME}$`);
+const TABLE = new RegExp(`^${NAME}/${NAME}/${NAME}$`);
+const EMAIL = /^[^@\s]+@[^@\s]+\.[^@\s]+$/;
+const EMAIL_LENGTH = 254;
 
 /** Reads an option that is a whole number between two bounds. */
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (text: string) => number {
@@ -24,6 +33,38 @@ export function commaList(text: string): string[] {
 export function someText(text: string): string {
   if (text.trim() === "") throw new InvalidArgumentError("expected some words.");
   return text.trim();
+}
+
+/** Reads the id of a house. */
+export function houseId(text: string): string {
+  if (HOUSE.test(text)) return text;
+  throw new InvalidArgumentError("expected the id of a house, such as bustabit.");
+}
+
+/** Reads the name of a table. */
+export function tableName(text: string): string {
+  if (TABLE.test(text)) return text;
+  throw new InvalidArgumentError("expected house/game/market, such as bustabit/crash/global.");
+}
+
+/** Reads an e-mail address. */
+export function emailAddress(text: string): string {
+  if (EMAIL.test(text) && text.length <= EMAIL_LENGTH) return text;
+  throw new InvalidArgumentError("expected an e-mail address such as ann@example.com.");
+}
+
+/** Reads the path of a file that is there and can be read. */
+export function readableFile(path: string): string {
+  try {
+    if (statSync(path).isDirectory()) throw new InvalidArgumentError("expected a file, found a folder.");
+    accessSync(path, constants.R_OK);
+    return path;
+  } catch (error) {
+    if (error instanceof InvalidArgumentError) throw error;
+    throw new InvalidArgumentError(
+      codeOf(error) === "ENOENT" ? "there is no such file." : `it cannot be read: ${reasonOf(error)}.`,
+    );
+  }
 }
 
 /** The last part of a command's help: lines that work when they are pasted. */

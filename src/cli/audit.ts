@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { listAudits, type ListedAudit } from "../forecasts/readings/audit-store.ts";
-import { examples, wholeNumber } from "./arguments.ts";
+import { examples, tableName, wholeNumber } from "./arguments.ts";
 import { paint, print, printJson, printTable, shortTime } from "./output.ts";
 import { withDatabase } from "./session.ts";
 import { sparkline } from "./sparkline.ts";
@@ -15,7 +15,7 @@ const REJECTED_FROM = 2_995_732n;
 export function auditCommand(): Command {
   return new Command("audit")
     .description("what rounds prove of each house: its declared edge, its proofs, what is missing, hour by hour")
-    .option("--table <house/game/market>", "one table instead of all")
+    .option("--table <house/game/market>", "one table instead of all", tableName)
     .option("--hours <n>", "so many hours with rounds, the newest", wholeNumber(1, 100_000), HOURS_SHOWN)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("audit", "audit --table bustabit/crash/global", "audit --json"))

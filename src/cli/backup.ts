@@ -26,10 +26,10 @@ The file holds password hashes, second factors (encrypted with AUTH_SECRET), add
 it may be read by its owner alone, and belongs on another machine, encrypted. AUTH_SECRET, houses.yaml and other
 variables are not in it. Redis is not backed up: nothing in it is needed again.`,
     )
-    .action(({ to, json }: { to: string; json: boolean }) =>
-      withDatabase(
+    .action(async ({ to, json }: { to: string; json: boolean }) => {
+      const file = await newFile(to);
+      await withDatabase(
         async ({ sql }) => {
-          const file = await newFile(to);
           const interruption = listenForInterruption("the backup was stopped; nothing was left behind");
           const progress = progressBar();
           try {
@@ -51,8 +51,8 @@ variables are not in it. Redis is not backed up: nothing in it is needed again.`
           }
         },
         { patient: true },
-      ),
-    );
+      );
+    });
 }
 
 /** The path of a file that is not there yet. @throws UsageError where it is. */

@@ -17,7 +17,7 @@ import { K7_1 } from "../forecasts/model/parameters.ts";
 import { promoteCalibration } from "../forecasts/calibration/promote.ts";
 import { announce } from "./announce.ts";
 import { audited, tellAudit } from "./audited.ts";
-import { examples, someText } from "./arguments.ts";
+import { examples, readableFile, someText, tableName } from "./arguments.ts";
 import { openBacktestFile } from "./backtest-file.ts";
 import { listenForInterruption } from "./interruption.ts";
 import { operator } from "./operator.ts";
@@ -56,7 +56,11 @@ export function calibrateCommand(): Command {
       ).choices(["taken", "round"]),
     )
     .option("--model <name>", `a model; ${K7_1.name} without it`, someText)
-    .option("--params <file>", "a YAML file with what differs from the model: half-lives, share, priors, thresholds, …")
+    .option(
+      "--params <file>",
+      "a YAML file with what differs from the model: half-lives, share, priors, thresholds, …",
+      readableFile,
+    )
     .option("--out <file>", "write every forecast of the run as CSV, in the columns of `export forecasts`")
     .option("--promote", "make the result the table's live state", false)
     .option("--reason <text>", "why it is promoted", someText, "asked for together with its run")
@@ -84,7 +88,7 @@ export function calibrateCommand(): Command {
 /** Collects an option that may be given again. */
 function tables(text: string, before: string[] = []): string[] {
   if (before.includes(text)) throw new InvalidArgumentError(`${text} is given twice.`);
-  return [...before, someText(text)];
+  return [...before, tableName(text)];
 }
 
 /** Reads an option that is the number of a run. */

@@ -3,7 +3,7 @@ import { UsageError } from "../errors.ts";
 import { findCalibration, listCalibrations } from "../forecasts/calibration/calibration-store.ts";
 import { compareCalibrations } from "../forecasts/calibration/compare.ts";
 import { promoteCalibration } from "../forecasts/calibration/promote.ts";
-import { examples, someText, wholeNumber } from "./arguments.ts";
+import { examples, someText, tableName, wholeNumber } from "./arguments.ts";
 import { announce } from "./announce.ts";
 import { tellAudit } from "./audited.ts";
 import { showComparison, showDetail, showList } from "./calibration-text.ts";
@@ -20,13 +20,13 @@ const SHOWN = 50;
 
 /** `roundhouse calibration …`: what replays of the model came to. */
 export function calibrationCommand(): Command {
-  const command = new Command("calibration").description(
-    "replays of each table's model: its state, and how well it fits",
-  );
+  const command = new Command("calibration")
+    .description("replays of each table's model: its state, and how well it fits")
+    .addHelpText("after", examples("calibration list", "calibration show 12"));
   command
     .command("list")
     .description("calibrations, newest first: rolling ones, runs by hand and promotions")
-    .option("--table <house/game/market>", "one table instead of all")
+    .option("--table <house/game/market>", "one table instead of all", tableName)
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), SHOWN)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("calibration list", "calibration list --table bustabit/crash/global --json"))

@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import { listConflicts, type ListedConflict } from "../rounds/conflict-desk-store.ts";
 import { decideConflict, standingText } from "../rounds/revision.ts";
-import { examples, someText, wholeNumber } from "./arguments.ts";
+import { examples, houseId, someText, tableName, wholeNumber } from "./arguments.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { manyIds } from "./ids.ts";
 import { operator } from "./operator.ts";
@@ -17,12 +17,17 @@ interface ListArguments extends Chosen {
 
 /** `roundhouse conflict …`: rounds that came with two results. */
 export function conflictCommand(): Command {
-  const command = new Command("conflict").description("rounds that came twice with different results");
+  const command = new Command("conflict")
+    .description("rounds that came twice with different results")
+    .addHelpText(
+      "after",
+      examples("conflict list --state open", 'conflict decide 7 --take kept --reason "the house withdrew the second"'),
+    );
   command
     .command("list")
     .description("conflicts, newest first: the result that was kept and the other")
-    .option("--house <id>", "those of one house")
-    .option("--table <house/game/market>", "those of one table")
+    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "decided"]))
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array", false)

@@ -100,7 +100,7 @@ function missing(
   const advice = /^"?\d/.test(text.trim())
     ? "; where the file has no header, say so, and give its columns by their places"
     : name === "round_id" && given === null
-      ? "; name the column that has it, or number the rows of a file without ids"
+      ? `; name the column that has it${names.includes("id") ? ": --round-id id" : " with --round-id"}, or number the rows of a file without ids`
       : "";
   return `${expected}, ${came}: ${ref} is missing${advice}`;
 }

@@ -5,12 +5,12 @@ import type { Finding } from "./doctor-checks.ts";
 import { checkData } from "./doctor-data.ts";
 import type { Found } from "./session.ts";
 
-/** A backup that is older than this is worth a warning, where somebody runs a database of their own. */
+/** A backup that is older than this is worth a warning. */
 const OLD_HOURS = 7 * 24;
 
 /**
  * The rows and roles of the database, and its newest backup; nothing where `migrations` is not well. A private database, made for
- * looking around, is not expected to be backed up or to have more than one login.
+ * looking around, is not expected to have more than one login.
  */
 export async function checkDatabase(found: Found, migrations: Finding["status"] | undefined): Promise<Finding[]> {
   const { databaseUrl, settings } = found;
@@ -19,7 +19,7 @@ export async function checkDatabase(found: Found, migrations: Finding["status"] 
   return [
     ...(await checkData(settings.DATABASE_DIRECT_URL ?? databaseUrl)),
     await checkRoles(settings.DATABASE_DIRECT_URL ?? databaseUrl, isPrivate),
-    await checkBackups(settings.DATABASE_DIRECT_URL ?? databaseUrl, isPrivate),
+    await checkBackups(settings.DATABASE_DIRECT_URL ?? databaseUrl),
   ];
 }
 
@@ -56,14 +56,14 @@ async function checkRoles(url: string, isPrivate: boolean): Promise<Finding> {
   };
 }
 
-async function checkBackups(url: string, isPrivate: boolean): Promise<Finding> {
+async function checkBackups(url: string): Promise<Finding> {
   const check = "backup";
   const sql = connect(url, { name: "doctor", max: 1 });
   try {
     const newest = await findNewestBackup(sql);
     const found = newest === null ? "none was made" : `the newest is of ${newest.snapshotAt}, ${newest.bytes} bytes`;
     const isOld = newest === null || newest.ageHours > OLD_HOURS;
-    if (isPrivate || !isOld) return { check, status: "ok", found, advice: null };
+    if (!isOld) return { check, status: "ok", found, advice: null };
     return {
       check,
       status: "warn",

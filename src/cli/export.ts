@@ -9,7 +9,7 @@ import {
   SCORE_COLUMNS,
 } from "../forecasts/chain/export-store.ts";
 import { readRoundsForExport, ROUND_COLUMNS } from "../rounds/export-store.ts";
-import { examples } from "./arguments.ts";
+import { examples, tableName } from "./arguments.ts";
 import { proofCommand } from "./export-proof.ts";
 import { print, say } from "./output.ts";
 import { withDatabase } from "./session.ts";
@@ -17,7 +17,9 @@ import { findTableByName } from "./table-name.ts";
 
 /** `roundhouse export …`: rounds, forecasts and scores of a table as CSV, and the proof of a forecast. */
 export function exportCommand(): Command {
-  const command = new Command("export").description("write stored rows to stdout, so that anyone can check them");
+  const command = new Command("export")
+    .description("write stored rows to stdout, so that anyone can check them")
+    .addHelpText("after", examples("export rounds --table bustabit/crash/global > rounds.csv", "export proof f1-345"));
   addExport(command, "rounds", {
     description: "every round of a table in the order of its chain (seq)",
     columns: ROUND_COLUMNS,
@@ -37,6 +39,8 @@ export function exportCommand(): Command {
   return command;
 }
 
+type Format = "csv" | "jsonl";
+
 /** What is exported: the columns, and its rows a page at a time. */
 interface Exported<Column extends string> {
   columns: readonly Column[];
@@ -51,8 +55,11 @@ function addExport<Column extends string>(
   command
     .command(what)
     .description(description)
-    .requiredOption("--table <house/game/market>", "the table")
-    .addOption(new Option("--format <format>", "the format").choices(["csv"]).default("csv"))
+    .requiredOption("--table <house/game/market>", "the table", tableName)
+    .addOption(
+      new Option("--format <format>", "CSV, or one JSON object a line").choices(["csv", "jsonl"]).default("csv"),
+    )
+    .addOption(new Option("--json", "the same as --format jsonl").implies({ format: "jsonl" }))
     .addHelpText(
       "after",
       examples(
@@ -60,9 +67,9 @@ function addExport<Column extends string>(
         `export ${what} --table bustabit/crash/global | head -5`,
       ),
     )
-    .action(async ({ table }: { table: string }) => {
+    .action(async ({ table, format }: { table: string; format: Format }) => {
       try {
-        await exportTable(table, what, exported);
+        await exportTable(table, what, format, exported);
       } catch (error) {
         if (codeOf(error) !== "EPIPE") throw error; // the reader closed the pipe, as `| head` does
       }
@@ -72,15 +79,20 @@ function addExport<Column extends string>(
 async function exportTable<Column extends string>(
   name: string,
   what: string,
+  format: Format,
   { columns, read }: Exported<Column>,
 ): Promise<void> {
+  const lineOf = {
+    csv: (row: Record<Column, string>) => columns.map((column) => csvField(row[column])).join(","),
+    jsonl: (row: Record<Column, string>) => JSON.stringify(row, [...columns]),
+  }[format];
   await withDatabase(async ({ sql, databaseUrl, settings }) => {
     const table = await findTableByName(sql, name);
-    await print(columns.join(","));
+    if (format === "csv") await print(columns.join(","));
     const rows = await withReader(settings.DATABASE_DIRECT_URL ?? databaseUrl, async (reader) => {
       let written = 0;
       for await (const page of read(reader, table.id)) {
-        await print(page.map((row) => columns.map((column) => csvField(row[column])).join(",")).join("\n"));
+        await print(page.map(lineOf).join("\n"));
         written += page.length;
       }
       return written;

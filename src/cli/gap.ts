@@ -2,7 +2,7 @@ import { Command, Option } from "commander";
 import { giveUpGap, openGapAgain, type GapOutcome } from "../rounds/close-gap.ts";
 import { listGaps, type GapState } from "../rounds/gap-desk-store.ts";
 import { announce } from "./announce.ts";
-import { examples, someText, wholeNumber } from "./arguments.ts";
+import { examples, houseId, someText, tableName, wholeNumber } from "./arguments.ts";
 import { audited } from "./audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { oneId } from "./ids.ts";
@@ -18,12 +18,14 @@ interface ListArguments extends Chosen {
 
 /** `roundhouse gap …`: rounds that are missing. */
 export function gapCommand(): Command {
-  const command = new Command("gap").description("rounds known to exist and not received");
+  const command = new Command("gap")
+    .description("rounds known to exist and not received")
+    .addHelpText("after", examples("gap list --state open", 'gap close 12 --reason "the house lost them"'));
   command
     .command("list")
     .description("gaps, newest first: what is missing, what was tried, and when it is tried next")
-    .option("--house <id>", "those of one house")
-    .option("--table <house/game/market>", "those of one table")
+    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "filled", "given_up"]))
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array", false)

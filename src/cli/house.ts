@@ -3,7 +3,7 @@ import type { Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
 import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../houses/control-store.ts";
 import { listHouses } from "../houses/house-status-store.ts";
-import { examples, someText } from "./arguments.ts";
+import { examples, houseId, someText } from "./arguments.ts";
 import { tellAudit } from "./audited.ts";
 import { checkHouse, type TableCheck } from "./house-check.ts";
 import { operator } from "./operator.ts";
@@ -14,7 +14,9 @@ const SHOWN_ROUNDS = 5;
 
 /** `roundhouse house …`: what is polled, how it is doing, and stopping one for a while. */
 export function houseCommand(): Command {
-  const command = new Command("house").description("the houses that are polled");
+  const command = new Command("house")
+    .description("the houses that are polled")
+    .addHelpText("after", examples("house list", "house check bustabit --explain"));
   command
     .command("list")
     .description("each house: is it live, when it last answered, what went wrong")
@@ -24,7 +26,7 @@ export function houseCommand(): Command {
   command
     .command("check")
     .description("ask a house once and read its answers; nothing is stored")
-    .argument("<id>", "the house, from the houses file or the database")
+    .argument("<id>", "the house, from the houses file or the database", houseId)
     .option("--explain", "show requests, headers (secrets replaced) and items", false)
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("house check bustabit", "house check bustabit --explain"))
@@ -38,36 +40,40 @@ export function houseCommand(): Command {
   command
     .command("pause")
     .description("stop polling a house until it is resumed; its tables are shown as paused")
-    .argument("<id>", "the house")
+    .argument("<id>", "the house", houseId)
     .requiredOption("--reason <text>", "why, for those who wonder", someText)
+    .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('house pause bustabit --reason "they asked us to wait"'))
-    .action(async (id: string, { reason }: { reason: string }) => {
+    .action(async (id: string, { reason, json }: { reason: string; json: boolean }) => {
       const told = { action: "house.pause", house: id, reason };
       await change(told, (tx) => stopHouse(tx, { house: id, by: operator(), reason }));
-      await print(`${id} is paused`);
+      await (json ? printJson({ house: id, paused: true, reason }) : print(`${id} is paused`));
     });
   command
     .command("resume")
     .description("poll a paused house again")
-    .argument("<id>", "the house")
+    .argument("<id>", "the house", houseId)
     .requiredOption("--reason <text>", "why, for the log", someText)
+    .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('house resume bustabit --reason "they are back"'))
-    .action(async (id: string, { reason }: { reason: string }) => {
+    .action(async (id: string, { reason, json }: { reason: string; json: boolean }) => {
       await change({ action: "house.resume", house: id, reason }, (tx) => startHouse(tx, { house: id }));
+      if (json) return printJson({ house: id, paused: false, reason });
       say(`resumed by ${operator()}: ${reason}`);
       await print(`${id} is polled again`);
     });
   command
     .command("probe")
     .description("ask a house again at its next turn though its circuit is open")
-    .argument("<id>", "the house")
+    .argument("<id>", "the house", houseId)
     .requiredOption("--reason <text>", "why, for the log", someText)
     .option("--close", "forget what failed too, as if nothing had been", false)
+    .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('house probe bustabit --reason "they say they are back"'))
-    .action(async (id: string, { reason, close }: { reason: string; close: boolean }) => {
+    .action(async (id: string, { reason, close, json }: { reason: string; close: boolean; json: boolean }) => {
       const told = { action: close ? "house.close-circuit" : "house.probe", house: id, reason };
       await change(told, (tx) => askHouseNow(tx, { house: id, forget: close }));
-      await print(`${id} is asked again at its next turn`);
+      await (json ? printJson({ house: id, closed: close, reason }) : print(`${id} is asked again at its next turn`));
     });
   return command;
 }

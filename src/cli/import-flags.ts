@@ -1,11 +1,14 @@
 import { InvalidArgumentError, Option } from "commander";
-import { someText } from "./arguments.ts";
+import { readableFile, someText } from "./arguments.ts";
 import { zoneName } from "./zone.ts";
 
 /** The options by which `import` is told how a file is written; each goes before what the mapping file says. */
 export function formatOptions(): Option[] {
   return [
-    new Option("--map <file>", "a YAML file that says all of this: columns, format, delimiter, decimal, scale, …"),
+    new Option(
+      "--map <file>",
+      "a YAML file that says all of this: columns, format, delimiter, decimal, scale, …",
+    ).argParser(readableFile),
     new Option("--round-id <column>", "the column of ids: its name, or its place counted from 1").argParser(someText),
     new Option("--multiplier <column>", "the column of results").argParser(someText),
     new Option("--occurred-at <column>", "the column of times").argParser(someText),

@@ -9,7 +9,7 @@ import type { RowNumbers } from "../rounds/import-row.ts";
 import { copyToStaging, createStaging, dropStaging, hasHouseRounds } from "../rounds/import-store.ts";
 import { type Imported, importRounds } from "../rounds/import.ts";
 import { announce } from "./announce.ts";
-import { examples } from "./arguments.ts";
+import { examples, readableFile, tableName } from "./arguments.ts";
 import { tellAudit } from "./audited.ts";
 import { type FileFindings, stagedText } from "./import-file.ts";
 import { formatOptions } from "./import-flags.ts";
@@ -38,10 +38,11 @@ interface ImportArguments extends FormatFlags {
 export function importCommand(): Command {
   const command = new Command("import")
     .description("add rounds from a file, plain or gzip; importing the same file again adds nothing")
-    .requiredOption("--table <house/game/market>", "the table")
+    .requiredOption("--table <house/game/market>", "the table", tableName)
     .requiredOption(
       "--file <path>",
       "CSV with the header round_id,multiplier[,occurred_at][,hash] in any order, or one JSON object a line",
+      readableFile,
     )
     .option("--dry-run", "say what would be done, and store nothing", false)
     .option("--json", "print one JSON object", false);
@@ -55,11 +56,13 @@ export function importCommand(): Command {
         "import --table acme/crash/global --file rounds.jsonl --map acme.yaml --zone Europe/Berlin --json",
       ),
     )
-    .action((given: ImportArguments) => withDatabase((session) => importFile(session, given), { patient: true }));
+    .action(async (given: ImportArguments) => {
+      const format = await readFormat(given);
+      await withDatabase((session) => importFile(session, given, format), { patient: true });
+    });
 }
 
-async function importFile({ sql, settings }: Session, given: ImportArguments): Promise<void> {
-  const format = await readFormat(given);
+async function importFile({ sql, settings }: Session, given: ImportArguments, format: FileFormat): Promise<void> {
   const table = await findTableByName(sql, given.table);
   const tableSettings = await findTableSettings(sql, table.name);
   if (format.rowNumbers !== null) await requireNoHouseRounds(sql, table);

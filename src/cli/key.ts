@@ -2,18 +2,20 @@ import { Command, Option } from "commander";
 import { type Overlap, OVERLAPS, rotateKey } from "../callers/rotation-store.ts";
 import { createKey, type ListedKey, listKeys, revokeKey } from "../callers/store.ts";
 import { nested } from "../db/nested.ts";
-import { examples, someText, wholeNumber } from "./arguments.ts";
+import { emailAddress, examples, someText, wholeNumber } from "./arguments.ts";
 import { audited } from "./audited.ts";
 import { paint, print, printJson, printTable, say, shortTime } from "./output.ts";
 import { withDatabase } from "./session.ts";
 
 /** `roundhouse key …`: making, listing, rotating and revoking API keys. */
 export function keyCommand(): Command {
-  const command = new Command("key").description("API keys");
+  const command = new Command("key")
+    .description("API keys")
+    .addHelpText("after", examples("key list", "key create --account ann@example.com --plan Pro"));
   command
     .command("create")
     .description("make a key and print it, once; an account without a plan is given that plan without end")
-    .requiredOption("--account <email>", "whose key it is")
+    .requiredOption("--account <email>", "whose key it is", emailAddress)
     .requiredOption("--plan <name>", "the plan it is for")
     .option("--name <text>", "what the account calls it", someText, "default")
     .option("--days <days>", "how long it works; without end where not given", wholeNumber(1))
@@ -38,7 +40,7 @@ export function keyCommand(): Command {
   command
     .command("list")
     .description("all keys, or those of an account; of each only its last four characters are known")
-    .option("--account <email>", "only those of this account")
+    .option("--account <email>", "only those of this account", emailAddress)
     .option("--json", "print a JSON array", false)
     .addHelpText("after", examples("key list", "key list --account ann@example.com --json"))
     .action(({ account, json }: { account?: string; json: boolean }) =>

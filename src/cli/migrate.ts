@@ -1,9 +1,10 @@
 import { Command } from "commander";
 import { loadSettings } from "../config.ts";
-import { migrate } from "../db/migrate.ts";
+import { migrate, schemaState } from "../db/migrate.ts";
+import { UsageError } from "../errors.ts";
 import { requireSession } from "../db/pooler.ts";
 import { examples } from "./arguments.ts";
-import { print, say } from "./output.ts";
+import { print, printJson, say } from "./output.ts";
 import { requireVariables } from "./deployment.ts";
 import { reaching } from "./session.ts";
 
@@ -11,15 +12,22 @@ import { reaching } from "./session.ts";
 export function migrateCommand(): Command {
   return new Command("migrate")
     .description("bring the database of DATABASE_URL to the newest schema; any number may run at once")
-    .addHelpText("after", examples("migrate"))
-    .action(async () => {
+    .option("--dry-run", "list the migrations that the database lacks, and change nothing", false)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples("migrate", "migrate --dry-run", "migrate --json"))
+    .action(async ({ dryRun, json }: { dryRun: boolean; json: boolean }) => {
       const settings = loadSettings();
       const { DATABASE_URL } = requireVariables(settings, ["DATABASE_URL"]);
       const url = settings.DATABASE_DIRECT_URL ?? DATABASE_URL;
-      await reaching(url, async () => {
+      const pending = await reaching(url, async () => {
         await requireSession(url);
-        await migrate(url, say);
+        const state = await schemaState(url);
+        if (dryRun && state.other !== null) throw new UsageError(`${state.other.found}; ${state.other.advice}`);
+        if (!dryRun) await migrate(url, say);
+        return state.pending;
       });
-      await print("the schema is up to date");
+      if (json) return printJson(dryRun ? { pending } : { migrated: pending });
+      if (!dryRun || pending.length === 0) return print("the schema is up to date");
+      for (const name of pending) await print(name);
     });
 }

@@ -4,7 +4,7 @@ import { NOTICE_ORDER, type NoticeKind } from "../rounds/notices.ts";
 import { endNotice, LONGEST_NOTICE, writeNotice } from "../rounds/operator-notice.ts";
 import { listNotices } from "../rounds/operator-notice-store.ts";
 import { announce } from "./announce.ts";
-import { examples, someText, wholeNumber } from "./arguments.ts";
+import { examples, houseId, someText, tableName, wholeNumber } from "./arguments.ts";
 import { audited } from "./audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { operator } from "./operator.ts";
@@ -21,12 +21,17 @@ interface ListArguments extends Chosen {
 
 /** `roundhouse notice …`: what callers are told of a table's continuity. */
 export function noticeCommand(): Command {
-  const command = new Command("notice").description("continuity notices of tables");
+  const command = new Command("notice")
+    .description("continuity notices of tables")
+    .addHelpText(
+      "after",
+      examples("notice list --state open", 'notice end --table bustabit/crash/global --reason "they are back"'),
+    );
   command
     .command("list")
     .description("notices, newest first")
-    .option("--house <id>", "those of one house")
-    .option("--table <house/game/market>", "those of one table")
+    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--kind <kind>", "those of one kind").choices([...NOTICE_ORDER]))
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "ended"]))
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
@@ -56,18 +61,23 @@ export function noticeCommand(): Command {
     .command("write")
     .description("tell callers something of a table, or of all tables of a house; replaces the one that is open")
     .argument("<text>", `what they read, at most ${LONGEST_NOTICE} characters`, someText)
-    .option("--house <id>", "all tables of this house")
-    .option("--table <house/game/market>", "one table")
+    .addOption(new Option("--house <id>", "all tables of this house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "one table", tableName)
     .requiredOption("--reason <text>", "why, for the audit log", someText)
     .option("--json", "print one JSON object", false)
     .addHelpText(
       "after",
       examples('notice write "the house moves its servers until noon UTC" --house bustabit --reason "they mailed us"'),
     )
-    .action((text: string, given: Chosen & { reason: string; json: boolean }) =>
-      withDatabase(async ({ sql, settings }) => {
-        const tableIds = await chosenTables(sql, given);
-        if (tableIds === null) throw new UsageError("expected --house or --table: whom it is about");
+    .action((text: string, given: Chosen & { reason: string; json: boolean }) => {
+      if (given.house === undefined && given.table === undefined) {
+        throw new UsageError("expected --house or --table: whom it is about");
+      }
+      if (text.length > LONGEST_NOTICE) {
+        throw new UsageError(`<text>: expected at most ${LONGEST_NOTICE} characters, got ${text.length}`);
+      }
+      return withDatabase(async ({ sql, settings }) => {
+        const tableIds = (await chosenTables(sql, given)) ?? [];
         const { reason } = given;
         const outcome = await audited(
           sql,
@@ -81,12 +91,12 @@ export function noticeCommand(): Command {
         await announce(sql, settings.LOG_LEVEL);
         const { tables } = outcome;
         await (given.json ? printJson({ tables, text }) : print(`${tables.join(", ")}: ${text}`));
-      }),
-    );
+      });
+    });
   command
     .command("end")
     .description("end an operator's notice of a table")
-    .requiredOption("--table <house/game/market>", "the table")
+    .requiredOption("--table <house/game/market>", "the table", tableName)
     .requiredOption("--reason <text>", "why, for the audit log", someText)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('notice end --table bustabit/crash/global --reason "they are back"'))

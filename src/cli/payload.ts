@@ -10,7 +10,7 @@ import { rereadRange } from "../rounds/reread.ts";
 import { placeText, readPlace, type Reread } from "../rounds/reread-report.ts";
 import { countToReread, type RereadPlace, type RereadRange } from "../rounds/reread-store.ts";
 import { announce } from "./announce.ts";
-import { examples, someText, wholeNumber } from "./arguments.ts";
+import { examples, houseId, someText, tableName, wholeNumber } from "./arguments.ts";
 import { tellAudit } from "./audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { listenForInterruption } from "./interruption.ts";
@@ -47,12 +47,17 @@ interface RereadArguments {
 
 /** `roundhouse payload …`: what houses answered, verbatim, and reading it again. */
 export function payloadCommand(): Command {
-  const command = new Command("payload").description("answers of houses as they came, and reading them again");
+  const command = new Command("payload")
+    .description("answers of houses as they came, and reading them again")
+    .addHelpText(
+      "after",
+      examples("payload list --from 2h", "payload show bustabit/crash/global 2026-11-21T04:00:12.123456Z"),
+    );
   command
     .command("list")
     .description("stored answers, newest first, and what was made of each")
-    .option("--house <id>", "those of one house")
-    .option("--table <house/game/market>", "those of one table")
+    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["unread", "read", "refused"]))
     .option("--from <time>", "arrived since then: 2026-11-21T04:00, or how long ago, as 6h", moment)
     .option("--to <time>", "arrived before then", moment)
@@ -63,7 +68,7 @@ export function payloadCommand(): Command {
   command
     .command("show")
     .description("one answer: what was asked, what came, and what was made of it; the body follows on stdout")
-    .argument("<table>", "its table: house/game/market")
+    .argument("<table>", "its table: house/game/market", tableName)
     .argument("<received-at>", "when it was received, as `payload list` shows it", receivedTime)
     .option("--json", "print one JSON object, the body as text in it", false)
     .addHelpText("after", examples("payload show bustabit/crash/global 2026-11-21T04:00:12.123456Z"))
@@ -73,8 +78,8 @@ export function payloadCommand(): Command {
   command
     .command("reread")
     .description("read stored answers again after an adapter was mended; what is new comes in as late")
-    .requiredOption("--house <id>", "the house")
-    .option("--table <house/game/market>", "one table of it")
+    .requiredOption("--house <id>", "the house", houseId)
+    .option("--table <house/game/market>", "one table of it", tableName)
     .requiredOption("--from <time>", "asked for since then: 2026-11-21T04:00, or how long ago, as 6h", moment)
     .option("--to <time>", "asked for before then", moment, "now")
     .addOption(new Option("--state <state>", "only those in one state").choices(["read", "refused"]))
@@ -90,7 +95,11 @@ export function payloadCommand(): Command {
         'payload reread --house bustabit --from 2026-11-21T04:00 --to 2026-11-21T06:00 --reason "new format"',
       ),
     )
-    .action((given: RereadArguments) => withDatabase((session) => reread(session, given), { patient: true }));
+    .action((given: RereadArguments) => {
+      const { house, table = `${house}/` } = given;
+      if (!table.startsWith(`${house}/`)) throw new UsageError(`--table: ${table} is not a table of ${house}`);
+      return withDatabase((session) => reread(session, given), { patient: true });
+    });
   return command;
 }
 

@@ -10,7 +10,9 @@ import { withDatabase } from "./session.ts";
 
 /** `roundhouse plan …`: what callers may buy, and changing it while they call. */
 export function planCommand(): Command {
-  const command = new Command("plan").description("plans: which houses they include and how many calls");
+  const command = new Command("plan")
+    .description("plans: which houses they include and how many calls")
+    .addHelpText("after", examples("plan list", "plan set Pro --day 200000"));
   command
     .command("list")
     .description("all plans")
@@ -48,11 +50,11 @@ export function planCommand(): Command {
         "plan set Max --on-sale no",
       ),
     )
-    .action((name: string, { json, price: priceMicros, ...changes }: GivenChanges) =>
-      withDatabase(async ({ sql }) => {
-        if (Object.keys(changes).length === 0 && priceMicros === undefined) {
-          throw new UsageError("expected at least one thing to change; `roundhouse plan set --help` lists them");
-        }
+    .action((name: string, { json, price: priceMicros, ...changes }: GivenChanges) => {
+      if (Object.keys(changes).length === 0 && priceMicros === undefined) {
+        throw new UsageError("expected at least one thing to change; `roundhouse plan set --help` lists them");
+      }
+      return withDatabase(async ({ sql }) => {
         const { day, month, ceiling } = changes;
         const limits = { day: limitOf(day), month: limitOf(month), ceiling: limitOf(ceiling) };
         const outcome = await audited(
@@ -65,8 +67,8 @@ export function planCommand(): Command {
         );
         if (!outcome.ok) throw new Error(outcome.reason);
         return json ? printJson(outcome.plan) : showPlans([outcome.plan]);
-      }),
-    );
+      });
+    });
   return command;
 }
 

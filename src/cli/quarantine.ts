@@ -3,7 +3,7 @@ import { UsageError } from "../errors.ts";
 import { decideOnItems } from "../rounds/quarantine-desk.ts";
 import { findItem, listItems, type ItemState, type ListedItem } from "../rounds/quarantine-desk-store.ts";
 import { announce } from "./announce.ts";
-import { examples, someText, wholeNumber } from "./arguments.ts";
+import { examples, houseId, someText, tableName, wholeNumber } from "./arguments.ts";
 import { audited } from "./audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { manyIds, oneId } from "./ids.ts";
@@ -20,12 +20,14 @@ interface ListArguments extends Chosen {
 
 /** `roundhouse quarantine …`: items that were kept apart, each with its reason. */
 export function quarantineCommand(): Command {
-  const command = new Command("quarantine").description("items of answers that could not be believed");
+  const command = new Command("quarantine")
+    .description("items of answers that could not be believed")
+    .addHelpText("after", examples("quarantine list --state open", "quarantine show 12"));
   command
     .command("list")
     .description("items, those seen last first, each with its reason")
-    .option("--house <id>", "those of one house")
-    .option("--table <house/game/market>", "those of one table")
+    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "released", "discarded"]))
     .option("--code <code>", "those kept apart for one reason, such as proof_mismatch")
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)

@@ -1,4 +1,4 @@
-import type { FailedRun, QueueState } from "../queue/inspect.ts";
+import { type FailedRun, groupFailures, type QueueState } from "../queue/inspect.ts";
 import { paint, printTable, say } from "./output.ts";
 
 /** A queue as programs read it. */
@@ -47,6 +47,20 @@ export async function showRuns(runs: FailedRun[]): Promise<void> {
       failedAt?.toISOString(),
       attempts,
       JSON.stringify(payload),
+      reason,
+    ]),
+  );
+}
+
+/** Prints failed runs counted by reason. */
+export async function showGroups(runs: FailedRun[]): Promise<void> {
+  if (runs.length === 0) return say("no failed runs");
+  await printTable(
+    ["runs", "oldest", "newest", "reason"],
+    groupFailures(runs).map(({ runs: count, oldest, newest, reason }) => [
+      count,
+      oldest?.toISOString(),
+      newest?.toISOString(),
       reason,
     ]),
   );

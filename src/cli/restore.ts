@@ -15,7 +15,7 @@ import { verify, type Verification } from "../forecasts/verify/verify.ts";
 import { checkLedger } from "../ledger/check.ts";
 import { withoutPassword } from "../log.ts";
 import { VERSION } from "../version.ts";
-import { examples } from "./arguments.ts";
+import { examples, readableFile } from "./arguments.ts";
 import { audited } from "./audited.ts";
 import { listenForInterruption } from "./interruption.ts";
 import { print, printJson, say } from "./output.ts";
@@ -33,7 +33,7 @@ interface Given {
 export function restoreCommand(): Command {
   return new Command("restore")
     .description("make an empty database what a backup holds, bring it to the newest schema, and verify all of it")
-    .requiredOption("--from <file>", "what `roundhouse backup` wrote")
+    .requiredOption("--from <file>", "what `roundhouse backup` wrote", readableFile)
     .option("--into <url>", "the empty database (default: DATABASE_URL, else a private one in DATA_DIR, as `up` uses)")
     .option("--no-verify", "leave out the checks that `verify` and `ledger check` make")
     .option("--json", "print one JSON object", false)

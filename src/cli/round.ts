@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { parseMultiplier } from "../houses/multiplier.ts";
 import { reviseRound, standingText } from "../rounds/revision.ts";
 import { listRevisions } from "../rounds/revision-store.ts";
-import { examples, someText, wholeNumber } from "./arguments.ts";
+import { examples, someText, tableName, wholeNumber } from "./arguments.ts";
 import { operator } from "./operator.ts";
 import { print, printJson, printTable, shortTime } from "./output.ts";
 import { decidedForPrograms, decidedText, takeDecision } from "./revising.ts";
@@ -19,11 +19,19 @@ interface ReviseArguments {
 
 /** `roundhouse round …`: corrections by hand. */
 export function roundCommand(): Command {
-  const command = new Command("round").description("correcting rounds by hand; what came first stays stored");
+  const command = new Command("round")
+    .description("correcting rounds by hand; what came first stays stored")
+    .addHelpText(
+      "after",
+      examples(
+        "round revisions",
+        'round revise --table bustabit/crash/global --round 812 --to void --reason "test round"',
+      ),
+    );
   command
     .command("revise")
     .description("say what a round was, or that it is void; runs by hand learn it so, and no forecast on it counts")
-    .requiredOption("--table <house/game/market>", "the table")
+    .requiredOption("--table <house/game/market>", "the table", tableName)
     .requiredOption("--round <id>", "the round, by the house's own id")
     .requiredOption("--to <multiplier|void>", "what it was, such as 2.04, or void", multiplierOrVoid)
     .requiredOption("--reason <text>", "why", someText)
@@ -48,7 +56,7 @@ export function roundCommand(): Command {
   command
     .command("revisions")
     .description("what persons decided of rounds, newest first")
-    .option("--table <house/game/market>", "those of one table")
+    .option("--table <house/game/market>", "those of one table", tableName)
     .option("--round <id>", "those of one round")
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array", false)

@@ -7,7 +7,7 @@ import { createLog } from "../log.ts";
 import { endDamage } from "../pass/damage.ts";
 import { repairTable } from "../pass/repair.ts";
 import { announce } from "./announce.ts";
-import { examples, someText } from "./arguments.ts";
+import { examples, someText, tableName } from "./arguments.ts";
 import { audited } from "./audited.ts";
 import { operator } from "./operator.ts";
 import { coloredStatus, print, printJson, printTable, shortTime } from "./output.ts";
@@ -17,7 +17,12 @@ import { findTableByName } from "./table-name.ts";
 
 /** `roundhouse table …`: every table and how it is doing. */
 export function tableCommand(): Command {
-  const command = new Command("table").description("the tables: one house, game and market each");
+  const command = new Command("table")
+    .description("the tables: one house, game and market each")
+    .addHelpText(
+      "after",
+      examples("table list", 'table repair bustabit/crash/global --reason "its snapshot does not hash"'),
+    );
   command
     .command("list")
     .description("each table: its status, newest round, rounds, unfilled gaps and the share of rounds with a forecast")
@@ -38,7 +43,7 @@ export function tableCommand(): Command {
     .description(
       "set the newest number of a table back, when a wrong one was believed and every true round since is late",
     )
-    .argument("<house/game/market>", "the table")
+    .argument("<house/game/market>", "the table", tableName)
     .option("--to <number>", "the number of its newest true round; without it the highest that came late", numberText)
     .requiredOption("--reason <text>", "why", someText)
     .option("--json", "print one JSON object", false)
@@ -47,7 +52,7 @@ export function tableCommand(): Command {
   command
     .command("repair")
     .description("rebuild the snapshot and head of a damaged table from its rounds, forecasts and scores")
-    .argument("<house/game/market>", "the table")
+    .argument("<house/game/market>", "the table", tableName)
     .requiredOption("--reason <text>", "why", someText)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('table repair bustabit/crash/global --reason "its snapshot does not hash"'))

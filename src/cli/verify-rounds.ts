@@ -6,7 +6,7 @@ import type { TableSettings } from "../houses/settings.ts";
 import { findSeq, type PlaceRange } from "../rounds/proof-range-store.ts";
 import { proveStored, type ProvenRange } from "../rounds/prove-stored.ts";
 import { numberOf } from "../rounds/round.ts";
-import { examples, someText } from "./arguments.ts";
+import { examples, someText, tableName } from "./arguments.ts";
 import { listenForInterruption } from "./interruption.ts";
 import { print, printJson, say } from "./output.ts";
 import { runProgress } from "./run-progress.ts";
@@ -30,7 +30,7 @@ export function verifyRoundsCommand(): Command {
     .description(
       "prove stored rounds anew: multipliers from their hashes, hashes back to the published end of the chain",
     )
-    .requiredOption("--table <house/game/market>", "the table")
+    .requiredOption("--table <house/game/market>", "the table", tableName)
     .option("--from <round-id>", "the first round; the table's first without it", someText)
     .option("--to <round-id>", "the last round; the table's last without it", someText)
     .option("--json", "print one JSON object", false)

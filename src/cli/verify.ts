@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { Command } from "commander";
 import { type AuditFailure, verifyAudit } from "../audit/verify.ts";
 import { verify, type Verification } from "../forecasts/verify/verify.ts";
-import { examples } from "./arguments.ts";
+import { examples, readableFile, tableName } from "./arguments.ts";
 import { print, printJson } from "./output.ts";
 import { progressBar } from "./progress.ts";
 import { withDatabase } from "./session.ts";
@@ -13,8 +13,12 @@ import { verifyRoundsCommand } from "./verify-rounds.ts";
 export function verifyCommand(): Command {
   return new Command("verify")
     .description("recompute every published figure from rounds and forecasts, and check every chain and the public log")
-    .option("--table <house/game/market>", "one table instead of all")
-    .option("--checkpoint <file>", "a checkpoint of the log that you kept: all that it covers must still be there")
+    .option("--table <house/game/market>", "one table instead of all", tableName)
+    .option(
+      "--checkpoint <file>",
+      "a checkpoint of the log that you kept: all that it covers must still be there",
+      readableFile,
+    )
     .option("--json", "print one JSON object", false)
     .enablePositionalOptions() // as in main.ts
     .addCommand(verifyRoundsCommand())

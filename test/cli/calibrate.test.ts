@@ -164,7 +164,7 @@ describe("calibrate", () => {
     for (const [args, message] of [
       [["--from", "0"], "there is no round 0"],
       [["--model", "k8@1"], "there is no model k8@1; known are k7@1"],
-      [["--params", "/nowhere.yaml"], "/nowhere.yaml cannot be read"],
+      [["--params", "/nowhere.yaml"], "'/nowhere.yaml' is invalid. there is no such file."],
       [["--params", await makeFile("bad.yaml", "half_life: 3\nshare: 2\n")], "half_life: there is no such parameter"],
       [["--resume", "999999"], "there is no run 999999 by hand"],
     ] as const) {

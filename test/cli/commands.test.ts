@@ -85,7 +85,10 @@ describe("queues", () => {
     expect(await run("queue", "retry", "backfill-gap", "42")).toMatchObject({ code: 2 });
     const { code, stderr } = await run("queue", "pause", "poll-houses", "--reason", "x");
     expect(code).toBe(2);
-    expect(stderr).toContain('there is no queue "poll-houses"; there are poll-house, ');
+    expect(stderr).toContain("Allowed choices are poll-house, ");
+    const discard = ["queue", "discard", "backfill-gap", "--reason", "none is left"];
+    expect(await json(...discard, "--dry-run")).toEqual({ queue: "backfill-gap", would_discard: [] });
+    expect(await json(...discard, "--yes")).toEqual({ queue: "backfill-gap", discarded: 0 });
   });
 });
 
@@ -93,6 +96,9 @@ describe("accounts, keys and plans", () => {
   it("a key is printed once, alone, for an account that may be made twice", async () => {
     expect(await run("account", "create", "ann@example.com")).toMatchObject({ code: 0 });
     expect(await run("account", "create", "Ann@example.com")).toMatchObject({ code: 0 });
+    const accounts = (await json("account", "list", "--search", "ann@")) as object[];
+    expect(accounts).toMatchObject([{ email: "ann@example.com", plan: null, suspended_at: null, keys: 0 }]);
+    expect(await json("account", "list", "--state", "suspended")).toEqual([]);
     const { code, stdout } = await run("key", "create", "--account", "ann@example.com", "--plan", "pro");
     expect(code).toBe(0);
     expect(stdout).toMatch(/^rh_live_[0-9A-Za-z]{38}\n$/);

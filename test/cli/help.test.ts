@@ -1,75 +1,37 @@
-import type { Command } from "commander";
+import { Command } from "commander";
 import { describe, expect, it } from "vitest";
-import { accountCommand } from "../../src/cli/account.ts";
-import { accuracyCommand } from "../../src/cli/accuracy.ts";
-import { apiCommand } from "../../src/cli/api.ts";
-import { auditCommand } from "../../src/cli/audit.ts";
-import { calibrateCommand } from "../../src/cli/calibrate.ts";
-import { calibrationCommand } from "../../src/cli/calibration.ts";
-import { demoHouseCommand } from "../../src/cli/demo-house.ts";
-import { doctorCommand } from "../../src/cli/doctor.ts";
-import { exportCommand } from "../../src/cli/export.ts";
-import { houseCommand } from "../../src/cli/house.ts";
-import { importCommand } from "../../src/cli/import.ts";
-import { keyCommand } from "../../src/cli/key.ts";
-import { conflictCommand } from "../../src/cli/conflict.ts";
-import { gapCommand } from "../../src/cli/gap.ts";
-import { noticeCommand } from "../../src/cli/notice.ts";
-import { payloadCommand } from "../../src/cli/payload.ts";
-import { quarantineCommand } from "../../src/cli/quarantine.ts";
-import { roundCommand } from "../../src/cli/round.ts";
-import { migrateCommand } from "../../src/cli/migrate.ts";
-import { opsUserCommand } from "../../src/cli/ops-user.ts";
-import { planCommand } from "../../src/cli/plan.ts";
-import { queueCommand } from "../../src/cli/queue.ts";
-import { tableCommand } from "../../src/cli/table.ts";
-import { upCommand } from "../../src/cli/up.ts";
-import { verifyCommand } from "../../src/cli/verify.ts";
-import { workerCommand } from "../../src/cli/worker.ts";
+import { COMMANDS } from "../../src/cli/commands.ts";
+import { addHelp, allCommands } from "../../src/cli/help.ts";
 import { roundhouse } from "./world.ts";
 
-const commands = [
-  upCommand(),
-  apiCommand(),
-  workerCommand(),
-  migrateCommand(),
-  demoHouseCommand(() => ({ dataDir: "", host: "" })),
-  doctorCommand(),
-  houseCommand(),
-  tableCommand(),
-  queueCommand(),
-  payloadCommand(),
-  quarantineCommand(),
-  conflictCommand(),
-  roundCommand(),
-  gapCommand(),
-  noticeCommand(),
-  calibrateCommand(),
-  calibrationCommand(),
-  accuracyCommand(),
-  auditCommand(),
-  verifyCommand(),
-  importCommand(),
-  exportCommand(),
-  opsUserCommand(),
-  accountCommand(),
-  keyCommand(),
-  planCommand(),
-];
+const program = new Command("roundhouse");
+for (const load of Object.values(COMMANDS).flatMap((group) => Object.values(group))) program.addCommand(await load());
+addHelp(program);
+const commands = program.commands.filter((command) => command.name() !== "help");
 
-/** Commands that do something, with the words they are called by. */
-function leaves(command: Command, before: string[] = []): [words: string, command: Command][] {
-  const words = [...before, command.name()];
-  if (command.commands.length === 0) return [[words.join(" "), command]];
-  return command.commands.flatMap((one) => leaves(one, words));
+/** The words that a command is called by. */
+function wordsOf(command: Command): string {
+  return command.parent === null ? "" : `${wordsOf(command.parent)} ${command.name()}`.trim();
 }
 
-describe("every command", () => {
-  it.each(commands.flatMap((command) => leaves(command)))("explains itself with an example: %s", (words, command) => {
-    let help = "";
-    command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
-    expect(command.description()).not.toBe("");
-    expect(help).toMatch(new RegExp(`^Examples:\n {2}roundhouse ${words}`, "m"));
+describe("every command and group", () => {
+  const explained = commands.flatMap(allCommands).filter((command) => command.name() !== "help");
+
+  it.each(explained.map((command) => [wordsOf(command), command] as const))(
+    "explains itself with an example: %s",
+    (words, command) => {
+      let help = "";
+      command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+      expect(command.description()).not.toBe("");
+      expect(help).toMatch(new RegExp(`^Examples:\n {2}roundhouse ${words}`, "m"));
+    },
+  );
+
+  it("marks what it cannot do without, in its group's help too", async () => {
+    const pause = await roundhouse(["house", "pause", "--help"]);
+    expect(pause.stdout).toContain("why, for those who wonder (required)");
+    const house = await roundhouse(["house", "--help"]);
+    expect(house.stdout).toContain("pause --reason <text> [options] <id>");
   });
 });
 
@@ -89,11 +51,29 @@ describe("the program", () => {
     [["queue", "failed", "--limit", "many"], "expected a whole number from 1 to 10000"],
     [["plan", "set", "Pro", "--houses", "a,,b"], "expected names with a comma between"],
     [["table", "list", "more"], "too many arguments"],
+    [["help", "nope"], "there is no command 'nope'; there are up,"],
+    [["help", "house", "nope"], "there is no command 'nope'; there are list,"],
+    [["house", "help", "nope"], "there is no command 'nope'"],
     [[], "Usage: roundhouse"],
   ])("ends with 2 and a hint on wrong usage: %j", async (args, hint) => {
     const { code, stdout, stderr } = await roundhouse(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(hint);
+  });
+
+  it("explains the command that `help` names", async () => {
+    const { code, stdout } = await roundhouse(["help", "house", "pause"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("Usage: roundhouse house pause");
+  });
+
+  it.each(["bash", "zsh", "fish"])("completes in %s", async (shell) => {
+    const script = await roundhouse(["complete", shell]);
+    expect({ code: script.code, stderr: script.stderr }).toEqual({ code: 0, stderr: "" });
+    expect(script.stdout).toContain("roundhouse");
+    const words = await roundhouse(["complete", "--", "house", "pa"]);
+    expect(words.stdout).toMatch(/^pause\b/m);
+    expect((await roundhouse(["complete", "--", "queue", "pause", "backf"])).stdout).toMatch(/^backfill-gap\b/m);
   });
 
   it("lists every wrong variable at once, without their values", async () => {

@@ -242,7 +242,7 @@ describe("import", () => {
   });
 
   it.each([
-    ["no header of ours", "id,multiplier\n1,2\n", "round_id is missing"],
+    ["no header of ours", "id,multiplier\n1,2\n", "round_id is missing; name the column that has it: --round-id id"],
     ["Latin-1 in its last line", Buffer.from(`${manyRounds(20_000)}é,2\n`, "latin1"), "line 20002 is not UTF-8"],
   ])("refuses a file with %s whole, and stores nothing", async (_, content, expected) => {
     const { code, stdout, stderr } = await importFile(content, "--json");
@@ -255,9 +255,10 @@ describe("import", () => {
   it("says what to do about a file or a table that is not there", async () => {
     const missing = `${await makeFolder()}/none.csv`;
     const noFile = await roundhouse(["import", "--table", TABLE, "--file", missing], { env: env() });
-    expect(noFile).toMatchObject({ code: 1, stdout: "" });
-    expect(noFile.stderr).toContain("ENOENT");
-    const noTable = await roundhouse(["import", "--table", "acme/crash/globl", "--file", missing], { env: env() });
+    expect(noFile).toMatchObject({ code: 2, stdout: "" });
+    expect(noFile.stderr).toContain("there is no such file");
+    const file = await makeFile("rounds.csv", "round_id,multiplier\n1,2\n");
+    const noTable = await roundhouse(["import", "--table", "acme/crash/globl", "--file", file], { env: env() });
     expect(noTable.code).toBe(2);
     expect(noTable.stderr).toContain('there is no table "acme/crash/globl"; the nearest are acme/crash/global, ');
     const notOne = await roundhouse(["export", "rounds", "--table", "acme"], { env: env() });
