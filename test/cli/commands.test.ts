@@ -56,6 +56,9 @@ describe("houses and tables", () => {
       code: 0,
       stdout: "acme is polled again\n",
     });
+    const reason = "once more";
+    expect(await json("house", "pause", "acme", "--reason", reason)).toEqual({ house: "acme", paused: true, reason });
+    expect(await json("house", "resume", "acme", "--reason", reason)).toEqual({ house: "acme", paused: false, reason });
     expect(await json("house", "list")).toMatchObject([{ house: "acme", status: "offline", pause_reason: null }, {}]);
     const { code, stderr } = await run("house", "pause", "amce", "--reason", "x");
     expect(code).toBe(2);
@@ -193,10 +196,16 @@ describe("finding the servers", () => {
       const { code, stderr } = await roundhouse(["table", "list"], place);
       expect(code).toBe(2);
       expect(stderr).toContain("run `roundhouse migrate` first");
+      const { stdout: listed } = await roundhouse(["migrate", "--dry-run", "--json"], place);
+      const { pending } = JSON.parse(listed) as { pending: string[] };
+      expect(pending[0]).toBe("0001_schema");
+      expect(await roundhouse(["table", "list"], place)).toMatchObject({ code: 2 });
       const migrated = await roundhouse(["migrate"], place);
       expect(migrated).toMatchObject({ code: 0, stdout: "the schema is up to date\n" });
       expect(migrated.stderr).toContain("migrated to 0001_schema");
       expect(await roundhouse(["migrate"], place)).toMatchObject({ code: 0, stderr: "" });
+      const again = await roundhouse(["migrate", "--json"], place);
+      expect(JSON.parse(again.stdout)).toEqual({ migrated: [] });
       expect(await roundhouse(["table", "list"], place)).toMatchObject({ code: 0 });
     } finally {
       await owner.end();

@@ -290,5 +290,7 @@ describe("export", () => {
     await roundhouse(["import", "--table", "acme/crash/opaque", "--file", file], { env: env() });
     const { stdout } = await roundhouse(["export", "rounds", "--table", "acme/crash/opaque"], { env: env() });
     expect(stdout.split("\n")[1]).toMatch(/^1,"a ""b"", c",1\.50,blue,/);
+    const lines = await roundhouse(["export", "rounds", "--table", "acme/crash/opaque", "--json"], { env: env() });
+    expect(JSON.parse(lines.stdout.split("\n")[0] ?? "")).toMatchObject({ round_id: 'a "b", c', multiplier: "1.50" });
   });
 });
