@@ -39,6 +39,7 @@ export async function accessibilityFaults(
   page: Page,
   { colorsAlone = false }: { colorsAlone?: boolean } = {},
 ): Promise<string[]> {
+  await page.waitForLoadState(); // a click ends when the next page begins, before it has any element
   // evaluated by the driver, which the page's content policy does not stand against, unlike a script tag
   if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(axe.source);
   const options = { resultTypes: ["violations"], ...(colorsAlone && { runOnly: ["color-contrast"] }) };
