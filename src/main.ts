@@ -1,4 +1,3 @@
-import completion from "@bomb.sh/tab/commander";
 import { Command, CommanderError } from "commander";
 import { COMMANDS } from "./cli/commands.ts";
 import { addHelp, allCommands } from "./cli/help.ts";
@@ -30,7 +29,7 @@ for (const [purpose, commands] of Object.entries(COMMANDS)) {
   }
 }
 program.commandsGroup("This program:");
-if (!isKnown) completion(program);
+if (!isKnown) (await import("@bomb.sh/tab/commander")).default(program);
 addHelp(program);
 for (const command of allCommands(program)) {
   command.exitOverride().showHelpAfterError("(add --help to see how it is used)");

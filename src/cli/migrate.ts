@@ -19,15 +19,14 @@ export function migrateCommand(): Command {
       const settings = loadSettings();
       const { DATABASE_URL } = requireVariables(settings, ["DATABASE_URL"]);
       const url = settings.DATABASE_DIRECT_URL ?? DATABASE_URL;
-      const pending = await reaching(url, async () => {
+      const names = await reaching(url, async () => {
         await requireSession(url);
-        const state = await schemaState(url);
-        if (dryRun && state.other !== null) throw new UsageError(`${state.other.found}; ${state.other.advice}`);
-        if (!dryRun) await migrate(url, say);
-        return state.pending;
+        if (!dryRun) return migrate(url, say);
+        const { pending, other } = await schemaState(url);
+        if (other !== null) throw new UsageError(`${other.found}; ${other.advice}`);
+        return pending;
       });
-      if (json) return printJson(dryRun ? { pending } : { migrated: pending });
-      if (!dryRun || pending.length === 0) return print("the schema is up to date");
-      for (const name of pending) await print(name);
+      if (json) return printJson(dryRun ? { pending: names } : { migrated: names });
+      await print(dryRun && names.length > 0 ? names.join("\n") : "the schema is up to date");
     });
 }

@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import {
   type Change,
   changeDisabled,
@@ -40,7 +40,7 @@ export function opsUserCommand(): Command {
 
   json(generate(command.command("create").addOption(role())))
     .description("make an operator; the password is asked for, or read from stdin where that is no terminal")
-    .argument("<email>", "their address, with which they sign in", emailAddress)
+    .argument("<email>", "their address, with which they sign in", operatorEmail)
     .addHelpText(
       "after",
       examples(
@@ -124,6 +124,12 @@ export function opsUserCommand(): Command {
       .addHelpText("after", examples(`ops-user ${name} ann@example.com`))
       .action((email: string, given: Given) => change(email, given, action, said, work));
   }
+}
+
+/** Reads an address that sign-in takes: its domain has a dot. */
+function operatorEmail(text: string): string {
+  if (/\.[^@.]+$/.test(text)) return emailAddress(text);
+  throw new InvalidArgumentError("expected an e-mail address such as ann@example.com.");
 }
 
 async function create(email: string, { role, generate, json }: Given): Promise<void> {

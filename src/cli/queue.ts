@@ -171,14 +171,15 @@ interface DiscardArguments {
 
 async function discard(queue: string, id: string | undefined, given: DiscardArguments): Promise<void> {
   const { reason, dryRun, yes, json } = given;
-  if (!dryRun && !yes && !process.stdin.isTTY) {
-    throw new UsageError("expected --yes, since there is no terminal to ask; --dry-run shows what would be discarded");
+  if (!dryRun && !yes && (json || !process.stdin.isTTY)) {
+    throw new UsageError("expected --yes, since nobody can be asked here; --dry-run shows what would be discarded");
   }
   await withQueues(async (session, queues) => {
     const chosen = await chooseFailed(queues, queue, id ?? null);
     if (dryRun) return json ? printJson({ queue, would_discard: chosen.map(runForPrograms) }) : showGroups(chosen);
     if (!yes) {
       await showGroups(chosen);
+      if (chosen.length === 0) return;
       if (!(await isAgreed(`discard ${chosen.length} failed runs of ${queue}?`))) return say("nothing was discarded");
     }
     const asked = { action: "queue.discard", queue, id: id ?? null, reason };

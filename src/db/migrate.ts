@@ -21,15 +21,15 @@ const MIGRATION_MS = 6 * 3_600_000;
  * Any number of processes may call this at once: they queue behind our own advisory lock for up to a minute (the
  * library's lock throws at once instead). Also grants each role what it may do, and makes the day partitions of the next
  * days, so that a fresh database can take payloads before housekeep ever ran. Needs a session of its own: give the direct URL where a pooler stands between.
- * With `upTo`, the first names of {@link migrationNames}, no further than that: the schema that a backup is of.
+ * Gives the names of those that this call applied. With `upTo`, the first names of {@link migrationNames}, no further than that: the schema that a backup is of.
  * @throws UsageError when the database was made before 0.1.0, or has migrations that this version does not know.
  */
 export async function migrate(
   databaseUrl: string,
   say: (line: string) => void = () => undefined,
   { upTo = migrationNames() }: { upTo?: readonly string[] } = {},
-): Promise<void> {
-  await withPgClient(
+): Promise<string[]> {
+  return withPgClient(
     databaseUrl,
     "migrate",
     async (client) => {
@@ -53,10 +53,12 @@ export async function migrate(
           logger: { debug: () => undefined, info: () => undefined, warn: say, error: say },
         });
       }, say);
-      for (const name of (await appliedMigrations(client)).slice(before.length)) say(`migrated to ${name}`);
+      const made = (await appliedMigrations(client)).slice(before.length);
+      for (const name of made) say(`migrated to ${name}`);
       await applyRoles(client, say);
       await client.query("reset lock_timeout");
       await client.query("select make_day_partitions((now() at time zone 'UTC')::date - 1, 5)");
+      return made;
     },
     { deadlineMs: MIGRATION_MS },
   );

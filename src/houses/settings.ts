@@ -2,12 +2,13 @@ import { z } from "zod";
 import { adapterOf, adapters, type AdapterName } from "./adapters/index.ts";
 import type { FeedOptions } from "./contract.ts";
 import { fairnessProblem, fairnessSettings } from "./fairness/settings.ts";
+import { NAME } from "./name.ts";
 import { palettes } from "./palettes.ts";
 
 /** How long a house may take for one poll unless it states otherwise. */
 export const DEFAULT_TIMEOUT_MS = 5_000;
 
-const slug = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, {
+const slug = z.string().regex(new RegExp(`^${NAME}$`), {
   error: "expected lower case letters, digits, - or _, at most 64, beginning with a letter or digit",
 });
 

@@ -1,11 +1,13 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { jobs } from "../../jobs/index.ts";
 import { connect } from "../../src/db/client.ts";
 import { applyHouses } from "../../src/houses/apply-store.ts";
+import { eventually } from "../support/eventually.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
 import { houseEntry } from "../support/houses.ts";
-import { makeFolder, roundhouse } from "./world.ts";
+import { makeFolder, roundhouse, startRoundhouse } from "./world.ts";
 
 let env: Record<string, string>;
 
@@ -82,6 +84,14 @@ describe("queues", () => {
     expect((await run("queue", "list")).stdout).not.toContain(reason);
   });
 
+  it("are shown again and again with --watch, until it is stopped", async () => {
+    const watching = startRoundhouse(["queue", "list", "--watch", "--json"], { env });
+    await eventually(() => watching.output.stdout.split("\n").length > 2 || undefined, { timeoutMs: 30_000 });
+    watching.kill("SIGINT");
+    await watching.ended;
+    for (const line of watching.output.stdout.trim().split("\n")) expect(JSON.parse(line)).toHaveLength(jobs.length);
+  });
+
   it("have no failed runs to begin with, and refuse a queue or run that is not there", async () => {
     expect(await json("queue", "failed")).toEqual([]);
     expect(await json("queue", "retry", "backfill-gap")).toEqual({ queue: "backfill-gap", retried: 0 });
@@ -102,6 +112,8 @@ describe("accounts, keys and plans", () => {
     const accounts = (await json("account", "list", "--search", "ann@")) as object[];
     expect(accounts).toMatchObject([{ email: "ann@example.com", plan: null, suspended_at: null, keys: 0 }]);
     expect(await json("account", "list", "--state", "suspended")).toEqual([]);
+    expect(await run("account", "create", "demo@localhost")).toMatchObject({ code: 0 });
+    expect(await json("account", "show", "demo@localhost")).toMatchObject({ email: "demo@localhost" });
     const { code, stdout } = await run("key", "create", "--account", "ann@example.com", "--plan", "pro");
     expect(code).toBe(0);
     expect(stdout).toMatch(/^rh_live_[0-9A-Za-z]{38}\n$/);

@@ -64,6 +64,7 @@ describe("wrong usage ends with 2 and names the argument, before any server is a
     [["notice", "write", "x".repeat(301), ...TABLE, ...WHY], "<text>"],
     [["notice", "end", "--table", "x", ...WHY], "--table"],
     [["ops-user", "create", "ann", "--role", "admin"], "'email'"],
+    [["ops-user", "create", "ann.b@example", "--role", "admin"], "'email'"],
     [["ops-user", "disable", "ann"], "'email'"],
     [["payload", "show", "acme", "2026-11-21T04:00:12Z"], "'table'"],
     [["payload", "list", "--from", "soon"], "--from"],

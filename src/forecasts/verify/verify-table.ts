@@ -33,6 +33,16 @@ export interface Checked {
   replayed_rounds: number;
 }
 
+/** Before the first table. */
+export const NOTHING: Checked = {
+  rounds: 0,
+  forecasts: 0,
+  scores: 0,
+  accuracy_rows: 0,
+  calibrations: 0,
+  replayed_rounds: 0,
+};
+
 /** What was checked of one table, and what is wrong with it. */
 export interface TableVerification {
   checked: Checked;
@@ -48,14 +58,7 @@ export async function verifyTable(
   table: VerifiedTable,
   { unscoredMinutes, progress }: { unscoredMinutes?: number | undefined; progress: (done: number) => void },
 ): Promise<TableVerification> {
-  const checked: Checked = {
-    rounds: 0,
-    forecasts: 0,
-    scores: 0,
-    accuracy_rows: 0,
-    calibrations: 0,
-    replayed_rounds: 0,
-  };
+  const checked = { ...NOTHING };
   return { checked, failure: await findFailure() };
 
   async function findFailure(): Promise<Failure | null> {

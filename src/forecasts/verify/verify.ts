@@ -3,7 +3,7 @@ import { verifyKeptCheckpoint, verifyLogs } from "../../record/log/verify-log.ts
 import type { Witness } from "../../record/log/witness-client.ts";
 import { findForgedModel } from "../model/models-store.ts";
 import { listTablesToVerify, withSnapshot } from "./verify-store.ts";
-import type { Checked, Failure } from "./verify-table.ts";
+import { type Checked, type Failure, NOTHING } from "./verify-table.ts";
 import { type Threads, verifyTables } from "./verify-tables.ts";
 
 /** What was checked, and the first failure if there is one. */
@@ -46,15 +46,7 @@ export async function verify(
   } = {},
 ): Promise<Verification> {
   return withSnapshot(sql, async (tx) => {
-    const checked = {
-      rounds: 0,
-      forecasts: 0,
-      scores: 0,
-      accuracy_rows: 0,
-      calibrations: 0,
-      replayed_rounds: 0,
-      log_entries: 0,
-    };
+    const checked = { ...NOTHING, log_entries: 0 };
     const failed = (first_failure: Failure): Verification => ({ ok: false, checked, first_failure });
     const wrongCheckpoint = checkpoint === undefined ? null : await verifyKeptCheckpoint(tx, checkpoint);
     if (wrongCheckpoint !== null) return failed(wrongCheckpoint);
