@@ -108,7 +108,7 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= width);
 }
 
-/** Settings of a process, from its environment. Every variable is described in README. */
+/** Settings of a process, from its environment. Every variable is described in docs/settings.md. */
 export type Settings = z.infer<typeof environment>;
 
 /** A variable lookup for `${VAR}`: undefined where it is not set. */

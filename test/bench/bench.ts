@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- NAME`: the figures that README and CHANGELOG claim, measured again by anyone.
+ * `npm run bench -- NAME`: the figures that docs/benchmarks.md and CHANGELOG claim, measured again by anyone.
  *
  * A table for people on stdout, or one JSON object with `--json`; either way the object is also kept below
  * `DATA_DIR/bench`. `--short` runs the same on less, to see that it works: its figures claim nothing.
