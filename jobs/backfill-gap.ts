@@ -2,25 +2,32 @@ import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { ThrottledError } from "../src/errors.ts";
 import { adapterOf } from "../src/houses/adapters/index.ts";
-import { takeRequest } from "../src/houses/budget-store.ts";
+import { takeRequest } from "../src/houses/polling/budget-store.ts";
 import { createProver } from "../src/houses/fairness/prove.ts";
 import { houseRequest, settingsOf, type House } from "../src/houses/house.ts";
-import type { TableSettings } from "../src/houses/settings.ts";
+import type { TableSettings } from "../src/houses/settings/settings.ts";
 import { loadHouse } from "../src/houses/store.ts";
 import { findTime } from "../src/pass/payload-store.ts";
 import { fromDatabase } from "../src/pass/times.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
-import { computeGap, endGap } from "../src/rounds/backfill.ts";
-import { readHistory, type AskedPage, type HistoryAsker, type HistoryPlace } from "../src/rounds/gap-history.ts";
-import { hasRange } from "../src/rounds/gap-next.ts";
+import { computeGap, endGap } from "../src/backfill/backfill.ts";
+import { readHistory, type AskedPage, type HistoryAsker, type HistoryPlace } from "../src/backfill/gap-history.ts";
+import { hasRange } from "../src/backfill/gap-next.ts";
 import {
   LARGEST_GAP,
   MOST_ATTEMPTS,
   pauseBetweenPages,
   tooLargeReason,
   waitAfterAttempts,
-} from "../src/rounds/gap-plan.ts";
-import { findNextGap, holdHouse, listGapsToFill, putGapBack, takeGap, type Gap } from "../src/rounds/gap-turn-store.ts";
+} from "../src/backfill/gap-plan.ts";
+import {
+  findNextGap,
+  holdHouse,
+  listGapsToFill,
+  putGapBack,
+  takeGap,
+  type Gap,
+} from "../src/backfill/gap-turn-store.ts";
 
 const TIMEOUT_MS = 60_000;
 /** A run that is killed keeps its gap no longer than it could have worked on it. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { runComparison } from "../src/forecasts/calibration/asked-comparison.ts";
-import { listWaitingComparisons } from "../src/forecasts/calibration/comparison-store.ts";
+import { runComparison } from "../src/calibration/asked-comparison.ts";
+import { listWaitingComparisons } from "../src/calibration/comparison-store.ts";
 import { job } from "../src/queue/job.ts";
 
 /**

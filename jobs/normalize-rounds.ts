@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { withPlaceholders } from "../src/houses/placeholders.ts";
+import { withPlaceholders } from "../src/houses-file/placeholders.ts";
 import { listComparisonSchedules, loadHouse } from "../src/houses/store.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { comparePayload } from "../src/pass/compare.ts";

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { adapterOf } from "../src/houses/adapters/index.ts";
-import { askTables } from "../src/houses/ask.ts";
-import { takeRequest } from "../src/houses/budget-store.ts";
-import { releaseLease, takeLease } from "../src/houses/lease-store.ts";
+import { askTables } from "../src/houses/polling/ask.ts";
+import { takeRequest } from "../src/houses/polling/budget-store.ts";
+import { releaseLease, takeLease } from "../src/houses/polling/lease-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { tellDamage } from "../src/pass/damage.ts";
 import { endUnsavedPoll, LeaseLostError, prepareStates, savePoll, type SavedPoll } from "../src/pass/poll.ts";
-import type { PollBudget } from "../src/houses/poll-room.ts";
+import type { PollBudget } from "../src/houses/polling/poll-room.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 import backfillGap from "./backfill-gap.ts";
 import normalizeRounds from "./normalize-rounds.ts";

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import { closeAlert, openAlert } from "../src/alerts/store.ts";
-import { logFolderOf } from "../src/config.ts";
+import { logFolderOf } from "../src/config/environment.ts";
 import { LogRefusal, publishLog } from "../src/record/log/publish-log.ts";
 import { job } from "../src/queue/job.ts";
 

@@ -4,7 +4,7 @@ import { createClient } from "../src/topups/binance-pay/client.ts";
 import { wantsCertificates } from "../src/topups/binance-pay/notice-store.ts";
 import { listDueOrders } from "../src/topups/binance-pay/order-store.ts";
 import { lookAfterOrder, refreshCertificates } from "../src/topups/binance-pay/settle.ts";
-import { binancePayOf } from "../src/topups/binance-pay/variables.ts";
+import { binancePayOf } from "../src/config/binance-pay.ts";
 
 const CERTIFICATES = "certificates";
 /** Orders of one look; the next one, seconds later, goes on. */

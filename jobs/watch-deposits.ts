@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { job } from "../src/queue/job.ts";
-import { usdtOf } from "../src/topups/usdt/variables.ts";
+import { usdtOf } from "../src/config/usdt.ts";
 
 /**
  * Look at the chain for USDT that came to our addresses, and credit what is deep enough.

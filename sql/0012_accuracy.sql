@@ -38,7 +38,7 @@ create table accuracy_hours (
   primary key (table_id, hour, feature, model)
 ) with (fillfactor = 70);
 comment on table accuracy_hours is 'integer sums of the forecasts issued, and of the rounds received, in one UTC hour';
-comment on column accuracy_hours.sums is 'written by src/accuracy/sum-vector.ts; which key is what: src/accuracy/keys.ts';
+comment on column accuracy_hours.sums is 'written by src/forecasts/accuracy/sum-vector.ts; which key is what: src/forecasts/accuracy/keys.ts';
 
 create table accuracy_days (
   table_id integer not null references tables,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
-import type { Settings } from "./config.ts";
+import type { Settings } from "./config/environment.ts";
 
 /** A new name for this process that no other process has: its host, its pid and a random part. */
 export function nameProcess(): string {

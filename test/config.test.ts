@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadHouses, loadSettings } from "../src/config.ts";
+import { loadHouses, loadSettings } from "../src/config/environment.ts";
 import { UsageError } from "../src/errors.ts";
 
 let folder: string;

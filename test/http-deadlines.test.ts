@@ -2,10 +2,10 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { createHouseClient } from "../src/houses/http.ts";
+import { createHouseClient } from "../src/houses/polling/http.ts";
 import { openMailServer } from "../src/mail/deliver.ts";
 import { createClient } from "../src/topups/binance-pay/client.ts";
-import { CHAINS } from "../src/topups/usdt/chains.ts";
+import { CHAINS } from "../src/config/usdt-chains.ts";
 import { openEndpoints } from "../src/topups/usdt/endpoint.ts";
 
 const TIMEOUT_MS = 400;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { loadSettings } from "../src/config.ts";
+import { loadSettings } from "../src/config/environment.ts";
 import { withoutPassword } from "../src/log.ts";
 import { redisProblem } from "../src/queue/redis.ts";
 import { placeOfRedis } from "../src/redis-url.ts";

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { mergePeriods, NOTICE, showAccuracy, type PeriodSums } from "../forecasts/accuracy/present.ts";
 import { keepFragments, listAnswer, type Fragment } from "./fragments.ts";
-import { etagOf } from "./etag.ts";
+import { etagOf } from "../http/etag.ts";
 import { operation } from "./operation.ts";
 import { filters } from "./params.ts";
 import { selectTables } from "./select.ts";
-import type { House, Table } from "./tables.ts";
+import type { House, Table } from "../published/tables.ts";
 
 const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;
 const SCOPES = ["table", "house"] as const;

@@ -1,6 +1,6 @@
 import type { Buckets, Draw, Size } from "../limits/buckets.ts";
 import { networkOf } from "../limits/address.ts";
-import { ApiError } from "./errors.ts";
+import { ApiError } from "../http/errors.ts";
 
 /** 20 at once, then one each 30 s: whoever needs more is guessing, or has a program that nobody looks after. */
 const BAD_KEYS: Size = { points: 20, seconds: 600 };

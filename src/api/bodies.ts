@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { LRUCache } from "lru-cache";
-import type { Encoding } from "./etag.ts";
+import type { Encoding } from "../http/etag.ts";
 import type { Answer } from "./operation.ts";
 
 /** Shorter answers do not shrink. */

@@ -10,7 +10,7 @@ import { keepFragments, listAnswer } from "./fragments.ts";
 import { operation } from "./operation.ts";
 import { filters } from "./params.ts";
 import { selectTables } from "./select.ts";
-import type { Table } from "./tables.ts";
+import type { Table } from "../published/tables.ts";
 
 /** What is said of the next round and of windows of each table, each probability beside its baseline. */
 export const forecasts = operation({

@@ -1,6 +1,6 @@
-import { etagOf } from "./etag.ts";
+import { etagOf } from "../http/etag.ts";
 import type { Answer } from "./operation.ts";
-import type { Table } from "./tables.ts";
+import type { Table } from "../published/tables.ts";
 
 /** The ready JSON of one table in one kind of answer. */
 export interface Fragment {

@@ -4,7 +4,7 @@ import { operation } from "./operation.ts";
 import { filters, statusFilter } from "./params.ts";
 import { selectTables } from "./select.ts";
 import type { Status } from "../houses/status.ts";
-import type { Table } from "./tables.ts";
+import type { Table } from "../published/tables.ts";
 
 /** The tables of the caller's plan, and whether each is live now; each with exactly these eight fields. */
 export const games = operation({

@@ -3,8 +3,8 @@ import { checkKey } from "../callers/key.ts";
 import type { Allowance, Caller } from "../callers/caller-store.ts";
 import type { Buckets } from "../limits/buckets.ts";
 import { countBadKeys, type BadKeys } from "./bad-keys.ts";
-import type { CallHandler } from "./call.ts";
-import { ApiError } from "./errors.ts";
+import type { CallHandler } from "../http/call.ts";
+import { ApiError } from "../http/errors.ts";
 import type { KnownCallers } from "./known-callers.ts";
 
 /**

@@ -5,8 +5,8 @@ import type { Caller } from "../callers/caller-store.ts";
 import { hashKey } from "../callers/key.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { ApiError } from "./errors.ts";
-import { within } from "./within.ts";
+import { ApiError } from "../http/errors.ts";
+import { within } from "../http/within.ts";
 
 /** How long a caller is believed to be what the database said, where nothing was announced. */
 const BELIEVED_MS = 5_000;

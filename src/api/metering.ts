@@ -5,8 +5,8 @@ import { untilNextDay, untilNextMonth } from "../usage/calendar.ts";
 import { Meter } from "../usage/meter.ts";
 import type { Quota } from "../usage/quota.ts";
 import type { Call, Verdict } from "../usage/store.ts";
-import { ApiError, FAILURES, type ErrorCode } from "./errors.ts";
-import { within } from "./within.ts";
+import { ApiError, FAILURES, type ErrorCode } from "../http/errors.ts";
+import { within } from "../http/within.ts";
 
 /** A call whose turn to be sent comes later than this after it came is refused. */
 const SENT_WITHIN_MS = 500;

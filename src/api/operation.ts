@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Allowance } from "../callers/caller-store.ts";
 import type { Deprecation } from "./deprecation.ts";
-import type { Memory } from "./memory.ts";
+import type { Memory } from "../published/memory.ts";
 import { readParams } from "./params.ts";
 
 /** What an operation answers with: `json` is made only where it is sent. */

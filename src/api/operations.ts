@@ -1,19 +1,19 @@
 import type { Express, Request } from "express";
 import { accuracy } from "./accuracy.ts";
 import { keepBodies } from "./bodies.ts";
-import type { Call, CallHandler } from "./call.ts";
+import type { Call, CallHandler } from "../http/call.ts";
 import { deprecationHeaders } from "./deprecation.ts";
-import { encodedEtag, type Encoding, type EtagKey, keyedEtag, namedEtag } from "./etag.ts";
+import { encodedEtag, type Encoding, type EtagKey, keyedEtag, namedEtag } from "../http/etag.ts";
 import { forecasts } from "./forecasts.ts";
 import { games } from "./games.ts";
 import type { LastUsed } from "./last-used.ts";
-import { limitHeaders } from "./limit-headers.ts";
-import type { Memory } from "./memory.ts";
+import { limitHeaders } from "../http/limit-headers.ts";
+import type { Memory } from "../published/memory.ts";
 import type { Counted, Metering } from "./metering.ts";
 import type { Answer, Operation } from "./operation.ts";
 import { readings } from "./readings.ts";
-import { asked, JSON_TYPE, sendWhole } from "./request.ts";
-import { resource } from "./resource.ts";
+import { asked, JSON_TYPE, sendWhole } from "../http/request.ts";
+import { resource } from "../http/resource.ts";
 import { rounds } from "./rounds.ts";
 
 /** The operations that cost a call. The routes and the documentation are made from this list. */

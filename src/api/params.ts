@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ApiError } from "./errors.ts";
+import { ApiError } from "../http/errors.ts";
 import { STATUSES } from "../houses/status.ts";
 
 const IDS_AT_ONCE = 20;

@@ -6,7 +6,7 @@ import { keepFragments, listAnswer } from "./fragments.ts";
 import { operation } from "./operation.ts";
 import { filters } from "./params.ts";
 import { selectTables } from "./select.ts";
-import type { Table } from "./tables.ts";
+import type { Table } from "../published/tables.ts";
 
 /** How each table behaves now, in words and as the facts that the words are made from. */
 export const readings = operation({

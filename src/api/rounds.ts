@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { keepFragments, listAnswer } from "./fragments.ts";
-import { newestRounds } from "./held-rounds.ts";
+import { newestRounds } from "../published/held-rounds.ts";
 import { operation } from "./operation.ts";
 import { filters, wholeNumber } from "./params.ts";
 import { selectTables } from "./select.ts";
 import type { Status } from "../houses/status.ts";
-import type { Table } from "./tables.ts";
+import type { Table } from "../published/tables.ts";
 
 const MOST_ROUNDS = 100;
 const USUAL_ROUNDS = 20;

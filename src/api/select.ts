@@ -1,7 +1,7 @@
 import type { Allowance } from "../callers/caller-store.ts";
-import { ApiError } from "./errors.ts";
+import { ApiError } from "../http/errors.ts";
 import type { Filters } from "./params.ts";
-import type { Holding, Table } from "./tables.ts";
+import type { Holding, Table } from "../published/tables.ts";
 
 /**
  * The tables that a request chooses, in listed order. Filters narrow each other: none at all chooses every table of

@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { Reads } from "../db/reads.ts";
 import type { Quota } from "../usage/quota.ts";
 import { readUsage, type UsageFacts } from "../usage/store.ts";
-import { ApiError } from "./errors.ts";
-import type { Call } from "./call.ts";
+import { ApiError } from "../http/errors.ts";
+import type { Call } from "../http/call.ts";
 import { readParams, wholeNumber } from "./params.ts";
 
 const PATIENCE_MS = 600;

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { InvalidArgumentError } from "commander";
 import { codeOf, reasonOf } from "../errors.ts";
-import { NAME } from "../houses/name.ts";
+import { NAME } from "../houses/settings/name.ts";
 
 const HOUSE = new RegExp(`^${NAME}$`);
 const TABLE = new RegExp(`^${NAME}/${NAME}/${NAME}$`);

@@ -1,4 +1,4 @@
-import { loadSettings, type Settings } from "../config.ts";
+import { loadSettings, type Settings } from "../config/environment.ts";
 import { connect, type Sql } from "../db/client.ts";
 import { requireSchema } from "../db/migrate.ts";
 import { requireSession } from "../db/pooler.ts";

@@ -1,6 +1,6 @@
 import type { Sql } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
-import { listTableNames } from "../rounds/export-store.ts";
+import { listTableNames } from "../rounds/lists/export-store.ts";
 
 const MOST_SUGGESTED = 5;
 

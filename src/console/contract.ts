@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Settings } from "../config.ts";
+import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import type { Shown } from "../frame/shown.ts";
 import type { Log } from "../log.ts";

@@ -1,5 +1,5 @@
 import type { Express, RequestHandler } from "express";
-import { clientGone } from "../api/client-gone.ts";
+import { clientGone } from "../http/client-gone.ts";
 import { hasAudit } from "../audit/store.ts";
 import { findAccount } from "../callers/account-store.ts";
 import { reasonOf } from "../errors.ts";

@@ -1,7 +1,7 @@
 import type { RequestListener } from "node:http";
 import { type Identity, openIdentity } from "../accounts/identity.ts";
 import { isVerified } from "../accounts/person-store.ts";
-import type { SharedParts } from "../api/server.ts";
+import type { SharedParts } from "../serve/server.ts";
 import { openConsole } from "./app.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
 import { actions, pages } from "./index.ts";

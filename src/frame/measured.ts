@@ -1,8 +1,8 @@
 import { ratePlot } from "../charts/over-time.ts";
-import type { RateSums } from "../accuracy/rates-store.ts";
-import { wilsonInterval } from "../forecasts/accuracy/intervals.ts";
+import type { RateSums } from "../forecasts/accuracy/rates-store.ts";
+import { wilsonInterval } from "../forecasts/accuracy/figures/intervals.ts";
 import type { Measured } from "../forecasts/accuracy/measure.ts";
-import type { ReliabilityBin } from "../forecasts/accuracy/reliability.ts";
+import type { ReliabilityBin } from "../forecasts/accuracy/figures/reliability.ts";
 import type { Tone } from "./format.ts";
 
 /** Figures as pages say them: what is not known is a dash, a rate is a percentage, a loss is in nats. */

@@ -1,5 +1,5 @@
 import type { Response } from "express";
-import type { Reply } from "../api/request.ts";
+import type { Reply } from "../http/request.ts";
 
 /** A page above another, for the line of links that says where one is. */
 export interface Crumb {

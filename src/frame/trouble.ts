@@ -1,5 +1,5 @@
 import type { NextFunction, Request } from "express";
-import { ClientGoneError } from "../api/client-gone.ts";
+import { ClientGoneError } from "../http/client-gone.ts";
 import { isAnswering } from "../db/facts.ts";
 import { isConnectionError } from "../db/errors.ts";
 import { TooManyReadsError } from "../db/reads.ts";

@@ -1,6 +1,6 @@
-import type { HouseRequest } from "./client.ts";
+import type { HouseRequest } from "./polling/client.ts";
 import type { Ask } from "./contract.ts";
-import type { HouseSettings, TableSettings } from "./settings.ts";
+import type { HouseSettings, TableSettings } from "./settings/settings.ts";
 
 /** A house as jobs use it: variables replaced and defaults filled in. */
 export interface House {

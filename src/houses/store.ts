@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
-import { expandVariables, type Variables } from "../config.ts";
+import { expandVariables, type Variables } from "../config/environment.ts";
 import type { Queryable } from "../db/client.ts";
 import { PermanentError } from "../errors.ts";
 import type { House } from "./house.ts";
-import { houseSettings } from "./settings.ts";
+import { houseSettings } from "./settings/settings.ts";
 
 /** The number of a table's newest stored round; null where it has none, ids do not count up, or it is not known. */
 export async function findNewestNumber(

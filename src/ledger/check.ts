@@ -1,6 +1,6 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import { countLedger, limitStatements, listRequests, type LedgerCounts } from "./check-store.ts";
-import { usd } from "./money.ts";
+import { usd } from "../money.ts";
 import { hashOfRequest } from "./posting.ts";
 import {
   listBrokenChains,

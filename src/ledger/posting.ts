@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import canonicalize from "canonicalize";
-import { sumMicros } from "./money.ts";
+import { sumMicros } from "../money.ts";
 
 /** Where money is, or comes from: the wallet of an account (`owner` is its id), or one of ours. */
 export type LedgerSide =

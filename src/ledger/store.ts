@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { violatedConstraint } from "../db/errors.ts";
-import { usd } from "./money.ts";
+import { usd } from "../money.ts";
 import { assertPosting, requestHash, sideName, type LedgerSide, type Posting } from "./posting.ts";
 
 export type { Posting } from "./posting.ts";

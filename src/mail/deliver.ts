@@ -4,7 +4,7 @@ import { reasonOf } from "../errors.ts";
 import { isLoopback } from "../this-machine.ts";
 import { oneLine } from "./letter.ts";
 import { SENT_WITHIN_MS } from "./limits.ts";
-import type { Sender } from "./variables.ts";
+import type { Sender } from "../config/mail.ts";
 
 /** A mail as it goes out. */
 export interface Outgoing {

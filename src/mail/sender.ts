@@ -1,5 +1,5 @@
 import { isLoopback } from "../this-machine.ts";
-import { SENDER_NAME, type Sender } from "./variables.ts";
+import { SENDER_NAME, type Sender } from "../config/mail.ts";
 
 /** Whom our mails come from: MAIL_FROM, or no-reply at the host of PUBLIC_URL. */
 export function senderOf(settings: { MAIL_FROM?: Sender | undefined; PUBLIC_URL?: string | undefined }): Sender {

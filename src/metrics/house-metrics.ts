@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from "prom-client";
-import type { HouseAnswer, HouseClient } from "../houses/client.ts";
+import type { HouseAnswer, HouseClient } from "../houses/polling/client.ts";
 
 /** Status codes that a house may have a series of; any other counts as its class, such as 2xx. */
 const CODES: ReadonlySet<number> = new Set([

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import type { HouseClient } from "../houses/client.ts";
+import type { HouseClient } from "../houses/polling/client.ts";
 import type { Log } from "../log.ts";
 import type { RunReport } from "../queue/report.ts";
 import { type ApiMetrics, measureApi } from "./api-metrics.ts";

@@ -1,5 +1,5 @@
 import type { Express, Request, RequestHandler } from "express";
-import { clientGone } from "../api/client-gone.ts";
+import { clientGone } from "../http/client-gone.ts";
 import { hasAudit } from "../audit/store.ts";
 import type { Reads } from "../db/reads.ts";
 import type { Answers } from "../frame/answer.ts";

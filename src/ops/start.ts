@@ -1,9 +1,9 @@
 import type { RequestListener } from "node:http";
 import { type Identity, openIdentity } from "../accounts/identity.ts";
 import { redeemLink } from "../accounts/link-store.ts";
-import type { SharedParts } from "../api/server.ts";
+import type { SharedParts } from "../serve/server.ts";
 import { isOperator } from "../accounts/operator-store.ts";
-import type { Settings } from "../config.ts";
+import type { Settings } from "../config/environment.ts";
 import { openOps } from "./app.ts";
 import { auditPages } from "./audit/pages.ts";
 import type { OpsAction, OpsMount, OpsPage, OpsParts } from "./contract.ts";

@@ -1,6 +1,6 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
-import { listStored } from "../rounds/known-store.ts";
-import { lockHeads } from "./heads-store.ts";
+import { listStored } from "./known-store.ts";
+import { lockHeads } from "../tables/heads-store.ts";
 import { countTables, loadTable } from "./load-store.ts";
 import { pass } from "./pass.ts";
 import { loadRest } from "./passes.ts";

@@ -1,9 +1,9 @@
 import type { Sql } from "../db/client.ts";
-import { syncFormatCircuit } from "../houses/format-store.ts";
+import { syncFormatCircuit } from "../houses/reading/format-store.ts";
 import type { Log } from "../log.ts";
-import { listOpenGaps } from "../rounds/gaps-store.ts";
-import { refreshNotices } from "../rounds/notices-store.ts";
-import { syncProofAlerts } from "../rounds/proof-alerts-store.ts";
+import { listOpenGaps } from "../rounds/gaps/gaps-store.ts";
+import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { syncProofAlerts } from "../rounds/proofs/proof-alerts-store.ts";
 import type { PassResult } from "./state.ts";
 
 /** Counts of what passes did, for the line in the log. */

@@ -1,10 +1,10 @@
 import type { Pipeline, Queryable, Transaction } from "../db/client.ts";
 import type { Fragment } from "../db/statement.ts";
 import type { Color } from "../rounds/colors.ts";
-import type { FormatState } from "../rounds/format-watch.ts";
-import type { UnknownGap } from "../rounds/gaps.ts";
-import { listUnknownGaps } from "../rounds/gaps-store.ts";
-import type { NoticeKind } from "../rounds/notices.ts";
+import type { FormatState } from "../rounds/notices/format-watch.ts";
+import type { UnknownGap } from "../rounds/gaps/gaps.ts";
+import { listUnknownGaps } from "../rounds/gaps/gaps-store.ts";
+import type { NoticeKind } from "../rounds/notices/notices.ts";
 import type { HeldBack } from "../rounds/take-in.ts";
 import type { ForecastSetRow, HeadRow, SnapshotRow } from "./rows.ts";
 import type { PublishedReadingJson } from "./state.ts";

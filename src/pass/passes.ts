@@ -1,7 +1,7 @@
 import pLimit, { type LimitFunction } from "p-limit";
 import type { Pipeline, Queryable } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
-import { createPollRoom, type PollRoom } from "../houses/poll-room.ts";
+import { createPollRoom, type PollRoom } from "../houses/polling/poll-room.ts";
 import { createProver, type Prover } from "../houses/fairness/prove.ts";
 import { isOwnFault } from "../rounds/read-answer.ts";
 import { countTables, listReplayRows, loadTables, type StoredTable } from "./load-store.ts";

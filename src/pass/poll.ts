@@ -1,12 +1,12 @@
 import type { Queryable } from "../db/client.ts";
 import { isConnectionError } from "../db/errors.ts";
 import { reasonOf } from "../errors.ts";
-import { afterPoll } from "../houses/circuit.ts";
-import { waitForTomorrow } from "../houses/day-budget.ts";
+import { afterPoll } from "../houses/polling/circuit.ts";
+import { waitForTomorrow } from "../houses/polling/day-budget.ts";
 import type { House } from "../houses/house.ts";
-import type { Lease } from "../houses/lease-store.ts";
-import type { EndedPoll, FeedChange } from "../houses/poll-store.ts";
-import { summarizePoll, type AskedTable } from "../houses/poll-summary.ts";
+import type { Lease } from "../houses/polling/lease-store.ts";
+import type { EndedPoll, FeedChange } from "../houses/polling/poll-store.ts";
+import { summarizePoll, type AskedTable } from "../houses/polling/poll-summary.ts";
 import { isOwnFault, ownFault } from "../rounds/read-answer.ts";
 import { pass } from "./pass.ts";
 import { loadStates, type Passes } from "./passes.ts";

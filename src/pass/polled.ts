@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip, gzipSync } from "node:zlib";
-import type { Lease } from "../houses/lease-store.ts";
-import type { AskedTable } from "../houses/poll-summary.ts";
+import type { Lease } from "../houses/polling/lease-store.ts";
+import type { AskedTable } from "../houses/polling/poll-summary.ts";
 import type { HeadRow } from "./rows.ts";
 import type { PolledResponse, ReadResponse, ReceivedPayload } from "./state.ts";
 import { fromDatabase, laterBy } from "./times.ts";

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { forecastIdOf } from "../forecasts/chain/forecast-id.ts";
 import { REASONS, scoreHash, scoreStrings } from "../record/hashes.ts";
-import { lockHeads } from "./heads-store.ts";
+import { lockHeads } from "../tables/heads-store.ts";
 import { findTime } from "./payload-store.ts";
 import { fromDatabase } from "./times.ts";
 

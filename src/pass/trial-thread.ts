@@ -1,6 +1,6 @@
 /** Reads a payload on trial: one that kills or hangs its reader does so to this thread alone. */
 import { adapterOf } from "../houses/adapters/index.ts";
-import type { TableSettings } from "../houses/settings.ts";
+import type { TableSettings } from "../houses/settings/settings.ts";
 import { answerTasks } from "../thread.ts";
 
 /** A body, and how its table reads it. */

@@ -1,4 +1,4 @@
-import type { TableSettings } from "../houses/settings.ts";
+import type { TableSettings } from "../houses/settings/settings.ts";
 import { createThread, ThreadLimitError } from "../thread.ts";
 import type { TrialTask } from "./trial-thread.ts";
 

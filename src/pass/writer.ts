@@ -1,6 +1,6 @@
 import type { Pipeline } from "../db/client.ts";
 import type { Query } from "../db/query.ts";
-import { endPollStatements, type EndedPoll } from "../houses/poll-store.ts";
+import { endPollStatements, type EndedPoll } from "../houses/polling/poll-store.ts";
 import type { CompletePassRows } from "./state.ts";
 import { passStatements, type HeldLease } from "./write-store.ts";
 

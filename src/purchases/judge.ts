@@ -1,5 +1,5 @@
 import { legalText } from "../accounts/legal.ts";
-import { usd } from "../ledger/money.ts";
+import { usd } from "../money.ts";
 import { isOffer, offerOf, type HeldPlan, type Offer, type PlanForSale } from "./offer.ts";
 import { isSameOffer, type Quote, QUOTE_HOLDS } from "./quote.ts";
 

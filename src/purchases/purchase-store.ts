@@ -2,7 +2,7 @@ import { saveConsent } from "../accounts/consent-store.ts";
 import { appendAudit } from "../audit/store.ts";
 import { announce } from "../callers/store.ts";
 import type { Sql, Transaction } from "../db/client.ts";
-import { usd } from "../ledger/money.ts";
+import { usd } from "../money.ts";
 import { post } from "../ledger/store.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import { findPurchase, type Purchase } from "./history-store.ts";

@@ -1,4 +1,4 @@
-import { usd } from "../ledger/money.ts";
+import { usd } from "../money.ts";
 import { letter, type Letter } from "../mail/letter.ts";
 import type { Purchase } from "./history-store.ts";
 

@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import type { Sql } from "../db/client.ts";
-import type { HouseClient } from "../houses/client.ts";
+import type { HouseClient } from "../houses/polling/client.ts";
 import type { Log } from "../log.ts";
 import type { Passes } from "../pass/passes.ts";
-import type { Settings, Variables } from "../config.ts";
+import type { Settings, Variables } from "../config/environment.ts";
 
 /** Connections of a worker process apart from those that most jobs share. */
 export interface WorkerPools {

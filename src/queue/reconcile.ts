@@ -1,6 +1,6 @@
 import { closeAlert, openAlert, syncAlerts } from "../alerts/store.ts";
 import { appendAudit } from "../audit/store.ts";
-import type { Settings } from "../config.ts";
+import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import type { Lease, LeaseState } from "../db/lease.ts";
 import type { Log } from "../log.ts";

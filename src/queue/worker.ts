@@ -1,11 +1,11 @@
 import { hostname } from "node:os";
 import { openAlert } from "../alerts/store.ts";
-import type { Settings, Variables } from "../config.ts";
+import type { Settings, Variables } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import { createLease } from "../db/lease.ts";
 import { createNotifier } from "../db/notifier.ts";
 import { UsageError } from "../errors.ts";
-import type { HouseClient } from "../houses/client.ts";
+import type { HouseClient } from "../houses/polling/client.ts";
 import type { Log } from "../log.ts";
 import type { Passes } from "../pass/passes.ts";
 import { nameProcess } from "../this-machine.ts";

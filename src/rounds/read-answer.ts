@@ -2,9 +2,9 @@ import { isConnectionError } from "../db/errors.ts";
 import { codeOf, reasonOf } from "../errors.ts";
 import { adapterOf } from "../houses/adapters/index.ts";
 import type { HouseItem } from "../houses/contract.ts";
-import { excerpt } from "../houses/excerpt.ts";
+import { excerpt } from "../houses/reading/excerpt.ts";
 import { settingsOf, type House } from "../houses/house.ts";
-import type { TableSettings } from "../houses/settings.ts";
+import type { TableSettings } from "../houses/settings/settings.ts";
 
 /** An answer as its adapter understands it, or why it cannot be read. */
 export type ReadAnswer = { ok: true; items: HouseItem[]; settings: TableSettings } | { ok: false; reason: string };

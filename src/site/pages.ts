@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import type { Express } from "express";
-import { asked, type Reply } from "../api/request.ts";
-import { resource } from "../api/resource.ts";
-import type { Memory } from "../api/memory.ts";
+import { asked, type Reply } from "../http/request.ts";
+import { resource } from "../http/resource.ts";
+import type { Memory } from "../published/memory.ts";
 import { legalText } from "../accounts/legal.ts";
 import { listPlans } from "../callers/plan-store.ts";
-import type { Settings } from "../config.ts";
+import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import { SCRIPT, STYLE } from "../frame/assets.ts";
 import type { Log } from "../log.ts";

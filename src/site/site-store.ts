@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "../db/client.ts";
-import { NOTICE_ORDER } from "../rounds/notices.ts";
+import { NOTICE_ORDER } from "../rounds/notices/notices.ts";
 import { PATIENCE_MS } from "./loader.ts";
 
 /** More than anybody has; a page shows fewer. */

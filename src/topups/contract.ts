@@ -2,7 +2,7 @@
  * What every way to pay in has in common: a row in `topups` from when money is announced or first seen until it is in
  * the wallet, and a page of its own at `/console/top-up`.
  */
-import type { Settings } from "../config.ts";
+import type { Settings } from "../config/environment.ts";
 
 export const METHOD_IDS = ["bank", "usdt", "binance-pay"] as const;
 /** Which way money takes. */

@@ -1,4 +1,4 @@
-import type { Settings } from "../config.ts";
+import type { Settings } from "../config/environment.ts";
 import { bankTransfer } from "./bank/method.ts";
 import type { MethodId, TopupMethod } from "./contract.ts";
 import { binancePay } from "./binance-pay/method.ts";

@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import type { Event } from "./histories.ts";
 

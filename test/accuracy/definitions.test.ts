@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { addFacts, type HourDeltas } from "../../src/accuracy/add-facts.ts";
-import type { Facts, SetFacts } from "../../src/accuracy/facts.ts";
-import { featureSums } from "../../src/accuracy/published.ts";
-import { addSums, type SumVector } from "../../src/accuracy/sum-vector.ts";
+import { addFacts, type HourDeltas } from "../../src/forecasts/accuracy/add-facts.ts";
+import type { Facts, SetFacts } from "../../src/forecasts/accuracy/facts.ts";
+import { featureSums } from "../../src/forecasts/accuracy/published.ts";
+import { addSums, type SumVector } from "../../src/forecasts/accuracy/sum-vector.ts";
 import { scoreOutcome } from "../../src/forecasts/score/scoring.ts";
 import { makeHistory } from "./histories.ts";
 

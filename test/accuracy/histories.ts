@@ -1,5 +1,11 @@
 import fc from "fast-check";
-import type { RevisionFacts, RoundFacts, ScoreFacts, SetFacts, Settlement } from "../../src/accuracy/facts.ts";
+import type {
+  RevisionFacts,
+  RoundFacts,
+  ScoreFacts,
+  SetFacts,
+  Settlement,
+} from "../../src/forecasts/accuracy/facts.ts";
 
 /** What a table went through, in the order in which it was stored. */
 export type Event =

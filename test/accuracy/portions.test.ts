@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { addFacts, type HourDeltas, type HourSums } from "../../src/accuracy/add-facts.ts";
-import type { Facts } from "../../src/accuracy/facts.ts";
+import { addFacts, type HourDeltas, type HourSums } from "../../src/forecasts/accuracy/add-facts.ts";
+import type { Facts } from "../../src/forecasts/accuracy/facts.ts";
 import {
   addDeltas,
   dayOf,
@@ -11,9 +11,9 @@ import {
   PERIODS,
   periodStart,
   rowKeys,
-} from "../../src/accuracy/periods.ts";
-import { earlierCutoffs, portionOf, type Progress } from "../../src/accuracy/portion.ts";
-import { addSums, decodeSums, encodeSums, type SumVector } from "../../src/accuracy/sum-vector.ts";
+} from "../../src/forecasts/accuracy/periods.ts";
+import { earlierCutoffs, portionOf, type Progress } from "../../src/forecasts/accuracy/portion.ts";
+import { addSums, decodeSums, encodeSums, type SumVector } from "../../src/forecasts/accuracy/sum-vector.ts";
 import { anyHistory, type Event, makeHistory } from "./histories.ts";
 
 const FIRST_HOUR = 490_000;

@@ -1,7 +1,7 @@
 // A process that answers callers: node api-process.ts DATABASE_URL REDIS_URL; sends its URL once it does, and ends
 // with whoever started it.
 import pino from "pino";
-import { ENDPOINTS, startApi } from "../../src/api/server.ts";
+import { ENDPOINTS, startApi } from "../../src/serve/server.ts";
 import { connect } from "../../src/db/client.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
-import { runRollingCalibration } from "../../src/forecasts/calibration/calibrate.ts";
+import { runRollingCalibration } from "../../src/calibration/calibrate.ts";
 import { readForecastsForExport } from "../../src/forecasts/chain/export-store.ts";
-import { verify } from "../../src/forecasts/verify/verify.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { verify } from "../../src/verify/verify.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { roundhouse } from "../cli/world.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { eventually } from "../support/eventually.ts";

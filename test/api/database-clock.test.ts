@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { followClock } from "../../src/api/database-clock.ts";
+import { followClock } from "../../src/published/database-clock.ts";
 
 /** What the clock shows beyond the time of this process. */
 function shift(clock: ReturnType<typeof followClock>): number {

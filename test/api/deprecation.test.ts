@@ -3,10 +3,10 @@ import pino from "pino";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import * as deprecation from "../../src/api/deprecation.ts";
-import { openServer } from "../../src/api/http.ts";
+import { openServer } from "../../src/http/http.ts";
 import { addOperation, OPERATIONS } from "../../src/api/operations.ts";
-import { ApiError } from "../../src/api/errors.ts";
-import { answerErrors, beginRequest } from "../../src/api/request.ts";
+import { ApiError } from "../../src/http/errors.ts";
+import { answerErrors, beginRequest } from "../../src/http/request.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 
 it.each(listExamples("src/api/deprecation.ts").map((example) => [example.title, example] as const))(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import * as etags from "../../src/api/etag.ts";
+import * as etags from "../../src/http/etag.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { addRounds, countedRounds, makeKey, makeWorld, type World } from "./world.ts";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-it.each(listExamples("src/api/etag.ts").map((example) => [example.title, example] as const))(
+it.each(listExamples("src/http/etag.ts").map((example) => [example.title, example] as const))(
   "the examples of %s hold",
   (_, example) => {
     for (const { actual, ...claim } of runExample(example, etags))

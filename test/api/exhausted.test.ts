@@ -4,7 +4,7 @@ import express from "express";
 import pino from "pino";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { etagKeyOf } from "../../src/api/etag.ts";
+import { etagKeyOf } from "../../src/http/etag.ts";
 import { meterCalls } from "../../src/api/metering.ts";
 import { addOperation } from "../../src/api/operations.ts";
 import type { Allowance, Caller } from "../../src/callers/caller-store.ts";

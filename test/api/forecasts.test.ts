@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { setPlan } from "../../src/callers/plan-store.ts";
-import { runRollingCalibration } from "../../src/forecasts/calibration/calibrate.ts";
-import { writeNotice } from "../../src/rounds/operator-notice.ts";
+import { runRollingCalibration } from "../../src/calibration/calibrate.ts";
+import { writeNotice } from "../../src/corrections/operator-notice.ts";
 import { eventually } from "../support/eventually.ts";
 import { allowSlowness, announce, NO_SET, play, playLate, rewrite, score, tableIdOf } from "./play.ts";
 import { makeKey, makeWorld, secondsAgo, type World } from "./world.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Check, NotReady } from "../../src/api/health.ts";
+import { type Check, NotReady } from "../../src/http/health.ts";
 import { eventually } from "../support/eventually.ts";
 import { addRounds, CHECKS, gamesBody, makeWorld, type World } from "./world.ts";
 

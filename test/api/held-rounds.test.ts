@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { holdRounds, mergeRounds, newestRounds, NO_ROUNDS, type RoundText } from "../../src/api/held-rounds.ts";
+import { holdRounds, mergeRounds, newestRounds, NO_ROUNDS, type RoundText } from "../../src/published/held-rounds.ts";
 
 const rounds = fc.uniqueArray(
   fc.record({ order: fc.bigInt({ min: 0n, max: 999_999_999_999_999_999n }), seq: fc.integer({ min: 1, max: 50 }) }),

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { connect as dial } from "node:net";
 import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LIMITS, openServer } from "../../src/api/http.ts";
+import { LIMITS, openServer } from "../../src/http/http.ts";
 import { UsageError } from "../../src/errors.ts";
 import { eventually } from "../support/eventually.ts";
 import { errorBody, makeWorld, type World } from "./world.ts";

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import express from "express";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { FAILURES } from "../../src/api/errors.ts";
+import { FAILURES } from "../../src/http/errors.ts";
 import { openApiDocument } from "../../src/api/openapi/document.ts";
 import { OPERATIONS } from "../../src/api/operations.ts";
 import { documentedPaths } from "./conform.ts";

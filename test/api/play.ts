@@ -1,4 +1,4 @@
-import { addAccuracy } from "../../src/accuracy/add-accuracy.ts";
+import { addAccuracy } from "../../src/forecasts/accuracy/add-accuracy.ts";
 import { addLateRounds, PAUSE_MS, playRounds, type Play } from "../forecasts/world.ts";
 import { assignments } from "../support/assignments.ts";
 import type { GivenOptions } from "../support/passes.ts";

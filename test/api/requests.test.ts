@@ -3,8 +3,8 @@ import { gunzipSync } from "node:zlib";
 import express from "express";
 import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openServer } from "../../src/api/http.ts";
-import { answerErrors, beginRequest } from "../../src/api/request.ts";
+import { openServer } from "../../src/http/http.ts";
+import { answerErrors, beginRequest } from "../../src/http/request.ts";
 import { eventually } from "../support/eventually.ts";
 import { addRounds, countedRounds, errorBody, makeWorld, type World } from "./world.ts";
 

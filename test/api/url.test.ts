@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readUrl } from "../../src/api/url.ts";
+import { readUrl } from "../../src/http/url.ts";
 
 it("a URL that comes again gives the same object, so that what was made of it is found", () => {
   expect(readUrl("/api/v1/games?house=a")).toBe(readUrl("/api/v1/games?house=a"));

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { expect, it } from "vitest";
-import { within } from "../../src/api/within.ts";
+import { within } from "../../src/http/within.ts";
 
 it("an answer in time is given, a failure is thrown as it is, and silence ends with what was waited for", async () => {
   expect(await within(10_000, "it", Promise.resolve(5))).toBe(5);

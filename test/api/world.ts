@@ -1,13 +1,13 @@
 import pino from "pino";
 import { expect } from "vitest";
 import { z } from "zod";
-import type { Checks } from "../../src/api/health.ts";
-import { startApi, type Api, type ApiParts } from "../../src/api/server.ts";
+import type { Checks } from "../../src/http/health.ts";
+import { startApi, type Api, type ApiParts } from "../../src/serve/server.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { ROLES } from "../../src/db/role-grants.ts";
 import { withRole } from "../../src/db/take-role.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { createDatabase } from "../support/database.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import { conform } from "./conform.ts";

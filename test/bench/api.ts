@@ -13,7 +13,7 @@ import { mean } from "simple-statistics";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { startTestServers } from "../support/servers.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import type { Bench } from "./measured.ts";

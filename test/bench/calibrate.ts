@@ -8,7 +8,7 @@ import { pipeline } from "node:stream/promises";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { emptyState, learn } from "../../src/forecasts/model/k7.ts";
-import { requestManualRun, runManualCalibration } from "../../src/forecasts/calibration/manual-calibration.ts";
+import { requestManualRun, runManualCalibration } from "../../src/calibration/manual-calibration.ts";
 import { createModel } from "../../src/forecasts/model/model.ts";
 import { K7_1 } from "../../src/forecasts/model/parameters.ts";
 import { nextColorOf } from "../../src/forecasts/model/table-model.ts";

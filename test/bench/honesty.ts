@@ -4,10 +4,10 @@
  *
  * Skill and its interval are those of `/accuracy`, computed from the same sums per outcome. The model is the published one.
  */
-import { figuresOf } from "../../src/forecasts/accuracy/figures.ts";
-import { hindsightOf, type OutcomeSums } from "../../src/forecasts/accuracy/hindsight.ts";
+import { figuresOf } from "../../src/forecasts/accuracy/figures/figures.ts";
+import { hindsightOf, type OutcomeSums } from "../../src/forecasts/accuracy/figures/hindsight.ts";
 import { emptySums } from "../../src/forecasts/accuracy/sums.ts";
-import { isOffTarget, eValue } from "../../src/forecasts/accuracy/e-value.ts";
+import { isOffTarget, eValue } from "../../src/forecasts/accuracy/figures/e-value.ts";
 import { emptyState, learn, probabilities } from "../../src/forecasts/model/k7.ts";
 import { createModel } from "../../src/forecasts/model/model.ts";
 import { nextColorPpm } from "../../src/forecasts/model/ppm.ts";

@@ -9,7 +9,7 @@ import { createWriteStream } from "node:fs";
 import path from "node:path";
 import { connect } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
-import { draw } from "../../src/houses/demo/draw.ts";
+import { draw } from "../../src/demo/draw.ts";
 import { makeTable } from "../support/make.ts";
 import { startTestServers } from "../support/servers.ts";
 import { copyAgain, timed } from "./copied.ts";

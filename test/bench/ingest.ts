@@ -6,8 +6,8 @@
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { connect, openPipeline, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
-import { SALT, TERMINATING_HASH } from "../../src/houses/demo/bustabit-v2.ts";
-import { createTrueChain } from "../../src/houses/demo/true-chain.ts";
+import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
+import { createTrueChain } from "../../src/demo/true-chain.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { testContext } from "../support/context.ts";
 import { feedEntry } from "../support/houses.ts";

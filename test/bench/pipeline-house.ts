@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { draw } from "../../src/houses/demo/draw.ts";
+import { draw } from "../../src/demo/draw.ts";
 
 /** Rounds in an answer, as many as houses usually list. */
 export const LISTED = 20;

@@ -1,6 +1,6 @@
 import { NO_PASSES } from "../support/context.ts";
 import pino from "pino";
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import type { Sql } from "../../src/db/client.ts";
 import type { Job } from "../../src/queue/job.ts";
 import { startWorkers } from "../../src/queue/worker.ts";

@@ -1,8 +1,8 @@
 import { jobs } from "../../jobs/index.ts";
 import pollHouse from "../../jobs/poll-house.ts";
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import { createLease } from "../../src/db/lease.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { listPollSchedules } from "../../src/houses/store.ts";
 import { openQueues } from "../../src/queue/queues.ts";
 import { createReconciler } from "../../src/queue/reconcile.ts";

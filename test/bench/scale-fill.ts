@@ -1,5 +1,5 @@
-import { encodeSums } from "../../src/accuracy/sum-vector.ts";
-import { KEY } from "../../src/accuracy/keys.ts";
+import { encodeSums } from "../../src/forecasts/accuracy/sum-vector.ts";
+import { KEY } from "../../src/forecasts/accuracy/keys.ts";
 import type { Sql, Transaction } from "../../src/db/client.ts";
 import { emptyReferences } from "../../src/forecasts/accuracy/references.ts";
 import { emptyState } from "../../src/forecasts/model/k7.ts";

@@ -6,7 +6,7 @@ import { quantile } from "simple-statistics";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { listPollSchedules } from "../../src/houses/store.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
 import { houseName, ODD, type Asked, type Load, type Manner } from "./load-house.ts";

@@ -7,7 +7,7 @@
 import { WINDOW_ROUNDS_MAX, WINDOW_TARGETS } from "../../src/forecasts/model/features.ts";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { figuresOf } from "../../src/forecasts/accuracy/figures.ts";
+import { figuresOf } from "../../src/forecasts/accuracy/figures/figures.ts";
 import { emptyState, learn } from "../../src/forecasts/model/k7.ts";
 import { createModel } from "../../src/forecasts/model/model.ts";
 import { PPM, ppmOf } from "../../src/forecasts/model/ppm.ts";

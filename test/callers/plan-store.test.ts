@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { listPlans, listPlanSettings, setPlan } from "../../src/callers/plan-store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { houseEntry } from "../support/houses.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { runRollingCalibration } from "../../src/forecasts/calibration/calibrate.ts";
+import { runRollingCalibration } from "../../src/calibration/calibrate.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
 import { roundhouse } from "./world.ts";

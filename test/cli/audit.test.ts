@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sparkline } from "../../src/cli/sparkline.ts";
+import { sparkline } from "../../src/cli/data/sparkline.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
 import { timesFrom } from "../support/passes.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { jobs } from "../../jobs/index.ts";
 import { connect } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
 import { houseEntry } from "../support/houses.ts";

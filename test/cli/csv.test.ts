@@ -1,10 +1,10 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { readLines, type Line } from "../../src/cli/csv-lines.ts";
-import { csvReader } from "../../src/cli/csv-rows.ts";
-import { PLAIN_FORMAT, type FileFormat } from "../../src/cli/import-format.ts";
-import type { FileItem } from "../../src/cli/import-item.ts";
-import { jsonLinesReader } from "../../src/cli/import-jsonl.ts";
+import { readLines, type Line } from "../../src/cli/import/csv-lines.ts";
+import { csvReader } from "../../src/cli/import/csv-rows.ts";
+import { PLAIN_FORMAT, type FileFormat } from "../../src/cli/import/format.ts";
+import type { FileItem } from "../../src/cli/import/item.ts";
+import { jsonLinesReader } from "../../src/cli/import/jsonl.ts";
 
 async function* chunksOf(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);

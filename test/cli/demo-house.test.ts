@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { makeDemoHouse, makeFolder, readBustabit } from "../houses/demo/world.ts";
 
-const COMMAND = path.join(import.meta.dirname, "../../src/cli/demo-house.ts");
+const COMMAND = path.join(import.meta.dirname, "../../src/cli/run/demo-house.ts");
 
 /** The command alone in a process of its own, as `roundhouse demo-house …` runs it. */
 async function run(...given: string[]) {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { createDatabase, createRedis } from "../support/database.ts";
 import { houseEntry } from "../support/houses.ts";
 import { givePasses } from "../support/passes.ts";

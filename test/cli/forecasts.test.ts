@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runRollingCalibration } from "../../src/forecasts/calibration/calibrate.ts";
+import { runRollingCalibration } from "../../src/calibration/calibrate.ts";
 import { fullWorld } from "../forecasts/full-world.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
 import { roundhouse } from "./world.ts";

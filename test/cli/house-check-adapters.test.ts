@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { checkHouse } from "../../src/cli/house-check.ts";
-import { loadSettings } from "../../src/config.ts";
+import { checkHouse } from "../../src/cli/houses/house-check.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { fixture } from "../houses/adapters/fixtures.ts";
 import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { createDatabase } from "../support/database.ts";

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";

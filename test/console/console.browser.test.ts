@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pages } from "../../src/console/index.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 import { EVERY_METHOD, PATH_SAMPLES, SHARED } from "./samples.ts";

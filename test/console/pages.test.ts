@@ -5,9 +5,9 @@ import { checkKey } from "../../src/callers/key.ts";
 import type { ConsolePage } from "../../src/console/contract.ts";
 import * as state from "../../src/console/dashboard/state.ts";
 import { connect } from "../../src/db/client.ts";
-import * as csv from "../../src/frame/csv.ts";
+import * as csv from "../../src/csv.ts";
 import * as sums from "../../src/console/usage/sums.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
@@ -111,7 +111,7 @@ describe("the dashboard", () => {
     const files = [
       ["src/console/dashboard/state.ts", { ...state }],
       ["src/console/usage/sums.ts", { ...sums }],
-      ["src/frame/csv.ts", { ...csv }],
+      ["src/csv.ts", { ...csv }],
     ] as const;
     for (const [file, scope] of files) {
       const claims = listExamples(file).flatMap((example) => runExample(example, scope));

@@ -125,7 +125,7 @@ describe("the list of grants", () => {
         look(path.join(path.dirname(file), specifier));
     };
     for (const file of globSync("jobs/*.ts", { cwd: root })) look(path.join(root, file));
-    look(path.join(root, "src/cli/worker.ts"));
+    look(path.join(root, "src/cli/run/worker.ts"));
     const refused = [...found].filter((one) => {
       const [table = "", letter = ""] = one.split(" ");
       return !GRANTS[table]?.worker?.replaceAll(/\([^)]*\)/g, "").includes(letter);

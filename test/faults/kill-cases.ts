@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { requestManualRun } from "../../src/forecasts/calibration/manual-calibration.ts";
+import { requestManualRun } from "../../src/calibration/manual-calibration.ts";
 import { K7_1 } from "../../src/forecasts/model/parameters.ts";
 import { Broken } from "../simulate/broken.ts";
 import { ASKED, type FaultCase } from "./case.ts";

@@ -1,4 +1,4 @@
-import { ANCHORS, SALT } from "../../src/houses/demo/bustabit-v2.ts";
+import { ANCHORS, SALT } from "../../src/demo/bustabit-v2.ts";
 import { crashHundredths } from "../../src/houses/fairness/bustabit.ts";
 import { walkBack } from "../../src/houses/fairness/walk.ts";
 

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, onTestFinished } from "vitest";
-import { addAccuracy } from "../../src/accuracy/add-accuracy.ts";
+import { addAccuracy } from "../../src/forecasts/accuracy/add-accuracy.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { addRounds, loadState, lockState, withStored } from "../../src/pass/add.ts";
 import { findTime } from "../../src/pass/payload-store.ts";
 import { refusalOf } from "../../src/pass/write-store.ts";

@@ -1,7 +1,7 @@
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { csvField, csvText } from "../../src/frame/csv.ts";
+import { csvField, csvText } from "../../src/csv.ts";
 
 const text = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(",", '"', "\r", "\n", ";", "=", "-", "a", " ") }));
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { askPages } from "../../src/houses/ask-pages.ts";
-import type { HouseAnswer } from "../../src/houses/client.ts";
-import type { LeasedTable } from "../../src/houses/lease-store.ts";
+import { askPages } from "../../src/houses/polling/ask-pages.ts";
+import type { HouseAnswer } from "../../src/houses/polling/client.ts";
+import type { LeasedTable } from "../../src/houses/polling/lease-store.ts";
 import { withOptions } from "./adapters/fixtures.ts";
 
 const TABLE: LeasedTable = {

@@ -1,12 +1,12 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { askTables } from "../../src/houses/ask.ts";
-import { NEW_CIRCUIT } from "../../src/houses/circuit.ts";
-import type { HouseClient } from "../../src/houses/client.ts";
+import { askTables } from "../../src/houses/polling/ask.ts";
+import { NEW_CIRCUIT } from "../../src/houses/polling/circuit.ts";
+import type { HouseClient } from "../../src/houses/polling/client.ts";
 import type { House } from "../../src/houses/house.ts";
-import { createHouseClient } from "../../src/houses/http.ts";
-import type { PollBudget } from "../../src/houses/poll-room.ts";
-import type { Lease } from "../../src/houses/lease-store.ts";
+import { createHouseClient } from "../../src/houses/polling/http.ts";
+import type { PollBudget } from "../../src/houses/polling/poll-room.ts";
+import type { Lease } from "../../src/houses/polling/lease-store.ts";
 import { page, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { eventually } from "../support/eventually.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";

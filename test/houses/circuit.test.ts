@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { afterPoll, NEW_CIRCUIT, type Circuit, type PollOutcome } from "../../src/houses/circuit.ts";
+import { afterPoll, NEW_CIRCUIT, type Circuit, type PollOutcome } from "../../src/houses/polling/circuit.ts";
 
 const good: PollOutcome = { kind: "good", retryAfterMs: null };
 const failed: PollOutcome = { kind: "failed", retryAfterMs: null };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { guardedLookup, isPublicAddress, RefusedAddressError, refuseUrl } from "../../src/houses/guard.ts";
+import { guardedLookup, isPublicAddress, RefusedAddressError, refuseUrl } from "../../src/houses/polling/guard.ts";
 
 type Lookup = NonNullable<Parameters<typeof guardedLookup>[0]>;
 const resolving =

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { HouseAnswer, HouseClient, HouseRequest } from "../../src/houses/client.ts";
-import { createHouseClient } from "../../src/houses/http.ts";
+import type { HouseAnswer, HouseClient, HouseRequest } from "../../src/houses/polling/client.ts";
+import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { page, says, startBadHouse, trouble, type BadHouse } from "../support/bad-house.ts";
 import { eventually } from "../support/eventually.ts";
 

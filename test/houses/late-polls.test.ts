@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { requirePolling } from "../../src/cli/readiness.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
-import { pauseHouse, resumeHouse } from "../../src/houses/pause-store.ts";
-import { findLatePolls } from "../../src/houses/polling-store.ts";
+import { requirePolling } from "../../src/cli/run/readiness.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
+import { pauseHouse, resumeHouse } from "../../src/houses/polling/pause-store.ts";
+import { findLatePolls } from "../../src/houses/polling/polling-store.ts";
 import { deletePause, insertPause } from "../../src/queue/store.ts";
 import { createDatabase } from "../support/database.ts";
 import { houseEntry } from "../support/houses.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import * as multiplier from "../../src/houses/multiplier.ts";
+import * as multiplier from "../../src/houses/reading/multiplier.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 
 const { parseMultiplier } = multiplier;
@@ -198,7 +198,7 @@ describe("a multiplier", () => {
   });
 });
 
-test.each(listExamples("src/houses/multiplier.ts").map((example) => [example.title, example] as const))(
+test.each(listExamples("src/houses/reading/multiplier.ts").map((example) => [example.title, example] as const))(
   "the examples of %s hold",
   (_, example) => {
     const claims = runExample(example, multiplier);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseOccurredAt } from "../../src/houses/occurred-at.ts";
+import { parseOccurredAt } from "../../src/houses/reading/occurred-at.ts";
 
 test.each([
   ["2022-07-15T08:09:36.580Z", "2022-07-15T08:09:36.580Z"],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { palettes } from "../../src/houses/palettes.ts";
-import { houseSettings } from "../../src/houses/settings.ts";
-import { parseMultiplier } from "../../src/houses/multiplier.ts";
+import { palettes } from "../../src/houses/settings/palettes.ts";
+import { houseSettings } from "../../src/houses/settings/settings.ts";
+import { parseMultiplier } from "../../src/houses/reading/multiplier.ts";
 import { colorOf, type Color } from "../../src/rounds/colors.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
 

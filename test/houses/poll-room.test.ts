@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createPollRoom, type PollBudget } from "../../src/houses/poll-room.ts";
+import { createPollRoom, type PollBudget } from "../../src/houses/polling/poll-room.ts";
 
 const MB = 1 << 20;
 

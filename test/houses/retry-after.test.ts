@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseRetryAfter } from "../../src/houses/retry-after.ts";
+import { parseRetryAfter } from "../../src/houses/polling/retry-after.ts";
 
 const now = Date.parse("2026-11-21T04:00:00Z");
 

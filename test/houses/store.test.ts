@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Fragment } from "../../src/db/statement.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { applyHouses, setDemoAddress } from "../../src/houses/apply-store.ts";
+import { applyHouses, setDemoAddress } from "../../src/houses-file/apply-store.ts";
 import { listHouses } from "../../src/houses/house-status-store.ts";
-import { pauseHouse, resumeHouse } from "../../src/houses/pause-store.ts";
+import { pauseHouse, resumeHouse } from "../../src/houses/polling/pause-store.ts";
 import { listPollSchedules, loadHouse } from "../../src/houses/store.ts";
-import { findOfflineHouses, findUnreadableTables } from "../../src/houses/watch-store.ts";
+import { findOfflineHouses, findUnreadableTables } from "../../src/houses-file/watch-store.ts";
 import { createDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, houseEntry, tableEntry } from "../support/houses.ts";
 

@@ -5,7 +5,7 @@ import housekeep from "../../jobs/housekeep.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { PRUNED_BY_AGE } from "../../src/housekeeping/prune-store.ts";
 import { RETENTION } from "../../src/housekeeping/retention.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

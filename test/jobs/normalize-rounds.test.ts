@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
-import { SALT, TERMINATING_HASH } from "../../src/houses/demo/bustabit-v2.ts";
-import { createTrueChain } from "../../src/houses/demo/true-chain.ts";
-import { expireNotices, refreshStalledNotices } from "../../src/rounds/notices-store.ts";
+import { SALT, TERMINATING_HASH } from "../../src/demo/bustabit-v2.ts";
+import { createTrueChain } from "../../src/demo/true-chain.ts";
+import { expireNotices, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
-import { listTables } from "../../src/rounds/listed-table-store.ts";
+import { listTables } from "../../src/rounds/lists/listed-table-store.ts";
 import { testContext, type TestContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import scoreAccuracy from "../../jobs/score-accuracy.ts";
-import { listPublished } from "../../src/accuracy/published-store.ts";
+import { listPublished } from "../../src/forecasts/accuracy/published-store.ts";
 import { listUnscored } from "../../src/forecasts/score/unscored-store.ts";
-import { verify } from "../../src/forecasts/verify/verify.ts";
+import { verify } from "../../src/verify/verify.ts";
 import { generatedRounds } from "../forecasts/streams.ts";
 import { createWorld, type World } from "../forecasts/world.ts";
 import { testContext } from "../support/context.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import housekeep from "../../jobs/housekeep.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
-import * as money from "../../src/ledger/money.ts";
+import * as money from "../../src/money.ts";
 import { assertPosting } from "../../src/ledger/posting.ts";
 import { post, walletMicros, type Posted, type Posting } from "../../src/ledger/store.ts";
 import { testContext } from "../support/context.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => void (world = await openLedgerWorld()));
 afterAll(() => world.close());
 
 describe("money", () => {
-  it.each(listExamples("src/ledger/money.ts").map((example) => [example.title, example] as const))(
+  it.each(listExamples("src/money.ts").map((example) => [example.title, example] as const))(
     "the example of %s is true",
     (_, example) => {
       for (const { actual, ...claim } of runExample(example, { ...money })) {

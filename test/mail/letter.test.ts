@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as alertLetters from "../../src/alerts/letter.ts";
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import { mailServerOptions } from "../../src/mail/deliver.ts";
 import * as letters from "../../src/mail/letter.ts";
 import { senderOf } from "../../src/mail/sender.ts";

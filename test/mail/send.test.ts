@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import housekeep from "../../jobs/housekeep.ts";
 import sendMail from "../../jobs/send-mail.ts";
 import { closeAlert, openAlert } from "../../src/alerts/store.ts";
-import { checkMail } from "../../src/cli/doctor-mail.ts";
-import { printMails } from "../../src/cli/print-mails.ts";
+import { checkMail } from "../../src/cli/doctor/mail.ts";
+import { printMails } from "../../src/cli/run/print-mails.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { openMailServer } from "../../src/mail/deliver.ts";
 import { letter } from "../../src/mail/letter.ts";

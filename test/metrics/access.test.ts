@@ -1,8 +1,8 @@
 import { get } from "node:http";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { startHealthServer, type HealthServer } from "../../src/api/health-server.ts";
+import { startHealthServer, type HealthServer } from "../../src/http/health-server.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { CHECKS } from "../api/world.ts";
 import { readableLog } from "../queue/world.ts";

@@ -1,8 +1,8 @@
 import { jobs } from "../../jobs/index.ts";
-import { ENDPOINTS, startApi } from "../../src/api/server.ts";
-import { loadSettings } from "../../src/config.ts";
-import { createHouseClient } from "../../src/houses/http.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { ENDPOINTS, startApi } from "../../src/serve/server.ts";
+import { loadSettings } from "../../src/config/environment.ts";
+import { createHouseClient } from "../../src/houses/polling/http.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { createMetrics, type Metrics } from "../../src/metrics/metrics.ts";
 import { CHECKS, makeKey } from "../api/world.ts";
 import { createWorld, type World } from "../queue/world.ts";

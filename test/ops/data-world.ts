@@ -1,5 +1,5 @@
-import { addAccuracy } from "../../src/accuracy/add-accuracy.ts";
-import { runRollingCalibration } from "../../src/forecasts/calibration/calibrate.ts";
+import { addAccuracy } from "../../src/forecasts/accuracy/add-accuracy.ts";
+import { runRollingCalibration } from "../../src/calibration/calibrate.ts";
 import compareCalibrations from "../../jobs/compare-calibrations.ts";
 import replayRange from "../../jobs/replay-range.ts";
 import type { Sql } from "../../src/db/client.ts";

@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect } from "../../src/db/client.ts";
-import { runWaitingCalibration } from "../../src/forecasts/calibration/manual-calibration.ts";
+import { runWaitingCalibration } from "../../src/calibration/manual-calibration.ts";
 import { accessibilityFaults, openBrowser, overflow } from "../support/browser.ts";
 import type { MadeTable } from "../support/make.ts";
 import { makeLearnedTable, playTurns, work } from "./data-world.ts";

@@ -8,9 +8,9 @@ import { auditEntry } from "../../src/ops/audit-entry.ts";
 import { auditFile } from "../../src/ops/audit/pages.ts";
 import type { OpsAction, OpsMount, OpsPage, OpsParts } from "../../src/ops/contract.ts";
 import { duration, helpersFor } from "../../src/frame/format.ts";
-import * as csv from "../../src/frame/csv.ts";
+import * as csv from "../../src/csv.ts";
 import * as format from "../../src/frame/format.ts";
-import * as paths from "../../src/frame/paths.ts";
+import * as paths from "../../src/http/paths.ts";
 import { mayDo } from "../../src/ops/routes.ts";
 import { allActions, allPages } from "../../src/ops/start.ts";
 import { eventually } from "../support/eventually.ts";
@@ -435,8 +435,8 @@ describe("helpers", () => {
   it("have examples that hold", () => {
     const claims = [
       ...listExamples("src/frame/format.ts").flatMap((example) => runExample(example, { ...format })),
-      ...listExamples("src/frame/csv.ts").flatMap((example) => runExample(example, { ...csv })),
-      ...listExamples("src/frame/paths.ts").flatMap((example) => runExample(example, { ...paths })),
+      ...listExamples("src/csv.ts").flatMap((example) => runExample(example, { ...csv })),
+      ...listExamples("src/http/paths.ts").flatMap((example) => runExample(example, { ...paths })),
     ];
     expect(claims.length).toBeGreaterThan(9);
     for (const { line, actual, expected } of claims) expect(actual, line).toEqual(expected);

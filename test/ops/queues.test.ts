@@ -1,7 +1,7 @@
 import { NO_PASSES } from "../support/context.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import { openQueues, type Queues } from "../../src/queue/queues.ts";
 import { startWorkers, type Workers } from "../../src/queue/worker.ts";
 import { makeJob, readableLog } from "../queue/world.ts";

@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import pollHouse from "../../jobs/poll-house.ts";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
-import { verify } from "../../src/forecasts/verify/verify.ts";
-import type { HouseClient } from "../../src/houses/client.ts";
-import { createHouseClient } from "../../src/houses/http.ts";
+import { verify } from "../../src/verify/verify.ts";
+import type { HouseClient } from "../../src/houses/polling/client.ts";
+import { createHouseClient } from "../../src/houses/polling/http.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
-import { repairTable } from "../../src/pass/repair.ts";
+import { repairTable } from "../../src/verify/repair.ts";
 import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";

@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import pollHouse from "../../jobs/poll-house.ts";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
-import type { HouseClient } from "../../src/houses/client.ts";
-import { createHouseClient } from "../../src/houses/http.ts";
-import { touchHeads } from "../../src/pass/heads-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
+import type { HouseClient } from "../../src/houses/polling/client.ts";
+import { createHouseClient } from "../../src/houses/polling/http.ts";
+import { touchHeads } from "../../src/tables/heads-store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
 import { testContext } from "../support/context.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
-import { verify } from "../../src/forecasts/verify/verify.ts";
+import { verify } from "../../src/verify/verify.ts";
 import { createPasses } from "../../src/pass/passes.ts";
-import { resetNewestNumber } from "../../src/rounds/reset-newest.ts";
+import { resetNewestNumber } from "../../src/corrections/reset-newest.ts";
 import normalizeRounds from "../../jobs/normalize-rounds.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";

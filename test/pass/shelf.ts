@@ -18,8 +18,8 @@ import {
   type TableFacts,
 } from "../../src/pass/state.ts";
 import { modelOf } from "../../src/forecasts/model/table-model.ts";
-import type { FormatState } from "../../src/rounds/format-watch.ts";
-import type { NoticeKind } from "../../src/rounds/notices.ts";
+import type { FormatState } from "../../src/rounds/notices/format-watch.ts";
+import type { NoticeKind } from "../../src/rounds/notices/notices.ts";
 import type { HeldBack } from "../../src/rounds/take-in.ts";
 
 /** An unread payload, and whether the payload before it told nothing. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { houseSettings } from "../../src/houses/settings.ts";
+import { houseSettings } from "../../src/houses/settings/settings.ts";
 import { tryToRead } from "../../src/pass/trial.ts";
 import { houseEntry } from "../support/houses.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { setPlan } from "../../src/callers/plan-store.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { type ConsoleWorld, openConsoleWorld } from "../console/world.ts";
 import { houseEntry } from "../support/houses.ts";
 

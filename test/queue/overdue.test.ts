@@ -5,7 +5,7 @@ import { createOverdueWatch } from "../../src/queue/overdue.ts";
 import type { Queues } from "../../src/queue/queues.ts";
 import { connectConsumer } from "../../src/queue/redis.ts";
 import { createRunner, WAKE } from "../../src/queue/run.ts";
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import { eventually } from "../support/eventually.ts";
 import { createWorld, makeJob, type World } from "./world.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { createLease } from "../../src/db/lease.ts";
 import { pauseQueue, resumeQueue } from "../../src/queue/inspect.ts";

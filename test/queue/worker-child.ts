@@ -1,6 +1,6 @@
 import { NO_PASSES } from "../support/context.ts";
 import { connect } from "../../src/db/client.ts";
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import { createLog } from "../../src/log.ts";
 import type { Job } from "../../src/queue/job.ts";
 import { startWorkers } from "../../src/queue/worker.ts";

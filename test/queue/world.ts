@@ -1,6 +1,6 @@
 import pino from "pino";
 import { z } from "zod";
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import type { Log } from "../../src/log.ts";
 import type { Job } from "../../src/queue/job.ts";

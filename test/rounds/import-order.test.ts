@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createRowKeys, type OrderOptions } from "../../src/rounds/import-order.ts";
-import { countRepeats, countTime, emptySurvey } from "../../src/rounds/import-survey.ts";
+import { createRowKeys, type OrderOptions } from "../../src/import/order.ts";
+import { countRepeats, countTime, emptySurvey } from "../../src/import/survey.ts";
 import type { KnownRound } from "../../src/rounds/round.ts";
 
 /** Orders rows of lines 2, 3 …, given as [number, ms]. */

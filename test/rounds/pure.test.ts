@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as colors from "../../src/rounds/colors.ts";
-import { gapsShownWhole } from "../../src/rounds/gaps.ts";
-import { pauseBetweenPages, waitAfterAttempts } from "../../src/rounds/gap-plan.ts";
-import * as notices from "../../src/rounds/notices.ts";
+import { gapsShownWhole } from "../../src/rounds/gaps/gaps.ts";
+import { pauseBetweenPages, waitAfterAttempts } from "../../src/backfill/gap-plan.ts";
+import * as notices from "../../src/rounds/notices/notices.ts";
 import * as round from "../../src/rounds/round.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 

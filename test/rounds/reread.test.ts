@@ -4,9 +4,9 @@ import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/cli
 import { createProver } from "../../src/houses/fairness/prove.ts";
 import { loadHouse } from "../../src/houses/store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
-import { decideOnItems } from "../../src/rounds/quarantine-desk.ts";
-import { rereadRange, type RereadWork } from "../../src/rounds/reread.ts";
-import { placeText, readPlace, type Reread } from "../../src/rounds/reread-report.ts";
+import { decideOnItems } from "../../src/corrections/quarantine-desk.ts";
+import { rereadRange, type RereadWork } from "../../src/reread/reread.ts";
+import { placeText, readPlace, type Reread } from "../../src/reread/reread-report.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { feedEntry, forgetHouses } from "../support/houses.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import type { Sql } from "../../src/db/client.ts";
-import { draw } from "../../src/houses/demo/draw.ts";
+import { draw } from "../../src/demo/draw.ts";
 import { checkAnswer, PATHS, readRefusal, type Shown } from "./answers.ts";
 import { Broken } from "./broken.ts";
 import { oneOf, type Member } from "./crew.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createWriteStream, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { drawInteger } from "../../src/houses/demo/draw.ts";
+import { drawInteger } from "../../src/demo/draw.ts";
 import type { ClockStep } from "./member-process.ts";
 
 /** One process of Roundhouse, kept alive as a supervisor would: whenever it ends, it is started again. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
-import { verify } from "../../src/forecasts/verify/verify.ts";
+import { verify } from "../../src/verify/verify.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import { PATHS } from "./answers.ts";
 import { Broken } from "./broken.ts";

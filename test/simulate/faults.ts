@@ -1,4 +1,4 @@
-import { draw, drawInteger } from "../../src/houses/demo/draw.ts";
+import { draw, drawInteger } from "../../src/demo/draw.ts";
 
 /** What happens to servers and processes. */
 export const FAULTS = [

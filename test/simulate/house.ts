@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { draw } from "../../src/houses/demo/draw.ts";
+import { draw } from "../../src/demo/draw.ts";
 import {
   heldUntil,
   isLost,

@@ -1,5 +1,5 @@
 import type { Sql } from "../../src/db/client.ts";
-import { LARGEST_GAP } from "../../src/rounds/gap-plan.ts";
+import { LARGEST_GAP } from "../../src/backfill/gap-plan.ts";
 import { Broken } from "./broken.ts";
 import { readTables, type Stored, type StoredRound } from "./stored.ts";
 import { everTold, heldUntil, isLost, PAUSE_MS, playUntil, toldEndMs, type TrueTable, type Truth } from "./truth.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
-import { draw } from "../../src/houses/demo/draw.ts";
+import { draw } from "../../src/demo/draw.ts";
 import { oneOf, type Member } from "./crew.ts";
 import type { Disk } from "./disks.ts";
 import type { Fault } from "./faults.ts";

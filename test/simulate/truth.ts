@@ -1,4 +1,4 @@
-import { draw } from "../../src/houses/demo/draw.ts";
+import { draw } from "../../src/demo/draw.ts";
 
 /** One round as it was really played. */
 export interface TrueRound {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { skillPlot } from "../../src/charts/skill.ts";
 import { createDrawer } from "../../src/charts/draw.ts";
-import { openCheckpoint, parseVerifierKey } from "../../src/record/log/note.ts";
+import { openCheckpoint, parseVerifierKey } from "../../src/signed-note.ts";
 import { publishLog } from "../../src/record/log/publish-log.ts";
 import { leafHash, rootOf } from "../../src/record/log/tree.ts";
 import { drawing } from "../../src/site/accuracy/drawn.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { legalText } from "../../src/accounts/legal.ts";
-import { FAILURES } from "../../src/api/errors.ts";
+import { FAILURES } from "../../src/http/errors.ts";
 import { openApiDocument } from "../../src/api/openapi/document.ts";
 import { OPERATIONS } from "../../src/api/operations.ts";
 import { setPlan } from "../../src/callers/plan-store.ts";

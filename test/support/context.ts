@@ -1,8 +1,8 @@
 import pino from "pino";
 import { z } from "zod";
-import { loadSettings, type Variables } from "../../src/config.ts";
+import { loadSettings, type Variables } from "../../src/config/environment.ts";
 import { openPipeline, type Sql } from "../../src/db/client.ts";
-import type { HouseClient } from "../../src/houses/client.ts";
+import type { HouseClient } from "../../src/houses/polling/client.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
 import type { Job, JobContext } from "../../src/queue/job.ts";
 

@@ -1,6 +1,6 @@
-import type { HouseEntry } from "../../src/config.ts";
+import type { HouseEntry } from "../../src/config/environment.ts";
 import type { Sql } from "../../src/db/client.ts";
-import { houseSettings } from "../../src/houses/settings.ts";
+import { houseSettings } from "../../src/houses/settings/settings.ts";
 
 /** A feed as houses.yaml has it; give what matters to the test. */
 export function feedEntry(changed: Record<string, unknown> = {}): Record<string, unknown> {

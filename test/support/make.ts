@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { Queryable, Sql } from "../../src/db/client.ts";
-import { applyHouses } from "../../src/houses/apply-store.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import { colorOf, type Color } from "../../src/rounds/colors.ts";
 import { SOURCES } from "../../src/pass/rows.ts";
 import { sevenDigits } from "../../src/pass/times.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { Sql } from "../../src/db/client.ts";
-import { readSettings } from "../../src/forecasts/calibration/range-store.ts";
+import { readSettings } from "../../src/calibration/range-store.ts";
 import { saveModels } from "../../src/forecasts/model/models-store.ts";
 import { modelOf } from "../../src/forecasts/model/table-model.ts";
 import { pass } from "../../src/pass/pass.ts";

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { within } from "../../src/api/within.ts";
+import { within } from "../../src/http/within.ts";
 import { startServers } from "../../src/embedded/servers.ts";
 import { reasonOf } from "../../src/errors.ts";
 

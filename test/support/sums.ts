@@ -1,4 +1,4 @@
-import { encodeSums, type SumVector } from "../../src/accuracy/sum-vector.ts";
+import { encodeSums, type SumVector } from "../../src/forecasts/accuracy/sum-vector.ts";
 import type { Sql } from "../../src/db/client.ts";
 
 /** Sums that are published for a feature (by code) of a table over a period, by key of a sum vector. */

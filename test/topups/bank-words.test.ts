@@ -7,7 +7,7 @@ import * as camt from "../../src/topups/bank/statement-camt.ts";
 import * as csv from "../../src/topups/bank/statement-csv.ts";
 import * as eyes from "../../src/topups/bank/four-eyes.ts";
 import * as found from "../../src/topups/bank/find-reference.ts";
-import * as iban from "../../src/topups/bank/iban.ts";
+import * as iban from "../../src/config/iban.ts";
 import * as reference from "../../src/topups/bank/reference.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 

@@ -1,7 +1,7 @@
 // A process that does one step and is killed in it: node binance-pay-process.ts DATABASE_URL NAME; what to do comes as a message.
 import pino from "pino";
 import settleTopups from "../../jobs/settle-topups.ts";
-import type { Settings } from "../../src/config.ts";
+import type { Settings } from "../../src/config/environment.ts";
 import { connect } from "../../src/db/client.ts";
 import type { JobContext } from "../../src/queue/job.ts";
 import { answerNotice } from "../../src/topups/binance-pay/notice.ts";

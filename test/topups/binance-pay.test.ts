@@ -3,7 +3,7 @@ import { once } from "node:events";
 import path from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import { binancePayPages } from "../../src/console/top-up/binance-pay.ts";
 import { notifySurface } from "../../src/console/top-up/notify.ts";
 import { checkLedger } from "../../src/ledger/check.ts";

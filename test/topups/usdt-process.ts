@@ -1,9 +1,9 @@
 // A process that takes one turn of the watcher when it is told to: node usdt-process.ts DATABASE_URL NAME; its environment has the settings.
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import { connect } from "../../src/db/client.ts";
 import { createLog } from "../../src/log.ts";
 import { openEndpoints } from "../../src/topups/usdt/endpoint.ts";
-import { usdtOf } from "../../src/topups/usdt/variables.ts";
+import { usdtOf } from "../../src/config/usdt.ts";
 import { watchDeposits } from "../../src/topups/usdt/watch.ts";
 
 const [url = "", name = ""] = process.argv.slice(2);

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { loadSettings } from "../../src/config.ts";
+import { loadSettings } from "../../src/config/environment.ts";
 import * as amount from "../../src/topups/usdt/amount.ts";
 import * as onChain from "../../src/topups/usdt/on-chain.ts";
 import * as ranges from "../../src/topups/usdt/ranges.ts";
-import { CHAINS } from "../../src/topups/usdt/chains.ts";
+import { CHAINS } from "../../src/config/usdt-chains.ts";
 import { tokenProblem } from "../../src/topups/usdt/endpoint.ts";
 import { usdtOnChain } from "../../src/topups/usdt/method.ts";
-import { usdtOf } from "../../src/topups/usdt/variables.ts";
+import { usdtOf } from "../../src/config/usdt.ts";
 import { XPUB } from "../support/chain.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 

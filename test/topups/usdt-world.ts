@@ -1,9 +1,9 @@
 import watchJob from "../../jobs/watch-deposits.ts";
-import { loadSettings, type Settings } from "../../src/config.ts";
+import { loadSettings, type Settings } from "../../src/config/environment.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
 import { addressOf } from "../../src/topups/usdt/address.ts";
-import { type Usdt, usdtOf } from "../../src/topups/usdt/variables.ts";
+import { type Usdt, usdtOf } from "../../src/config/usdt.ts";
 import { startChain, startProxy, type Proxy, type TestChain, XPUB } from "../support/chain.ts";
 import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";

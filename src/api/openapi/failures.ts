@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import { z } from "zod";
-import { ApiError, errorBody, FAILURES, type ErrorCode } from "../errors.ts";
+import { ApiError, errorBody, FAILURES, type ErrorCode } from "../../http/errors.ts";
 import { mayGrow, plainSchema } from "./json-schema.ts";
 import { ALWAYS, headersOf, LIMITS, type HeaderName } from "./headers.ts";
 

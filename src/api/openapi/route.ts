@@ -1,7 +1,7 @@
 import type { Express } from "express";
-import { etagOf, isNamed } from "../etag.ts";
-import { sendJson } from "../request.ts";
-import { resource } from "../resource.ts";
+import { etagOf, isNamed } from "../../http/etag.ts";
+import { sendJson } from "../../http/request.ts";
+import { resource } from "../../http/resource.ts";
 import { openApiDocument } from "./document.ts";
 
 /** Where the document is: the one path that pages of other sites may read. */

@@ -3,7 +3,7 @@ import { listConsents } from "../../accounts/consent-store.ts";
 import { readOwnData } from "../../accounts/data-store.ts";
 import { findPerson } from "../../accounts/person-store.ts";
 import { findAccount, listHeldPlans } from "../../callers/account-store.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { listStatement } from "../../ledger/statement-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { listPurchases } from "../../purchases/history-store.ts";

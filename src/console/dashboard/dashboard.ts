@@ -6,7 +6,7 @@ import { ACTIVE_KEYS } from "../../callers/store.ts";
 import { callsPlot } from "../../charts/over-time.ts";
 import { figureOf } from "../../frame/figure.ts";
 import { number } from "../../frame/format.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { readUsage } from "../../usage/store.ts";
 import type { ConsolePage } from "../contract.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { legalText } from "../../accounts/legal.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { purchase } from "../../purchases/purchase-store.ts";
 import { quoteOf, quoteText, readQuote } from "../../purchases/quote.ts";
 import { readBuyer } from "../../purchases/state-store.ts";

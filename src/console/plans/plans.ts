@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { listPlans } from "../../callers/plan-store.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { readBuyer } from "../../purchases/state-store.ts";
 import type { ConsolePage } from "../contract.ts";
 import { listHousesNow } from "./house-store.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { findPurchase, listPurchases, type Purchase } from "../../purchases/history-store.ts";
 import { KIND_WORDS } from "../../purchases/receipt.ts";

@@ -1,4 +1,4 @@
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { isOffer, offerOf, type Offer, type PurchaseKind } from "../../purchases/offer.ts";
 import type { Buyer } from "../../purchases/judge.ts";
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { csvText } from "../../frame/csv.ts";
+import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
 import { timeText } from "../../frame/format.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { listStatement, type StatementEntry } from "../../ledger/statement-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { statementWords } from "../../ledger/words.ts";

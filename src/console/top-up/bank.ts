@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { holderEntry } from "../../accounts/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { amountText, parseAmount } from "../../topups/bank/amount.ts";
 import { announceTransfer, MOST_EXPECTED } from "../../topups/bank/expected-store.ts";
-import { inFours } from "../../topups/bank/iban.ts";
+import { inFours } from "../../config/iban.ts";
 import { hasBank } from "../../topups/bank/method.ts";
 import { countExpected, findTopup, lockTopup, saveTopupState } from "../../topups/topup-store.ts";
 import type { ConsoleAction, ConsolePage } from "../contract.ts";

@@ -2,7 +2,7 @@ import { toDataURL } from "qrcode";
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
-import { parseUsd, usd } from "../../ledger/money.ts";
+import { parseUsd, usd } from "../../money.ts";
 import { beginOrder } from "../../topups/binance-pay/begin.ts";
 import { binancePay, ORDER_MICROS, ORDER_MINUTES } from "../../topups/binance-pay/method.ts";
 import { findOrder } from "../../topups/binance-pay/order-store.ts";

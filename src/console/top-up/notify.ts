@@ -1,10 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import type { Settings } from "../../config.ts";
+import type { Settings } from "../../config/environment.ts";
 import type { Sql } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { answerNotice, type NoticeAnswer } from "../../topups/binance-pay/notice.ts";
-import { binancePayOf } from "../../topups/binance-pay/variables.ts";
+import { binancePayOf } from "../../config/binance-pay.ts";
 
 const PATH = "/topups/binance-pay/notify";
 /** A notice is about a kilobyte. */

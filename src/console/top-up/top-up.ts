@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { walletMicros } from "../../ledger/store.ts";
-import { inFours } from "../../topups/bank/iban.ts";
+import { inFours } from "../../config/iban.ts";
 import type { Topup, TopupMethod } from "../../topups/contract.ts";
 import { configuredMethods, methodLabel } from "../../topups/methods.ts";
 import { listTopups } from "../../topups/topup-store.ts";

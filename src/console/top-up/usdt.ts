@@ -1,12 +1,12 @@
 import { toString as toSvg } from "qrcode";
 import { z } from "zod";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { addressOf } from "../../topups/usdt/address.ts";
-import { chainOfId } from "../../topups/usdt/chains.ts";
+import { chainOfId } from "../../config/usdt-chains.ts";
 import { type Deposit, listDeposits, smallMicros } from "../../topups/usdt/desk-store.ts";
 import { type EndpointState, listEndpoints } from "../../topups/usdt/endpoint-store.ts";
 import { confirmationsOf } from "../../topups/usdt/ranges.ts";
-import { type Usdt, usdtOf } from "../../topups/usdt/variables.ts";
+import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import type { ConsolePage } from "../contract.ts";
 
 const MOST_DEPOSITS = 50;

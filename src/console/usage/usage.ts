@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { callsPlot } from "../../charts/over-time.ts";
-import { csvText } from "../../frame/csv.ts";
+import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
 import { figureOf } from "../../frame/figure.ts";
 import { number } from "../../frame/format.ts";

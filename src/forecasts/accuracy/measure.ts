@@ -1,12 +1,12 @@
 import type { Sql } from "../../db/client.ts";
-import { listMeasured, listWaits, type MeasuredRow } from "../../accuracy/measured-store.ts";
-import type { Period } from "../../accuracy/periods.ts";
-import { bestLogLoss } from "./figures.ts";
-import { pitHeights } from "./pit.ts";
+import { listMeasured, listWaits, type MeasuredRow } from "./measured-store.ts";
+import type { Period } from "./periods.ts";
+import { bestLogLoss } from "./figures/figures.ts";
+import { pitHeights } from "./figures/pit.ts";
 import { mergePeriods, showAccuracy, type PeriodSums } from "./present.ts";
 import { referenceDetails } from "./reference-sums.ts";
-import { corp } from "./reliability.ts";
-import { verdictOf } from "./verdict.ts";
+import { corp } from "./figures/reliability.ts";
+import { verdictOf } from "./figures/verdict.ts";
 
 /** What is asked for: of one table, of a house as a whole, or of all tables. */
 export interface AskedMeasure {

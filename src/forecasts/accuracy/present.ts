@@ -1,4 +1,4 @@
-import { bestLogLoss, figuresOf, type Figures } from "./figures.ts";
+import { bestLogLoss, figuresOf, type Figures } from "./figures/figures.ts";
 import type { PublishedForecast } from "../published-forecast.ts";
 import { parameterSetOf } from "../model/model-name.ts";
 import { PPM } from "../model/ppm.ts";

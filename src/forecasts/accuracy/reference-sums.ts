@@ -6,7 +6,7 @@
  */
 import { PPM } from "../model/ppm.ts";
 import { REFERENCES, referencePpm, referenceWindowPpm, type Reference, type References } from "./references.ts";
-import { mergeTheorySums, type TheorySums } from "./theory.ts";
+import { mergeTheorySums, type TheorySums } from "./figures/theory.ts";
 import { scoreNextColor, scoreWindow, type Score } from "../score/scoring.ts";
 
 /** In the units of an accuracy row. */

@@ -1,6 +1,6 @@
 import { reasonOf } from "../../errors.ts";
-import { exactInteger } from "./exact-integer.ts";
-import { PIT_BINS } from "./pit.ts";
+import { exactInteger } from "./figures/exact-integer.ts";
+import { PIT_BINS } from "./figures/pit.ts";
 import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
 import { COUNTS, emptySums, type Histogram, type Link, type Sums } from "./sums.ts";
 

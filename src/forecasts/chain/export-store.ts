@@ -1,5 +1,5 @@
 import type { Reader } from "../../db/reader.ts";
-import type { ExportRange } from "../../rounds/export-store.ts";
+import type { ExportRange } from "../../rounds/lists/export-store.ts";
 
 /** Columns of exported forecasts, in order; `hash` covers `prev_hash` and the texts of the columns before `status`. */
 export const FORECAST_COLUMNS = [

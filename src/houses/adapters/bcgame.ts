@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { adapter } from "../contract.ts";
-import { describe, excerpt } from "../excerpt.ts";
-import { namedOptions } from "../feed-options.ts";
-import { readList, wire, type ListShape } from "../read-list.ts";
-import { parseWireJson, WireNumber } from "../wire-json.ts";
+import { describe, excerpt } from "../reading/excerpt.ts";
+import { namedOptions } from "../settings/feed-options.ts";
+import { readList, wire, type ListShape } from "../reading/read-list.ts";
+import { parseWireJson, WireNumber } from "../reading/wire-json.ts";
 
 const options = z.strictObject({
   /** The game as the house names it in its addresses. */

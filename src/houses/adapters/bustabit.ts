@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { adapter, type Ask, type HouseRound } from "../contract.ts";
-import { namedOptions } from "../feed-options.ts";
-import { parseMultiplier } from "../multiplier.ts";
-import { believedTimes, readRound, refused } from "../read-round.ts";
-import { cameInstead, decodeText } from "../read-text.ts";
-import { askedId, firstRoundId, nextId, visibleText } from "../round-page.ts";
+import { namedOptions } from "../settings/feed-options.ts";
+import { parseMultiplier } from "../reading/multiplier.ts";
+import { believedTimes, readRound, refused } from "../reading/read-round.ts";
+import { cameInstead, decodeText } from "../reading/read-text.ts";
+import { askedId, firstRoundId, nextId, visibleText } from "../reading/round-page.ts";
 
 const options = z.strictObject({ first_round_id: firstRoundId, ...namedOptions({ order: "auto" }) });
 

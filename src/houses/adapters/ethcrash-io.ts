@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { adapter, type Ask } from "../contract.ts";
-import { describe } from "../excerpt.ts";
-import { namedOptions } from "../feed-options.ts";
-import { believedTimes, readId, readRound, refused } from "../read-round.ts";
-import { cameInstead, decodeJson } from "../read-text.ts";
-import { askedId, firstRoundId, nextId } from "../round-page.ts";
-import { WireNumber } from "../wire-json.ts";
+import { describe } from "../reading/excerpt.ts";
+import { namedOptions } from "../settings/feed-options.ts";
+import { believedTimes, readId, readRound, refused } from "../reading/read-round.ts";
+import { cameInstead, decodeJson } from "../reading/read-text.ts";
+import { askedId, firstRoundId, nextId } from "../reading/round-page.ts";
+import { WireNumber } from "../reading/wire-json.ts";
 
 /** An instant crash, as the house writes it. */
 const INSTANT = [0];

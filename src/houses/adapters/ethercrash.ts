@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { adapter, type Ask, type HouseItem } from "../contract.ts";
-import { namedOptions } from "../feed-options.ts";
-import { believedTimes, readRound } from "../read-round.ts";
-import { cameInstead, decodeText } from "../read-text.ts";
-import { askedId, firstRoundId, nextId, visibleText } from "../round-page.ts";
+import { namedOptions } from "../settings/feed-options.ts";
+import { believedTimes, readRound } from "../reading/read-round.ts";
+import { cameInstead, decodeText } from "../reading/read-text.ts";
+import { askedId, firstRoundId, nextId, visibleText } from "../reading/round-page.ts";
 
 /** An instant crash, as the house writes it. */
 const INSTANT = [0];

@@ -1,9 +1,9 @@
 import jmespath from "jmespath";
 import { z } from "zod";
 import { adapter, type HouseItem } from "../contract.ts";
-import { describe, excerpt } from "../excerpt.ts";
-import { believedTimes, readId, readRound, refused, type Believed } from "../read-round.ts";
-import { cameInstead, decodeJson } from "../read-text.ts";
+import { describe, excerpt } from "../reading/excerpt.ts";
+import { believedTimes, readId, readRound, refused, type Believed } from "../reading/read-round.ts";
+import { cameInstead, decodeJson } from "../reading/read-text.ts";
 
 /** More items are refused whole: a page is 50 to 100, and what one poll reads must stay bounded. */
 const MOST_ITEMS = 5_000;

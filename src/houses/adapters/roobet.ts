@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { adapter } from "../contract.ts";
-import { namedOptions } from "../feed-options.ts";
-import { readList, wire, type ListShape } from "../read-list.ts";
+import { namedOptions } from "../settings/feed-options.ts";
+import { readList, wire, type ListShape } from "../reading/read-list.ts";
 
 const options = z.strictObject(namedOptions({ order: "newest_first" }));
 

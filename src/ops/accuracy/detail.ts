@@ -1,12 +1,12 @@
 import { z } from "zod";
 import type { Sql } from "../../db/client.ts";
-import { PERIODS } from "../../accuracy/periods.ts";
-import { listHitRates, type RateSums } from "../../accuracy/rates-store.ts";
+import { PERIODS } from "../../forecasts/accuracy/periods.ts";
+import { listHitRates, type RateSums } from "../../forecasts/accuracy/rates-store.ts";
 import { type Measured, measure } from "../../forecasts/accuracy/measure.ts";
-import { findTablesOf } from "../../rounds/table-filter-store.ts";
+import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import type { Log } from "../../log.ts";
 import type { OpsPage } from "../contract.ts";
-import { csvText } from "../../frame/csv.ts";
+import { csvText } from "../../csv.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import { featureText } from "./list.ts";
 import { byOf, TONES } from "../../frame/measured.ts";

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { type DamagedRow, listMeasuredOrDamaged, type MeasuredRow } from "../../accuracy/measured-store.ts";
-import { PERIODS } from "../../accuracy/periods.ts";
-import { figuresOf } from "../../forecasts/accuracy/figures.ts";
-import { verdictOf } from "../../forecasts/accuracy/verdict.ts";
+import { type DamagedRow, listMeasuredOrDamaged, type MeasuredRow } from "../../forecasts/accuracy/measured-store.ts";
+import { PERIODS } from "../../forecasts/accuracy/periods.ts";
+import { figuresOf } from "../../forecasts/accuracy/figures/figures.ts";
+import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
 import type { OpsPage, OpsParts } from "../contract.ts";
-import { csvText } from "../../frame/csv.ts";
+import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
 import type { Tone } from "../../frame/format.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";

@@ -1,6 +1,6 @@
 import { corpPlot, reliabilityPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
-import type { RateSums } from "../../accuracy/rates-store.ts";
+import type { RateSums } from "../../forecasts/accuracy/rates-store.ts";
 import type { Measured } from "../../forecasts/accuracy/measure.ts";
 import { BIN_COLUMNS, between, binRow, byOf, digits, pointOf, ratesOf, share } from "../../frame/measured.ts";
 import { evidence } from "./words.ts";

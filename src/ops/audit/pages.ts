@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type AuditSearch, type KeptEntry, listAuditActions, searchAudit } from "../../audit/store.ts";
-import { csvText } from "../../frame/csv.ts";
+import { csvText } from "../../csv.ts";
 import type { OpsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { Queryable } from "../../db/client.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { amountText, parseRate, rateText, toMicros } from "../../topups/bank/amount.ts";
 import { proposeTransfers } from "../../topups/bank/expected-store.ts";
-import { inFours } from "../../topups/bank/iban.ts";
+import { inFours } from "../../config/iban.ts";
 import type { BankLine } from "../../topups/bank/line.ts";
 import { findLine, listTwins } from "../../topups/bank/line-store.ts";
 import { listMatches } from "../../topups/bank/match-store.ts";

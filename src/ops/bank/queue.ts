@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { amountText } from "../../topups/bank/amount.ts";
 import { listExpected } from "../../topups/bank/expected-store.ts";
-import { inFours } from "../../topups/bank/iban.ts";
+import { inFours } from "../../config/iban.ts";
 import { countLines, listLines } from "../../topups/bank/line-store.ts";
 import { hasBank } from "../../topups/bank/method.ts";
 import type { OpsPage } from "../contract.ts";

@@ -1,5 +1,5 @@
 import type { Pause, ReportedWorker } from "../../queue/inspect.ts";
-import { MOST_ATTEMPTS } from "../../rounds/gap-plan.ts";
+import { MOST_ATTEMPTS } from "../../backfill/gap-plan.ts";
 import { duration, type Tone, timeText } from "../../frame/format.ts";
 import type { HouseFacts } from "./house-facts-store.ts";
 import { houseProblem } from "./house-problem.ts";

@@ -1,4 +1,4 @@
-import { wilsonInterval } from "../../forecasts/accuracy/intervals.ts";
+import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
 import { statusOf, type Status } from "../../houses/status.ts";
 import type { Tone } from "../../frame/format.ts";
 import type { HouseFacts } from "./house-facts-store.ts";

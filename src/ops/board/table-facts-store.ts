@@ -1,4 +1,4 @@
-import { listMeasuredOrDamaged } from "../../accuracy/measured-store.ts";
+import { listMeasuredOrDamaged } from "../../forecasts/accuracy/measured-store.ts";
 import type { Sql } from "../../db/client.ts";
 
 /** A table as the board lists it; ages and rates by the database's clock. */

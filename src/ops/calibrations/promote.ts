@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { UsageError } from "../../errors.ts";
-import { findCalibration, type WholeCalibration } from "../../forecasts/calibration/calibration-store.ts";
-import { summaryOf } from "../../forecasts/calibration/calibration-view.ts";
-import { findLiveRecord } from "../../forecasts/calibration/manual-run-store.ts";
-import { notLive, promoteCalibration } from "../../forecasts/calibration/promote.ts";
-import { findNewestPromotion, readTable, type NewestPromotion } from "../../forecasts/calibration/promotion-store.ts";
-import { promotionTold } from "../../forecasts/calibration/promotion-told.ts";
+import { findCalibration, type WholeCalibration } from "../../calibration/calibration-store.ts";
+import { summaryOf } from "../../calibration/calibration-view.ts";
+import { findLiveRecord } from "../../calibration/manual-run-store.ts";
+import { notLive, promoteCalibration } from "../../calibration/promote.ts";
+import { findNewestPromotion, readTable, type NewestPromotion } from "../../calibration/promotion-store.ts";
+import { promotionTold } from "../../calibration/promotion-told.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { reliabilityPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
-import { findCalibration } from "../../forecasts/calibration/calibration-store.ts";
-import { detailOf } from "../../forecasts/calibration/calibration-view.ts";
-import { findLiveRecord } from "../../forecasts/calibration/manual-run-store.ts";
-import { findRunOf } from "../../forecasts/calibration/run-desk-store.ts";
+import { findCalibration } from "../../calibration/calibration-store.ts";
+import { detailOf } from "../../calibration/calibration-view.ts";
+import { findLiveRecord } from "../../calibration/manual-run-store.ts";
+import { findRunOf } from "../../calibration/run-desk-store.ts";
 import { BIN_COLUMNS, binRow, digits, pointOf } from "../../frame/measured.ts";
 import type { OpsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";

@@ -1,4 +1,4 @@
-import type { Detail } from "../../forecasts/calibration/calibration-view.ts";
+import type { Detail } from "../../calibration/calibration-view.ts";
 import { between, digits, share } from "../../frame/measured.ts";
 import { evidence } from "../accuracy/words.ts";
 

@@ -4,7 +4,7 @@ import { findAccount, listAccounts, listHeldPlans } from "../../callers/account-
 import { listPlanSettings } from "../../callers/plan-store.ts";
 import { listKeys } from "../../callers/store.ts";
 import { callsPlot } from "../../charts/over-time.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
 import { readUsage } from "../../usage/store.ts";

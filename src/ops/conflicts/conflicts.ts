@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { countTouched, findListedConflict, listConflicts } from "../../rounds/conflict-desk-store.ts";
-import { decideConflict, standingText, type Revised, type Voided } from "../../rounds/revision.ts";
-import { findStanding, listRevisions } from "../../rounds/revision-store.ts";
+import { countTouched, findListedConflict, listConflicts } from "../../rounds/lists/conflict-desk-store.ts";
+import { decideConflict, standingText, type Revised, type Voided } from "../../corrections/revision.ts";
+import { findStanding, listRevisions } from "../../corrections/revision-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage, OpsParts } from "../contract.ts";
 import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { parseMultiplier } from "../../houses/multiplier.ts";
-import { reviseRound, standingText } from "../../rounds/revision.ts";
-import { findStanding, listRevisions } from "../../rounds/revision-store.ts";
-import { findTablesOf } from "../../rounds/table-filter-store.ts";
+import { parseMultiplier } from "../../houses/reading/multiplier.ts";
+import { reviseRound, standingText } from "../../corrections/revision.ts";
+import { findStanding, listRevisions } from "../../corrections/revision-store.ts";
+import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";

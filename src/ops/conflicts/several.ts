@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { listConflicts, listConflictsById } from "../../rounds/conflict-desk-store.ts";
-import { decideConflicts, MOST_CONFLICTS, standingText } from "../../rounds/revision.ts";
+import { listConflicts, listConflictsById } from "../../rounds/lists/conflict-desk-store.ts";
+import { decideConflicts, MOST_CONFLICTS, standingText } from "../../corrections/revision.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { choose, idsOf, reason } from "../payloads/listing.ts";

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { keyProblem } from "../../topups/usdt/ready.ts";
-import { chainOfId } from "../../topups/usdt/chains.ts";
+import { chainOfId } from "../../config/usdt-chains.ts";
 import { type Deposit, listAddressRows, listDeposits, sumDeposits } from "../../topups/usdt/desk-store.ts";
 import { type EndpointState, listEndpoints, readAgainFrom } from "../../topups/usdt/endpoint-store.ts";
 import { findUsdtTroubles } from "../../topups/usdt/trouble-store.ts";
-import { type Usdt, usdtOf } from "../../topups/usdt/variables.ts";
-import { xpubFingerprint } from "../../topups/usdt/xpub.ts";
+import { type Usdt, usdtOf } from "../../config/usdt.ts";
+import { xpubFingerprint } from "../../config/xpub.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { idOf, pageOf, PER_PAGE } from "../payloads/listing.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import type { Transaction } from "../../db/client.ts";
-import { giveUpGap, openGapAgain, type GapOutcome } from "../../rounds/close-gap.ts";
-import { countGaps, listGaps } from "../../rounds/gap-desk-store.ts";
-import { MOST_ATTEMPTS } from "../../rounds/gap-plan.ts";
+import { giveUpGap, openGapAgain, type GapOutcome } from "../../corrections/close-gap.ts";
+import { countGaps, listGaps } from "../../rounds/gaps/gap-desk-store.ts";
+import { MOST_ATTEMPTS } from "../../backfill/gap-plan.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsPage, OpsParts, Sent } from "../contract.ts";
 import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import type { Transaction } from "../../db/client.ts";
-import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../../houses/control-store.ts";
+import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../../houses/polling/control-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { reason, tellReaders } from "../payloads/listing.ts";
-import { resetNewestNumber, toldReset } from "../../rounds/reset-newest.ts";
+import { resetNewestNumber, toldReset } from "../../corrections/reset-newest.ts";
 import { readTable } from "../board/table-facts-store.ts";
 
 const roles = ["operator"] as const;

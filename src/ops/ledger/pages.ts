@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { findTransaction, listSideSums, listTransactions, listWallets } from "../../ledger/desk-store.ts";
-import { sumMicros, usd } from "../../ledger/money.ts";
+import { sumMicros, usd } from "../../money.ts";
 import type { LedgerSide, Posting } from "../../ledger/posting.ts";
 import { listProposals } from "../../ledger/reversal-store.ts";
 import type { OpsPage } from "../contract.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { NOTICE_ORDER } from "../../rounds/notices.ts";
-import { endNotice, LONGEST_NOTICE, writeNotice } from "../../rounds/operator-notice.ts";
-import { listNotices } from "../../rounds/operator-notice-store.ts";
-import { findTablesOf } from "../../rounds/table-filter-store.ts";
+import { NOTICE_ORDER } from "../../rounds/notices/notices.ts";
+import { endNotice, LONGEST_NOTICE, writeNotice } from "../../corrections/operator-notice.ts";
+import { listNotices } from "../../corrections/operator-notice-store.ts";
+import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { choose, idOf, listing, pageOf, PER_PAGE, reason, tellReaders } from "../payloads/listing.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Queryable } from "../../db/client.ts";
 import { createNotifier } from "../../db/notifier.ts";
-import { findTablesOf } from "../../rounds/table-filter-store.ts";
+import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import type { OpsParts } from "../contract.ts";
 
 /** Rows of a list on one page. */

@@ -1,7 +1,12 @@
 import { z } from "zod";
-import { listConflictsOf } from "../../rounds/conflict-desk-store.ts";
-import { findPayload, listBroughtRounds, listPayloads, type PayloadKey } from "../../rounds/payload-desk-store.ts";
-import { listItemsOf } from "../../rounds/quarantine-desk-store.ts";
+import { listConflictsOf } from "../../rounds/lists/conflict-desk-store.ts";
+import {
+  findPayload,
+  listBroughtRounds,
+  listPayloads,
+  type PayloadKey,
+} from "../../rounds/lists/payload-desk-store.ts";
+import { listItemsOf } from "../../rounds/lists/quarantine-desk-store.ts";
 import type { OpsPage } from "../contract.ts";
 import { bodyFile, showBody } from "./body.ts";
 import { choose, cursorText, listing, pageOf, PER_PAGE, readCursor, time } from "./listing.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { usd } from "../../ledger/money.ts";
-import { binancePayOf } from "../../topups/binance-pay/variables.ts";
+import { usd } from "../../money.ts";
+import { binancePayOf } from "../../config/binance-pay.ts";
 import { askAtOnce, findKeyFacts, listOrders } from "../../topups/binance-pay/desk-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { PlanChanges, PlanSettings } from "../../callers/plan-store.ts";
 import { number } from "../../frame/format.ts";
-import { parseUsd, usd } from "../../ledger/money.ts";
+import { parseUsd, usd } from "../../money.ts";
 
 const whole = (what: string) =>
   z

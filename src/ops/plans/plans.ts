@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { listPlanSettings } from "../../callers/plan-store.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import type { OpsPage } from "../contract.ts";
 import { planFields, differencesOf, type PlanFields } from "./fields.ts";
 import { countBeyond, countHolders, listHolders } from "./holder-store.ts";

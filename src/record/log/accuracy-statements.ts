@@ -1,4 +1,4 @@
-import { listPublished } from "../../accuracy/published-store.ts";
+import { listPublished } from "../../forecasts/accuracy/published-store.ts";
 import { voidsOf } from "../../forecasts/accuracy/sums.ts";
 import type { Sql } from "../../db/client.ts";
 import { listAccuracyMarks } from "./log-store.ts";

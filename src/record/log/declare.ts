@@ -1,7 +1,7 @@
 import type { Transaction } from "../../db/client.ts";
 import { makeKey } from "./log-folder.ts";
 import { createLog, listLogs } from "./log-store.ts";
-import { signerOf } from "./note.ts";
+import { signerOf } from "../../signed-note.ts";
 import { originOf } from "./publish-log.ts";
 
 /**

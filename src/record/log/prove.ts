@@ -3,7 +3,7 @@ import type { Sql } from "../../db/client.ts";
 import { type ExportedForecast, readForecastsForExport } from "../../forecasts/chain/export-store.ts";
 import { parseForecastId } from "../../forecasts/chain/forecast-id.ts";
 import { findCoveringEntry, findNewestCheckpoint, listLogs, tileReader } from "./log-store.ts";
-import { readCheckpoint } from "./note.ts";
+import { readCheckpoint } from "../../signed-note.ts";
 import { leafHash, proveInclusion, verifyInclusion } from "./tree.ts";
 
 /** That a forecast is in the log. */

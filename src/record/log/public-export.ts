@@ -6,8 +6,8 @@ import {
   SCORE_COLUMNS,
   type ScorePlace,
 } from "../../forecasts/chain/export-store.ts";
-import { csvField } from "../../frame/csv.ts";
-import { readRoundsForExport, ROUND_COLUMNS } from "../../rounds/export-store.ts";
+import { csvField } from "../../csv.ts";
+import { readRoundsForExport, ROUND_COLUMNS } from "../../rounds/lists/export-store.ts";
 import { findPublicEnd } from "./public-export-store.ts";
 
 /** A page of an export: CSV with its header, and where the next page begins; null after the last row. */

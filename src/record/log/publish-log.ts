@@ -25,7 +25,7 @@ import {
   saveTiles,
   tileReader,
 } from "./log-store.ts";
-import { openCheckpoint, readCheckpoint, signCheckpoint, type SignerKey, signerOf } from "./note.ts";
+import { openCheckpoint, readCheckpoint, signCheckpoint, type SignerKey, signerOf } from "../../signed-note.ts";
 import { entryOf, type Statement } from "./statements.ts";
 import { growTiles, leafHash, proveConsistency, type ReadTile, rootOf } from "./tree.ts";
 import { askWitness, type Witness } from "./witness-client.ts";

@@ -1,6 +1,6 @@
 import type { Sql } from "../../db/client.ts";
 import { findNewestCheckpoint, listLogs } from "./log-store.ts";
-import { cosignedAt } from "./note.ts";
+import { cosignedAt } from "../../signed-note.ts";
 import type { Witness } from "./witness-client.ts";
 
 /** How the log is doing. */

@@ -1,7 +1,7 @@
 import type { Transaction } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import { listEntries, listLogs, type Log, tileReader } from "./log-store.ts";
-import { type Checkpoint, cosignedAt, openCheckpoint, readCheckpoint, type VerifierKey } from "./note.ts";
+import { type Checkpoint, cosignedAt, openCheckpoint, readCheckpoint, type VerifierKey } from "../../signed-note.ts";
 import { growTiles, leafHash, rootOf, type Tile, TILE_WIDTH } from "./tree.ts";
 import {
   type ContradictedStatement,

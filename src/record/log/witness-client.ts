@@ -1,5 +1,5 @@
 /** Asks witnesses for cosignatures (C2SP tlog-witness). */
-import { cosignedAt, parseVerifierKey, type VerifierKey } from "./note.ts";
+import { cosignedAt, parseVerifierKey, type VerifierKey } from "../../signed-note.ts";
 
 /** A witness as configured. */
 export interface Witness {

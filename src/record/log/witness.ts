@@ -6,7 +6,14 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../../errors.ts";
 import { replaceFile } from "./log-folder.ts";
-import { type Checkpoint, cosign, openCheckpoint, readCheckpoint, type SignerKey, type VerifierKey } from "./note.ts";
+import {
+  type Checkpoint,
+  cosign,
+  openCheckpoint,
+  readCheckpoint,
+  type SignerKey,
+  type VerifierKey,
+} from "../../signed-note.ts";
 import { verifyConsistency } from "./tree.ts";
 
 /** A reply of `/add-checkpoint`. */

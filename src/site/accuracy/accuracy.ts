@@ -1,13 +1,13 @@
-import type { Memory } from "../../api/memory.ts";
-import type { Holding, Table } from "../../api/tables.ts";
+import type { Memory } from "../../published/memory.ts";
+import type { Holding, Table } from "../../published/tables.ts";
 import type { Sql } from "../../db/client.ts";
-import { PERIODS } from "../../accuracy/periods.ts";
-import { listHitRates } from "../../accuracy/rates-store.ts";
+import { PERIODS } from "../../forecasts/accuracy/periods.ts";
+import { listHitRates } from "../../forecasts/accuracy/rates-store.ts";
 import { reasonOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { listTableModels, type TableModel } from "../../forecasts/model/models-store.ts";
 import { byOf, ratesOf, share } from "../../frame/measured.ts";
-import { within } from "../../api/within.ts";
+import { within } from "../../http/within.ts";
 import type { SitePage } from "../answer.ts";
 import { keeping } from "../keeping.ts";
 import { PATIENCE_MS } from "../loader.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Holding, Table } from "../../api/tables.ts";
-import { PERIODS } from "../../accuracy/periods.ts";
+import type { Holding, Table } from "../../published/tables.ts";
+import { PERIODS } from "../../forecasts/accuracy/periods.ts";
 
 /** The features of all tables together would be a page of their own. */
 export const ALL_FEATURES = "all";

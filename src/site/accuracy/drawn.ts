@@ -1,4 +1,4 @@
-import { within } from "../../api/within.ts";
+import { within } from "../../http/within.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import type { Log } from "../../log.ts";
 import { keeping } from "../keeping.ts";

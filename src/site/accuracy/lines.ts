@@ -1,7 +1,7 @@
-import type { Table } from "../../api/tables.ts";
+import type { Table } from "../../published/tables.ts";
 import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/accuracy/present.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
-import { verdictOf } from "../../forecasts/accuracy/verdict.ts";
+import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
 import { between, digits, share, TONES } from "../../frame/measured.ts";
 import { ALL_FEATURES, type AskedAccuracy } from "./asked.ts";
 import { LEAST } from "./skill.ts";

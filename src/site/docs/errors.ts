@@ -1,4 +1,4 @@
-import { FAILURES } from "../../api/errors.ts";
+import { FAILURES } from "../../http/errors.ts";
 import type { SitePage } from "../answer.ts";
 import { prose } from "../prose.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { newestRounds } from "../../api/held-rounds.ts";
-import type { Memory } from "../../api/memory.ts";
-import type { Table } from "../../api/tables.ts";
+import { newestRounds } from "../../published/held-rounds.ts";
+import type { Memory } from "../../published/memory.ts";
+import type { Table } from "../../published/tables.ts";
 import type { ListedPlan } from "../../callers/plan-store.ts";
 import { between, share } from "../../frame/measured.ts";
 import type { SitePage } from "../answer.ts";

@@ -1,7 +1,7 @@
-import { hasTooManyVoids } from "../../forecasts/accuracy/figures.ts";
-import { skillInterval, wilsonInterval } from "../../forecasts/accuracy/intervals.ts";
-import type { Memory } from "../../api/memory.ts";
-import type { Table } from "../../api/tables.ts";
+import { hasTooManyVoids } from "../../forecasts/accuracy/figures/figures.ts";
+import { skillInterval, wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
+import type { Memory } from "../../published/memory.ts";
+import type { Table } from "../../published/tables.ts";
 import { skillSentence } from "../accuracy/skill.ts";
 
 /** What was measured of all tables together. */

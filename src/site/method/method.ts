@@ -1,5 +1,5 @@
 import { findNewestCheckpoint, listLogs } from "../../record/log/log-store.ts";
-import { verifierKeyText } from "../../record/log/note.ts";
+import { verifierKeyText } from "../../signed-note.ts";
 import { keyOf } from "../../record/log/verify-log.ts";
 import type { Transaction } from "../../db/client.ts";
 import type { SitePage } from "../answer.ts";

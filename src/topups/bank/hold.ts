@@ -1,5 +1,5 @@
 import type { Transaction } from "../../db/client.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { post } from "../../ledger/store.ts";
 import { amountText, rateText, toMicros } from "./amount.ts";
 import { approvalOf, type Person } from "./four-eyes.ts";

@@ -1,5 +1,5 @@
 import type { Transaction } from "../../db/client.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { rejectedLetter } from "../letters.ts";
 import { creditTopup, lockTopup, saveTopupState } from "../topup-store.ts";

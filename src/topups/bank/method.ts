@@ -1,4 +1,4 @@
-import type { Settings } from "../../config.ts";
+import type { Settings } from "../../config/environment.ts";
 import type { TopupMethod } from "../contract.ts";
 
 /** The settings that bank transfers go by. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseUsd } from "../../ledger/money.ts";
+import { parseUsd } from "../../money.ts";
 
 /** What every answer of the payment app is wrapped in. */
 export const wrapped = z.object({

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import type { Transaction } from "../../db/client.ts";
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import { countExpected, holdAccount, saveTopup } from "../topup-store.ts";
 import { ORDER_MICROS } from "./method.ts";
 import { saveNewOrder } from "./order-store.ts";

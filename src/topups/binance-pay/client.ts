@@ -10,7 +10,7 @@ import {
   type MadeOrder,
 } from "./answers.ts";
 import { newNonce, signedHeaders } from "./sign.ts";
-import type { BinancePay } from "./variables.ts";
+import type { BinancePay } from "../../config/binance-pay.ts";
 
 /** From the name lookup to the last byte. */
 const TIMEOUT_MS = 10_000;

@@ -1,6 +1,6 @@
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import type { TopupMethod } from "../contract.ts";
-import { binancePayOf } from "./variables.ts";
+import { binancePayOf } from "../../config/binance-pay.ts";
 
 /** Smallest and largest order in micro-units: below it the payment app's own fee weighs more than it brings, above it one pays in parts. */
 export const ORDER_MICROS = { least: 5_000_000n, most: 10_000_000_000n } as const;

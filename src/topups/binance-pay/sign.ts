@@ -4,7 +4,7 @@
  * theirs with RSA and SHA-256, in base64.
  */
 import { createHmac, createPublicKey, randomInt, verify } from "node:crypto";
-import type { BinancePay } from "./variables.ts";
+import type { BinancePay } from "../../config/binance-pay.ts";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 

@@ -1,8 +1,8 @@
 import type { Sql } from "../../db/client.ts";
 import { findAddress, giveAddress, listFingerprints } from "./address-store.ts";
 import { isWatched } from "./endpoint-store.ts";
-import type { Usdt } from "./variables.ts";
-import { xpubFingerprint } from "./xpub.ts";
+import type { Usdt } from "../../config/usdt.ts";
+import { xpubFingerprint } from "../../config/xpub.ts";
 
 /**
  * The address of an account, or why none is shown: `not-watched` until every endpoint was read once, since what came before

@@ -8,7 +8,7 @@ import {
   saveBelowMin,
   saveCredited,
 } from "./pending-store.ts";
-import type { Usdt } from "./variables.ts";
+import type { Usdt } from "../../config/usdt.ts";
 
 /** A deposit by the name that the ledger knows it by: its transaction and its place in that, never its block. */
 type Identity = Pick<PendingDeposit, "txHash" | "position">;

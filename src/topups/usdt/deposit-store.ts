@@ -1,6 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import type { TransferLog } from "./on-chain.ts";
-import type { Usdt } from "./variables.ts";
+import type { Usdt } from "../../config/usdt.ts";
 
 /** A transfer to one of our addresses, as it is to be stored. */
 export interface FoundDeposit extends TransferLog {

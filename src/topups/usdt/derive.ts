@@ -1,6 +1,6 @@
 import { ECDH } from "node:crypto";
 import { HDKey, publicKeyToAddress } from "viem/accounts";
-import { xpubDepth } from "./xpub.ts";
+import { xpubDepth } from "../../config/xpub.ts";
 
 /** What keys of an account (m/44'/60'/0') have below them: the receiving addresses. */
 const ACCOUNT_DEPTH = 3;

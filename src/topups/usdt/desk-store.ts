@@ -1,5 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
-import type { Usdt } from "./variables.ts";
+import type { Usdt } from "../../config/usdt.ts";
 
 /** State of a deposit: see `sql/0022_usdt.sql`. */
 export type DepositState = "pending" | "below_min" | "credited" | "orphaned";

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Head } from "./on-chain.ts";
-import type { Usdt } from "./variables.ts";
+import type { Usdt } from "../../config/usdt.ts";
 
 /** What is kept of an endpoint by its place in the setting. */
 export interface EndpointState {

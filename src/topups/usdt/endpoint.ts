@@ -12,7 +12,7 @@ import {
   type PublicClient,
   TransactionReceiptNotFoundError,
 } from "viem";
-import type { Chain } from "./chains.ts";
+import type { Chain } from "../../config/usdt-chains.ts";
 import { type Head, placeOf, type Receipt, type Transfer, type TransferLog } from "./on-chain.ts";
 import type { BlockRange } from "./ranges.ts";
 

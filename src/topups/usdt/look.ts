@@ -8,7 +8,7 @@ import { type Endpoint, EndpointError } from "./endpoint.ts";
 import { isVerified, saveHead, saveSettled, saveVerified } from "./endpoint-store.ts";
 import type { Head, TransferLog } from "./on-chain.ts";
 import { type BlockRange, batches, nextRange, settledTo } from "./ranges.ts";
-import type { Usdt } from "./variables.ts";
+import type { Usdt } from "../../config/usdt.ts";
 
 /** Nodes take about a thousand addresses in one question; half of it leaves room. */
 const ADDRESSES_AT_ONCE = 500;

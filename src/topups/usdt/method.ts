@@ -1,6 +1,6 @@
-import { usd } from "../../ledger/money.ts";
+import { usd } from "../../money.ts";
 import type { TopupMethod } from "../contract.ts";
-import { usdtOf } from "./variables.ts";
+import { usdtOf } from "../../config/usdt.ts";
 
 /** USDT, sent to an address of one's own. */
 export const usdtOnChain: TopupMethod = {

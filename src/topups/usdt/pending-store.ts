@@ -1,5 +1,5 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
-import type { Usdt } from "./variables.ts";
+import type { Usdt } from "../../config/usdt.ts";
 
 /** A deposit that waits, with the address that it came to. */
 export interface PendingDeposit {

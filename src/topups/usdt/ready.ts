@@ -1,11 +1,11 @@
-import type { Settings } from "../../config.ts";
+import type { Settings } from "../../config/environment.ts";
 import type { Sql } from "../../db/client.ts";
 import { reasonOf, UsageError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { listFingerprints } from "./address-store.ts";
 import { saveEndpoints } from "./endpoint-store.ts";
-import { type Usdt, usdtOf } from "./variables.ts";
-import { xpubFingerprint } from "./xpub.ts";
+import { type Usdt, usdtOf } from "../../config/usdt.ts";
+import { xpubFingerprint } from "../../config/xpub.ts";
 
 /** An endpoint that is slow must not hold a start up: whoever watches asks it again. */
 const WITHIN_MS = 5_000;

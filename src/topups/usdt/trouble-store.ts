@@ -1,7 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 import { listEndpoints } from "./endpoint-store.ts";
 import { endpointTrouble, disputeTrouble, type Trouble } from "./troubles.ts";
-import { type Usdt } from "./variables.ts";
+import { type Usdt } from "../../config/usdt.ts";
 
 /** Reorganisations make endpoints differ for seconds; what lasts longer is for people. */
 const DISPUTED_MINUTES = 2;

@@ -9,7 +9,7 @@ import { type Look, lookAt, RECEIPTS_AT_ONCE, type Watch } from "./look.ts";
 import type { Head } from "./on-chain.ts";
 import { listPending, type PendingDeposit, saveChecked, saveOrphaned } from "./pending-store.ts";
 import { batches, confirmationsOf } from "./ranges.ts";
-import type { Usdt } from "./variables.ts";
+import type { Usdt } from "../../config/usdt.ts";
 
 /** Deposits that are decided on in one look; those that waited longest first, so that a flood keeps nobody out. */
 const MOST_PENDING = 200;

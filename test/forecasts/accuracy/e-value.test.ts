@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { eValue, isOffTarget } from "../../../src/forecasts/accuracy/e-value.ts";
+import { eValue, isOffTarget } from "../../../src/forecasts/accuracy/figures/e-value.ts";
 import { betMicroNats, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
 import { addScore, emptySums } from "../../../src/forecasts/accuracy/sums.ts";
 import { bentStatements, generator } from "../statements.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { figuresOf } from "../../../src/forecasts/accuracy/figures.ts";
-import { hindsightOf } from "../../../src/forecasts/accuracy/hindsight.ts";
+import { figuresOf } from "../../../src/forecasts/accuracy/figures/figures.ts";
+import { hindsightOf } from "../../../src/forecasts/accuracy/figures/hindsight.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
 import { addPending, addScore, addVoid, emptySums } from "../../../src/forecasts/accuracy/sums.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { hindsightOf, type OutcomeSums } from "../../../src/forecasts/accuracy/hindsight.ts";
+import { hindsightOf, type OutcomeSums } from "../../../src/forecasts/accuracy/figures/hindsight.ts";
 
 const window = (horizon: number, isHit: boolean, n: number): OutcomeSums => ({
   color: null,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { mean, sampleStandardDeviation } from "simple-statistics";
 import { describe, expect, test } from "vitest";
-import { rateBounds, skillInterval, wilsonInterval } from "../../../src/forecasts/accuracy/intervals.ts";
+import { rateBounds, skillInterval, wilsonInterval } from "../../../src/forecasts/accuracy/figures/intervals.ts";
 
 describe("Wilson's interval", () => {
   // Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I, method 3.

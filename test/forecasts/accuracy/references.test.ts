@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { baseline, emptyState, learn, probabilities } from "../../../src/forecasts/model/k7.ts";
 import { createModel } from "../../../src/forecasts/model/model.ts";
 import { nextColorPpm } from "../../../src/forecasts/model/ppm.ts";
-import { bestLogLoss, figuresOf } from "../../../src/forecasts/accuracy/figures.ts";
+import { bestLogLoss, figuresOf } from "../../../src/forecasts/accuracy/figures/figures.ts";
 import {
   emptyReferenceSums,
   mergeReferenceSums,

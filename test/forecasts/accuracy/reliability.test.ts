@@ -6,7 +6,7 @@ import {
   calibrationErrorFloor,
   corp,
   reliabilityBins,
-} from "../../../src/forecasts/accuracy/reliability.ts";
+} from "../../../src/forecasts/accuracy/figures/reliability.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
 import { addScore, emptySums, mergeSums } from "../../../src/forecasts/accuracy/sums.ts";
 import { bentStatements, generator, type Statement } from "../statements.ts";

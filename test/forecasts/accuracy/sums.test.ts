@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { pitMass } from "../../../src/forecasts/accuracy/pit.ts";
+import { pitMass } from "../../../src/forecasts/accuracy/figures/pit.ts";
 import { nextColorPpm } from "../../../src/forecasts/model/ppm.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
 import { sumsFromJson, sumsToJson } from "../../../src/forecasts/accuracy/sums-json.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { hindsightOf, type OutcomeSums } from "../../../src/forecasts/accuracy/hindsight.ts";
-import { mergeTheorySums, theorySums } from "../../../src/forecasts/accuracy/theory.ts";
+import { hindsightOf, type OutcomeSums } from "../../../src/forecasts/accuracy/figures/hindsight.ts";
+import { mergeTheorySums, theorySums } from "../../../src/forecasts/accuracy/figures/theory.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
 
 const ODDS = { thresholds: [200, 1000], edge: 0.01 };

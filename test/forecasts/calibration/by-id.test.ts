@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { compareCalibrations } from "../../../src/forecasts/calibration/compare.ts";
+import { compareCalibrations } from "../../../src/calibration/compare.ts";
 import {
   requestManualRun,
   runManualCalibration,
   type ManualRequest,
-} from "../../../src/forecasts/calibration/manual-calibration.ts";
-import { promoteCalibration } from "../../../src/forecasts/calibration/promote.ts";
+} from "../../../src/calibration/manual-calibration.ts";
+import { promoteCalibration } from "../../../src/calibration/promote.ts";
 import { emptyState } from "../../../src/forecasts/model/k7.ts";
 import { createModel } from "../../../src/forecasts/model/model.ts";
 import { K7_1 } from "../../../src/forecasts/model/parameters.ts";
 import { encodeState, stateHash } from "../../../src/forecasts/model/state.ts";
-import { verify } from "../../../src/forecasts/verify/verify.ts";
-import { reviseRound } from "../../../src/rounds/revision.ts";
+import { verify } from "../../../src/verify/verify.ts";
+import { reviseRound } from "../../../src/corrections/revision.ts";
 import { generatedRounds, stateAfter, type Outcome } from "../streams.ts";
 import { createWorld, type World } from "../world.ts";
 

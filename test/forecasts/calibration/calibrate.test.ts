@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { runRollingCalibration, type ReplaySteps } from "../../../src/forecasts/calibration/calibrate.ts";
-import { listCalibrations } from "../../../src/forecasts/calibration/calibration-store.ts";
+import { runRollingCalibration, type ReplaySteps } from "../../../src/calibration/calibrate.ts";
+import { listCalibrations } from "../../../src/calibration/calibration-store.ts";
 import {
   listHousesToCalibrate,
   listWaitingRuns,
   requestRollingRuns,
-} from "../../../src/forecasts/calibration/rolling-run-store.ts";
-import { advance } from "../../../src/forecasts/calibration/backtest.ts";
-import { snapshotOf, startReplay, sumsOf } from "../../../src/forecasts/calibration/replay.ts";
+} from "../../../src/calibration/rolling-run-store.ts";
+import { advance } from "../../../src/calibration/backtest.ts";
+import { snapshotOf, startReplay, sumsOf } from "../../../src/calibration/replay.ts";
 import { emptySums } from "../../../src/forecasts/accuracy/sums.ts";
 import { modelOf } from "../../../src/forecasts/model/table-model.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -4,19 +4,19 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { openBacktestFile } from "../../../src/cli/backtest-file.ts";
-import { findCalibration } from "../../../src/forecasts/calibration/calibration-store.ts";
+import { openBacktestFile } from "../../../src/cli/data/backtest-file.ts";
+import { findCalibration } from "../../../src/calibration/calibration-store.ts";
 import { forecastHash, type ForecastStrings } from "../../../src/record/hashes.ts";
 import { emptyState } from "../../../src/forecasts/model/k7.ts";
 import {
   requestManualRun,
   runManualCalibration,
   type ManualWork,
-} from "../../../src/forecasts/calibration/manual-calibration.ts";
+} from "../../../src/calibration/manual-calibration.ts";
 import { createModel } from "../../../src/forecasts/model/model.ts";
 import { namedParameters } from "../../../src/forecasts/model/parameter-set.ts";
 import { K7_1, type Parameters } from "../../../src/forecasts/model/parameters.ts";
-import { sumsOf } from "../../../src/forecasts/calibration/replay.ts";
+import { sumsOf } from "../../../src/calibration/replay.ts";
 import { encodeState, stateHash } from "../../../src/forecasts/model/state.ts";
 import { scoreNextColor } from "../../../src/forecasts/score/scoring.ts";
 import { eventually } from "../../support/eventually.ts";

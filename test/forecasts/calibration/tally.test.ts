@@ -11,7 +11,7 @@ import {
   tallyNextColor,
   tallyWait,
   tallyWindow,
-} from "../../../src/forecasts/calibration/tally.ts";
+} from "../../../src/calibration/tally.ts";
 
 type Window = [pPpm: number, basePpm: number, hit: boolean];
 type NextColor = [pPpm: number[], basePpm: number[], outcome: number];

@@ -5,7 +5,7 @@ import { loadTable } from "../../../src/pass/load-store.ts";
 import { reviseScores } from "../../../src/pass/revise-scores-store.ts";
 import { stateOf } from "../../../src/pass/stored-state.ts";
 import { FIRST_PREVIOUS_HASH, forecastHash, historyHash, scoreHash } from "../../../src/record/hashes.ts";
-import { readRoundsForExport } from "../../../src/rounds/export-store.ts";
+import { readRoundsForExport } from "../../../src/rounds/lists/export-store.ts";
 import { createDatabase } from "../../support/database.ts";
 import { makeTable } from "../../support/make.ts";
 import { givePasses, timesFrom } from "../../support/passes.ts";

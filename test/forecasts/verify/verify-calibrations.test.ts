@@ -1,14 +1,10 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { runRollingCalibration } from "../../../src/forecasts/calibration/calibrate.ts";
-import {
-  findCalibration,
-  recordHash,
-  type WholeCalibration,
-} from "../../../src/forecasts/calibration/calibration-store.ts";
-import { requestManualRun, runManualCalibration } from "../../../src/forecasts/calibration/manual-calibration.ts";
+import { runRollingCalibration } from "../../../src/calibration/calibrate.ts";
+import { findCalibration, recordHash, type WholeCalibration } from "../../../src/calibration/calibration-store.ts";
+import { requestManualRun, runManualCalibration } from "../../../src/calibration/manual-calibration.ts";
 import { K7_1 } from "../../../src/forecasts/model/parameters.ts";
 import { stateHash } from "../../../src/forecasts/model/state.ts";
-import { verify } from "../../../src/forecasts/verify/verify.ts";
+import { verify } from "../../../src/verify/verify.ts";
 import { generatedRounds } from "../streams.ts";
 import { createWorld, type World } from "../world.ts";
 

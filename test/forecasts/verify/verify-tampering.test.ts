@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { verify } from "../../../src/forecasts/verify/verify.ts";
-import type { Failure } from "../../../src/forecasts/verify/verify-table.ts";
+import { verify } from "../../../src/verify/verify.ts";
+import type { Failure } from "../../../src/verify/verify-table.ts";
 import { fullWorld } from "../full-world.ts";
 import type { World } from "../world.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { verify } from "../../../src/forecasts/verify/verify.ts";
+import { verify } from "../../../src/verify/verify.ts";
 import { fullWorld } from "../full-world.ts";
 import { generatedRounds } from "../streams.ts";
 import { createWorld } from "../world.ts";

@@ -4,10 +4,10 @@ import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { reasonOf } from "../../../src/errors.ts";
-import { findings } from "../../../src/houses/demo/replay/describe.ts";
-import { wireFormats } from "../../../src/houses/demo/replay/formats.ts";
-import { readRecordedRounds, recordedRounds } from "../../../src/houses/demo/replay/rounds-file.ts";
-import { scheduleOf } from "../../../src/houses/demo/replay/schedule.ts";
+import { findings } from "../../../src/demo/replay/describe.ts";
+import { wireFormats } from "../../../src/demo/replay/formats.ts";
+import { readRecordedRounds, recordedRounds } from "../../../src/demo/replay/rounds-file.ts";
+import { scheduleOf } from "../../../src/demo/replay/schedule.ts";
 
 const HASH = "ab".repeat(32);
 

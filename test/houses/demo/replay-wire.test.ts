@@ -2,10 +2,10 @@ import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
-import { wireFormats } from "../../../src/houses/demo/replay/formats.ts";
-import { createReplayHouse, type ReplayHouse } from "../../../src/houses/demo/replay/house.ts";
-import { houseSettings } from "../../../src/houses/settings.ts";
-import { pageText } from "../../../src/houses/demo/replay/wire.ts";
+import { wireFormats } from "../../../src/demo/replay/formats.ts";
+import { createReplayHouse, type ReplayHouse } from "../../../src/demo/replay/house.ts";
+import { houseSettings } from "../../../src/houses/settings/settings.ts";
+import { pageText } from "../../../src/demo/replay/wire.ts";
 
 const FIXTURES = path.join(import.meta.dirname, "../../fixtures/replay");
 const START_MS = Date.parse("2026-11-21T04:00:00.000Z");

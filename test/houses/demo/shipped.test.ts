@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { adapterOf } from "../../../src/houses/adapters/index.ts";
-import { SALT, TERMINATING_HASH } from "../../../src/houses/demo/bustabit-v2.ts";
-import { SIMULATED_GAMES } from "../../../src/houses/demo/simulated-games.ts";
+import { SALT, TERMINATING_HASH } from "../../../src/demo/bustabit-v2.ts";
+import { SIMULATED_GAMES } from "../../../src/demo/simulated-games.ts";
 import { SHIPPED, SIMULATED_TABLES } from "./shipped.ts";
 import { makeDemoHouse, START_MS } from "./world.ts";
 

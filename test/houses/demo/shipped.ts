@@ -1,9 +1,9 @@
 import path from "node:path";
 import { z } from "zod";
-import { loadHouses } from "../../../src/config.ts";
+import { loadHouses } from "../../../src/config/environment.ts";
 import { adapterOf } from "../../../src/houses/adapters/index.ts";
 import json, { type JsonFeed } from "../../../src/houses/adapters/json.ts";
-import type { TableSettings } from "../../../src/houses/settings.ts";
+import type { TableSettings } from "../../../src/houses/settings/settings.ts";
 import type { makeDemoHouse } from "./world.ts";
 
 /** The houses as the shipped file names them; the feeds are read by it here, so that the two cannot drift apart. */

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { indexOfId, opaqueId } from "../../../src/houses/demo/opaque-id.ts";
-import { SIMULATED_GAMES } from "../../../src/houses/demo/simulated-games.ts";
-import { placeOfIndex, playShift, SHIFT_MS, type SimulatedRound } from "../../../src/houses/demo/simulated-play.ts";
+import { indexOfId, opaqueId } from "../../../src/demo/opaque-id.ts";
+import { SIMULATED_GAMES } from "../../../src/demo/simulated-games.ts";
+import { placeOfIndex, playShift, SHIFT_MS, type SimulatedRound } from "../../../src/demo/simulated-play.ts";
 
 const SEED = 3;
 const SHIFTS = 400;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { SIMULATED_GAMES } from "../../../src/houses/demo/simulated-games.ts";
-import { playShift } from "../../../src/houses/demo/simulated-play.ts";
+import { SIMULATED_GAMES } from "../../../src/demo/simulated-games.ts";
+import { playShift } from "../../../src/demo/simulated-play.ts";
 import { jsonFeed, readSimulated, simulatedTable, SIMULATED_TABLES, type Seen } from "./shipped.ts";
 import { makeDemoHouse, START_MS, type Clock } from "./world.ts";
 

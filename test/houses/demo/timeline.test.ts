@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { beginTimeline, changeSpeed, houseMsAt, speedAt, wallMsAt } from "../../../src/houses/demo/timeline.ts";
+import { beginTimeline, changeSpeed, houseMsAt, speedAt, wallMsAt } from "../../../src/demo/timeline.ts";
 import { START_MS } from "./world.ts";
 
 const speeds = fc.oneof(

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
-import { startDemoHouse } from "../../../src/houses/demo/server.ts";
+import { startDemoHouse } from "../../../src/demo/server.ts";
 
 /** The moment at which most demo houses of the tests are started for the first time. */
 export const START_MS = Date.parse("2026-11-21T04:00:00.000Z");

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { ANCHORS, LAST_GAME, SALT, TERMINATING_HASH } from "../../../src/houses/demo/bustabit-v2.ts";
+import { ANCHORS, LAST_GAME, SALT, TERMINATING_HASH } from "../../../src/demo/bustabit-v2.ts";
 import { crashHundredths } from "../../../src/houses/fairness/bustabit.ts";
 import { previousHash, walkBack, walkBackSliced } from "../../../src/houses/fairness/walk.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { SALT, TERMINATING_HASH } from "../../../src/houses/demo/bustabit-v2.ts";
-import { createTrueChain } from "../../../src/houses/demo/true-chain.ts";
+import { SALT, TERMINATING_HASH } from "../../../src/demo/bustabit-v2.ts";
+import { createTrueChain } from "../../../src/demo/true-chain.ts";
 import { crashHundredths } from "../../../src/houses/fairness/bustabit.ts";
 import type { Claim } from "../../../src/houses/fairness/claims.ts";
 import { createProver } from "../../../src/houses/fairness/prove.ts";

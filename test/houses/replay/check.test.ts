@@ -1,9 +1,9 @@
 import path from "node:path";
 import { expect, test, onTestFinished } from "vitest";
-import { checkHouse } from "../../../src/cli/house-check.ts";
-import { loadSettings } from "../../../src/config.ts";
+import { checkHouse } from "../../../src/cli/houses/house-check.ts";
+import { loadSettings } from "../../../src/config/environment.ts";
 import { adapters } from "../../../src/houses/adapters/index.ts";
-import { createReplayHouse } from "../../../src/houses/demo/replay/house.ts";
+import { createReplayHouse } from "../../../src/demo/replay/house.ts";
 import { housesFile, roundhouse } from "../../cli/world.ts";
 import { entryOf } from "./world.ts";
 

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { adapters } from "../../../src/houses/adapters/index.ts";
-import { wireFormats } from "../../../src/houses/demo/replay/formats.ts";
+import { wireFormats } from "../../../src/demo/replay/formats.ts";
 import { connect, type Sql } from "../../../src/db/client.ts";
 import type { Passes } from "../../../src/pass/passes.ts";
 import { createDatabase } from "../../support/database.ts";

@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { adapters } from "../../../src/houses/adapters/index.ts";
 import { connect, type Sql } from "../../../src/db/client.ts";
-import { parseMultiplier } from "../../../src/houses/multiplier.ts";
+import { parseMultiplier } from "../../../src/houses/reading/multiplier.ts";
 import { colorOf } from "../../../src/rounds/colors.ts";
 import type { Passes } from "../../../src/pass/passes.ts";
 import { createDatabase } from "../../support/database.ts";

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Color } from "../../../src/rounds/colors.ts";
-import { palettes } from "../../../src/houses/palettes.ts";
-import type { RecordedRound } from "../../../src/houses/demo/replay/rounds-file.ts";
+import { palettes } from "../../../src/houses/settings/palettes.ts";
+import type { RecordedRound } from "../../../src/demo/replay/rounds-file.ts";
 import type { Replayed } from "./world.ts";
 
 /** From the sixth equal result in a row on, nothing proves that the feed is not stuck. */

@@ -9,7 +9,7 @@ import {
   signCheckpoint,
   signerOf,
   verifierKeyText,
-} from "../../../src/record/log/note.ts";
+} from "../../../src/signed-note.ts";
 
 const pem = () => generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 const root = Buffer.alloc(32, 7);

@@ -4,26 +4,20 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { listPublished } from "../../../src/accuracy/published-store.ts";
+import { listPublished } from "../../../src/forecasts/accuracy/published-store.ts";
 import { appendAudit } from "../../../src/audit/store.ts";
-import { runRollingCalibration } from "../../../src/forecasts/calibration/calibrate.ts";
-import { requestRollingRuns } from "../../../src/forecasts/calibration/rolling-run-store.ts";
-import { verify } from "../../../src/forecasts/verify/verify.ts";
+import { runRollingCalibration } from "../../../src/calibration/calibrate.ts";
+import { requestRollingRuns } from "../../../src/calibration/rolling-run-store.ts";
+import { verify } from "../../../src/verify/verify.ts";
 import { declareLog } from "../../../src/record/log/declare.ts";
 import { findNewestCheckpoint, listEntries, listLogs } from "../../../src/record/log/log-store.ts";
-import {
-  cosignedAt,
-  parseVerifierKey,
-  readCheckpoint,
-  signCheckpoint,
-  signerOf,
-} from "../../../src/record/log/note.ts";
+import { cosignedAt, parseVerifierKey, readCheckpoint, signCheckpoint, signerOf } from "../../../src/signed-note.ts";
 import { LogRefusal, publishLog } from "../../../src/record/log/publish-log.ts";
 import { proveForecast } from "../../../src/record/log/prove.ts";
 import { leafHash } from "../../../src/record/log/tree.ts";
 import { openWitness } from "../../../src/record/log/witness.ts";
 import { parseWitnesses, type Witness } from "../../../src/record/log/witness-client.ts";
-import { verifierKeyText } from "../../../src/record/log/note.ts";
+import { verifierKeyText } from "../../../src/signed-note.ts";
 import { generatedRounds } from "../../forecasts/streams.ts";
 import { createWorld, type World } from "../../forecasts/world.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import type { Sql } from "../db/client.ts";
+import { reasonOf } from "../errors.ts";
+import { compareCalibrations, type Comparison } from "./compare.ts";
+import { giveUpLostComparison } from "./lost-turns-store.ts";
+import { beatComparison, finishComparison, leaveComparison, takeComparison, type Pair } from "./comparison-store.ts";
+
+/** A chunk is some 10 ms of computing for each of the two, in a process that has other work. */
+const ROUNDS_PER_CHUNK = 1000;
+
+/** Two ids as a pair: the older record first, so that a pair has one comparison. */
+export function pairOf(one: string, other: string): Pair {
+  return BigInt(one) < BigInt(other) ? [one, other] : [other, one];
+}
+
+/**
+ * Makes a comparison that waits, and keeps its paired difference. False where it does not wait. Two records that cannot
+ * be compared end it with the reason, and so does the loss of too many workers; one that stops leaves it to the next.
+ */
+export async function runComparison(sql: Sql, pair: Pair, signal: AbortSignal): Promise<boolean> {
+  const lost = await giveUpLostComparison(sql, pair);
+  if (lost !== null) throw new Error(lost);
+  if (!(await takeComparison(sql, pair))) return false;
+  try {
+    const { paired } = await compareCalibrations(sql, [...pair], {
+      signal,
+      roundsPerChunk: ROUNDS_PER_CHUNK,
+      afterChunk: (done, of) => beatComparison(sql, pair, done, of),
+    });
+    await finishComparison(sql, pair, paired);
+    return true;
+  } catch (error) {
+    await leaveComparison(sql, pair, { status: signal.aborted ? "queued" : "failed", reason: reasonOf(error) });
+    throw error;
+  }
+}
+
+const paired = z.strictObject({
+  from_seq: z.number(),
+  to_seq: z.number(),
+  rounds: z.number(),
+  a_log_loss: z.number(),
+  b_log_loss: z.number(),
+  difference: z.number(),
+  interval_95: z.tuple([z.number(), z.number()]).nullable(),
+}) satisfies z.ZodType<Comparison["paired"]>;
+
+/** A paired difference as it was kept, or why it cannot be read: it can be made anew, since both records are kept. */
+export function readPaired(json: unknown): { ok: true; paired: Comparison["paired"] } | { ok: false; reason: string } {
+  const parsed = paired.safeParse(json);
+  if (parsed.success) return { ok: true, paired: parsed.data };
+  const found = z.prettifyError(parsed.error);
+  return { ok: false, reason: `expected the paired difference of two records, got ${found}; compare anew` };
+}
+
+/** What a paired difference says of `a` and `b`: which is better, or null where the interval holds 0. */
+export function betterOf({ interval_95: interval }: Pick<Comparison["paired"], "interval_95">): "a" | "b" | null {
+  if (interval === null || (interval[0] <= 0 && interval[1] >= 0)) return null;
+  return interval[1] < 0 ? "a" : "b";
+}

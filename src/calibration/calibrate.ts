@@ -1,0 +1,140 @@
+import type { Sql } from "../db/client.ts";
+import { beatRun, endRun, releaseRun, saveRollingCalibration, takeRun, type TakenRun } from "./rolling-run-store.ts";
+import { replayUpTo, resumeReplay, snapshotOf, startReplay, type Replay } from "./replay.ts";
+import { modelOfState, stateHash } from "../forecasts/model/state.ts";
+import { modelOf } from "../forecasts/model/table-model.ts";
+
+/** How a replay is cut: what is read at once, and after how much it leaves a place to go on from. */
+export interface ReplaySteps {
+  roundsPerChunk: number;
+  roundsPerCheckpoint: number;
+}
+
+/** A chunk is some 10 ms of computing, in a process that has other work; a replay that is killed loses a second or so. */
+const STEPS: ReplaySteps = { roundsPerChunk: 2000, roundsPerCheckpoint: 100_000 };
+
+/** What a rolling run found: whether the replay met the live state bit for bit. */
+export interface Calibrated {
+  table: string;
+  version: number;
+  rounds: number;
+  isMet: boolean;
+  /** Hashes of the replayed state, of the live one, and what the live one is said to have. */
+  replayed: string;
+  live: string;
+  saidToBe: string;
+}
+
+/**
+ * Replays a table from its newest calibration up to the live state and keeps the result as the next calibration.
+ *
+ * Nothing is locked: rounds are insert-only, so the replay up to the live state's seq sees what the live path saw.
+ * Null where the run is done, worked on elsewhere, overtaken by a promotion, or the table has not learned anything new.
+ * An aborted run is given back and goes on from the last place it left.
+ */
+export async function runRollingCalibration(
+  sql: Sql,
+  run: string,
+  signal: AbortSignal,
+  steps: ReplaySteps = STEPS,
+): Promise<Calibrated | null> {
+  const taken = await takeRun(sql, run);
+  if (taken === null) return null;
+  const { live } = taken;
+  try {
+    const replay = beginning(taken);
+    if (live === null || live.learnedSeq <= replay.seq) {
+      await endRun(sql, run, "nothing was learned since the newest calibration");
+      return null;
+    }
+    return await replayToLive(sql, taken, live, replay, signal, steps);
+  } catch (error) {
+    if (signal.aborted) await releaseRun(sql, run);
+    throw error;
+  }
+}
+
+/** The newest calibration that is sound; where none is, the round with which the live state began. */
+function beginning(taken: TakenRun): Replay {
+  const { checkpoints, live, bands, edge } = taken;
+  const table = { tableId: taken.tableId, bands, hasOtherBands: false };
+  for (const checkpoint of checkpoints) {
+    if (stateHash(checkpoint.state) !== checkpoint.stateHash) continue;
+    try {
+      return resumeReplay(table, checkpoint);
+    } catch {
+      // its sums or what it carries are damaged, which `verify` names; an older one leads to the same state
+    }
+  }
+  const isSound = live !== null && stateHash(live.state) === live.stateHash;
+  // the file's edge may have changed since the table began
+  const model = isSound ? modelOfState(live.state) : modelOf(bands, edge);
+  if (model.name !== taken.model)
+    throw new Error(`expected a sound state of ${taken.model}, found one of ${model.name}; run \`table repair\``);
+  return startReplay(table, model, checkpoints[0]?.beginSeq ?? 1n, checkpoints[0]);
+}
+
+async function replayToLive(
+  sql: Sql,
+  taken: TakenRun,
+  live: NonNullable<TakenRun["live"]>,
+  replay: Replay,
+  signal: AbortSignal,
+  { roundsPerChunk, roundsPerCheckpoint }: ReplaySteps,
+): Promise<Calibrated | null> {
+  const before = replay.rounds;
+  let kept = { seq: replay.seq, rounds: replay.rounds };
+  let isOurs = true;
+  const given = new AbortController();
+  await replayUpTo(sql, replay, live.learnedSeq, {
+    roundsPerChunk,
+    signal: AbortSignal.any([signal, given.signal]),
+    async afterChunk() {
+      if (replay.seq === live.learnedSeq || replay.rounds - kept.rounds < BigInt(roundsPerCheckpoint)) {
+        await beatRun(sql, taken.id);
+        return;
+      }
+      isOurs = (await keep(sql, taken, kept.seq, replay, null)) !== null;
+      if (!isOurs) given.abort();
+      kept = { seq: replay.seq, rounds: replay.rounds };
+    },
+  });
+  if (!isOurs) return null;
+  if (replay.seq < live.learnedSeq) signal.throwIfAborted();
+  const { stateHash: replayed } = snapshotOf(replay);
+  // the bytes are compared, not only the hash beside them: a damaged state must not pass by its old hash
+  const found = stateHash(live.state);
+  const isMet = replayed === found && replayed === live.stateHash;
+  const version = await keep(sql, taken, kept.seq, replay, { stateHash: found, isMet });
+  if (version === null) return null;
+  return {
+    table: taken.table,
+    version,
+    rounds: Number(replay.rounds - before),
+    isMet,
+    replayed,
+    live: found,
+    saidToBe: live.stateHash,
+  };
+}
+
+function keep(
+  sql: Sql,
+  { id, tableId, model }: TakenRun,
+  afterSeq: bigint,
+  replay: Replay,
+  live: { stateHash: string; isMet: boolean } | null,
+): Promise<number | null> {
+  const calibration = {
+    ...snapshotOf(replay),
+    tableId,
+    kind: "rolling" as const,
+    model,
+    fromSeq: afterSeq + 1n,
+    otherBands: false,
+    liveStateHash: live?.stateHash ?? null,
+    compared: null,
+    promotion: null,
+  };
+  return saveRollingCalibration(sql, id, calibration, live?.isMet ?? null);
+}

@@ -1,0 +1,147 @@
+import { z } from "zod";
+import type { CalibrationRow } from "./calibration-store.ts";
+import type { Comparison } from "./compare.ts";
+import { figuresOf, type Figures } from "../forecasts/accuracy/figures/figures.ts";
+import { EXPERTS } from "../forecasts/model/parameters.ts";
+import { pitHeights } from "../forecasts/accuracy/figures/pit.ts";
+import { orderOf } from "./range-store.ts";
+import { carryOf, sumsOf } from "./replay.ts";
+import { emptySums } from "../forecasts/accuracy/sums.ts";
+
+export type Summary = ReturnType<typeof summaryOf>;
+
+/** A calibration as a line of the list. */
+export function summaryOf(row: CalibrationRow) {
+  const nextColor = sumsOf(row.sums).get("next_color") ?? emptySums();
+  const { log_loss, baseline_log_loss, skill, brier } = figuresOf("next_color", nextColor);
+  return {
+    id: row.id,
+    table: row.table,
+    model: row.model,
+    version: row.version,
+    kind: row.kind,
+    from: row.fromRoundId,
+    to: row.toRoundId,
+    /** By the number of the round id, with late rounds, or in the order in which on-time rounds were taken in. */
+    order: orderOf(row),
+    rounds: row.rounds,
+    late_rounds: row.lateRounds,
+    created_at: row.createdAt,
+    state_hash: row.stateHash,
+    live_state_hash: row.liveStateHash,
+    /** Null where the replay did not come to the live state. */
+    met_live_state: row.liveStateHash === null ? null : row.liveStateHash === row.stateHash,
+    promotion:
+      row.promotion === null
+        ? null
+        : { from: row.promotion.from, by: row.promotion.by, at: row.createdAt, reason: row.promotion.reason },
+    log_loss,
+    baseline_log_loss,
+    skill,
+    brier,
+  };
+}
+
+/** How the windows of a feature did in a replay. */
+function windowOf(feature: string, figures: Figures) {
+  const { sample_size, expected_rate, hit_rate, interval_95, e_value, voids, reliability } = figures;
+  return {
+    feature,
+    sample_size,
+    expected_rate,
+    hit_rate,
+    interval_95,
+    z: figures.z,
+    e_value,
+    voids: voids.gap,
+    reliability,
+  };
+}
+
+export type Detail = ReturnType<typeof detailOf>;
+
+/** A calibration in full. */
+export function detailOf(row: CalibrationRow) {
+  const sums = sumsOf(row.sums);
+  const nextColor = sums.get("next_color") ?? emptySums();
+  const figures = figuresOf("next_color", nextColor);
+  const open = new Map(carryOf(row.carry).windows.map((window) => [window.feature, window]));
+  return {
+    ...summaryOf(row),
+    begin_seq: row.beginSeq,
+    from_seq: row.fromSeq,
+    to_seq: row.toSeq,
+    sample_size: figures.sample_size,
+    baseline_brier: figures.baseline_brier,
+    skill_interval_95: figures.skill_interval_95,
+    calibration_error: figures.calibration_error,
+    calibration_error_floor: figures.calibration_error_floor,
+    // jsonb keeps its keys in an order of its own
+    weights: Object.fromEntries(EXPERTS.map((expert) => [expert, row.weights[expert] ?? 0])),
+    windows: [...sums]
+      .filter(([feature]) => feature !== "next_color")
+      .map(([feature, ofWindow]) => {
+        const last = open.get(feature);
+        return {
+          ...windowOf(feature, figuresOf(feature, ofWindow)),
+          /** As stated for the one that is open at the end; null where none is. */
+          rounds: last?.rounds ?? null,
+          probability: last === undefined ? null : last.p / 1e6,
+        };
+      }),
+    waits: pitHeights(nextColor.pit),
+    compared_with_live: comparedOf(row),
+    reliability: figures.reliability,
+  };
+}
+
+/** The live record when a run by hand ended, beside which it was put; null where there was none. */
+function comparedOf({ compared, stateHash }: CalibrationRow) {
+  const parsed = comparedSchema.nullable().parse(compared);
+  if (parsed === null) return null;
+  const { n, sum_ll, sum_ll_base, sum_brier, state_hash, ...rest } = parsed;
+  return {
+    ...rest,
+    rounds: n,
+    state_hash,
+    same_state: state_hash === stateHash,
+    log_loss: n === 0 ? null : sum_ll / n / 1e6,
+    baseline_log_loss: n === 0 ? null : sum_ll_base / n / 1e6,
+    brier: n === 0 ? null : sum_brier / n / 1e12,
+  };
+}
+
+const integer = z.string().transform(Number);
+const comparedSchema = z.object({
+  calibration: z.string(),
+  model: z.string(),
+  version: z.number(),
+  to_seq: integer,
+  state_hash: z.string(),
+  n: integer,
+  sum_ll: integer,
+  sum_ll_base: integer,
+  sum_brier: integer,
+});
+
+/** Two calibrations for people and programs: the figures of each feature beside each other. */
+export function comparisonOf({ table, a, b, paired }: Comparison) {
+  const side = ({ figures, ...rest }: Comparison["a"]) => {
+    const ofNextColor = figures.find(({ feature }) => feature === "next_color")?.figures;
+    return {
+      ...rest,
+      sample_size: ofNextColor?.sample_size ?? 0,
+      log_loss: ofNextColor?.log_loss ?? null,
+      baseline_log_loss: ofNextColor?.baseline_log_loss ?? null,
+      skill: ofNextColor?.skill ?? null,
+      brier: ofNextColor?.brier ?? null,
+      calibration_error: ofNextColor?.calibration_error ?? null,
+      calibration_error_floor: ofNextColor?.calibration_error_floor ?? null,
+      reliability: ofNextColor?.reliability ?? [],
+      windows: figures
+        .filter(({ feature }) => feature !== "next_color")
+        .map((one) => windowOf(one.feature, one.figures)),
+    };
+  };
+  return { table, a: side(a), b: side(b), paired };
+}

@@ -1,0 +1,136 @@
+import type { Queryable } from "../db/client.ts";
+import { asJson } from "./calibration-store.ts";
+import type { Comparison } from "./compare.ts";
+
+/** A worker that was silent for longer is gone. */
+export const COMPARISON_SILENT_SECONDS = 30;
+
+/** Two records by id, the older first. */
+export type Pair = readonly [a: string, b: string];
+
+/** A comparison that was asked for, and what became of it. */
+export interface AskedComparison {
+  status: "queued" | "running" | "done" | "failed";
+  askedBy: string;
+  requestedAt: string;
+  finishedAt: string | null;
+  /** How far it is, in seqs. */
+  done: bigint;
+  of: bigint;
+  reason: string | null;
+  paired: unknown;
+}
+
+/** The comparison of two records; null where nobody has asked for it. */
+export async function findComparison(sql: Queryable, [a, b]: Pair): Promise<AskedComparison | null> {
+  const [row] = await sql<AskedComparison[]>`
+    select
+      status,
+      asked_by as "askedBy",
+      utc_text(requested_at) as "requestedAt",
+      utc_text(finished_at) as "finishedAt",
+      done, of, reason, paired
+    from calibration_comparisons
+    where a_id = ${a}
+      and b_id = ${b}`;
+  return row ?? null;
+}
+
+/**
+ * Asks a worker for a comparison, again where it failed or, with `anew`, where it is done and cannot be read. False where
+ * it was asked for already.
+ */
+export async function askComparison(
+  sql: Queryable,
+  [a, b]: Pair,
+  { by, anew = false }: { by: string; anew?: boolean },
+): Promise<boolean> {
+  const rows = await sql`
+    insert into calibration_comparisons (a_id, b_id, asked_by)
+    values (${a}, ${b}, ${by})
+    on conflict (a_id, b_id) do update
+    set
+      status = 'queued',
+      asked_by = excluded.asked_by,
+      requested_at = clock_timestamp(),
+      finished_at = null,
+      done = 0,
+      of = 0,
+      lost_turns = 0,
+      reason = null,
+      paired = null
+    where calibration_comparisons.status = 'failed'
+      or (${anew} and calibration_comparisons.status = 'done')
+    returning a_id`;
+  return rows.length > 0;
+}
+
+/** Comparisons that nobody works on: queued, or left by a worker that fell silent. */
+export async function listWaitingComparisons(sql: Queryable): Promise<{ a: string; b: string }[]> {
+  return sql<{ a: string; b: string }[]>`
+    select a_id::text as a, b_id::text as b
+    from calibration_comparisons
+    where status in ('queued', 'running')
+      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${COMPARISON_SILENT_SECONDS} * interval '1 second')
+    order by requested_at
+    limit 100`;
+}
+
+/** Takes a comparison up; false where it does not wait. */
+export async function takeComparison(sql: Queryable, [a, b]: Pair): Promise<boolean> {
+  const rows = await sql`
+    update calibration_comparisons
+    set
+      lost_turns = lost_turns + case status when 'running' then 1 else 0 end,
+      status = 'running',
+      heartbeat_at = clock_timestamp()
+    where a_id = ${a}
+      and b_id = ${b}
+      and status in ('queued', 'running')
+      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${COMPARISON_SILENT_SECONDS} * interval '1 second')
+    returning a_id`;
+  return rows.length > 0;
+}
+
+/** Says how far a comparison is. */
+export async function beatComparison(sql: Queryable, [a, b]: Pair, done: number, of: number): Promise<void> {
+  await sql`
+    update calibration_comparisons
+    set
+      heartbeat_at = clock_timestamp(),
+      done = ${done},
+      of = ${of}
+    where a_id = ${a}
+      and b_id = ${b}
+      and status = 'running'`;
+}
+
+/** Keeps what a comparison came to. */
+export async function finishComparison(sql: Queryable, [a, b]: Pair, paired: Comparison["paired"]): Promise<void> {
+  await sql`
+    update calibration_comparisons
+    set
+      status = 'done',
+      finished_at = clock_timestamp(),
+      paired = ${asJson(sql, paired)}
+    where a_id = ${a}
+      and b_id = ${b}
+      and status = 'running'`;
+}
+
+/** Ends a comparison without a result, or, queued, leaves it to the next worker. */
+export async function leaveComparison(
+  sql: Queryable,
+  [a, b]: Pair,
+  { status, reason }: { status: "failed" | "queued"; reason: string },
+): Promise<void> {
+  await sql`
+    update calibration_comparisons
+    set
+      status = ${status},
+      reason = ${reason},
+      finished_at = case when ${status} = 'failed' then clock_timestamp() end
+    where a_id = ${a}
+      and b_id = ${b}
+      and status = 'running'`;
+}

@@ -1,0 +1,405 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { z } from "zod";
+import type { Queryable, Sql } from "../db/client.ts";
+import { reasonOf, UsageError } from "../errors.ts";
+import { backtestRows } from "./backtest-rows.ts";
+import type { ReplaySteps } from "./calibrate.ts";
+import { findCalibration, type NewCalibration } from "./calibration-store.ts";
+import type { ExportedForecast } from "../forecasts/chain/export-store.ts";
+import { figuresOf } from "../forecasts/accuracy/figures/figures.ts";
+import { giveUpLostRun } from "./lost-turns-store.ts";
+import {
+  beatManualRun,
+  claimManualRun,
+  createManualRun,
+  findCheckpoint,
+  findLiveHash,
+  findLiveRecord,
+  findManualRun,
+  findParameters,
+  finishManualRun,
+  leaveManualRun,
+  saveCheckpoint,
+  SILENT_SECONDS,
+  type ManualRun,
+  type RunOrder,
+  type Turn,
+} from "./manual-run-store.ts";
+import {
+  findEnds,
+  findLateRounds,
+  findRound,
+  findRoundAt,
+  orderOf,
+  readOrder,
+  readSettings,
+  type LateRounds,
+  type ReplayOrder,
+  type ReplayRange,
+  type RoundPlace,
+} from "./range-store.ts";
+import { createModel, type Model } from "../forecasts/model/model.ts";
+import type { Parameters } from "../forecasts/model/parameters.ts";
+import { replayUpTo, resumeReplay, snapshotOf, startReplay, sumsOf, type Replay } from "./replay.ts";
+import { emptySums } from "../forecasts/accuracy/sums.ts";
+import { modelOf } from "../forecasts/model/table-model.ts";
+
+/** Large chunks, since nothing else waits in this process; a checkpoint costs some 10 ms, and a killed run a second. */
+const STEPS: ReplaySteps = { roundsPerChunk: 20_000, roundsPerCheckpoint: 200_000 };
+
+/** PostgreSQL has no year 0. */
+const FIRST_MOMENT = new Date("0001-01-01T00:00Z");
+
+/** What to replay; both ends are round ids or times of receipt, and belong to it. */
+export interface ManualRequest {
+  tableId: number;
+  table: string;
+  from: string | undefined;
+  to: string | undefined;
+  parameters: Parameters;
+  thresholds: readonly number[] | null;
+  outFile: string | null;
+  /** Given where a worker is to do it. */
+  order?: RunOrder;
+  replayOrder?: ReplayOrder | undefined;
+  /** What whoever asks calls these, for what is said of them. */
+  words?: typeof WORDS;
+}
+
+const WORDS = { from: "--from", to: "--to", order: "--order" };
+
+/** A day or a time of UTC, which no house has as the id of a round. */
+const MOMENT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?Z?$/;
+
+/**
+ * Notes a run by hand and returns its id. Without `replayOrder`, a table whose ids are consecutive is replayed by them, and
+ * any other in the order taken. A range without late rounds is the same in both; it is noted in the order taken, unless the
+ * other was asked for, since only such a run can be promoted.
+ *
+ * @throws UsageError on a range or an order that the table does not have
+ */
+export async function requestManualRun(sql: Sql, request: ManualRequest): Promise<string> {
+  const { tableId, parameters, thresholds, outFile, order } = request;
+  const range = await rangeOf(sql, request);
+  const { name: model } = modelOfRun({ ...(await readSettings(sql, tableId)), thresholds, parameters });
+  return createManualRun(sql, { tableId, model, parameters, thresholds, range, outFile, order });
+}
+
+async function rangeOf(sql: Sql, request: ManualRequest): Promise<ReplayRange> {
+  const { tableId, table, replayOrder, words = WORDS } = request;
+  const { newestSeq, isConsecutive } = await readOrder(sql, tableId);
+  if (replayOrder === "round" && !isConsecutive)
+    throw new UsageError(`${words.order}: the round ids of ${table} are no consecutive numbers; use taken`);
+  const order = replayOrder ?? (isConsecutive ? "round" : "taken");
+  const ends = await findEnds(sql, tableId, order);
+  if (ends === null) throw new UsageError(`${table} has no rounds to replay yet; import some, or wait for its first`);
+  const from = await placeOf(sql, request, "from", order, ends);
+  const to = await placeOf(sql, request, "to", order, ends);
+  const [fromAt, toAt] = order === "taken" ? [from.seq, to.seq] : [BigInt(from.roundId), BigInt(to.roundId)];
+  if (fromAt > toAt) {
+    const after = order === "taken" ? "was taken in after" : "is after";
+    throw new UsageError(`${words.from}: round ${from.roundId} of ${table} ${after} round ${to.roundId}`);
+  }
+  const range = { fromSeq: fromAt, toSeq: toAt, seenSeq: order === "taken" ? null : newestSeq };
+  if (replayOrder !== undefined || order === "taken") return range;
+  const { rounds } = await findLateRounds(sql, tableId, range);
+  return rounds > 0 ? range : { fromSeq: from.seq, toSeq: to.seq, seenSeq: null };
+}
+
+async function placeOf(
+  sql: Sql,
+  request: ManualRequest,
+  end: "from" | "to",
+  order: ReplayOrder,
+  ends: { first: RoundPlace; last: RoundPlace },
+): Promise<RoundPlace> {
+  const { tableId, table, words = WORDS } = request;
+  const roundId = request[end];
+  const option = words[end];
+  if (roundId === undefined) return end === "from" ? ends.first : ends.last;
+  if (MOMENT.test(roundId)) return placeAt(sql, request, { end, option, text: roundId });
+  const place = await findRound(sql, tableId, roundId);
+  const whole = `its ${order === "taken" ? "on-time rounds" : "rounds"} go from ${ends.first.roundId} to ${ends.last.roundId}`;
+  if (place === null) throw new UsageError(`${option}: there is no round ${roundId} in ${table}; ${whole}`);
+  if (place.late && order === "taken")
+    throw new UsageError(
+      `${option}: round ${roundId} of ${table} came late, and only a replay by round id takes late rounds; ${whole}`,
+    );
+  return place;
+}
+
+async function placeAt(
+  sql: Sql,
+  { tableId, table }: ManualRequest,
+  { end, option, text }: { end: "from" | "to"; option: string; text: string },
+): Promise<RoundPlace> {
+  const moment = new Date(
+    `${text.replace(" ", "T").replace(/Z$/, "")}${text.length > "2026-11-21".length + 1 ? "Z" : ""}`,
+  );
+  if (Number.isNaN(moment.getTime()) || moment < FIRST_MOMENT)
+    throw new UsageError(`${option}: ${text} is no time; such as 2026-11-21T04:00`);
+  const at = moment.toISOString();
+  const place = await findRoundAt(sql, tableId, { at, end });
+  if (place !== null) return place;
+  const where = end === "from" ? "at or after" : "at or before";
+  throw new UsageError(`${option}: ${table} has no on-time round that was taken in ${where} ${at}`);
+}
+
+/** Where the forecasts of a run are written. */
+export interface BacktestFile {
+  write(rows: readonly ExportedForecast[]): Promise<void>;
+  /** Bytes that are on the disk for good: the file can be cut back to here. */
+  mark(): Promise<number>;
+  /** Shows the whole file under its name. */
+  finish(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What a run works with. */
+export interface ManualWork {
+  signal: AbortSignal;
+  steps?: ReplaySteps;
+  /** Told how far the run is, in seqs of its range. */
+  progress?: (done: number, of: number) => void;
+  /** Opens the file of a run that writes one, cut back to so many bytes; null for a new one. */
+  openFile?: (path: string, run: string, bytes: number | null) => Promise<BacktestFile>;
+}
+
+/** What a run by hand came to; `from` and `to` are round ids. */
+export interface ManualResult {
+  run_id: string;
+  calibration_id: string;
+  table: string;
+  model: string;
+  from: string;
+  to: string;
+  order: ReplayOrder;
+  rounds: number;
+  /** Replayed too where the order is by round id, and the first twenty stretches of them; none in the other order. */
+  late_rounds: number;
+  late: LateRounds["stretches"];
+  state_hash: string;
+  log_loss: number | null;
+  baseline_log_loss: number | null;
+  brier: number | null;
+}
+
+/**
+ * Does a run by hand, or what is left of it, and keeps its calibration: a replay from an empty state through a range of
+ * a table's rounds, as they were known and revised when the run was asked for. The same run gives the same bits, however
+ * often it was stopped. Nothing is locked and nothing that callers see changes.
+ *
+ * An aborted run leaves a checkpoint and throws the signal's reason; a killed one goes on from its last. A run that is
+ * done gives its result again.
+ *
+ * @throws Error where another process works on it
+ */
+export async function runManualCalibration(sql: Sql, id: string, work: ManualWork): Promise<ManualResult> {
+  const run = await findManualRun(sql, id);
+  if (run === null) throw new UsageError(`there is no run ${id} by hand`);
+  if (run.calibrationId !== null) return resultOf(sql, run.id, run.calibrationId);
+  const turn = { run: id, epoch: await takeUp(sql, id, work.signal) };
+  try {
+    return await resultOf(sql, id, await replayRange(sql, run, turn, work));
+  } catch (error) {
+    const isStopped = work.signal.aborted || error instanceof CancelledError;
+    await leaveManualRun(sql, turn, isStopped ? "cancelled" : "failed", reasonOf(error));
+    throw error;
+  }
+}
+
+/** Somebody asked for the end of a run that another process works on. */
+class CancelledError extends Error {
+  override name = "CancelledError";
+}
+
+/** What became of a run that a worker was sent to. */
+export type WaitingOutcome = "done" | "cancelled" | "skipped";
+
+/**
+ * Does a run that waits for a worker, as {@link runManualCalibration} does. One that was cancelled meanwhile, or that
+ * another worker has, is left alone. A worker that stops leaves the run to the next one, at its last chunk.
+ *
+ * @throws Error where the run fails, now or for having lost too many workers; it keeps the reason
+ */
+export async function runWaitingCalibration(sql: Sql, id: string, work: ManualWork): Promise<WaitingOutcome> {
+  const run = await findManualRun(sql, id);
+  const lost = run === null ? null : await giveUpLostRun(sql, id);
+  if (lost !== null) throw new Error(lost);
+  const epoch = run === null ? null : await claimManualRun(sql, id, "worker");
+  if (run === null || epoch === null) return "skipped";
+  const turn = { run: id, epoch };
+  try {
+    await replayRange(sql, run, turn, work);
+    return "done";
+  } catch (error) {
+    const isCancelled = error instanceof CancelledError;
+    const status = isCancelled ? "cancelled" : work.signal.aborted ? "queued" : "failed";
+    await leaveManualRun(sql, turn, status, reasonOf(error));
+    if (isCancelled) return "cancelled";
+    throw error;
+  }
+}
+
+/** Waits for a process that was killed to count as gone. */
+async function takeUp(sql: Sql, id: string, signal: AbortSignal): Promise<number> {
+  for (let waited = 0; ; waited++) {
+    const epoch = await claimManualRun(sql, id);
+    if (epoch !== null) return epoch;
+    if (waited > SILENT_SECONDS * 4)
+      throw new Error(`run ${id} is worked on by another process; stop that one, or wait for its result`);
+    await delay(500, undefined, { signal });
+  }
+}
+
+async function replayRange(sql: Sql, run: ManualRun, turn: Turn, work: ManualWork): Promise<string> {
+  const { steps = STEPS, progress = () => undefined } = work;
+  const cancelled = new AbortController();
+  const signal = AbortSignal.any([work.signal, cancelled.signal]);
+  const { replay, mark } = await beginning(sql, run);
+  if (await beatManualRun(sql, turn, replay.seq))
+    throw new CancelledError("cancelled before its first round of this turn");
+  signal.throwIfAborted();
+  const file = await openRows(run, replay, mark, work);
+  try {
+    const leave = async () => {
+      await saveCheckpoint(sql, turn, { ...snapshotOf(replay), file: (await file?.mark()) ?? null });
+    };
+    let kept = replay.rounds;
+    await replayUpTo(sql, replay, run.toSeq, {
+      roundsPerChunk: steps.roundsPerChunk,
+      signal,
+      listener: file?.listener,
+      async afterChunk() {
+        await file?.write();
+        progress(Number(replay.seq - run.fromSeq + 1n), Number(run.toSeq - run.fromSeq + 1n));
+        if (replay.seq < run.toSeq && (signal.aborted || replay.rounds - kept >= BigInt(steps.roundsPerCheckpoint))) {
+          await leave();
+          kept = replay.rounds;
+        } else if ((await beatManualRun(sql, turn, replay.seq)) && replay.seq < run.toSeq) {
+          await leave();
+          cancelled.abort(new CancelledError(`cancelled after ${replay.rounds} rounds`));
+        }
+      },
+    });
+    if (replay.seq < run.toSeq) signal.throwIfAborted();
+    await file?.finish();
+    // the file first: a run that is done has all of its lines
+    return await finishManualRun(sql, turn, await calibrationOf(sql, run, replay));
+  } finally {
+    await file?.close();
+  }
+}
+
+async function beginning(sql: Sql, run: ManualRun): Promise<{ replay: Replay; mark: unknown }> {
+  const table = { tableId: run.tableId, bands: run.bands, hasOtherBands: run.thresholds !== null };
+  const { revisionId, seenSeq } = run;
+  const seen = { revisionId, revisedSeq: revisionId === 0n ? 0n : (seenSeq ?? run.toSeq), seenSeq };
+  const checkpoint = await findCheckpoint(sql, run.id);
+  if (checkpoint !== null) {
+    const kept = { ...checkpoint, ...seen, beginSeq: run.fromSeq };
+    return { replay: resumeReplay(table, kept), mark: checkpoint.file };
+  }
+  const parameters = await findParameters(sql, run.model);
+  if (parameters === null) throw new Error(`expected the parameters of ${run.model}, found none; ask for a new run`);
+  const model = modelOfRun({ ...run, parameters });
+  if (model.name !== run.model)
+    throw new Error(
+      `expected ${run.table} with the bands and edge of ${run.model}, found those of ${model.name}; start a new run`,
+    );
+  return { replay: startReplay(table, model, run.fromSeq, seen), mark: null };
+}
+
+function modelOfRun({
+  bands,
+  thresholds,
+  edge,
+  parameters,
+}: Pick<ManualRun, "bands" | "edge"> & Pick<ManualRequest, "parameters" | "thresholds">): Model {
+  return thresholds === null ? modelOf(bands, edge, parameters) : createModel({ thresholds, edge, parameters });
+}
+
+/** The lines of a run and their file, together; null where it writes none. */
+async function openRows(
+  { id, table, outFile, consecutive }: ManualRun,
+  replay: Replay,
+  mark: unknown,
+  work: ManualWork,
+) {
+  if (outFile === null) return null;
+  if (work.openFile === undefined) throw new UsageError(`the run writes ${outFile}; give --out again`);
+  const { colors, backtest } = replay;
+  const before = mark === null ? null : fileMark.parse(mark);
+  const of = { table, model: backtest.model.name, consecutive, colors, features: backtest.features };
+  const rows = backtestRows(of, before?.rows ?? null);
+  const file = await work.openFile(outFile, id, before?.bytes ?? null);
+  return {
+    listener: rows.listener,
+    write: () => file.write(rows.take()),
+    mark: async () => ({ bytes: await file.mark(), rows: rows.mark() }),
+    async finish() {
+      await file.write(rows.take({ isEnd: true }));
+      await file.finish();
+    },
+    close: () => file.close(),
+  };
+}
+
+const fileMark = z.strictObject({ bytes: z.int().nonnegative(), rows: z.unknown() });
+
+async function calibrationOf(sql: Queryable, run: ManualRun, replay: Replay): Promise<NewCalibration> {
+  const snapshot = snapshotOf(replay);
+  const live = await findLiveRecord(sql, run.tableId);
+  const ofLive = live === null ? null : (sumsOf(live.sums).get("next_color") ?? emptySums());
+  return {
+    ...snapshot,
+    tableId: run.tableId,
+    kind: "manual",
+    fromSeq: run.fromSeq,
+    otherBands: run.thresholds !== null,
+    liveStateHash:
+      run.thresholds === null && run.seenSeq === null
+        ? await findLiveHash(sql, { tableId: run.tableId, model: run.model, seq: run.toSeq })
+        : null,
+    promotion: null,
+    compared:
+      live === null || ofLive === null
+        ? null
+        : {
+            calibration: live.id,
+            model: live.model,
+            version: live.version,
+            to_seq: String(live.toSeq),
+            state_hash: live.stateHash,
+            n: String(ofLive.n),
+            sum_ll: String(ofLive.sumLl),
+            sum_ll_base: String(ofLive.sumLlBase),
+            sum_brier: String(ofLive.sumBrier),
+          },
+  };
+}
+
+async function resultOf(sql: Queryable, run: string, calibrationId: string): Promise<ManualResult> {
+  const row = await findCalibration(sql, calibrationId);
+  if (row === null) throw new Error(`expected the calibration ${calibrationId} of run ${run}, found none`);
+  const { log_loss, baseline_log_loss, brier } = figuresOf(
+    "next_color",
+    sumsOf(row.sums).get("next_color") ?? emptySums(),
+  );
+  return {
+    run_id: run,
+    calibration_id: calibrationId,
+    table: row.table,
+    model: row.model,
+    from: row.fromRoundId ?? "",
+    to: row.toRoundId ?? "",
+    order: orderOf(row),
+    rounds: Number(row.rounds),
+    late_rounds: Number(row.lateRounds),
+    late: (await findLateRounds(sql, row.tableId, { ...row, fromSeq: row.beginSeq })).stretches,
+    state_hash: row.stateHash,
+    log_loss,
+    baseline_log_loss,
+    brier,
+  };
+}

@@ -1,0 +1,88 @@
+/**
+ * Two models on the same rounds: by how much one loses less than the other, and how sure that is.
+ *
+ * Paired, since the rounds are the same: what is hard to forecast is hard for both and cancels, so that the interval is
+ * far narrower than those of the two losses. Integers while summed.
+ */
+import { forgetContext, learn, probabilities, type State } from "../forecasts/model/k7.ts";
+import type { Model } from "../forecasts/model/model.ts";
+import { nextColorPpm } from "../forecasts/model/ppm.ts";
+import { AFTER_GAP, REACHED_X0 } from "./backtest.ts";
+import { microNats } from "../forecasts/score/scoring.ts";
+
+/** Sums of losses in micro-nats and of their differences, first minus second. */
+export type PairedSums = { n: bigint; first: bigint; second: bigint; d: bigint; d2: bigint };
+
+/** One of the two: a model, its state, and the rounds as it sees them, one byte each. */
+export type Side = { model: Model; state: State; rounds: Uint8Array };
+
+const COLOR = 7;
+const Z_95 = 1.959964;
+const MICRO = 1e6;
+
+/** Learns rounds without saying anything of them. */
+export function learnPacked({ model, state, rounds }: Side): void {
+  for (const round of rounds) {
+    if ((round & AFTER_GAP) !== 0) forgetContext(model, state);
+    learn(model, state, round & COLOR, (round & REACHED_X0) !== 0);
+  }
+}
+
+/**
+ * Takes the same rounds through both and returns the sums.
+ *
+ * @throws Error where the two do not see the same colors
+ */
+export function pairRounds(first: Side, second: Side): PairedSums {
+  const sums = { n: BigInt(first.rounds.length), first: 0n, second: 0n, d: 0n, d2: 0n };
+  for (let i = 0; i < first.rounds.length; i++) {
+    const a = lossOf(first, i);
+    const b = lossOf(second, i);
+    sums.first += BigInt(a);
+    sums.second += BigInt(b);
+    sums.d += BigInt(a - b);
+    sums.d2 += BigInt(a - b) * BigInt(a - b);
+  }
+  return sums;
+}
+
+/** The sum of two. */
+export function addPairs(a: PairedSums, b: PairedSums): PairedSums {
+  return { n: a.n + b.n, first: a.first + b.first, second: a.second + b.second, d: a.d + b.d, d2: a.d2 + b.d2 };
+}
+
+/**
+ * Mean losses and their difference (first minus second, below 0 where the first is better) in nats per round, with its
+ * normal 95 % interval: mean ± 1.96·s/√n, s² being the sample variance. Null for no rounds, without interval for one.
+ *
+ * @example
+ * const sums = { n: 4n, first: 3800000n, second: 3790000n, d: 10000n, d2: 1550000000n };
+ * pairedFigures(sums).difference; // => 0.0025
+ * pairedFigures(sums).interval_95; // => [-0.019595, 0.024595]
+ */
+export function pairedFigures({ n, first, second, d, d2 }: PairedSums) {
+  if (n === 0n) return null;
+  const rounds = Number(n);
+  const difference = Number(d) / rounds / MICRO;
+  const half = n < 2n ? null : (Z_95 * Math.sqrt(Number(n * d2 - d * d) / (rounds - 1))) / rounds / MICRO;
+  const interval: [low: number, high: number] | null = half === null ? null : [difference - half, difference + half];
+  return {
+    rounds,
+    first_log_loss: Number(first) / rounds / MICRO,
+    second_log_loss: Number(second) / rounds / MICRO,
+    difference,
+    interval_95: interval,
+  };
+}
+
+function lossOf({ model, state, rounds }: Side, i: number): number {
+  const round = rounds[i]!;
+  if ((round & AFTER_GAP) !== 0) forgetContext(model, state);
+  const color = round & COLOR;
+  const said = nextColorPpm(probabilities(model, state))[color];
+  if (said === undefined)
+    throw new Error(`expected a color from 0 to ${model.colors - 1}, got ${color}; the round is damaged`);
+  const loss = microNats(said);
+  learn(model, state, color, (round & REACHED_X0) !== 0);
+  return loss;
+}

@@ -1,0 +1,150 @@
+import type { Sql, Transaction } from "../db/client.ts";
+import { UsageError } from "../errors.ts";
+import { findCalibration, recordHash, type NewCalibration, type WholeCalibration } from "./calibration-store.ts";
+import { lockTable, readTable, switchTo } from "./promotion-store.ts";
+import { replayUpTo, resumeReplay, snapshotOf, type Replay } from "./replay.ts";
+
+/** Rounds that may be left when the table is locked: some 10 ms of computing, in which nothing is taken in. */
+const ROUNDS_UNDER_LOCK = 1000n;
+const ROUNDS_PER_CHUNK = 20_000;
+
+/** Who makes a calibration live, and why. */
+export interface Decision {
+  by: string;
+  reason: string;
+}
+
+/** What became live. */
+export interface Promoted {
+  calibration_id: string;
+  promoted_from: string;
+  table: string;
+  model: string;
+  /** The model that was live before. */
+  previous_model: string;
+  version: number;
+  to_seq: string;
+  rounds: number;
+  state_hash: string;
+  by: string;
+  reason: string;
+  as_of: string;
+}
+
+/** What goes along with a promotion. */
+export interface PromotionSteps {
+  signal?: AbortSignal | undefined;
+  progress?: ((done: number, of: number) => void) | undefined;
+  /** Rounds that are computed at once, some 5 ms a thousand; less in a process that has other work. */
+  roundsPerChunk?: number | undefined;
+  /** Looks, under the table's lock, whether it is still wanted; what it throws ends it, and nothing is switched. */
+  check?: ((tx: Transaction) => Promise<void>) | undefined;
+  /** Done last in the transaction that switches: an entry in the audit log, so that neither is there without the other. */
+  also?: ((tx: Transaction, promoted: Promoted) => Promise<void>) | undefined;
+}
+
+/**
+ * Makes a calibration the live state of its table.
+ *
+ * Its state is rolled forward through the on-time rounds since, without a lock until fewer than 1,000 are left, then
+ * under the table's lock to the newest; the live state, its model and the new record are switched in that transaction.
+ * The old records stay, forecasts that were issued stay and are judged, and rolling runs go on from here.
+ *
+ * @throws UsageError where there is no such calibration, or it can never be live
+ * @throws Error where the record is damaged
+ */
+export async function promoteCalibration(
+  sql: Sql,
+  id: string,
+  decision: Decision,
+  { signal, progress, also, check, roundsPerChunk = ROUNDS_PER_CHUNK }: PromotionSteps = {},
+): Promise<Promoted> {
+  const from = await findCalibration(sql, id);
+  if (from === null) throw new UsageError(`there is no calibration ${id}; \`calibration list\` shows them`);
+  const replay = await takenUp(sql, from);
+  for (;;) {
+    const { newestSeq } = await readTable(sql, from.tableId);
+    const first = replay.seq;
+    if (newestSeq - first >= ROUNDS_UNDER_LOCK) {
+      await replayUpTo(sql, replay, newestSeq, {
+        roundsPerChunk,
+        signal,
+        afterChunk: () => Promise.resolve(progress?.(Number(replay.seq - first), Number(newestSeq - first))),
+      });
+      signal?.throwIfAborted();
+      continue;
+    }
+    const promoted = await switchUnderLock(sql, from, replay, { ...decision, also, check });
+    if (promoted !== null) return promoted;
+  }
+}
+
+async function takenUp(sql: Sql, from: WholeCalibration): Promise<Replay> {
+  const { bands } = await readTable(sql, from.tableId);
+  if (from.otherBands) {
+    throw new UsageError(
+      `calibration ${from.id} saw the rounds of ${from.table} in other bands than the table's; its forecasts would speak of other colors`,
+    );
+  }
+  if (from.seenSeq !== null) throw new UsageError(notLive(from));
+  const found = recordHash(from);
+  if (found !== from.recordHash)
+    throw new Error(
+      `expected calibration ${from.id} to hash to ${from.recordHash}, got ${found}; it was changed, calibrate anew`,
+    );
+  const replay = resumeReplay({ tableId: from.tableId, bands, hasOtherBands: false }, from);
+  if (replay.backtest.model.colors !== bands.length)
+    throw new UsageError(
+      `calibration ${from.id} has ${replay.backtest.model.colors} colors and ${from.table} ${bands.length}; calibrate anew`,
+    );
+  return replay;
+}
+
+/** Why a record by round id is never promoted. */
+export function notLive({ id, lateRounds }: Pick<WholeCalibration, "id" | "lateRounds">): string {
+  return `calibration ${id} took rounds in by their id, ${lateRounds} of them late; only what was forecast on time can be live: run it with \`--order taken\` and promote that`;
+}
+
+/** Null where more rounds have come than may be learned under the lock. */
+function switchUnderLock(
+  sql: Sql,
+  from: WholeCalibration,
+  replay: Replay,
+  { by, reason, also, check }: Decision & Pick<PromotionSteps, "also" | "check">,
+): Promise<Promoted | null> {
+  return sql.begin(async (tx) => {
+    const live = await lockTable(tx, from.tableId);
+    await check?.(tx);
+    const newestSeq = live.head.newestSeq ?? 0n;
+    if (newestSeq - replay.seq >= ROUNDS_UNDER_LOCK) return null;
+    await replayUpTo(tx, replay, newestSeq, { roundsPerChunk: ROUNDS_PER_CHUNK });
+    const snapshot = snapshotOf(replay);
+    const calibration: NewCalibration = {
+      ...snapshot,
+      tableId: from.tableId,
+      kind: "promoted",
+      fromSeq: from.beginSeq,
+      otherBands: false,
+      liveStateHash: snapshot.stateHash,
+      compared: null,
+      promotion: { from: from.id, by, reason },
+    };
+    const { id, version, asOf } = await switchTo(tx, calibration, live);
+    const promoted: Promoted = {
+      calibration_id: id,
+      promoted_from: from.id,
+      table: from.table,
+      model: snapshot.model,
+      previous_model: live.head.model,
+      version,
+      to_seq: String(snapshot.toSeq),
+      rounds: Number(snapshot.rounds),
+      state_hash: snapshot.stateHash,
+      by,
+      reason,
+      as_of: asOf,
+    };
+    await also?.(tx, promoted);
+    return promoted;
+  });
+}

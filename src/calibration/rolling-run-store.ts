@@ -1,0 +1,227 @@
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import type { Snapshot } from "./replay.ts";
+import { touchHeads } from "../tables/heads-store.ts";
+import type { Band } from "../forecasts/model/table-model.ts";
+import { type NewCalibration, insertCalibration } from "./calibration-store.ts";
+
+/** A table's state is replayed after so many rounds, or after so long where it learned anything at all. */
+const ROLLING_ROUNDS = 1000;
+const ROLLING_MINUTES = 15;
+
+/** A run that was silent for longer is taken over: its worker is gone. */
+const SILENT_SECONDS = 60;
+
+/**
+ * Requests a rolling run of every table of a house that is due: its snapshot is 1,000 rounds, or anything at all for 15
+ * minutes, past its newest calibration. At most one rolling run of a table is open. Returns the new runs.
+ */
+export async function requestRollingRuns(sql: Queryable, house: string): Promise<{ run: string }[]> {
+  return sql<{ run: string }[]>`
+    insert into calibration_runs (table_id, kind, model)
+    select s.table_id, 'rolling', s.model
+    from tables t
+    join table_heads h on h.table_id = t.id
+    join model_snapshots s on s.table_id = t.id and s.model = h.model
+    left join lateral (${newestCalibration(sql)}) newest on true
+    where t.house_id = ${house}
+      and ${isDue(sql)}
+    order by s.table_id
+    limit 1000
+    on conflict do nothing
+    returning id::text as run`;
+}
+
+/** Houses with a table whose rolling run is due and not asked for. */
+export async function listHousesToCalibrate(sql: Queryable): Promise<{ house: string }[]> {
+  return sql<{ house: string }[]>`
+    select distinct t.house_id as house
+    from tables t
+    join table_heads h on h.table_id = t.id
+    join model_snapshots s on s.table_id = t.id and s.model = h.model
+    left join lateral (${newestCalibration(sql)}) newest on true
+    where ${isDue(sql)}
+    limit 1000`;
+}
+
+/** The newest calibration that the state `s` went through: a run by hand is none unless it was promoted. */
+function newestCalibration(sql: Queryable) {
+  return sql`
+    select c.to_seq, c.created_at
+    from calibrations c
+    where c.table_id = s.table_id
+      and c.model = s.model
+      and c.kind <> 'manual'
+    order by c.version desc
+    limit 1`;
+}
+
+/** Has the snapshot `s` of the table `t` learned enough, or waited long enough, since its `newest` calibration? */
+function isDue(sql: Queryable) {
+  return sql`
+    s.seq > coalesce(newest.to_seq, 0)
+      and (
+        s.seq - coalesce(newest.to_seq, 0) >= ${ROLLING_ROUNDS}
+        or coalesce(newest.created_at, t.created_at) < clock_timestamp() - ${ROLLING_MINUTES} * interval '1 minute'
+      )
+      and not exists (
+        select
+        from calibration_runs r
+        where r.table_id = s.table_id
+          and r.model = s.model
+          and r.kind = 'rolling'
+          and r.status in ('queued', 'running')
+      )`;
+}
+
+/** Rolling runs that nobody works on: queued, or silent for a minute. */
+export async function listWaitingRuns(sql: Queryable): Promise<{ run: string }[]> {
+  return sql<{ run: string }[]>`
+    select id::text as run
+    from calibration_runs
+    where kind = 'rolling'
+      and status in ('queued', 'running')
+      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second')
+    order by requested_at
+    limit 1000`;
+}
+
+/** A run as taken: its table, and the checkpoints it may go on from. */
+export interface TakenRun {
+  id: string;
+  tableId: number;
+  table: string;
+  model: string;
+  bands: Band[];
+  /** What the house declares, null where it declares nothing. */
+  edge: number | null;
+  /** The newest records of the live state, newest first; none for a table's first run. */
+  checkpoints: Snapshot[];
+  /** The live state at this moment, which the replay must meet. */
+  live: { learnedSeq: bigint; stateHash: string; state: Buffer } | null;
+}
+
+/** Damaged records that a rolling run passes over before it begins with the first round. */
+const CHECKPOINTS = 5;
+
+/** Claims a rolling run, or null where it is done, cancelled or worked on elsewhere. */
+export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
+  const rows = await sql`
+    update calibration_runs
+    set
+      status = 'running',
+      heartbeat_at = clock_timestamp()
+    where id = ${run}
+      and kind = 'rolling'
+      and status in ('queued', 'running')
+      and (status = 'queued' or heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second')
+    returning id`;
+  if (rows.length === 0) return null;
+  const [taken] = await sql<
+    (Omit<TakenRun, "checkpoints" | "live"> & {
+      learnedSeq: bigint | null;
+      liveState: Buffer | null;
+      liveHash: string | null;
+    })[]
+  >`
+    select
+      r.id::text as id,
+      t.id as "tableId",
+      t.house_id || '/' || t.game || '/' || t.market as "table",
+      r.model,
+      p.bands,
+      (t.settings ->> 'house_edge')::float8 as edge,
+      s.seq as "learnedSeq",
+      s.state as "liveState",
+      encode(s.state_hash, 'hex') as "liveHash"
+    from calibration_runs r
+    join tables t on t.id = r.table_id
+    join table_heads h on h.table_id = r.table_id
+    join palettes p on p.id = h.palette
+    left join model_snapshots s on s.table_id = r.table_id and s.model = r.model
+    where r.id = ${run}`;
+  if (taken === undefined) return null;
+  const { learnedSeq, liveState, liveHash, ...rest } = taken;
+  // read after the live state: a promotion in between is newer than it, and the run is then no longer ours
+  const checkpoints = await sql<Snapshot[]>`
+    select
+      begin_seq as "beginSeq", to_seq as "toSeq", rounds, state, state_hash as "stateHash", sums, carry,
+      revision_id as "revisionId", revised_seq as "revisedSeq", seen_seq as "seenSeq", late_rounds as "lateRounds"
+    from calibrations
+    where table_id = ${rest.tableId}
+      and model = ${rest.model}
+      and kind <> 'manual'
+    order by version desc
+    limit ${CHECKPOINTS}`;
+  return {
+    ...rest,
+    checkpoints,
+    live:
+      learnedSeq === null || liveState === null || liveHash === null
+        ? null
+        : { learnedSeq, state: liveState, stateHash: liveHash },
+  };
+}
+
+/** Says that a run is still worked on. */
+export async function beatRun(sql: Sql, run: string): Promise<void> {
+  await sql`
+    update calibration_runs
+    set heartbeat_at = clock_timestamp()
+    where id = ${run}`;
+}
+
+/** Gives a run back to whoever takes it next. */
+export async function releaseRun(sql: Sql, run: string): Promise<void> {
+  await sql`
+    update calibration_runs
+    set status = 'queued'
+    where id = ${run}
+      and status = 'running'`;
+}
+
+/** Ends a run that had nothing to replay, saying why. */
+export async function endRun(sql: Sql, run: string, reason: string): Promise<void> {
+  await sql`
+    update calibration_runs
+    set
+      status = 'done',
+      reason = ${reason},
+      finished_at = clock_timestamp()
+    where id = ${run}`;
+}
+/**
+ * Stores a calibration of a rolling run under the table's next version and returns that, or null where the run is no
+ * longer ours. One that came to the live state (`isMet` not null) ends the run; where it met it, it is shown beside the
+ * table's forecasts.
+ */
+export async function saveRollingCalibration(
+  sql: Sql,
+  run: string,
+  calibration: NewCalibration,
+  isMet: boolean | null,
+): Promise<number | null> {
+  return sql.begin(async (tx) => {
+    const ours = await tx`
+      update calibration_runs
+      set heartbeat_at = clock_timestamp()
+      where id = ${run}
+        and status = 'running'
+      returning id`;
+    if (ours.length === 0) return null;
+    const { id, version } = await insertCalibration(tx, calibration);
+    if (isMet !== null) await finishRun(tx, run, id);
+    if (isMet === true) await touchHeads(tx, [calibration.tableId]); // callers see it beside the forecasts
+    return version;
+  });
+}
+
+/** Ends a run with the calibration it made. */
+export async function finishRun(tx: Transaction, run: string, calibrationId: string): Promise<void> {
+  await tx`
+    update calibration_runs
+    set
+      status = 'done',
+      finished_at = clock_timestamp(),
+      calibration_id = ${calibrationId}
+    where id = ${run}`;
+}

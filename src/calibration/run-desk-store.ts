@@ -1,0 +1,231 @@
+import type { Queryable, Transaction } from "../db/client.ts";
+import { SILENT_SECONDS } from "./manual-run-store.ts";
+import type { ReplayOrder } from "./range-store.ts";
+
+/** A run by hand as people look at it. */
+export interface DeskRun {
+  id: string;
+  tableId: number;
+  table: string;
+  model: string;
+  thresholds: number[] | null;
+  status: "queued" | "running" | "done" | "failed" | "cancelled";
+  /** Who works on it: the process that asked, or any worker. */
+  runner: "cli" | "worker";
+  fromRoundId: string | null;
+  toRoundId: string | null;
+  /** In the order in which rounds were taken in, or by the number of their id. */
+  order: ReplayOrder;
+  /** Numbers of round ids where it goes by them. */
+  fromSeq: bigint;
+  toSeq: bigint;
+  /** The last seq it was seen at; null before its first turn. */
+  atSeq: bigint | null;
+  /** Times it was taken up. */
+  turns: number;
+  requestedAt: string;
+  heartbeatAt: string | null;
+  finishedAt: string | null;
+  /** Working, and silent for so long that its process counts as gone. */
+  isSilent: boolean;
+  /** Asked to stop, and not stopped yet. */
+  isStopping: boolean;
+  /** Rounds a second in the present turn; null where none were done. */
+  perSecond: number | null;
+  outFile: string | null;
+  askedBy: string | null;
+  askedWhy: string | null;
+  parent: string | null;
+  /** Why it ended without a result. */
+  reason: string | null;
+  calibrationId: string | null;
+}
+
+/** What a list of runs is limited to. */
+export interface RunFilter {
+  tableIds: readonly number[] | null;
+  status: DeskRun["status"] | null;
+}
+
+/** Runs by hand, newest first. */
+export async function listDeskRuns(
+  sql: Queryable,
+  filter: RunFilter,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<DeskRun[]> {
+  const rows = await sql<Stored[]>`
+    select ${columnsOf(sql)}
+    from calibration_runs r
+    join tables t on t.id = r.table_id
+    where ${matching(sql, filter)}
+    order by r.id desc
+    limit ${limit}
+    offset ${offset}`;
+  return rows.map(shown);
+}
+
+/** How many runs by hand there are. */
+export async function countDeskRuns(sql: Queryable, filter: RunFilter): Promise<number> {
+  const [row] = await sql<{ n: number }[]>`
+    select count(*)::integer as n
+    from calibration_runs r
+    where ${matching(sql, filter)}`;
+  return row?.n ?? 0;
+}
+
+/** One run by hand; null where there is none. */
+export async function findDeskRun(sql: Queryable, id: string): Promise<DeskRun | null> {
+  const [row] = await sql<Stored[]>`
+    select ${columnsOf(sql)}
+    from calibration_runs r
+    join tables t on t.id = r.table_id
+    where r.id = ${id}
+      and r.kind = 'manual'`;
+  return row === undefined ? null : shown(row);
+}
+
+/** Runs that asked for this one again, oldest first. */
+export async function listChildRuns(sql: Queryable, id: string): Promise<{ id: string; status: string }[]> {
+  return sql<{ id: string; status: string }[]>`
+    select id::text as id, status
+    from calibration_runs
+    where parent_run_id = ${id}
+    order by id
+    limit 100`;
+}
+
+/** The run that made a calibration; null for one that no run by hand made. */
+export async function findRunOf(sql: Queryable, calibrationId: string): Promise<DeskRun | null> {
+  const [row] = await sql<Stored[]>`
+    select ${columnsOf(sql)}
+    from calibration_runs r
+    join tables t on t.id = r.table_id
+    where r.calibration_id = ${calibrationId}
+      and r.kind = 'manual'
+    limit 1`;
+  return row === undefined ? null : shown(row);
+}
+
+/** What came of a change: the run before and after it, or why nothing was changed. */
+export type RunChange = { ok: true; before: DeskRun; after: DeskRun } | { ok: false; reason: string };
+
+/**
+ * Ends a run: at once where nobody works on it, or whoever did has fallen silent; else it is asked to stop, which it does
+ * at its next chunk and leaves where it was.
+ */
+export async function cancelRun(tx: Transaction, id: string): Promise<RunChange | null> {
+  const before = await lockRun(tx, id);
+  if (before === null) return null;
+  if (before.status !== "queued" && before.status !== "running")
+    return { ok: false, reason: `run ${id} is ${before.status} already` };
+  if (before.isStopping && !before.isSilent) return { ok: false, reason: `run ${id} was asked to stop already` };
+  if (before.status === "queued" || before.isSilent) {
+    await tx`
+      update calibration_runs
+      set
+        status = 'cancelled',
+        -- what a process that wakes up again still writes is refused
+        epoch = epoch + 1,
+        reason = ${before.status === "queued" ? "cancelled before it began" : "cancelled while its process was silent"},
+        cancel_asked_at = clock_timestamp(),
+        finished_at = clock_timestamp()
+      where id = ${id}`;
+  } else {
+    await tx`
+      update calibration_runs
+      set cancel_asked_at = clock_timestamp()
+      where id = ${id}`;
+  }
+  return changed(tx, before);
+}
+
+/** Leaves a run that was cancelled or failed to the next worker, which goes on from its last checkpoint. */
+export async function resumeRun(tx: Transaction, id: string): Promise<RunChange | null> {
+  const before = await lockRun(tx, id);
+  if (before === null) return null;
+  if (before.status !== "cancelled" && before.status !== "failed")
+    return { ok: false, reason: `run ${id} is ${before.status}; only one that was cancelled or failed goes on` };
+  if (before.outFile !== null)
+    return {
+      ok: false,
+      reason: `run ${id} writes the file ${before.outFile}, so it goes on where that is: roundhouse calibrate --table ${before.table} --resume ${id} --out ${before.outFile}`,
+    };
+  await tx`
+    update calibration_runs
+    set
+      status = 'queued',
+      runner = 'worker',
+      lost_turns = 0,
+      reason = null,
+      cancel_asked_at = null,
+      finished_at = null
+    where id = ${id}`;
+  return changed(tx, before);
+}
+
+async function lockRun(tx: Transaction, id: string): Promise<DeskRun | null> {
+  await tx`
+    select
+    from calibration_runs
+    where id = ${id}
+      and kind = 'manual'
+    for update`;
+  return findDeskRun(tx, id); // a second statement sees what the last holder of the lock committed
+}
+
+async function changed(tx: Transaction, before: DeskRun): Promise<RunChange> {
+  const after = await findDeskRun(tx, before.id);
+  if (after === null) throw new Error(`the run ${before.id} was there and is gone`);
+  return { ok: true, before, after };
+}
+
+type Stored = Omit<DeskRun, "thresholds"> & { thresholds: string[] | null };
+
+function shown(row: Stored): DeskRun {
+  return { ...row, thresholds: row.thresholds?.map(Number) ?? null };
+}
+
+function matching(sql: Queryable, { tableIds, status }: RunFilter) {
+  return sql`
+    r.kind = 'manual'
+      ${tableIds === null ? sql`` : sql`and r.table_id = any(${[...tableIds]}::integer[])`}
+      ${status === null ? sql`` : sql`and r.status = ${status}`}`;
+}
+
+function columnsOf(sql: Queryable) {
+  return sql`
+    r.id::text as id,
+    r.table_id as "tableId",
+    t.house_id || '/' || t.game || '/' || t.market as "table",
+    r.model,
+    r.thresholds::text[] as thresholds,
+    r.status,
+    r.runner,
+    case
+      when r.seen_seq is null then (select round_id from rounds where table_id = r.table_id and seq = r.from_seq)
+      else r.from_seq::text
+    end as "fromRoundId",
+    case
+      when r.seen_seq is null then (select round_id from rounds where table_id = r.table_id and seq = r.to_seq)
+      else r.to_seq::text
+    end as "toRoundId",
+    case when r.seen_seq is null then 'taken' else 'round' end as "order",
+    r.from_seq as "fromSeq",
+    r.to_seq as "toSeq",
+    r.at_seq as "atSeq",
+    r.epoch as turns,
+    utc_text(r.requested_at) as "requestedAt",
+    utc_text(r.heartbeat_at) as "heartbeatAt",
+    utc_text(r.finished_at) as "finishedAt",
+    r.status = 'running' and r.heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second' as "isSilent",
+    r.status = 'running' and r.cancel_asked_at is not null as "isStopping",
+    case when r.at_seq > r.turn_from_seq and r.heartbeat_at > r.turn_started_at then
+      (r.at_seq - r.turn_from_seq) / extract(epoch from r.heartbeat_at - r.turn_started_at)::float8
+    end as "perSecond",
+    r.out_file as "outFile",
+    r.asked_by as "askedBy",
+    r.asked_why as "askedWhy",
+    r.parent_run_id::text as parent,
+    r.reason,
+    r.calibration_id::text as "calibrationId"`;
+}

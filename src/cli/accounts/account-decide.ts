@@ -1,0 +1,152 @@
+import type { Command } from "commander";
+import {
+  type Account,
+  endGrant,
+  findAccount,
+  listHeldPlans,
+  restoreAccount,
+  suspendAccount,
+} from "../../callers/account-store.ts";
+import { listKeys, type Outcome } from "../../callers/store.ts";
+import type { Sql, Transaction } from "../../db/client.ts";
+import { UsageError } from "../../errors.ts";
+import { usd } from "../../money.ts";
+import { walletMicros } from "../../ledger/store.ts";
+import { listPurchases, type Purchase } from "../../purchases/history-store.ts";
+import { readUsage } from "../../usage/store.ts";
+import { emailAddress, examples, someText } from "../arguments.ts";
+import { audited } from "../audited.ts";
+import { operator } from "../operator.ts";
+import { paint, print, printJson, printTable, shortTime } from "../output.ts";
+import { withDatabase } from "../session.ts";
+
+const PURCHASES_SHOWN = 20;
+
+/** `roundhouse account show | suspend | restore | end-plan`: one account, and what is decided on it. */
+export function addAccountDecisions(command: Command): void {
+  command
+    .command("show")
+    .description("an account: its plan, balance and newest purchases, what it used, its keys without their secret")
+    .argument("<email>", "its address, or its id", emailOrId)
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples("account show ann@example.com", "account show 12 --json"))
+    .action((which: string, { json }: { json: boolean }) => withDatabase(({ sql }) => show(sql, which, json)));
+  command
+    .command("suspend")
+    .description("refuse all keys of an account with account_suspended (403), from the next call on")
+    .argument("<email>", "its address, or its id", emailOrId)
+    .requiredOption("--reason <text>", "why; the account's holder may ask", someText)
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples('account suspend ann@example.com --reason "keys were shared in public"'))
+    .action((which: string, given: { reason: string; json: boolean }) =>
+      decide(which, { ...given, action: "account.suspend", said: "is suspended" }, (tx, id) =>
+        suspendAccount(tx, id, { by: operator(), reason: given.reason }),
+      ),
+    );
+  command
+    .command("restore")
+    .description("answer the keys of a suspended account again, from the next call on")
+    .argument("<email>", "its address, or its id", emailOrId)
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples('account restore ann@example.com --reason "the keys were replaced"'))
+    .action((which: string, given: { reason: string; json: boolean }) =>
+      decide(which, { ...given, action: "account.restore", said: "is restored" }, restoreAccount),
+    );
+  command
+    .command("end-plan")
+    .description("end the plan that an account was given without end, from the next call on, so that it can buy one")
+    .argument("<email>", "its address, or its id", emailOrId)
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples('account end-plan ann@example.com --reason "the trial is over"'))
+    .action((which: string, given: { reason: string; json: boolean }) =>
+      decide(which, { ...given, action: "account.end-plan", said: "has no plan without end any more" }, endGrant),
+    );
+}
+
+/** Reads an e-mail address or an id. */
+function emailOrId(text: string): string {
+  return /^\d{1,18}$/.test(text) ? text : emailAddress(text);
+}
+
+async function required(sql: Sql, which: string): Promise<Account> {
+  const found = await findAccount(sql, /^\d{1,18}$/.test(which) ? { id: BigInt(which) } : { email: which });
+  if (found === null) throw new UsageError(`there is no account ${which}; \`roundhouse account list\` names them`);
+  return found;
+}
+
+function decide<Decision extends { email: string; before: object; after: object }>(
+  which: string,
+  { action, said, reason, json }: { action: string; said: string; reason: string; json: boolean },
+  work: (tx: Transaction, id: bigint) => Promise<Outcome<Decision>>,
+): Promise<void> {
+  return withDatabase(async ({ sql }) => {
+    const account = await required(sql, which);
+    const outcome = await audited(
+      sql,
+      (tx) => work(tx, account.id),
+      (done) =>
+        done.ok ? { action, target: `account ${account.id}`, before: done.before, after: done.after, reason } : null,
+    );
+    if (!outcome.ok) throw new Error(outcome.reason);
+    const { email, after } = outcome;
+    if (json) return printJson({ id: account.id, email, ...after });
+    await print(`${email} ${said}`);
+  });
+}
+
+async function show(sql: Sql, which: string, json: boolean): Promise<void> {
+  const account = await required(sql, which);
+  const [plans, keys, usage, balance, purchases] = await Promise.all([
+    listHeldPlans(sql, account.id),
+    listKeys(sql, account.email),
+    readUsage(sql, account.id, 7),
+    walletMicros(sql, account.id),
+    listPurchases(sql, account.id, { limit: PURCHASES_SHOWN, offset: 0 }),
+  ]);
+  if (json) {
+    return printJson({ ...account, plans, keys, usage, balance: usd(balance), purchases: purchases.rows.map(plain) });
+  }
+  const state = account.suspendedAt === null ? paint.green("active") : paint.red("suspended");
+  await print(`account ${account.id}: ${account.email}, ${state}, since ${shortTime(account.createdAt)}`);
+  if (account.suspendedAt !== null) {
+    const by = account.suspendedBy === null ? "" : ` by ${account.suspendedBy}`;
+    await print(`suspended at ${shortTime(account.suspendedAt)}${by}: ${account.suspendReason}`);
+  }
+  const end = account.planEndsAt === null ? "without end" : `until ${shortTime(account.planEndsAt)}`;
+  await print(account.plan === null ? "no plan" : `plan ${account.plan}, ${end}`);
+  await print(`balance ${usd(balance)} USD, ${purchases.total} purchases`);
+  await print(`calls: ${usage.dayUsed} today, ${usage.monthUsed} this month`);
+  await printTable(
+    ["key", "", "name", "state", "made at", "last used at", "expires at"],
+    keys.map((key) => [
+      key.id,
+      `…${key.last4}`,
+      key.name,
+      key.state,
+      shortTime(key.created_at),
+      shortTime(key.last_used_at),
+      shortTime(key.expires_at),
+    ]),
+  );
+  if (purchases.rows.length === 0) return;
+  await printTable(
+    ["purchase", "", "plan", "made at", "from", "until", "USD"],
+    purchases.rows.map((one) => [
+      one.id,
+      one.kind,
+      one.plan,
+      shortTime(one.madeAt),
+      shortTime(one.startsAt),
+      shortTime(one.endsAt),
+      usd(one.paidMicros),
+    ]),
+  );
+}
+
+/** A purchase with amounts in USD. */
+function plain({ id, kind, plan, madeAt, startsAt, endsAt, listedMicros, discountMicros, paidMicros }: Purchase) {
+  const amounts = { listed: usd(listedMicros), discount: usd(discountMicros), paid: usd(paidMicros) };
+  return { id, kind, plan, madeAt, startsAt, endsAt, ...amounts };
+}

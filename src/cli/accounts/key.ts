@@ -1,0 +1,127 @@
+import { Command, Option } from "commander";
+import { type Overlap, OVERLAPS, rotateKey } from "../../callers/rotation-store.ts";
+import { createKey, type ListedKey, listKeys, revokeKey } from "../../callers/store.ts";
+import { nested } from "../../db/nested.ts";
+import { emailAddress, examples, someText, wholeNumber } from "../arguments.ts";
+import { audited } from "../audited.ts";
+import { paint, print, printJson, printTable, say, shortTime } from "../output.ts";
+import { withDatabase } from "../session.ts";
+
+/** `roundhouse key …`: making, listing, rotating and revoking API keys. */
+export function keyCommand(): Command {
+  const command = new Command("key")
+    .description("API keys")
+    .addHelpText("after", examples("key list", "key create --account ann@example.com --plan Pro"));
+  command
+    .command("create")
+    .description("make a key and print it, once; an account without a plan is given that plan without end")
+    .requiredOption("--account <email>", "whose key it is", emailAddress)
+    .requiredOption("--plan <name>", "the plan it is for")
+    .option("--name <text>", "what the account calls it", someText, "default")
+    .option("--days <days>", "how long it works; without end where not given", wholeNumber(1))
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples("key create --account ann@example.com --plan Pro"))
+    .action((options: { account: string; plan: string; name: string; days?: number; json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const { account, plan, name, days = null, json } = options;
+        const outcome = await audited(
+          sql,
+          (tx) => createKey(nested(tx), { email: account, plan, name, days }),
+          (made) =>
+            made.ok ? { action: "key.create", target: `key ${made.id}`, after: { name, plan: made.plan, days } } : null,
+        );
+        if (!outcome.ok) throw new Error(outcome.reason);
+        const { id, key } = outcome;
+        if (json) return printJson({ id, key, account, plan: outcome.plan, name });
+        await print(key);
+        say(`key ${id} of ${account}, plan ${outcome.plan}: keep it well, it is not shown again`);
+      }),
+    );
+  command
+    .command("list")
+    .description("all keys, or those of an account; of each only its last four characters are known")
+    .option("--account <email>", "only those of this account", emailAddress)
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("key list", "key list --account ann@example.com --json"))
+    .action(({ account, json }: { account?: string; json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const keys = await listKeys(sql, account ?? null);
+        return json ? printJson(keys) : showKeys(keys);
+      }),
+    );
+  command
+    .command("rotate")
+    .description("replace a key by a new one and print that, once; the old one works on for the overlap")
+    .argument("<key>", "its id, its last four characters, or the key itself")
+    .addOption(
+      new Option("--overlap <time>", "how long the old one still works").choices(Object.keys(OVERLAPS)).default("24h"),
+    )
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples("key rotate 42", "key rotate x9Qz --overlap 7d"))
+    .action((which: string, { overlap, json }: { overlap: Overlap; json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const outcome = await audited(
+          sql,
+          (tx) => rotateKey(nested(tx), which, overlap),
+          (made) =>
+            made.ok
+              ? {
+                  action: "key.rotate",
+                  target: `key ${made.replaced.id}`,
+                  after: { replaced_by: made.id, expires_at: made.replaced.expires_at },
+                }
+              : null,
+        );
+        if (!outcome.ok) throw new Error(outcome.reason);
+        const { id, key, account, name, replaced } = outcome;
+        if (json) return printJson({ id, key, account, name, replaced });
+        await print(key);
+        say(`key ${id} of ${account} replaces key ${replaced.id} (…${replaced.last4}): it is not shown again`);
+        say(`key ${replaced.id} ${overlap === "0" ? "has ended" : `works until ${shortTime(replaced.expires_at)}`}`);
+      }),
+    );
+  command
+    .command("revoke")
+    .description("revoke a key at once")
+    .argument("<key>", "its id, its last four characters, or the key itself")
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples("key revoke 42", "key revoke x9Qz"))
+    .action((which: string, { json }: { json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const outcome = await audited(
+          sql,
+          (tx) => revokeKey(nested(tx), which),
+          (done) => (done.ok ? { action: "key.revoke", target: `key ${done.id}`, after: { last4: done.last4 } } : null),
+        );
+        if (!outcome.ok) throw new Error(outcome.reason);
+        const { id, last4 } = outcome;
+        return json ? printJson({ id, last4, state: "revoked" }) : print(`revoked key ${id} (…${last4})`);
+      }),
+    );
+  return command;
+}
+
+async function showKeys(keys: ListedKey[]): Promise<void> {
+  await printTable(
+    ["id", "account", "name", "key", "state", "plan", "made at", "last used at", "expires at", "replaced by"],
+    keys.map((key) => [
+      key.id,
+      key.account,
+      key.name,
+      `…${key.last4}`,
+      STATES[key.state],
+      key.plan,
+      shortTime(key.created_at),
+      shortTime(key.last_used_at),
+      shortTime(key.expires_at),
+      key.replaced_by,
+    ]),
+  );
+}
+
+const STATES: Record<ListedKey["state"], string> = {
+  active: paint.green("active"),
+  expiring: paint.yellow("expiring"),
+  expired: paint.red("expired"),
+  revoked: paint.red("revoked"),
+};

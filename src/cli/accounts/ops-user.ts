@@ -1,0 +1,220 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import {
+  type Change,
+  changeDisabled,
+  changeRole,
+  createOperator,
+  endAllSessions,
+  makeHashedPassword,
+  resetPassword,
+  resetTwoFactor,
+} from "../../accounts/manage.ts";
+import { listOperators, type Operator } from "../../accounts/operator-store.ts";
+import { hashPassword, passwordProblem } from "../../accounts/password.ts";
+import { OPERATOR_ROLES, type OperatorRole } from "../../accounts/roles.ts";
+import type { Sql, Transaction } from "../../db/client.ts";
+import { UsageError } from "../../errors.ts";
+import { emailAddress, examples, someText } from "../arguments.ts";
+import { audited, type Told } from "../audited.ts";
+import { operator } from "../operator.ts";
+import { paint, print, printJson, printTable, say, shortTime } from "../output.ts";
+import { askPassword } from "./ask-password.ts";
+import { withDatabase } from "../session.ts";
+
+interface Given {
+  role: OperatorRole;
+  generate: boolean;
+  reason?: string;
+  json: boolean;
+}
+
+/** `roundhouse ops-user …`: who may sign in at /ops. */
+export function opsUserCommand(): Command {
+  const command = new Command("ops-user")
+    .description("operators: who may sign in at /ops, and what they may do there")
+    .addHelpText("after", examples("ops-user list", "ops-user create ann@example.com --role admin"));
+  const role = () => new Option("--role <role>", "what they may do").choices(OPERATOR_ROLES).makeOptionMandatory();
+  const json = (one: Command) => one.option("--json", "print a JSON object", false);
+  const generate = (one: Command) =>
+    one.option("--generate", "make a password and print it, once, instead of asking for one", false);
+
+  json(generate(command.command("create").addOption(role())))
+    .description("make an operator; the password is asked for, or read from stdin where that is no terminal")
+    .argument("<email>", "their address, with which they sign in", operatorEmail)
+    .addHelpText(
+      "after",
+      examples(
+        "ops-user create ann@example.com --role admin",
+        "ops-user create bob@example.com --role viewer --generate",
+      ),
+    )
+    .action((email: string, given: Given) => create(email, given));
+  command
+    .command("list")
+    .description("all operators")
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("ops-user list", "ops-user list --json"))
+    .action(({ json: asJson }: { json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const operators = await listOperators(sql);
+        return asJson ? printJson(operators.map(forPrograms)) : showOperators(operators);
+      }),
+    );
+  json(command.command("set-role").addOption(role()))
+    .description("give an operator another role; it holds from their next click")
+    .argument("<email>", "whose", emailAddress)
+    .option("--reason <text>", "why, for the audit log", someText)
+    .addHelpText("after", examples("ops-user set-role ann@example.com --role operator"))
+    .action((email: string, given: Given) =>
+      change(email, given, "operator.role", `is ${given.role} now`, (tx, who) => changeRole(tx, who, given.role, null)),
+    );
+  plain(
+    "disable",
+    "sign an operator out and let them in no longer",
+    "operator.disable",
+    "can sign in no longer",
+    (tx, who) => changeDisabled(tx, who, true),
+  );
+  plain("enable", "let a disabled operator in again", "operator.enable", "can sign in again", (tx, who) =>
+    changeDisabled(tx, who, false),
+  );
+  plain(
+    "end-sessions",
+    "sign an operator out everywhere",
+    "operator.end-sessions",
+    "is signed out everywhere",
+    endAllSessions,
+  );
+  plain(
+    "reset-two-factor",
+    "take off the second factor of somebody who lost it, and sign them out",
+    "operator.reset-two-factor",
+    "has no second factor now",
+    resetTwoFactor,
+  );
+  json(generate(command.command("reset-password")))
+    .description("give an operator a new password, and sign them out; it is asked for, or read from stdin")
+    .argument("<email>", "whose", emailAddress)
+    .option("--reason <text>", "why, for the audit log", someText)
+    .addHelpText("after", examples("ops-user reset-password ann@example.com --generate"))
+    .action(async (email: string, given: Given) => {
+      const { password, passwordHash } = await newPassword(email, given.generate);
+      await change(
+        email,
+        given,
+        "operator.reset-password",
+        "has a new password",
+        (tx, who) => resetPassword(tx, who, passwordHash),
+        given.generate ? password : null,
+      );
+    });
+  return command;
+
+  function plain(
+    name: string,
+    description: string,
+    action: string,
+    said: string,
+    work: (tx: Transaction, who: { email: string }) => Promise<Change>,
+  ): void {
+    json(command.command(name))
+      .description(description)
+      .argument("<email>", "whose", emailAddress)
+      .option("--reason <text>", "why, for the audit log", someText)
+      .addHelpText("after", examples(`ops-user ${name} ann@example.com`))
+      .action((email: string, given: Given) => change(email, given, action, said, work));
+  }
+}
+
+/** Reads an address that sign-in takes: its domain has a dot. */
+function operatorEmail(text: string): string {
+  if (/\.[^@.]+$/.test(text)) return emailAddress(text);
+  throw new InvalidArgumentError("expected an e-mail address such as ann@example.com.");
+}
+
+async function create(email: string, { role, generate, json }: Given): Promise<void> {
+  const { password, passwordHash } = await newPassword(email, generate);
+  const made = await withDatabase(({ sql }) =>
+    doing(sql, "operator.create", null, (tx) => createOperator(tx, { email, role, passwordHash, by: operator() })),
+  );
+  const keptPassword = "keptPassword" in made && made.keptPassword;
+  const shown = generate && !keptPassword ? password : null;
+  if (json) return printJson({ email: made.email, role, password: shown, kept_password: keptPassword });
+  if (shown !== null) await print(shown);
+  say(`${made.email} is ${role} now${keptPassword ? " and signs in with the password they have as a caller" : ""}`);
+}
+
+async function change(
+  email: string,
+  { reason = "", json }: Given,
+  action: string,
+  said: string,
+  work: (tx: Transaction, who: { email: string }) => Promise<Change>,
+  password: string | null = null,
+): Promise<void> {
+  const done = await withDatabase(({ sql }) =>
+    doing(sql, action, reason === "" ? null : reason, (tx) => work(tx, { email })),
+  );
+  if (json) return printJson({ email: done.email, ...done.after, ...(password === null ? {} : { password }) });
+  if (password !== null) await print(password);
+  say(`${done.email} ${said}`);
+}
+
+/** Changes something and writes it down, both or neither. @throws Error that says why nothing was changed. */
+async function doing<Done extends Change>(
+  sql: Sql,
+  action: string,
+  reason: string | null,
+  work: (tx: Transaction) => Promise<Done>,
+): Promise<Extract<Done, { ok: true }>> {
+  const tell = (done: Change): Told | null =>
+    done.ok ? { action, target: `operator ${done.email}`, before: done.before, after: done.after, reason } : null;
+  const done = await audited(sql, work, tell);
+  if (!done.ok) throw new Error(done.reason);
+  return done as Extract<Done, { ok: true }>;
+}
+
+async function newPassword(email: string, generate: boolean): Promise<{ password: string; passwordHash: string }> {
+  if (generate) return makeHashedPassword();
+  const password = await askPassword(`password of ${email}: `);
+  const problem = await passwordProblem(password, email);
+  if (problem !== null) throw new UsageError(problem);
+  return { password, passwordHash: await hashPassword(password) };
+}
+
+function forPrograms({
+  createdAt,
+  createdBy,
+  disabledAt,
+  hasPassword,
+  hasTwoFactor,
+  seenAt,
+  ...rest
+}: Operator): object {
+  return {
+    ...rest,
+    created_at: createdAt,
+    created_by: createdBy,
+    disabled_at: disabledAt,
+    has_password: hasPassword,
+    has_two_factor: hasTwoFactor,
+    seen_at: seenAt,
+  };
+}
+
+async function showOperators(operators: Operator[]): Promise<void> {
+  if (operators.length === 0)
+    return say("no operators yet; `roundhouse ops-user create EMAIL --role admin` makes the first");
+  await printTable(
+    ["e-mail", "role", "state", "second factor", "sign-ins", "last seen", "made by"],
+    operators.map((one) => [
+      one.email,
+      one.role,
+      one.disabledAt === null ? paint.green("active") : paint.red("disabled"),
+      one.hasTwoFactor ? "on" : "off",
+      one.sessions,
+      shortTime(one.seenAt?.toISOString() ?? null),
+      one.createdBy,
+    ]),
+  );
+}

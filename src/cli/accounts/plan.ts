@@ -1,0 +1,136 @@
+import { Command, InvalidArgumentError } from "commander";
+import { listPlanSettings, type PlanChanges, type PlanSettings, setPlan } from "../../callers/plan-store.ts";
+import { nested } from "../../db/nested.ts";
+import { UsageError } from "../../errors.ts";
+import { parseUsd } from "../../money.ts";
+import { commaList, examples, wholeNumber } from "../arguments.ts";
+import { audited } from "../audited.ts";
+import { printJson, printTable } from "../output.ts";
+import { withDatabase } from "../session.ts";
+
+/** `roundhouse plan …`: what callers may buy, and changing it while they call. */
+export function planCommand(): Command {
+  const command = new Command("plan")
+    .description("plans: which houses they include and how many calls")
+    .addHelpText("after", examples("plan list", "plan set Pro --day 200000"));
+  command
+    .command("list")
+    .description("all plans")
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("plan list"))
+    .action(({ json }: { json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const plans = await listPlanSettings(sql);
+        return json ? printJson(plans) : showPlans(plans);
+      }),
+    );
+  command
+    .command("set")
+    .description("change a plan, for those who have it too; holds within seconds, without a restart")
+    .argument("<name>", "the plan")
+    .option("--houses <ids>", "the houses it includes, with a comma between, or all", housesOrAll)
+    .option("--day <calls>", "calls a UTC day, or none for no limit", numberOrNone)
+    .option("--month <calls>", "calls a UTC month, or none for no limit", numberOrNone)
+    .option(
+      "--ceiling <calls>",
+      "calls a UTC day that protect the service where there is no limit; callers are not told",
+      numberOrNone,
+    )
+    .option("--rps <calls>", "calls a second that are sustained", wholeNumber(1))
+    .option("--burst <calls>", "calls that may come at once", wholeNumber(1))
+    .option("--price <usd>", "price in USD", price)
+    .option("--days <days>", "how long a purchase lasts", wholeNumber(1))
+    .option("--on-sale <yes|no>", "whether it may be bought; those who have it keep it to its end", yesOrNo)
+    .option("--json", "print a JSON object", false)
+    .addHelpText(
+      "after",
+      examples(
+        "plan set Pro --day 200000 --rps 20 --burst 40",
+        "plan set Starter --houses bustabit",
+        "plan set Max --on-sale no",
+      ),
+    )
+    .action((name: string, { json, price: priceMicros, ...changes }: GivenChanges) => {
+      if (Object.keys(changes).length === 0 && priceMicros === undefined) {
+        throw new UsageError("expected at least one thing to change; `roundhouse plan set --help` lists them");
+      }
+      return withDatabase(async ({ sql }) => {
+        const { day, month, ceiling } = changes;
+        const limits = { day: limitOf(day), month: limitOf(month), ceiling: limitOf(ceiling) };
+        const outcome = await audited(
+          sql,
+          (tx) => setPlan(nested(tx), name, { ...changes, ...limits, priceMicros }),
+          (done) =>
+            done.ok
+              ? { action: "plan.set", target: `plan ${done.plan.name}`, before: done.before, after: done.plan }
+              : null,
+        );
+        if (!outcome.ok) throw new Error(outcome.reason);
+        return json ? printJson(outcome.plan) : showPlans([outcome.plan]);
+      });
+    });
+  return command;
+}
+
+interface GivenChanges extends Omit<PlanChanges, "day" | "month" | "ceiling" | "priceMicros"> {
+  day?: number | "none";
+  month?: number | "none";
+  ceiling?: number | "none";
+  price?: bigint;
+  json: boolean;
+}
+
+/** The parser of arguments takes null for "not given", so that no limit has a word until here. */
+function limitOf(given: number | "none" | undefined): number | null | undefined {
+  return given === "none" ? null : given;
+}
+
+async function showPlans(plans: PlanSettings[]): Promise<void> {
+  await printTable(
+    [
+      "plan",
+      "houses",
+      "calls a day",
+      "calls a month",
+      "ceiling a day",
+      "a second",
+      "at once",
+      "USD",
+      "days",
+      "on sale",
+    ],
+    plans.map((plan) => [
+      plan.name,
+      plan.houses?.join(", ") ?? "all",
+      plan.day_limit ?? "no limit",
+      plan.month_limit ?? "no limit",
+      plan.day_ceiling ?? "none",
+      plan.burst_per_second,
+      plan.burst,
+      plan.price,
+      plan.days,
+      plan.on_sale ? "yes" : "no",
+    ]),
+  );
+}
+
+function housesOrAll(text: string): string[] | "all" {
+  return text === "all" ? "all" : commaList(text);
+}
+
+function numberOrNone(text: string): number | "none" {
+  if (text === "none") return text;
+  if (/^\d+$/.test(text)) return wholeNumber(1)(text);
+  throw new InvalidArgumentError("expected a whole number from 1, or none.");
+}
+
+function yesOrNo(text: string): boolean {
+  if (text === "yes" || text === "no") return text === "yes";
+  throw new InvalidArgumentError("expected yes or no.");
+}
+
+function price(text: string): bigint {
+  const micros = parseUsd(text);
+  if (micros !== null) return micros;
+  throw new InvalidArgumentError("expected an amount such as 29 or 29.90.");
+}

@@ -1,0 +1,171 @@
+import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
+import type { Measured } from "../../forecasts/accuracy/measure.ts";
+import { paint, print, printTable, shortTime } from "../output.ts";
+
+/** Every feature of every table or house on a line: a rate beside its sample, its interval, and what was stated. */
+export async function showList(measured: readonly Measured[]): Promise<void> {
+  await printTable(
+    [
+      "of",
+      "feature",
+      "n",
+      "hit rate (95 %)",
+      "stated",
+      "baseline",
+      "z",
+      "e-value",
+      "says",
+      "log loss",
+      "skill (95 %)",
+      "ECE (floor)",
+      "coverage",
+      "voids",
+      "bounds",
+    ],
+    measured.map((row) => [
+      nameOf(row),
+      row.feature,
+      row.sample_size,
+      withInterval(row.hit_rate, row.interval_95),
+      share(row.expected_rate),
+      share(row.baseline_rate),
+      row.z?.toFixed(2),
+      evidence(row.e_value),
+      colored(row.verdict),
+      row.log_loss?.toFixed(5),
+      withHalfWidth(row),
+      row.calibration_error === null
+        ? null
+        : `${digits(row.calibration_error)} (${digits(row.calibration_error_floor)})`,
+      percent(row.coverage, 1),
+      voidsOf(row),
+      boundsOf(row),
+    ]),
+  );
+}
+
+/** One feature of one table or house: its figures, reliability, CORP, the references beside it, and waits. */
+export async function showDetail(row: Measured): Promise<void> {
+  const span = `${shortTime(row.period_start)} to ${shortTime(row.period_end)}`;
+  await print(`${nameOf(row)} ${row.feature}, ${row.model}, ${row.period}: ${span}\n`);
+  await showList([row]);
+  await print(`\nreliability: | is what was stated, o what came, with its 95 % interval`);
+  await printTable(
+    ["said", "times", "mean", "came", "0 %".padEnd(PLOT_WIDTH - 5) + "100 %"],
+    row.reliability.map((bin) => [
+      `${bin.p_from.toFixed(1)} to ${bin.p_to.toFixed(1)}`,
+      bin.n,
+      bin.mean_p.toFixed(4),
+      (bin.hits / bin.n).toFixed(4),
+      plotLine(bin),
+    ]),
+  );
+  await print(`\nCORP: Brier score = MCB (what recalibration would gain) − DSC (what telling cases apart gains) + UNC`);
+  await printTable(
+    ["color", "MCB", "DSC", "UNC", "curve: said → came"],
+    row.corp.map(({ color, mcb, dsc, unc, curve }, place) => [
+      color ?? `color ${place + 1}`,
+      mcb.toFixed(6),
+      dsc.toFixed(6),
+      unc.toFixed(6),
+      curve.map(stepText).join("  "),
+    ]),
+  );
+  await print(`\nbeside us, on the same ${row.sample_size} forecasts`);
+  await printTable(
+    ["", "stated", "hit rate", "z", "log loss", "Brier", "skill (95 %)"],
+    [{ ...row, name: "ours" }, ...row.references.map((one) => ({ ...one, skill_interval_95: null }))].map((one) => [
+      one.name,
+      share(one.expected_rate),
+      share(one.hit_rate),
+      one.z?.toFixed(2),
+      one.log_loss?.toFixed(5),
+      one.brier?.toFixed(5),
+      withHalfWidth(one),
+    ]),
+  );
+  await showWaits(row);
+}
+
+async function showWaits({ pit }: Measured): Promise<void> {
+  if (pit === null) return print("\nwaits for the top color in the newest calibration: none yet");
+  await print(
+    `\nPIT of ${pit.waits} waits for the top color in the newest calibration, a backtest; 1 is an even spread`,
+  );
+  await printTable(
+    ["said to be", "height", ""],
+    pit.heights.map((height, bin) => [
+      `${(bin / 10).toFixed(1)} to ${((bin + 1) / 10).toFixed(1)}`,
+      height.toFixed(3),
+      "#".repeat(Math.min(PLOT_WIDTH, Math.round(height * 20))),
+    ]),
+  );
+}
+
+const PLOT_WIDTH = 51;
+
+/** A bin from 0 to 100 % in steps of two: where the two marks fall together, one stands for both. */
+function plotLine({ n, hits, mean_p }: Measured["reliability"][number]): string {
+  const at = (p: number) => Math.round(p * (PLOT_WIDTH - 1));
+  const line = Array.from({ length: PLOT_WIDTH }, () => " ");
+  const [low, high] = wilsonInterval(hits, n) ?? [0, 1];
+  line.fill("-", at(low), at(high) + 1);
+  line[at(mean_p)] = "|";
+  line[at(hits / n)] = at(hits / n) === at(mean_p) ? "*" : "o";
+  return line.join("");
+}
+
+function stepText({ p_from, p_to, rate }: { p_from: number; p_to: number; rate: number }): string {
+  const said = p_from === p_to ? p_from.toFixed(3) : `${p_from.toFixed(3)}–${p_to.toFixed(3)}`;
+  return `${said} → ${rate.toFixed(3)}`;
+}
+
+function nameOf({ house, game, market }: Measured): string {
+  return game === null ? house : `${house}/${game}/${market}`;
+}
+
+function colored(verdict: Measured["verdict"]): string {
+  if (verdict === "on target") return paint.green(verdict);
+  return verdict === "off target" ? paint.red(verdict) : paint.yellow(verdict);
+}
+
+/** A probability as a percentage. */
+function share(p: number | null): string | null {
+  return percent(p, 2);
+}
+
+function percent(value: number | null, decimals: number): string | null {
+  return value === null ? null : `${(value * 100).toFixed(decimals)} %`;
+}
+
+function digits(value: number | null): string {
+  return value === null ? "-" : value.toFixed(4);
+}
+
+function withInterval(rate: number | null, interval: readonly [number, number] | null): string | null {
+  if (rate === null || interval === null) return null;
+  return `${share(rate)} (${interval.map((end) => (end * 100).toFixed(2)).join("–")})`;
+}
+
+function withHalfWidth({ skill, skill_interval_95: interval }: Pick<Measured, "skill" | "skill_interval_95">) {
+  if (skill === null) return null;
+  const half = interval === null ? "" : ` ± ${(((interval[1] - interval[0]) / 2) * 100).toFixed(3)}`;
+  return `${(skill * 100).toFixed(3)}${half} %`;
+}
+
+/** Evidence over many powers of ten. */
+function evidence(e: number | null): string | null {
+  if (e === null) return null;
+  return e >= 1e5 || (e > 0 && e < 1e-3) ? e.toExponential(1) : e.toPrecision(3);
+}
+
+/** Where the hit rate would lie had all voids missed or hit; without voids that is the rate itself. */
+function boundsOf({ voids, rate_bounds: bounds }: Measured): string | null {
+  if (bounds === null || Object.values(voids).every((n) => n === 0)) return null;
+  return bounds.map((bound) => share(bound)).join("–");
+}
+
+function voidsOf({ voids }: Measured): string {
+  const kinds = Object.entries(voids).filter(([, n]) => n > 0);
+  return kinds.length === 0 ? "0" : kinds.map(([kind, n]) => `${n} ${kind}`).join(", ");
+}

@@ -1,0 +1,247 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { Command, InvalidArgumentError, Option } from "commander";
+import type { Sql } from "../../db/client.ts";
+import { nested } from "../../db/nested.ts";
+import { reasonOf, UsageError } from "../../errors.ts";
+import { requestManualRun, runManualCalibration, type ManualResult } from "../../calibration/manual-calibration.ts";
+import { findManualRun, findParameters, listParameterNames } from "../../calibration/manual-run-store.ts";
+import { MOST_STRETCHES, orderOf, type ReplayOrder } from "../../calibration/range-store.ts";
+import { readParameterFile, type AskedModel } from "../../forecasts/model/parameter-file.ts";
+import { parameterSetOf } from "../../forecasts/model/model-name.ts";
+import { K7_1 } from "../../forecasts/model/parameters.ts";
+import { promoteCalibration } from "../../calibration/promote.ts";
+import { announce } from "../announce.ts";
+import { audited, tellAudit } from "../audited.ts";
+import { examples, readableFile, someText, tableName } from "../arguments.ts";
+import { openBacktestFile } from "./backtest-file.ts";
+import { listenForInterruption } from "../interruption.ts";
+import { operator } from "../operator.ts";
+import { promotionTold } from "../../calibration/promotion-told.ts";
+import { print, printJson, say } from "../output.ts";
+import { runProgress } from "../run-progress.ts";
+import { withDatabase, type Session } from "../session.ts";
+import { findTableByName } from "../table-name.ts";
+
+interface CalibrateArguments {
+  table: string[];
+  order?: ReplayOrder;
+  from?: string;
+  to?: string;
+  model?: string;
+  params?: string;
+  out?: string;
+  promote: boolean;
+  reason: string;
+  resume?: string;
+  json: boolean;
+}
+
+/** `roundhouse calibrate`: a replay by hand, in this process alone. */
+export function calibrateCommand(): Command {
+  return new Command("calibrate")
+    .description("replay a range of a table through a model from nothing, and keep what it came to")
+    .requiredOption("--table <house/game/market>", "the table; again for others, one after the other", tables)
+    .option("--from <round id>", "the first round, or the time (UTC) at which it was taken in", someText)
+    .option("--to <round id>", "the last round, included, or a time", someText)
+    .addOption(
+      new Option(
+        "--order <order>",
+        "round: by the number of the round id, late rounds too; taken: on-time rounds as they were taken in " +
+          "(default: round where ids are consecutive, taken with --promote)",
+      ).choices(["taken", "round"]),
+    )
+    .option("--model <name>", `a model; ${K7_1.name} without it`, someText)
+    .option(
+      "--params <file>",
+      "a YAML file with what differs from the model: half-lives, share, priors, thresholds, …",
+      readableFile,
+    )
+    .option("--out <file>", "write every forecast of the run as CSV, in the columns of `export forecasts`")
+    .option("--promote", "make the result the table's live state", false)
+    .option("--reason <text>", "why it is promoted", someText, "asked for together with its run")
+    .option("--resume <run>", "go on with a run that was stopped", runId)
+    .option("--json", "print one JSON object a table", false)
+    .addHelpText(
+      "after",
+      examples(
+        "calibrate --table bustabit/crash/global --from 1 --to 30000",
+        "calibrate --table bustabit/crash/global --params slow.yaml --out slow.csv --json",
+        "calibrate --table bustabit/crash/global --resume 12",
+        "calibrate --table bustabit/crash/global --table hash/dice/eth --order taken",
+      ),
+    )
+    .action((given: CalibrateArguments) => {
+      const { table, resume, out } = given;
+      if (table.length > 1 && (resume !== undefined || out !== undefined))
+        throw new UsageError(
+          `${resume === undefined ? "--out" : "--resume"} is for one --table; ${table.length} are given`,
+        );
+      return withDatabase((session) => calibrate(session, given), { patient: true });
+    });
+}
+
+/** Collects an option that may be given again. */
+function tables(text: string, before: string[] = []): string[] {
+  if (before.includes(text)) throw new InvalidArgumentError(`${text} is given twice.`);
+  return [...before, tableName(text)];
+}
+
+/** Reads an option that is the number of a run. */
+function runId(text: string): string {
+  if (/^\d{1,18}$/.test(text)) return text;
+  throw new InvalidArgumentError("expected the number of a run.");
+}
+
+async function calibrate({ sql, settings }: Session, given: CalibrateArguments): Promise<void> {
+  const runs: Run[] = [];
+  const found = [];
+  for (const name of given.table) found.push(await findTableByName(sql, name));
+  for (const table of found) runs.push({ table: table.name, run: given.resume ?? (await request(sql, table, given)) });
+  if (given.resume !== undefined && found[0] !== undefined) {
+    const { name } = found[0];
+    await requireSame(sql, given.resume, found[0], given);
+    await sql.begin((tx) => tellAudit(tx, { action: "calibration.resume", target: `run ${given.resume} of ${name}` }));
+  }
+  for (const [at] of runs.entries()) await replay(sql, settings.LOG_LEVEL, runs.slice(at), given);
+}
+
+interface Run {
+  table: string;
+  run: string;
+}
+
+/** Does the first of the runs that are left; where it stops, it says how each of them goes on. */
+async function replay(sql: Sql, level: string, left: readonly Run[], given: CalibrateArguments): Promise<void> {
+  const run = left[0]?.run ?? "";
+  const interruption = listenForInterruption("interrupted");
+  const progress = runProgress(`run ${run}`);
+  try {
+    const result = await runManualCalibration(sql, run, {
+      signal: interruption.signal,
+      progress: progress.show,
+      openFile: openBacktestFile,
+    });
+    progress.end();
+    await (given.json ? printJson(result) : print(sentence(result)));
+    if (given.promote) await promote(sql, level, result, given.reason, interruption.signal);
+  } catch (error) {
+    progress.end();
+    if (error instanceof UsageError) throw error;
+    const commands = left.map((one) => resumeText(one, given)).join("; ");
+    throw new Error(`run ${run} stopped (${reasonOf(error)}); go on with: ${commands}`, { cause: error });
+  } finally {
+    interruption.end();
+  }
+}
+
+async function promote(
+  sql: Sql,
+  level: string,
+  result: ManualResult,
+  reason: string,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted(); // whoever stops a run while it ends does not want its result to go live
+  const promoted = await promoteCalibration(
+    sql,
+    result.calibration_id,
+    { by: operator(), reason },
+    { signal, also: (tx, done) => tellAudit(tx, promotionTold(done)) },
+  );
+  say(`calibration ${promoted.calibration_id} is live on ${promoted.table}, up to seq ${promoted.to_seq}`);
+  await announce(sql, level);
+}
+
+async function request(
+  sql: Sql,
+  table: { id: number; name: string },
+  { from, to, order, out, model, params, promote: isPromoted }: CalibrateArguments,
+): Promise<string> {
+  const { parameters, thresholds } = await askedModel(sql, model ?? K7_1.name, params);
+  const asked = {
+    tableId: table.id,
+    table: table.name,
+    from,
+    to,
+    replayOrder: order ?? (isPromoted ? "taken" : undefined),
+    parameters,
+    thresholds,
+    outFile: out === undefined ? null : resolve(out),
+  };
+  return audited(
+    sql,
+    (tx) => requestManualRun(nested(tx), asked),
+    (run) => ({
+      action: "calibration.start",
+      target: `run ${run} of ${table.name}`,
+      after: { model: parameters.name, from, to, order, out: asked.outFile },
+    }),
+  );
+}
+
+async function askedModel(sql: Sql, name: string, file: string | undefined): Promise<AskedModel> {
+  const parameters = await findParameters(sql, name);
+  if (parameters === null) {
+    const known = [K7_1.name, ...(await listParameterNames(sql))];
+    throw new UsageError(`--model: there is no model ${name}; known are ${known.join(", ")}`);
+  }
+  if (file === undefined) return { parameters, thresholds: null };
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    throw new UsageError(`--params: ${file} cannot be read: ${reasonOf(error)}`);
+  }
+  return readParameterFile(text, parameters);
+}
+
+/** A resumed run does what it was asked for first; whatever is said again must be the same. */
+async function requireSame(
+  sql: Sql,
+  id: string,
+  table: { id: number; name: string },
+  given: CalibrateArguments,
+): Promise<void> {
+  const run = await findManualRun(sql, id);
+  if (run === null) throw new UsageError(`--resume: there is no run ${id} by hand`);
+  const asked = given.params === undefined ? null : await askedModel(sql, given.model ?? K7_1.name, given.params);
+  const model = asked?.parameters.name ?? given.model ?? parameterSetOf(run.model);
+  const differing: [path: string, now: string | null, then: string | null][] = [
+    ["--table", table.name, run.table],
+    ["--model", parameterSetOf(model), parameterSetOf(run.model)],
+    ["--from", given.from ?? run.fromRoundId, run.fromRoundId],
+    ["--to", given.to ?? run.toRoundId, run.toRoundId],
+    ["--order", given.order ?? orderOf(run), orderOf(run)],
+    ["--out", given.out === undefined ? run.outFile : resolve(given.out), run.outFile],
+  ];
+  const problems = differing
+    .filter(([, now, then]) => now !== then)
+    .map(([path, now, then]) => ({ path, message: `expected ${then ?? "nothing"}, got ${now ?? "nothing"}` }));
+  if (problems.length > 0) throw new UsageError(`run ${id} was asked for something else`, problems);
+}
+
+function resumeText({ table, run }: Run, { promote: isPromoted, reason }: CalibrateArguments): string {
+  const promoted = isPromoted ? ` --promote --reason ${JSON.stringify(reason)}` : "";
+  return `roundhouse calibrate --table ${table} --resume ${run}${promoted}`;
+}
+
+/** What a run came to, in four lines. */
+function sentence({ run_id, calibration_id, table, model, from, to, order, rounds, ...result }: ManualResult): string {
+  const { late_rounds, late, log_loss, baseline_log_loss, brier, state_hash } = result;
+  const figure = (value: number | null) => value?.toFixed(6) ?? "-";
+  return (
+    `run ${run_id}: ${table} from ${from} to ${to}, ${rounds} rounds through ${model}, ${order === "taken" ? "in the order taken" : "by round id"}\n` +
+    (late_rounds === 0 ? "" : `${late_rounds} of them late: ${lateText(late)}\n`) +
+    `state ${state_hash}\n` +
+    `log loss ${figure(log_loss)} (baseline ${figure(baseline_log_loss)}), Brier score ${figure(brier)}: ` +
+    `a backtest, no accuracy of issued forecasts\n` +
+    `kept as calibration ${calibration_id}; \`roundhouse calibration show ${calibration_id}\` has the rest`
+  );
+}
+
+/** Stretches of late rounds; a result holds the first twenty. */
+function lateText(late: ManualResult["late"]): string {
+  const stretches = late.map(({ from, to }) => (from === to ? from : `${from} to ${to}`));
+  return stretches.join(", ") + (late.length < MOST_STRETCHES ? "" : ", …");
+}

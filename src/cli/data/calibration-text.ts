@@ -1,0 +1,146 @@
+import type { comparisonOf, Detail, Summary } from "../../calibration/calibration-view.ts";
+import { heightsPlot, reliabilityPlot } from "./calibration-plot.ts";
+import { paint, print, printTable, shortTime } from "../output.ts";
+
+/** Calibrations as a table for people. */
+export async function showList(rows: Summary[]): Promise<void> {
+  await printTable(
+    ["id", "table", "version", "kind", "from", "to", "rounds", "made", "log loss", "skill", "live state", "why"],
+    rows.map((row) => [
+      row.id,
+      row.table,
+      `${row.model} ${row.version}`,
+      row.kind,
+      row.from,
+      row.to,
+      row.rounds,
+      shortTime(row.created_at),
+      decimals(row.log_loss),
+      percent(row.skill),
+      metText(row),
+      row.promotion === null ? "" : `${row.promotion.by}: ${row.promotion.reason}`,
+    ]),
+  );
+}
+
+/** One calibration in full, for people. */
+export async function showDetail(detail: Detail): Promise<void> {
+  await print(headOf(detail));
+  await printTable(
+    ["", "model", "baseline"],
+    [
+      ["log loss", decimals(detail.log_loss), decimals(detail.baseline_log_loss)],
+      ["Brier score", decimals(detail.brier), decimals(detail.baseline_brier)],
+      ["skill", percent(detail.skill), null],
+      ["calibration error", decimals(detail.calibration_error), `by luck ${decimals(detail.calibration_error_floor)}`],
+    ],
+  );
+  const live = detail.compared_with_live;
+  if (live !== null) {
+    await print(
+      `\nbeside it the live record then, calibration ${live.calibration} (${live.model} version ${live.version}) over ` +
+        `${live.rounds} rounds: log loss ${decimals(live.log_loss)}, Brier score ${decimals(live.brier)}, ` +
+        (live.same_state ? "the same state" : "another state"),
+    );
+  }
+  await print("");
+  await printTable(
+    ["expert", "weight"],
+    Object.entries(detail.weights).map(([expert, weight]) => [expert, weight.toFixed(6)]),
+  );
+  await print("");
+  await printTable(
+    ["window", "rounds", "p", "times", "said", "came true", "z", "e-value", "void"],
+    detail.windows.map((row) => [
+      row.feature,
+      row.rounds,
+      row.probability?.toFixed(4),
+      row.sample_size,
+      row.expected_rate?.toFixed(4),
+      row.hit_rate?.toFixed(4),
+      row.z?.toFixed(2),
+      row.e_value?.toPrecision(3),
+      row.voids,
+    ]),
+  );
+  if (detail.waits !== null) {
+    await print(`\n${detail.waits.waits} waits for the top color, by how long they were said to be; even is right`);
+    for (const line of heightsPlot(detail.waits.heights)) await print(line);
+  }
+  await print("\nnext color, every color of every round: how often it was said, and came");
+  for (const line of reliabilityPlot(detail.reliability)) await print(line);
+}
+
+/** Two calibrations beside each other, for people. */
+export async function showComparison({ table, a, b, paired }: ReturnType<typeof comparisonOf>): Promise<void> {
+  const name = (side: typeof a) => `${side.id}: ${side.model} ${side.version}, ${side.from} to ${side.to}`;
+  await print(`${table}: backtests, no accuracy of issued forecasts`);
+  await printTable(
+    ["", name(a), name(b)],
+    [
+      ["rounds", a.sample_size, b.sample_size],
+      ["log loss", decimals(a.log_loss), decimals(b.log_loss)],
+      ["baseline", decimals(a.baseline_log_loss), decimals(b.baseline_log_loss)],
+      ["skill", percent(a.skill), percent(b.skill)],
+      ["Brier score", decimals(a.brier), decimals(b.brier)],
+      ["calibration error", decimals(a.calibration_error), decimals(b.calibration_error)],
+      ...a.windows.map(({ feature, ...ofA }) => {
+        const ofB = b.windows.find((window) => window.feature === feature);
+        return [feature, windowText(ofA), ofB === undefined ? null : windowText(ofB)];
+      }),
+    ],
+  );
+  for (const side of [a, b]) {
+    await print(`\n${name(side)}`);
+    for (const line of reliabilityPlot(side.reliability)) await print(line);
+  }
+  const { rounds, difference, interval_95 } = paired;
+  const interval = interval_95?.map((end) => (end * 1e5).toFixed(2)).join(" to ");
+  await print(
+    `\non the ${rounds} rounds both cover: ${a.id} ${decimals(paired.a_log_loss)}, ${b.id} ${decimals(paired.b_log_loss)}; ` +
+      `difference ${(difference * 1e5).toFixed(2)} (95 %: ${interval ?? "-"}) in 1e-5 nats a round, ${verdict(a.id, b.id, interval_95)}`,
+  );
+}
+
+function verdict(a: string, b: string, interval: [number, number] | null): string {
+  if (interval === null || (interval[0] <= 0 && interval[1] >= 0)) return "which says nothing for either";
+  return `${interval[1] < 0 ? a : b} is better`;
+}
+
+function windowText(window: { sample_size: number; expected_rate: number | null; hit_rate: number | null }): string {
+  const { sample_size, expected_rate, hit_rate } = window;
+  return `said ${expected_rate?.toFixed(4) ?? "-"}, came ${hit_rate?.toFixed(4) ?? "-"}, n ${sample_size}`;
+}
+
+function headOf(detail: Detail): string {
+  const { promotion } = detail;
+  const decided =
+    promotion === null
+      ? ""
+      : `\npromoted from calibration ${promotion.from} by ${promotion.by} at ${shortTime(promotion.at)}: ${promotion.reason}`;
+  return (
+    `calibration ${detail.id}: ${detail.table}, ${detail.model} version ${detail.version}, ${detail.kind}, made ${shortTime(detail.created_at)}\n` +
+    `${detail.rounds} rounds from ${detail.from ?? "-"} to ${detail.to ?? "-"} ${orderText(detail)}; live state ${metText(detail)}` +
+    `${decided}\nstate ${detail.state_hash}\n\n` +
+    `a backtest of ${detail.sample_size} rounds: how well the model fits them, no accuracy of issued forecasts`
+  );
+}
+
+function orderText({ order, begin_seq, to_seq, late_rounds }: Detail): string {
+  return order === "taken" ? `(seq ${begin_seq} to ${to_seq})` : `by round id, ${late_rounds} of them late`;
+}
+
+function metText({ kind, met_live_state }: { kind: string; met_live_state: boolean | null }): string {
+  if (met_live_state === null) return kind === "rolling" ? "not reached yet" : "not compared";
+  if (met_live_state) return paint.green("met");
+  // a run by hand may well come to another state: it began elsewhere
+  return kind === "rolling" ? paint.red("different") : "another";
+}
+
+function decimals(value: number | null): string | null {
+  return value === null ? null : value.toFixed(6);
+}
+
+function percent(value: number | null): string | null {
+  return value === null ? null : `${(value * 100).toFixed(3)} %`;
+}

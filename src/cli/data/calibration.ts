@@ -1,0 +1,126 @@
+import { Command, InvalidArgumentError } from "commander";
+import { UsageError } from "../../errors.ts";
+import { findCalibration, listCalibrations } from "../../calibration/calibration-store.ts";
+import { compareCalibrations } from "../../calibration/compare.ts";
+import { promoteCalibration } from "../../calibration/promote.ts";
+import { examples, someText, tableName, wholeNumber } from "../arguments.ts";
+import { announce } from "../announce.ts";
+import { tellAudit } from "../audited.ts";
+import { showComparison, showDetail, showList } from "./calibration-text.ts";
+import { comparisonOf, detailOf, summaryOf } from "../../calibration/calibration-view.ts";
+import { listenForInterruption } from "../interruption.ts";
+import { operator } from "../operator.ts";
+import { print, printJson } from "../output.ts";
+import { promotionTold } from "../../calibration/promotion-told.ts";
+import { runProgress } from "../run-progress.ts";
+import { withDatabase } from "../session.ts";
+import { findTableByName } from "../table-name.ts";
+
+const SHOWN = 50;
+
+/** `roundhouse calibration …`: what replays of the model came to. */
+export function calibrationCommand(): Command {
+  const command = new Command("calibration")
+    .description("replays of each table's model: its state, and how well it fits")
+    .addHelpText("after", examples("calibration list", "calibration show 12"));
+  command
+    .command("list")
+    .description("calibrations, newest first: rolling ones, runs by hand and promotions")
+    .option("--table <house/game/market>", "one table instead of all", tableName)
+    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), SHOWN)
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("calibration list", "calibration list --table bustabit/crash/global --json"))
+    .action((given: { table?: string; limit: number; json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const table = given.table === undefined ? undefined : await findTableByName(sql, given.table);
+        const rows = (await listCalibrations(sql, { tableId: table?.id, limit: given.limit })).map(summaryOf);
+        await (given.json ? printJson(rows) : showList(rows));
+      }),
+    );
+  command
+    .command("show")
+    .description("one calibration: weights, losses, windows, waits, and its reliability as a plot")
+    .argument("<id>", "its id, as `calibration list` shows it", calibrationId)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples("calibration show 12", "calibration show 12 --json"))
+    .action((id: string, { json }: { json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const row = await findCalibration(sql, id);
+        if (row === null) throw new UsageError(`there is no calibration ${id}; \`calibration list\` shows them`);
+        const detail = detailOf(row);
+        await (json ? printJson(detail) : showDetail(detail));
+      }),
+    );
+  command
+    .command("compare")
+    .description("two calibrations of a table side by side, and their paired difference on the rounds both cover")
+    .argument("<a>", "the id of one", calibrationId)
+    .argument("<b>", "the id of the other", calibrationId)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples("calibration compare 12 15", "calibration compare 12 15 --json"))
+    .action(compare);
+  command
+    .command("promote")
+    .description("make a calibration the live state of its table, rolled forward to the newest round")
+    .argument("<id>", "its id, as `calibration list` shows it", calibrationId)
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--by <name>", "who decides it; the user of this machine without it", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('calibration promote 12 --reason "the edge changed in March"'))
+    .action(promote);
+  return command;
+}
+
+function calibrationId(text: string): string {
+  if (/^\d{1,18}$/.test(text)) return text;
+  throw new InvalidArgumentError("expected a number.");
+}
+
+async function compare(a: string, b: string, { json }: { json: boolean }): Promise<void> {
+  await withDatabase(
+    async ({ sql }) => {
+      const interruption = listenForInterruption("interrupted");
+      const progress = runProgress("replaying");
+      try {
+        const found = await compareCalibrations(sql, [a, b], { signal: interruption.signal, progress: progress.show });
+        progress.end();
+        const comparison = comparisonOf(found);
+        await (json ? printJson(comparison) : showComparison(comparison));
+      } finally {
+        progress.end();
+        interruption.end();
+      }
+    },
+    { patient: true },
+  );
+}
+
+async function promote(id: string, given: { reason: string; by?: string; json: boolean }): Promise<void> {
+  await withDatabase(
+    async ({ sql, settings }) => {
+      const interruption = listenForInterruption("interrupted before anything was switched");
+      const progress = runProgress("rolling forward");
+      try {
+        const decision = { by: given.by ?? operator(), reason: given.reason };
+        const promoted = await promoteCalibration(sql, id, decision, {
+          signal: interruption.signal,
+          progress: progress.show,
+          also: (tx, done) => tellAudit(tx, promotionTold(done)),
+        });
+        progress.end();
+        await announce(sql, settings.LOG_LEVEL);
+        const { calibration_id, table, model, version, to_seq, state_hash } = promoted;
+        await (given.json
+          ? printJson(promoted)
+          : print(
+              `calibration ${calibration_id} is live on ${table}: ${model} version ${version}, up to seq ${to_seq}\n` +
+                `state ${state_hash}; made from calibration ${promoted.promoted_from}, which stays`,
+            ));
+      } finally {
+        progress.end();
+        interruption.end();
+      }
+    },
+    { patient: true },
+  );
+}

@@ -1,0 +1,238 @@
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { loadHouses, type Settings, variablesOf } from "../../config/environment.ts";
+import { connect } from "../../db/client.ts";
+import { readDatabaseFacts } from "../../db/facts.ts";
+import { schemaState } from "../../db/migrate.ts";
+import { codeOf, reasonOf, UsageError } from "../../errors.ts";
+import { diskProblem, readDisk } from "../../housekeeping/disk.ts";
+import { type HouseStatus, listHouses } from "../../houses/house-status-store.ts";
+import { createLog, withoutPassword } from "../../log.ts";
+import { clockProblem, readClocks } from "../../queue/clock.ts";
+import { checkRedis, connectProducer } from "../../queue/redis.ts";
+import { findHeartbeat } from "../../queue/store.ts";
+import { checkPooler } from "./pooler.ts";
+import { slowPolls } from "../run/poll-rate.ts";
+import type { Found } from "../session.ts";
+
+/** What one check found; `advice` says what to do where all is not well. */
+export interface Finding {
+  check: string;
+  status: "ok" | "warn" | "fail";
+  found: string;
+  advice: string | null;
+}
+
+const OLDEST_POSTGRES = 15;
+/** The reconciler beats every 5 s; a minute without is what the alert says too. */
+const SILENT_MS = 60_000;
+
+/** More houses than this in one line help nobody; `house list` has them all. */
+const MOST_NAMED = 5;
+
+const START_ADVICE = "start it with `npm start`, or set DATABASE_URL and REDIS_URL";
+
+/** This machine: Node and the data folder. */
+export async function checkHere({ settings, running }: Found): Promise<Finding[]> {
+  return [
+    ok("node", process.versions.node),
+    ok(
+      "instance",
+      running === null ? "none runs on this data folder" : `pid ${running.pid} since ${running.started_at}`,
+    ),
+    ...(await checkFolder(settings.DATA_DIR)),
+  ];
+}
+
+/** PostgreSQL, Redis, the clocks between them, the schema and the workers. What needs a server that failed is left out. */
+export async function checkServers(found: Found): Promise<Finding[]> {
+  const { databaseUrl } = found;
+  const pooler = databaseUrl === undefined ? null : await checkPooler(databaseUrl, found.settings.DATABASE_DIRECT_URL);
+  const ownUrl = databaseUrl === undefined ? undefined : (found.settings.DATABASE_DIRECT_URL ?? databaseUrl);
+  const postgres = pooler?.status === "fail" ? pooler : await checkPostgres(ownUrl);
+  const redis = await checkRedisServer(found.redisUrl);
+  const usable = { database: usableUrl(postgres, ownUrl), redis: usableUrl(redis, found.redisUrl) };
+  const migrations = usable.database === null ? null : await checkMigrations(usable.database);
+  return [
+    postgres,
+    ...(pooler === null || pooler === postgres ? [] : [pooler]),
+    redis,
+    ...(migrations === null ? [] : [migrations]),
+    ...(usable.database === null || usable.redis === null ? [] : [await checkClocks(usable.database, usable.redis)]),
+    ...(usable.database === null || migrations?.status !== "ok"
+      ? []
+      : [await checkWorkers(usable.database), await checkHouses(usable.database, found.settings.LIVE_WINDOW_SECONDS)]),
+  ];
+}
+
+/** The houses file, and whether it polls often enough. Gives the ids of those it polls, where it can be read. */
+export function checkHousesFile(settings: Settings): { findings: Finding[]; houses: string[] } {
+  const check = "houses file";
+  try {
+    const houses = loadHouses(settings.HOUSES_FILE, variablesOf(), { allowPrivate: settings.ALLOW_PRIVATE_HOUSES });
+    const tables = houses.reduce((sum, house) => sum + house.settings.tables.length, 0);
+    const slow = slowPolls(houses.map((house) => house.settings));
+    const findings = [
+      ok(check, `${settings.HOUSES_FILE}: ${houses.length} houses, ${tables} tables`),
+      ...slow.map((sentence): Finding => {
+        const [what = "", advice = ""] = sentence.split("; ");
+        return { check: "poll rate", status: "warn", found: what, advice };
+      }),
+    ];
+    return { findings, houses: houses.flatMap(({ settings: { id, enabled } }) => (enabled ? [id] : [])) };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const [first = "", ...problems] = error.message.split("\n");
+    const text = problems.map((problem) => problem.trim()).join("; ");
+    return { findings: [{ check, status: "fail", found: first, advice: text || "correct the file" }], houses: [] };
+  }
+}
+
+function ok(check: string, found: string): Finding {
+  return { check, status: "ok", found, advice: null };
+}
+
+function usableUrl({ status }: Finding, url: string | undefined): string | null {
+  return status === "fail" || url === undefined ? null : url;
+}
+
+async function checkFolder(dataDir: string): Promise<Finding[]> {
+  const folder = await nearestFolder(resolve(dataDir));
+  try {
+    await access(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const advice = `make ${folder} writable for user ${process.getuid?.()}, or set DATA_DIR to another folder`;
+    return [{ check: "data folder", status: "fail", found: `${folder} cannot be written (${codeOf(error)})`, advice }];
+  }
+  const { free, total } = await readDisk(folder);
+  const isLow = diskProblem(folder, { free, total }) !== null;
+  return [
+    ok("data folder", resolve(dataDir)),
+    {
+      check: "disk",
+      status: isLow ? "warn" : "ok",
+      found: `${((free / total) * 100).toFixed(0)} % free, ${(free / 1e9).toFixed(1)} GB`,
+      advice: isLow ? "make room, lower PAYLOAD_RETENTION_HOURS, or move DATA_DIR to a larger disk" : null,
+    },
+  ];
+}
+
+/** The folder itself or, where it is not made yet, the one it would be made in. */
+async function nearestFolder(folder: string): Promise<string> {
+  for (let here = folder; ; here = dirname(here)) {
+    const isThere = await access(here).then(
+      () => true,
+      (error: unknown) => codeOf(error) !== "ENOENT",
+    );
+    if (isThere || here === dirname(here)) return here;
+  }
+}
+
+async function checkPostgres(url: string | undefined): Promise<Finding> {
+  const check = "postgres";
+  if (url === undefined) return { check, status: "fail", found: "nothing is running here", advice: START_ADVICE };
+  try {
+    const { version, versionText, connections, mostConnections } = await readDatabaseFacts(url);
+    const found = `${versionText}, ${connections} of ${mostConnections} connections, ${withoutPassword(url)}`;
+    if (version < OLDEST_POSTGRES) {
+      return { check, status: "fail", found, advice: `use PostgreSQL ${OLDEST_POSTGRES} or newer` };
+    }
+    const isFull = connections > mostConnections * 0.8;
+    return isFull
+      ? { check, status: "warn", found, advice: "raise max_connections, or put a pooler between (DATABASE_DIRECT_URL)" }
+      : ok(check, found);
+  } catch (error) {
+    const found = `${withoutPassword(url)} cannot be used: ${reasonOf(error)}`;
+    return { check, status: "fail", found, advice: "start it, or set DATABASE_URL to one that runs" };
+  }
+}
+
+async function checkRedisServer(url: string | undefined): Promise<Finding> {
+  const check = "redis";
+  if (url === undefined) return { check, status: "fail", found: "nothing is running here", advice: START_ADVICE };
+  try {
+    const { version, nodes } = await checkRedis(url);
+    return ok(check, `${version}, ${nodes > 1 ? `${nodes} nodes, ` : ""}noeviction, ${withoutPassword(url)}`);
+  } catch (error) {
+    return {
+      check,
+      status: "fail",
+      found: reasonOf(error),
+      advice: "start or set it as said, or set REDIS_URL to another",
+    };
+  }
+}
+
+async function checkMigrations(url: string): Promise<Finding> {
+  const check = "migrations";
+  const { pending, other } = await schemaState(url);
+  if (other !== null) return { check, status: "fail", ...other };
+  return pending.length > 0
+    ? { check, status: "fail", found: `missing: ${pending.join(", ")}`, advice: "run `roundhouse migrate`" }
+    : ok(check, "up to date");
+}
+
+async function checkClocks(databaseUrl: string, redisUrl: string): Promise<Finding> {
+  const sql = connect(databaseUrl, { name: "doctor", max: 1 });
+  const redis = await connectProducer(redisUrl, createLog("silent", false));
+  try {
+    const readings = await readClocks(sql, redis, Date.now);
+    const problem = clockProblem(readings);
+    const found = readings.map(({ server, skewMs }) => `${Math.round(skewMs)} ms from ${server}`).join(", ");
+    return problem === null
+      ? ok("clocks", found)
+      : { check: "clocks", status: "fail", found: problem.split("; ")[0] ?? found, advice: "set the clocks by NTP" };
+  } finally {
+    redis.disconnect();
+    await sql.end({ timeout: 5 });
+  }
+}
+
+async function checkWorkers(databaseUrl: string): Promise<Finding> {
+  const check = "workers";
+  const sql = connect(databaseUrl, { name: "doctor", max: 1 });
+  try {
+    const beat = await findHeartbeat(sql);
+    const advice = "start a worker with `npm start` or `roundhouse worker`, and read its log";
+    if (beat === null) return { check, status: "warn", found: "none has worked yet", advice };
+    const age = `${Math.round(beat.ageMs / 1000)} s ago`;
+    if (beat.ageMs > SILENT_MS) return { check, status: "fail", found: `the last one was seen ${age}`, advice };
+    const troubles = Object.entries(beat.troubles).map(([part, trouble]) => `${part}: ${trouble}`);
+    const found = `the leader ${beat.leader} was seen ${age}`;
+    return troubles.length === 0
+      ? ok(check, found)
+      : { check, status: "warn", found: `${found}; ${troubles.join("; ")}`, advice: "read the workers' logs" };
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+/** How the houses that are polled are doing, by what is stored of their polls; asks none of them. */
+async function checkHouses(databaseUrl: string, liveWindowSeconds: number): Promise<Finding> {
+  const check = "houses";
+  const sql = connect(databaseUrl, { name: "doctor", max: 1 });
+  try {
+    const polled = (await listHouses(sql, liveWindowSeconds)).filter((house) => house.next_poll_at !== null);
+    const troubled = polled.flatMap((house) => {
+      const trouble = troubleOf(house);
+      return trouble === null ? [] : [`${house.house}: ${trouble}`];
+    });
+    if (troubled.length === 0)
+      return ok(check, polled.length === 0 ? "none is polled" : `${polled.length} polled, all well`);
+    const named = troubled.slice(0, MOST_NAMED).join("; ");
+    const more = troubled.length > MOST_NAMED ? `; and ${troubled.length - MOST_NAMED} more` : "";
+    const found = `${troubled.length} of ${polled.length} in trouble: ${named}${more}`;
+    const advice = "see `roundhouse house list`, and look closer with `roundhouse house check ID --explain`";
+    return { check, status: "warn", found, advice };
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+/** What is wrong with a house that is polled; null where all is well. */
+function troubleOf({ status, last_error, last_error_at, last_ok_at }: HouseStatus): string | null {
+  const isNow = last_error !== null && (last_ok_at === null || (last_error_at ?? "") >= last_ok_at);
+  if (isNow) return last_error;
+  return status === "offline" || status === "stale" ? `no new round; it is ${status}` : null;
+}

@@ -1,0 +1,71 @@
+import { connect, type Sql } from "../../db/client.ts";
+import { listFailedPayloads, listMissingPartitions, listStrayHeads } from "../../housekeeping/health-store.ts";
+import { listUnscored } from "../../forecasts/score/unscored-store.ts";
+import type { Finding } from "./checks.ts";
+
+/** Tables named in one line; more are counted. */
+const MOST_NAMED = 5;
+
+/** Whether heads match their rows, stored payloads can be read, partitions exist and ended forecasts are scored. Reads only. */
+export async function checkData(databaseUrl: string): Promise<Finding[]> {
+  const sql = connect(databaseUrl, { name: "doctor", max: 1 });
+  try {
+    return [await checkHeads(sql), await checkPayloads(sql), await checkPartitions(sql), await checkScores(sql)];
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+async function checkHeads(sql: Sql): Promise<Finding> {
+  const stray = await listStrayHeads(sql, MOST_NAMED);
+  return finding("heads", {
+    problems: stray.map(
+      ({ table, expected, found }) => `${table}: the head is at ${expected}, its rows end at ${found}`,
+    ),
+    fine: "each names the newest round and forecast of its table",
+    status: "fail",
+    advice: "rows were written or deleted outside the program: run `roundhouse verify`, then restore a backup",
+  });
+}
+
+async function checkPayloads(sql: Sql): Promise<Finding> {
+  const failed = await listFailedPayloads(sql);
+  return finding("payloads", {
+    problems: failed
+      .slice(0, MOST_NAMED)
+      .map(({ table, payloads, oldestAt, error }) => `${table}: ${payloads} unread since ${oldestAt} (${error})`),
+    more: failed.length - MOST_NAMED,
+    fine: "none is unread with an error",
+    status: "warn",
+    advice: "no forecast is issued for these tables until their payloads are read; see `roundhouse payload list`",
+  });
+}
+
+async function checkPartitions(sql: Sql): Promise<Finding> {
+  return finding("partitions", {
+    problems: (await listMissingPartitions(sql)).map((name) => `${name} is missing`),
+    fine: "today's and tomorrow's exist",
+    status: "fail",
+    advice: "run `roundhouse migrate`, and check that the queue housekeep runs",
+  });
+}
+
+async function checkScores(sql: Sql): Promise<Finding> {
+  const unscored = await listUnscored(sql);
+  return finding("scores", {
+    problems: unscored.slice(0, MOST_NAMED).map(({ table, since }) => `${table}: none since ${since}`),
+    more: unscored.length - MOST_NAMED,
+    fine: "every forecast that ended more than five minutes ago has one",
+    status: "fail",
+    advice: "see whether the queue score-accuracy is paused or fails: `roundhouse queue list`",
+  });
+}
+
+function finding(
+  check: string,
+  given: { problems: string[]; more?: number; fine: string; status: "warn" | "fail"; advice: string },
+): Finding {
+  const { problems, more = 0, fine, status, advice } = given;
+  if (problems.length === 0) return { check, status: "ok", found: fine, advice: null };
+  return { check, status, found: [...problems, ...(more > 0 ? [`and ${more} more`] : [])].join("; "), advice };
+}

@@ -1,0 +1,76 @@
+import { findNewestBackup } from "../../backup/store.ts";
+import { connect } from "../../db/client.ts";
+import { readRoles } from "../../db/roles.ts";
+import type { Finding } from "./checks.ts";
+import { checkData } from "./data.ts";
+import type { Found } from "../session.ts";
+
+/** A backup that is older than this is worth a warning. */
+const OLD_HOURS = 7 * 24;
+
+/**
+ * The rows and roles of the database, and its newest backup; nothing where `migrations` is not well. A private database, made for
+ * looking around, is not expected to have more than one login.
+ */
+export async function checkDatabase(found: Found, migrations: Finding["status"] | undefined): Promise<Finding[]> {
+  const { databaseUrl, settings } = found;
+  if (databaseUrl === undefined || migrations !== "ok") return [];
+  const isPrivate = settings.DATABASE_URL === undefined;
+  return [
+    ...(await checkData(settings.DATABASE_DIRECT_URL ?? databaseUrl)),
+    await checkRoles(settings.DATABASE_DIRECT_URL ?? databaseUrl, isPrivate),
+    await checkBackups(settings.DATABASE_DIRECT_URL ?? databaseUrl),
+  ];
+}
+
+/** Whether the parts of the program hold no more than they need. */
+async function checkRoles(url: string, isPrivate: boolean): Promise<Finding> {
+  const check = "roles";
+  const { missing, lacking, beyond, notOwned, logins } = await readRoles(url);
+  if (missing.length > 0) {
+    const statements = missing.map((role) => `create role ${role} nologin`).join("; ");
+    const advice = `let an administrator run: ${statements}; and grant each to the user that migrates; then \`roundhouse migrate\``;
+    return {
+      check,
+      status: "warn",
+      found: `the server lacks ${missing.join(", ")}: every part may do everything`,
+      advice,
+    };
+  }
+  const wrong = [...lacking, ...beyond].map(({ role, privilege, object }) => `${privilege} on ${object} of ${role}`);
+  if (wrong.length + notOwned.length > 0) {
+    const named = [...wrong, ...notOwned.map((table) => `the owner of ${table}`)];
+    const found = `${named.length} grants are not as they should be: ${named.slice(0, 5).join(", ")}`;
+    return { check, status: "warn", found, advice: "run `roundhouse migrate`, and see what it says" };
+  }
+  const whole = logins.filter(({ isSuperuser, ownsTables }) => isSuperuser || ownsTables);
+  const parts = logins.map(({ part, user }) => `${part} as ${user}`).join(", ");
+  const text = `granted as listed${parts === "" ? "" : `; logged in now: ${parts}`}`;
+  if (whole.length === 0 || isPrivate) return { check, status: "ok", found: text, advice: null };
+  return {
+    check,
+    status: "ok",
+    found: `${text}; ${[...new Set(whole.map(({ user }) => user))].join(", ")} may do more than the role that is taken`,
+    advice:
+      "log each part in as a user of its own that is a member of its role (docs/self-hosting.md, Database roles): what it holds then cannot be left",
+  };
+}
+
+async function checkBackups(url: string): Promise<Finding> {
+  const check = "backup";
+  const sql = connect(url, { name: "doctor", max: 1 });
+  try {
+    const newest = await findNewestBackup(sql);
+    const found = newest === null ? "none was made" : `the newest is of ${newest.snapshotAt}, ${newest.bytes} bytes`;
+    const isOld = newest === null || newest.ageHours > OLD_HOURS;
+    if (!isOld) return { check, status: "ok", found, advice: null };
+    return {
+      check,
+      status: "warn",
+      found,
+      advice: "run `roundhouse backup --to FOLDER` each day, and keep the file elsewhere",
+    };
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}

@@ -1,0 +1,74 @@
+import { Command } from "commander";
+import { reasonOf } from "../../errors.ts";
+import { examples } from "../arguments.ts";
+import { checkHere, checkHousesFile, checkServers, type Finding } from "./checks.ts";
+import { checkDatabase } from "./database.ts";
+import { checkMail } from "./mail.ts";
+import { checkUsdt } from "./usdt.ts";
+import { checkHouse } from "../houses/house-check.ts";
+import { paint, print, printJson, printTable } from "../output.ts";
+import { type Found, findServers } from "../session.ts";
+
+/** `roundhouse doctor`: what is wrong, and what to do about it. Exit code 1 where something fails. */
+export function doctorCommand(): Command {
+  return new Command("doctor")
+    .description("check this machine, the servers, the schema, the houses file and the work in progress")
+    .option("--houses", "also ask each house once", false)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples("doctor", "doctor --houses --json"))
+    .action(async ({ houses: ask, json }: { houses: boolean; json: boolean }) => {
+      const found = await findServers();
+      const { findings: fileFindings, houses } = checkHousesFile(found.settings);
+      const servers = await checkServers(found);
+      const findings = [
+        ...(await checkHere(found)),
+        ...servers,
+        ...(await checkDatabase(found, servers.find(({ check }) => check === "migrations")?.status)),
+        await checkMail(found.settings),
+        ...(await checkUsdt(found)),
+        ...fileFindings,
+        ...(ask ? await Promise.all(houses.map((house) => askHouse(found, house))) : []),
+      ];
+      const ok = findings.every(({ status }) => status !== "fail");
+      if (json) await printJson({ ok, checks: findings });
+      else await show(findings, ok);
+      if (!ok) process.exitCode = 1;
+    });
+}
+
+async function askHouse(found: Found, house: string): Promise<Finding> {
+  const check = `house ${house}`;
+  const advice = `look closer with \`roundhouse house check ${house} --explain\``;
+  try {
+    const tables = await checkHouse(found, house);
+    const bad = tables.filter(({ ok }) => !ok);
+    const slowest = Math.max(...tables.map(({ elapsed_ms }) => elapsed_ms));
+    if (bad.length === 0) {
+      return { check, status: "ok", found: `${tables.length} tables answered within ${slowest} ms`, advice: null };
+    }
+    return { check, status: "fail", found: bad.map(({ table, reason }) => `${table}: ${reason}`).join("; "), advice };
+  } catch (error) {
+    return { check, status: "fail", found: reasonOf(error), advice };
+  }
+}
+
+async function show(findings: Finding[], ok: boolean): Promise<void> {
+  await printTable(
+    ["", "check", "found"],
+    findings.map(({ status, check, found }) => [MARKS[status], check, found]),
+  );
+  const advised = findings.filter(({ advice }) => advice !== null);
+  if (advised.length > 0) {
+    await print(
+      ["", paint.bold("what to do"), ...advised.map(({ check, advice }) => `- ${check}: ${advice}`)].join("\n"),
+    );
+  }
+  const warnings = findings.some(({ status }) => status === "warn");
+  await print(`\n${ok ? (warnings ? "it works; see the warnings" : "all is well") : "something is wrong"}`);
+}
+
+const MARKS: Record<Finding["status"], string> = {
+  ok: paint.green("ok"),
+  warn: paint.yellow("warn"),
+  fail: paint.red("fail"),
+};

@@ -1,0 +1,46 @@
+import { connect } from "../../db/client.ts";
+import { whatStandsBetween } from "../../db/pooler.ts";
+import { reasonOf } from "../../errors.ts";
+import { withoutPassword } from "../../log.ts";
+import type { Finding } from "./checks.ts";
+
+const check = "pooler";
+
+/**
+ * Whether the ways to the database are what they are taken for: `directUrl`, where it is given, leads past the pooler that
+ * `databaseUrl` leads through. Null where nothing stands between, or a database cannot be reached, which another check tells.
+ */
+export async function checkPooler(databaseUrl: string, directUrl: string | undefined): Promise<Finding | null> {
+  const own = directUrl ?? databaseUrl;
+  const between = await whatStandsBetween(own).catch(() => "nothing" as const);
+  if (between === "transactions") {
+    const found = `${withoutPassword(own)} leads through a pooler that lends its connections for single transactions`;
+    const advice =
+      "set DATABASE_DIRECT_URL to the database itself, and let DATABASE_URL lead through the pooler: LISTEN and migrations need a session";
+    return { check, status: "fail", found, advice };
+  }
+  return directUrl === undefined ? null : checkWay(databaseUrl);
+}
+
+/** The way through the pooler, as the processes go it. */
+async function checkWay(url: string): Promise<Finding> {
+  const sql = connect(url, { name: "doctor", max: 1, pooled: true });
+  try {
+    const [row] = await sql<{ endless: boolean }[]>`select current_setting('statement_timeout') = '0' as endless`;
+    const found = `DATABASE_URL ${withoutPassword(url)} answers`;
+    return row?.endless === true
+      ? {
+          check,
+          status: "warn",
+          found: `${found}, and statements may take for ever there`,
+          advice:
+            "set statement_timeout and idle_in_transaction_session_timeout to 60s for its user (`alter role … set …`): no pooler takes them from a client",
+        }
+      : { check, status: "ok", found, advice: null };
+  } catch (error) {
+    const found = `DATABASE_URL ${withoutPassword(url)} cannot be used: ${reasonOf(error)}`;
+    return { check, status: "fail", found, advice: "start the pooler, or take DATABASE_DIRECT_URL away" };
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}

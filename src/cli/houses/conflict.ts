@@ -1,0 +1,114 @@
+import { Command, Option } from "commander";
+import { listConflicts, type ListedConflict } from "../../rounds/lists/conflict-desk-store.ts";
+import { decideConflict, standingText } from "../../corrections/revision.ts";
+import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
+import { type Chosen, chosenTables } from "./chosen-tables.ts";
+import { manyIds } from "../ids.ts";
+import { operator } from "../operator.ts";
+import { print, printJson, printTable, shortTime } from "../output.ts";
+import { decidedForPrograms, decidedText, takeDecision } from "./revising.ts";
+import { withDatabase } from "../session.ts";
+
+interface ListArguments extends Chosen {
+  state?: "open" | "decided";
+  limit: number;
+  json: boolean;
+}
+
+/** `roundhouse conflict …`: rounds that came with two results. */
+export function conflictCommand(): Command {
+  const command = new Command("conflict")
+    .description("rounds that came twice with different results")
+    .addHelpText(
+      "after",
+      examples("conflict list --state open", 'conflict decide 7 --take kept --reason "the house withdrew the second"'),
+    );
+  command
+    .command("list")
+    .description("conflicts, newest first: the result that was kept and the other")
+    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "those of one table", tableName)
+    .addOption(new Option("--state <state>", "those in one state").choices(["open", "decided"]))
+    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("conflict list --state open", "conflict list --house bustabit --json"))
+    .action((given: ListArguments) =>
+      withDatabase(async ({ sql }) => {
+        const tableIds = await chosenTables(sql, given);
+        const isDecided = given.state === undefined ? null : given.state === "decided";
+        const filter = { tableIds, isDecided };
+        const rows = await listConflicts(sql, filter, { after: null, oldestFirst: false, limit: given.limit });
+        if (given.json) return printJson(rows.map(forPrograms));
+        await printTable(
+          ["id", "table", "round", "kept", "other", "times", "last seen", "decided", "by"],
+          rows.map((row) => [
+            row.id,
+            row.table,
+            row.roundId,
+            standingText(row.kept),
+            standingText(row.other),
+            row.times,
+            shortTime(row.lastSeenAt),
+            row.decidedAt === null ? null : standingText(row.to),
+            row.decidedBy,
+          ]),
+        );
+      }),
+    );
+  command
+    .command("decide")
+    .description("keep what stands, or take the other result; either way forecasts on the round are void")
+    .argument("<id...>", "ids, as `conflict list` shows them", manyIds)
+    .addOption(
+      new Option("--take <which>", "the result that is right").choices(["kept", "other"]).makeOptionMandatory(),
+    )
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print a JSON array", false)
+    .addHelpText(
+      "after",
+      examples(
+        'conflict decide 7 --take kept --reason "the house withdrew the second"',
+        'conflict decide 8 9 --take other --reason "scale was wrong" --json',
+      ),
+    )
+    .action((ids: bigint[], { take, reason, json }: { take: "kept" | "other"; reason: string; json: boolean }) =>
+      withDatabase(async ({ sql, settings }) => {
+        const decided: object[] = [];
+        try {
+          for (const id of ids) {
+            const told = { action: "conflict.decide", reason };
+            const one = await takeDecision({ sql, level: settings.LOG_LEVEL }, told, (tx) =>
+              decideConflict(tx, id, { take, by: operator(), reason }),
+            );
+            if (json) decided.push(decidedForPrograms(one));
+            else await print(decidedText(one));
+          }
+        } finally {
+          // each stands by itself: those before one that cannot be decided are told of
+          if (json) await printJson(decided);
+        }
+      }),
+    );
+  return command;
+}
+
+function forPrograms(row: ListedConflict): object {
+  const multiplier = (hundredths: bigint | null) => (hundredths === null ? null : Number(hundredths) / 100);
+  return {
+    id: row.id,
+    table: row.table,
+    round_id: row.roundId,
+    kept: multiplier(row.kept),
+    other: multiplier(row.other),
+    other_raw: row.otherRaw,
+    times: row.times,
+    first_seen_at: row.firstSeenAt,
+    last_seen_at: row.lastSeenAt,
+    kept_received_at: row.keptReceivedAt,
+    other_received_at: row.otherReceivedAt,
+    decided_at: row.decidedAt,
+    decided_by: row.decidedBy,
+    reason: row.decision,
+    to: multiplier(row.to),
+  };
+}

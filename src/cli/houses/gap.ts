@@ -1,0 +1,98 @@
+import { Command, Option } from "commander";
+import { giveUpGap, openGapAgain, type GapOutcome } from "../../corrections/close-gap.ts";
+import { listGaps, type GapState } from "../../rounds/gaps/gap-desk-store.ts";
+import { announce } from "../announce.ts";
+import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
+import { audited } from "../audited.ts";
+import { type Chosen, chosenTables } from "./chosen-tables.ts";
+import { oneId } from "../ids.ts";
+import { operator } from "../operator.ts";
+import { print, printJson, printTable, shortTime } from "../output.ts";
+import { type Session, withDatabase } from "../session.ts";
+
+interface ListArguments extends Chosen {
+  state?: GapState["state"];
+  limit: number;
+  json: boolean;
+}
+
+/** `roundhouse gap …`: rounds that are missing. */
+export function gapCommand(): Command {
+  const command = new Command("gap")
+    .description("rounds known to exist and not received")
+    .addHelpText("after", examples("gap list --state open", 'gap close 12 --reason "the house lost them"'));
+  command
+    .command("list")
+    .description("gaps, newest first: what is missing, what was tried, and when it is tried next")
+    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "those of one table", tableName)
+    .addOption(new Option("--state <state>", "those in one state").choices(["open", "filled", "given_up"]))
+    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("gap list --state open", "gap list --house bustabit --json"))
+    .action((given: ListArguments) =>
+      withDatabase(async ({ sql }) => {
+        const filter = { tableIds: await chosenTables(sql, given), state: given.state ?? null };
+        const rows = await listGaps(sql, filter, { after: null, oldestFirst: false, limit: given.limit });
+        if (given.json) return printJson(rows);
+        await printTable(
+          ["id", "table", "state", "from", "to", "missing", "filled", "attempts", "next attempt", "reason"],
+          rows.map((row) => [
+            row.id,
+            row.table,
+            row.state,
+            row.from,
+            row.to,
+            row.missing,
+            row.filled,
+            row.attempts,
+            shortTime(row.nextAttemptAt),
+            row.reason,
+          ]),
+        );
+      }),
+    );
+  command
+    .command("close")
+    .description("give an open gap up: nothing asks for its rounds any more")
+    .argument("<id>", "its id, as `gap list` shows it", oneId)
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('gap close 12 --reason "the house lost them"'))
+    .action((id: bigint, { reason, json }: { reason: string; json: boolean }) =>
+      withDatabase((session) =>
+        change(session, { id, action: "gap.close", reason, json }, (tx) =>
+          giveUpGap(tx, id, { by: operator(), reason }),
+        ),
+      ),
+    );
+  command
+    .command("open")
+    .description("open a gap again that was given up, to be asked for at once")
+    .argument("<id>", "its id, as `gap list` shows it", oneId)
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('gap open 12 --reason "they have a history now"'))
+    .action((id: bigint, { reason, json }: { reason: string; json: boolean }) =>
+      withDatabase((session) =>
+        change(session, { id, action: "gap.open", reason, json }, (tx) => openGapAgain(tx, id)),
+      ),
+    );
+  return command;
+}
+
+async function change(
+  { sql, settings }: Session,
+  { id, action, reason, json }: { id: bigint; action: string; reason: string; json: boolean },
+  work: (tx: Parameters<typeof giveUpGap>[0]) => Promise<GapOutcome>,
+): Promise<void> {
+  const outcome = await audited(sql, work, (done) =>
+    done.ok ? { action, target: `gap ${id} of ${done.table}`, before: done.before, after: done.after, reason } : null,
+  );
+  if (!outcome.ok) throw new Error(outcome.problem);
+  await announce(sql, settings.LOG_LEVEL);
+  const state = outcome.after.state;
+  await (json
+    ? printJson({ id, table: outcome.table, state })
+    : print(`gap ${id} of ${outcome.table} is ${state.replace("_", " ")}`));
+}

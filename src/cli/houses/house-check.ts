@@ -1,0 +1,223 @@
+import { expandVariables, loadHouses, type Variables, variablesOf } from "../../config/environment.ts";
+import { connect } from "../../db/client.ts";
+import { UsageError } from "../../errors.ts";
+import type { HouseClient, HouseRequest } from "../../houses/polling/client.ts";
+import type { HouseItem, HouseRound } from "../../houses/contract.ts";
+import { adapterOf } from "../../houses/adapters/index.ts";
+import { type House, houseRequest } from "../../houses/house.ts";
+import { createHouseClient, ownName } from "../../houses/polling/http.ts";
+import { hasFeed, type TableSettings } from "../../houses/settings/settings.ts";
+import { findNewestNumber, loadHouse } from "../../houses/store.ts";
+import { colorOf } from "../../rounds/colors.ts";
+import { VERSION } from "../../version.ts";
+import type { Found } from "../session.ts";
+
+/** The request and the answer of a check, for --explain; secrets are replaced. */
+export interface Exchange {
+  method: string;
+  url: string;
+  request_headers: Record<string, string>;
+  request_body: string | null;
+  response_headers: Record<string, string>;
+  bytes: number | null;
+}
+
+/** What one request to a table's feed brought. */
+export interface TableCheck {
+  table: string;
+  ok: boolean;
+  /** The HTTP status, 0 where no answer came. */
+  status: number;
+  elapsed_ms: number;
+  /** Why the answer is none, or cannot be read; null where it can. */
+  reason: string | null;
+  items: number;
+  readable: number;
+  rounds: { round_id: string; multiplier: number; color: string; occurred_at: string | null; hash: string | null }[];
+  refused: { round_id: string | null; code: string; reason: string; item: unknown }[];
+  exchange: Exchange;
+}
+
+/**
+ * Asks each table of a house once and reads the answers as normalize would; nothing is stored and no lease is taken.
+ *
+ * The house is taken from the houses file, so that an entry can be tried before it is applied; one that is not there, from the database.
+ * @throws UsageError where the file is wrong or neither knows the house.
+ */
+export async function checkHouse(found: Found, id: string): Promise<TableCheck[]> {
+  const house = await findHouse(found, id);
+  const client = createHouseClient({ version: VERSION, nameServers: found.settings.HOUSE_NAME_SERVERS });
+  try {
+    const tables = house.settings.tables.filter((table) => table.enabled && hasFeed(table));
+    if (tables.length === 0) throw new UsageError(`the house ${id} has no table that could be asked; give one a feed`);
+    const newest = await findNewest(found.databaseUrl, house, tables);
+    return await Promise.all(tables.map((table) => checkTable(client, house, table, found, newest.get(table) ?? null)));
+  } finally {
+    await client.close();
+  }
+}
+
+async function checkTable(
+  client: HouseClient,
+  house: House,
+  table: TableSettings,
+  { settings }: Found,
+  newest: bigint | null,
+): Promise<TableCheck> {
+  const adapter = adapterOf(table);
+  const ask = adapter.poll(table.feed, { newest });
+  const request = houseRequest(house, ask, { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES });
+  const answer = await client.fetch(request, new AbortController().signal);
+  const check: TableCheck = {
+    table: `${house.id}/${table.game}/${table.market}`,
+    ok: false,
+    status: answer.status ?? 0,
+    elapsed_ms: answer.elapsedMs,
+    reason: null,
+    items: 0,
+    readable: 0,
+    rounds: [],
+    refused: [],
+    exchange: exchangeOf(request, house),
+  };
+  if (answer.kind === "failed") {
+    check.exchange.response_headers = answer.headers ?? {};
+    return { ...check, reason: house.hide(`${answer.reason}: ${answer.detail}`) };
+  }
+  if (answer.kind === "absent") {
+    const reason = `answered 404: the house has no round ${ask.roundId}; set feed.first_round_id to one that was played`;
+    return { ...check, reason };
+  }
+  if (answer.kind === "unchanged") return { ...check, reason: "answered 304 to a request without conditions" };
+  const { contentType, etag, lastModified, body } = answer;
+  const given = { "content-type": contentType, etag, "last-modified": lastModified };
+  check.exchange.bytes = body.length;
+  check.exchange.response_headers = Object.fromEntries(
+    Object.entries({ ...given, ...answer.headers }).flatMap(([name, value]) =>
+      value === null ? [] : [[name, house.hide(value)]],
+    ),
+  );
+  const read = adapter.read(table.feed, body, new Date().toISOString(), { path: house.hide(ask.path) });
+  if (!read.ok) return { ...check, reason: house.hide(read.reason) };
+  const rounds = read.items.flatMap((item) => (item.ok ? [shownRound(item.round, table)] : []));
+  return {
+    ...check,
+    ok: rounds.length > 0,
+    reason: rounds.length > 0 ? null : `expected rounds, came ${read.items.length} items and not one of them readable`,
+    items: read.items.length,
+    readable: rounds.length,
+    rounds,
+    refused: read.items.flatMap((item) => (item.ok ? [] : [shownRefusal(item, house)])),
+  };
+}
+
+async function findHouse({ settings, databaseUrl, running }: Found, id: string): Promise<House> {
+  const variables = variablesOf();
+  const entries = loadHouses(settings.HOUSES_FILE, variables, { allowPrivate: settings.ALLOW_PRIVATE_HOUSES });
+  const inFile = entries.find((entry) => entry.settings.id === id);
+  const stored = inFile !== undefined && !inFile.settings.demo ? null : await loadStored(databaseUrl, variables, id);
+  if (inFile === undefined) {
+    if (stored !== null) return stored;
+    const known = entries.map((entry) => entry.settings.id).join(", ");
+    throw new UsageError(`there is no house ${JSON.stringify(id)}; ${settings.HOUSES_FILE} has ${known}`);
+  }
+  refuseUnset(inFile.entry, variables);
+  const demoUrl = settings.DEMO_HOUSE_URL ?? running?.demo_house_url ?? stored?.baseUrl ?? null;
+  const baseUrl = inFile.settings.demo ? demoUrl : (inFile.settings.base_url ?? null);
+  if (baseUrl === null && !inFile.settings.demo) {
+    throw new UsageError(`the house ${id} has no base_url; there is nothing to ask`);
+  }
+  if (baseUrl === null) {
+    throw new Error(`the demo house ${id} is not running here; start it with \`npm start\`, or set DEMO_HOUSE_URL`);
+  }
+  const secrets = secretsOf(inFile.entry, variables);
+  return {
+    id,
+    settings: inFile.settings,
+    baseUrl,
+    hide: (text) => secrets.reduce((rest, { name, value }) => rest.replaceAll(value, `\${${name}}`), text),
+  };
+}
+
+/** Where each round has its own page, the newest stored one is asked for again: the one after it may not be played yet. */
+async function findNewest(
+  url: string | undefined,
+  house: House,
+  tables: readonly TableSettings[],
+): Promise<Map<TableSettings, bigint | null>> {
+  const paged = tables.filter((table) => adapterOf(table).rounds === "page");
+  if (url === undefined || paged.length === 0) return new Map();
+  const sql = connect(url, { name: "command", max: 1 });
+  try {
+    const found = new Map<TableSettings, bigint | null>();
+    for (const table of paged) {
+      const newest = await findNewestNumber(sql, house.id, table);
+      found.set(table, newest === null ? null : newest - 1n);
+    }
+    return found;
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+async function loadStored(url: string | undefined, variables: Variables, id: string): Promise<House | null> {
+  if (url === undefined) return null;
+  const sql = connect(url, { name: "command", max: 1 });
+  try {
+    return await loadHouse(sql, variables, id);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+/** A disabled house may have variables that are not set yet; to be asked it needs them. */
+function refuseUnset(entry: Record<string, unknown>, variables: Variables): void {
+  const unset: string[] = [];
+  expandVariables(entry, variables, (_, message) => unset.push(message));
+  if (unset.length > 0) throw new UsageError(`the house cannot be asked: ${unset.join("; ")}`);
+}
+
+/** The variables an entry uses; values of a few letters hide nothing and would maim texts. */
+function secretsOf(entry: Record<string, unknown>, variables: Variables): { name: string; value: string }[] {
+  const names = [...JSON.stringify(entry).matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)].map(([, name = ""]) => name);
+  return [...new Set(names)].flatMap((name) => {
+    const value = variables(name);
+    return value === undefined || value.length < 4 ? [] : [{ name, value }];
+  });
+}
+
+/** Headers of the houses file may be secrets even where they were written in plain: only their names are shown. */
+function exchangeOf(request: HouseRequest, house: House): Exchange {
+  const secret = new Set(Object.keys(house.settings.headers));
+  return {
+    method: request.method,
+    url: house.hide(request.url),
+    request_headers: Object.fromEntries(
+      Object.entries({ "user-agent": ownName(VERSION), ...request.headers }).map(([name, value]) => [
+        name,
+        secret.has(name) ? "[redacted]" : value,
+      ]),
+    ),
+    request_body: request.body === undefined ? null : house.hide(request.body),
+    response_headers: {},
+    bytes: null,
+  };
+}
+
+function shownRound(round: HouseRound, table: TableSettings): TableCheck["rounds"][number] {
+  const palette = table.colors.map(({ name, below }) => ({
+    name,
+    below: below === undefined ? null : Math.round(below * 100),
+  }));
+  return {
+    round_id: round.roundId,
+    multiplier: round.hundredths / 100,
+    color: colorOf(round.hundredths, palette),
+    occurred_at: round.occurredAt,
+    hash: round.hash,
+  };
+}
+
+function shownRefusal(item: HouseItem & { ok: false }, house: House): TableCheck["refused"][number] {
+  return { round_id: item.roundId, code: item.code, reason: house.hide(item.reason), item: item.raw };
+}

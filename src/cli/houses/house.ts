@@ -1,0 +1,163 @@
+import { Command } from "commander";
+import type { Transaction } from "../../db/client.ts";
+import { UsageError } from "../../errors.ts";
+import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../../houses/polling/control-store.ts";
+import { listHouses } from "../../houses/house-status-store.ts";
+import { examples, houseId, someText } from "../arguments.ts";
+import { tellAudit } from "../audited.ts";
+import { checkHouse, type TableCheck } from "./house-check.ts";
+import { operator } from "../operator.ts";
+import { coloredStatus, paint, print, printJson, printTable, say, shortTime } from "../output.ts";
+import { findServers, type Session, withDatabase } from "../session.ts";
+
+const SHOWN_ROUNDS = 5;
+
+/** `roundhouse house …`: what is polled, how it is doing, and stopping one for a while. */
+export function houseCommand(): Command {
+  const command = new Command("house")
+    .description("the houses that are polled")
+    .addHelpText("after", examples("house list", "house check bustabit --explain"));
+  command
+    .command("list")
+    .description("each house: is it live, when it last answered, what went wrong")
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("house list", "house list --json"))
+    .action(({ json }: { json: boolean }) => listThem(json));
+  command
+    .command("check")
+    .description("ask a house once and read its answers; nothing is stored")
+    .argument("<id>", "the house, from the houses file or the database", houseId)
+    .option("--explain", "show requests, headers (secrets replaced) and items", false)
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples("house check bustabit", "house check bustabit --explain"))
+    .action(async (id: string, { explain, json }: { explain: boolean; json: boolean }) => {
+      const tables = await checkHouse(await findServers(), id);
+      const ok = tables.every((table) => table.ok);
+      if (json) await printJson({ house: id, ok, tables: tables.map((table) => forPrograms(table, explain)) });
+      else for (const table of tables) await showCheck(table, explain);
+      if (!ok) process.exitCode = 1;
+    });
+  command
+    .command("pause")
+    .description("stop polling a house until it is resumed; its tables are shown as paused")
+    .argument("<id>", "the house", houseId)
+    .requiredOption("--reason <text>", "why, for those who wonder", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('house pause bustabit --reason "they asked us to wait"'))
+    .action(async (id: string, { reason, json }: { reason: string; json: boolean }) => {
+      const told = { action: "house.pause", house: id, reason };
+      await change(told, (tx) => stopHouse(tx, { house: id, by: operator(), reason }));
+      await (json ? printJson({ house: id, paused: true, reason }) : print(`${id} is paused`));
+    });
+  command
+    .command("resume")
+    .description("poll a paused house again")
+    .argument("<id>", "the house", houseId)
+    .requiredOption("--reason <text>", "why, for the log", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('house resume bustabit --reason "they are back"'))
+    .action(async (id: string, { reason, json }: { reason: string; json: boolean }) => {
+      await change({ action: "house.resume", house: id, reason }, (tx) => startHouse(tx, { house: id }));
+      if (json) return printJson({ house: id, paused: false, reason });
+      say(`resumed by ${operator()}: ${reason}`);
+      await print(`${id} is polled again`);
+    });
+  command
+    .command("probe")
+    .description("ask a house again at its next turn though its circuit is open")
+    .argument("<id>", "the house", houseId)
+    .requiredOption("--reason <text>", "why, for the log", someText)
+    .option("--close", "forget what failed too, as if nothing had been", false)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('house probe bustabit --reason "they say they are back"'))
+    .action(async (id: string, { reason, close, json }: { reason: string; close: boolean; json: boolean }) => {
+      const told = { action: close ? "house.close-circuit" : "house.probe", house: id, reason };
+      await change(told, (tx) => askHouseNow(tx, { house: id, forget: close }));
+      await (json ? printJson({ house: id, closed: close, reason }) : print(`${id} is asked again at its next turn`));
+    });
+  return command;
+}
+
+/** Changes how a house is polled, and writes down that it was. */
+async function change<Facts>(
+  { action, house, reason }: { action: string; house: string; reason: string },
+  work: (tx: Transaction) => Promise<HouseOutcome<Facts>>,
+): Promise<void> {
+  await withDatabase(async ({ sql }) => {
+    const outcome = await sql.begin(async (tx) => {
+      const done = await work(tx);
+      if (done.kind === "done") {
+        const { before, after } = done;
+        await tellAudit(tx, { action, target: `house ${house}`, before, after, reason });
+      }
+      return done;
+    });
+    if (outcome.kind === "unknown") await refuseUnknown(sql, house);
+    if (outcome.kind === "refused") throw new UsageError(outcome.problem);
+  });
+}
+
+async function listThem(json: boolean): Promise<void> {
+  await withDatabase(async ({ sql, settings }) => {
+    const houses = await listHouses(sql, settings.LIVE_WINDOW_SECONDS);
+    if (json) return printJson(houses);
+    await printTable(
+      ["house", "status", "last ok", "last status", "circuit", "next poll", "last error"],
+      houses.map((house) => [
+        house.simulated ? `${house.house} (simulated)` : house.house,
+        coloredStatus(house.status),
+        shortTime(house.last_ok_at),
+        house.last_status,
+        house.circuit,
+        shortTime(house.next_poll_at),
+        house.pause_reason ?? house.last_error,
+      ]),
+    );
+  });
+}
+
+async function showCheck(check: TableCheck, explain: boolean): Promise<void> {
+  const { table, ok, status, elapsed_ms, reason, items, rounds, refused } = check;
+  const outcome = ok ? `${items} items, ${rounds.length} rounds, ${refused.length} refused` : reason;
+  await print(`${ok ? paint.green("ok") : paint.red("failed")}  ${table}  ${status} in ${elapsed_ms} ms: ${outcome}`);
+  if (explain) await showExchange(check);
+  if (rounds.length > 0) {
+    const shown = explain ? rounds : rounds.slice(0, SHOWN_ROUNDS);
+    await printTable(
+      ["  round", "multiplier", "color", "occurred at"],
+      shown.map((round) => [`  ${round.round_id}`, round.multiplier.toFixed(2), round.color, round.occurred_at]),
+    );
+    if (shown.length < rounds.length) await print(`  and ${rounds.length - shown.length} more`);
+  }
+  for (const item of refused) {
+    await print(`  refused ${item.round_id ?? "an item without id"}: ${item.reason}`);
+    if (explain) await print(`    ${JSON.stringify(item.item)}`);
+  }
+}
+
+async function showExchange({ exchange, status, elapsed_ms }: TableCheck): Promise<void> {
+  const headers = (from: Record<string, string>, mark: string) =>
+    Object.entries(from).map(([name, value]) => `  ${mark} ${name}: ${value}`);
+  const body = exchange.request_body === null ? [] : [`  > ${exchange.request_body}`];
+  const size = exchange.bytes === null ? [] : [`  < ${exchange.bytes} bytes`];
+  await print(
+    [
+      `  > ${exchange.method} ${exchange.url}`,
+      ...headers(exchange.request_headers, ">"),
+      ...body,
+      `  < ${status} in ${elapsed_ms} ms`,
+      ...headers(exchange.response_headers, "<"),
+      ...size,
+    ].join("\n"),
+  );
+}
+
+function forPrograms({ exchange, ...check }: TableCheck, explain: boolean): object {
+  return explain ? { ...check, exchange } : { ...check, rounds: check.rounds.slice(0, SHOWN_ROUNDS) };
+}
+
+async function refuseUnknown(sql: Session["sql"], id: string): Promise<never> {
+  const houses = await listHouses(sql, 1);
+  const known = houses.map(({ house }) => house).join(", ") || "none yet";
+  throw new UsageError(`there is no house ${JSON.stringify(id)}; there are ${known}`);
+}

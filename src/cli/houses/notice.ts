@@ -1,0 +1,118 @@
+import { Command, Option } from "commander";
+import { UsageError } from "../../errors.ts";
+import { NOTICE_ORDER, type NoticeKind } from "../../rounds/notices/notices.ts";
+import { endNotice, LONGEST_NOTICE, writeNotice } from "../../corrections/operator-notice.ts";
+import { listNotices } from "../../corrections/operator-notice-store.ts";
+import { announce } from "../announce.ts";
+import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
+import { audited } from "../audited.ts";
+import { type Chosen, chosenTables } from "./chosen-tables.ts";
+import { operator } from "../operator.ts";
+import { print, printJson, printTable, shortTime } from "../output.ts";
+import { withDatabase } from "../session.ts";
+import { findTableByName } from "../table-name.ts";
+
+interface ListArguments extends Chosen {
+  kind?: NoticeKind;
+  state?: "open" | "ended";
+  limit: number;
+  json: boolean;
+}
+
+/** `roundhouse notice …`: what callers are told of a table's continuity. */
+export function noticeCommand(): Command {
+  const command = new Command("notice")
+    .description("continuity notices of tables")
+    .addHelpText(
+      "after",
+      examples("notice list --state open", 'notice end --table bustabit/crash/global --reason "they are back"'),
+    );
+  command
+    .command("list")
+    .description("notices, newest first")
+    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "those of one table", tableName)
+    .addOption(new Option("--kind <kind>", "those of one kind").choices([...NOTICE_ORDER]))
+    .addOption(new Option("--state <state>", "those in one state").choices(["open", "ended"]))
+    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("notice list --state open", "notice list --kind operator --json"))
+    .action((given: ListArguments) =>
+      withDatabase(async ({ sql }) => {
+        const isOpen = given.state === undefined ? null : given.state === "open";
+        const filter = { tableIds: await chosenTables(sql, given), kind: given.kind ?? null, isOpen };
+        const rows = await listNotices(sql, filter, { after: null, oldestFirst: false, limit: given.limit });
+        if (given.json) return printJson(rows);
+        await printTable(
+          ["id", "table", "kind", "opened", "ended", "by", "text"],
+          rows.map((row) => [
+            row.id,
+            row.table,
+            row.kind,
+            shortTime(row.openedAt),
+            shortTime(row.closedAt),
+            row.openedBy,
+            row.text,
+          ]),
+        );
+      }),
+    );
+  command
+    .command("write")
+    .description("tell callers something of a table, or of all tables of a house; replaces the one that is open")
+    .argument("<text>", `what they read, at most ${LONGEST_NOTICE} characters`, someText)
+    .addOption(new Option("--house <id>", "all tables of this house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "one table", tableName)
+    .requiredOption("--reason <text>", "why, for the audit log", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText(
+      "after",
+      examples('notice write "the house moves its servers until noon UTC" --house bustabit --reason "they mailed us"'),
+    )
+    .action((text: string, given: Chosen & { reason: string; json: boolean }) => {
+      if (given.house === undefined && given.table === undefined) {
+        throw new UsageError("expected --house or --table: whom it is about");
+      }
+      if (text.length > LONGEST_NOTICE) {
+        throw new UsageError(`<text>: expected at most ${LONGEST_NOTICE} characters, got ${text.length}`);
+      }
+      return withDatabase(async ({ sql, settings }) => {
+        const tableIds = (await chosenTables(sql, given)) ?? [];
+        const { reason } = given;
+        const outcome = await audited(
+          sql,
+          (tx) => writeNotice(tx, tableIds, { text, by: operator() }),
+          (done) =>
+            done.ok
+              ? { action: "notice.write", target: done.tables.join(", "), before: done.before, after: text, reason }
+              : null,
+        );
+        if (!outcome.ok) throw new Error(outcome.problem);
+        await announce(sql, settings.LOG_LEVEL);
+        const { tables } = outcome;
+        await (given.json ? printJson({ tables, text }) : print(`${tables.join(", ")}: ${text}`));
+      });
+    });
+  command
+    .command("end")
+    .description("end an operator's notice of a table")
+    .requiredOption("--table <house/game/market>", "the table", tableName)
+    .requiredOption("--reason <text>", "why, for the audit log", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('notice end --table bustabit/crash/global --reason "they are back"'))
+    .action(({ table: name, reason, json }: { table: string; reason: string; json: boolean }) =>
+      withDatabase(async ({ sql, settings }) => {
+        const table = await findTableByName(sql, name);
+        const outcome = await audited(
+          sql,
+          (tx) => endNotice(tx, table.id, { by: operator() }),
+          (done) =>
+            done.ok ? { action: "notice.end", target: name, before: done.before[0], after: null, reason } : null,
+        );
+        if (!outcome.ok) throw new Error(outcome.problem);
+        await announce(sql, settings.LOG_LEVEL);
+        await (json ? printJson({ table: name, ended: outcome.before[0] }) : print(`the notice of ${name} has ended`));
+      }),
+    );
+  return command;
+}

@@ -1,0 +1,235 @@
+import { gunzipSync } from "node:zlib";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { variablesOf } from "../../config/environment.ts";
+import { UsageError } from "../../errors.ts";
+import { createProver } from "../../houses/fairness/prove.ts";
+import { withPlaceholders } from "../../houses-file/placeholders.ts";
+import { loadHouse } from "../../houses/store.ts";
+import { findPayload, listPayloads, type PayloadState } from "../../rounds/lists/payload-desk-store.ts";
+import { rereadRange } from "../../reread/reread.ts";
+import { placeText, readPlace, type Reread } from "../../reread/reread-report.ts";
+import { countToReread, type RereadPlace, type RereadRange } from "../../reread/reread-store.ts";
+import { announce } from "../announce.ts";
+import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
+import { tellAudit } from "../audited.ts";
+import { type Chosen, chosenTables } from "./chosen-tables.ts";
+import { listenForInterruption } from "../interruption.ts";
+import { moment } from "../moment.ts";
+import { operator } from "../operator.ts";
+import { print, printJson, printTable } from "../output.ts";
+import { runProgress } from "../run-progress.ts";
+import { type Session, withDatabase } from "../session.ts";
+import { findTableByName } from "../table-name.ts";
+
+/** As many as a house with a refused feed keeps; more is gone on with by `--after`. */
+const MOST_PAYLOADS = 2_000;
+
+interface ListArguments extends Chosen {
+  state?: PayloadState;
+  from?: string;
+  to?: string;
+  limit: number;
+  json: boolean;
+}
+
+interface RereadArguments {
+  house: string;
+  table?: string;
+  from: string;
+  to: string;
+  state?: "read" | "refused";
+  dryRun: boolean;
+  limit: number;
+  after?: RereadPlace;
+  reason?: string;
+  json: boolean;
+}
+
+/** `roundhouse payload …`: what houses answered, verbatim, and reading it again. */
+export function payloadCommand(): Command {
+  const command = new Command("payload")
+    .description("answers of houses as they came, and reading them again")
+    .addHelpText(
+      "after",
+      examples("payload list --from 2h", "payload show bustabit/crash/global 2026-11-21T04:00:12.123456Z"),
+    );
+  command
+    .command("list")
+    .description("stored answers, newest first, and what was made of each")
+    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "those of one table", tableName)
+    .addOption(new Option("--state <state>", "those in one state").choices(["unread", "read", "refused"]))
+    .option("--from <time>", "arrived since then: 2026-11-21T04:00, or how long ago, as 6h", moment)
+    .option("--to <time>", "arrived before then", moment)
+    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("payload list --house bustabit --state refused", "payload list --from 2h --json"))
+    .action((given: ListArguments) => withDatabase((session) => list(session, given)));
+  command
+    .command("show")
+    .description("one answer: what was asked, what came, and what was made of it; the body follows on stdout")
+    .argument("<table>", "its table: house/game/market", tableName)
+    .argument("<received-at>", "when it was received, as `payload list` shows it", receivedTime)
+    .option("--json", "print one JSON object, the body as text in it", false)
+    .addHelpText("after", examples("payload show bustabit/crash/global 2026-11-21T04:00:12.123456Z"))
+    .action((table: string, receivedAt: string, { json }: { json: boolean }) =>
+      withDatabase((session) => show(session, { table, receivedAt, json })),
+    );
+  command
+    .command("reread")
+    .description("read stored answers again after an adapter was mended; what is new comes in as late")
+    .requiredOption("--house <id>", "the house", houseId)
+    .option("--table <house/game/market>", "one table of it", tableName)
+    .requiredOption("--from <time>", "asked for since then: 2026-11-21T04:00, or how long ago, as 6h", moment)
+    .option("--to <time>", "asked for before then", moment, "now")
+    .addOption(new Option("--state <state>", "only those in one state").choices(["read", "refused"]))
+    .option("--dry-run", "say what would change and store nothing", false)
+    .option("--limit <n>", "at most so many", wholeNumber(1, 100_000), MOST_PAYLOADS)
+    .option("--after <place>", "go on where the last one ended", place)
+    .option("--reason <text>", "why, for the audit log", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText(
+      "after",
+      examples(
+        "payload reread --house bustabit --from 6h --state refused --dry-run",
+        'payload reread --house bustabit --from 2026-11-21T04:00 --to 2026-11-21T06:00 --reason "new format"',
+      ),
+    )
+    .action((given: RereadArguments) => {
+      const { house, table = `${house}/` } = given;
+      if (!table.startsWith(`${house}/`)) throw new UsageError(`--table: ${table} is not a table of ${house}`);
+      return withDatabase((session) => reread(session, given), { patient: true });
+    });
+  return command;
+}
+
+/** A time with its microseconds, which a Date would lose. */
+function receivedTime(text: string): string {
+  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,7})?Z$/.test(text);
+  if (isTime && !Number.isNaN(Date.parse(text))) return text;
+  throw new InvalidArgumentError("expected a time as `payload list` shows it: 2026-11-21T04:00:12.123456Z.");
+}
+
+function place(text: string): RereadPlace {
+  const read = readPlace(text);
+  if (read !== null) return read;
+  throw new InvalidArgumentError("expected a place as the last one printed it.");
+}
+
+async function list({ sql }: Session, { house, table, state, from, to, limit, json }: ListArguments): Promise<void> {
+  const tableIds = await chosenTables(sql, { ...(house && { house }), ...(table && { table }) });
+  const filter = { tableIds, state: state ?? null, from: from ?? null, to: to ?? null };
+  const rows = await listPayloads(sql, filter, { after: null, oldestFirst: false, limit });
+  if (json)
+    return printJson(
+      rows.map((listed) => {
+        const { tableId: _, refusedReason, newRounds, requestedAt, receivedAt, rereadAt, isKept, ...row } = listed;
+        return {
+          ...row,
+          requested_at: requestedAt,
+          received_at: receivedAt,
+          refused_reason: refusedReason,
+          new_rounds: newRounds,
+          reread_at: rereadAt,
+          kept: isKept,
+        };
+      }),
+    );
+  await printTable(
+    ["table", "received", "kind", "status", "bytes", "state", "items", "new", "apart", "reason"],
+    rows.map((row) => [
+      row.table,
+      row.receivedAt,
+      row.kind,
+      row.status,
+      row.bytes,
+      row.state,
+      row.items,
+      row.newRounds,
+      row.quarantined,
+      row.refusedReason,
+    ]),
+  );
+}
+
+async function show(
+  { sql }: Session,
+  { table, receivedAt, json }: { table: string; receivedAt: string; json: boolean },
+): Promise<void> {
+  const { id: tableId } = await findTableByName(sql, table);
+  const payload = await findPayload(sql, { tableId, receivedAt });
+  if (payload === null) {
+    throw new UsageError(
+      `${table} has no payload received at ${receivedAt}; see \`payload list\`, and note that payloads expire after PAYLOAD_RETENTION_HOURS`,
+    );
+  }
+  const { body, ...facts } = payload;
+  const text = gunzipSync(body).toString("utf8");
+  if (json) return printJson({ ...facts, body: text });
+  const lines = Object.entries(facts).map(([name, value]) => `${name.padEnd(20)} ${value ?? "-"}`);
+  await print(`${lines.join("\n")}\n\n${text}`);
+}
+
+async function reread({ sql, settings }: Session, given: RereadArguments): Promise<void> {
+  const house = await loadHouse(sql, withPlaceholders(variablesOf()), given.house);
+  if (house === null)
+    throw new UsageError(`there is no house ${JSON.stringify(given.house)}; see \`roundhouse house list\``);
+  const ids = await chosenTables(sql, given.table === undefined ? { house: given.house } : given);
+  const range: RereadRange = {
+    house: given.house,
+    tableId: given.table === undefined ? null : (ids?.[0] ?? null),
+    from: given.from,
+    to: given.to === "now" ? moment("now") : given.to,
+    state: given.state ?? null,
+  };
+  const interruption = listenForInterruption(
+    "interrupted; what is stored stays, and reading again adds what is missing",
+  );
+  const progress = runProgress("reading again");
+  // the batches have transactions of their own, so that the log must know of it whatever becomes of this process
+  const tellOf = (after: object) =>
+    sql.begin((tx) =>
+      tellAudit(tx, {
+        action: "payload.reread",
+        target: `answers of ${given.table ?? given.house}`,
+        before: range,
+        after,
+        reason: given.reason ?? null,
+      }),
+    );
+  try {
+    if (!given.dryRun) await tellOf({ state: "began" });
+    const of = Math.min(await countToReread(sql, range, given.limit), given.limit);
+    const report = await rereadRange(sql, house, createProver(), range, {
+      dryRun: given.dryRun,
+      by: operator(),
+      most: given.limit,
+      after: given.after ?? null,
+      signal: interruption.signal,
+      progress: (done) => progress.show(done, of),
+    });
+    progress.end();
+    if (!given.dryRun) {
+      const { next, ...counts } = report;
+      await tellOf({ state: next === null ? "done" : "done in part", ...counts });
+      await announce(sql, settings.LOG_LEVEL);
+    }
+    await tell(report, given);
+  } finally {
+    progress.end();
+    interruption.end();
+  }
+}
+
+async function tell(report: Reread, { dryRun, json }: RereadArguments): Promise<void> {
+  const next = report.next === null ? null : placeText(report.next);
+  if (json) return printJson({ ...report, next });
+  const would = dryRun ? "would be " : "";
+  await print(
+    `${report.payloads} answers ${would}read again: ${report.readable} that were refused can be read, ` +
+      `${report.rounds} new rounds (late), ${report.known} known, ${report.conflicts} new conflicts, ` +
+      `${report.quarantined} items kept apart, ${report.released} released${dryRun ? "; nothing was stored" : ""}`,
+  );
+  for (const { reason, payloads } of report.refused) await print(`  ${payloads} refused: ${reason}`);
+  if (next !== null) await print(`  there are more; go on with --after ${next}`);
+}

@@ -1,0 +1,128 @@
+import { Command, Option } from "commander";
+import { UsageError } from "../../errors.ts";
+import { decideOnItems } from "../../corrections/quarantine-desk.ts";
+import { findItem, listItems, type ItemState, type ListedItem } from "../../rounds/lists/quarantine-desk-store.ts";
+import { announce } from "../announce.ts";
+import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
+import { audited } from "../audited.ts";
+import { type Chosen, chosenTables } from "./chosen-tables.ts";
+import { manyIds, oneId } from "../ids.ts";
+import { operator } from "../operator.ts";
+import { print, printJson, printTable, shortTime } from "../output.ts";
+import { withDatabase } from "../session.ts";
+
+interface ListArguments extends Chosen {
+  state?: ItemState;
+  code?: string;
+  limit: number;
+  json: boolean;
+}
+
+/** `roundhouse quarantine …`: items that were kept apart, each with its reason. */
+export function quarantineCommand(): Command {
+  const command = new Command("quarantine")
+    .description("items of answers that could not be believed")
+    .addHelpText("after", examples("quarantine list --state open", "quarantine show 12"));
+  command
+    .command("list")
+    .description("items, those seen last first, each with its reason")
+    .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
+    .option("--table <house/game/market>", "those of one table", tableName)
+    .addOption(new Option("--state <state>", "those in one state").choices(["open", "released", "discarded"]))
+    .option("--code <code>", "those kept apart for one reason, such as proof_mismatch")
+    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("quarantine list --state open", "quarantine list --code stuck_feed --json"))
+    .action((given: ListArguments) =>
+      withDatabase(async ({ sql }) => {
+        const tableIds = await chosenTables(sql, given);
+        const filter = { tableIds, state: given.state ?? null, code: given.code ?? null };
+        const rows = await listItems(sql, filter, { after: null, oldestFirst: false, limit: given.limit });
+        if (given.json) return printJson(rows.map(forPrograms));
+        await printTable(
+          ["id", "table", "round", "code", "seen", "last seen", "state", "reason"],
+          rows.map((row) => [
+            row.id,
+            row.table,
+            row.roundId,
+            row.code,
+            row.times,
+            shortTime(row.lastSeenAt),
+            row.state,
+            row.reason,
+          ]),
+        );
+      }),
+    );
+  command
+    .command("show")
+    .description("one item as it came, and why it is kept apart")
+    .argument("<id>", "its id, as `quarantine list` shows it", oneId)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples("quarantine show 12", "quarantine show 12 --json"))
+    .action((id: bigint, { json }: { json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const item = await findItem(sql, id);
+        if (item === null) throw new UsageError(`there is no item ${id} in quarantine`);
+        if (json) return printJson(forPrograms(item));
+        const { item: raw, ...facts } = item;
+        const lines = Object.entries(facts).map(([name, value]) => `${name.padEnd(16)} ${value ?? "-"}`);
+        await print(`${lines.join("\n")}\n\n${raw}`);
+      }),
+    );
+  command.addCommand(decision("discard", "discarded", "say that items are nothing: they are listed no longer as open"));
+  command.addCommand(
+    decision(
+      "release",
+      "released",
+      "let repeats of one result in: when their answer is read again, or listed once more",
+    ),
+  );
+  return command;
+}
+
+function decision(name: "discard" | "release", state: "discarded" | "released", description: string): Command {
+  return new Command(name)
+    .description(description)
+    .argument("<id...>", "ids, as `quarantine list` shows them", manyIds)
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples(`quarantine ${name} 12 13 --reason "the house confirmed it"`))
+    .action((ids: bigint[], { reason, json }: { reason: string; json: boolean }) =>
+      withDatabase(async ({ sql, settings }) => {
+        const outcome = await audited(
+          sql,
+          (tx) => decideOnItems(tx, ids, { state, by: operator(), reason }),
+          (done) =>
+            done.ok
+              ? {
+                  action: `quarantine.${name}`,
+                  target: `items ${ids.join(", ")}`,
+                  before: "open",
+                  after: state,
+                  reason,
+                }
+              : null,
+        );
+        if (!outcome.ok) throw new Error(outcome.problem);
+        await announce(sql, settings.LOG_LEVEL);
+        if (json) return printJson({ state, ids: outcome.ids });
+        await print(`${outcome.ids.length} items of ${outcome.tables.join(", ")} are ${state}`);
+      }),
+    );
+}
+
+function forPrograms({ roundId, payloadReceivedAt, firstSeenAt, lastSeenAt, ...row }: ListedItem): object {
+  const { tableId: _, decidedBy, decisionReason, decidedAt, stored, ...rest } = row;
+  return {
+    ...rest,
+    round_id: roundId,
+    payload_received_at: payloadReceivedAt,
+    first_seen_at: firstSeenAt,
+    last_seen_at: lastSeenAt,
+    stored_hundredths: stored,
+    decided_by: decidedBy,
+    decision_reason: decisionReason,
+    decided_at: decidedAt,
+  };
+}

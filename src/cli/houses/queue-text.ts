@@ -1,0 +1,67 @@
+import { type FailedRun, groupFailures, type QueueState } from "../../queue/inspect.ts";
+import { paint, printTable, say } from "../output.ts";
+
+/** A queue as programs read it. */
+export function stateForPrograms({ waitingSince, activeSince, paused, ...state }: QueueState): object {
+  return {
+    ...state,
+    waiting_since: waitingSince,
+    active_since: activeSince,
+    paused: paused && { at: paused.pausedAt, by: paused.pausedBy, reason: paused.reason, until: paused.until },
+  };
+}
+
+/** A failed run as programs read it. */
+export function runForPrograms({ queue, id, payload, reason, attempts, failedAt }: FailedRun): object {
+  return { queue, id, payload, reason, attempts, failed_at: failedAt };
+}
+
+/** Prints queues as a table. */
+export async function showStates(states: QueueState[]): Promise<void> {
+  await printTable(
+    ["queue", "waiting", "active", "delayed", "failed", "schedules", "paused"],
+    states.map(({ queue, waiting, active, delayed, failed, schedules, paused }) => [
+      queue,
+      waiting,
+      active,
+      delayed,
+      failed > 0 ? paint.red(`${failed}`) : failed,
+      schedules,
+      paused && paint.cyan(`by ${paused.pausedBy}${untilText(paused.until)}: ${paused.reason}`),
+    ]),
+  );
+}
+
+function untilText(until: Date | null): string {
+  return until === null ? "" : ` until ${until.toISOString().slice(0, 16)}Z`;
+}
+
+/** Prints failed runs as a table. */
+export async function showRuns(runs: FailedRun[]): Promise<void> {
+  if (runs.length === 0) return say("no failed runs");
+  await printTable(
+    ["queue", "id", "failed at", "attempts", "payload", "reason"],
+    runs.map(({ queue, id, failedAt, attempts, payload, reason }) => [
+      queue,
+      id,
+      failedAt?.toISOString(),
+      attempts,
+      JSON.stringify(payload),
+      reason,
+    ]),
+  );
+}
+
+/** Prints failed runs counted by reason. */
+export async function showGroups(runs: FailedRun[]): Promise<void> {
+  if (runs.length === 0) return say("no failed runs");
+  await printTable(
+    ["runs", "oldest", "newest", "reason"],
+    groupFailures(runs).map(({ runs: count, oldest, newest, reason }) => [
+      count,
+      oldest?.toISOString(),
+      newest?.toISOString(),
+      reason,
+    ]),
+  );
+}

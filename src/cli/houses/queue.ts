@@ -1,0 +1,219 @@
+import { setTimeout } from "node:timers/promises";
+import { Argument, Command, Option } from "commander";
+import { jobs } from "../../../jobs/index.ts";
+import { UsageError } from "../../errors.ts";
+import { createLog } from "../../log.ts";
+import {
+  chooseFailed,
+  type ControlOutcome,
+  discardRuns,
+  type FailedRun,
+  listFailed,
+  listQueues,
+  pauseFacts,
+  pauseQueue,
+  resumeQueue,
+  retryRuns,
+  listPauses,
+} from "../../queue/inspect.ts";
+import { openQueues, type Queues } from "../../queue/queues.ts";
+import { examples, someText, wholeNumber } from "../arguments.ts";
+import { tellAudit } from "../audited.ts";
+import { momentAhead } from "../moment.ts";
+import { operator } from "../operator.ts";
+import { print, printJson, say } from "../output.ts";
+import { isAgreed } from "../agreed.ts";
+import { runForPrograms, showGroups, showRuns, showStates, stateForPrograms } from "./queue-text.ts";
+import { requireRedis, type Session, withDatabase } from "../session.ts";
+
+const WATCH_MS = 2_000;
+
+interface PauseArguments {
+  reason: string;
+  until?: string;
+  for?: string;
+  json: boolean;
+}
+
+/** `roundhouse queue …`: the queues for a night without a browser. */
+export function queueCommand(): Command {
+  const command = new Command("queue")
+    .description("the queues between the stages")
+    .addHelpText("after", examples("queue list", "queue retry normalize-rounds"));
+  command
+    .command("list")
+    .description("what each queue holds, and which are paused, by whom and why")
+    .option("--watch", "again every two seconds, until Ctrl-C", false)
+    .option("--json", "print a JSON array; with --watch one a line", false)
+    .addHelpText("after", examples("queue list", "queue list --watch", "queue list --json"))
+    .action(({ watch, json }: { watch: boolean; json: boolean }) =>
+      withQueues(async ({ sql }, queues) => {
+        for (;;) {
+          const states = await listQueues(queues, await listPauses(sql));
+          if (watch && !json && process.stdout.isTTY) console.clear();
+          await (json ? printJson(states.map(stateForPrograms)) : showStates(states));
+          if (!watch) return;
+          await setTimeout(WATCH_MS);
+        }
+      }),
+    );
+  command
+    .command("failed")
+    .description(
+      "runs that failed for good, newest first; runs of a schedule are tried again by themselves and not listed",
+    )
+    .addArgument(queueArgument("[queue]", "only those of this queue"))
+    .option("--limit <number>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("queue failed", "queue failed backfill-gap --json"))
+    .action((queue: string | undefined, { limit, json }: { limit: number; json: boolean }) =>
+      withQueues(async (_, queues) => {
+        const runs = await listFailed(queues, { queue, limit });
+        return json ? printJson(runs.map(runForPrograms)) : showRuns(runs);
+      }),
+    );
+  command
+    .command("retry")
+    .description("put failed runs of a queue back to work")
+    .addArgument(queueArgument("<queue>", "the queue"))
+    .argument("[id]", "one run; all of them without it")
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples("queue retry normalize-rounds", "queue retry backfill-gap 42"))
+    .action((queue: string, id: string | undefined, { json }: { json: boolean }) =>
+      withQueues(async (session, queues) => {
+        const chosen = await chooseFailed(queues, queue, id ?? null);
+        const asked = { action: "queue.retry", queue, id: id ?? null, reason: null, chosen };
+        const { done } = await actOnFailed(session, queues, asked, retryRuns);
+        await (json ? printJson({ queue, retried: done }) : print(`${done} runs of ${queue} are tried again`));
+      }),
+    );
+  command
+    .command("discard")
+    .description("forget failed runs of a queue; what its job finds undone is asked for again by itself")
+    .addArgument(queueArgument("<queue>", "the queue"))
+    .argument("[id]", "one run; all of them without it")
+    .requiredOption("--reason <text>", "why, for the log", someText)
+    .option("--dry-run", "show what would be discarded, and discard nothing", false)
+    .option("--yes", "do not ask", false)
+    .option("--json", "print a JSON object", false)
+    .addHelpText(
+      "after",
+      examples(
+        'queue discard backfill-gap --reason "the gaps were closed by hand" --dry-run',
+        'queue discard backfill-gap 42 --reason "the gap was closed by hand" --yes',
+      ),
+    )
+    .action(discard);
+  command
+    .command("pause")
+    .description("begin no more runs of a queue; what runs goes on, and nothing is lost")
+    .addArgument(queueArgument("<queue>", "the queue"))
+    .requiredOption("--reason <text>", "why, for those who wonder", someText)
+    .addOption(
+      new Option("--for <time>", "go on by itself after so long: 30m, 2h, 1d")
+        .argParser(momentAhead)
+        .conflicts("until"),
+    )
+    .option("--until <time>", "go on by itself at this time, such as 2026-11-21T06:00 (UTC)", momentAhead)
+    .option("--json", "print a JSON object", false)
+    .addHelpText(
+      "after",
+      examples(
+        'queue pause backfill-gap --reason "the house asked us to slow down"',
+        'queue pause calibrate-table --for 2h --reason "the machine is busy"',
+      ),
+    )
+    .action((queue: string, { reason, until, for: length, json }: PauseArguments) =>
+      withQueues(async ({ sql }, queues) => {
+        const ends = until ?? length ?? null;
+        const pause = { queue, by: operator(), reason, until: ends };
+        const outcome = await pauseQueue(sql, queues, pause, (tx, { before, after }) => {
+          const [was, is] = [pauseFacts(before), pauseFacts(after)];
+          return tellAudit(tx, { action: "queue.pause", target: `queue ${queue}`, before: was, after: is, reason });
+        });
+        tell(outcome);
+        if (json) return printJson({ queue, paused: true, reason, until: ends });
+        await print(ends === null ? `${queue} is paused` : `${queue} is paused until ${ends}`);
+      }),
+    );
+  command
+    .command("resume")
+    .description("let a paused queue go on")
+    .addArgument(queueArgument("<queue>", "the queue"))
+    .option("--reason <text>", "why, for the log", someText)
+    .option("--json", "print a JSON object", false)
+    .addHelpText("after", examples("queue resume backfill-gap"))
+    .action((queue: string, { reason, json }: { reason?: string; json: boolean }) =>
+      withQueues(async ({ sql }, queues) => {
+        const outcome = await resumeQueue(sql, queues, { queue }, (tx, { before, after }) => {
+          const change = { before: pauseFacts(before), after: pauseFacts(after), reason: reason ?? null };
+          return tellAudit(tx, { action: "queue.resume", target: `queue ${queue}`, ...change });
+        });
+        tell(outcome);
+        if (json) return printJson({ queue, paused: false, reason: reason ?? null });
+        if (reason !== undefined) say(`resumed by ${operator()}: ${reason}`);
+        await print(`${queue} goes on`);
+      }),
+    );
+  return command;
+}
+
+function queueArgument(name: string, description: string): Argument {
+  return new Argument(name, description).choices(jobs.map((job) => job.name));
+}
+
+interface DiscardArguments {
+  reason: string;
+  dryRun: boolean;
+  yes: boolean;
+  json: boolean;
+}
+
+async function discard(queue: string, id: string | undefined, given: DiscardArguments): Promise<void> {
+  const { reason, dryRun, yes, json } = given;
+  if (!dryRun && !yes && (json || !process.stdin.isTTY)) {
+    throw new UsageError("expected --yes, since nobody can be asked here; --dry-run shows what would be discarded");
+  }
+  await withQueues(async (session, queues) => {
+    const chosen = await chooseFailed(queues, queue, id ?? null);
+    if (dryRun) return json ? printJson({ queue, would_discard: chosen.map(runForPrograms) }) : showGroups(chosen);
+    if (!yes) {
+      await showGroups(chosen);
+      if (chosen.length === 0) return;
+      if (!(await isAgreed(`discard ${chosen.length} failed runs of ${queue}?`))) return say("nothing was discarded");
+    }
+    const asked = { action: "queue.discard", queue, id: id ?? null, reason };
+    const { done } = await actOnFailed(session, queues, { ...asked, chosen }, discardRuns);
+    await (json ? printJson({ queue, discarded: done }) : print(`${done} runs of ${queue} are discarded`));
+  });
+}
+
+/** Does something with failed runs. What is meant to be done is written down first: Redis knows no transaction with PostgreSQL. */
+async function actOnFailed(
+  { sql }: Session,
+  queues: Queues,
+  asked: { action: string; queue: string; id: string | null; reason: string | null; chosen: readonly FailedRun[] },
+  work: typeof retryRuns,
+): Promise<{ done: number }> {
+  const { action, queue, id, reason, chosen } = asked;
+  const target = id === null ? `queue ${queue}` : `run ${id} of queue ${queue}`;
+  await sql.begin((tx) => tellAudit(tx, { action, target, after: { runs: chosen.length }, reason }));
+  const tokens = chosen.map(({ token }) => token);
+  return work(queues, queue, tokens);
+}
+
+function tell(outcome: ControlOutcome): void {
+  if (outcome.kind === "refused") throw new UsageError(outcome.problem);
+  if (!outcome.isTold) say("Redis is away; it is told within seconds of its coming back");
+}
+
+async function withQueues(work: (session: Session, queues: Queues) => Promise<void>): Promise<void> {
+  await withDatabase(async (session) => {
+    const queues = await openQueues(jobs, requireRedis(session), createLog("warn", process.stderr.isTTY));
+    try {
+      await work(session, queues);
+    } finally {
+      await queues.close();
+    }
+  });
+}

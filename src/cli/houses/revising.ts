@@ -1,0 +1,57 @@
+import type { Sql, Transaction } from "../../db/client.ts";
+import { standingText, type Outcome, type Revised, type Voided } from "../../corrections/revision.ts";
+import { announce } from "../announce.ts";
+import { audited } from "../audited.ts";
+
+/** What a decision on a round came to. */
+export type Decided = Revised & Voided;
+
+/**
+ * Takes a decision on a round and writes it into the audit log.
+ * @throws Error with the problem when it was not taken
+ */
+export async function takeDecision(
+  { sql, level }: { sql: Sql; level: string },
+  { action, reason }: { action: string; reason: string },
+  decide: (tx: Transaction) => Promise<Outcome>,
+): Promise<Decided> {
+  const outcome = await audited(sql, decide, (done) =>
+    done.ok
+      ? {
+          action,
+          target: `round ${done.revised.roundId} of ${done.revised.table}`,
+          before: standingText(done.revised.from),
+          after: standingText(done.revised.to),
+          reason,
+        }
+      : null,
+  );
+  if (!outcome.ok) throw new Error(outcome.problem);
+  await announce(sql, level);
+  const { revised, voided, windows } = outcome;
+  return { ...revised, voided, windows };
+}
+
+/** A decision as programs read it. */
+export function decidedForPrograms({ revisionId, conflictId, table, roundId, from, to, voided, windows }: Decided) {
+  return {
+    revision_id: Number(revisionId),
+    conflict_id: conflictId === null ? null : Number(conflictId),
+    table,
+    round_id: roundId,
+    from: multiplierOf(from),
+    to: multiplierOf(to),
+    voided,
+    windows,
+  };
+}
+
+/** A decision in words. */
+export function decidedText({ table, roundId, from, to, voided, windows }: Decided): string {
+  const what = from === to ? `stays ${standingText(to)}` : `is ${standingText(to)} now, not ${standingText(from)}`;
+  return `round ${roundId} of ${table} ${what}; ${voided} scored forecasts became void, ${windows} of them windows`;
+}
+
+function multiplierOf(hundredths: bigint | null): number | null {
+  return hundredths === null ? null : Number(hundredths) / 100;
+}

@@ -1,0 +1,94 @@
+import { Command, InvalidArgumentError } from "commander";
+import { parseMultiplier } from "../../houses/reading/multiplier.ts";
+import { reviseRound, standingText } from "../../corrections/revision.ts";
+import { listRevisions } from "../../corrections/revision-store.ts";
+import { examples, someText, tableName, wholeNumber } from "../arguments.ts";
+import { operator } from "../operator.ts";
+import { print, printJson, printTable, shortTime } from "../output.ts";
+import { decidedForPrograms, decidedText, takeDecision } from "./revising.ts";
+import { withDatabase } from "../session.ts";
+import { findTableByName } from "../table-name.ts";
+
+interface ReviseArguments {
+  table: string;
+  round: string;
+  to: { hundredths: bigint | null };
+  reason: string;
+  json: boolean;
+}
+
+/** `roundhouse round …`: corrections by hand. */
+export function roundCommand(): Command {
+  const command = new Command("round")
+    .description("correcting rounds by hand; what came first stays stored")
+    .addHelpText(
+      "after",
+      examples(
+        "round revisions",
+        'round revise --table bustabit/crash/global --round 812 --to void --reason "test round"',
+      ),
+    );
+  command
+    .command("revise")
+    .description("say what a round was, or that it is void; runs by hand learn it so, and no forecast on it counts")
+    .requiredOption("--table <house/game/market>", "the table", tableName)
+    .requiredOption("--round <id>", "the round, by the house's own id")
+    .requiredOption("--to <multiplier|void>", "what it was, such as 2.04, or void", multiplierOrVoid)
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText(
+      "after",
+      examples(
+        'round revise --table bustabit/crash/global --round 812 --to 2.04 --reason "the house corrected it"',
+        'round revise --table bustabit/crash/global --round 813 --to void --reason "test round" --json',
+      ),
+    )
+    .action(({ table: name, round: roundId, to, reason, json }: ReviseArguments) =>
+      withDatabase(async ({ sql, settings }) => {
+        const table = await findTableByName(sql, name);
+        const told = { action: "round.revise", reason };
+        const decided = await takeDecision({ sql, level: settings.LOG_LEVEL }, told, (tx) =>
+          reviseRound(tx, { tableId: table.id, roundId }, { to: to.hundredths, by: operator(), reason }),
+        );
+        await (json ? printJson(decidedForPrograms(decided)) : print(decidedText(decided)));
+      }),
+    );
+  command
+    .command("revisions")
+    .description("what persons decided of rounds, newest first")
+    .option("--table <house/game/market>", "those of one table", tableName)
+    .option("--round <id>", "those of one round")
+    .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("round revisions", "round revisions --table bustabit/crash/global --json"))
+    .action((given: { table?: string; round?: string; limit: number; json: boolean }) =>
+      withDatabase(async ({ sql }) => {
+        const table = given.table === undefined ? null : await findTableByName(sql, given.table);
+        const asked = { tableId: table?.id ?? null, roundId: given.round ?? null, limit: given.limit };
+        const rows = await listRevisions(sql, asked);
+        if (given.json) return printJson(rows);
+        await printTable(
+          ["id", "table", "round", "from", "to", "at", "by", "reason"],
+          rows.map((row) => [
+            row.id,
+            row.table,
+            row.roundId,
+            standingText(row.from),
+            standingText(row.to),
+            shortTime(row.at),
+            row.by,
+            row.reason,
+          ]),
+        );
+      }),
+    );
+  return command;
+}
+
+/** In an object: a parser that gives null gives nothing to commander. */
+function multiplierOrVoid(text: string): ReviseArguments["to"] {
+  if (text === "void") return { hundredths: null };
+  const read = parseMultiplier(text, { scale: 1, instant: [] });
+  if (read.ok) return { hundredths: BigInt(read.hundredths) };
+  throw new InvalidArgumentError(`${read.reason}.`);
+}

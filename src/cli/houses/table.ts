@@ -1,0 +1,120 @@
+import { Command, InvalidArgumentError } from "commander";
+import { readCoverage } from "../../forecasts/accuracy/measured-store.ts";
+import { type ListedTable, listTables } from "../../rounds/lists/listed-table-store.ts";
+import { resetNewestNumber, toldReset } from "../../corrections/reset-newest.ts";
+import { numberOf } from "../../rounds/round.ts";
+import { createLog } from "../../log.ts";
+import { endDamage } from "../../pass/damage.ts";
+import { repairTable } from "../../verify/repair.ts";
+import { announce } from "../announce.ts";
+import { examples, someText, tableName } from "../arguments.ts";
+import { audited } from "../audited.ts";
+import { operator } from "../operator.ts";
+import { coloredStatus, print, printJson, printTable, shortTime } from "../output.ts";
+import { progressBar } from "../progress.ts";
+import { withDatabase } from "../session.ts";
+import { findTableByName } from "../table-name.ts";
+
+/** `roundhouse table …`: every table and how it is doing. */
+export function tableCommand(): Command {
+  const command = new Command("table")
+    .description("the tables: one house, game and market each")
+    .addHelpText(
+      "after",
+      examples("table list", 'table repair bustabit/crash/global --reason "its snapshot does not hash"'),
+    );
+  command
+    .command("list")
+    .description("each table: its status, newest round, rounds, unfilled gaps and the share of rounds with a forecast")
+    .option("--json", "print a JSON array", false)
+    .addHelpText("after", examples("table list", "table list --json"))
+    .action(({ json }: { json: boolean }) =>
+      withDatabase(async ({ sql, settings }) => {
+        const coverage = await readCoverage(sql);
+        const tables = (await listTables(sql, settings.LIVE_WINDOW_SECONDS)).map((table) => ({
+          ...table,
+          coverage: coverage.get(table.table) ?? null,
+        }));
+        return json ? printJson(tables) : showTables(tables);
+      }),
+    );
+  command
+    .command("reset-newest")
+    .description(
+      "set the newest number of a table back, when a wrong one was believed and every true round since is late",
+    )
+    .argument("<house/game/market>", "the table", tableName)
+    .option("--to <number>", "the number of its newest true round; without it the highest that came late", numberText)
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('table reset-newest bustabit/crash/global --reason "one response said 9001007"'))
+    .action(resetNewest);
+  command
+    .command("repair")
+    .description("rebuild the snapshot and head of a damaged table from its rounds, forecasts and scores")
+    .argument("<house/game/market>", "the table", tableName)
+    .requiredOption("--reason <text>", "why", someText)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples('table repair bustabit/crash/global --reason "its snapshot does not hash"'))
+    .action(repair);
+  return command;
+}
+
+async function repair(name: string, { reason, json }: { reason: string; json: boolean }): Promise<void> {
+  await withDatabase(async ({ sql, settings }) => {
+    const { id } = await findTableByName(sql, name);
+    const bar = progressBar();
+    const outcome = await audited(
+      sql,
+      (tx) => repairTable(tx, id, (done, total) => bar.show(name, done, total)),
+      (done) => (done.ok ? { action: "table.repair", target: `table ${name}`, reason } : null),
+    ).finally(() => bar.end());
+    if (!outcome.ok) throw new Error(outcome.problem);
+    await endDamage(sql, createLog(settings.LOG_LEVEL, process.stderr.isTTY), name);
+    const { table, rounds, forecasts } = outcome;
+    return json
+      ? printJson({ table, rounds, forecasts })
+      : print(`${table} is rebuilt from ${rounds} rounds and ${forecasts} forecasts`);
+  });
+}
+
+function numberText(text: string): bigint {
+  const number = numberOf(text);
+  if (number === null) throw new InvalidArgumentError("expected the number of a round.");
+  return number;
+}
+
+async function resetNewest(
+  name: string,
+  { to, reason, json }: { to?: bigint; reason: string; json: boolean },
+): Promise<void> {
+  await withDatabase(async ({ sql, settings }) => {
+    const { id } = await findTableByName(sql, name);
+    const outcome = await audited(
+      sql,
+      (tx) => resetNewestNumber(tx, id, { to: to ?? null, by: operator(), reason }),
+      (done) => (done.ok ? toldReset(done, reason) : null),
+    );
+    if (!outcome.ok) throw new Error(outcome.problem);
+    await announce(sql, settings.LOG_LEVEL);
+    const { table, before, after } = outcome;
+    return json
+      ? printJson({ table, before, after })
+      : print(`the newest number of ${table} is ${after}, it was ${before}`);
+  });
+}
+
+async function showTables(tables: (ListedTable & { coverage: number | null })[]): Promise<void> {
+  await printTable(
+    ["table", "status", "newest round", "lag", "rounds", "gaps", "coverage"],
+    tables.map((table) => [
+      table.simulated ? `${table.table} (simulated)` : table.table,
+      coloredStatus(table.status),
+      shortTime(table.last_round_at),
+      table.lag_seconds === null ? null : `${table.lag_seconds} s`,
+      table.rounds,
+      table.gaps,
+      table.coverage === null ? null : `${(table.coverage * 100).toFixed(1)} %`,
+    ]),
+  );
+}

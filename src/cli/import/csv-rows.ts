@@ -1,0 +1,75 @@
+import { type CsvFormat, fieldsOf, layoutOf } from "./csv-layout.ts";
+import type { Line } from "./csv-lines.ts";
+import { PLAIN_FORMAT } from "./format.ts";
+import type { FileItem, FileReader, FileRow } from "./item.ts";
+
+/** A quoted field may go over lines; one that is not closed by then costs its own line only, never what follows. */
+const MOST_LINES_IN_A_RECORD = 20;
+
+/**
+ * The reader for a file whose first line is this one: `round_id` and `multiplier`, maybe `occurred_at` and `hash`, in
+ * any order, other columns between them, or whatever columns the format names. Without a header the line is a row, and
+ * is to be read with the others. Empty lines are skipped. A line with a stray quote or with too few or too many fields
+ * is refused by itself.
+ * @throws Error where the header is not what was expected, saying what came.
+ */
+export function csvReader(start: Line, format: CsvFormat = PLAIN_FORMAT): FileReader {
+  const { delimiter, count, places, ignored } = layoutOf(start, format);
+  /** Lines whose last quote is not closed yet. */
+  let open: Line[] = [];
+  const refuse = (line: number, reason: string): FileItem => ({ ok: false, line, reason });
+
+  const toItem = (line: number, fields: string[]): FileItem => {
+    const extra = fields.slice(count);
+    if (fields.length < count || extra.some((field) => field !== "")) {
+      return refuse(line, `expected ${count} fields as in the header, came ${fields.length}`);
+    }
+    const row: FileRow = { line, roundId: null, multiplier: null, occurredAt: null, hash: null };
+    for (const { field, at } of places) row[field] = textAt(fields, at);
+    return { ok: true, row };
+  };
+  /** The first open line is refused; those after it are read anew, since its quote has nothing to do with them. */
+  const giveUp = (): FileItem[] => {
+    const [first, ...others] = open;
+    open = [];
+    if (first === undefined) return [];
+    return [refuse(first.line, "a quote is opened or closed in the wrong place"), ...others.flatMap(readLine)];
+  };
+  const readLine = ({ line, text }: Line): FileItem[] => {
+    if (open.length === 0) {
+      if (text.trim() === "") return [];
+      const fields = fieldsOf(text, delimiter);
+      if (fields !== null) return [toItem(line, fields)];
+      if (isBalanced(text)) return [refuse(line, "a quote is opened or closed in the wrong place")];
+      open = [{ line, text }];
+      return [];
+    }
+    open.push({ line, text });
+    if (isBalanced(text)) return open.length < MOST_LINES_IN_A_RECORD ? [] : giveUp();
+    const fields = fieldsOf(open.map((one) => one.text).join("\n"), delimiter);
+    const first = open[0];
+    if (fields === null || fields.length !== count || first === undefined) return giveUp();
+    open = [];
+    return [toItem(first.line, fields)];
+  };
+
+  return {
+    ignored,
+    read: (lines) => lines.flatMap(readLine),
+    end: () => {
+      const left: FileItem[] = [];
+      while (open.length > 0) left.push(...giveUp());
+      return left;
+    },
+  };
+}
+
+function textAt(fields: readonly string[], at: readonly number[]): string | null {
+  if (at.length === 1) return fields[at[0] ?? 0] || null;
+  const texts = at.map((one) => fields[one] ?? "").filter((text) => text !== "");
+  return texts.length === 0 ? null : texts.join(" ");
+}
+
+function isBalanced(text: string): boolean {
+  return (text.split('"').length - 1) % 2 === 0;
+}

@@ -1,0 +1,93 @@
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { copyField } from "../../db/copy.ts";
+import { type Line, readLines } from "./csv-lines.ts";
+import { csvReader } from "./csv-rows.ts";
+import type { FileFormat } from "./format.ts";
+import type { FileItem, FileReader, FileRow } from "./item.ts";
+import { jsonLinesReader } from "./jsonl.ts";
+
+/** What reading a file found beside its rows; complete when its rows have all been taken. */
+export interface FileFindings {
+  /** Names of columns that are not used. */
+  ignored: string[];
+  /** Lines that are no rows. */
+  refused: { line: number; reason: string }[];
+  /** Rows, and lines that should have been some. */
+  total: number;
+}
+
+/**
+ * The rows of a file as the staging table takes them: lines of PostgreSQL's COPY text, many at a time. Where its rows
+ * are to be numbered, their numbers stand in place of ids. What else is found goes into `findings`. `progress` hears
+ * how many bytes of how many were read.
+ * @throws Error that names the file and says what is wrong: it cannot be read, is empty, has another header, is not UTF-8.
+ */
+export async function* stagedText(
+  file: string,
+  format: FileFormat,
+  findings: FileFindings,
+  progress: (done: number, of: number) => void,
+): AsyncGenerator<string> {
+  const isNumbered = format.rowNumbers !== null;
+  try {
+    const { size } = await stat(file);
+    let reader: FileReader | null = null;
+    for await (const lines of readLines(countBytes(file, size, progress))) {
+      let rest = lines;
+      if (reader === null) {
+        const at = lines.findIndex(({ text }) => text.trim() !== "");
+        const first = lines[at];
+        if (first === undefined) continue;
+        const isJson = isJsonLines(file, first, format);
+        reader = isJson ? jsonLinesReader(format) : csvReader(first, format);
+        findings.ignored = reader.ignored;
+        rest = lines.slice(at + (isJson || !format.header ? 0 : 1));
+      }
+      yield toCopy(reader.read(rest), findings, isNumbered);
+    }
+    if (reader === null) throw new Error("it is empty; expected a header such as round_id,multiplier");
+    yield toCopy(reader.end(), findings, isNumbered);
+  } catch (error) {
+    throw new Error(`${file} cannot be imported`, { cause: error });
+  }
+}
+
+/** Tells JSON lines by what was said, by the file's name, or by how it begins. */
+function isJsonLines(file: string, { line, text }: Line, { format }: FileFormat): boolean {
+  const start = text.trimStart()[0];
+  if (start === "[" && format !== "csv") {
+    throw new Error(`line ${line}: it is one list of JSON; write one object a line (\`jq -c '.[]'\` does it)`);
+  }
+  if (start === "<") throw new Error(`line ${line}: it is a web page or XML; expected CSV or one JSON object a line`);
+  if (format !== "auto") return format === "jsonl";
+  return start === "{" || /\.(?:jsonl|ndjson)(?:\.gz)?$/i.test(file);
+}
+
+async function* countBytes(
+  file: string,
+  size: number,
+  progress: (done: number, of: number) => void,
+): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 18 })) {
+    if (!Buffer.isBuffer(chunk)) throw new Error("expected bytes");
+    yield chunk;
+    bytes += chunk.length;
+    progress(bytes, size);
+  }
+}
+
+function toCopy(items: FileItem[], findings: FileFindings, isNumbered: boolean): string {
+  let text = "";
+  for (const item of items) {
+    findings.total += 1;
+    if (!item.ok) findings.refused.push({ line: item.line, reason: item.reason });
+    else text += copyLine(isNumbered ? { ...item.row, roundId: String(findings.total) } : item.row);
+  }
+  return text;
+}
+
+function copyLine({ line, roundId, multiplier, occurredAt, hash }: FileRow): string {
+  return `${line}\t${copyField(roundId)}\t${copyField(multiplier)}\t${copyField(occurredAt)}\t${copyField(hash)}\n`;
+}

@@ -1,0 +1,179 @@
+import { pipeline } from "node:stream/promises";
+import { Readable } from "node:stream";
+import { Command } from "commander";
+import type { Sql } from "../../db/client.ts";
+import { UsageError } from "../../errors.ts";
+import { createProver } from "../../houses/fairness/prove.ts";
+import type { TableSettings } from "../../houses/settings/settings.ts";
+import type { RowNumbers } from "../../import/row.ts";
+import { copyToStaging, createStaging, dropStaging, hasHouseRounds } from "../../import/store.ts";
+import { type Imported, importRounds } from "../../import/import.ts";
+import { announce } from "../announce.ts";
+import { examples, readableFile, tableName } from "../arguments.ts";
+import { tellAudit } from "../audited.ts";
+import { type FileFindings, stagedText } from "./file.ts";
+import { formatOptions } from "./flags.ts";
+import { type FileFormat, type FormatFlags, readFormat } from "./format.ts";
+import { notesOf, summaryLines, summaryOf } from "./report.ts";
+import { timesOf } from "./times.ts";
+import { multiplierShape, multipliersOf } from "./values.ts";
+import { listenForInterruption } from "../interruption.ts";
+import { print, printJson, say } from "../output.ts";
+import { type Progress, progressBar } from "../progress.ts";
+import { type Session, withDatabase } from "../session.ts";
+import { findTableByName } from "../table-name.ts";
+import { findTableSettings } from "../houses/table-settings.ts";
+
+/** Refused lines shown to people; `--json` lists them all. */
+const SHOWN_REFUSALS = 20;
+
+interface ImportArguments extends FormatFlags {
+  table: string;
+  file: string;
+  dryRun: boolean;
+  json: boolean;
+}
+
+/** `roundhouse import`: history from a file of any size; a second time it adds nothing. */
+export function importCommand(): Command {
+  const command = new Command("import")
+    .description("add rounds from a file, plain or gzip; importing the same file again adds nothing")
+    .requiredOption("--table <house/game/market>", "the table", tableName)
+    .requiredOption(
+      "--file <path>",
+      "CSV with the header round_id,multiplier[,occurred_at][,hash] in any order, or one JSON object a line",
+      readableFile,
+    )
+    .option("--dry-run", "say what would be done, and store nothing", false)
+    .option("--json", "print one JSON object", false);
+  for (const option of formatOptions()) command.addOption(option);
+  return command
+    .addHelpText(
+      "after",
+      examples(
+        "import --table bustabit/crash/global --file rounds.csv --dry-run",
+        "import --table acme/crash/global --file rounds.csv.gz --round-id Game --multiplier Crash --decimal ,",
+        "import --table acme/crash/global --file rounds.jsonl --map acme.yaml --zone Europe/Berlin --json",
+      ),
+    )
+    .action(async (given: ImportArguments) => {
+      const format = await readFormat(given);
+      await withDatabase((session) => importFile(session, given, format), { patient: true });
+    });
+}
+
+async function importFile({ sql, settings }: Session, given: ImportArguments, format: FileFormat): Promise<void> {
+  const table = await findTableByName(sql, given.table);
+  const tableSettings = await findTableSettings(sql, table.name);
+  if (format.rowNumbers !== null) await requireNoHouseRounds(sql, table);
+  const numbers = format.rowNumbers === null ? null : firstId(format.rowNumbers, tableSettings);
+  // ends between two statements, so that the staging table goes too
+  const interruption = listenForInterruption(
+    "interrupted; what is stored stays, and importing again adds what is missing",
+  );
+  const progress = progressBar();
+  const staging = await createStaging(sql);
+  try {
+    const findings = await stage(sql, staging, given.file, format, { progress, signal: interruption.signal });
+    if (findings.ignored.length > 0) say(`columns that are ignored: ${findings.ignored.join(", ")}`);
+    const told = { target: `table ${table.name}`, before: null };
+    // an import takes many transactions: what it is going to do is written down first, what came of it last
+    if (!given.dryRun) {
+      await sql.begin((tx) => tellAudit(tx, { ...told, action: "import.begin", after: { file: given.file } }));
+    }
+    const instant = [...tableSettings.feed.instant, ...format.instant];
+    const imported = await importRounds(sql, table.id, staging, {
+      settings: tableSettings,
+      prover: createProver(),
+      dryRun: given.dryRun,
+      signal: interruption.signal,
+      now: Date.now(),
+      progress: (done, of) => progress.show(given.dryRun ? "checking" : "storing", done, of),
+      readTime: timesOf(format),
+      readMultiplier: multipliersOf({ ...format, instant }),
+      order: format.order,
+      ...(format.decimal === "auto" ? { multiplierShape } : {}),
+      ...(numbers === null ? {} : { rowNumbers: { ...numbers, total: findings.total } }),
+    });
+    progress.end();
+    if (!given.dryRun) {
+      const { inserted, skipped, conflicts } = imported;
+      const after = { file: given.file, inserted, skipped, conflicts, refused: imported.refused.length };
+      await sql.begin((tx) => tellAudit(tx, { ...told, action: "import.end", after }));
+    }
+    if (imported.inserted > 0 && !given.dryRun) await announce(sql, settings.LOG_LEVEL);
+    await report(withFindings(imported, findings), given, format);
+  } finally {
+    progress.end();
+    await dropStaging(sql, staging);
+    interruption.end();
+  }
+}
+
+async function stage(
+  sql: Sql,
+  staging: string,
+  file: string,
+  format: FileFormat,
+  { progress, signal }: { progress: Progress; signal: AbortSignal },
+): Promise<FileFindings> {
+  const findings: FileFindings = { ignored: [], refused: [], total: 0 };
+  const text = stagedText(file, format, findings, (done, of) => progress.show("reading", done, of));
+  try {
+    // Each text is a thousand lines: the stream's own buffer of sixteen would only cost memory.
+    await pipeline(Readable.from(text, { highWaterMark: 1 }), await copyToStaging(sql, staging), { signal });
+  } catch (error) {
+    signal.throwIfAborted(); // its reason says more than that a stream was cut
+    throw error;
+  }
+  return findings;
+}
+
+/** Row numbers beside a house's own ids would be the same rounds twice. */
+async function requireNoHouseRounds(sql: Sql, table: { id: number; name: string }): Promise<void> {
+  if (!(await hasHouseRounds(sql, table.id))) return;
+  throw new UsageError(
+    `--row-numbers: ${table.name} has rounds with the house's own ids, and rows numbered beside them could be the same ` +
+      "rounds twice; import the file into a table of its own, such as another market of a house that is not polled",
+  );
+}
+
+/** The id of the oldest row, taken apart; by itself 1 where ids count up, else row-1. */
+function firstId(text: string, { round_ids: roundIds }: TableSettings): Omit<RowNumbers, "total"> {
+  const usual = roundIds === "consecutive" ? "1" : "row-1";
+  const [, prefix = "", digits] = /^(.*?)(0|[1-9]\d{0,17})$/.exec(text === "" ? usual : text) ?? [];
+  if (digits !== undefined && (roundIds === "opaque" || prefix === "")) return { prefix, first: BigInt(digits) };
+  const expected =
+    roundIds === "consecutive" ? "a number such as 1, since this table's ids count up" : "an id such as row-1";
+  throw new UsageError(`--row-numbers: expected ${expected}, came ${JSON.stringify(text)}`);
+}
+
+function withFindings(imported: Imported, { refused }: FileFindings): Imported {
+  return {
+    ...imported,
+    read: imported.read + refused.length,
+    refused: [...imported.refused, ...refused].toSorted((a, b) => a.line - b.line),
+  };
+}
+
+async function report(
+  imported: Imported,
+  { file, table, dryRun, json }: ImportArguments,
+  { rowNumbers, zone }: FileFormat,
+): Promise<void> {
+  const { read, inserted, skipped, conflicts, refused } = imported;
+  for (const note of notesOf(imported, { numbered: rowNumbers !== null, zone })) say(note);
+  if (json) {
+    const counts = { read, inserted, skipped, conflicts, refused };
+    return printJson(dryRun ? { ...counts, summary: summaryOf(imported) } : counts);
+  }
+  const would = dryRun ? " (dry run: nothing was stored)" : "";
+  await print(
+    `${file} into ${table}: read ${read}, inserted ${inserted}, skipped ${skipped} that were there, ` +
+      `${conflicts} conflicts, refused ${refused.length}${would}`,
+  );
+  if (dryRun) for (const line of summaryLines(imported)) await print(line);
+  for (const { line, reason } of refused.slice(0, SHOWN_REFUSALS)) await print(`  line ${line}: ${reason}`);
+  const more = refused.length - SHOWN_REFUSALS;
+  if (more > 0) await print(`  and ${more} more; --json lists them all`);
+}

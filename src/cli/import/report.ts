@@ -1,0 +1,145 @@
+import { multiplierText } from "../../rounds/round.ts";
+import type { Imported } from "../../import/import.ts";
+import type { Survey } from "../../import/survey.ts";
+
+/** Refused lines, conflicts and kinds of refusals shown to people; `--json` lists all lines. */
+const MOST_SHOWN = 20;
+/** Lines named as examples of one kind of refusal. */
+const MOST_LINES = 3;
+
+/** Why a row is refused that has no id. */
+const WITHOUT_ID = "expected a round_id, came nothing";
+
+/** What a dry run says beside the counts, for programs; multipliers are texts, times ISO 8601 in UTC. */
+export function summaryOf(imported: Imported) {
+  const { read, inserted, refused, survey } = imported;
+  const { ids, times, withoutTime, order, repeats, conflicts, clock, thousands } = survey;
+  return {
+    rows: read,
+    would_insert: inserted,
+    ids: ids && { ...ids, missing: ids.missing === null ? null : Number(ids.missing) },
+    times: { from: times?.from ?? null, to: times?.to ?? null, without: withoutTime },
+    order: { listed: order.listed, told_by: order.toldBy, taken_by: order.takenBy, reversed: order.isReversed },
+    duplicates: { in_file: repeats.inFile, stored: repeats.stored },
+    conflicts: { in_file: conflicts.inFile, stored: conflicts.stored, examples: examplesOf(survey) },
+    refused: refusalsByReason(refused),
+    clock,
+    read_as_thousands: thousands,
+  };
+}
+
+function examplesOf({ conflicts }: Survey) {
+  return conflicts.examples.map(({ kept, came, ...rest }) => ({
+    ...rest,
+    kept: multiplierText(kept),
+    came: multiplierText(came),
+  }));
+}
+
+/** Refused lines by what was expected of them, the most frequent first, with a few lines of each. */
+export function refusalsByReason(
+  refused: Imported["refused"],
+): { reason: string; count: number; lines: number[]; example: string }[] {
+  const kinds = new Map<string, { reason: string; count: number; lines: number[]; example: string }>();
+  for (const { line, reason } of refused) {
+    const kind = kindOf(reason);
+    const found = kinds.get(kind) ?? { reason: kind, count: 0, lines: [], example: reason };
+    kinds.set(kind, found);
+    found.count += 1;
+    if (found.lines.length < MOST_LINES) found.lines.push(line);
+  }
+  return [...kinds.values()].toSorted((a, b) => b.count - a.count);
+}
+
+/** A reason without what came, which differs from line to line. */
+function kindOf(reason: string): string {
+  const kind = reason.split(", came ")[0] ?? reason;
+  return kind.startsWith("the proof fails: ") ? "the proof fails" : kind;
+}
+
+/** What a dry run says beside the counts, for people. */
+export function summaryLines(imported: Imported): string[] {
+  const { ids, times, withoutTime, order, repeats, conflicts } = imported.survey;
+  const missing = ids?.missing ?? 0n;
+  const rows = (count: number) => `${count} row${count === 1 ? "" : "s"}`;
+  return [
+    `rows     ${imported.read}, of which ${imported.inserted} would be inserted`,
+    ids === null
+      ? "ids      none"
+      : `ids      ${ids.from} to ${ids.to}, oldest first${missing > 0n ? `; ${missing} ${missing === 1n ? "number between is" : "numbers between are"} not in the file` : ""}`,
+    times === null
+      ? "times    none"
+      : `times    ${times.from} to ${times.to}${withoutTime > 0 ? `; ${rows(withoutTime)} without one` : ""}`,
+    `order    ${orderSentence(order)}`,
+    `repeats  ${repeats.inFile} of other lines, ${repeats.stored} of stored rounds`,
+    `conflict ${conflicts.inFile} with other lines, ${conflicts.stored} with stored rounds; what came first is kept`,
+    ...refusalsByReason(imported.refused)
+      .slice(0, MOST_SHOWN)
+      .map(
+        ({ count, reason, lines }) =>
+          `refused  ${count}: ${reason} (line ${lines.join(", ")}${count > lines.length ? ", …" : ""})`,
+      ),
+  ];
+}
+
+function orderSentence({ listed, toldBy, takenBy, isReversed }: Survey["order"]): string {
+  const how = {
+    newest_first: "the file lists the newest first",
+    newest_last: "the file lists the newest last",
+    mixed: "the file lists its rounds in no clear order",
+    unknown: "nothing tells how the file lists its rounds",
+  }[listed];
+  const by = { option: " (as was said)", ids: " (by its ids)", times: " (by its times)", nothing: "" }[toldBy];
+  const taken = { number: "by number", time: "by time", file: isReversed ? "from its end" : "as listed" }[takenBy];
+  return `${how}${by}; rounds are taken ${taken}`;
+}
+
+/** What somebody should know of an import, whether it was done or tried out. */
+export function notesOf(
+  { read, survey, refused, conflicts }: Imported,
+  { numbered, zone }: { numbered: boolean; zone: string | null },
+): string[] {
+  const { order, clock, thousands } = survey;
+  const notes: string[] = [];
+  if (refused.length > 0) {
+    const lines = refused.slice(0, MOST_SHOWN).map(({ line }) => line);
+    const more = refused.length > lines.length ? ", …" : "";
+    notes.push(`refused ${refused.length} lines, the others are not held up by them: line ${lines.join(", ")}${more}`);
+  }
+  if (refused.length > 0 && refused.length === read && refused.every(({ reason }) => reason === WITHOUT_ID)) {
+    notes.push("no row has an id: name their column with --round-id, or number the rows with --row-numbers");
+  }
+  if (conflicts > 0) {
+    const shown = examplesOf(survey).slice(0, MOST_LINES);
+    const some = shown.map(
+      ({ line, round_id: id, kept, came }) => `line ${line}: round ${id} is ${kept}, came ${came}`,
+    );
+    notes.push(
+      `${conflicts} conflicts, what came first is kept: ${some.join("; ")}${conflicts > shown.length ? "; …" : ""}`,
+    );
+  }
+  if (numbered) {
+    notes.push(
+      "rows without ids: a row or a block that was entered twice cannot be told from two rounds, and is taken twice",
+    );
+  }
+  if (order.takenBy !== "number" && (order.listed === "newest_first" || order.listed === "mixed")) {
+    notes.push(`${orderSentence(order)}; --order says otherwise`);
+  }
+  if (clock.twice.count > 0) {
+    notes.push(
+      `${clock.twice.count} times come twice in ${zone ?? "UTC"}, when the clock is put back (line ${clock.twice.line}); the later one is taken, and times order no rows`,
+    );
+  }
+  if (clock.never.count > 0) {
+    notes.push(
+      `${clock.never.count} times never come in ${zone ?? "UTC"}, when the clock is put forward (line ${clock.never.line}); they are read as if it had not been`,
+    );
+  }
+  if (thousands.count > 0) {
+    notes.push(
+      `${thousands.count} values such as that of line ${thousands.line} have three digits after a comma and were read as thousands; where the comma is decimal, say --decimal ,`,
+    );
+  }
+  return notes;
+}

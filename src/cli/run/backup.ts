@@ -1,0 +1,86 @@
+import { stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { Command } from "commander";
+import { saveBackup, type MadeBackup } from "../../backup/store.ts";
+import { writeBackup } from "../../backup/write.ts";
+import { codeOf, UsageError } from "../../errors.ts";
+import { VERSION } from "../../version.ts";
+import { examples } from "../arguments.ts";
+import { audited } from "../audited.ts";
+import { listenForInterruption } from "../interruption.ts";
+import { print, printJson } from "../output.ts";
+import { progressBar } from "../progress.ts";
+import { withDatabase } from "../session.ts";
+
+/** `roundhouse backup`: everything the database holds, in one file; `roundhouse restore` makes a database of it again. */
+export function backupCommand(): Command {
+  return new Command("backup")
+    .description("write all that the database holds into a file, as it is at one moment; everything goes on meanwhile")
+    .requiredOption("--to <path>", "a new file, or a folder in which one is made that has the time in its name")
+    .option("--json", "print one JSON object", false)
+    .addHelpText(
+      "after",
+      `${examples("backup --to /var/backups/", "backup --to today.sql.gz --json")}
+
+The file holds password hashes, second factors (encrypted with AUTH_SECRET), addresses and mails that are not sent yet:
+it may be read by its owner alone, and belongs on another machine, encrypted. AUTH_SECRET, houses.yaml and other
+variables are not in it. Redis is not backed up: nothing in it is needed again.`,
+    )
+    .action(async ({ to, json }: { to: string; json: boolean }) => {
+      const file = await newFile(to);
+      await withDatabase(
+        async ({ sql }) => {
+          const interruption = listenForInterruption("the backup was stopped; nothing was left behind");
+          const progress = progressBar();
+          try {
+            const made = await writeBackup(sql, file, {
+              version: VERSION,
+              signal: interruption.signal,
+              progress: (...told) => progress.show(...told),
+            });
+            await audited(
+              sql,
+              (tx) => saveBackup(tx, made),
+              () => ({ action: "database.backup", target: made.file, after: { ...made } }),
+            );
+            progress.end();
+            await (json ? printJson(factsOf(made)) : print(sentence(made)));
+          } finally {
+            progress.end();
+            interruption.end();
+          }
+        },
+        { patient: true },
+      );
+    });
+}
+
+/** The path of a file that is not there yet. @throws UsageError where it is. */
+async function newFile(to: string): Promise<string> {
+  const path = resolve(to);
+  const found = await stat(path).catch((error: unknown) => {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  });
+  if (found?.isDirectory() === true) {
+    const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "");
+    return join(path, `roundhouse-${time}.sql.gz`);
+  }
+  if (found !== null) throw new UsageError(`${path} is there already; give a new file, or a folder`);
+  return path;
+}
+
+function factsOf({ file, snapshotAt, bytes, sha256, rows }: MadeBackup) {
+  return { file, snapshot_at: snapshotAt, bytes, sha256, rows };
+}
+
+function sentence({ file, snapshotAt, bytes, sha256, rows }: MadeBackup): string {
+  return [
+    file,
+    `  as of    ${snapshotAt}`,
+    `  rows     ${rows}`,
+    `  bytes    ${bytes}`,
+    `  sha256   ${sha256}`,
+    `restore it with \`roundhouse restore --from ${file}\` into an empty database`,
+  ].join("\n");
+}

@@ -1,0 +1,105 @@
+import type { HouseEntry } from "../../config/environment.ts";
+import type { Sql } from "../../db/client.ts";
+import { createLease } from "../../db/lease.ts";
+import { reasonOf } from "../../errors.ts";
+import type { DemoHouse } from "../../demo/serve.ts";
+import { startDemoHouse } from "../../demo/server.ts";
+import { setDemoAddress } from "../../houses-file/apply-store.ts";
+import type { Log } from "../../log.ts";
+import { every } from "../../queue/wait.ts";
+import { nameProcess } from "../../this-machine.ts";
+
+/** How often the lease is renewed; another process also looks when it expires. */
+const LOOK_EVERY_MS = 5_000;
+
+/** The demo houses as one process serves them, or not. */
+export interface DemoServer {
+  /** Where they are played by this process or were told to be; null where another process plays them, or nobody. */
+  url(): string | null;
+  /** Plays them if the houses file has any and nobody else does; call again when the file was applied again. */
+  refresh(houses: readonly HouseEntry[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Plays the demo houses of the houses file on a free loopback port, in one process of all that share the database, and writes their
+ * address there. `givenUrl` (DEMO_HOUSE_URL) names ones that run elsewhere, which several machines need; nothing is started then.
+ */
+export function createDemoServer(options: {
+  sql: Sql;
+  dataDir: string;
+  givenUrl: string | undefined;
+  log: Log;
+}): DemoServer {
+  const { sql, dataDir, givenUrl, log } = options;
+  const lease = createLease(sql, { name: "demo-houses", holder: nameProcess() });
+  let wanted = false;
+  let house: DemoHouse | null = null;
+  let looking: Promise<void> = Promise.resolve();
+
+  /** Gives the milliseconds until the lease of another process expires; Infinity if there is none to wait for. */
+  async function look(): Promise<number> {
+    const state = wanted ? await lease.hold() : null;
+    if (state?.isHeld !== true) {
+      await stop();
+      return state?.freeInMs ?? Infinity;
+    }
+    house ??= await startDemoHouse({
+      dataDir,
+      host: "127.0.0.1",
+      port: 0,
+      speed: 1,
+      seed: 1,
+      say: (line) => log.info(line),
+    });
+    await setDemoAddress(sql, house.url);
+    return Infinity;
+  }
+
+  async function stop(): Promise<void> {
+    const stopped = house;
+    house = null;
+    await stopped?.close();
+  }
+
+  /** One look at a time: the next begins when the last has ended. */
+  function enqueue<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = looking.then(work);
+    looking = result.then(
+      () => undefined,
+      () => undefined, // the caller handles the error
+    );
+    return result;
+  }
+
+  let failure: string | null = null;
+  const looks = every(LOOK_EVERY_MS, async () => {
+    if (givenUrl !== undefined || !wanted) return Infinity;
+    try {
+      const freeInMs = await enqueue(look);
+      failure = null;
+      return freeInMs;
+    } catch (error) {
+      if (failure !== reasonOf(error)) log.warn(`the demo houses cannot be served: ${reasonOf(error)}`);
+      failure = reasonOf(error);
+      return Infinity;
+    }
+  });
+
+  return {
+    url: () => house?.url ?? (wanted ? (givenUrl ?? null) : null),
+    refresh: (houses) =>
+      enqueue(async () => {
+        wanted = houses.some(({ settings }) => settings.demo && settings.enabled);
+        if (givenUrl === undefined) await look();
+        else if (wanted) await setDemoAddress(sql, givenUrl);
+      }),
+    async close() {
+      await looks.stop();
+      await enqueue(async () => {
+        await stop();
+        await lease.release().catch(() => undefined); // without a database it expires
+      });
+    },
+  };
+}

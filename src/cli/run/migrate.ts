@@ -1,0 +1,32 @@
+import { Command } from "commander";
+import { loadSettings } from "../../config/environment.ts";
+import { migrate, schemaState } from "../../db/migrate.ts";
+import { UsageError } from "../../errors.ts";
+import { requireSession } from "../../db/pooler.ts";
+import { examples } from "../arguments.ts";
+import { print, printJson, say } from "../output.ts";
+import { requireVariables } from "./deployment.ts";
+import { reaching } from "../session.ts";
+
+/** `roundhouse migrate`: the newest schema, for deployments where api and worker are separate processes. */
+export function migrateCommand(): Command {
+  return new Command("migrate")
+    .description("bring the database of DATABASE_URL to the newest schema; any number may run at once")
+    .option("--dry-run", "list the migrations that the database lacks, and change nothing", false)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples("migrate", "migrate --dry-run", "migrate --json"))
+    .action(async ({ dryRun, json }: { dryRun: boolean; json: boolean }) => {
+      const settings = loadSettings();
+      const { DATABASE_URL } = requireVariables(settings, ["DATABASE_URL"]);
+      const url = settings.DATABASE_DIRECT_URL ?? DATABASE_URL;
+      const names = await reaching(url, async () => {
+        await requireSession(url);
+        if (!dryRun) return migrate(url, say);
+        const { pending, other } = await schemaState(url);
+        if (other !== null) throw new UsageError(`${other.found}; ${other.advice}`);
+        return pending;
+      });
+      if (json) return printJson(dryRun ? { pending: names } : { migrated: names });
+      await print(dryRun && names.length > 0 ? names.join("\n") : "the schema is up to date");
+    });
+}

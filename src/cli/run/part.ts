@@ -1,0 +1,31 @@
+import type { Settings } from "../../config/environment.ts";
+import type { Part } from "../../db/role-grants.ts";
+import { withRoleOf } from "../../db/take-role.ts";
+import type { Log } from "../../log.ts";
+
+/** How a part of the program connects. */
+export interface PartUrls {
+  url: string;
+  /** Past a transaction pooler. */
+  directUrl: string;
+  /** Whether a transaction pooler stands before `url`. */
+  pooled: boolean;
+}
+
+/**
+ * The URLs of one part of the program: its connections take the part's role. Where they cannot, it is said in the log
+ * and they work with the rights of whoever logs in. A transaction pooler passes no role on, so that behind one the
+ * user of DATABASE_URL is what counts.
+ * @throws the driver's error where the database cannot be reached.
+ */
+export async function urlsOf(part: Part, databaseUrl: string, settings: Settings, log: Log): Promise<PartUrls> {
+  const pooled = settings.DATABASE_DIRECT_URL !== undefined;
+  const taken = await withRoleOf(part, settings.DATABASE_DIRECT_URL ?? databaseUrl);
+  if (taken.why !== null) log.warn(`${part}: ${taken.why}`);
+  else if (pooled && taken.isOwner) {
+    log.warn(
+      `${part}: behind a pooler no role is taken, and the user of DATABASE_URL may do everything; log in as a user that is a member of the part's role`,
+    );
+  }
+  return { url: pooled ? databaseUrl : taken.url, directUrl: taken.url, pooled };
+}

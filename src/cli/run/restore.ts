@@ -1,0 +1,151 @@
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { type AuditFailure, verifyAudit } from "../../audit/verify.ts";
+import { checkBackup } from "../../backup/read.ts";
+import { restoreRows } from "../../backup/restore.ts";
+import { findInTheWay, listMigrations } from "../../backup/store.ts";
+import { loadSettings, type Settings } from "../../config/environment.ts";
+import { connect, type Sql } from "../../db/client.ts";
+import { migrate, migrationNames } from "../../db/migrate.ts";
+import { requireSession } from "../../db/pooler.ts";
+import { claimDataDir } from "../../embedded/lock.ts";
+import { startServers } from "../../embedded/servers.ts";
+import { UsageError } from "../../errors.ts";
+import { verify, type Verification } from "../../verify/verify.ts";
+import { checkLedger } from "../../ledger/check.ts";
+import { withoutPassword } from "../../log.ts";
+import { VERSION } from "../../version.ts";
+import { examples, readableFile } from "../arguments.ts";
+import { audited } from "../audited.ts";
+import { listenForInterruption } from "../interruption.ts";
+import { print, printJson, say } from "../output.ts";
+import { progressBar, type Progress } from "../progress.ts";
+import { reaching } from "../session.ts";
+
+interface Given {
+  from: string;
+  into?: string;
+  verify: boolean;
+  json: boolean;
+}
+
+/** `roundhouse restore`: a database from a backup, checked to its last hash. Exit code 1 where it is not as it should be. */
+export function restoreCommand(): Command {
+  return new Command("restore")
+    .description("make an empty database what a backup holds, bring it to the newest schema, and verify all of it")
+    .requiredOption("--from <file>", "what `roundhouse backup` wrote", readableFile)
+    .option("--into <url>", "the empty database (default: DATABASE_URL, else a private one in DATA_DIR, as `up` uses)")
+    .option("--no-verify", "leave out the checks that `verify` and `ledger check` make")
+    .option("--json", "print one JSON object", false)
+    .addHelpText(
+      "after",
+      `${examples("restore --from today.sql.gz", "restore --from today.sql.gz --into postgres://roundhouse@db/fresh")}
+
+Nothing is written until the whole file is found to be undamaged, and then all of it or nothing: where a restore was
+stopped or killed, run it again.`,
+    )
+    .action(async (given: Given) => {
+      const settings = loadSettings();
+      const interruption = listenForInterruption("the restore was stopped; nothing of it was kept, run it again");
+      const progress = progressBar();
+      try {
+        await withTarget(given, settings, (url) => restore(url, given, interruption.signal, progress));
+      } finally {
+        progress.end();
+        interruption.end();
+      }
+    });
+}
+
+/** Finds where to, and starts the private servers where nothing else is given. */
+async function withTarget(given: Given, settings: Settings, work: (url: string) => Promise<void>): Promise<void> {
+  const url = given.into ?? settings.DATABASE_DIRECT_URL ?? settings.DATABASE_URL;
+  if (url !== undefined) return work(url);
+  const release = await claimDataDir(settings.DATA_DIR);
+  try {
+    const servers = await startServers({
+      dataDir: settings.DATA_DIR,
+      databaseUrl: undefined,
+      redisUrl: undefined,
+      say,
+    });
+    try {
+      await work(servers.databaseUrl);
+    } finally {
+      await servers.stop();
+    }
+  } finally {
+    await release();
+  }
+}
+
+async function restore(url: string, { from, verify: checks, json }: Given, signal: AbortSignal, progress: Progress) {
+  const file = resolve(from);
+  const { header, end } = await checkBackup(file, (done, of) => {
+    signal.throwIfAborted();
+    progress.show("reading", done, of);
+  });
+  const ours = migrationNames();
+  if (header.migrations.some((name, at) => ours[at] !== name)) {
+    throw new UsageError(
+      `${file} is of version ${header.version}, whose schema this version (${VERSION}) does not know; restore it with that one`,
+    );
+  }
+  await reaching(url, () => requireSession(url));
+  const sql = connect(url, { name: "restore", max: 2, use: "bulk" });
+  try {
+    await reaching(url, () => refuseUsed(sql, url, header.migrations));
+    await migrate(url, say, { upTo: header.migrations });
+    await restoreRows(sql, file, { header, rows: end.rows, signal, progress: (...told) => progress.show(...told) });
+    await migrate(url, say);
+    const facts = { file, snapshot_at: header.snapshot_at, rows: end.rows };
+    await audited(
+      sql,
+      () => Promise.resolve(),
+      () => ({ action: "database.restore", target: file, after: facts }),
+    );
+    const found = checks ? await check(sql, url, progress) : null;
+    progress.end();
+    const ok = found === null || found.ok;
+    await (json ? printJson({ ok, ...facts, verify: found }) : print(sentence(facts, found)));
+    if (!ok) process.exitCode = 1;
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+/** @throws UsageError where the database is not empty, or has a schema that the backup is not of. */
+async function refuseUsed(sql: Sql, url: string, migrations: readonly string[]): Promise<void> {
+  const why = await findInTheWay(sql);
+  const there = await listMigrations(sql);
+  const isOther = there.some((name, at) => migrations[at] !== name);
+  if (why === null && !isOther) return;
+  throw new UsageError(
+    `${withoutPassword(url)} is not empty: ${why ?? "its schema is newer than that of the backup"}; make a new one (\`create database …\`) and restore into that`,
+  );
+}
+
+/** What the checks of a restored database found. */
+interface Found {
+  ok: boolean;
+  figures: Verification;
+  audit: { entries: number; failure: AuditFailure | null };
+  ledger: Awaited<ReturnType<typeof checkLedger>>;
+}
+
+async function check(sql: Sql, databaseUrl: string, progress: Progress): Promise<Found> {
+  const figures = await verify(sql, { threads: { databaseUrl }, progress: (...told) => progress.show(...told) });
+  const audit = await verifyAudit(sql);
+  const ledger = await checkLedger(sql);
+  return { ok: figures.ok && audit.failure === null && ledger.ok, figures, audit, ledger };
+}
+
+function sentence(facts: { file: string; snapshot_at: string; rows: number }, found: Found | null): string {
+  const restored = `restored ${facts.rows} rows, as of ${facts.snapshot_at}, from ${facts.file}`;
+  if (found === null) return `${restored}\nnot verified: run \`roundhouse verify\` and \`roundhouse ledger check\``;
+  const { rounds, forecasts, scores } = found.figures.checked;
+  const counted = `${rounds} rounds, ${forecasts} forecasts, ${scores} scores, ${found.audit.entries} entries of the audit log and ${found.ledger.checked.entries} of the ledger`;
+  return found.ok
+    ? `${restored}\nverified: ${counted} are as they should be`
+    : `${restored}\nsomething is not as it should be; \`roundhouse verify\` and \`roundhouse ledger check\` say what`;
+}

@@ -1,0 +1,38 @@
+import { connect, type Sql } from "../../db/client.ts";
+import { isAnswering } from "../../db/facts.ts";
+import type { Life } from "./life.ts";
+import type { PartUrls } from "./part.ts";
+
+/** The connections of the serving half by what they are for, so that a slow page never keeps a call waiting. */
+export interface ServingConnections {
+  /** What the API and the site read. */
+  sql: Sql;
+  /** Counting calls and finding callers. */
+  meter: Sql;
+  opsSql: Sql;
+  consoleSql: Sql;
+}
+
+/**
+ * Opens the connections of the serving half; they are closed when the process stops. Two of the meter are made right away:
+ * the first caller waits 300 ms for its key to be found, which is little for a new connection on a busy machine.
+ * @throws the driver's error when the database cannot be reached
+ */
+export async function openServingConnections(
+  life: Life,
+  { forApi, forOps, forConsole }: { forApi: PartUrls; forOps: PartUrls; forConsole: PartUrls },
+): Promise<ServingConnections> {
+  const open = ({ url, pooled }: PartUrls, name: string, use: "meter" | "request", max: number) => {
+    const sql = connect(url, { name, use, max, pooled });
+    life.onStop(`the connections of ${name}`, () => sql.end({ timeout: 2 }));
+    return sql;
+  };
+  const meter = open(forApi, "api", "meter", 4);
+  await Promise.all([isAnswering(meter), isAnswering(meter)]);
+  return {
+    sql: open(forApi, "api", "request", 6),
+    meter,
+    opsSql: open(forOps, "ops", "request", 6),
+    consoleSql: open(forConsole, "console", "request", 6),
+  };
+}

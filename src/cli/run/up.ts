@@ -1,0 +1,237 @@
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Command } from "commander";
+import { type Api, ENDPOINTS, startApi } from "../../serve/server.ts";
+import type { Checks } from "../../http/health.ts";
+import { type HouseEntry, loadSettings, type Settings } from "../../config/environment.ts";
+import { connect } from "../../db/client.ts";
+import { migrate } from "../../db/migrate.ts";
+import { requireSession } from "../../db/pooler.ts";
+import { claimDataDir } from "../../embedded/lock.ts";
+import { removeRunFile, writeRunFile } from "../../embedded/run-file.ts";
+import { startServers } from "../../embedded/servers.ts";
+import { reasonOf } from "../../errors.ts";
+import { createLog, type Log } from "../../log.ts";
+import { createMetrics } from "../../metrics/metrics.ts";
+import type { Workers } from "../../queue/worker.ts";
+import { VERSION } from "../../version.ts";
+import { examples } from "../arguments.ts";
+import { startConsole } from "../../console/start.ts";
+import { notifySurface } from "../../console/top-up/notify.ts";
+import { startOps } from "../../ops/start.ts";
+import { mintDemoKey } from "./demo-key.ts";
+import { type Life, live } from "./life.ts";
+import { servesThisMachineAlone } from "../../this-machine.ts";
+import { authSecret, carryOverSecret, localLink } from "./ops.ts";
+import { paint, print, printJson, say } from "../output.ts";
+import { urlsOf } from "./part.ts";
+import { printMails } from "./print-mails.ts";
+import { readinessChecks } from "./readiness.ts";
+import { reaching } from "../session.ts";
+import { openServingConnections } from "./serving-connections.ts";
+import { openWorkConnections, readHousesFile, startWork } from "./work.ts";
+
+/** A first poll that takes longer belongs to a house in trouble, and nobody should wait for that. */
+const FIRST_ROUNDS_WITHIN_MS = 5_000;
+
+/** `roundhouse up`, which is `npm start`: everything in one process, on private servers where none are given. */
+export function upCommand(): Command {
+  return new Command("up")
+    .description(
+      "run everything in one process: servers that are not given, schema, demo houses, workers, API and site",
+    )
+    .option("--json", "print one line of JSON when it is ready", false)
+    .addHelpText("after", examples("up", "up --json"))
+    .action(async ({ json }: { json: boolean }) => {
+      const settings = loadSettings();
+      const log = createLog(settings.LOG_LEVEL, process.stderr.isTTY);
+      await live(log, async (life) => {
+        const started = await start(life, settings, log);
+        const { url, key, opsLink } = started;
+        if (json) await printJson({ event: "ready", url, api_key: key, ops_url: opsLink ?? `${url}/ops` });
+        else await greet(started);
+      });
+    });
+}
+
+/** What a start came to. */
+interface Started {
+  url: string;
+  key: string;
+  /** Signs the operator of this machine in, once; null where others reach us too. */
+  opsLink: string | null;
+  /** Whether mails are printed here, since no server sends them. */
+  printsMails: boolean;
+  houses: HouseEntry[];
+}
+
+async function start(life: Life, settings: Settings, log: Log): Promise<Started> {
+  const startedAt = new Date().toISOString();
+  const { DATA_DIR } = settings;
+  const houses = readHousesFile(settings, log);
+  const release = await claimDataDir(DATA_DIR);
+  life.onStop("the claim on the data folder", release);
+  life.ending.throwIfAborted();
+
+  const { databaseUrl, redisUrl } = await openServers(life, settings);
+  const directUrl = settings.DATABASE_DIRECT_URL ?? databaseUrl;
+  await reaching(directUrl, async () => {
+    await requireSession(directUrl);
+    await migrate(directUrl, (line) => log.info(line));
+  });
+  life.ending.throwIfAborted();
+  const [forWork, forApi, forOps, forConsole] = await Promise.all([
+    urlsOf("worker", databaseUrl, settings, log),
+    urlsOf("api", databaseUrl, settings, log),
+    urlsOf("ops", databaseUrl, settings, log),
+    urlsOf("console", databaseUrl, settings, log),
+  ]);
+  const { pooled } = forWork;
+  const connections = openWorkConnections(life, forWork);
+  const { sql: apiSql, meter, opsSql, consoleSql } = await openServingConnections(life, { forApi, forOps, forConsole });
+
+  // what a command would do: keys and links of this machine are made with all rights
+  const ownSql = connect(databaseUrl, { name: "command", max: 1, pooled });
+  life.onStop("the connection of this machine", () => ownSql.end({ timeout: 2 }));
+
+  let working: Workers | null = null;
+  const looked = { sql: apiSql, queues: () => working?.queues ?? null };
+  const metrics = createMetrics(looked, { version: VERSION, endpoints: ENDPOINTS, log: quiet(log) });
+  const { workers, demo } = await startWork(life, {
+    settings,
+    houses,
+    queues: undefined,
+    connections,
+    redisUrl,
+    metrics,
+    log: quiet(log),
+  });
+  working = workers;
+  life.ending.throwIfAborted();
+
+  const checks = readinessChecks({ sql: apiSql, directUrl, redisUrl, workers });
+  const isAlone = servesThisMachineAlone(settings);
+  let ownUrl = "";
+  const printLink = async () => {
+    const link = await localLink(ownSql, ownUrl);
+    if (link !== null) say(`sign in, once, within an hour: ${link}`);
+  };
+  await carryOverSecret(opsSql, settings, log);
+  const secret = await authSecret(settings);
+  const ops = startOps({
+    parts: {
+      sql: opsSql,
+      queues: workers.queues,
+      liveWindowSeconds: settings.LIVE_WINDOW_SECONDS,
+      settings,
+      log: quiet(log),
+    },
+    directUrl: forOps.directUrl,
+    secret,
+    settings,
+    printLink: isAlone ? printLink : null,
+  });
+  life.onStop("the operators' view", () => ops.close());
+  const consoleSurface = startConsole({
+    parts: { sql: consoleSql, settings, log: quiet(log) },
+    directUrl: forConsole.directUrl,
+    secret,
+  });
+  life.onStop("the console", () => consoleSurface.close());
+  const printsMails = isAlone && settings.SMTP_URL === undefined;
+  if (printsMails) {
+    const printing = printMails(connections.work, { say, log, signal: life.ending });
+    life.onStop("the printing of mails", () => printing);
+  }
+  const api = await startApi({
+    surfaces: [ops, consoleSurface, notifySurface({ sql: consoleSql, settings, log: quiet(log) })],
+    sql: apiSql,
+    meter,
+    directUrl: forApi.directUrl,
+    redisUrl,
+    settings,
+    log: quiet(log),
+    version: VERSION,
+    checks,
+    secret,
+    metrics,
+  });
+  life.ending.addEventListener("abort", () => api.draining());
+  life.onStop("the API", () => api.close());
+  ownUrl = api.url;
+  life.ending.throwIfAborted();
+
+  const { key, revoke } = await mintDemoKey(ownSql, DATA_DIR);
+  // where the database is gone the next start does it
+  life.onStop("the demo key", () => revoke().catch((error: unknown) => log.debug(`not revoked: ${reasonOf(error)}`)));
+  await writeRunFile(DATA_DIR, {
+    pid: process.pid,
+    started_at: startedAt,
+    version: VERSION,
+    url: api.url,
+    worker_url: null,
+    database_url: databaseUrl,
+    redis_url: redisUrl,
+    demo_house_url: demo.url(),
+    api_key: key,
+  });
+  life.onStop("run.json", () => removeRunFile(DATA_DIR));
+  await firstRounds(api, checks, life.ending);
+  return { url: api.url, key, opsLink: isAlone ? await localLink(ownSql, api.url) : null, printsMails, houses };
+}
+
+async function openServers(life: Life, settings: Settings): Promise<{ databaseUrl: string; redisUrl: string }> {
+  const servers = await startServers({
+    dataDir: settings.DATA_DIR,
+    databaseUrl: settings.DATABASE_URL,
+    redisUrl: settings.REDIS_URL,
+    say,
+  });
+  life.onStop("the private servers", () => servers.stop());
+  servers.onDeath((what, detail) => {
+    const name = { postgres: "PostgreSQL", redis: "Redis" }[what];
+    const [how = ""] = detail.split(";");
+    const log = join(settings.DATA_DIR, `${what}.log`);
+    life.fail(`the private ${name} is gone (${how}; see ${log}); start again: nothing that was stored is lost`);
+  });
+  life.ending.throwIfAborted();
+  return servers;
+}
+
+/** Two lines a second and table would bury what the start prints; with LOG_LEVEL=debug they are all there. */
+function quiet(log: Log): Log {
+  return log.level === "info" ? log.child({}, { level: "warn" }) : log;
+}
+
+/** Waits until what is polled has brought rounds, so that the first call that is pasted finds some of every table. */
+async function firstRounds(api: Api, { polling }: Checks, ending: AbortSignal): Promise<void> {
+  const deadline = performance.now() + FIRST_ROUNDS_WITHIN_MS;
+  while (performance.now() < deadline && !(api.hasRounds() && (await polling.isGood().catch(() => false)))) {
+    await delay(50, undefined, { signal: ending });
+  }
+}
+
+async function greet({ url, key, opsLink, printsMails, houses }: Started): Promise<void> {
+  const simulated = houses.filter(({ settings }) => settings.simulated && settings.enabled);
+  const demos = houses.filter(({ settings }) => settings.demo && !settings.simulated && settings.enabled);
+  const names = (some: HouseEntry[]) => some.map(({ settings }) => settings.id).join(", ");
+  const lines = [
+    paint.green("Roundhouse is running."),
+    "",
+    `  site      ${paint.bold(url)}`,
+    opsLink === null
+      ? `  operate   ${paint.bold(`${url}/ops`)}  (\`npx roundhouse ops-user create\` makes the first admin)`
+      : `  operate   ${paint.bold(opsLink)}\n            (signs you in, once, within an hour; ${url}/ops prints another)`,
+    `  console   ${paint.bold(`${url}/console`)}  (where callers sign up, top up, buy and make keys)`,
+    ...(printsMails ? ["            (mails to them, with their links, are printed here: SMTP_URL is not set)"] : []),
+    `  demo key  ${paint.bold(key)}  (all houses; works until this stops)`,
+    "",
+    `  curl -H "X-API-Key: ${key}" ${url}/api/v1/games`,
+    "",
+    ...(demos.length === 0 ? [] : [`  ${names(demos)}: true rounds of the past, played again by a demo house.`]),
+    ...(simulated.length === 0 ? [] : [`  ${names(simulated)}: simulated rounds, with troubles on purpose.`]),
+    "  Look around in another terminal: npx roundhouse table list, house list, queue list, doctor.",
+    "  Ctrl-C stops everything.",
+  ];
+  await print(lines.join("\n"));
+}

@@ -1,0 +1,65 @@
+import { Command } from "commander";
+import { startHealthServer } from "../../http/health-server.ts";
+import { loadSettings, type Settings } from "../../config/environment.ts";
+import { createLog, type Log } from "../../log.ts";
+import { createMetrics } from "../../metrics/metrics.ts";
+import type { Workers } from "../../queue/worker.ts";
+import { VERSION } from "../../version.ts";
+import { commaList, examples } from "../arguments.ts";
+import { requireVariables } from "./deployment.ts";
+import { type Life, live } from "./life.ts";
+import { print, printJson } from "../output.ts";
+import { urlsOf } from "./part.ts";
+import { readinessChecks } from "./readiness.ts";
+import { requireDatabase } from "../session.ts";
+import { openWorkConnections, readHousesFile, startWork } from "./work.ts";
+
+/** `roundhouse worker`: works on the queues; any number may run on one database and one Redis. */
+export function workerCommand(): Command {
+  return new Command("worker")
+    .description("poll houses and work on the queues, with the servers of DATABASE_URL and REDIS_URL")
+    .option("--queues <names>", "work on these alone, with a comma between; `queue list` names them all", commaList)
+    .option("--json", "print one line of JSON when it works", false)
+    .addHelpText("after", examples("worker", "worker --queues poll-house,normalize-rounds"))
+    .action(async ({ queues, json }: { queues?: string[]; json: boolean }) => {
+      const settings = loadSettings();
+      const given = requireVariables(settings, ["DATABASE_URL", "REDIS_URL"]);
+      const log = createLog(settings.LOG_LEVEL, process.stderr.isTTY);
+      await live(log, async (life) => {
+        const url = await work(life, settings, { ...given, queues, log });
+        await (json ? printJson({ event: "ready", url }) : print(url));
+      });
+    });
+}
+
+async function work(
+  life: Life,
+  settings: Settings,
+  given: { DATABASE_URL: string; REDIS_URL: string; queues: string[] | undefined; log: Log },
+): Promise<string> {
+  const { DATABASE_URL, REDIS_URL: redisUrl, queues, log } = given;
+  const houses = readHousesFile(settings, log);
+  await requireDatabase(settings.DATABASE_DIRECT_URL ?? DATABASE_URL);
+  const urls = await urlsOf("worker", DATABASE_URL, settings, log);
+  const { directUrl } = urls;
+  const connections = openWorkConnections(life, urls);
+  const { polling: sql } = connections;
+  let working: Workers | null = null;
+  const looked = { sql, queues: () => working?.queues ?? null };
+  const metrics = createMetrics(looked, { version: VERSION, endpoints: [], log });
+  const { workers } = await startWork(life, {
+    settings,
+    houses,
+    queues,
+    connections,
+    redisUrl,
+    metrics,
+    log,
+  });
+  working = workers;
+  const checks = readinessChecks({ sql, directUrl, redisUrl, workers });
+  const health = await startHealthServer({ settings, version: VERSION, checks, metrics, log });
+  life.ending.addEventListener("abort", () => health.draining());
+  life.onStop("the health checks", () => health.close());
+  return health.url;
+}

@@ -1,0 +1,48 @@
+import type { Transaction } from "../db/client.ts";
+import { lockHeads, touchHeads } from "../tables/heads-store.ts";
+import { closeGapByHand, findGapState, reopenGap, type GapState } from "../rounds/gaps/gap-desk-store.ts";
+import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import type { Decision } from "./revision.ts";
+
+/** A gap before and after a person acted on it, or why nothing was done. */
+export type GapOutcome =
+  { ok: true; table: string; before: GapState; after: GapState } | { ok: false; problem: string };
+
+/**
+ * Gives an open gap up by hand: nothing asks for its rounds any more, and a run that is at it ends after its page. Rounds
+ * that come by themselves still fill it. Waits for the table's lock.
+ */
+export function giveUpGap(tx: Transaction, id: bigint, decision: Decision): Promise<GapOutcome> {
+  return change(tx, id, "open", () => closeGapByHand(tx, id, decision));
+}
+
+/** Opens a gap again that was given up, by us or by hand, with all its attempts before it. Waits for the table's lock. */
+export function openGapAgain(tx: Transaction, id: bigint): Promise<GapOutcome> {
+  return change(tx, id, "given_up", () => reopenGap(tx, id));
+}
+
+async function change(
+  tx: Transaction,
+  id: bigint,
+  expected: GapState["state"],
+  act: () => Promise<void>,
+): Promise<GapOutcome> {
+  const known = await findGapState(tx, id);
+  const [table] = known === null ? [] : await lockHeads(tx, [known.tableId]);
+  const before = known === null ? null : await findGapState(tx, id);
+  if (table === undefined || before === null) return { ok: false, problem: `there is no gap ${id}` };
+  if (before.state !== expected) {
+    const who = before.closedBy === null ? "" : ` by ${before.closedBy}`;
+    const since = before.closedAt === null ? "" : ` since ${before.closedAt}`;
+    const state = before.state.replace("_", " ");
+    return {
+      ok: false,
+      problem: `expected a gap that is ${expected.replace("_", " ")}; gap ${id} is ${state}${since}${who}`,
+    };
+  }
+  await act();
+  await touchHeads(tx, [table.id]); // a cached state knows gaps of unknown size
+  await refreshNotices(tx, [table.id]);
+  const after = await findGapState(tx, id);
+  return { ok: true, table: table.name, before, after: after ?? before };
+}

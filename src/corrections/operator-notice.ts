@@ -1,0 +1,49 @@
+import type { Transaction } from "../db/client.ts";
+import { lockHeads, touchHeads } from "../tables/heads-store.ts";
+import { endOperatorNotices, findOperatorNotice, saveOperatorNotice } from "./operator-notice-store.ts";
+
+/** Longer notices are not read, and callers get them with every table. */
+export const LONGEST_NOTICE = 300;
+
+/** What became of an operator's notice on tables, or why nothing was done. */
+export type NoticeOutcome = { ok: true; tables: string[]; before: (string | null)[] } | { ok: false; problem: string };
+
+/**
+ * Writes an operator's notice for tables, which callers read first in `continuity_text`; one that is open is replaced.
+ * Waits for the locks of the tables.
+ */
+export async function writeNotice(
+  tx: Transaction,
+  tableIds: readonly number[],
+  { text, by }: { text: string; by: string },
+): Promise<NoticeOutcome> {
+  const sentence = text.replaceAll(/\s+/g, " ").trim().replace(/\.+$/, "");
+  if (sentence === "" || sentence.length > LONGEST_NOTICE) {
+    return { ok: false, problem: `expected a notice of 1 to ${LONGEST_NOTICE} characters, came ${sentence.length}` };
+  }
+  const tables = await lockHeads(tx, tableIds);
+  if (tables.length === 0) return { ok: false, problem: "expected at least one table, came none" };
+  const before: (string | null)[] = [];
+  for (const { id } of tables) {
+    before.push(await findOperatorNotice(tx, id));
+    await saveOperatorNotice(tx, { tableId: id, text: sentence, by });
+  }
+  await touchHeads(
+    tx,
+    tables.map(({ id }) => id),
+  );
+  return { ok: true, tables: tables.map(({ name }) => name), before };
+}
+
+/** Ends an operator's open notice of a table. Other notices end by themselves, when their cause does. */
+export async function endNotice(tx: Transaction, tableId: number, { by }: { by: string }): Promise<NoticeOutcome> {
+  const [table] = await lockHeads(tx, [tableId]);
+  if (table === undefined) return { ok: false, problem: `there is no table ${tableId}` };
+  const before = await findOperatorNotice(tx, tableId);
+  if (before === null) {
+    return { ok: false, problem: `no operator's notice of ${table.name} is open; others end when their cause does` };
+  }
+  await endOperatorNotices(tx, tableId, by);
+  await touchHeads(tx, [tableId]);
+  return { ok: true, tables: [table.name], before: [before] };
+}

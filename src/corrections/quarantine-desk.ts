@@ -1,0 +1,51 @@
+import type { Transaction } from "../db/client.ts";
+import { lockHeads, touchHeads } from "../tables/heads-store.ts";
+import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { decideItems, listItemsToDecide } from "../rounds/lists/quarantine-desk-store.ts";
+import type { Decision } from "./revision.ts";
+
+/** Items in one decision; a form holds no more. */
+export const MOST_ITEMS = 500;
+
+/** Reasons that a person may know better: a result or a number that cannot be told from a mistake. */
+const RELEASABLE: ReadonlySet<string> = new Set(["stuck_feed", "far_ahead"]);
+
+/** What became of items in quarantine, or why nothing did. */
+export type ItemsOutcome = { ok: true; ids: bigint[]; tables: string[] } | { ok: false; problem: string };
+
+/**
+ * Lets go of items that are kept apart: `discarded` says that they are nothing, `released` lets a repeated result or a far
+ * number in when its response is read again or the house lists it once more. All of them or none: a person who decides on what somebody
+ * else has decided is told. Waits for the locks of their tables.
+ */
+export async function decideOnItems(
+  tx: Transaction,
+  ids: readonly bigint[],
+  decision: Decision & { state: "released" | "discarded" },
+): Promise<ItemsOutcome> {
+  if (ids.length === 0 || ids.length > MOST_ITEMS) {
+    return { ok: false, problem: `expected 1 to ${MOST_ITEMS} items, came ${ids.length}` };
+  }
+  const before = await listItemsToDecide(tx, ids);
+  const tables = await lockHeads(tx, [...new Set(before.map(({ tableId }) => tableId))]);
+  const items = await listItemsToDecide(tx, ids);
+  const missing = ids.find((id) => !items.some((item) => item.id === id));
+  if (missing !== undefined) return { ok: false, problem: `there is no item ${missing} in quarantine` };
+  const decided = items.find(({ state }) => state !== "open");
+  if (decided !== undefined) {
+    const who = decided.decidedBy === null ? "" : ` by ${decided.decidedBy}`;
+    return { ok: false, problem: `item ${decided.id} was ${decided.state} already${who}; nothing was changed` };
+  }
+  const unfit = decision.state === "released" ? items.find(({ code }) => !RELEASABLE.has(code)) : undefined;
+  if (unfit !== undefined) {
+    return {
+      ok: false,
+      problem: `item ${unfit.id} is kept apart for ${unfit.code}, which releasing does not mend; mend the adapter or the houses file and read its answer again`,
+    };
+  }
+  const changed = await decideItems(tx, ids, decision);
+  const tableIds = tables.map(({ id }) => id);
+  await touchHeads(tx, tableIds); // a cached state knows which rounds are held back
+  await refreshNotices(tx, tableIds);
+  return { ok: true, ids: changed, tables: tables.map(({ name }) => name) };
+}

@@ -1,0 +1,45 @@
+import type { Transaction } from "../db/client.ts";
+import { lockHeads } from "../tables/heads-store.ts";
+import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { findNumbers, saveReset } from "./reset-newest-store.ts";
+import type { Decision } from "./revision.ts";
+
+/** The newest number of a table before and after a reset, or why nothing was done. */
+export type ResetOutcome = { ok: true; table: string; before: bigint; after: bigint } | { ok: false; problem: string };
+
+/**
+ * Sets the newest number of a table back: the house once listed a number that was believed and wrong, so that every true
+ * round since is late. Rounds that follow are on time again, and open gaps above the number are given up. What is stored
+ * stays as it is, and `verify` knows of the reset. Waits for the table's lock.
+ *
+ * @param to the number of the newest true round; null: the highest one that came late since the newest on-time round
+ */
+export async function resetNewestNumber(
+  tx: Transaction,
+  tableId: number,
+  { to, by, reason }: Decision & { to: bigint | null },
+): Promise<ResetOutcome> {
+  const [table] = await lockHeads(tx, [tableId]);
+  if (table === undefined) return { ok: false, problem: "the table has no rounds yet" };
+  const { newest, highestLate } = await findNumbers(tx, tableId);
+  if (newest === null) return { ok: false, problem: `the rounds of ${table.name} have no numbers that count up` };
+  const after = to ?? highestLate;
+  if (after === null) {
+    return {
+      ok: false,
+      problem: `no round of ${table.name} came late since ${newest}: say which number is the newest`,
+    };
+  }
+  if (after >= newest) {
+    return { ok: false, problem: `expected a number below the newest known, ${newest}, came ${after}` };
+  }
+  await saveReset(tx, tableId, { newest, after, by, reason });
+  await refreshNotices(tx, [tableId]);
+  return { ok: true, table: table.name, before: newest, after };
+}
+
+/** A reset as the audit log tells it. */
+export function toldReset({ table, before, after }: Extract<ResetOutcome, { ok: true }>, reason: string) {
+  const [from, to] = [before, after].map((number) => ({ newest_number: String(number) }));
+  return { action: "table.reset-newest", target: `table ${table}`, before: from, after: to, reason };
+}

@@ -1,0 +1,92 @@
+import type { IncomingMessage } from "node:http";
+import { reasonOf } from "../errors.ts";
+import { json, type Answer } from "./answer.ts";
+import { answerBustabitRounds, newestGame } from "./bustabit-rounds.ts";
+import { LAST_GAME } from "./bustabit-v2.ts";
+import { describeDemoHouse } from "./describe.ts";
+import { serve, type DemoHouse } from "./serve.ts";
+import { createSimulatedFeed } from "./simulated-feed.ts";
+import { answerSimulatedRounds, SIMULATED_PATHS } from "./simulated-rounds.ts";
+import { openTimeline } from "./timeline-file.ts";
+import { speedAt } from "./timeline.ts";
+import { createTrueChain } from "./true-chain.ts";
+
+const BUSTABIT_PATH = "/bustabit/rounds";
+
+/** How a demo house is started. */
+interface DemoHouseOptions {
+  /** 0 takes any free port. */
+  port: number;
+  host: string;
+  /** Where demo-house.json keeps when it began. */
+  dataDir: string;
+  /** 1 is one true game a second; from 0.01 to 1000. A changed speed goes on with the same numbering. */
+  speed: number;
+  /** Which simulated rounds and troubles are drawn. */
+  seed: number;
+  /** Epoch milliseconds; the system's clock where it is not given. */
+  now?: () => number;
+  /** Lines for people. */
+  say?: (line: string) => void;
+}
+
+/**
+ * Starts both demo houses, the true and the simulated one, on one HTTP server; see `/` there for what it serves.
+ *
+ * What it answers depends on the clock, the seed and the kept T0 alone: after a restart it goes on as if it had never
+ * stopped. Ready in a few milliseconds; the first answer waits for at most some 0.2 s of hashing.
+ * @throws RangeError for a speed or seed out of range; Error where the port or the data folder cannot be used.
+ */
+export async function startDemoHouse(options: DemoHouseOptions): Promise<DemoHouse> {
+  const { port, host, dataDir, speed, seed, now = Date.now, say = () => undefined } = options;
+  if (!(speed >= 0.01 && speed <= 1000)) throw new RangeError(`expected a speed from 0.01 to 1000, got ${speed}`);
+  if (!Number.isSafeInteger(seed)) throw new RangeError(`expected a whole number as seed, got ${seed}`);
+  const timeline = await openTimeline(dataDir, { nowMs: now(), speed, say });
+  const stopped = new AbortController();
+  const games = createTrueChain(stopped.signal);
+  const feed = createSimulatedFeed(seed);
+  if (newestGame(timeline, now()) === LAST_GAME) {
+    say(`the demo house has played its last game, ${LAST_GAME}; delete demo-house.json in ${dataDir} to begin anew`);
+  }
+
+  const answer = async (request: IncomingMessage): Promise<Answer> => {
+    const url = URL.parse(request.url ?? "", "http://demo.invalid");
+    if (url === null) return json({ error: "the address cannot be read" }, 400);
+    const simulated = SIMULATED_PATHS.get(url.pathname);
+    const mark = markOf(url.pathname);
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      return json({ ...mark, error: `expected GET or HEAD, got ${request.method}` }, 405, { allow: "GET, HEAD" });
+    }
+    const nowMs = now();
+    if (simulated !== undefined) return answerSimulatedRounds(simulated, url.searchParams, { timeline, nowMs, feed });
+    if (url.pathname === BUSTABIT_PATH) return answerBustabitRounds(url.searchParams, { timeline, nowMs, games });
+    if (url.pathname === "/") {
+      return describeDemoHouse({ speed: speedAt(timeline, nowMs), newestGame: newestGame(timeline, nowMs), seed });
+    }
+    const paths = ["/", BUSTABIT_PATH, ...SIMULATED_PATHS.keys()];
+    return json({ ...mark, error: `nothing is served there; expected one of ${paths.join(", ")}` }, 404);
+  };
+
+  const house = await serve({
+    host,
+    port,
+    answer,
+    onError: (request, error) => {
+      if (!stopped.signal.aborted) say(`the demo house failed on ${request.url}: ${reasonOf(error)}`);
+      return json({ ...markOf(request.url ?? ""), error: "the demo house failed; its own output says why" }, 500);
+    },
+    say,
+  });
+  return {
+    ...house,
+    async close() {
+      await house.close();
+      stopped.abort(new Error("the demo house was closed"));
+    },
+  };
+}
+
+/** What every answer below /simulated/ carries, also a bad one. */
+function markOf(pathname: string): { simulated?: true } {
+  return pathname.startsWith("/simulated/") ? { simulated: true } : {};
+}

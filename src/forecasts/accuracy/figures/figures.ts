@@ -1,0 +1,144 @@
+/**
+ * What `/accuracy` prints, derived from an accuracy row.
+ *
+ * The only place of this concept where floats may be: each figure is a ratio of exact integers, formed once. Names are
+ * those of the API. A figure that has no sample is null, never 0.
+ */
+import { eValue } from "./e-value.ts";
+import { rateBounds, skillInterval, wilsonInterval } from "./intervals.ts";
+import { calibrationError, calibrationErrorFloor, reliabilityBins, type ReliabilityBin } from "./reliability.ts";
+import { type Sums, VOID_COUNT, type VoidKind, voidsOf } from "../sums.ts";
+
+/** Ppm in one, and ppm² in one. */
+const PPM = 1e6;
+const PPM2 = 1e12;
+
+/** Micro-nats in one nat. */
+const MICRO = 1e6;
+
+type Interval = [low: number, high: number];
+
+export type Figures = {
+  sample_size: number;
+  hits: number;
+  hit_rate: number | null;
+  interval_95: Interval | null;
+  expected_rate: number | null;
+  baseline_rate: number | null;
+  coverage: number | null;
+  not_issued: number | null;
+  late_rounds: number | null;
+  voids: Record<VoidKind, number>;
+  rate_bounds: Interval | null;
+  withheld: string | null;
+  pending: number;
+  sealed: number | null;
+  z: number | null;
+  e_value: number | null;
+  log_loss: number | null;
+  baseline_log_loss: number | null;
+  brier: number | null;
+  baseline_brier: number | null;
+  rps: number | null;
+  baseline_rps: number | null;
+  skill: number | null;
+  skill_interval_95: Interval | null;
+  calibration_error: number | null;
+  calibration_error_floor: number | null;
+  reliability: ReliabilityBin[];
+};
+
+/**
+ * The figures of one feature over one period.
+ *
+ * - `z` = Σ(y − p) / √Σp(1 − p): how far the hits are from the stated probabilities, in standard deviations
+ * - `log_loss` in nats; `brier` and `rps` summed over colors, not averaged
+ * - `skill` = 1 − log loss ÷ that of the best constant probabilities in hindsight, fitted table by table
+ * - `skill_interval_95` is that of the paired gain; `rate_bounds` are the hit rate had all voids missed, or hit
+ * - `withheld`: more than 5 % are void or late, so that what is left may be a choice: no interval, evidence or skill
+ * - `e_value`: 20 or more says off target, less says nothing; the calibration error says nothing without its floor
+ * - `reliability`: the bins that hold anything; of `next_color` they count every color of every forecast
+ * - `coverage` of next_color = 1 − not_issued ÷ rounds received, late ones too; of a window, issued ÷ those that were due
+ *
+ * - `sealed`: the share of settled forecasts that a cosigned checkpoint of the public log covered in time
+ *
+ * @param feature `next_color` or `window:<color>:<target>`
+ */
+export function figuresOf(feature: string, sums: Sums): Figures {
+  const { n } = sums;
+  const isNextColor = feature === "next_color";
+  const voids = Object.fromEntries(
+    Object.entries(VOID_COUNT).map(([kind, count]) => [kind, Number(sums[count])]),
+  ) as Figures["voids"];
+  const isWithheld = hasTooManyVoids(sums);
+  const { bestLl, bestD2 } = bestOf(sums);
+  return {
+    sample_size: Number(n),
+    hits: Number(sums.hits),
+    hit_rate: ratio(sums.hits, n),
+    interval_95: isWithheld ? null : wilsonInterval(Number(sums.hits), Number(n)),
+    expected_rate: ratio(sums.sumP, n, PPM),
+    baseline_rate: ratio(sums.sumPBase, n, PPM),
+    coverage: isNextColor
+      ? ratio(sums.onTimeRounds - sums.notIssued, sums.onTimeRounds)
+      : ratio(sums.forecasts, sums.forecasts + sums.notIssued),
+    not_issued: Number(sums.notIssued),
+    late_rounds: isNextColor ? Number(sums.lateRounds) : null,
+    voids,
+    rate_bounds: rateBounds(Number(sums.hits), Number(n), Number(voidsOf(sums))),
+    withheld: isWithheld ? WITHHELD : null,
+    pending: Number(sums.pending),
+    sealed: ratio(sums.sealed, sums.forecasts - sums.pending),
+    z: isWithheld ? null : standardScore(sums),
+    e_value: n === 0n || isWithheld ? null : eValue(sums.sumLnE).e,
+    log_loss: ratio(sums.sumLl, n, MICRO),
+    baseline_log_loss: ratio(sums.sumLlBase, n, MICRO),
+    brier: ratio(sums.sumBrier, n, PPM2),
+    baseline_brier: ratio(sums.sumBrierBase, n, PPM2),
+    rps: ratio(sums.sumRps, n, PPM2),
+    baseline_rps: ratio(sums.sumRpsBase, n, PPM2),
+    // The difference is exact as an integer; 1 − a/b would lose the digits that matter when skill is near zero.
+    skill: isWithheld ? null : ratio(bestLl - sums.sumLl, bestLl),
+    skill_interval_95:
+      isWithheld || bestD2 === null
+        ? null
+        : skillInterval({ n, sumD: bestLl - sums.sumLl, sumD2: bestD2, sumLlBase: bestLl }),
+    calibration_error: calibrationError(sums.histograms),
+    calibration_error_floor: calibrationErrorFloor(sums.histograms),
+    reliability: reliabilityBins(sums.histograms),
+  };
+}
+
+/** Voids and late rounds beyond this share could be a choice of what is counted. */
+const VOIDS_MAX_PERCENT = 5n;
+const WITHHELD = "more than 5 % of the rounds are void or late";
+
+/** Whether so much of a row is void or late that no skill, interval or verdict may be published. */
+export function hasTooManyVoids(sums: Pick<Sums, "n" | "lateRounds" | (typeof VOID_COUNT)[VoidKind]>): boolean {
+  const lost = voidsOf(sums) + sums.lateRounds;
+  return lost * 100n > (sums.n + lost) * VOIDS_MAX_PERCENT;
+}
+
+/** The best constant; of a backtest, which keeps no outcomes apart, that of next_color without its squares. */
+function bestOf({ n, bestLl, bestD2, confusion }: Sums): { bestLl: bigint; bestD2: bigint | null } {
+  if (bestLl !== 0n || bestD2 !== 0n || n === 0n) return { bestLl, bestD2 };
+  const loss = confusion.reduce(
+    (sum, count) => (count === 0n ? sum : sum + Number(count) * Math.log(Number(n) / Number(count))),
+    0,
+  );
+  return { bestLl: BigInt(Math.round(loss * MICRO)), bestD2: null };
+}
+
+function standardScore({ hits, sumP, sumPq }: Sums): number | null {
+  return sumPq === 0n ? null : Number(hits * BigInt(PPM) - sumP) / Math.sqrt(Number(sumPq));
+}
+
+/** part / (whole · unit), null where there is no whole. */
+function ratio(part: bigint, whole: bigint, unit = 1): number | null {
+  return whole === 0n ? null : Number(part) / (Number(whole) * unit);
+}
+
+/** Mean log loss of the best constant in hindsight, in nats; null without a score or when too much is void or late. */
+export function bestLogLoss(sums: Sums): number | null {
+  return hasTooManyVoids(sums) ? null : ratio(bestOf(sums).bestLl, sums.n, MICRO);
+}

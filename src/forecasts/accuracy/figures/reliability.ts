@@ -1,0 +1,183 @@
+/**
+ * Whether what is said to happen in p of cases happens in p of cases: bins, calibration error and CORP.
+ *
+ * All of it derives from the histograms of an accuracy row, so that merged rows give what their forecasts would. In a
+ * `next_color` row every color of every forecast is one statement, "this color comes with p": the bins and the
+ * calibration error are over all of them, n being forecasts × colors and the hits as many as forecasts, while CORP is
+ * taken color by color, since knowing that blue is commoner than pink is no skill. A window is one statement.
+ *
+ * Integers as long as things are compared or added; floats only in the figures.
+ */
+import { sum } from "simple-statistics";
+import { PPM } from "../../model/ppm.ts";
+import type { Histogram } from "../sums.ts";
+
+/** Statements of one range of p: `p_from` ≤ p < `p_to`. */
+export type ReliabilityBin = { p_from: number; p_to: number; n: number; mean_p: number; hits: number };
+
+/** One step of the CORP curve: statements from `p_from` to `p_to` came true at one rate, the best monotone guess. */
+export type CorpStep = { p_from: number; p_to: number; n: number; rate: number };
+
+/** Brier score (one term, ppm² of an accuracy row over 10¹²) = `mcb` − `dsc` + `unc`. */
+export type Corp = { mcb: number; dsc: number; unc: number; curve: CorpStep[] };
+
+const BINS = 10;
+const FINE_BINS_PER_BIN = 100;
+
+/** One fine bin of a histogram, or several of them. */
+type Group = { n: bigint; sumP: bigint; hits: bigint };
+
+/**
+ * The ten equal bins of p that hold anything, ascending. The mean p is that of the bin, not its middle.
+ *
+ * @example
+ * const histogram = new Map([[811, { n: 3n, sumP: 2434128n, hits: 2n }], [899, { n: 1n, sumP: 899900n, hits: 1n }]]);
+ * reliabilityBins([histogram]); // => [{ p_from: 0.8, p_to: 0.9, n: 4, mean_p: 0.833507, hits: 3 }]
+ */
+export function reliabilityBins(histograms: readonly Histogram[]): ReliabilityBin[] {
+  return [...coarse(histograms)].map(([bin, { n, sumP, hits }]) => ({
+    p_from: bin / BINS,
+    p_to: (bin + 1) / BINS,
+    n: Number(n),
+    mean_p: Number(sumP) / (Number(n) * PPM),
+    hits: Number(hits),
+  }));
+}
+
+/**
+ * Expected calibration error over the ten bins, Σ_b |hits − Σp| / n; null for no statements.
+ *
+ * It is above 0 even for perfect forecasts (Roelofs et al. 2022), so it means nothing without its floor beside it.
+ *
+ * @example
+ * const histogram = new Map([[811, { n: 3n, sumP: 2434128n, hits: 2n }], [99, { n: 1n, sumP: 99000n, hits: 1n }]]);
+ * calibrationError([histogram]); // => 0.333782
+ */
+export function calibrationError(histograms: readonly Histogram[]): number | null {
+  const bins = [...coarse(histograms).values()];
+  const n = total(bins).n;
+  if (n === 0n) return null;
+  const off = bins.reduce((all, { sumP, hits }) => all + distance(hits * BigInt(PPM), sumP), 0n);
+  return Number(off) / (Number(n) * PPM);
+}
+
+/**
+ * The calibration error that perfect forecasts of the same p would be expected to show by luck alone:
+ * Σ_b √(2/π · Σpq) / n, the mean of |N(0, Σpq)| in each of the ten bins; null for no statements.
+ *
+ * Σpq is Σ n·m·(1 − m) over the fine bins, m being the mean p of each: it leaves out how p varies within 0.001, which
+ * makes the floor too high by at most 0.05 % of itself (the variance within [a, b] is at most (m − a)(b − m), which is
+ * at most 0.001·m(1 − m)). Two colors of one forecast exclude each other, so when both have statements in a bin their
+ * covariance −m·m' is subtracted for the forecasts that have both there, taken as n·n' ÷ forecasts: exact when the
+ * probabilities stay in their bins. With eight equal colors the floor without it was 1.1 times too high.
+ *
+ * @example
+ * calibrationErrorFloor([new Map([[99, { n: 100n, sumP: 9900000n, hits: 10n }]])]); // => 0.02383
+ */
+export function calibrationErrorFloor(histograms: readonly Histogram[]): number | null {
+  const fine = histograms.flatMap((histogram) => [...histogram]);
+  const n = Number(total(fine.map(([, group]) => group)).n);
+  if (n === 0) return null;
+  const variances = Array.from({ length: BINS }, () => 0);
+  for (const [index, group] of fine) {
+    const mean = meanOf(group);
+    variances[Math.floor(index / FINE_BINS_PER_BIN)]! += Number(group.n) * mean * (1 - mean);
+  }
+  const forecasts = n / histograms.length;
+  const sums = histograms.map(sumsByBin);
+  for (let bin = 0; bin < BINS; bin++) {
+    const own = sums.map((byBin) => byBin[bin] ?? 0);
+    const all = sum(own);
+    const pairs = own.reduce((covariance, one) => covariance + one * (all - one), 0);
+    variances[bin] = Math.max(0, (variances[bin] ?? 0) - pairs / forecasts);
+  }
+  return sum(variances.map((variance) => Math.sqrt((2 / Math.PI) * variance))) / n;
+}
+
+/** Σ p of a color's statements in each of the ten bins. */
+function sumsByBin(histogram: Histogram): number[] {
+  const byBin = Array.from({ length: BINS }, () => 0);
+  for (const [index, group] of histogram) byBin[Math.floor(index / FINE_BINS_PER_BIN)]! += Number(group.sumP) / PPM;
+  return byBin;
+}
+
+/**
+ * CORP (Dimitriadis, Gneiting & Jordan 2021, PNAS 118:e2016191118): the best monotone recalibration, found by pooling
+ * adjacent violators, instead of bins that someone chose. `mcb` is what the Brier score would gain by it, `dsc` what
+ * the recalibrated forecasts gain over always saying the overall rate, `unc` the score of that rate. Null for nothing.
+ *
+ * Forecasts within one fine bin are taken as their mean: exact where each bin holds one p; measured on 29,495 different
+ * ones, 121 bins gave MCB 0.000032 for 0.000036 and DSC 0.000500 for 0.000503.
+ *
+ * @param histogram of one color, or of a window
+ * @example
+ * const bins = [[100, 4n, 400000n, 2n], [200, 5n, 1000000n, 1n], [600, 10n, 6000000n, 7n]];
+ * const { mcb, dsc, unc } = corp(new Map(bins.map(([index, n, sumP, hits]) => [index, { n, sumP, hits }])));
+ * [mcb, dsc, unc]; // => [0.028421, 0.033518, 0.249307]
+ */
+export function corp(histogram: Histogram): Corp | null {
+  const fine = [...histogram].toSorted(([a], [b]) => a - b).map(([, bin]) => bin);
+  const whole = total(fine);
+  if (whole.n === 0n) return null;
+  const overall = rateOf(whole);
+  const steps = poolAdjacentViolators(fine);
+  const gains = steps.flatMap(({ bins, rate }) =>
+    bins.map((bin) => {
+      const off = meanOf(bin) - rate;
+      return Number(bin.n) * off * (off + 2 * (rate - rateOf(bin)));
+    }),
+  );
+  return {
+    mcb: sum(gains) / Number(whole.n),
+    dsc: sum(steps.map(({ n, rate }) => n * (rate - overall) ** 2)) / Number(whole.n),
+    unc: overall * (1 - overall),
+    curve: steps.map(({ bins, n, rate }) => ({ p_from: meanOf(bins[0]!), p_to: meanOf(bins.at(-1)!), n, rate })),
+  };
+}
+
+/** Neighbors joined until rates rise strictly; compared as cross products, so that equal rates are found equal. */
+function poolAdjacentViolators(fine: readonly Group[]): { bins: Group[]; n: number; rate: number }[] {
+  const steps: { bins: Group[]; whole: Group }[] = [];
+  for (const bin of fine) {
+    let step = { bins: [bin], whole: bin };
+    for (let last = steps.at(-1); last !== undefined && !isLower(last.whole, step.whole); last = steps.at(-1)) {
+      step = { bins: [...last.bins, ...step.bins], whole: total([last.whole, step.whole]) };
+      steps.pop();
+    }
+    steps.push(step);
+  }
+  return steps.map(({ bins, whole }) => ({ bins, n: Number(whole.n), rate: rateOf(whole) }));
+}
+
+function isLower(a: Group, b: Group): boolean {
+  return a.hits * b.n < b.hits * a.n;
+}
+
+/** Fine bins added up to the ten, ascending. */
+function coarse(histograms: readonly Histogram[]): Map<number, Group> {
+  const bins = new Map<number, Group>();
+  const fine = histograms.flatMap((histogram) => [...histogram]).toSorted(([a], [b]) => a - b);
+  for (const [index, group] of fine) {
+    const bin = Math.floor(index / FINE_BINS_PER_BIN);
+    bins.set(bin, total([bins.get(bin) ?? NOTHING, group]));
+  }
+  return bins;
+}
+
+const NOTHING: Group = { n: 0n, sumP: 0n, hits: 0n };
+
+function total(groups: readonly Group[]): Group {
+  return groups.reduce((a, b) => ({ n: a.n + b.n, sumP: a.sumP + b.sumP, hits: a.hits + b.hits }), NOTHING);
+}
+
+function rateOf({ n, hits }: Group): number {
+  return Number(hits) / Number(n);
+}
+
+function meanOf({ n, sumP }: Group): number {
+  return Number(sumP) / (Number(n) * PPM);
+}
+
+function distance(a: bigint, b: bigint): bigint {
+  return a > b ? a - b : b - a;
+}

@@ -1,0 +1,49 @@
+import { eValue, isOffTarget } from "./e-value.ts";
+import { Z_95 } from "./intervals.ts";
+import { PPM } from "../../model/ppm.ts";
+import { hasTooManyVoids } from "./figures.ts";
+import type { Sums, VOID_COUNT, VoidKind } from "../sums.ts";
+
+/** What the record of a feature allows to be said of its probabilities, in plain words. */
+export type Verdict = "on target" | "off target" | "too many voids" | "too few" | "undecided" | "running";
+
+/** The normal approximation behind z wants as many expected hits, and as many misses. */
+const EXPECTED_LEAST = 5n;
+
+/**
+ * Whether the stated probabilities hold up. Evidence that may be looked at again and again exists over all time only, so
+ * every other period is `running`: its z and interval are shown without a verdict.
+ *
+ * - `too many voids`: more than 5 % are void or late, and what was lost may not be like what was kept
+ * - `off target`: the calibration e-value is at least 20 × the number of features and tables shown together. A z beyond
+ *   1.96 alone never says so: of many features one in twenty is there by luck.
+ * - `too few`: fewer than five hits or five misses were to be expected
+ * - `on target`: the hits lie within 1.96 standard deviations of what was stated
+ * - `undecided`: they lie beyond, and the evidence is not enough to call it a fault
+ *
+ * @param shown rows of features and tables that are shown together
+ * @example
+ * const none = { voidGap: 0n, voidLate: 0n, voidConflict: 0n, voidImpossible: 0n, voidOperator: 0n, lateRounds: 0n };
+ * const sums = { ...none, n: 100n, hits: 81n, sumP: 80000000n, sumPq: 16000000000000n, sumLnE: [0n] };
+ * const all = { period: "all", shown: 1 };
+ * verdictOf({ ...sums, voidGap: 5n }, all); // => "on target"
+ * verdictOf({ ...sums, voidGap: 5n, lateRounds: 1n }, all); // => "too many voids"
+ * verdictOf({ ...sums, hits: 72n }, all); // => "undecided"
+ * verdictOf({ ...sums, sumLnE: [3000000n] }, all); // => "off target"
+ * verdictOf({ ...sums, sumLnE: [3000000n] }, { period: "all", shown: 2 }); // => "on target"
+ * verdictOf({ ...sums, sumLnE: [3000000n] }, { period: "30d", shown: 1 }); // => "running"
+ * verdictOf({ ...sums, n: 20n, hits: 16n, sumP: 16000000n }, all); // => "too few"
+ */
+export function verdictOf(
+  sums: Pick<Sums, "n" | "hits" | "sumP" | "sumPq" | "sumLnE" | "lateRounds" | (typeof VOID_COUNT)[VoidKind]>,
+  { period, shown }: { period: string; shown: number },
+): Verdict {
+  const { n, hits, sumP, sumPq } = sums;
+  if (hasTooManyVoids(sums)) return "too many voids";
+  if (period !== "all") return "running";
+  if (n > 0n && isOffTarget(eValue(sums.sumLnE), shown)) return "off target";
+  const expected = sumP < n * BigInt(PPM) - sumP ? sumP : n * BigInt(PPM) - sumP;
+  if (expected < EXPECTED_LEAST * BigInt(PPM)) return "too few";
+  const z = Number(hits * BigInt(PPM) - sumP) / Math.sqrt(Number(sumPq));
+  return Math.abs(z) <= Z_95 ? "on target" : "undecided";
+}

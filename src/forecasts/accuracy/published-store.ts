@@ -1,0 +1,146 @@
+import type { Queryable } from "../../db/client.ts";
+import { PERIODS, type Period, periodEnd, periodStart } from "./periods.ts";
+import { type FeatureSums, featureSums } from "./published.ts";
+import { addSums, decodeSums, type SumVector } from "./sum-vector.ts";
+
+/** What callers see of a feature of a table over a period. */
+export interface PublishedAccuracy extends FeatureSums {
+  tableId: number;
+  model: string;
+  feature: string;
+  period: Period;
+  /** ISO times: the first moment of the period, and the first after it. */
+  start: string;
+  end: string;
+  /** The newest round that is counted: when it was received, and its id; null when it is not stored. */
+  asOf: string | null;
+  asOfRoundId: string | null;
+  asOfSeq: number;
+  /** When the sums were changed last, in milliseconds since 1970. */
+  changedMs: number;
+  /** The number of changes of the table's accuracy so far. */
+  version: bigint;
+}
+
+/** Which rows are asked for; null for all. */
+export interface Asked {
+  tableIds: readonly number[];
+  periods?: readonly Period[];
+  feature?: string;
+}
+
+interface Row {
+  tableId: number;
+  model: string;
+  code: number;
+  thresholds: number[];
+  edge: number | null;
+  feature: string;
+  /** Null for an hour that is not folded yet. */
+  period: Period | null;
+  sums: Uint8Array;
+  hour: number;
+  firstHour: number;
+  asOf: string | null;
+  asOfRoundId: string | null;
+  asOfSeq: number;
+  changedMs: number;
+  version: bigint;
+}
+
+/**
+ * The accuracy of tables, of each model and feature they were forecast with: folded periods and the hours since, in one
+ * snapshot. The order is that of tables, models with the live one last, feature codes with next_color first, and `PERIODS`.
+ */
+export async function listPublished(
+  sql: Queryable,
+  { tableIds, periods = PERIODS, feature }: Asked,
+): Promise<PublishedAccuracy[]> {
+  const ids = [...tableIds];
+  const rows = await sql<Row[]>`
+    select
+      x.table_id as "tableId", x.model, coalesce(d.thresholds, '{}') as thresholds, d.edge, x.feature as code, feature_name(x.feature, p.bands) as feature, x.period, x.sums,
+      floor(extract(epoch from m.hour) / 3600)::integer as hour,
+      floor(extract(epoch from a.first_hour) / 3600)::integer as "firstHour",
+      utc_text(r.received_at) as "asOf", r.round_id as "asOfRoundId", m.version,
+      m.round_seq::float8 as "asOfSeq", extract(epoch from m.updated_at)::float8 * 1000 as "changedMs"
+    from (
+      select table_id, model, feature, period, sums
+      from accuracy_periods
+      where table_id = any(${ids}::integer[])
+        and period = any(${[...periods]}::text[])
+      union all
+      select h.table_id, h.model, h.feature, null, h.sums
+      from accuracy_marks m
+      join accuracy_hours h on h.table_id = m.table_id and h.hour >= m.hour - interval '1 hour'
+      where m.table_id = any(${ids}::integer[])
+    ) x
+    join accuracy_marks m on m.table_id = x.table_id
+    left join rounds r on r.table_id = m.table_id and r.seq = m.round_seq
+    join accuracy_models a on a.table_id = x.table_id and a.model = x.model
+    join palettes p on p.id = a.palette
+    left join models d on d.name = x.model
+    join table_heads h on h.table_id = x.table_id
+    where ${feature ?? null}::text is null
+      or feature_name(x.feature, p.bands) = ${feature ?? null}::text
+    order by x.table_id, x.model = h.model, a.first_hour, x.model, x.feature`;
+  const series = Map.groupBy(rows, ({ tableId, model, code }) => `${tableId} ${code} ${model}`);
+  const open = await countOpen(sql, ids);
+  return [...series].flatMap(([key, own]) => publishedOf(own, periods, open.get(key) ?? 0n));
+}
+
+/** Forecasts that are not settled, by series, of tables with one that ended while settling was paused. */
+async function countOpen(sql: Queryable, ids: readonly number[]): Promise<Map<string, bigint>> {
+  const rows = await sql<{ series: string; count: bigint }[]>`
+    select format('%s %s %s', s.table_id, f.code, s.model) as series, count(*) as count
+    from table_heads h
+    cross join lateral unnest(h.open_sets) as open (cutoff_seq)
+    join forecast_sets s on s.table_id = h.table_id and s.cutoff_seq = open.cutoff_seq
+    cross join lateral unnest(s.features) with ordinality as f (code, place)
+    where h.table_id = any(${[...ids]}::integer[])
+      and h.has_ended
+      and not exists (
+        select
+        from score_sets o
+        where o.table_id = s.table_id
+          and o.settled_seq > s.cutoff_seq
+          and s.first_seq + f.place - 1 = any (o.forecast_seqs)
+      )
+    group by s.table_id, f.code, s.model`;
+  return new Map(rows.map(({ series, count }) => [series, count]));
+}
+
+/** @param open forecasts that are not settled, as far as they outnumber those that are counted */
+function publishedOf(rows: readonly Row[], periods: readonly Period[], open: bigint): PublishedAccuracy[] {
+  const [first] = rows;
+  if (first === undefined) return [];
+  const { tableId, model, feature, code, hour, firstHour, asOf, asOfRoundId, asOfSeq, changedMs, version } = first;
+  const running: SumVector = new Map();
+  for (const row of rows) if (row.period === null) addSums(running, decodeSums(row.sums));
+  return periods.map((period) => {
+    const folded = rows.find((row) => row.period === period);
+    const sums = folded === undefined ? new Map<number, bigint>() : decodeSums(folded.sums);
+    addSums(sums, running);
+    const named = featureSums(code, sums, first);
+    if (named.sums.pending < open) named.sums.pending = open;
+    return {
+      tableId,
+      model,
+      feature,
+      period,
+      start: timeOf(periodStart(period, hour) ?? firstHour),
+      end: timeOf(periodEnd(period, hour)),
+      asOf,
+      asOfRoundId,
+      asOfSeq,
+      changedMs,
+      version,
+      ...named,
+    };
+  });
+}
+
+/** The start of an hour, written as the database writes times. */
+function timeOf(hour: number): string {
+  return new Date(hour * 3_600_000).toISOString().replace(".000Z", ".0000000Z");
+}

@@ -1,0 +1,109 @@
+/**
+ * What callers see: the sums of each feature over each period, in the shape that the figures of `/accuracy` are made of.
+ */
+import type { ReferenceSums } from "./reference-sums.ts";
+import { REFERENCES } from "./references.ts";
+import { hindsightOf, type OutcomeSums } from "./figures/hindsight.ts";
+import { theorySums, type DeclaredOdds } from "./figures/theory.ts";
+import { emptySums, type Histogram, type Sums, VOID_COUNT } from "./sums.ts";
+import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
+import { BINS, COLORS_MAX, KEY, outcomeKey, REFERENCE_SUMS, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
+import type { SumVector } from "./sum-vector.ts";
+
+/** All that is summed of a feature over a period. */
+export interface FeatureSums {
+  sums: Sums;
+  references: ReferenceSums;
+}
+
+/** A vector by names, with the best constant in hindsight and what the declared odds come to. */
+export function featureSums(
+  feature: number,
+  vector: SumVector,
+  odds: DeclaredOdds = { thresholds: [], edge: null },
+): FeatureSums {
+  const at = (key: number) => vector.get(key) ?? 0n;
+  const isWindow = feature !== 0;
+  const voids = VOID_REASONS.map((name, place) => [VOID_COUNT[name], at(voidKey(place + 1))] as const);
+  const voidCount = voids.reduce((sum, [, count]) => sum + count, 0n);
+  const colors = isWindow ? 0 : colorsOf(vector);
+  const byColor = (first: number) => Array.from({ length: colors }, (_, color) => at(first + color));
+  const outcomes = outcomesOf(isWindow, vector);
+  const sums: Sums = {
+    ...emptySums(),
+    forecasts: at(KEY.forecasts),
+    n: at(KEY.n),
+    hits: at(KEY.hits),
+    top1Hits: isWindow ? 0n : at(KEY.hits),
+    ...Object.fromEntries(voids),
+    pending: at(KEY.forecasts) - at(KEY.n) - voidCount,
+    sealed: at(KEY.sealed),
+    onTimeRounds: at(KEY.rounds),
+    notIssued: at(KEY.notIssued),
+    sumP: at(KEY.sumP),
+    sumPBase: at(KEY.sumPBase),
+    sumPq: at(KEY.sumPq),
+    sumBrier: at(KEY.sumBrier),
+    sumBrierBase: at(KEY.sumBrierBase),
+    sumRps: at(isWindow ? KEY.sumBrier : KEY.sumRps),
+    sumRpsBase: at(isWindow ? KEY.sumBrierBase : KEY.sumRpsBase),
+    sumLl: at(KEY.sumLl),
+    sumLlBase: at(KEY.sumLlBase),
+    sumD: at(KEY.sumLlBase) - at(KEY.sumLl),
+    sumD2: at(KEY.sumD2),
+    brierByColor: byColor(KEY.firstBrierOfColor),
+    rpsByColor: byColor(KEY.firstRpsOfColor),
+    confusion: Array.from({ length: colors }, (_, color) => at(outcomeKey(color))),
+    sumLnE: BETS_IN_TWENTIETHS.map((_, bet) => at(KEY.firstLnE + bet)),
+    histograms: histogramsOf(vector),
+    lateRounds: at(KEY.lateRounds),
+    ...hindsightOf(outcomes),
+  };
+  return { sums, references: { ...referencesOf(vector), theory: theorySums(odds, feature, outcomes) } };
+}
+
+/** Every color of next_color has a chance in every forecast, so each has a bin once anything was scored. */
+function colorsOf(vector: SumVector): number {
+  return histogramsOf(vector).length;
+}
+
+function histogramsOf(vector: SumVector): Histogram[] {
+  const histograms: Histogram[] = [];
+  for (const [key, value] of [...vector].toSorted(([a], [b]) => a - b)) {
+    if (key < KEY.firstBin) continue;
+    const place = key - KEY.firstBin;
+    const [color, bin, part] = [Math.floor(place / 3 / BINS), Math.floor(place / 3) % BINS, place % 3];
+    while (histograms.length <= color) histograms.push(new Map());
+    const own = histograms[color]!.get(bin) ?? { n: 0n, sumP: 0n, hits: 0n };
+    own[(["n", "sumP", "hits"] as const)[part]!] = value;
+    histograms[color]!.set(bin, own);
+  }
+  return histograms;
+}
+
+function referencesOf(vector: SumVector): Omit<ReferenceSums, "theory"> {
+  const rows = REFERENCES.map((name, reference) => {
+    const row = Object.fromEntries(
+      REFERENCE_SUMS.map((field, place) => [field, vector.get(referenceKey(reference) + place) ?? 0n]),
+    ) as Record<(typeof REFERENCE_SUMS)[number], bigint>;
+    return [name, { ...row, sumD: row.sumLlBase - row.sumLl }] as const;
+  });
+  return Object.fromEntries(rows) as Omit<ReferenceSums, "theory">;
+}
+
+function outcomesOf(isWindow: boolean, vector: SumVector): OutcomeSums[] {
+  const last = isWindow ? (KEY.firstBin - KEY.firstOutcome) / 3 : COLORS_MAX;
+  const outcomes: OutcomeSums[] = [];
+  for (const key of [...vector.keys()].toSorted((a, b) => a - b)) {
+    const outcome = (key - KEY.firstOutcome) / 3;
+    if (!Number.isInteger(outcome) || outcome < 0 || outcome >= last) continue;
+    outcomes.push({
+      color: isWindow ? null : outcome,
+      window: isWindow ? { horizon: Math.floor(outcome / 2), isHit: outcome % 2 === 1 } : null,
+      n: vector.get(key) ?? 0n,
+      sumLl: vector.get(key + 1) ?? 0n,
+      sumLl2: vector.get(key + 2) ?? 0n,
+    });
+  }
+  return outcomes;
+}

@@ -1,0 +1,183 @@
+import type { HouseEntry } from "../config/environment.ts";
+import type { Sql, Transaction } from "../db/client.ts";
+import { UsageError } from "../errors.ts";
+import { saveHeads } from "../tables/heads-store.ts";
+import { changesOf, type KnownTable } from "./changes.ts";
+
+const APPLY_LOCK = 0x7268_0003; // "rh", 3 (2 is the reconciler's place): one process at a time applies a houses file
+
+/**
+ * Makes the database say what the houses file says: all of it or, where a fixed setting was changed, nothing.
+ *
+ * A house or table that left the file is disabled, never deleted. What did not change is not touched, so that starting
+ * a second process with the same file changes nothing.
+ * @throws UsageError naming each table whose palette or kind of round ids was changed though it has rounds.
+ */
+export async function applyHouses(
+  sql: Sql,
+  entries: readonly HouseEntry[],
+): Promise<{ houses: number; tables: number; disabled: string[] }> {
+  return sql.begin(async (transaction) => {
+    await transaction`select pg_advisory_xact_lock(${APPLY_LOCK})`;
+    const changes = changesOf(entries, await lockTables(transaction));
+    if (changes.problems.length > 0) throw new UsageError("the houses file cannot be applied:", changes.problems);
+    await saveHouses(transaction, changes.houses);
+    await saveTables(transaction, changes.tables);
+    await forgetAnswers(transaction, changes.newFeeds);
+    const disabled = await disableOthers(
+      transaction,
+      changes.houses.map(({ id }) => id),
+    );
+    return { houses: changes.houses.length, tables: changes.tables.length, disabled };
+  });
+}
+
+/** All tables with their heads, in id order, locked, so that none gets its first round while its palette is compared. */
+async function lockTables(sql: Transaction): Promise<KnownTable[]> {
+  return sql<KnownTable[]>`
+    select
+      t.id,
+      t.house_id as house,
+      t.game,
+      t.market,
+      t.round_ids,
+      t.colors,
+      h.last_seq > 0 as "hasRounds",
+      t.settings,
+      o.base_url as "baseUrl"
+    from tables t
+    join table_heads h on h.table_id = t.id
+    join houses o on o.id = t.house_id
+    order by t.id
+    for no key update of t, h`;
+}
+
+async function saveHouses(sql: Transaction, houses: ReturnType<typeof changesOf>["houses"]): Promise<void> {
+  // the address of a demo house is that of the process that plays it, see setDemoAddress
+  await sql`
+    insert into houses as h (id, name, base_url, settings, demo, simulated, enabled, poll_every_ms)
+    select id, name, base_url, settings, demo, simulated, enabled, poll_every_ms
+    from jsonb_to_recordset(${JSON.stringify(houses)}::text::jsonb) as entry (
+      id text, name text, base_url text, settings jsonb, demo boolean, simulated boolean, enabled boolean,
+      poll_every_ms integer
+    )
+    on conflict (id) do update
+    set
+      name = excluded.name,
+      base_url = case when excluded.demo and h.demo then h.base_url else excluded.base_url end,
+      settings = excluded.settings,
+      demo = excluded.demo,
+      simulated = excluded.simulated,
+      enabled = excluded.enabled,
+      poll_every_ms = excluded.poll_every_ms,
+      updated_at = clock_timestamp()
+    where (h.name, h.settings, h.demo, h.simulated, h.enabled, h.poll_every_ms)
+      is distinct from (
+        excluded.name, excluded.settings, excluded.demo, excluded.simulated, excluded.enabled, excluded.poll_every_ms
+      )`;
+}
+
+async function saveTables(sql: Transaction, tables: ReturnType<typeof changesOf>["tables"]): Promise<void> {
+  await sql`
+    insert into tables as t (
+      house_id, game, market, position, shard, enabled, settings, round_ids, pause_ms, colors
+    )
+    select house_id, game, market, position, shard, enabled, settings, round_ids, pause_ms, colors
+    from jsonb_to_recordset(${JSON.stringify(tables)}::text::jsonb) as entry (
+      house_id text, game text, market text, position integer, shard integer, enabled boolean, settings jsonb,
+      round_ids text, pause_ms integer, colors jsonb
+    )
+    order by house_id, position
+    on conflict (house_id, game, market) do update
+    set
+      position = excluded.position,
+      shard = excluded.shard,
+      enabled = excluded.enabled,
+      settings = excluded.settings,
+      round_ids = excluded.round_ids,
+      pause_ms = excluded.pause_ms,
+      colors = excluded.colors
+    where (t.position, t.shard, t.enabled, t.settings, t.round_ids, t.pause_ms, t.colors)
+      is distinct from (
+        excluded.position, excluded.shard, excluded.enabled, excluded.settings, excluded.round_ids, excluded.pause_ms,
+        excluded.colors
+      )`;
+  const houses = [...new Set(tables.map(({ house_id }) => house_id))];
+  const names = tables.map(({ house_id, game, market }) => `${house_id}/${game}/${market}`);
+  await sql`
+    update tables
+    set enabled = false
+    where enabled
+      and house_id = any(${houses})
+      and house_id || '/' || game || '/' || market <> all(${names})`;
+  await sql`
+    insert into poll_leases (house_id, shard)
+    select distinct house_id, shard
+    from tables
+    on conflict do nothing`;
+  await sql`
+    insert into feeds (table_id)
+    select id
+    from tables
+    on conflict do nothing`;
+  await saveHeads(sql);
+}
+
+async function forgetAnswers(sql: Transaction, tableIds: readonly number[]): Promise<void> {
+  await sql`
+    update feeds
+    set
+      etag = null,
+      last_modified = null,
+      last_full_at = null,
+      refused_since = null,
+      bad_answers = 0,
+      format_since = null
+    where table_id = any(${[...tableIds]}::integer[])`;
+  await sql`
+    update table_heads
+    set
+      version = version + 1,
+      changed_at = clock_timestamp(),
+      answered_at = null,
+      payload_sha256 = null,
+      payload_path = null
+    where table_id = any(${[...tableIds]}::integer[])`;
+}
+
+async function disableOthers(sql: Transaction, ids: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    update houses
+    set
+      enabled = false,
+      updated_at = clock_timestamp()
+    where enabled
+      and id <> all(${[...ids]})
+    returning id`;
+  return rows.map(({ id }) => id).toSorted();
+}
+
+/**
+ * Writes where the demo houses are played, so that every worker finds them. Where that changed, the next request is a
+ * full one: an ETag is another server's word.
+ */
+export async function setDemoAddress(sql: Sql, url: string): Promise<void> {
+  await sql.begin(async (transaction) => {
+    const moved = await transaction<{ id: string }[]>`
+      update houses
+      set
+        base_url = ${url},
+        updated_at = clock_timestamp()
+      where demo
+        and base_url is distinct from ${url}
+      returning id`;
+    await transaction`
+      update feeds f
+      set
+        etag = null,
+        last_modified = null
+      from tables t
+      where t.id = f.table_id
+        and t.house_id = any(${moved.map(({ id }) => id)})`;
+  });
+}

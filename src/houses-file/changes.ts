@@ -1,0 +1,137 @@
+import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
+import type { HouseEntry } from "../config/environment.ts";
+import type { Problem } from "../errors.ts";
+
+/** Tables asked together by one poll of a house; more are split. */
+const TABLES_PER_SHARD = 100;
+
+/** One band as the database keeps it: its upper bound in hundredths, null for the last. */
+interface StoredColor {
+  name: string;
+  below: number | null;
+}
+
+/** A table as the database has it before the file is applied. */
+export interface KnownTable {
+  id: number;
+  house: string;
+  game: string;
+  market: string;
+  round_ids: string;
+  colors: StoredColor[];
+  hasRounds: boolean;
+  settings: Record<string, unknown>;
+  baseUrl: string | null;
+}
+
+/** A house or table as it will be stored. */
+interface HouseRow {
+  id: string;
+  name: string;
+  base_url: string | null;
+  settings: Record<string, unknown>;
+  demo: boolean;
+  simulated: boolean;
+  enabled: boolean;
+  poll_every_ms: number;
+}
+interface TableRow {
+  house_id: string;
+  game: string;
+  market: string;
+  position: number;
+  shard: number;
+  enabled: boolean;
+  settings: Record<string, unknown>;
+  round_ids: string;
+  pause_ms: number;
+  colors: StoredColor[];
+}
+
+/** What applying a houses file comes to. */
+interface Changes {
+  houses: HouseRow[];
+  tables: TableRow[];
+  /** Ids of tables whose feed is another one now: what is known of the old one's newest answer does not hold. */
+  newFeeds: number[];
+  problems: Problem[];
+}
+
+/**
+ * Works out what a houses file changes. Colors and the kind of round ids of a table are fixed once it has rounds:
+ * everything measured of it, and every forecast, was made for these; the problems name each table that breaks this.
+ */
+export function changesOf(entries: readonly HouseEntry[], known: readonly KnownTable[]): Changes {
+  const changes: Changes = { houses: [], tables: [], newFeeds: [], problems: [] };
+  const before = new Map(known.map((table) => [nameOf(table.house, table), table]));
+  entries.forEach(({ settings, entry }, houseAt) => {
+    changes.houses.push({
+      id: settings.id,
+      name: settings.name,
+      base_url: textOrNull(entry["base_url"]),
+      settings: entry,
+      demo: settings.demo,
+      simulated: settings.simulated,
+      enabled: settings.enabled,
+      poll_every_ms: settings.poll_every_ms,
+    });
+    const own = tableEntries.parse(entry["tables"]);
+    settings.tables.forEach((table, position) => {
+      const row: TableRow = {
+        house_id: settings.id,
+        game: table.game,
+        market: table.market,
+        position,
+        shard: Math.floor(position / TABLES_PER_SHARD),
+        enabled: table.enabled,
+        settings: own[position] ?? {},
+        round_ids: table.round_ids,
+        pause_ms: table.pause_ms,
+        colors: table.colors.map(({ name, below }) => ({
+          name,
+          below: below === undefined ? null : Math.round(below * 100),
+        })),
+      };
+      changes.tables.push(row);
+      const old = before.get(nameOf(settings.id, table));
+      if (old === undefined) return;
+      changes.problems.push(...fixedProblems(row, old, `houses[${houseAt}].tables[${position}]`));
+      if (!isSameFeed(row, old, settings.demo ? old.baseUrl : textOrNull(entry["base_url"]))) {
+        changes.newFeeds.push(old.id);
+      }
+    });
+  });
+  return changes;
+}
+
+function fixedProblems(row: TableRow, old: KnownTable, path: string): Problem[] {
+  if (!old.hasRounds) return [];
+  const advice = `is fixed since ${nameOf(row.house_id, row)} has rounds; give the changed game a new market`;
+  return [
+    ...(isDeepStrictEqual(row.colors, old.colors)
+      ? []
+      : [{ path: `${path}.colors`, message: `the palette ${advice}` }]),
+    ...(row.round_ids === old.round_ids
+      ? []
+      : [{ path: `${path}.round_ids`, message: `${old.round_ids} ${advice}; came ${row.round_ids}` }]),
+  ];
+}
+
+function isSameFeed(row: TableRow, old: KnownTable, baseUrl: string | null): boolean {
+  return (
+    baseUrl === old.baseUrl &&
+    isDeepStrictEqual(row.settings["feed"], old.settings["feed"]) &&
+    row.settings["adapter"] === old.settings["adapter"]
+  );
+}
+
+const tableEntries = z.array(z.record(z.string(), z.unknown()));
+
+function nameOf(house: string, { game, market }: { game: string; market: string }): string {
+  return `${house}/${game}/${market}`;
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}

@@ -1,0 +1,32 @@
+import type { Sql } from "../../db/client.ts";
+
+/** A house that was left alone may be asked this much at once, so that a poll of several tables is not torn apart. */
+const BURST_SECONDS = 10;
+
+/**
+ * Takes one request from a house's budget of `perMinute`, by the database's clock and over all processes; gives the
+ * milliseconds to wait where none is left, 0 where it was taken. In any minute at most `perMinute` and what ten seconds
+ * of it hold, at least one, are taken.
+ *
+ * Each request moves the row's time on by its share of a minute; one is left while that time is at most ten seconds
+ * ahead (the generic cell rate algorithm, ITU-T I.371).
+ */
+export async function takeRequest(sql: Sql, house: string, perMinute: number): Promise<number> {
+  const share = 60 / perMinute;
+  const burst = Math.max(0, BURST_SECONDS - share);
+  const taken = await sql`
+    insert into request_budgets as b (house_id, spent_until)
+    values (${house}, clock_timestamp() + ${share} * interval '1 second')
+    on conflict (house_id) do update
+    set spent_until = greatest(b.spent_until, clock_timestamp()) + ${share} * interval '1 second'
+    where b.spent_until <= clock_timestamp() + ${burst} * interval '1 second'
+    returning house_id`;
+  if (taken.length > 0) return 0;
+  const [row] = await sql<{ wait_ms: number }[]>`
+    select
+      greatest(1, extract(epoch from spent_until - clock_timestamp() - ${burst} * interval '1 second') * 1000)::float8
+        as wait_ms
+    from request_budgets
+    where house_id = ${house}`;
+  return Math.ceil(row?.wait_ms ?? 1);
+}

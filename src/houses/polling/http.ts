@@ -1,0 +1,275 @@
+import { promisify } from "node:util";
+import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
+import { Agent, errors, request as send, type Dispatcher } from "undici";
+import { codeOf, reasonOf } from "../../errors.ts";
+import type { FailureReason, HouseAnswer, HouseClient, HouseRequest } from "./client.ts";
+import { excerpt } from "../reading/excerpt.ts";
+import { guardedLookup, RefusedAddressError, refuseUrl, type Resolve } from "./guard.ts";
+import { askNameServers } from "./names.ts";
+import { parseRetryAfter } from "./retry-after.ts";
+
+/** No house lists rounds in more: 50 rounds are 5 to 20 kB. Holds for what is sent and for what it unpacks to. */
+const LARGEST_BODY = 4 << 20;
+/** The rest of an unwanted body that is worth reading to keep its connection. */
+const WORTH_READING = 64 << 10;
+const CONNECT_TIMEOUT_MS = 2_000;
+/** Zstandard's own recommendation for what a receiver should take (RFC 8878, 3.1.1.1.2): 8 MiB of window. */
+const ZSTD_WINDOW_LOG = 23;
+/** Encodings named after each other in one header; more than two are an attack. */
+const MOST_ENCODINGS = 2;
+/** A Last-Modified counts whole seconds: younger ones may be of a body that changed again within the second. */
+const SETTLED_MS = 2_000;
+
+/**
+ * The HTTP client for houses.
+ *
+ * One keep-alive agent per house, at most eight connections each, no retry and no redirect: the next poll is the retry,
+ * and a house that moved is a change of configuration. `timeoutMs` of a request bounds all of it, from the name lookup
+ * to the last byte. Whatever happens comes back as a value; what it says never holds a header, a path or a body. Names
+ * are asked of `nameServers` where some are given, else of the machine.
+ */
+export function createHouseClient(options: { version: string; nameServers?: readonly string[] }): HouseClient {
+  const { nameServers = [] } = options;
+  const resolve = nameServers.length === 0 ? undefined : askNameServers(nameServers);
+  const agents = new Map<string, Agent>();
+  const agentOf = ({ house, allowPrivate }: HouseRequest): Agent => {
+    const name = `${house} ${allowPrivate ? "private" : "public"}`;
+    const agent = agents.get(name) ?? createAgent(allowPrivate, resolve);
+    agents.set(name, agent);
+    return agent;
+  };
+  return {
+    fetch: (request, signal) => fetchOnce(agentOf(request), request, signal, ownName(options.version)),
+    async close() {
+      const open = [...agents.values()];
+      agents.clear();
+      await Promise.all(open.map((agent) => agent.destroy()));
+    },
+  };
+}
+
+/** How we name ourselves to a house that is given no `user_agent` of its own. */
+export function ownName(version: string): string {
+  return `roundhouse/${version}`;
+}
+
+function createAgent(allowPrivate: boolean, resolve: Resolve | undefined): Agent {
+  const lookup = allowPrivate ? resolve && guardedLookup(resolve, () => true) : guardedLookup(resolve);
+  return new Agent({
+    connections: 8,
+    pipelining: 1,
+    allowH2: false, // one protocol, so that every limit here holds
+    keepAliveTimeout: 10_000,
+    keepAliveMaxTimeout: 60_000,
+    maxResponseSize: LARGEST_BODY,
+    maxHeaderSize: 16_384,
+    connect: { timeout: CONNECT_TIMEOUT_MS, ...(lookup && { lookup }) },
+  });
+}
+
+async function fetchOnce(
+  agent: Agent,
+  request: HouseRequest,
+  signal: AbortSignal,
+  userAgent: string,
+): Promise<HouseAnswer> {
+  const startedAt = performance.now();
+  const elapsedMs = () => Math.round(performance.now() - startedAt);
+  const fail = (reason: FailureReason, detail: string, status: number | null = null): HouseAnswer => {
+    return { kind: "failed", status, reason, detail, retryAfterMs: null, elapsedMs: elapsedMs() };
+  };
+  const url = new URL(request.url); // names are judged by the agent's lookup
+  const refused = refuseUrl(url, request.allowPrivate);
+  if (refused !== null) return fail("refused_address", `${url.host}: ${refused}`);
+  const deadline = AbortSignal.timeout(request.timeoutMs);
+  let status: number | null = null;
+  try {
+    const response = await send(url, {
+      dispatcher: agent,
+      method: request.method,
+      headers: headersOf(request, userAgent),
+      body: request.body ?? null,
+      signal: AbortSignal.any([signal, deadline]),
+      headersTimeout: request.timeoutMs,
+      bodyTimeout: request.timeoutMs,
+    });
+    status = response.statusCode;
+    if (status !== 200) {
+      await response.body
+        .dump({ limit: WORTH_READING, signal: AbortSignal.any([signal, deadline]) })
+        .catch(() => undefined); // the status says it all; a body that stops or never ends changes nothing
+      if (signal.aborted) return fail("aborted", "stopped before the answer was complete", status);
+      if (status === 304 && isConditional(request)) return { kind: "unchanged", status, elapsedMs: elapsedMs() };
+      if (status === 404 && request.mayBeAbsent === true) return { kind: "absent", status, elapsedMs: elapsedMs() };
+      return badStatus(response, elapsedMs());
+    }
+    const header = (name: string) => oneHeader(response, name);
+    const sent = Buffer.from(await response.body.arrayBuffer()); // the agent's maxResponseSize ends it
+    const body = await unpack(sent, header("content-encoding"));
+    return {
+      kind: "answer",
+      status,
+      contentType: header("content-type"),
+      etag: header("etag"),
+      lastModified: settledLastModified(header("last-modified"), header("date")),
+      body,
+      elapsedMs: elapsedMs(),
+      headers: toldHeaders(response),
+    };
+  } catch (error) {
+    if (signal.aborted) return fail("aborted", "stopped before the answer was complete", status);
+    if (deadline.aborted) return fail("timeout", `no complete answer within ${request.timeoutMs} ms`, status);
+    return fail(...explain(error, request), status);
+  }
+}
+
+/** Ours first; a header of the configuration with the same name replaces it, however it is written. */
+function headersOf(request: HouseRequest, userAgent: string): Record<string, string> {
+  const given = Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return {
+    "user-agent": userAgent,
+    accept: "application/json",
+    "accept-encoding": "gzip, br, zstd, deflate",
+    ...Object.fromEntries(given),
+  };
+}
+
+function isConditional({ headers }: HouseRequest): boolean {
+  return Object.keys(headers).some((name) => /^if-(none-match|modified-since)$/i.test(name));
+}
+
+function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseAnswer {
+  const { statusCode: status } = response;
+  const location = oneHeader(response, "location");
+  const failed = { kind: "failed", status, retryAfterMs: null, elapsedMs, headers: toldHeaders(response) } as const;
+  if (status >= 300 && status < 400 && location !== null) {
+    const place = placeOf(location);
+    const advice = /log-?in|sign-?in|auth|session|captcha|challenge/i.test(place)
+      ? "the house wants a session: set the headers it needs under `headers`, or base_url where it moved"
+      : "redirects are not followed: set base_url and feed.path to where the house is now";
+    const detail = `answered ${status}, a redirect to ${place}; ${advice}`;
+    return { ...failed, reason: "redirect", detail };
+  }
+  const asksToWait = status === 429 || status === 503;
+  const retryAfterMs = asksToWait
+    ? parseRetryAfter(oneHeader(response, "retry-after"), oneHeader(response, "date"), Date.now())
+    : null;
+  const wait = retryAfterMs === null ? "" : ` and asked to wait ${Math.round(retryAfterMs / 1000)} s`;
+  const advice =
+    status === 401 || status === 403
+      ? ": the house turned us away; it wants a session in `headers`, or no programs"
+      : "";
+  return { ...failed, reason: "status", detail: `answered ${status}${wait}; expected 200${advice}`, retryAfterMs };
+}
+
+/** Where a redirect leads, without its query, which may repeat what we sent. */
+function placeOf(location: string): string {
+  return excerpt(location.replace(/[?#].*$/s, "").replace(/\/\/[^/@]*@/, "//"), 200);
+}
+
+/** Undoes the encodings, the last one named first; each step may return at most 4 MiB. */
+async function unpack(body: Buffer, header: string | null): Promise<Buffer> {
+  const encodings = (header ?? "")
+    .split(",")
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== "" && name !== "identity");
+  if (encodings.length > MOST_ENCODINGS) {
+    throw new UndecodableError(`expected at most ${MOST_ENCODINGS} content encodings, came ${encodings.length}`);
+  }
+  let unpacked = body;
+  for (const name of encodings.toReversed()) unpacked = await unpackOnce(unpacked, name);
+  return unpacked;
+}
+
+async function unpackOnce(body: Buffer, encoding: string): Promise<Buffer> {
+  const limit = { maxOutputLength: LARGEST_BODY };
+  switch (encoding) {
+    case "gzip":
+    case "x-gzip":
+      return promisify(gunzip)(body, limit);
+    case "deflate":
+      // some servers send the bare stream; the header of the right one has method 8 in its low four bits
+      return ((body[0] ?? 0) & 0x0f) === 8 ? promisify(inflate)(body, limit) : promisify(inflateRaw)(body, limit);
+    case "br":
+      return promisify(brotliDecompress)(body, limit);
+    case "zstd":
+      return promisify(zstdDecompress)(body, {
+        ...limit,
+        params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG },
+      });
+    default:
+      throw new UndecodableError(`the content encoding ${excerpt(encoding, 20)} is not known`);
+  }
+}
+
+class UndecodableError extends Error {
+  override name = "UndecodableError";
+}
+
+/**
+ * A Last-Modified that may be sent back (RFC 9110, 8.8.2.2), or null: it counts whole seconds, so one that is as young
+ * as the answer could hide a round that came later in the same second.
+ */
+function settledLastModified(lastModified: string | null, date: string | null): string | null {
+  const age = Date.parse(date ?? "") - Date.parse(lastModified ?? "");
+  return age >= SETTLED_MS ? lastModified : null;
+}
+
+const FAILURES: Readonly<Record<string, FailureReason>> = {
+  UND_ERR_CONNECT_TIMEOUT: "timeout",
+  UND_ERR_HEADERS_TIMEOUT: "timeout",
+  UND_ERR_BODY_TIMEOUT: "timeout",
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: "too_large",
+  UND_ERR_HEADERS_OVERFLOW: "too_large",
+  ERR_BUFFER_TOO_LARGE: "too_large",
+};
+
+function explain(error: unknown, request: HouseRequest): [reason: FailureReason, detail: string] {
+  const { host } = new URL(request.url);
+  if (error instanceof RefusedAddressError) return ["refused_address", `${host}: ${error.message}`];
+  if (error instanceof UndecodableError) return ["not_decodable", error.message];
+  const code = codeOf(error);
+  const reason = FAILURES[code];
+  if (reason === "too_large") {
+    return code === "UND_ERR_HEADERS_OVERFLOW"
+      ? [reason, "expected at most 16 KiB of headers, came more"]
+      : [reason, "expected at most 4 MiB, unpacked too, came more"];
+  }
+  if (reason === "timeout")
+    return [reason, `${host} did not ${code.includes("CONNECT") ? "connect" : "answer"} in time`];
+  if (/^(Z_|ERR_BROTLI|ERR__ERROR_FORMAT|ERR_.*ZSTD|ZSTD_|ERR_PADDING)/.test(code)) {
+    return ["not_decodable", `the body does not unpack (${code})`];
+  }
+  if (error instanceof errors.InvalidArgumentError) {
+    return ["connection", `the request to ${host} cannot be sent: ${withoutSecrets(error.message, request)}`];
+  }
+  return ["connection", `${host}: ${withoutSecrets(reasonOf(error), request)}`];
+}
+
+/** What the runtime says of a failure, in case it ever repeats what we sent. */
+function withoutSecrets(text: string, { headers, url }: HouseRequest): string {
+  const { pathname, search } = new URL(url);
+  const secrets = [...Object.values(headers), pathname + search, search].filter((secret) => secret.length >= 4);
+  return excerpt(
+    secrets.reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), text),
+    200,
+  );
+}
+
+/** What an operator looks at first: caching, limits, and who stands before the house. */
+const TOLD =
+  /^(?:content-encoding|cache-control|age|retry-after|server|via|ratelimit(?:-[a-z]+)?|x-ratelimit-[a-z-]+)$/;
+
+function toldHeaders(response: Dispatcher.ResponseData): Record<string, string> {
+  return Object.fromEntries(
+    Object.keys(response.headers)
+      .filter((name) => TOLD.test(name))
+      .map((name) => [name, excerpt(oneHeader(response, name) ?? "", 200)]),
+  );
+}
+
+function oneHeader(response: Dispatcher.ResponseData, name: string): string | null {
+  const value = response.headers[name];
+  const text = Array.isArray(value) ? value[0] : value;
+  return text === undefined || text === "" ? null : text;
+}

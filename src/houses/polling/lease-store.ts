@@ -1,0 +1,150 @@
+import type { Pipeline, Queryable } from "../../db/client.ts";
+import type { Circuit } from "./circuit.ts";
+
+/** A poll that takes its full timeout must still have time to save before its lease ends. */
+const LEASE_BEYOND_TIMEOUT_MS = 2_000;
+const FULL_REQUEST_EVERY_MINUTES = 10;
+
+/** The right to poll a shard of a house, alone, until it is saved, released or expired. */
+export interface Lease {
+  house: string;
+  shard: number;
+  /** Fencing token: each lease has the next one, and what an older holder saves is refused. */
+  epoch: bigint;
+  /** The lease before expired: its holder died or hung, perhaps over a payload. */
+  isAfterExpiry: boolean;
+  /** Database time of the lease, as PostgreSQL writes it, to the microsecond. */
+  now: string;
+  /** When that time had come here, by `performance.now()`: what is timed from it is early rather than late. */
+  takenAt: number;
+  circuit: Circuit;
+  /** Bytes of its responses on this UTC day. */
+  bytesToday: number;
+  /** Queues that are paused. */
+  paused: readonly string[];
+  /** The enabled tables of the shard, longest not asked first. */
+  tables: LeasedTable[];
+}
+
+/** What is known of a table when it is asked. */
+export interface LeasedTable {
+  tableId: number;
+  game: string;
+  market: string;
+  /** Of its head. */
+  version: bigint;
+  etag: string | null;
+  lastModified: string | null;
+  /** The newest stored payload could not be read. */
+  refused: boolean;
+  /** Stored payloads in a row of which nothing, or nearly nothing, could be read. */
+  badAnswers: number;
+  fullIsDue: boolean;
+  /** The number of the newest on-time round, when ids count up. */
+  newest: bigint | null;
+  /** Milliseconds since a poll brought a round; null before the first. */
+  silentMs: number | null;
+  /** A payload waits to be read; looked up only for houses with a page for each round. */
+  hasUnread: boolean;
+}
+
+/** Who asks for a lease; `byPage` when the house has tables with a page for each round. */
+interface LeaseRequest {
+  house: string;
+  shard: number;
+  timeoutMs: number;
+  byPage?: boolean;
+}
+
+/**
+ * Takes the lease of a house's shard by the database's clock. Null when it is not to be polled now: another worker polls it,
+ * the house asked to be left alone, its circuit is open, it is paused or disabled. An open circuit whose wait is over becomes
+ * half open: this poll is its probe.
+ */
+export async function takeLease(pipeline: Pipeline, request: LeaseRequest): Promise<Lease | null> {
+  const [[taken], tables] = await pipeline.transact([takeOne(pipeline, request), listLeasedTables(pipeline, request)]);
+  if (taken === undefined) return null;
+  const { epoch, isAfterExpiry, now, paused, bytesToday, ...circuit } = taken;
+  const { house, shard } = request;
+  const takenAt = performance.now();
+  return { house, shard, epoch, isAfterExpiry, now, takenAt, circuit, bytesToday, paused, tables: [...tables] };
+}
+
+type TakenRow = Circuit & Pick<Lease, "epoch" | "isAfterExpiry" | "now" | "paused" | "bytesToday">;
+
+function takeOne(sql: Queryable, { house, shard, timeoutMs }: LeaseRequest) {
+  // a row that is locked is saved or changed right now: its next turn is soon enough, and nobody else waits for it
+  return sql<TakenRow[]>`
+    with free as materialized (
+      select l.house_id, l.shard, l.lease_until
+      from poll_leases l
+      join houses h on h.id = l.house_id
+      where l.house_id = ${house}
+        and l.shard = ${shard}
+        and h.enabled
+        and h.paused_at is null
+        and l.next_allowed_at <= clock_timestamp()
+        and l.lease_until < clock_timestamp()
+      for no key update of l skip locked
+    )
+    update poll_leases l
+    set
+      lease_until = clock_timestamp() + ${timeoutMs + LEASE_BEYOND_TIMEOUT_MS}::float8 * interval '1 millisecond',
+      lease_epoch = l.lease_epoch + 1,
+      circuit = case l.circuit when 'open' then 'half_open' else l.circuit end
+    from free
+    where l.house_id = free.house_id
+      and l.shard = free.shard
+    returning
+      l.lease_epoch as epoch,
+      free.lease_until > '-infinity' as "isAfterExpiry",
+      clock_timestamp()::text as now,
+      array(select queue from queue_controls) as paused,
+      l.circuit as state,
+      l.failures_in_row as "failuresInRow",
+      l.recent,
+      l.opened_times as "openedTimes",
+      l.throttled_in_row as "throttledInRow",
+      case when l.bytes_on = (clock_timestamp() at time zone 'UTC')::date then l.bytes_today else 0 end::float8
+        as "bytesToday"`;
+}
+
+function listLeasedTables(sql: Queryable, { house, shard, byPage = false }: LeaseRequest) {
+  return sql<LeasedTable[]>`
+    select
+      t.id as "tableId",
+      t.game,
+      t.market,
+      h.version,
+      f.etag,
+      f.last_modified as "lastModified",
+      f.refused_since is not null as refused,
+      f.bad_answers as "badAnswers",
+      h.newest_number as newest,
+      extract(epoch from clock_timestamp() - h.last_polled_round_at)::float8 * 1000 as "silentMs",
+      ${String(byPage)}::text::boolean and exists (
+        select
+        from payloads p
+        where p.table_id = t.id
+          and p.state = 'unread'
+      ) as "hasUnread",
+      f.last_full_at is null
+        or f.last_full_at < clock_timestamp() - ${FULL_REQUEST_EVERY_MINUTES} * interval '1 minute' as "fullIsDue"
+    from tables t
+    join feeds f on f.table_id = t.id
+    join table_heads h on h.table_id = t.id
+    where t.house_id = ${house}
+      and t.shard = ${shard}
+      and t.enabled
+    order by f.last_asked_at nulls first, t.position, t.id`;
+}
+
+/** Gives a lease back without a word about the house, so that another worker need not wait until it expires. */
+export async function releaseLease(sql: Queryable, { house, shard, epoch }: Lease): Promise<void> {
+  await sql`
+    update poll_leases
+    set lease_until = '-infinity'
+    where house_id = ${house}
+      and shard = ${shard}
+      and lease_epoch = ${epoch}`;
+}

@@ -1,0 +1,191 @@
+import type { Queryable } from "../../db/client.ts";
+import type { Query } from "../../db/query.ts";
+import type { afterPoll } from "./circuit.ts";
+import type { Lease } from "./lease-store.ts";
+import type { AskedTable, PollSummary } from "./poll-summary.ts";
+
+/** What a feed gives back with the next request; only of tables whose row changes. */
+export interface FeedChange {
+  tableId: number;
+  /** UTC with seven digits. */
+  askedAt: string;
+  /** Null when no full response came. */
+  full: { etag: string | null; lastModified: string | null } | null;
+  /** Whether the newest payload could not be read; null: as before. */
+  isRefused: boolean | null;
+}
+
+/** A poll that is over: its lease goes back with what it says of the house. `next` is null when nothing was asked. */
+export interface EndedPoll {
+  lease: Lease;
+  asked: readonly AskedTable[];
+  feeds: readonly FeedChange[];
+  summary: PollSummary;
+  next: ReturnType<typeof afterPoll> | null;
+}
+
+type Statement = Query<readonly unknown[]>;
+
+/**
+ * The statements that end polls, whose leases must be locked before in the same transaction: what their feeds give back
+ * with the next request, sums per minute, failures, and the circuit with the end of the lease.
+ */
+export function endPollStatements(sql: Queryable, polls: readonly EndedPoll[]): Statement[] {
+  if (polls.length === 0) return [];
+  const asked = polls.filter((poll) => poll.asked.length > 0);
+  const feeds = polls.flatMap((poll) => poll.feeds).toSorted((a, b) => a.tableId - b.tableId);
+  const failures = polls.flatMap(failuresOf);
+  return [
+    ...(feeds.length > 0 ? [saveFeeds(sql, feeds)] : []),
+    ...(asked.length > 0 ? [addSums(sql, asked)] : []),
+    ...(failures.length > 0 ? [saveFailures(sql, failures)] : []),
+    endLeases(sql, polls),
+  ];
+}
+
+function saveFeeds(sql: Queryable, feeds: readonly FeedChange[]): Statement {
+  return sql`
+    update feeds f
+    set
+      last_asked_at = a.asked_at,
+      etag = case when a.is_full then a.etag else f.etag end,
+      last_modified = case when a.is_full then a.last_modified else f.last_modified end,
+      last_full_at = case when a.is_full then a.asked_at else f.last_full_at end,
+      refused_since = case
+        when a.is_refused is null then f.refused_since
+        when a.is_refused then coalesce(f.refused_since, a.asked_at)
+      end
+    from unnest(
+      ${feeds.map(({ tableId }) => tableId)}::integer[],
+      ${feeds.map(({ askedAt }) => askedAt)}::text[]::timestamptz[],
+      ${feeds.map(({ full }) => String(full !== null))}::text[]::boolean[],
+      ${feeds.map(({ full }) => full?.etag ?? null)}::text[],
+      ${feeds.map(({ full }) => full?.lastModified ?? null)}::text[],
+      ${feeds.map(({ isRefused }) => (isRefused === null ? null : String(isRefused)))}::text[]::boolean[]
+    ) as a (table_id, asked_at, is_full, etag, last_modified, is_refused)
+    where f.table_id = a.table_id`;
+}
+
+/** Adds polls to the sums of their minutes; of each shard there is one at most. */
+function addSums(sql: Queryable, polls: readonly EndedPoll[]): Statement {
+  const rows = polls.map(({ lease, summary: { requests, statuses, bytes, latency } }) => {
+    return { house: lease.house, shard: lease.shard, at: lease.now, requests, statuses, bytes, latency };
+  });
+  return sql`
+    insert into polls as p (house_id, shard, minute, requests, statuses, bytes, latency_ms)
+    select house, shard, date_trunc('minute', at), requests, statuses, bytes, latency
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as a (
+      house text, shard integer, at timestamptz, requests integer, statuses jsonb, bytes bigint, latency integer[]
+    )
+    order by house, shard
+    on conflict (minute, house_id, shard) do update
+    set
+      requests = p.requests + excluded.requests,
+      statuses = (
+        select jsonb_object_agg(status, requests)
+        from (
+          select status, sum(requests::integer) as requests
+          from (
+            select * from jsonb_each_text(p.statuses)
+            union all
+            select * from jsonb_each_text(excluded.statuses)
+          ) as both_sums (status, requests)
+          group by status
+        ) as summed
+      ),
+      bytes = p.bytes + excluded.bytes,
+      latency_ms = (
+        select array_agg(before + now order by place)
+        from unnest(p.latency_ms, excluded.latency_ms) with ordinality as both_sums (before, now, place)
+      )`;
+}
+
+/** A request that failed. */
+type Failure = { house: string; leasedAt: string; tableId: number; receivedMs: number } & Pick<
+  Extract<AskedTable["answer"], { kind: "failed" }>,
+  "status" | "reason" | "detail"
+>;
+
+function failuresOf({ lease, asked }: EndedPoll): Failure[] {
+  return asked.flatMap(({ tableId, receivedMs, answer }) =>
+    answer.kind === "failed" ? [{ house: lease.house, leasedAt: lease.now, tableId, receivedMs, ...answer }] : [],
+  );
+}
+
+/** Writes down what failed, each with its reason. */
+function saveFailures(sql: Queryable, failed: readonly Failure[]): Statement {
+  return sql`
+    insert into poll_failures (house_id, table_id, at, status, reason, detail)
+    select
+      house_id, table_id, leased_at::timestamptz + received_ms * interval '1 millisecond', status, reason, detail
+    from unnest(
+      ${failed.map(({ house }) => house)}::text[],
+      ${failed.map(({ leasedAt }) => leasedAt)}::text[],
+      ${failed.map(({ tableId }) => tableId)}::integer[],
+      ${failed.map(({ receivedMs }) => receivedMs)}::float8[],
+      ${failed.map(({ status }) => status)}::integer[],
+      ${failed.map(({ reason }) => reason)}::text[],
+      ${failed.map(({ detail }) => detail)}::text[]
+    ) as f (house_id, leased_at, table_id, received_ms, status, reason, detail)`;
+}
+
+/** Gives leases back, whose rows are locked. */
+function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
+  const rows = polls.map(({ lease, summary, next }) => ({
+    house_id: lease.house,
+    shard: lease.shard,
+    asked_at: lease.now,
+    has_asked: next !== null,
+    state: next?.circuit.state ?? lease.circuit.state,
+    failures_in_row: next?.circuit.failuresInRow ?? 0,
+    recent: next?.circuit.recent ?? "",
+    opened_times: next?.circuit.openedTimes ?? 0,
+    throttled_in_row: next?.circuit.throttledInRow ?? 0,
+    wait_ms: next?.waitMs ?? 0,
+    is_good: summary.outcome.kind === "good",
+    status: summary.status,
+    bytes: summary.bytes,
+    error: summary.error,
+  }));
+  return sql`
+    with ended as (
+      select *
+      from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as e (
+        house_id text, shard integer, asked_at timestamptz, has_asked boolean, state text, failures_in_row integer,
+        recent text, opened_times integer, throttled_in_row integer, wait_ms float8, is_good boolean, status integer,
+        bytes bigint, error text
+      )
+    ),
+    left_alone as (
+      update poll_leases l
+      set lease_until = '-infinity'
+      from ended e
+      where l.house_id = e.house_id
+        and l.shard = e.shard
+        and not e.has_asked
+    )
+    update poll_leases l
+    set
+      lease_until = '-infinity',
+      circuit = e.state,
+      failures_in_row = e.failures_in_row,
+      recent = e.recent,
+      opened_times = e.opened_times,
+      throttled_in_row = e.throttled_in_row,
+      opened_at = case when e.state = 'closed' then null else coalesce(l.opened_at, clock_timestamp()) end,
+      next_allowed_at = case
+        when e.wait_ms > 0 then clock_timestamp() + e.wait_ms * interval '1 millisecond'
+        else l.next_allowed_at
+      end,
+      bytes_on = (e.asked_at at time zone 'UTC')::date,
+      bytes_today = e.bytes + case when l.bytes_on = (e.asked_at at time zone 'UTC')::date then l.bytes_today else 0 end,
+      last_poll_at = e.asked_at,
+      last_ok_at = case when e.is_good then e.asked_at else l.last_ok_at end,
+      last_status = e.status,
+      last_error = coalesce(e.error, l.last_error),
+      last_error_at = case when e.error is null then l.last_error_at else e.asked_at end
+    from ended e
+    where l.house_id = e.house_id
+      and l.shard = e.shard
+      and e.has_asked`;
+}

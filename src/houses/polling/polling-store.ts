@@ -1,0 +1,67 @@
+import type { Queryable } from "../../db/client.ts";
+import { DEFAULT_TIMEOUT_MS } from "../settings/settings.ts";
+
+/**
+ * A poll counts as late after three intervals, three requests of its house's budget, or 25 s, whichever is longest, plus its
+ * timeout. Polls are left out on purpose for up to 25 s while stored payloads wait to be read (see lease-store).
+ */
+const PATIENCE_SECONDS = 25;
+
+/** How late the polls are that are due. */
+export interface Lateness {
+  /** The houses whose poll is late, latest first. */
+  late: string[];
+  /** How many houses may be polled. */
+  due: number;
+  /** The longest that one poll may take, in milliseconds; 0 if no house is due. */
+  longestPollMs: number;
+}
+
+/**
+ * Finds houses whose polls are late. A poll is due one interval after the last one, and not before the house allows it: its
+ * circuit is open, or it asked to be left alone. Disabled and paused houses are never due, and none is while the queue of
+ * polls is paused; a house that was added, changed or resumed is due from then on.
+ */
+export async function findLatePolls(sql: Queryable): Promise<Lateness> {
+  const rows = await sql<{ house: string; isLate: boolean; pollMs: number }[]>`
+    select
+      d.house,
+      bool_or(d.due_at + d.patience + d.timeout < clock_timestamp()) as "isLate",
+      extract(epoch from max(d.timeout))::float8 * 1000 as "pollMs"
+    from (
+      select
+        h.id as house,
+        greatest(
+          l.last_poll_at + h.poll_every_ms * interval '1 millisecond',
+          l.next_allowed_at,
+          h.updated_at
+        ) as due_at,
+        greatest(
+          3 * h.poll_every_ms * interval '1 millisecond',
+          3 * interval '1 minute' / (h.settings ->> 'requests_per_minute')::integer,
+          ${PATIENCE_SECONDS} * interval '1 second'
+        ) as patience,
+        coalesce((h.settings ->> 'timeout_ms')::integer, ${DEFAULT_TIMEOUT_MS}) * interval '1 millisecond' as timeout
+      from houses h
+      join poll_leases l on l.house_id = h.id
+      where h.enabled
+        and h.paused_at is null
+        and h.base_url is not null
+        and l.next_allowed_at <= clock_timestamp()
+        and not exists (select from queue_controls where queue = 'poll-house')
+        and exists (
+          select
+          from tables t
+          where t.house_id = l.house_id
+            and t.shard = l.shard
+            and t.enabled
+        )
+    ) d
+    group by d.house
+    order by min(d.due_at), d.house`;
+  return {
+    late: rows.filter(({ isLate }) => isLate).map(({ house }) => house),
+    due: rows.length,
+    longestPollMs: Math.max(0, ...rows.map(({ pollMs }) => pollMs)),
+  };
+}

@@ -1,0 +1,67 @@
+import type { Queryable, Sql } from "../../db/client.ts";
+import type { Query } from "../../db/query.ts";
+
+/** What is known of the form of a feed's answers; `since` is ISO 8601. */
+interface StoredFormat {
+  tableId: number;
+  badAnswers: number;
+  since: string | null;
+}
+
+/** The wait before the first probe of a house whose format changed; the circuit doubles it from there. */
+const FIRST_PROBE_MS = 2_000;
+
+/** The statement that writes what changed of it. */
+export function saveFormatsStatement(sql: Queryable, formats: readonly StoredFormat[]): Query<readonly unknown[]> {
+  return sql`
+    update feeds f
+    set
+      bad_answers = n.bad_answers,
+      format_since = n.since::timestamptz
+    from unnest(
+      ${formats.map(({ tableId }) => tableId)}::integer[],
+      ${formats.map(({ badAnswers }) => badAnswers)}::integer[],
+      ${formats.map(({ since }) => since)}::text[]
+    ) as n (table_id, bad_answers, since)
+    where f.table_id = n.table_id`;
+}
+
+/**
+ * Makes a house's circuit say whether its answers can be read: opens it where every polled table of a shard has another
+ * format, so that the house is left alone but for a probe now and then, and closes it where one can be read again.
+ * `recovered` are the tables whose format is known again. Its own transaction: polls lock a lease before its feeds.
+ */
+export async function syncFormatCircuit(sql: Sql, house: string, recovered: readonly number[]): Promise<void> {
+  await sql`
+    update poll_leases l
+    set
+      circuit = 'open',
+      opened_at = clock_timestamp(),
+      opened_times = 1,
+      next_allowed_at = greatest(l.next_allowed_at, clock_timestamp() + ${FIRST_PROBE_MS} * interval '1 millisecond')
+    where l.house_id = ${house}
+      and l.circuit = 'closed'
+      and (
+        select bool_and(f.format_since is not null)
+        from tables t
+        join feeds f on f.table_id = t.id
+        where t.house_id = l.house_id
+          and t.shard = l.shard
+          and t.enabled
+      )`;
+  if (recovered.length === 0) return;
+  await sql`
+    update poll_leases l
+    set
+      circuit = 'closed',
+      opened_at = null,
+      opened_times = 0,
+      failures_in_row = 0,
+      recent = '1',
+      next_allowed_at = least(l.next_allowed_at, clock_timestamp())
+    from tables t
+    where t.id = any(${[...recovered]}::integer[])
+      and l.house_id = t.house_id
+      and l.shard = t.shard
+      and l.circuit <> 'closed'`;
+}

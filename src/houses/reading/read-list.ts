@@ -1,0 +1,127 @@
+import { z } from "zod";
+import type { FeedOptions, HouseItem, ReadAnswer, ReadOptions, RefusalCode } from "../contract.ts";
+import { describe } from "./excerpt.ts";
+import { believedTimes, readId, readRound, refused, type Believed, type RoundFields } from "./read-round.ts";
+import { cameInstead, decodeJson } from "./read-text.ts";
+import { WireNumber } from "./wire-json.ts";
+
+/** A text or a number as it came, with every digit. */
+export const wire = z.union([z.string(), z.number(), z.instanceof(WireNumber)], {
+  error: "expected a text or a number",
+});
+
+/** What a field of an item tells, which decides how its refusal is named. */
+type FieldKind = "id" | "multiplier" | "time" | "hash" | "item";
+
+/** How a house's JSON list is built; `Item` is one of its items after the schema. */
+export interface ListShape<Item> {
+  /** What should have come, in a few words, such as `Blaze's newest crash games`. */
+  what: string;
+  /** The whole answer; gives the list in it. */
+  answer: z.ZodType<unknown[]>;
+  item: z.ZodType<Item>;
+  /** By the name of the field. */
+  kinds: Readonly<Record<string, FieldKind>>;
+  /** The fields of a round; null for an item that is not finished yet. */
+  round(item: Item): RoundFields | null;
+  /** What the house itself says went wrong, in an answer with status 200. */
+  trouble?(answer: unknown): string | null;
+}
+
+/** More items are refused whole: no house lists more than a hundred rounds. */
+const MOST_ITEMS = 5_000;
+const ADVICE =
+  "wait if the house is down; where it answers browsers otherwise, it changed its format or wants a session: see `house check --explain`";
+
+/**
+ * Reads an answer by the shape of its house. What cannot be read is a reason that names the field, what was expected
+ * and what came; items that are not finished are left out, since they come again.
+ */
+export function readList<Item>(
+  shape: ListShape<Item>,
+  feed: Pick<FeedOptions, "scale" | "instant">,
+  body: Buffer,
+  now: string,
+  options?: ReadOptions,
+): ReadAnswer {
+  const expected = { what: `JSON with ${shape.what}`, advice: ADVICE };
+  const parsed = decodeJson(body, expected);
+  if (!parsed.ok) return parsed;
+  const trouble = shape.trouble?.(parsed.value) ?? null;
+  if (trouble !== null) return { ok: false, reason: trouble };
+  const list = shape.answer.safeParse(parsed.value, { reportInput: true });
+  if (!list.success) {
+    const issue = list.error.issues[0];
+    const where = issue?.path.join(".") ?? "";
+    const came = where === "" ? describe(parsed.value) : `${describe(issue?.input)} at \`${where}\``;
+    return { ok: false, reason: cameInstead(expected, came, body.toString()) };
+  }
+  if (list.data.length > MOST_ITEMS) {
+    return { ok: false, reason: `expected at most ${MOST_ITEMS} items, came ${list.data.length}` };
+  }
+  const believed = believedTimes(now, options);
+  return { ok: true, items: list.data.flatMap((item) => readOne(shape, feed, item, believed) ?? []) };
+}
+
+function readOne<Item>(
+  shape: ListShape<Item>,
+  feed: Pick<FeedOptions, "scale" | "instant">,
+  raw: unknown,
+  believed: Believed,
+): HouseItem | null {
+  if (raw === null || typeof raw !== "object" || Array.isArray(raw)) {
+    return refused(
+      { code: "not_an_item", reason: `expected an object for each round, came ${describe(raw)}` },
+      null,
+      raw,
+    );
+  }
+  const item = shape.item.safeParse(raw, { reportInput: true });
+  if (!item.success) {
+    const [issue] = item.error.issues;
+    return refused(explain(shape, issue, raw), roundIdOf(shape, raw), raw);
+  }
+  const fields = shape.round(item.data);
+  return fields === null ? null : readRound(fields, raw, feed, believed);
+}
+
+const MISSING: Readonly<Record<FieldKind, RefusalCode>> = {
+  id: "missing_id",
+  multiplier: "missing_multiplier",
+  time: "absurd_time",
+  hash: "bad_hash",
+  item: "not_an_item",
+};
+const WRONG: Readonly<Record<FieldKind, RefusalCode>> = { ...MISSING, id: "bad_id", multiplier: "not_a_number" };
+
+function explain<Item>(
+  { kinds }: ListShape<Item>,
+  issue: z.core.$ZodIssue | undefined,
+  raw: object,
+): { code: RefusalCode; reason: string } {
+  const path = issue?.path.map(String) ?? [];
+  const kind = path.toReversed().flatMap((name) => (Object.hasOwn(kinds, name) ? [kinds[name]] : []))[0] ?? "item";
+  // what is refined or transformed is reported as a whole: the field itself tells what came
+  const came = issue?.code === "custom" ? ownValue(raw, path.at(-1) ?? "") : issue?.input;
+  const isMissing = came === undefined || came === null;
+  const code = (isMissing ? MISSING : WRONG)[kind];
+  const fields = Object.keys(raw).slice(0, 12).join(", ");
+  const advice = isMissing
+    ? `; the item has ${fields === "" ? "no fields" : fields}: the house renamed the field, or this is the list of another game`
+    : "";
+  return {
+    code,
+    reason: `${issue?.message ?? "expected another item"} as \`${path.join(".")}\`, came ${describe(came)}${advice}`,
+  };
+}
+
+function roundIdOf<Item>({ kinds }: ListShape<Item>, raw: object): string | null {
+  const name = Object.keys(kinds).find((field) => kinds[field] === "id") ?? "";
+  const id = readId(ownValue(raw, name));
+  return id.ok ? id.value : null;
+}
+
+function ownValue(raw: object, name: string): unknown {
+  const value: unknown = Object.getOwnPropertyDescriptor(raw, name)?.value;
+  return value;
+}

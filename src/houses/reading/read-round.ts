@@ -1,0 +1,114 @@
+import type { FeedOptions, HouseItem, ReadOptions, RefusalCode } from "../contract.ts";
+import { describe } from "./excerpt.ts";
+import { parseMultiplier } from "./multiplier.ts";
+import { parseOccurredAt } from "./occurred-at.ts";
+import { WireNumber } from "./wire-json.ts";
+
+/** The longest id a round may have, as the table `rounds` takes it. */
+const LONGEST_ID = 128;
+/** Zones left out or wrong shift a clock by up to 14 hours, so a day either way is still believed. */
+const AHEAD_BELIEVED_MS = 86_400_000;
+/** A page of a slow game, or the first one after a house was away for days, lists rounds that are not of today. */
+const BACK_BELIEVED_MS = 30 * 86_400_000;
+
+/** The fields of a round as they came; what a house does not send is left out or null. */
+export interface RoundFields {
+  id: unknown;
+  multiplier: unknown;
+  occurredAt?: unknown;
+  hash?: unknown;
+}
+
+/** Which times are believed, in milliseconds since 1970. */
+export interface Believed {
+  earliest: number;
+  latest: number;
+}
+
+/** The times that are believed in an answer that arrived at `now` (ISO 8601). */
+export function believedTimes(now: string, { oldest }: ReadOptions = {}): Believed {
+  return {
+    earliest: oldest === undefined ? Date.parse(now) - BACK_BELIEVED_MS : Date.parse(oldest),
+    latest: Date.parse(now) + AHEAD_BELIEVED_MS,
+  };
+}
+
+/** Makes a round of the fields of one item, or a refusal that says which field is wrong and what came. */
+export function readRound(
+  fields: RoundFields,
+  raw: unknown,
+  feed: Pick<FeedOptions, "scale" | "instant">,
+  believed: Believed,
+): HouseItem {
+  const id = readId(fields.id);
+  if (!id.ok) return refused(id, null, raw);
+  const multiplier = parseMultiplier(fields.multiplier, feed);
+  if (!multiplier.ok) return refused(multiplier, id.value, raw);
+  const occurredAt = readTime(fields.occurredAt ?? null, believed);
+  if (!occurredAt.ok) return refused(occurredAt, id.value, raw);
+  const hash = readHash(fields.hash ?? null);
+  if (!hash.ok) return refused(hash, id.value, raw);
+  const { hundredths, rawValue } = multiplier;
+  return {
+    ok: true,
+    round: { roundId: id.value, hundredths, rawValue, occurredAt: occurredAt.value, hash: hash.value },
+    raw,
+  };
+}
+
+/** An item that is kept apart. */
+export function refused(
+  { code, reason }: { code: RefusalCode; reason: string },
+  roundId: string | null,
+  raw: unknown,
+): HouseItem {
+  return { ok: false, code, reason, roundId, raw };
+}
+
+/** One field, or why it cannot be read. */
+type Field<T> = { ok: true; value: T } | { ok: false; code: RefusalCode; reason: string };
+
+/** An id as text: whole numbers as their digits. Numbers too large to be exact have lost digits before they came. */
+export function readId(value: unknown): Field<string> {
+  if (value === null || value === undefined || value === "") {
+    return { ok: false, code: "missing_id", reason: `expected an id, came ${describe(value)}` };
+  }
+  if (typeof value === "number" || value instanceof WireNumber) {
+    if (Number.isInteger(Number(value)) && !Number.isSafeInteger(Number(value))) {
+      const reason = `the id ${String(value)} was sent as a number too large to be exact; expected it as a text`;
+      return { ok: false, code: "bad_id", reason };
+    }
+    return Number.isSafeInteger(Number(value)) && Number(value) >= 0
+      ? { ok: true, value: String(Number(value)) }
+      : { ok: false, code: "bad_id", reason: `expected a text or a whole number as id, came ${String(value)}` };
+  }
+  const text = typeof value === "string" ? value.trim() : "";
+  if (text === "" || text.length > LONGEST_ID || /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(text)) {
+    const reason = `expected a text of 1 to ${LONGEST_ID} characters or a whole number as id, came ${describe(value)}`;
+    return { ok: false, code: "bad_id", reason };
+  }
+  return { ok: true, value: text };
+}
+
+function readTime(value: unknown, believed: Believed): Field<string | null> {
+  if (value === null || value === "") return { ok: true, value: null };
+  const moment = parseOccurredAt(value);
+  if (moment === null) {
+    const reason = `expected a time (ISO 8601, seconds or milliseconds since 1970), came ${describe(value)}`;
+    return { ok: false, code: "absurd_time", reason };
+  }
+  if (moment.ms < believed.earliest || moment.ms > believed.latest) {
+    const from = new Date(believed.earliest).toISOString();
+    const to = new Date(believed.latest).toISOString();
+    return { ok: false, code: "absurd_time", reason: `expected a time from ${from} to ${to}, came ${moment.iso}` };
+  }
+  return { ok: true, value: moment.iso };
+}
+
+function readHash(value: unknown): Field<string | null> {
+  if (value === null || value === "") return { ok: true, value: null };
+  const hash = typeof value === "string" ? value.trim().toLowerCase() : "";
+  if (/^[0-9a-f]{64}$/.test(hash)) return { ok: true, value: hash };
+  const reason = `expected a hash of 64 hexadecimal digits, came ${describe(value)}`;
+  return { ok: false, code: "bad_hash", reason };
+}

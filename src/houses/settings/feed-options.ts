@@ -1,0 +1,18 @@
+import { z } from "zod";
+import type { FeedOptions } from "../contract.ts";
+
+/**
+ * The options every named adapter has, for a schema of its own: what its house is known to send is the default, and an
+ * operator who sees something else says so. `scale` belongs to the format and cannot be chosen.
+ */
+export function namedOptions(known: Pick<FeedOptions, "order"> & Partial<FeedOptions>) {
+  const { order, scale = 1, instant = [] } = known;
+  return {
+    scale: z.literal(scale, { error: "is fixed by the adapter; leave it out" }).default(scale),
+    instant: z
+      .array(z.union([z.string().max(32), z.number()]))
+      .max(10)
+      .default([...instant]),
+    order: z.enum(["auto", "newest_first", "newest_last"]).default(order),
+  };
+}

@@ -1,0 +1,30 @@
+import type { NextFunction, Request, Response } from "express";
+import type { Allowance, Caller } from "../callers/caller-store.ts";
+import type { Body } from "../api/bodies.ts";
+import type { Limits } from "./limit-headers.ts";
+import type { Answer } from "../api/operation.ts";
+
+/** What the middleware of a call leave in `response.locals` for those after them; the comment names who sets it. */
+export interface Call {
+  /** beginRequest */
+  requestId: string;
+  /** beginRequest, by `performance.now()` */
+  begunAt: number;
+  /** authenticate */
+  caller: Caller;
+  /** authenticate */
+  plan: Allowance;
+  /** limitRate; refuseExhausted and count add the quota. */
+  limits: Limits;
+  /** compose */
+  answer: Answer;
+  /** encode */
+  body: Body;
+}
+
+/** Middleware of a call: it may read what those before it have set. */
+export type CallHandler = (
+  request: Request,
+  response: Response & { locals: Call },
+  next: NextFunction,
+) => Promise<void> | void;

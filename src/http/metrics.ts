@@ -1,0 +1,56 @@
+import { hash, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { Express } from "express";
+import type { Settings } from "../config/environment.ts";
+import { METRICS_TYPE, type Metrics } from "../metrics/metrics.ts";
+import { isLoopback, servesThisMachineAlone } from "../this-machine.ts";
+import { resource } from "./resource.ts";
+
+/** What a proxy leaves behind: whoever asks through one is not on this machine, wherever the proxy is. */
+const FORWARDED = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
+
+const NOT_OPEN =
+  "metrics are open without a token only to this machine: set METRICS_TOKEN, of 16 characters or more, in the environment of this process, and send it as `Authorization: Bearer …`\n";
+const WRONG_TOKEN = "expected the METRICS_TOKEN of this process as `Authorization: Bearer …`\n";
+
+/**
+ * Adds `/metrics`. With METRICS_TOKEN it wants the token from everybody; without one it answers where this machine alone
+ * is served, and there nobody who comes through a proxy.
+ */
+export function addMetrics(
+  app: Express,
+  metrics: Pick<Metrics, "scrape">,
+  settings: Pick<Settings, "HOST" | "PUBLIC_URL" | "TRUSTED_PROXIES" | "METRICS_TOKEN">,
+): void {
+  resource(app, "/metrics", async ({ headers }, response) => {
+    const { METRICS_TOKEN: token } = settings;
+    if (token === undefined && !(servesThisMachineAlone(settings) && isLocal(headers)))
+      return sendText(response, 403, NOT_OPEN);
+    if (token !== undefined && !carries(headers, token)) {
+      response.setHeader("WWW-Authenticate", 'Bearer realm="metrics"');
+      return sendText(response, 401, WRONG_TOKEN);
+    }
+    sendText(response, 200, await metrics.scrape(), METRICS_TYPE);
+  });
+}
+
+/** A page elsewhere can give this machine a name of its own (DNS rebinding), but cannot ask under ours. */
+function isLocal(headers: IncomingHttpHeaders): boolean {
+  const asked = (headers.host ?? "").replace(/:\d+$/, "");
+  return isLoopback(asked) && FORWARDED.every((name) => headers[name] === undefined);
+}
+
+/** Compares in a time that tells nothing of either: by their hashes, which are of one length. */
+function carries({ authorization = "" }: IncomingHttpHeaders, token: string): boolean {
+  const given = /^Bearer +(.+)$/i.exec(authorization)?.[1] ?? "";
+  return timingSafeEqual(hash("sha256", given, "buffer"), hash("sha256", token, "buffer"));
+}
+
+function sendText(response: ServerResponse, status: number, text: string, type = "text/plain; charset=utf-8"): void {
+  const body = Buffer.from(text);
+  response.statusCode = status;
+  response.setHeader("Content-Type", type);
+  response.setHeader("Content-Length", body.length);
+  response.setHeader("Cache-Control", "no-store");
+  response.end(body);
+}

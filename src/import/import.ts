@@ -1,0 +1,241 @@
+import type { Sql, Transaction } from "../db/client.ts";
+import type { Prover } from "../houses/fairness/prove.ts";
+import { addRounds, loadState, lockState } from "../pass/add.ts";
+import { pass } from "../pass/pass.ts";
+import { findTime } from "../pass/payload-store.ts";
+import type { AddedRounds, PassResult, PassState } from "../pass/state.ts";
+import { fromDatabase } from "../pass/times.ts";
+import { type EarlierRounds, rememberEarlier } from "./earlier.ts";
+import { type ImportPlan, planImport, type PlanOptions } from "./plan.ts";
+import { type LineProofs, proveLines } from "./proofs.ts";
+import { readRow } from "./row.ts";
+import { listRepeats, listStagedLines } from "./store.ts";
+import { countRepeats, type Survey } from "./survey.ts";
+import { giveUpGaps } from "../rounds/gaps/gaps-store.ts";
+import { listStored } from "../pass/known-store.ts";
+import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { isCovered } from "../rounds/proofs/proofs.ts";
+import type { CheckedItem, KnownRound } from "../rounds/round.ts";
+
+/** What an import did; `refused` lists every refused line. */
+export interface Imported {
+  read: number;
+  inserted: number;
+  /** Identical repeats, of stored rounds or of earlier lines. */
+  skipped: number;
+  conflicts: number;
+  refused: { line: number; reason: string }[];
+  survey: Survey;
+}
+
+/** How an import is done. */
+export interface ImportOptions extends PlanOptions {
+  prover: Prover;
+  /** Works everything out and writes nothing. */
+  dryRun: boolean;
+  /** Told now and then how many rows of how many were stored. */
+  progress?: (done: number, of: number) => void;
+}
+
+/** Rows worked on at once: a tenth of a second each, and little memory whatever the file's size. */
+const ROWS_AT_ONCE = 5_000;
+
+/**
+ * Imports staged rounds into a table; a second import of the same rows changes nothing.
+ *
+ * Into an empty table they are taken as they were played (by number where ids count up, else by time if every row has
+ * one, else as listed, from the end of a file that lists the newest first) and none is late: all or nothing. Into any
+ * other table they are late, stored by the thousands, and fill the gaps they are missing in. Where the table has a
+ * fairness scheme, rows with a hash are proven first; all that takes long comes before the lock is taken.
+ * @throws the signal's reason once it is aborted; what is stored in a table that was not empty stays.
+ */
+export async function importRounds(
+  sql: Sql,
+  tableId: number,
+  staging: string,
+  options: ImportOptions,
+): Promise<Imported> {
+  const plan = await planImport(sql, staging, options, ROWS_AT_ONCE);
+  const read = (row: Parameters<typeof readRow>[0]) => readRow(row, options, plan.isReversed);
+  const proofs = await proveLines(sql, tableId, staging, plan.lines, { ...options, read, atOnce: ROWS_AT_ONCE });
+  const lines = plan.lines.filter((line) => !proofs.failed.has(line));
+  const result: Imported = {
+    read: plan.read,
+    inserted: 0,
+    skipped: 0,
+    conflicts: 0,
+    refused: [...plan.refused, ...Array.from(proofs.failed, ([line, reason]) => ({ line, reason }))],
+    survey: plan.survey,
+  };
+  const work = { tableId, staging, lines, plan, proofs, options, result };
+  await (options.dryRun ? tryOut(sql, work) : store(sql, work));
+  result.refused.sort((a, b) => a.line - b.line);
+  return result;
+}
+
+interface ImportWork {
+  tableId: number;
+  staging: string;
+  /** Good lines in the order they are taken in. */
+  lines: Int32Array;
+  plan: ImportPlan;
+  proofs: LineProofs;
+  options: ImportOptions;
+  result: Imported;
+}
+
+async function store(sql: Sql, work: ImportWork): Promise<void> {
+  const { tableId, lines, options } = work;
+  const earlier = await remembering(sql, work);
+  const { lastSeq: storedSeq, importedAt } = await sql.begin(async (tx) => {
+    const state = await lockState(tx, tableId);
+    const time = fromDatabase((await findTime(tx)).now);
+    if (state.head.lastSeq === 0n) await fillTable(tx, state, work, { earlier, importedAt: time });
+    return { lastSeq: state.head.lastSeq, importedAt: time };
+  });
+  const left = storedSeq === 0n ? 0 : lines.length;
+  for (let from = 0; from < left; from += ROWS_AT_ONCE) {
+    options.signal.throwIfAborted();
+    await sql.begin(async (tx) => {
+      const state = await lockState(tx, tableId);
+      const items = await listItems(tx, work, lines.subarray(from, from + ROWS_AT_ONCE));
+      const { known } = await listStored(tx, tableId, idsOf(items));
+      await storeItems(tx, state, items, work, { manner: "late", known, storedSeq, importedAt });
+      await refreshNotices(tx, [tableId]); // each time: an import may end in the middle
+    });
+    options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
+  }
+}
+
+/** Stores all lines in a table that is empty and stays locked: what is known is what this file brought. */
+async function fillTable(
+  tx: Transaction,
+  empty: PassState,
+  work: ImportWork,
+  { earlier, importedAt }: { earlier: EarlierRounds; importedAt: string },
+): Promise<void> {
+  const { tableId, lines, options } = work;
+  let state = empty;
+  for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
+    options.signal.throwIfAborted();
+    const items = await listItems(tx, work, lines.subarray(from, from + ROWS_AT_ONCE));
+    const known = earlier.known(items, new Map());
+    const result = await storeItems(tx, state, items, work, { manner: "first", known, storedSeq: 0n, importedAt });
+    earlier.add(result.rows.rounds, importedAt);
+    ({ state } = result);
+    if (lines.length > ROWS_AT_ONCE) options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
+  }
+  await refreshNotices(tx, [tableId]);
+}
+
+/** Stores lines in a table whose head is locked. */
+async function storeItems(
+  tx: Transaction,
+  state: PassState,
+  items: readonly LineItem[],
+  work: ImportWork,
+  about: Taking,
+): Promise<PassResult> {
+  const result = await addRounds(tx, state, additionOf(items, work, about));
+  count(items, result, work.result, about);
+  if (work.options.settings.fairness === undefined) {
+    const beforeRoundIds = result.rows.gaps.map(({ beforeRoundId }) => beforeRoundId);
+    await giveUpGaps(tx, work.tableId, beforeRoundIds, "the imported file does not have them");
+  }
+  return result;
+}
+
+/** Does what storing would do, in memory, where of earlier lines only those are kept that may come again. */
+async function tryOut(sql: Sql, work: ImportWork): Promise<void> {
+  const { tableId, lines, options } = work;
+  let state = await loadState(sql, tableId);
+  const importedAt = fromDatabase((await findTime(sql)).now);
+  const storedSeq = state.head.lastSeq;
+  const manner = storedSeq === 0n ? "first" : "late";
+  const earlier = await remembering(sql, work);
+  for (let from = 0; from < lines.length; from += ROWS_AT_ONCE) {
+    options.signal.throwIfAborted();
+    const items = await listItems(sql, work, lines.subarray(from, from + ROWS_AT_ONCE));
+    const known = earlier.known(items, (await listStored(sql, tableId, idsOf(items))).known);
+    const about = { manner, known, storedSeq, importedAt } as const;
+    const at = { issuedAt: importedAt, tables: 1, mayRead: true, maySettle: true, noSet: "refused" } as const;
+    const result = pass(state, additionOf(items, work, about), at);
+    count(items, result, work.result, about);
+    earlier.add(result.rows.rounds, importedAt);
+    ({ state } = result);
+    options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
+  }
+}
+
+async function remembering(sql: Sql, work: ImportWork): Promise<EarlierRounds> {
+  return rememberEarlier(work.result.survey.order.takenBy === "number" ? null : await repeatedIds(sql, work));
+}
+
+/** Ids that several rows have; none where rows are numbered. */
+async function repeatedIds(sql: Sql, { staging, options }: ImportWork): Promise<Set<string>> {
+  const ids = new Set<string>();
+  if (options.rowNumbers !== undefined) return ids;
+  for await (const rows of listRepeats(sql, staging)) for (const { round_id: id } of rows) ids.add(id);
+  return ids;
+}
+
+type LineItem = Extract<CheckedItem, { ok: true }> & { line: number };
+
+async function listItems(
+  sql: Sql | Transaction,
+  { staging, options, plan }: ImportWork,
+  lines: Int32Array,
+): Promise<LineItem[]> {
+  const rows = await listStagedLines(sql, staging, lines);
+  return rows.map((row) => {
+    const read = readRow(row, options, plan.isReversed);
+    if (!read.ok) throw new Error(`line ${row.line} was good when it was read first, and now ${read.reason}`);
+    const isProven = read.round.hash !== null && isCovered(options.settings, read.round.roundId);
+    return { ok: true, line: row.line, round: read.round, raw: row, verified: isProven ? true : null };
+  });
+}
+
+/** How lines are taken in; `importedAt` is the time that all rounds of the import were received at. */
+interface Taking {
+  manner: "first" | "late";
+  known: ReadonlyMap<string, KnownRound>;
+  storedSeq: bigint;
+  importedAt: string;
+}
+
+function additionOf(
+  items: readonly LineItem[],
+  { proofs }: ImportWork,
+  { manner, known, importedAt }: Taking,
+): AddedRounds {
+  return {
+    from: "import",
+    requestedAt: null,
+    receivedAt: importedAt,
+    manner,
+    payload: null,
+    read: {
+      ok: true,
+      items,
+      feedOrder: "newest_last",
+      refusedByAdapter: 0,
+      isPage: false,
+      anchor: proofs.newest,
+      known,
+      heldBack: new Map(),
+    },
+  };
+}
+
+/** Counts what came of lines. Each was read before, so that none is refused now. */
+function count(items: readonly LineItem[], { rows }: PassResult, result: Imported, about: Taking): void {
+  const named = items.map(({ line, round: { roundId, hundredths } }) => ({ line, roundId, hundredths }));
+  countRepeats(result.survey, named, about);
+  result.inserted += rows.rounds.length;
+  result.conflicts += rows.conflicts.length;
+  result.skipped += items.length - rows.rounds.length - rows.conflicts.length;
+}
+
+function idsOf(items: readonly LineItem[]): string[] {
+  return [...new Set(items.map(({ round }) => round.roundId))];
+}

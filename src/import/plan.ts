@@ -1,0 +1,140 @@
+import type { Sql } from "../db/client.ts";
+import { createRowKeys, type FileOrder, type RowOrder } from "./order.ts";
+import { readRow, type RowOptions } from "./row.ts";
+import { listRepeats, listStaged, listStagedLines } from "./store.ts";
+import { countLine, countTime, emptySurvey, type Survey } from "./survey.ts";
+import { numberOf } from "../rounds/round.ts";
+
+/** What the comma or the point of a multiplier tells of the file it stands in. */
+export type MultiplierShape = "clear" | "comma_decimals" | "comma_and_three" | "point_and_three";
+
+/** How a file is read and put in order. */
+export interface PlanOptions extends RowOptions {
+  /** How the file lists its rounds; without it, what ids and times tell. */
+  order?: FileOrder | "auto";
+  /** Where nobody said which mark is decimal: what a multiplier tells of it. */
+  multiplierShape?: (text: string) => MultiplierShape;
+  signal: AbortSignal;
+}
+
+/** What is known of a file before anything is stored. */
+export interface ImportPlan {
+  read: number;
+  refused: { line: number; reason: string }[];
+  /** Good lines in the order they are taken in. */
+  lines: Int32Array;
+  isReversed: boolean;
+  survey: Survey;
+}
+
+/**
+ * Reads all rows once: refuses the bad ones, finds in which order the others were played, and surveys the file.
+ * @throws the signal's reason once it is aborted.
+ */
+export async function planImport(sql: Sql, staging: string, options: PlanOptions, atOnce: number): Promise<ImportPlan> {
+  const { settings, rowNumbers, order = "auto", multiplierShape, signal } = options;
+  const survey = emptySurvey();
+  const refused: { line: number; reason: string }[] = [];
+  const keys = createRowKeys();
+  /** Lines whose comma or point may mean two things. */
+  const unclear: number[] = [];
+  let commaDecimals: number | null = null;
+  let read = 0;
+  for (let afterLine = 0; ;) {
+    signal.throwIfAborted();
+    const rows = await listStaged(sql, staging, { afterLine, limit: atOnce });
+    for (const row of rows) {
+      const one = readRow(row, options);
+      if (!one.ok) {
+        refused.push({ line: row.line, reason: one.reason });
+        continue;
+      }
+      keys.add(row.line, rowNumbers === undefined ? numberOf(one.round.roundId) : null, one.ms);
+      countTime(survey, one.round.occurredAt);
+      if (one.clock !== undefined) countLine(survey.clock[one.clock], row.line);
+      const shape = multiplierShape?.(one.round.rawValue) ?? "clear";
+      if (shape === "comma_decimals") commaDecimals ??= row.line;
+      if (shape === "comma_and_three") countLine(survey.thousands, row.line);
+      if (shape === "comma_and_three" || shape === "point_and_three") unclear.push(row.line);
+    }
+    read += rows.length;
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    afterLine = last.line;
+  }
+  const roundIds = rowNumbers === undefined ? settings.round_ids : "opaque";
+  const byTime = rowNumbers === undefined && survey.clock.twice.count === 0;
+  const { lines: ordered, ...found } = keys.order({ roundIds, order, byTime });
+  let lines = ordered;
+  if (commaDecimals !== null && unclear.length > 0) {
+    lines = without(lines, unclear);
+    for (let from = 0; from < unclear.length; from += atOnce) {
+      const rows = await listStagedLines(sql, staging, unclear.slice(from, from + atOnce));
+      for (const { line, multiplier } of rows) refused.push({ line, reason: unclearReason(multiplier, commaDecimals) });
+    }
+    survey.thousands = { count: 0, line: null };
+  }
+  survey.order = found;
+  let repeats: number[] = [];
+  if (found.isReversed && rowNumbers === undefined) repeats = await listLaterLines(sql, staging, lines);
+  if (repeats.length > 0) lines = without(lines, repeats);
+  survey.ids = await spanOf(sql, staging, lines, { options, found });
+  if (repeats.length > 0) lines = Int32Array.from([...lines, ...repeats]);
+  return { read, refused, lines, isReversed: found.isReversed, survey };
+}
+
+function unclearReason(text: string | null, commaDecimals: number): string {
+  return (
+    `expected a multiplier that can be read in one way, came ${JSON.stringify(text)}: line ${commaDecimals} has a ` +
+    "decimal comma, so that this may be thousands or three decimals; say which mark is decimal"
+  );
+}
+
+/**
+ * Lines of rounds that an earlier line of the file has, in its order. Where a file is read from its end they are taken
+ * in last, so that of several results the first in the file is kept there too.
+ */
+async function listLaterLines(sql: Sql, staging: string, lines: Int32Array): Promise<number[]> {
+  const good = lines.toSorted();
+  const later: number[] = [];
+  let kept: string | null = null;
+  for await (const rows of listRepeats(sql, staging)) {
+    for (const { line, round_id: roundId } of rows) {
+      if (!has(good, line)) continue;
+      if (roundId === kept) later.push(line);
+      kept = roundId;
+    }
+  }
+  return later.toSorted((a, b) => a - b);
+}
+
+async function spanOf(
+  sql: Sql,
+  staging: string,
+  lines: Int32Array,
+  { options, found }: { options: PlanOptions; found: Omit<RowOrder, "lines"> },
+): Promise<Survey["ids"]> {
+  const [first, last] = [lines.at(0), lines.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  const ids = (await listStagedLines(sql, staging, [first, last])).map((row) => {
+    const read = readRow(row, options, found.isReversed);
+    return read.ok ? read.round.roundId : "";
+  });
+  return { from: ids[0] ?? "", to: ids[1] ?? "", missing: found.missing };
+}
+
+function without(lines: Int32Array, left: readonly number[]): Int32Array {
+  const out = new Set(left);
+  return lines.filter((line) => !out.has(line));
+}
+
+/** Is a line among these, which rise? */
+function has(lines: Int32Array, line: number): boolean {
+  let [from, to] = [0, lines.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((lines[middle] ?? 0) < line) from = middle + 1;
+    else to = middle;
+  }
+  return lines[from] === line;
+}

@@ -1,0 +1,106 @@
+import type { Sql } from "../db/client.ts";
+import type { Point } from "../houses/fairness/claims.ts";
+import type { Anchor, Prover } from "../houses/fairness/prove.ts";
+import { loadState } from "../pass/add.ts";
+import { anchorOf } from "../pass/read.ts";
+import { findProvenAbove } from "../backfill/gap-turn-store.ts";
+import type { ReadRow } from "./row.ts";
+import { listSharedHashes, listStagedLines, listStoredHashes, type StagedRow } from "./store.ts";
+import { numberOf } from "../rounds/round.ts";
+import type { TableSettings } from "../houses/settings/settings.ts";
+
+/** Which lines fail their proof and why, and the newest proven round. */
+export interface LineProofs {
+  failed: Map<number, string>;
+  newest: Anchor | null;
+}
+
+/** What lines are proven with. */
+export interface LineProver {
+  settings: TableSettings;
+  prover: Prover;
+  signal: AbortSignal;
+  read: (row: StagedRow) => ReadRow;
+  /** Lines proven at once. */
+  atOnce: number;
+}
+
+/** Proves rows with a hash, the newest first: each chunk then links to the one above it, a walk of the file in all. */
+export async function proveLines(
+  sql: Sql,
+  tableId: number,
+  staging: string,
+  lines: Int32Array,
+  { settings, prover, signal, read: readLine, atOnce }: LineProver,
+): Promise<LineProofs> {
+  const proofs: LineProofs = { failed: new Map(), newest: null };
+  const { fairness } = settings;
+  if (fairness === undefined) return proofs;
+  const { table, head } = await loadState(sql, tableId);
+  const anchor = anchorOf(head, fairness);
+  proofs.newest = anchor;
+  const { roundIds } = table;
+  let lowest: Point | null = null;
+  for (let to = lines.length; to > 0; to -= atOnce) {
+    const rows = await listStagedLines(sql, staging, lines.subarray(Math.max(0, to - atOnce), to));
+    const claims = rows.flatMap((row) => {
+      const read = readLine(row);
+      if (!read.ok || read.round.hash === null) return [];
+      const number = roundIds === "consecutive" ? numberOf(read.round.roundId) : null;
+      if (roundIds === "consecutive" && number === null) return [];
+      return [{ line: row.line, number, hash: read.round.hash, hundredths: read.round.hundredths }];
+    });
+    if (claims.length === 0) continue;
+    const highest = claims.at(-1)?.number ?? null;
+    const above = highest === null || anchor === null ? null : await findProvenAbove(sql, tableId, highest);
+    const points: Point[] = [anchor, lowest, above === null ? null : { ...above, of: null }].filter(
+      (point) => point !== null,
+    );
+    const { verdicts, anchor: newest } = await prover.prove(
+      table.name,
+      fairness,
+      { roundIds, points: proofs.newest === null ? points : [...points, proofs.newest], claims },
+      signal,
+    );
+    for (const [place, { line }] of claims.entries()) {
+      const verdict = verdicts[place];
+      if (verdict?.ok === false) proofs.failed.set(line, `the proof fails: ${verdict.reason}`);
+      const point = verdict?.ok === true ? verdict.point : null;
+      if (point !== null && (lowest === null || isBelow(point, lowest))) lowest = point;
+    }
+    proofs.newest = newest; // of the points given, the newest so far among them
+  }
+  if (roundIds === "opaque")
+    await refuseStolen(sql, tableId, staging, { read: readLine, failed: proofs.failed, signal });
+  return proofs;
+}
+
+/** Where ids tell no place a hash proves one round only: the one that is stored with it, else the first line that has it. */
+async function refuseStolen(
+  sql: Sql,
+  tableId: number,
+  staging: string,
+  { read: readLine, failed, signal }: Pick<LineProver, "read" | "signal"> & { failed: Map<number, string> },
+): Promise<void> {
+  const judge = (row: StagedRow, owner: string | null): string | null => {
+    signal.throwIfAborted();
+    const read = failed.has(row.line) ? null : readLine(row);
+    if (read?.ok !== true) return owner;
+    const { roundId } = read.round;
+    if (owner !== null && owner !== roundId) failed.set(row.line, `the proof fails: the hash is that of ${owner}`);
+    return owner ?? roundId;
+  };
+  for await (const rows of listStoredHashes(sql, staging, tableId)) for (const row of rows) judge(row, row.owner);
+  let [hash, owner]: [string | null, string | null] = [null, null];
+  for await (const rows of listSharedHashes(sql, staging)) {
+    for (const row of rows) {
+      owner = judge(row, row.hash === hash ? owner : null);
+      hash = row.hash;
+    }
+  }
+}
+
+/** Comes the first of two proven rounds earlier? Lines come the newest first: of one without a place, it does. */
+function isBelow(point: Point, other: Point): boolean {
+  return point.number === null || other.number === null || point.of !== other.of || point.number < other.number;
+}

@@ -1,0 +1,101 @@
+import type { HouseRound } from "../houses/contract.ts";
+import { describe } from "../houses/reading/excerpt.ts";
+import { parseMultiplier, type ParsedMultiplier } from "../houses/reading/multiplier.ts";
+import { type Moment, parseOccurredAt } from "../houses/reading/occurred-at.ts";
+import type { TableSettings } from "../houses/settings/settings.ts";
+import type { StagedRow } from "./store.ts";
+import { numberOf } from "../rounds/round.ts";
+
+/** A time of a file; `clock` where the local clock showed it twice, or never, and a rule decided. */
+export interface ImportedMoment extends Moment {
+  clock?: "twice" | "never";
+}
+
+/** How the texts of a file are read, where that is not how houses write them. */
+export interface RowReaders {
+  /** Reads a time; null or a reason for what is none. Without it, times without a zone are UTC. */
+  readTime?: (text: string) => ImportedMoment | { reason: string } | null;
+  /** Reads a multiplier; without it, as houses write them. */
+  readMultiplier?: (text: string | null) => ParsedMultiplier;
+}
+
+/** Ids for a file without any: `prefix` and the number of the row, the oldest being `first`. */
+export interface RowNumbers {
+  prefix: string;
+  first: bigint;
+  /** Rows of the file, those that are refused among them: a refused row has its number too. */
+  total: number;
+}
+
+/** What a row is read with. */
+export interface RowOptions extends RowReaders {
+  settings: TableSettings;
+  /** Milliseconds since 1970; a round that is said to end later than a day after it is not believed. */
+  now: number;
+  /** The staged ids are the numbers of the rows, counted from 1 in the order of the file. */
+  rowNumbers?: RowNumbers;
+}
+
+/** A row as a round, or why it is none. */
+export type ReadRow =
+  { ok: true; round: HouseRound; ms: number | null; clock: ImportedMoment["clock"] } | { ok: false; reason: string };
+
+/** A zone that is wrong shifts a clock by up to 14 hours; a round further ahead would be shown as the newest for ever. */
+const AHEAD_BELIEVED_MS = 86_400_000;
+
+/**
+ * Reads a staged row as a round. Where rows are numbered, `isReversed` says that the file lists the newest first, so
+ * that its last row has the first number.
+ */
+export function readRow(row: StagedRow, options: RowOptions, isReversed = false): ReadRow {
+  const roundId = idOf(row, options, isReversed);
+  if (roundId === null) return { ok: false, reason: "expected a round_id, came nothing" };
+  if (roundId.length > 128 || /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(roundId)) {
+    return { ok: false, reason: `expected a round_id of 1 to 128 characters, came ${describe(roundId)}` };
+  }
+  if (options.settings.round_ids === "consecutive" && numberOf(roundId) === null) {
+    const reason = `expected a whole number without leading zeros as round_id, came ${describe(roundId)}`;
+    return { ok: false, reason };
+  }
+  const { readMultiplier = multiplierOf(options.settings) } = options;
+  const value = readMultiplier(row.multiplier);
+  if (!value.ok) return value;
+  const time = timeOf(row.occurred_at, options);
+  if (!time.ok) return time;
+  const proof = row.hash?.toLowerCase() ?? null;
+  if (proof !== null && !/^[0-9a-f]{64}$/.test(proof)) {
+    return { ok: false, reason: `expected a hash of 64 hexadecimal digits, came ${describe(row.hash)}` };
+  }
+  const { hundredths, rawValue } = value;
+  const { moment } = time;
+  const round = { roundId, hundredths, rawValue, occurredAt: moment?.iso ?? null, hash: proof };
+  return { ok: true, round, ms: moment?.ms ?? null, clock: moment?.clock };
+}
+
+function idOf({ round_id: staged }: StagedRow, { rowNumbers }: RowOptions, isReversed: boolean): string | null {
+  if (rowNumbers === undefined || staged === null) return staged;
+  const { prefix, first, total } = rowNumbers;
+  const place = isReversed ? BigInt(total) - BigInt(staged) : BigInt(staged) - 1n;
+  return `${prefix}${first + place}`;
+}
+
+function multiplierOf({ feed }: TableSettings): NonNullable<RowReaders["readMultiplier"]> {
+  return (text) => parseMultiplier(text, { scale: 1, instant: feed.instant });
+}
+
+function timeOf(
+  text: string | null,
+  { now, readTime = parseOccurredAt }: RowOptions,
+): { ok: true; moment: ImportedMoment | null } | { ok: false; reason: string } {
+  if (text === null) return { ok: true, moment: null };
+  const read = readTime(text);
+  if (read === null) {
+    const reason = `expected a time as occurred_at (ISO 8601, seconds or milliseconds since 1970), came ${describe(text)}`;
+    return { ok: false, reason };
+  }
+  if ("reason" in read) return { ok: false, reason: read.reason };
+  const latest = now + AHEAD_BELIEVED_MS;
+  if (read.ms <= latest) return { ok: true, moment: read };
+  const reason = `expected a time as occurred_at, at most ${new Date(latest).toISOString()}, came ${read.iso}`;
+  return { ok: false, reason };
+}

@@ -1,0 +1,344 @@
+import { listPublished, type PublishedAccuracy } from "../forecasts/accuracy/published-store.ts";
+import type { Queryable } from "../db/client.ts";
+import type { ReadSet } from "../forecasts/published-forecast.ts";
+import type { PublishedReadingJson } from "../pass/state.ts";
+import { NOTICE_ORDER } from "../rounds/notices/notices.ts";
+import { numberOf } from "../rounds/round.ts";
+
+/** A house as far as callers see it. */
+export interface HouseRow {
+  id: string;
+  name: string;
+  simulated: boolean;
+  enabled: boolean;
+  paused: boolean;
+  disabledTables: number[];
+}
+
+/** All houses. There are few, and what changes of them is announced nowhere, so they are simply read again and again. */
+export async function readHouses(sql: Queryable): Promise<HouseRow[]> {
+  return sql<HouseRow[]>`
+    select
+      h.id,
+      h.name,
+      h.simulated,
+      h.enabled,
+      h.paused_at is not null as paused,
+      array(select id from tables where house_id = h.id and not enabled) as "disabledTables"
+    from houses h
+    order by h.id`;
+}
+
+/** By table, the version of its head or of its accuracy. */
+export type Versions = ReadonlyMap<number, number>;
+
+/** What a look begins with: which tables there are in which version, and the time of the database. */
+export interface Look {
+  heads: Versions;
+  accuracy: Versions;
+  /** Milliseconds since 1970. */
+  ms: number;
+}
+
+/** The versions of these tables, or of all: one row, whose lists are read faster than a row for each table. */
+export async function readVersions(sql: Queryable, tableIds: readonly number[] | null): Promise<Look> {
+  interface Row {
+    heads: [number[] | null, number[] | null];
+    accuracy: [number[] | null, number[] | null];
+    ms: number;
+  }
+  const own = tableIds === null ? sql`true` : sql`table_id = any(${[...tableIds]}::integer[])`;
+  const [row] = await sql<Row[]>`
+    select
+      (select json_build_array(array_agg(table_id), array_agg(version)) from table_heads where ${own}) as heads,
+      (select json_build_array(array_agg(table_id), array_agg(version)) from accuracy_marks where ${own}) as accuracy,
+      extract(epoch from clock_timestamp())::float8 * 1000 as ms`;
+  if (row === undefined) throw new Error("expected the versions of the tables, found none");
+  return { heads: asVersions(row.heads), accuracy: asVersions(row.accuracy), ms: row.ms };
+}
+
+function asVersions([ids, versions]: [number[] | null, number[] | null]): Versions {
+  return new Map(ids?.map((id, at) => [id, versions?.[at] ?? 0]));
+}
+
+/** The calibration that the live state met last. */
+export interface CalibrationRow {
+  version: number;
+  rounds: number;
+  as_of: string;
+}
+
+/** A table with its head, as far as callers see it. */
+export interface HeadRow {
+  id: number;
+  version: number;
+  house: string;
+  game: string;
+  market: string;
+  position: number;
+  enabled: boolean;
+  roundIds: "consecutive" | "opaque";
+  lastSeq: number;
+  lastOrdinal: number;
+  newestSeq: number | null;
+  /** The newest responses brought late rounds only. */
+  isLate: boolean;
+  lastRoundAt: string | null;
+  lastPolledMs: number | null;
+  openSets: number[];
+  /** A forecast ended while settling was paused. */
+  hasEnded: boolean;
+  setSeq: number | null;
+  nowPpm: (number | null)[];
+  changedAt: string;
+  continuityText: string | null;
+  calibration: CalibrationRow | null;
+  /** When the reading was published, in microseconds; null before the first. */
+  readingAt: number | null;
+  /** Null when it is the one that the caller has. */
+  reading: PublishedReadingJson | null;
+}
+
+/** A table to read, and the reading that is held of it. */
+export interface WantedHead {
+  id: number;
+  readingAt: number | null;
+}
+
+/** Tables with their heads as they are by now. */
+export async function readHeads(sql: Queryable, wanted: readonly WantedHead[]): Promise<HeadRow[]> {
+  if (wanted.length === 0) return [];
+  return sql<HeadRow[]>`
+    select
+      t.id,
+      h.version::float8 as version,
+      t.house_id as house,
+      t.game,
+      t.market,
+      t.position,
+      t.enabled,
+      t.round_ids as "roundIds",
+      h.last_seq::float8 as "lastSeq",
+      h.last_ordinal::float8 as "lastOrdinal",
+      h.newest_seq::float8 as "newestSeq",
+      utc_text(h.last_round_at) as "lastRoundAt",
+      extract(epoch from h.last_polled_round_at)::float8 * 1000 as "lastPolledMs",
+      array_to_json(h.open_sets) as "openSets",
+      h.has_ended as "hasEnded",
+      h.set_seq::float8 as "setSeq",
+      array_to_json(h.now_ppm) as "nowPpm",
+      utc_text(h.changed_at) as "changedAt",
+      open.text as "continuityText",
+      open.late as "isLate",
+      met.calibration,
+      r."readingAt",
+      case when r."readingAt" is distinct from wanted.reading_at then r.reading end as reading
+    from unnest(
+      ${wanted.map(({ id }) => id)}::integer[],
+      ${wanted.map(({ readingAt }) => readingAt)}::float8[]
+    ) as wanted (table_id, reading_at)
+    join table_heads h on h.table_id = wanted.table_id
+    join tables t on t.id = h.table_id
+    cross join lateral (
+      select
+        coalesce(bool_or(n.kind = 'ids'), false) as late,
+        string_agg(n.text, '. ' order by array_position(${[...NOTICE_ORDER]}::text[], n.kind)) as text
+      from notices n
+      where n.table_id = h.table_id
+        and n.closed_at is null
+    ) open
+    left join lateral (
+      select json_build_object('version', c.version, 'rounds', c.rounds, 'as_of', utc_text(c.created_at)) as calibration
+      from calibrations c
+      where c.table_id = h.table_id
+        and c.model = h.model
+        and c.kind <> 'manual'
+        and c.live_state_hash = c.state_hash
+      order by c.version desc
+      limit 1
+    ) met on true
+    left join lateral (
+      select extract(epoch from published_at)::float8 as "readingAt", reading
+      from published_readings
+      where table_id = h.table_id
+    ) r on true`;
+}
+
+/** A forecast set to read. */
+export interface WantedSet {
+  tableId: number;
+  cutoffSeq: number;
+}
+
+/** Stored sets, each with the palette of its colors; by table and cutoff. */
+export async function readSets(
+  sql: Queryable,
+  wanted: readonly WantedSet[],
+): Promise<(Omit<ReadSet, "colors"> & { palette: number })[]> {
+  if (wanted.length === 0) return [];
+  return sql<(Omit<ReadSet, "colors"> & { palette: number })[]>`
+    select
+      s.table_id as "tableId",
+      s.cutoff_seq::float8 as "cutoffSeq",
+      s.cutoff_ordinal::float8 as "cutoffOrdinal",
+      s.first_seq::float8 as "firstSeq",
+      s.model,
+      utc_text(s.issued_at) as "issuedAt",
+      s.cutoff_round_id as "cutoffRoundId",
+      s.target_round_id as "targetRoundId",
+      c.palette,
+      array_to_json(s.features) as features,
+      array_to_json(s.horizons) as horizons,
+      array_to_json(s.p_ppm) as "pPpm",
+      array_to_json(s.base_ppm) as "basePpm",
+      encode(s.hashes, 'hex') as hashes
+    from unnest(
+      ${wanted.map(({ tableId }) => tableId)}::integer[],
+      ${wanted.map(({ cutoffSeq }) => cutoffSeq)}::bigint[]
+    ) as wanted (table_id, cutoff_seq)
+    join forecast_sets s on s.table_id = wanted.table_id and s.cutoff_seq = wanted.cutoff_seq
+    join rounds c on c.table_id = s.table_id and c.seq = s.cutoff_seq
+    order by s.table_id, s.cutoff_seq`;
+}
+
+/** Names of the colors of palettes, lowest band first. */
+export async function readPalettes(
+  sql: Queryable,
+  ids: readonly number[],
+): Promise<{ id: number; colors: string[] }[]> {
+  return sql<{ id: number; colors: string[] }[]>`
+    select id, array(select band ->> 'name' from jsonb_array_elements(bands) as band) as colors
+    from palettes
+    where id = any(${[...ids]}::smallint[])`;
+}
+
+/** The accuracy of these tables, by feature and period. */
+export async function readAccuracy(sql: Queryable, tableIds: readonly number[]): Promise<PublishedAccuracy[]> {
+  return tableIds.length === 0 ? [] : listPublished(sql, { tableIds });
+}
+
+/** Size and root of the newest checkpoint of the newest log, as `1234 <base64>`; null before the first. */
+export async function readCheckpoint(sql: Queryable): Promise<string | null> {
+  const [row] = await sql<{ checkpoint: string }[]>`
+    select c.size || ' ' || split_part(c.note, E'\n', 3) as checkpoint
+    from (select id from logs order by id desc limit 1) l
+    join log_checkpoints c on c.log_id = l.id
+    order by c.size desc
+    limit 1`;
+  return row?.checkpoint ?? null;
+}
+
+/** A round as callers see it. Rounds of one table are in the order of `order`, then of `seq`; see RoundText. */
+export interface RoundRow {
+  tableId: number;
+  seq: number;
+  order: bigint;
+  roundId: string;
+  hundredths: bigint;
+  palette: number;
+  color: number;
+  occurredAt: string | null;
+  receivedAt: string;
+  verified: boolean | null;
+  late: boolean;
+}
+
+/** Rounds with a seq above `after` up to `lastSeq` are asked for. */
+export interface Span {
+  id: number;
+  roundIds: "consecutive" | "opaque";
+  after: number;
+  lastSeq: number;
+}
+
+/**
+ * The rounds of these spans. The order inside keeps it to a look-up for each of them: joined, PostgreSQL reads all rounds
+ * there are, since it cannot know how short a span is.
+ */
+export async function readNewRounds(sql: Queryable, spans: readonly Span[]): Promise<RoundRow[]> {
+  if (spans.length === 0) return [];
+  const rows = await sql<StoredRound[]>`
+    select ${roundColumns(sql)}
+    from unnest(
+      ${spans.map(({ id }) => id)}::integer[],
+      ${spans.map(({ after }) => after)}::bigint[],
+      ${spans.map(({ lastSeq }) => lastSeq)}::bigint[]
+    ) as wanted (table_id, after, last_seq)
+    cross join lateral (
+      select *
+      from rounds
+      where table_id = wanted.table_id
+        and seq > wanted.after
+        and seq <= wanted.last_seq
+      order by seq
+      offset 0
+    ) r`;
+  return asRounds(rows, spans);
+}
+
+/**
+ * The rounds of these tables up to their `lastSeq` that the newest `limit` of each are among. A late round that was stored
+ * before an on-time one is older than it, so nothing before the `limit` newest on-time rounds can be among the newest.
+ */
+export async function readNewestRounds(sql: Queryable, spans: readonly Span[], limit: number): Promise<RoundRow[]> {
+  if (spans.length === 0) return [];
+  const rows = await sql<StoredRound[]>`
+    select ${roundColumns(sql)}
+    from unnest(
+      ${spans.map(({ id }) => id)}::integer[],
+      ${spans.map(({ lastSeq }) => lastSeq)}::bigint[],
+      ${spans.map(({ roundIds }) => roundIds === "consecutive")}::boolean[]
+    ) as wanted (table_id, last_seq, by_number)
+    cross join lateral (
+      select case when count(*) = ${limit} then min(seq) else 0 end as seq
+      from (
+        select seq
+        from rounds
+        where table_id = wanted.table_id
+          and seq <= wanted.last_seq
+          and not late
+        order by seq desc
+        limit ${limit}
+      ) newest
+    ) oldest
+    cross join lateral (
+      select *
+      from rounds
+      where table_id = wanted.table_id
+        and seq >= oldest.seq
+        and seq <= wanted.last_seq
+      order by
+        case when wanted.by_number then length(round_id) end desc,
+        case when wanted.by_number then round_id end collate "C" desc,
+        coalesce(occurred_at, received_at) desc,
+        seq desc
+      limit ${limit}
+    ) r`;
+  return asRounds(rows, spans);
+}
+
+type StoredRound = Omit<RoundRow, "order"> & { micros: bigint };
+
+function roundColumns(sql: Queryable) {
+  return sql`
+    r.table_id as "tableId",
+    r.seq::float8 as seq,
+    (extract(epoch from coalesce(r.occurred_at, r.received_at)) * 1000000)::bigint as micros,
+    r.round_id as "roundId",
+    r.hundredths,
+    r.palette,
+    r.color,
+    utc_text(r.occurred_at) as "occurredAt",
+    utc_text(r.received_at) as "receivedAt",
+    r.verified,
+    r.late`;
+}
+
+/** Where ids count up, a round without a number has no place among the others, and is left out. */
+function asRounds(rows: readonly StoredRound[], spans: readonly Span[]): RoundRow[] {
+  const byNumber = new Set(spans.flatMap(({ id, roundIds }) => (roundIds === "consecutive" ? [id] : [])));
+  return rows.flatMap(({ micros, ...row }) => {
+    const order = byNumber.has(row.tableId) ? numberOf(row.roundId) : micros;
+    return order === null ? [] : [{ ...row, order }];
+  });
+}

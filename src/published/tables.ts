@@ -1,0 +1,236 @@
+import { PERIODS } from "../forecasts/accuracy/periods.ts";
+import type { PublishedAccuracy } from "../forecasts/accuracy/published-store.ts";
+import {
+  addSets,
+  type IssuedForecasts,
+  NOTHING_ISSUED,
+  publishedForecast,
+  type PublishedForecast,
+  type ReadSet,
+} from "../forecasts/published-forecast.ts";
+import type { PublishedReadingJson } from "../pass/state.ts";
+import { multiplierText } from "../rounds/round.ts";
+import { holdRounds, mergeRounds, NO_ROUNDS, type HeldRounds } from "./held-rounds.ts";
+import type { CalibrationRow, HeadRow, HouseRow, RoundRow } from "./store.ts";
+
+/** A house as it is held in memory. */
+export interface House {
+  readonly id: string;
+  name: string;
+  simulated: boolean;
+  enabled: boolean;
+  paused: boolean;
+  /** Database time in milliseconds of the newest round that a poll brought for any of its tables. */
+  newestPolledMs: number | null;
+}
+
+/** A table as it is held in memory. */
+export interface Table {
+  readonly id: number;
+  readonly house: House;
+  readonly game: string;
+  readonly market: string;
+  position: number;
+  /** Its place in the order in which all tables are listed. */
+  place: number;
+  enabled: boolean;
+  lastSeq: number;
+  lastRoundAt: string | null;
+  continuityText: string | null;
+  /** Null before the first forecast. */
+  published: PublishedForecast | null;
+  calibration: CalibrationRow | null;
+  reading: PublishedReadingJson | null;
+  readingAt: number | null;
+  /** When its head was last written. */
+  generatedAt: string;
+  lastPolledMs: number | null;
+  /** The newest on-time round, held or not; null before the first. */
+  newestSeq: number | null;
+  /** The newest responses brought late rounds only. */
+  isLate: boolean;
+  /** In the order of feature, model and period. */
+  accuracy: readonly PublishedAccuracy[];
+  rounds: HeldRounds;
+  /** Of the newest set that was read; those before it are read or ended. */
+  setsUpTo: number;
+  issued: IssuedForecasts;
+  /** Versions of its head and of its accuracy. */
+  headVersion: number;
+  accuracyVersion: number;
+  /** Grows with each change, so that JSON that was made of it before is known to be old. */
+  version: number;
+}
+
+/** What one look into the database brought; applied together, so that no request sees half of it. */
+export interface Reading {
+  /** Null when they were not read this time. */
+  houses: readonly HouseRow[] | null;
+  heads: readonly HeadRow[];
+  /** New sets by table, in the order of their cutoffs. */
+  sets: ReadonlyMap<number, readonly ReadSet[]>;
+  /** Tables of which nothing that is held counts any more. */
+  replaced: ReadonlySet<number>;
+  /** By table; they replace what is held of a replaced table, and are added to what is held of another. */
+  rounds: ReadonlyMap<number, HeldRounds>;
+  /** All accuracy of tables, with its version. */
+  accuracy: ReadonlyMap<number, { version: number; rows: readonly PublishedAccuracy[] }>;
+}
+
+/** All houses and tables in memory, with the ways to find them. Only {@link applyReading} changes it. */
+export interface Holding {
+  readonly houses: Map<string, House>;
+  readonly byId: Map<number, Table>;
+  /** In the order in which they are listed: house id, then the place in the houses file. */
+  readonly tables: Table[];
+  readonly byHouse: Map<string, Table[]>;
+  readonly byGame: Map<string, Table[]>;
+  readonly byMarket: Map<string, Table[]>;
+  /** Another one each time the lists are rebuilt. */
+  listing: object;
+}
+
+/** Nothing yet. */
+export function emptyHolding(): Holding {
+  return {
+    houses: new Map(),
+    byId: new Map(),
+    tables: [],
+    byHouse: new Map(),
+    byGame: new Map(),
+    byMarket: new Map(),
+    listing: {},
+  };
+}
+
+/** Brings what is held up to date; at most `bufferRounds` rounds are held per table, late ones in their sorted place. */
+export function applyReading(holding: Holding, reading: Reading, bufferRounds: number): void {
+  if (reading.houses !== null) applyHouses(holding, reading.houses);
+  let isReordered = false;
+  for (const row of reading.heads) isReordered = applyHead(holding, row, reading, bufferRounds) || isReordered;
+  for (const [id, { version, rows }] of reading.accuracy) {
+    const table = holding.byId.get(id);
+    if (table === undefined) continue; // made since the heads were read: the next look brings both
+    table.accuracy = rows.toSorted(
+      (a, b) => compare(a.feature, b.feature) || compare(a.model, b.model) || periodPlace(a) - periodPlace(b),
+    );
+    table.accuracyVersion = version;
+    table.version += 1;
+  }
+  if (isReordered) index(holding);
+}
+
+function applyHouses(holding: Holding, rows: readonly HouseRow[]): void {
+  const disabled = new Set(rows.flatMap(({ disabledTables }) => disabledTables));
+  for (const { disabledTables: _, ...row } of rows) {
+    const house = holding.houses.get(row.id);
+    if (house === undefined) holding.houses.set(row.id, { ...row, newestPolledMs: null });
+    else Object.assign(house, row);
+  }
+  for (const table of holding.tables) table.enabled = !disabled.has(table.id);
+}
+
+/** True when the lists of tables must be rebuilt. */
+function applyHead(holding: Holding, row: HeadRow, { sets, replaced, rounds }: Reading, bufferRounds: number): boolean {
+  const house = holding.houses.get(row.house);
+  if (house === undefined) throw new Error(`expected the house ${row.house} to be read before its tables`);
+  if (row.lastPolledMs !== null) house.newestPolledMs = Math.max(house.newestPolledMs ?? 0, row.lastPolledMs);
+  const held = holding.byId.get(row.id);
+  const kept = held === undefined || replaced.has(row.id) ? EMPTY : held;
+  const own = sets.get(row.id) ?? [];
+  const issued = addSets(kept.issued, own);
+  const brought = rounds.get(row.id);
+  const changing = {
+    position: row.position,
+    enabled: row.enabled,
+    lastSeq: row.lastSeq,
+    lastRoundAt: row.lastRoundAt,
+    continuityText: row.continuityText,
+    published: publishedForecast(row, issued),
+    calibration: row.calibration,
+    reading: row.readingAt === null ? null : (row.reading ?? held?.reading ?? null),
+    readingAt: row.readingAt,
+    generatedAt: row.changedAt,
+    lastPolledMs: row.lastPolledMs,
+    newestSeq: row.newestSeq,
+    isLate: row.isLate,
+    rounds: brought === undefined ? kept.rounds : mergeRounds(kept.rounds, brought, bufferRounds),
+    setsUpTo: own.at(-1)?.cutoffSeq ?? kept.setsUpTo,
+    issued,
+    headVersion: row.version,
+    version: (held?.version ?? 0) + 1,
+  };
+  if (held !== undefined) {
+    const isMoved = held.position !== row.position;
+    Object.assign(held, changing);
+    return isMoved;
+  }
+  const { id, game, market } = row;
+  holding.byId.set(id, { id, house, game, market, place: 0, accuracy: [], accuracyVersion: -1, ...changing });
+  return true;
+}
+
+const EMPTY = { issued: NOTHING_ISSUED, rounds: NO_ROUNDS, setsUpTo: 0 };
+
+/**
+ * Makes of rows what is held of them: immediately, since two million rows of the database would not fit into memory.
+ * `colors` are the names of the colors of a palette.
+ */
+export function holdRows(
+  rows: readonly RoundRow[],
+  colors: ReadonlyMap<number, readonly string[]>,
+): [number, HeldRounds][] {
+  return [...Map.groupBy(rows, ({ tableId }) => tableId)].map(([id, own]) => [
+    id,
+    holdRounds(
+      own.map((row) => {
+        const color = colors.get(row.palette)?.[row.color] ?? "";
+        return { order: row.order, seq: row.seq, json: roundJson(row, color) };
+      }),
+    ),
+  ]);
+}
+
+function roundJson(row: RoundRow, color: string): string {
+  const { roundId, hundredths, occurredAt, receivedAt, verified, late } = row;
+  const [id, shade, occurred, received] = [roundId, color, occurredAt, receivedAt].map((text) => JSON.stringify(text));
+  return [
+    `{"round_id":${id}`,
+    `"multiplier":${multiplierText(hundredths)}`,
+    `"color":${shade}`,
+    `"occurred_at":${occurred}`,
+    `"received_at":${received}`,
+    `"verified":${verified}`,
+    `"late":${late}}`,
+  ].join(",");
+}
+
+function index(holding: Holding): void {
+  const { byId, tables, byHouse, byGame, byMarket } = holding;
+  holding.listing = {};
+  const inOrder = [...byId.values()].toSorted(
+    (a, b) => compare(a.house.id, b.house.id) || a.position - b.position || a.id - b.id,
+  );
+  tables.length = 0;
+  for (const table of inOrder) {
+    table.place = tables.length;
+    tables.push(table);
+  }
+  const lists = [
+    [byHouse, (table: Table) => table.house.id],
+    [byGame, (table: Table) => table.game],
+    [byMarket, (table: Table) => table.market],
+  ] as const;
+  for (const [list, keyOf] of lists) {
+    list.clear();
+    for (const [key, of] of Map.groupBy(inOrder, keyOf)) list.set(key, of);
+  }
+}
+
+function periodPlace({ period }: PublishedAccuracy): number {
+  return PERIODS.indexOf(period);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

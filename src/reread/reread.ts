@@ -1,0 +1,291 @@
+import { hash } from "node:crypto";
+import type { Sql, Transaction } from "../db/client.ts";
+import type { Prover } from "../houses/fairness/prove.ts";
+import type { House } from "../houses/house.ts";
+import { addRounds, loadState, lockState, timeOfAddition, withStored } from "../pass/add.ts";
+import { lockHeads } from "../tables/heads-store.ts";
+import { pass } from "../pass/pass.ts";
+import type { CompletePassRows, PassState, PassTime, ReadResponse, StoredResponse } from "../pass/state.ts";
+import { readPayload } from "../pass/stored.ts";
+import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { isOwnFault, ownFault } from "../rounds/read-answer.ts";
+import { emptyReread, noteRefusal, type Reread } from "./reread-report.ts";
+import {
+  listKnownConflicts,
+  listKnownItems,
+  listReleasable,
+  listToReread,
+  markKept,
+  releaseItems,
+  type ReadableItem,
+  type RereadPlace,
+  type RereadRange,
+  type StoredPayload,
+} from "./reread-store.ts";
+import type { KnownRound } from "../rounds/round.ts";
+
+/** How a range is read again. */
+export interface RereadWork {
+  /** Work everything out and store nothing. */
+  dryRun: boolean;
+  /** Who asked for it: items that leave quarantine say so. */
+  by: string;
+  /** At most so many payloads; `next` is where to continue. */
+  most: number;
+  after?: RereadPlace | null;
+  /** Ends it between two batches, with what is done by then and where to continue. */
+  until?: AbortSignal;
+  /** Ends it with its reason thrown; what is stored by then stays. */
+  signal: AbortSignal;
+  /** Called with how many payloads have been read. */
+  progress?: (done: number) => void;
+}
+
+/**
+ * Reads the stored payloads of a range again, with the adapters and settings of now: after an adapter was mended, or for
+ * payloads that were refused. Rounds that are not stored are added as late (shown, never learned from, resolving nothing),
+ * another result for a stored round becomes a conflict, an item that can be read now leaves quarantine, and a payload that
+ * can be read now is no longer refused. A second time nothing is new.
+ *
+ * Payloads are read in the order in which they were received, a batch in one transaction that holds the heads of its
+ * tables; none is held while it reads and checks proofs. A dry run passes its states on from payload to payload instead.
+ */
+export async function rereadRange(
+  sql: Sql,
+  house: House,
+  prover: Prover,
+  range: RereadRange,
+  { dryRun, by, most, after = null, until, signal, progress = () => undefined }: RereadWork,
+): Promise<Reread> {
+  const report = emptyReread();
+  const imagined: Imagined | null = dryRun
+    ? { at: await sql.begin(timeOfAddition), tables: new Map(), known: new Map(), seen: new Set() }
+    : null;
+  let place = after;
+  for (;;) {
+    signal.throwIfAborted();
+    const left = most - report.payloads;
+    const payloads = await listToReread(sql, range, place, Math.max(left, 1));
+    const last = payloads.at(-1);
+    if (last === undefined) return { ...report, next: null };
+    if (left <= 0 || until?.aborted === true) return { ...report, next: place };
+    for (const batch of batchesOf(house, payloads)) {
+      const reader = { sql, house, prover, signal };
+      if (imagined === null) await storeSafely(sql, await readBatch(reader, batch), { report, by, signal });
+      else for (const payload of batch) await tryOut(reader, payload, report, imagined);
+      report.payloads += batch.length;
+      progress(report.payloads);
+    }
+    place = { requestedAt: last.requestedAt, tableId: last.tableId };
+  }
+}
+
+/** A payload with what its items are now. */
+interface Reading {
+  payload: StoredPayload;
+  read: ReadResponse;
+}
+
+interface Reader {
+  sql: Sql;
+  house: House;
+  prover: Prover;
+  signal: AbortSignal;
+}
+
+/** With opaque ids a hash proves one round only, so that each payload must be stored before the next one is checked. */
+function batchesOf(house: House, payloads: readonly StoredPayload[]): StoredPayload[][] {
+  const isApart = house.settings.tables.some(
+    ({ round_ids, fairness }) => round_ids === "opaque" && fairness !== undefined,
+  );
+  return isApart ? payloads.map((payload) => [payload]) : [[...payloads]];
+}
+
+async function readBatch({ sql, ...reader }: Reader, payloads: readonly StoredPayload[]): Promise<Reading[]> {
+  const states = new Map<number, PassState>();
+  const readings: Reading[] = [];
+  for (const payload of payloads) {
+    const { tableId } = payload;
+    const state = states.get(tableId) ?? (await loadState(sql, tableId));
+    states.set(tableId, state);
+    readings.push({ payload, read: await readOne({ sql, ...reader }, state, payload) });
+  }
+  return readings;
+}
+
+function readOne(
+  { sql, house, prover, signal }: Reader,
+  state: PassState,
+  payload: StoredPayload,
+): Promise<ReadResponse> {
+  return readPayload({ sql, prover }, house, state, payload, { signal, all: true });
+}
+
+/** What a dry run has seen so far: tables as they would be, their rounds, and what was counted. */
+interface Imagined {
+  at: PassTime;
+  tables: Map<number, PassState>;
+  known: Map<number, Map<string, KnownRound>>;
+  seen: Set<string>;
+}
+
+interface Storing {
+  report: Reread;
+  by: string;
+  signal: AbortSignal;
+}
+
+/** All in one transaction. If our own code fails on it, one after the other, and the one that it fails on is refused. */
+async function storeSafely(sql: Sql, readings: readonly Reading[], { report, by, signal }: Storing): Promise<void> {
+  try {
+    await storeReadings(sql, readings, report, by);
+  } catch (error) {
+    if (!isOwnFault(error)) throw error;
+    for (const reading of readings) {
+      signal.throwIfAborted();
+      try {
+        await storeReadings(sql, [reading], report, by);
+      } catch (own) {
+        if (!isOwnFault(own)) throw own;
+        await storeReadings(sql, [{ ...reading, read: { ok: false, reason: ownFault(own) } }], report, by);
+      }
+    }
+  }
+}
+
+async function storeReadings(sql: Sql, readings: readonly Reading[], report: Reread, by: string): Promise<void> {
+  const counted = emptyReread();
+  await sql.begin(async (tx) => {
+    const tableIds = [...new Set(readings.map(({ payload }) => payload.tableId))];
+    await lockHeads(tx, tableIds);
+    const states = new Map<number, PassState>();
+    for (const { payload, read } of readings) {
+      const { tableId } = payload;
+      if (isKept(payload, read, counted)) continue;
+      const state = states.get(tableId) ?? (await lockState(tx, tableId));
+      const response = await withStored(tx, state, responseOf(state, payload, read));
+      const result = await addRounds(tx, state, response, async (rows) => {
+        const readable = readableItems(payload, response.read, rows);
+        const kept = await onlyNews(tx, tableId, totalOf(payload, rows), new Set());
+        const releasable = await listReleasable(tx, readable);
+        await releaseItems(tx, releasable, by);
+        count(counted, payload, response.read, { rows, kept, released: releasable.length });
+        return kept;
+      });
+      await markKept(tx, tableId, result.rows.marks);
+      states.set(tableId, result.state);
+    }
+    await refreshNotices(tx, [...states.keys()]);
+  });
+  // only what was stored counts
+  report.readable += counted.readable;
+  report.rounds += counted.rounds;
+  report.known += counted.known;
+  report.conflicts += counted.conflicts;
+  report.quarantined += counted.quarantined;
+  report.released += counted.released;
+  for (const { reason, payloads } of counted.refused) noteRefusal(report, reason, payloads);
+}
+
+async function tryOut(reader: Reader, payload: StoredPayload, report: Reread, imagined: Imagined): Promise<void> {
+  const { sql } = reader;
+  const { tableId } = payload;
+  const state = imagined.tables.get(tableId) ?? (await loadState(sql, tableId));
+  const read = await readOne(reader, state, payload);
+  if (isKept(payload, read, report)) return;
+  const known = imagined.known.get(tableId) ?? new Map<string, KnownRound>();
+  imagined.known.set(tableId, known);
+  const given: ReadResponse = read.ok ? { ...read, known: new Map([...(read.known ?? []), ...known]) } : read;
+  const { rows, state: after } = pass(state, responseOf(state, payload, given), imagined.at);
+  imagined.tables.set(tableId, after);
+  for (const round of rows.rounds) known.set(round.roundId, { ...round, receivedAt: payload.receivedAt });
+  const items = (await listReleasable(sql, readableItems(payload, read, rows))).filter(
+    (id) => !imagined.seen.has(`item ${id}`),
+  );
+  for (const id of items) imagined.seen.add(`item ${id}`);
+  const kept = await onlyNews(sql, tableId, rows, imagined.seen);
+  count(report, payload, read, { rows, kept, released: items.length });
+}
+
+/** Whether a payload stays as it is: what was read before keeps its rounds, so that it is no refused one. */
+function isKept({ state }: StoredPayload, read: ReadResponse, report: Reread): boolean {
+  if (!read.ok) noteRefusal(report, read.reason);
+  return !read.ok && state === "read";
+}
+
+function responseOf(
+  { hasUnread }: PassState,
+  { requestedAt, receivedAt, sha256 }: StoredPayload,
+  read: ReadResponse,
+): StoredResponse {
+  return {
+    from: "stored",
+    requestedAt,
+    receivedAt,
+    sha256,
+    absentAt: null,
+    manner: "reread",
+    isMoreUnread: hasUnread,
+    read,
+  };
+}
+
+/** The payload's mark counts all rounds that it ever brought. */
+function totalOf({ newRounds }: StoredPayload, rows: CompletePassRows): CompletePassRows {
+  const marks = rows.marks.map((mark) => ({ ...mark, newRounds: newRounds + (mark.newRounds ?? 0) }));
+  return { ...rows, marks };
+}
+
+function count(
+  report: Reread,
+  { state }: StoredPayload,
+  read: ReadResponse,
+  { rows, kept, released }: { rows: CompletePassRows; kept: CompletePassRows; released: number },
+): void {
+  if (!read.ok) return;
+  if (state === "refused") report.readable += 1;
+  report.rounds += rows.rounds.length;
+  report.known += read.items.length - rows.rounds.length - rows.conflicts.length - rows.quarantine.length;
+  report.conflicts += kept.conflicts.length;
+  report.quarantined += kept.quarantine.length;
+  report.released += released;
+}
+
+/** Leaves out conflicts and quarantined items that are listed already: reading again must not count them again. */
+async function onlyNews(
+  sql: Sql | Transaction,
+  tableId: number,
+  rows: CompletePassRows,
+  seen: Set<string>,
+): Promise<CompletePassRows> {
+  for (const key of await listKnownConflicts(sql, tableId, rows.conflicts)) seen.add(`conflict ${tableId}|${key}`);
+  for (const key of await listKnownItems(sql, tableId, rows.quarantine)) seen.add(`item ${tableId}|${key}`);
+  const isNew = (key: string) => !seen.has(key) && seen.add(key).has(key);
+  return {
+    ...rows,
+    conflicts: rows.conflicts.filter(({ roundId, otherHundredths: other }) =>
+      isNew(`conflict ${tableId}|${roundId}|${other}`),
+    ),
+    quarantine: rows.quarantine.filter(({ itemSha256, code }) => isNew(`item ${tableId}|${itemSha256}|${code}`)),
+  };
+}
+
+/** The items of a payload that were taken for rounds, new or known. */
+function readableItems(
+  { tableId, receivedAt }: StoredPayload,
+  read: ReadResponse,
+  { quarantine }: CompletePassRows,
+): ReadableItem[] {
+  if (!read.ok) return [];
+  const refused = new Set(quarantine.map(({ roundId }) => roundId));
+  return read.items.flatMap((item) => {
+    if (!item.ok || refused.has(item.round.roundId)) return [];
+    const { roundId } = item.round;
+    return [{ tableId, payloadReceivedAt: receivedAt, sha256: itemHash(item.raw), roundId }];
+  });
+}
+
+/** As quarantine lists an item. */
+function itemHash(raw: unknown): string {
+  return hash("sha256", JSON.stringify(raw) ?? "null");
+}

@@ -1,0 +1,102 @@
+import type { Queryable, Transaction } from "../../db/client.ts";
+import type { Query } from "../../db/query.ts";
+
+/** Gives up the open gaps before these rounds. Needs the lock of the table's head. */
+export async function giveUpGaps(
+  tx: Transaction,
+  tableId: number,
+  beforeRoundIds: readonly string[],
+  reason: string,
+): Promise<void> {
+  if (beforeRoundIds.length === 0) return;
+  await tx`
+    update gaps
+    set
+      state = 'given_up',
+      reason = ${reason},
+      closed_at = clock_timestamp()
+    where table_id = ${tableId}
+      and before_round_id = any(${[...beforeRoundIds]}::text[])
+      and state = 'open'`;
+}
+
+/**
+ * The statement that counts rounds that came late into the gaps they were missing in, given up ones too, and closes those
+ * that miss nothing any more; columns are texts of arrays.
+ */
+export function fillGapsStatement(sql: Queryable, tableIds: string, numbers: string): Query<{ table_id: number }[]> {
+  return sql<{ table_id: number }[]>`
+    update gaps g
+    set
+      filled = g.filled + f.n,
+      state = case when g.filled + f.n >= g.missing then 'filled' else g.state end,
+      closed_at = case when g.filled + f.n >= g.missing then clock_timestamp() else g.closed_at end,
+      reason = case when g.filled + f.n >= g.missing then null else g.reason end,
+      closed_by = case when g.filled + f.n >= g.missing then null else g.closed_by end
+    from (
+      select
+        open.id,
+        count(*) as n
+      from unnest(${tableIds}::integer[], ${numbers}::bigint[])
+        as l (table_id, number)
+      join gaps open on open.table_id = l.table_id and l.number between open.from_number and open.to_number
+      where open.state <> 'filled'
+      group by open.id
+    ) f
+    where g.id = f.id
+    returning g.table_id`;
+}
+
+/** The open gaps of tables that have a size, oldest first, at most 1,000. */
+export async function listOpenGaps(sql: Queryable, tableIds: readonly number[]): Promise<bigint[]> {
+  const rows = await sql<{ id: bigint }[]>`
+    select id
+    from gaps
+    where table_id = any(${[...tableIds]}::integer[])
+      and state = 'open'
+    order by id
+    limit 1000`;
+  return rows.map(({ id }) => id);
+}
+
+/** The gaps of unknown size between two rounds of each table that nobody filled yet, its newest 1,000. */
+export function listUnknownGaps(
+  sql: Queryable,
+  tableIds: readonly number[],
+): Query<{ tableId: number; afterRoundId: string; beforeRoundId: string }[]> {
+  return sql<{ tableId: number; afterRoundId: string; beforeRoundId: string }[]>`
+    select g.table_id as "tableId", g.after_round_id as "afterRoundId", g.before_round_id as "beforeRoundId"
+    from unnest(${[...tableIds]}::integer[]) as asked (table_id)
+    cross join lateral (
+      select *
+      from gaps
+      where table_id = asked.table_id
+        and from_number is null
+        and state <> 'filled'
+      order by id desc
+      limit 1000
+    ) g
+    order by g.id desc`;
+}
+
+/** The statement that closes gaps of unknown size of which a response showed both ends and all between. */
+export function closeUnknownGapsStatement(
+  sql: Queryable,
+  tableIds: string,
+  beforeRoundIds: string,
+  found: string,
+): Query<readonly unknown[]> {
+  return sql`
+    update gaps g
+    set
+      filled = f.found,
+      state = 'filled',
+      closed_at = clock_timestamp(),
+      reason = null,
+      closed_by = null
+    from unnest(${tableIds}::integer[], ${beforeRoundIds}::text[], ${found}::bigint[])
+      as f (table_id, before_round_id, found)
+    where g.table_id = f.table_id
+      and g.before_round_id = f.before_round_id
+      and g.state <> 'filled'`;
+}

@@ -1,0 +1,178 @@
+import type { Queryable } from "../../db/client.ts";
+
+/** What became of an answer. */
+export type PayloadState = "unread" | "read" | "refused";
+
+/** What a list of answers is asked for; times are ISO 8601, null for all. */
+export interface PayloadFilter {
+  tableIds: readonly number[] | null;
+  state: PayloadState | null;
+  from: string | null;
+  to: string | null;
+}
+
+/** What names a payload; the time is a text with its microseconds, since a Date would lose them. */
+export interface PayloadKey {
+  tableId: number;
+  receivedAt: string;
+}
+
+/** An answer as it is listed. */
+export interface ListedPayload extends PayloadKey {
+  table: string;
+  kind: "poll" | "history";
+  requestedAt: string;
+  status: number;
+  bytes: number;
+  state: PayloadState;
+  refusedReason: string | null;
+  items: number | null;
+  newRounds: number | null;
+  quarantined: number | null;
+  rereadAt: string | null;
+  /** It was kept beyond its day. */
+  isKept: boolean;
+}
+
+/**
+ * Answers by the time they arrived, newest first or oldest first, those kept beyond their day among them. Tables that are
+ * named are looked up one by one, so that a silent one costs no walk through all others.
+ */
+export async function listPayloads(
+  sql: Queryable,
+  { tableIds, state, from, to }: PayloadFilter,
+  { after, oldestFirst, limit }: { after: PayloadKey | null; oldestFirst: boolean; limit: number },
+): Promise<ListedPayload[]> {
+  const place = sql`(${after?.receivedAt ?? "infinity"}::text::timestamptz, ${after?.tableId ?? 0})`;
+  const beyond = oldestFirst
+    ? sql`(p.received_at, p.table_id) > ${place}`
+    : sql`(p.received_at, p.table_id) < ${place}`;
+  const order = oldestFirst ? sql`p.received_at, p.table_id` : sql`p.received_at desc, p.table_id desc`;
+  const matching = sql`
+    (${state}::text is null or p.state = ${state})
+    and p.received_at >= ${from ?? "-infinity"}::text::timestamptz
+    and p.received_at < ${to ?? "infinity"}::text::timestamptz
+    and ${after === null ? sql`true` : beyond}`;
+  const newest = (source: "payloads" | "payloads_kept") => {
+    const columns = sql`
+      p.table_id, p.kind, p.requested_at, p.received_at, p.status, p.bytes, p.state, p.refused_reason, p.items,
+      p.new_rounds, p.quarantined, p.reread_at`;
+    if (tableIds === null)
+      return sql`select ${columns} from ${sql(source)} p where ${matching} order by ${order} limit ${limit}`;
+    return sql`
+      select own.*
+      from unnest(${[...tableIds]}::integer[]) as asked (table_id)
+      cross join lateral (
+        select ${columns}
+        from ${sql(source)} p
+        where p.table_id = asked.table_id
+          and ${matching}
+        order by ${order}
+        limit ${limit}
+      ) own`;
+  };
+  return sql<ListedPayload[]>`
+    select
+      p.table_id as "tableId",
+      t.house_id || '/' || t.game || '/' || t.market as "table",
+      p.kind,
+      utc_text(p.requested_at) as "requestedAt",
+      utc_text(p.received_at) as "receivedAt",
+      p.status,
+      p.bytes,
+      p.state,
+      p.refused_reason as "refusedReason",
+      p.items,
+      p.new_rounds as "newRounds",
+      p.quarantined,
+      utc_text(p.reread_at) as "rereadAt",
+      p.is_kept as "isKept"
+    from (
+      select distinct on (table_id, received_at) *
+      from (
+        select *, false as is_kept from (${newest("payloads")}) live
+        union all
+        select *, true from (${newest("payloads_kept")}) kept
+      ) both_places
+      order by table_id, received_at, is_kept
+    ) p
+    join tables t on t.id = p.table_id
+    order by ${order}
+    limit ${limit}`;
+}
+
+/** An answer with its body, compressed, and what was made of it. */
+export interface WholePayload extends ListedPayload {
+  previousRequestedAt: string | null;
+  path: string;
+  contentType: string | null;
+  sha256: string;
+  readAt: string | null;
+  body: Buffer;
+}
+
+/** A payload, from where it was stored or kept; null if it has expired. */
+export async function findPayload(sql: Queryable, { tableId, receivedAt }: PayloadKey): Promise<WholePayload | null> {
+  const matching = sql`table_id = ${tableId} and received_at = ${receivedAt}::text::timestamptz`;
+  const columns = sql`
+    table_id, kind, requested_at, received_at, previous_requested_at, path, status, content_type, bytes, sha256,
+    body, state, refused_reason, items, new_rounds, quarantined, reread_at`;
+  const [row] = await sql<WholePayload[]>`
+    select
+      p.table_id as "tableId",
+      t.house_id || '/' || t.game || '/' || t.market as "table",
+      p.kind,
+      utc_text(p.requested_at) as "requestedAt",
+      utc_text(p.received_at) as "receivedAt",
+      utc_text(p.previous_requested_at) as "previousRequestedAt",
+      p.path,
+      p.status,
+      p.content_type as "contentType",
+      p.bytes,
+      encode(p.sha256, 'hex') as sha256,
+      p.body,
+      p.state,
+      p.refused_reason as "refusedReason",
+      p.items,
+      p.new_rounds as "newRounds",
+      p.quarantined,
+      utc_text(p.read_at) as "readAt",
+      utc_text(p.reread_at) as "rereadAt",
+      p.is_kept as "isKept"
+    from (
+      select ${columns}, read_at, false as is_kept from payloads where ${matching}
+      union all
+      select ${columns}, null::timestamptz, true from payloads_kept where ${matching}
+    ) p
+    join tables t on t.id = p.table_id
+    order by p.is_kept
+    limit 1`;
+  return row ?? null;
+}
+
+/** A round that an answer brought. */
+export interface BroughtRound {
+  seq: bigint;
+  roundId: string;
+  hundredths: bigint;
+  color: string;
+  late: boolean;
+  afterGap: boolean;
+  verified: boolean | null;
+}
+
+/** The first `limit` rounds that a payload brought, in seq order. */
+export async function listBroughtRounds(
+  sql: Queryable,
+  { tableId, receivedAt }: PayloadKey,
+  limit: number,
+): Promise<BroughtRound[]> {
+  return sql<BroughtRound[]>`
+    select seq, round_id as "roundId", hundredths, color, late, after_gap as "afterGap", verified
+    from named_rounds
+    where table_id = ${tableId}
+      and received_at = ${receivedAt}::text::timestamptz
+      and source in ('poll', 'history')
+    order by seq
+    limit ${limit}`;
+}

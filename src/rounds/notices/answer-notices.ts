@@ -1,0 +1,52 @@
+import type { NoticeDesk } from "./notice-desk.ts";
+import { formatSentence, idsSentence, stuckSentence, unreadableSentence } from "./notices.ts";
+import type { TakenIn } from "../take-in.ts";
+
+/** An answer as far as notices speak of it; `now` is when it arrived. */
+interface NoticedAnswer {
+  items: readonly unknown[];
+  refusedByAdapter: number;
+  isPage: boolean;
+  payload: { now: string };
+  /** The newest on-time round, when for some responses every new round was older. */
+  outOfOrderAfter: string | null;
+}
+
+/** Tells that an answer cannot be read, `isChanged` where that was so for many in a row. */
+export function tellUnreadable(
+  notices: NoticeDesk,
+  tableId: number,
+  { payload: { now } }: Pick<NoticedAnswer, "payload">,
+  isChanged: boolean,
+): void {
+  notices.set(tableId, "format", now, (since) => unreadableSentence(since, isChanged));
+}
+
+/** The notices that one answer opens or closes by itself. */
+export function tellAnswer(
+  notices: NoticeDesk,
+  tableId: number,
+  answer: NoticedAnswer,
+  taken: TakenIn,
+  isChanged: boolean,
+): void {
+  const { items, refusedByAdapter, isPage, payload, outOfOrderAfter } = answer;
+  const isBrokenPage = isPage && isChanged && refusedByAdapter > 0;
+  const sentence = (since: string) =>
+    isBrokenPage
+      ? unreadableSentence(since, isChanged)
+      : formatSentence(items.length, refusedByAdapter, since, isChanged);
+  const format = sentence(payload.now);
+  if (format === null) notices.close(tableId, "format");
+  else if (format !== undefined) {
+    notices.set(tableId, "format", payload.now, (since) => sentence(since) ?? "");
+  }
+  const { stuck } = taken;
+  if (stuck?.kind === "begun") notices.set(tableId, "stuck", payload.now, (since) => stuckSentence(stuck, since));
+  if (stuck?.kind === "over") notices.close(tableId, "stuck");
+  if (outOfOrderAfter !== null) {
+    notices.set(tableId, "ids", payload.now, (since) => idsSentence(outOfOrderAfter, since));
+  }
+  if (taken.onTime > 0) notices.close(tableId, "ids");
+  if (taken.rounds.length > 0) notices.close(tableId, "stalled");
+}

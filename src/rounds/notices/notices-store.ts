@@ -1,0 +1,317 @@
+import type { Queryable, Sql, Transaction } from "../../db/client.ts";
+import type { Query } from "../../db/query.ts";
+import { lockHeads, touchHeads } from "../../tables/heads-store.ts";
+import {
+  conflictSentence,
+  revisionSentence,
+  gapSentence,
+  modelSentence,
+  NOTICE_HOURS,
+  proofSentence,
+  quarantineSentence,
+  stalledSentence,
+  type ConflictFacts,
+  type GapFacts,
+  type ModelFacts,
+  type NoticeKind,
+  type RefusedFacts,
+  type RevisionFacts,
+} from "./notices.ts";
+
+/** A notice to open or to keep up to date (`text`), or to close (null). */
+export interface NoticeChange {
+  tableId: number;
+  kind: NoticeKind;
+  text: string | null;
+  /** ISO 8601: when it opens, if it is not open; now where it is left out. */
+  since?: string;
+}
+
+/** Why a gap was given up that a person closed, as callers are told. */
+const CLOSED_BY_HAND = "we stopped asking for them";
+/** Tables whose notices are looked after in one transaction. */
+const MOST_TABLES = 100;
+
+/**
+ * Opens, rewrites and closes notices, at most one change for a table and kind, and moves the heads of the tables whose notices
+ * changed. Gives their ids. Needs the locks of the heads.
+ */
+async function saveNotices(tx: Transaction, changes: readonly NoticeChange[]): Promise<number[]> {
+  if (changes.length === 0) return [];
+  const changed = (await saveNoticesStatement(tx, changes)).map(({ id }) => id);
+  await touchHeads(tx, changed);
+  return changed;
+}
+
+/** Opens, rewrites and closes notices, at most one change for a table and kind. Gives the tables whose notices changed. */
+export function saveNoticesStatement(
+  sql: Queryable,
+  changes: readonly NoticeChange[],
+): Query<readonly { id: number }[]> {
+  const rows = changes.map(({ tableId, kind, text, since }) => ({ table_id: tableId, kind, text, since }));
+  return sql<{ id: number }[]>`
+    with changed as (
+      select *
+      from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
+        as c (table_id integer, kind text, text text, since timestamptz)
+    ),
+    closed as (
+      update notices n
+      set closed_at = clock_timestamp()
+      from changed c
+      where c.text is null
+        and n.table_id = c.table_id
+        and n.kind = c.kind
+        and n.closed_at is null
+      returning n.table_id
+    ),
+    saved as (
+      insert into notices as n (table_id, kind, text, opened_at)
+      select table_id, kind, text, coalesce(since, clock_timestamp())
+      from changed
+      where text is not null
+      order by table_id, kind
+      on conflict (table_id, kind) where closed_at is null do update
+      set
+        text = excluded.text,
+        updated_at = clock_timestamp()
+      where n.text <> excluded.text
+      returning n.table_id
+    )
+    select table_id as id from closed
+    union
+    select table_id from saved`;
+}
+
+/**
+ * Brings the notices of gaps, conflicts, failed proofs, quarantine and promoted models up to date; each stays open for a
+ * while after its cause was last seen. Locks the heads of the tables and moves those whose notices changed; gives their ids.
+ */
+export async function refreshNotices(sql: Transaction, tableIds: readonly number[]): Promise<number[]> {
+  if (tableIds.length === 0) return [];
+  await lockHeads(sql, tableIds);
+  const rows = await sql<
+    {
+      id: number;
+      gap: (Omit<GapFacts, "missing" | "from" | "to"> & Record<"missing" | "from" | "to", string | null>) | null;
+      conflict: (Omit<ConflictFacts, "kept" | "other"> & { kept: string; other: string }) | null;
+      revision: (Omit<RevisionFacts, "from" | "to"> & Record<"from" | "to", string | null>) | null;
+      proof: RefusedFacts | null;
+      quarantine: RefusedFacts | null;
+      model: ModelFacts | null;
+    }[]
+  >`
+    select
+      t.id,
+      (
+        select jsonb_build_object(
+          'ranges', count(g.missing),
+          'missing', (sum(g.missing - g.filled))::text,
+          'from', min(g.from_number)::text,
+          'to', max(g.to_number)::text,
+          'unknown', count(*) - count(g.missing),
+          'since', utc_text(min(g.opened_at)),
+          'isTrying', bool_or(g.state = 'open'),
+          -- what an operator wrote down is for operators
+          'reason', (
+            array_agg(
+              case when g.closed_by is null then g.reason else ${CLOSED_BY_HAND} end order by g.closed_at desc nulls last
+            )
+          )[1]
+        )
+        from gaps g
+        where g.table_id = t.id
+          and (
+            g.state = 'open'
+            or g.state = 'given_up' and g.closed_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.givenUpGap})
+          )
+        having count(*) > 0
+      ) as gap,
+      (
+        select jsonb_build_object(
+          'rounds', count(distinct c.round_id),
+          'roundId', (array_agg(c.round_id order by c.id desc))[1],
+          'kept', (array_agg(c.kept_hundredths order by c.id desc))[1]::text,
+          'other', (array_agg(c.other_hundredths order by c.id desc))[1]::text,
+          'since', utc_text(min(c.first_seen_at))
+        )
+        from conflicts c
+        where c.table_id = t.id
+          and c.decided_at is null
+          and c.last_seen_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.conflict})
+        having count(*) > 0
+      ) as conflict,
+      (
+        select jsonb_build_object(
+          'rounds', count(distinct v.round_id),
+          'roundId', (array_agg(v.round_id order by v.id desc))[1],
+          'from', (array_agg(v.from_hundredths order by v.id desc))[1]::text,
+          'to', (array_agg(v.to_hundredths order by v.id desc))[1]::text,
+          'since', utc_text(min(v.decided_at))
+        )
+        from round_revision v
+        where v.table_id = t.id
+          and v.from_hundredths is distinct from v.to_hundredths
+          and v.decided_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.conflict})
+        having count(*) > 0
+      ) as revision,
+      (
+        select ${refusedFacts(sql)}
+        from quarantine q
+        where q.table_id = t.id
+          and q.state = 'open'
+          and q.code = 'proof_mismatch'
+          and q.last_seen_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.proof})
+        having count(*) > 0
+      ) as proof,
+      (
+        select ${refusedFacts(sql)}
+        from quarantine q
+        where q.table_id = t.id
+          and q.state = 'open'
+          and q.code not in ('proof_mismatch', 'stuck_feed')
+          -- a round that was read after all, or before, hides nothing
+          and not exists (
+            select
+            from rounds r
+            where r.table_id = q.table_id
+              and r.round_id = q.round_id
+          )
+          and q.last_seen_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.quarantine})
+        having count(*) > 0
+      ) as quarantine,
+      (
+        select jsonb_build_object('from', p.before, 'to', p.model, 'since', utc_text(p.created_at))
+        from (
+          select c.model, c.created_at, lag(c.model, 1, h.first_model) over (order by c.id) as before
+          from calibrations c
+          where c.table_id = t.id
+            and c.kind = 'promoted'
+          order by c.id desc
+          limit 1
+        ) p
+        where p.model <> p.before
+          and p.created_at > clock_timestamp() - make_interval(hours => ${NOTICE_HOURS.model})
+      ) as model
+    from tables t
+    join table_heads h on h.table_id = t.id
+    where t.id = any(${[...tableIds]}::integer[])`;
+  const changes = rows.flatMap(({ id, gap, conflict, revision, proof, quarantine, model }): NoticeChange[] => [
+    { tableId: id, kind: "gap", text: gap === null ? null : gapSentence(asGapFacts(gap)) },
+    {
+      tableId: id,
+      kind: "conflict",
+      text: disputeText(
+        conflict === null
+          ? null
+          : conflictSentence({ ...conflict, kept: BigInt(conflict.kept), other: BigInt(conflict.other) }),
+        revision === null
+          ? null
+          : revisionSentence({ ...revision, from: bigintOf(revision.from), to: bigintOf(revision.to) }),
+      ),
+    },
+    { tableId: id, kind: "proof", text: proof === null ? null : proofSentence(proof) },
+    { tableId: id, kind: "quarantine", text: quarantine === null ? null : quarantineSentence(quarantine) },
+    { tableId: id, kind: "model", text: model === null ? null : modelSentence(model) },
+  ]);
+  return saveNotices(sql, changes);
+}
+
+/** What came twice and what was corrected are told as one notice; null where there is neither. */
+function disputeText(conflict: string | null, revision: string | null): string | null {
+  const sentences = [conflict, revision].filter((sentence) => sentence !== null);
+  return sentences.length === 0 ? null : sentences.join(". ");
+}
+
+function bigintOf(text: string | null): bigint | null {
+  return text === null ? null : BigInt(text);
+}
+
+function refusedFacts(sql: Transaction) {
+  return sql`
+    jsonb_build_object(
+      'items', count(*),
+      'roundId', (array_agg(q.round_id order by q.id desc))[1],
+      'reason', (array_agg(q.reason order by q.id desc))[1],
+      'since', utc_text(min(q.first_seen_at))
+    )`;
+}
+
+function asGapFacts(
+  row: Omit<GapFacts, "missing" | "from" | "to"> & Record<"missing" | "from" | "to", string | null>,
+): GapFacts {
+  return {
+    ...row,
+    missing: BigInt(row.missing ?? 0),
+    from: row.from === null ? null : BigInt(row.from),
+    to: row.to === null ? null : BigInt(row.to),
+  };
+}
+
+/**
+ * Closes, or brings up to date, notices whose cause was not seen for long enough; for a timer. Gives the tables whose notices
+ * changed, by id; tell the readers.
+ */
+export async function expireNotices(sql: Sql): Promise<number[]> {
+  const hours = Math.min(...Object.values(NOTICE_HOURS));
+  const changed: number[] = [];
+  for (let after = 0; ;) {
+    const tables = await sql<{ id: number }[]>`
+      select distinct table_id as id
+      from notices
+      where closed_at is null
+        and kind in ('gap', 'conflict', 'proof', 'quarantine', 'model')
+        and opened_at < clock_timestamp() - make_interval(hours => ${hours})
+        and table_id > ${after}
+      order by id
+      limit ${MOST_TABLES}`;
+    const ids = tables.map(({ id }) => id);
+    changed.push(...(await sql.begin((tx) => refreshNotices(tx, ids))));
+    const last = ids.at(-1);
+    if (last === undefined || ids.length < MOST_TABLES) return changed;
+    after = last;
+  }
+}
+
+/**
+ * Opens a notice for each polled table of which no round came for the live window though rounds came before, and closes
+ * it where one came, or where nobody polls; for a timer. Gives the tables whose notices changed, by id.
+ */
+export async function refreshStalledNotices(sql: Sql, liveWindowSeconds: number): Promise<number[]> {
+  return sql.begin(async (tx) => {
+    const tables = await tx<{ id: number; silent: boolean; since: string }[]>`
+      select
+        t.id,
+        s.silent,
+        utc_text(h.last_polled_round_at) as since
+      from table_heads h
+      join tables t on t.id = h.table_id
+      join houses o on o.id = t.house_id
+      cross join lateral (
+        select
+          o.enabled
+          and o.paused_at is null
+          and t.enabled
+          and h.last_polled_round_at < clock_timestamp() - ${liveWindowSeconds} * interval '1 second' as silent
+      ) s
+      where h.last_polled_round_at is not null
+        and s.silent is distinct from exists (
+          select
+          from notices n
+          where n.table_id = t.id
+            and n.kind = 'stalled'
+            and n.closed_at is null
+        )
+      order by t.id
+      limit ${MOST_TABLES}
+      for no key update of h skip locked`;
+    return saveNotices(
+      tx,
+      tables.map(({ id, silent, since }) => ({
+        tableId: id,
+        kind: "stalled",
+        text: silent ? stalledSentence(since) : null,
+      })),
+    );
+  });
+}

@@ -1,0 +1,17 @@
+import { syncAlerts } from "../../alerts/store.ts";
+import type { Sql } from "../../db/client.ts";
+import type { Log } from "../../log.ts";
+
+/** Raises one alert for each table with a failed proof, once, and once when it is over; for a timer and after reading. */
+export async function syncProofAlerts(sql: Sql, log: Log): Promise<void> {
+  const failed = await sql<{ subject: string; text: string }[]>`
+    select
+      t.house_id || '/' || t.game || '/' || t.market as subject,
+      t.house_id || '/' || t.game || '/' || t.market || ': ' || n.text as text
+    from notices n
+    join tables t on t.id = n.table_id
+    where n.kind = 'proof'
+      and n.closed_at is null
+    order by subject`;
+  await syncAlerts(sql, log, "proof mismatch", failed);
+}

@@ -1,0 +1,221 @@
+import type { RequestListener } from "node:http";
+import compression from "compression";
+import express, { type Express, type RequestHandler } from "express";
+import { CALLERS_CHANNEL, findCaller } from "../callers/caller-store.ts";
+import { touchKeys } from "../callers/store.ts";
+import type { Settings } from "../config/environment.ts";
+import type { Sql } from "../db/client.ts";
+import { boundReads } from "../db/reads.ts";
+import { listen } from "../db/listener.ts";
+import { notifiedTables, PUBLISHED_CHANNEL } from "../db/notifier.ts";
+import { openBuckets, type Buckets } from "../limits/buckets.ts";
+import { isBelow } from "../http/paths.ts";
+import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import { addPages, type SiteSettings } from "../site/pages.ts";
+import { consumeCalls, type Call } from "../usage/store.ts";
+import { clientGone } from "../http/client-gone.ts";
+import { ApiError } from "../http/errors.ts";
+import type { CallHandler } from "../http/call.ts";
+import { requireCaller } from "../api/gate.ts";
+import { addHealth, type Checks } from "../http/health.ts";
+import { openServer } from "../http/http.ts";
+import { knowCallers } from "../api/known-callers.ts";
+import { rememberLastUsed, type LastUsed } from "../api/last-used.ts";
+import { limitHeaders } from "../http/limit-headers.ts";
+import { loadMemory } from "../published/memory.ts";
+import { meterCalls } from "../api/metering.ts";
+import { addMetrics } from "../http/metrics.ts";
+import { addOperation, OPERATIONS } from "../api/operations.ts";
+import { etagKeyOf } from "../http/etag.ts";
+import { addOpenApi } from "../api/openapi/route.ts";
+import { setPairs } from "../http/protection.ts";
+import {
+  answerErrors,
+  asked,
+  beginRequest,
+  refuseUnfit,
+  type Reply,
+  sendJson,
+  setCommonHeaders,
+} from "../http/request.ts";
+import { resource } from "../http/resource.ts";
+import type { Table } from "../published/tables.ts";
+import { answerUsage, USAGE_PATH, USAGE_READS } from "../api/usage.ts";
+
+/** Smaller answers do not get smaller. */
+const COMPRESSED_FROM_BYTES = 1_024;
+
+/** What the API and the site are made of. */
+export interface ApiParts {
+  /** Connections for what is read to be shown. */
+  sql: Sql;
+  /** Connections for counting calls and finding callers; when not given, the ones above serve. */
+  meter?: Sql;
+  /** Leads to the database itself, not through a transaction pooler: for LISTEN. */
+  directUrl: string;
+  /** Where processes share how fast callers call; each keeps it for itself where none is given or while it is away. */
+  redisUrl: string | undefined;
+  settings: Pick<
+    Settings,
+    "HOST" | "PORT" | "PUBLIC_URL" | "LIVE_WINDOW_SECONDS" | "BUFFER_ROUNDS" | "TRUSTED_PROXIES" | "METRICS_TOKEN"
+  > &
+    SiteSettings;
+  log: Log;
+  version: string;
+  checks: Checks;
+  /** ETags are keyed with it: the same in all processes behind one address, also after a restart. */
+  secret: string;
+  /** Where requests are counted, and what `/metrics` shows; there is no such path where none is given. */
+  metrics?: Metrics;
+  /** What answers whatever is below a path such as `/ops`, given what this process has. */
+  surfaces?: readonly { base: string; listener: (shared: SharedParts) => RequestListener }[];
+}
+
+/** What the surfaces of a process share with its API. */
+export interface SharedParts {
+  buckets: Buckets;
+  /** The public address. */
+  site: () => string;
+  /** Where this process is reached from this machine, once it listens. */
+  ownUrl: () => string;
+}
+
+/** Paths of the API that metrics tell apart. */
+export const ENDPOINTS: readonly string[] = [...OPERATIONS.map(({ path }) => path), USAGE_PATH];
+
+/** The running API. */
+export interface Api {
+  /** Where it is reached from this machine, without a slash at its end. */
+  url: string;
+  port: number;
+  /** Whether callers find rounds of every table that is polled. */
+  hasRounds(): boolean;
+  /** From now on `/readyz` says 503, so that no new work is sent here; everything is still answered. */
+  draining(): void;
+  /** Takes no more connections, lets running requests end for 8 s, writes what is due, and lets go of the database. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves the API, the site and the health checks: what is published, from memory, to callers with a key.
+ *
+ * It goes on answering known callers while PostgreSQL, Redis or every worker is away; `X-Data-Age` says how old the
+ * answer is. It closes nothing that it was given.
+ * @throws UsageError where the port is taken; the driver's error where what is published cannot be read at the start.
+ */
+export async function startApi(given: ApiParts): Promise<Api> {
+  const { sql, directUrl, redisUrl, settings, log, version, checks, metrics } = given;
+  const meter = given.meter ?? sql;
+  const etagKey = etagKeyOf(given.secret);
+  const { BUFFER_ROUNDS: bufferRounds, LIVE_WINDOW_SECONDS: liveWindowSeconds } = settings;
+  const memory = await loadMemory(sql, { bufferRounds, liveWindowSeconds }, log);
+  const callers = knowCallers((sha256) => findCaller(meter, sha256), log);
+  const lastUsed = rememberLastUsed((keys) => touchKeys(meter, keys), log);
+  let isDraining = false;
+  let site = settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "";
+  let ownUrl = "";
+
+  const buckets = openBuckets(redisUrl, log);
+  const caller = requireCaller({ callers, buckets });
+  const nowMs = () => memory.clock().nowMs;
+  const consume = (calls: readonly Call[], deadline: Date) => consumeCalls(meter, calls, deadline);
+  const metering = meterCalls(metrics?.api.batches(consume) ?? consume, nowMs, log);
+  const answerError = answerErrors(() => site, log, metrics?.api.refused);
+  const shared = { buckets, site: () => site, ownUrl: () => ownUrl };
+
+  const app = createApp(settings.TRUSTED_PROXIES);
+  app.use(beginRequest(log, metrics?.api.requests.note));
+  app.use(serveSurfaces((given.surfaces ?? []).map(({ base, listener }) => ({ base, listener: listener(shared) }))));
+  app.use(refuseUnfit);
+  for (const operation of OPERATIONS) addOperation(app, operation, { memory, caller, lastUsed, metering, etagKey });
+  app.use(answerError); // of operations: 50 routes follow, which Express would compare with the path of each refusal
+  app.use(setCommonHeaders);
+  app.use(compression({ threshold: COMPRESSED_FROM_BYTES })); // operations keep their bodies compressed
+  addUsage(app, { sql, caller, lastUsed });
+  addHealth(app, { version, checks, isDraining: () => isDraining }, log);
+  if (metrics !== undefined) addMetrics(app, metrics, settings);
+  addOpenApi(app, { version, site: () => site });
+  addPages(app, { memory, sql, version, site: () => site, settings, log });
+  app.use(() => {
+    throw new ApiError("not_found");
+  });
+  app.use(answerError);
+
+  const listener = listen(
+    directUrl,
+    {
+      channels: [PUBLISHED_CHANNEL, CALLERS_CHANNEL],
+      heard: (channel, payload) =>
+        channel === CALLERS_CHANNEL ? callers.doubt() : memory.refresh(notifiedTables(payload)),
+      joined() {
+        callers.doubt();
+        memory.refresh();
+      },
+    },
+    log,
+  );
+  const letGo = async () => {
+    buckets.close();
+    await Promise.all([listener.close(), memory.close(), lastUsed.close()]);
+  };
+  try {
+    const address = { host: settings.HOST, port: settings.PORT, variable: "PORT" } as const;
+    const server = await openServer(app, address, () => site, log);
+    ownUrl = server.url;
+    if (site === "") site = server.url;
+    return {
+      url: server.url,
+      port: server.port,
+      hasRounds: () => memory.tables.tables.every((table) => table.rounds.length > 0 || !isPolled(table)),
+      draining: () => (isDraining = true),
+      async close() {
+        isDraining = true;
+        await server.close();
+        await letGo();
+      },
+    };
+  } catch (error) {
+    await letGo();
+    throw error;
+  }
+}
+
+function isPolled({ enabled, house }: Table): boolean {
+  return enabled && house.enabled && !house.paused;
+}
+
+function createApp(trustedProxies: string[]): Express {
+  const app = express();
+  app.set("trust proxy", trustedProxies); // only these may say where a request comes from
+  app.disable("x-powered-by");
+  app.disable("etag"); // see isNamed
+  app.set("query parser", false); // see readParams
+  app.enable("case sensitive routing");
+  app.enable("strict routing");
+  return app;
+}
+
+/** Unlike `app.use(base, …)`, leaves the URL whole, which the surfaces route by. */
+function serveSurfaces(surfaces: readonly { base: string; listener: RequestListener }[]): RequestHandler {
+  return (request, response, next) => {
+    const { path } = asked(request);
+    const surface = surfaces.find(({ base }) => isBelow(base, path));
+    if (surface === undefined) return next();
+    setCommonHeaders(request, response as typeof response & Reply, () => surface.listener(request, response));
+  };
+}
+
+function addUsage(
+  app: Express,
+  { sql, caller, lastUsed }: { sql: Sql; caller: CallHandler[]; lastUsed: LastUsed },
+): void {
+  const reads = boundReads(sql, USAGE_READS);
+  resource(app, USAGE_PATH, ...caller, async (request, response) => {
+    const call = response.locals;
+    const { json, quota } = await answerUsage(reads, call, asked(request).query, clientGone(response));
+    lastUsed.note(call.caller.keyId);
+    setPairs(response, limitHeaders({ ...call.limits, quota }));
+    sendJson(response, 200, json);
+  });
+}

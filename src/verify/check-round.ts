@@ -1,0 +1,124 @@
+import { chainAt, chainsOf, type Chain } from "../houses/fairness/chains.ts";
+import { multiplierRefusal } from "../houses/fairness/claims.ts";
+import { previousHash } from "../houses/fairness/walk.ts";
+import { instantsOf } from "../houses/adapters/index.ts";
+import { parseMultiplier } from "../houses/reading/multiplier.ts";
+import { SOURCES, type RoundRow } from "../pass/rows.ts";
+import { bandOf } from "../pass/settle.ts";
+import { historyHash, historyStrings } from "../record/hashes.ts";
+import { sourceOf, type VerifiedTable } from "./verify-store.ts";
+
+/** What a check expected and what it found instead. */
+export interface Wrong {
+  expected: string;
+  found: string;
+}
+
+/** What is known of a table's rounds before the one that is checked. */
+export interface RoundBefore {
+  seq: bigint;
+  ordinal: bigint;
+  historyHash: string;
+  /** The on-time round before, null before the first. */
+  onTime: RoundRow | null;
+  /** Eras of which a round before it was proven: from there on whatever has a hash is. */
+  proving: ReadonlySet<string>;
+}
+
+/** Before the first round of a table. */
+export const FIRST_ROUND: RoundBefore = {
+  seq: 0n,
+  ordinal: 0n,
+  historyHash: "0".repeat(64),
+  onTime: null,
+  proving: new Set(),
+};
+
+/** What the next round is checked against, once this one is found right. */
+export function roundBefore(table: VerifiedTable, round: RoundRow, before: RoundBefore): RoundBefore {
+  const era = round.verified === true ? eraOf(table, round) : null;
+  return {
+    seq: round.seq,
+    ordinal: round.ordinal ?? before.ordinal,
+    historyHash: round.historyHash,
+    onTime: round.late ? before.onTime : round,
+    proving: era === null || before.proving.has(era.id) ? before.proving : new Set([...before.proving, era.id]),
+  };
+}
+
+/** What was expected and found where a round is not what its own facts give; null where all of it is right. */
+export function checkRound(table: VerifiedTable, round: RoundRow, before: RoundBefore): Wrong | null {
+  if (SOURCES[round.source] === undefined) return { expected: "a known source", found: `source ${round.source}` };
+  const ordinal = round.late ? null : before.ordinal + 1n;
+  if (round.ordinal !== ordinal)
+    return { expected: `ordinal ${ordinal ?? "none"}`, found: `ordinal ${round.ordinal ?? "none"}` };
+  if (round.palette !== table.palette)
+    return { expected: `palette ${table.palette}`, found: `palette ${round.palette}` };
+  const color = bandOf(round.hundredths, table.bands);
+  if (round.color !== color) return { expected: `color ${color}`, found: `color ${round.color}` };
+  const strings = historyStrings({ ...round, source: sourceOf(round), color: table.bands[color]?.name ?? "" });
+  const hash = historyHash(before.historyHash, strings);
+  if (round.historyHash !== hash) {
+    return { expected: `history_hash ${hash}`, found: `history_hash ${round.historyHash}` };
+  }
+  return checkValue(table, round) ?? checkProof(table, round, before) ?? checkOrder(table, round, before.onTime);
+}
+
+/**
+ * The stored multiplier against the value as it came, read anew. The scale in the file may have been corrected since,
+ * so every scale that houses use counts.
+ */
+function checkValue({ adapter, feed }: VerifiedTable, round: RoundRow): Wrong | null {
+  if (sourceOf(round) === "computed") return null; // no house sent it: its hash is the evidence
+  const instant = feed.instant ?? instantsOf(adapter);
+  const scales = sourceOf(round) === "import" ? [1] : [feed.scale ?? 1, 1, 0.1, 0.01];
+  const readings = scales.map((scale) => parseMultiplier(round.rawValue, { scale, instant }));
+  if (readings.some((read) => read.ok && read.hundredths === round.hundredths)) return null;
+  const [read] = readings;
+  return {
+    expected: read?.ok === true ? `${read.hundredths} hundredths from ${round.rawValue}` : `a multiplier as raw_value`,
+    found: `${round.hundredths} hundredths from ${JSON.stringify(round.rawValue)}`,
+  };
+}
+
+/**
+ * The stored multiplier and the link to the round before against the fairness hash, where an era declares how. Where ids
+ * say nothing of a place, the round before may be any number of games earlier: `verify rounds` walks there.
+ */
+function checkProof(table: VerifiedTable, round: RoundRow, { onTime, proving }: RoundBefore): Wrong | null {
+  const { proofHash, verified } = round;
+  const era = eraOf(table, round);
+  if (table.fairness === null || era === null || proofHash === null) return null;
+  // rounds from before the era was declared have a hash that nobody looked at
+  if (verified !== true)
+    return proving.has(era.id) ? { expected: "verified true", found: `verified ${verified}` } : null;
+  if (!/^[0-9a-f]{64}$/.test(proofHash)) return { expected: "a hash as proof", found: JSON.stringify(proofHash) };
+  const eras = table.consecutive ? [era] : chainsOf(table.fairness);
+  const wrong = multiplierRefusal(eras, { number: null, hash: proofHash, hundredths: round.hundredths });
+  if (wrong !== null) return { expected: `${wrong.expected} from its hash`, found: wrong.found };
+  if (!table.consecutive || onTime?.verified !== true || onTime.proofHash === null || round.late) return null;
+  const isNext = BigInt(round.roundId) === BigInt(onTime.roundId) + 1n && eraOf(table, onTime)?.id === era.id;
+  if (isNext && previousHash(proofHash, era.step) !== onTime.proofHash) {
+    return { expected: `a hash that leads to ${onTime.proofHash}`, found: proofHash };
+  }
+  return null;
+}
+
+/** The era that proves a round; where ids are opaque, the newest one stands for all. */
+function eraOf({ fairness, consecutive }: VerifiedTable, { roundId }: RoundRow): Chain | null {
+  if (fairness === null) return null;
+  const chains = chainsOf(fairness);
+  return consecutive ? chainAt(chains, BigInt(roundId)) : (chains.at(-1) ?? null);
+}
+
+/** Where ids count up: what was polled is late if and only if it is older, and `after_gap` says whether one is missing. */
+function checkOrder({ consecutive, resets }: VerifiedTable, round: RoundRow, onTime: RoundRow | null): Wrong | null {
+  if (!consecutive || onTime === null) return null;
+  const reset = resets.findLast(({ afterSeq }) => afterSeq >= onTime.seq && afterSeq < round.seq);
+  const step = BigInt(round.roundId) - BigInt(reset?.number ?? onTime.roundId);
+  const late = { poll: step < 0n, history: true, computed: true, import: round.late }[sourceOf(round)];
+  if (round.late !== late) return { expected: `late ${late}`, found: `late ${round.late}` };
+  const afterGap = !round.late && step !== 1n;
+  if (round.afterGap !== afterGap) return { expected: `after_gap ${afterGap}`, found: `after_gap ${round.afterGap}` };
+  return null;
+}

@@ -1,0 +1,45 @@
+import type { Transaction } from "../db/client.ts";
+import { reasonOf } from "../errors.ts";
+import { listTablesToVerify } from "./verify-store.ts";
+import { rebuildTable } from "./walk.ts";
+import { lockHeads, saveRebuiltHead } from "../tables/heads-store.ts";
+import { saveSnapshot } from "../pass/write-store.ts";
+
+/** What a repair made anew, or why it could not. */
+export type RepairOutcome =
+  { ok: true; table: string; rounds: bigint; forecasts: bigint } | { ok: false; problem: string };
+
+/**
+ * Makes the snapshot and the head of a table anew from its rounds, forecasts and scores, which stay as they are. Waits for
+ * the table's lock and keeps it until the end of the transaction.
+ *
+ * @param progress told the rounds and forecasts that were read, of how many
+ */
+export async function repairTable(
+  tx: Transaction,
+  tableId: number,
+  progress: (done: number, total: number) => void = () => undefined,
+): Promise<RepairOutcome> {
+  const [locked] = await lockHeads(tx, [tableId]);
+  const [table] = await listTablesToVerify(tx, tableId);
+  if (locked === undefined || table === undefined) return { ok: false, problem: "the table has no rounds yet" };
+  const total = Number(table.lastSeq + table.forecastSeq);
+  let rebuilt: Awaited<ReturnType<typeof rebuildTable>>;
+  try {
+    rebuilt = await rebuildTable(tx, table, (done) => progress(done, total));
+  } catch (error) {
+    return {
+      ok: false,
+      problem: `a record of ${table.name} cannot be read: ${reasonOf(error)}; restore it from a backup`,
+    };
+  }
+  if ("kind" in rebuilt) {
+    const { kind, id, expected, found } = rebuilt;
+    const problem = `${kind} ${id} is damaged: expected ${expected}, found ${found}; restore it from a backup`;
+    return { ok: false, problem };
+  }
+  if (rebuilt.snapshot !== null) await saveSnapshot(tx, tableId, rebuilt.snapshot);
+  await saveRebuiltHead(tx, tableId, rebuilt.head);
+  const { lastSeq, forecastSeq } = rebuilt.head;
+  return { ok: true, table: table.name, rounds: lastSeq, forecasts: forecastSeq };
+}

@@ -1,0 +1,284 @@
+import type { Queryable, Sql, Transaction } from "../db/client.ts";
+import type { Fairness } from "../houses/fairness/settings.ts";
+import { asSet, setColumns, type StoredSet } from "../pass/load-store.ts";
+import { SOURCES, type ForecastSetRow, type RoundRow, type ScoreSetRow } from "../pass/rows.ts";
+import { fromDatabase } from "../pass/times.ts";
+import type { Color } from "../rounds/colors.ts";
+
+/** Opens one unchanging view of the database: everything checked inside belongs to the same moment. */
+export async function withSnapshot<Result>(sql: Sql, check: (tx: Transaction) => Promise<Result>): Promise<Result> {
+  return sql.begin("isolation level repeatable read read only", check);
+}
+
+/** Names the snapshot of a transaction, for others to join it while it is open; it may rest while they read. */
+export async function exportSnapshot(tx: Transaction): Promise<string> {
+  await tx`set local idle_in_transaction_session_timeout = '12h'`;
+  const [row] = await tx<{ name: string }[]>`select pg_export_snapshot() as name`;
+  if (row === undefined) throw new Error("expected a name of the snapshot");
+  return row.name;
+}
+
+/** Reads what another transaction sees, by the name of its snapshot. @throws Error where that transaction has ended. */
+export async function joinSnapshot<Result>(
+  sql: Sql,
+  snapshot: string,
+  check: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  return withSnapshot(sql, async (tx) => {
+    // a name cannot be bound; ours is of hexadecimal digits and hyphens
+    if (!/^[0-9A-F-]+$/.test(snapshot)) throw new Error(`expected the name of a snapshot, got ${snapshot}`);
+    await tx.unsafe(`set transaction snapshot '${snapshot}'`);
+    return check(tx);
+  });
+}
+
+/** A table as it is verified. */
+export interface VerifiedTable {
+  id: number;
+  /** `house/game/market`. */
+  name: string;
+  bands: Color[];
+  palette: number;
+  consecutive: boolean;
+  fairness: Fairness | null;
+  adapter: string;
+  feed: { scale?: number; instant?: (string | number)[] };
+  lastSeq: bigint;
+  forecastSeq: bigint;
+  /** Where staff said that the newest number was wrong, and which one is right. */
+  resets: { afterSeq: number; number: string }[];
+  revisionHash: string;
+  /** What the house declares, null when it declares nothing. */
+  edge: number | null;
+  firstModel: string;
+  /** The first calibration's or else the snapshot's state: it says with which bands and edge the table began. */
+  state: Buffer | null;
+}
+
+/** The tables to verify: one when an id is given, else all. */
+export async function listTablesToVerify(tx: Transaction, tableId: number | undefined): Promise<VerifiedTable[]> {
+  return tx<VerifiedTable[]>`
+    select
+      t.id,
+      t.house_id || '/' || t.game || '/' || t.market as name,
+      p.bands,
+      h.palette,
+      t.round_ids = 'consecutive' as consecutive,
+      t.settings -> 'fairness' as fairness,
+      coalesce(t.settings ->> 'adapter', 'json') as adapter,
+      coalesce(t.settings -> 'feed', '{}') as feed,
+      h.last_seq as "lastSeq",
+      h.forecast_seq as "forecastSeq",
+      (
+        select coalesce(jsonb_agg(jsonb_build_object('afterSeq', n.after_seq, 'number', n.to_number::text) order by n.id), '[]')
+        from number_resets n
+        where n.table_id = t.id
+      ) as resets,
+      t.revision_hash as "revisionHash",
+      (t.settings ->> 'house_edge')::float8 as edge,
+      coalesce(
+        (
+          select c.state
+          from calibrations c
+          where c.table_id = t.id
+            and c.model = h.first_model
+            and c.kind = 'rolling'
+          order by c.id
+          limit 1
+        ),
+        (select s.state from model_snapshots s where s.table_id = t.id and s.model = h.first_model)
+      ) as state,
+      h.first_model as "firstModel"
+    from tables t
+    join table_heads h on h.table_id = t.id
+    join palettes p on p.id = h.palette
+    ${tableId === undefined ? tx`` : tx`where t.id = ${tableId}`}
+    order by t.id`;
+}
+
+/** Rounds of a table after a seq, in order. */
+export async function listStoredRounds(
+  tx: Transaction,
+  tableId: number,
+  afterSeq: bigint,
+  limit: number,
+): Promise<RoundRow[]> {
+  const rows = await tx<
+    (Omit<RoundRow, "hundredths"> & {
+      hundredths: bigint;
+    })[]
+  >`
+    select
+      seq, ordinal, round_id as "roundId", hundredths, raw_value as "rawValue", palette, color, source,
+      requested_at::text as "requestedAt", received_at::text as "receivedAt", occurred_at::text as "occurredAt",
+      absent_at::text as "absentAt", after_gap as "afterGap", late, verified, encode(proof_hash, 'hex') as "proofHash",
+      encode(history_hash, 'hex') as "historyHash"
+    from rounds
+    where table_id = ${tableId}
+      and seq > ${afterSeq}
+    order by rounds.seq
+    limit ${limit}`;
+  return rows.map((row) => ({
+    ...row,
+    hundredths: Number(row.hundredths),
+    requestedAt: timeOf(row.requestedAt),
+    receivedAt: fromDatabase(row.receivedAt),
+    occurredAt: timeOf(row.occurredAt),
+    absentAt: timeOf(row.absentAt),
+  }));
+}
+
+/** The name of a round's source. */
+export function sourceOf({ source }: Pick<RoundRow, "source">): (typeof SOURCES)[number] {
+  const name = SOURCES[source];
+  if (name === undefined) throw new Error(`expected a source from 0 to ${SOURCES.length - 1}, found ${source}`);
+  return name;
+}
+
+function timeOf(text: string | null): string | null {
+  return text === null ? null : fromDatabase(text);
+}
+
+/** Places in the order of a table's rounds: after one seq, up to and with another. */
+export interface SeqSpan {
+  tableId: number;
+  afterSeq: bigint;
+  upToSeq: bigint;
+}
+
+/** The forecast sets with a cutoff in a span, by cutoff. */
+export async function listStoredSets(
+  sql: Queryable,
+  { tableId, afterSeq, upToSeq }: SeqSpan,
+): Promise<Map<bigint, ForecastSetRow>> {
+  const rows = await sql<StoredSet[]>`
+    select ${setColumns(sql)}
+    from forecast_sets s
+    where s.table_id = ${tableId}
+      and s.cutoff_seq > ${afterSeq}
+      and s.cutoff_seq <= ${upToSeq}
+    order by s.cutoff_seq`;
+  return new Map(rows.map((row) => [row.cutoff_seq, asSet(row)]));
+}
+
+/** The score sets of rounds in a span, by round. */
+export async function listStoredScores(
+  sql: Queryable,
+  { tableId, afterSeq, upToSeq }: SeqSpan,
+): Promise<Map<bigint, ScoreSetRow>> {
+  const rows = await sql<ScoreSetRow[]>`
+    select
+      settled_seq as "settledSeq", settled_ordinal as "settledOrdinal", target_requested_at::text as "targetRequestedAt",
+      scored_at::text as "scoredAt", forecast_seqs as "forecastSeqs", cutoff_seqs as "cutoffSeqs", features, statuses,
+      reasons, outcomes, encode(prev_hash, 'hex') as "prevHash", encode(hashes, 'hex') as hashes
+    from score_sets
+    where table_id = ${tableId}
+      and settled_seq > ${afterSeq}
+      and settled_seq <= ${upToSeq}
+    order by settled_seq`;
+  return new Map(
+    rows.map((row) => [
+      row.settledSeq,
+      { ...row, targetRequestedAt: timeOf(row.targetRequestedAt), scoredAt: fromDatabase(row.scoredAt) },
+    ]),
+  );
+}
+
+/** The key of a set of no round; null when there is none. */
+export async function findStraySet(sql: Queryable, tableId: number, lastSeq: bigint): Promise<string | null> {
+  const [row] = await sql<{ name: string }[]>`
+    select 'forecast set after seq ' || cutoff_seq as name
+    from forecast_sets
+    where table_id = ${tableId}
+      and (cutoff_seq < 1 or cutoff_seq > ${lastSeq})
+    union all
+    select 'score set of seq ' || settled_seq
+    from score_sets
+    where table_id = ${tableId}
+      and (settled_seq < 1 or settled_seq > ${lastSeq})
+    limit 1`;
+  return row?.name ?? null;
+}
+
+/** A later score of a forecast. */
+export interface StoredRevision {
+  forecastSeq: bigint;
+  rev: number;
+  cutoffSeq: bigint;
+  feature: number;
+  settledSeq: bigint;
+  status: number;
+  reason: number;
+  outcome: number | null;
+  scoredAt: string;
+  prevHash: string;
+  hash: string;
+  /** The round of the conflict or correction that caused it; null when there is no such one in its table. */
+  causeRoundId: string | null;
+}
+
+/** All later scores of a table, in the order of its chain; there are few. */
+export async function listScoreRevisions(sql: Queryable, tableId: number): Promise<StoredRevision[]> {
+  const rows = await sql<StoredRevision[]>`
+    select
+      s.forecast_seq as "forecastSeq", s.rev, s.cutoff_seq as "cutoffSeq", s.feature, s.settled_seq as "settledSeq",
+      s.status, s.reason, s.outcome, s.scored_at::text as "scoredAt", encode(s.prev_hash, 'hex') as "prevHash",
+      encode(s.hash, 'hex') as hash,
+      case s.reason
+        when 3 then (select c.round_id from conflicts c where c.id = s.cause and c.table_id = s.table_id)
+        when 5 then (select v.round_id from round_revision v where v.id = s.cause and v.table_id = s.table_id)
+      end as "causeRoundId"
+    from score_revisions s
+    where s.table_id = ${tableId}
+    order by s.revision`;
+  return rows.map((row) => ({ ...row, scoredAt: fromDatabase(row.scoredAt) }));
+}
+
+/** A round with a second result (3) or a correction (5), and whether scores show it. */
+export interface Dispute {
+  reason: 3 | 5;
+  isApplied: boolean;
+}
+
+/** The disputed rounds of a table, by round id; there are few. */
+export async function listDisputes(sql: Queryable, tableId: number): Promise<Map<string, Dispute[]>> {
+  const rows = await sql<(Dispute & { roundId: string })[]>`
+    select round_id as "roundId", 3 as reason, scores_voided_at is not null as "isApplied"
+    from conflicts
+    where table_id = ${tableId}
+    union all
+    select round_id, 5, scores_voided_at is not null
+    from round_revision
+    where table_id = ${tableId}`;
+  const byRound = Map.groupBy(rows, ({ roundId }) => roundId);
+  return new Map(
+    [...byRound].map(([roundId, own]) => [roundId, own.map(({ reason, isApplied }) => ({ reason, isApplied }))]),
+  );
+}
+
+/** A state that a promotion put in the place of the one before, at a seq. */
+export interface StoredPromotion {
+  model: string;
+  toSeq: bigint;
+  state: Buffer;
+}
+
+/** The promotions of a table, oldest first. */
+export async function listPromotions(sql: Queryable, tableId: number): Promise<StoredPromotion[]> {
+  return sql<StoredPromotion[]>`
+    select model, to_seq as "toSeq", state
+    from calibrations
+    where table_id = ${tableId}
+      and kind = 'promoted'
+    order by to_seq, id`;
+}
+
+/** Stored rows of a table's accuracy: hours, days and periods. */
+export async function countAccuracyRows(sql: Queryable, tableId: number): Promise<number> {
+  const [row] = await sql<{ rows: number }[]>`
+    select
+      (select count(*) from accuracy_hours where table_id = ${tableId})::integer
+        + (select count(*) from accuracy_days where table_id = ${tableId})::integer
+        + (select count(*) from accuracy_periods where table_id = ${tableId})::integer as rows`;
+  return row?.rows ?? 0;
+}

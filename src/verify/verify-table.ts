@@ -1,0 +1,91 @@
+import { checkAccuracy } from "../forecasts/accuracy/recompute-store.ts";
+import type { Transaction } from "../db/client.ts";
+import { type LogFailure, verifyTableStatements } from "../record/log/verify-log.ts";
+import { listUnscored, type Unscored } from "../forecasts/score/unscored-store.ts";
+import { checkAudits, type WrongAudit } from "./check-readings.ts";
+import type { Wrong } from "./check-round.ts";
+import { verifyCalibrations, type WrongCalibration } from "./verify-calibrations.ts";
+import { verifyRevisions, type WrongRevision } from "./verify-revisions.ts";
+import { countAccuracyRows, type VerifiedTable } from "./verify-store.ts";
+import { walkTable, type WalkFailure } from "./walk.ts";
+
+/** The first thing found that is not what the facts give. */
+export interface Failure extends Wrong {
+  kind:
+    | WalkFailure["kind"]
+    | WrongRevision["kind"]
+    | WrongCalibration["kind"]
+    | WrongAudit["kind"]
+    | LogFailure["kind"]
+    | "model"
+    | "accuracy";
+  id: string;
+}
+
+/** How much was checked. */
+export interface Checked {
+  rounds: number;
+  forecasts: number;
+  scores: number;
+  accuracy_rows: number;
+  /** Records, and the rounds that were replayed to prove the newest of each table. */
+  calibrations: number;
+  replayed_rounds: number;
+}
+
+/** Before the first table. */
+export const NOTHING: Checked = {
+  rounds: 0,
+  forecasts: 0,
+  scores: 0,
+  accuracy_rows: 0,
+  calibrations: 0,
+  replayed_rounds: 0,
+};
+
+/** What was checked of one table, and what is wrong with it. */
+export interface TableVerification {
+  checked: Checked;
+  failure: Failure | null;
+}
+
+/**
+ * Recomputes all that one table shows, up to its first failure.
+ * @param progress receives how many of its rounds and forecasts are checked
+ */
+export async function verifyTable(
+  tx: Transaction,
+  table: VerifiedTable,
+  { unscoredMinutes, progress }: { unscoredMinutes?: number | undefined; progress: (done: number) => void },
+): Promise<TableVerification> {
+  const checked = { ...NOTHING };
+  return { checked, failure: await findFailure() };
+
+  async function findFailure(): Promise<Failure | null> {
+    // before the forecasts, whose replay begins with the bands and the edge of a calibration
+    const damaged =
+      (await verifyRevisions(tx, table)) ??
+      (await verifyCalibrations(tx, table, (what, count) => (checked[what] += count)));
+    if (damaged !== null) return damaged;
+    const walked = await walkTable(tx, table, checked, progress);
+    if ("kind" in walked) return walked;
+    const [unscored] = await listUnscored(tx, { tableId: table.id, minutes: unscoredMinutes });
+    if (unscored !== undefined) return unscoredFailure(unscored);
+    const wrong = await checkAccuracy(tx, table.id);
+    if (wrong !== null) {
+      const { kind, key, expected, found } = wrong;
+      return { kind: "accuracy", id: `${table.name} ${kind} ${key}`, expected, found };
+    }
+    checked.accuracy_rows = await countAccuracyRows(tx, table.id);
+    return (await checkAudits(tx, table, walked.audits)) ?? (await verifyTableStatements(tx, table));
+  }
+}
+
+function unscoredFailure({ forecastId, since }: Unscored): Failure {
+  return {
+    kind: "score",
+    id: forecastId,
+    expected: `a score soon after ${since}, when its round was received`,
+    found: "none",
+  };
+}

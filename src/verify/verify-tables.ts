@@ -1,0 +1,86 @@
+import { randomUUID } from "node:crypto";
+import { availableParallelism } from "node:os";
+import type { Transaction } from "../db/client.ts";
+import { createThread } from "../thread.ts";
+import { exportSnapshot, type VerifiedTable } from "./verify-store.ts";
+import type { TableProgress, VerifyTableTask } from "./verify-table-thread.ts";
+import { type TableVerification, verifyTable } from "./verify-table.ts";
+
+/** Threads that verify tables at once, each with a connection of its own to the database. */
+export interface Threads {
+  databaseUrl: string;
+  /** Fewer rounds and forecasts than this are verified without: a thread takes half a second to start. */
+  fromRows?: number;
+}
+
+const FROM_ROWS = 100_000;
+/** Each takes 300 MB. */
+const MOST_THREADS = 4;
+const LIMITS = { deadlineMs: 86_400_000, idleMs: 60_000, maxTasks: 1, heapMb: 2_048 };
+
+/** Receives how far the check is: rounds and forecasts checked of all tables, and the table that it came from. */
+type Progress = (table: string, done: number, total: number) => void;
+
+/**
+ * Verifies tables and gives what was found, in order, up to the first that has a failure. In threads, tables after it may
+ * have been looked at; what was found in them is left out, so that the result is the same.
+ */
+export async function verifyTables(
+  tx: Transaction,
+  tables: readonly VerifiedTable[],
+  options: { unscoredMinutes?: number | undefined; threads?: Threads | undefined; progress: Progress },
+): Promise<TableVerification[]> {
+  const { unscoredMinutes, threads, progress } = options;
+  const names = new Map(tables.map(({ id, name }) => [id, name]));
+  const doneOf = new Map<number, number>();
+  const total = tables.reduce((sum, { lastSeq, forecastSeq }) => sum + Number(lastSeq + forecastSeq), 0);
+  const tell = ({ tableId, done }: TableProgress) => {
+    doneOf.set(tableId, done);
+    progress(
+      names.get(tableId) ?? "",
+      [...doneOf.values()].reduce((sum, n) => sum + n, 0),
+      total,
+    );
+  };
+
+  if (threads === undefined || tables.length < 2 || total < (threads.fromRows ?? FROM_ROWS)) {
+    const found: TableVerification[] = [];
+    for (const table of tables) {
+      const one = await verifyTable(tx, table, {
+        unscoredMinutes,
+        progress: (done) => tell({ tableId: table.id, done }),
+      });
+      found.push(one);
+      if (one.failure !== null) break;
+    }
+    return found;
+  }
+
+  const channel = new BroadcastChannel(`verify ${randomUUID()}`);
+  channel.addEventListener("message", (event) => tell((event as MessageEvent).data as TableProgress));
+  const task = { databaseUrl: threads.databaseUrl, snapshot: await exportSnapshot(tx), channel: channel.name };
+  const found: TableVerification[] = [];
+  const left = tables.entries();
+  let isFailed = false;
+  const workers = Array.from({ length: Math.min(availableParallelism(), MOST_THREADS, tables.length) }, () =>
+    createThread<VerifyTableTask, TableVerification>(new URL("verify-table-thread.ts", import.meta.url), LIMITS),
+  );
+  try {
+    await Promise.all(
+      workers.map(async (worker) => {
+        for (const [at, table] of left) {
+          if (isFailed) return;
+          const one = await worker.run({ ...task, table, unscoredMinutes });
+          found[at] = one;
+          isFailed ||= one.failure !== null;
+        }
+      }),
+    );
+  } finally {
+    channel.close();
+    await Promise.all(workers.map((worker) => worker.close()));
+  }
+  // a table is begun after those before it, so none is missing up to the first failure
+  const firstFailed = found.findIndex(({ failure }) => failure !== null);
+  return firstFailed === -1 ? found : found.slice(0, firstFailed + 1);
+}

@@ -1,0 +1,68 @@
+import type { Sql } from "../db/client.ts";
+import { verifyKeptCheckpoint, verifyLogs } from "../record/log/verify-log.ts";
+import type { Witness } from "../record/log/witness-client.ts";
+import { findForgedModel } from "../forecasts/model/models-store.ts";
+import { listTablesToVerify, withSnapshot } from "./verify-store.ts";
+import { type Checked, type Failure, NOTHING } from "./verify-table.ts";
+import { type Threads, verifyTables } from "./verify-tables.ts";
+
+/** What was checked, and the first failure if there is one. */
+export interface Verification {
+  ok: boolean;
+  checked: Checked & {
+    /** Of the transparency log, when all tables are checked. */
+    log_entries: number;
+  };
+  first_failure: Failure | null;
+}
+
+/** Receives how far the check is: rounds and forecasts checked, of all, and of which table; at last entries of the "log". */
+export type Progress = (what: string, done: number, total: number) => void;
+
+/**
+ * Recomputes every published figure from rounds, in one snapshot of the database, of one table when `tableId` is given, else
+ * of all: rounds, forecasts and scores in one walk (see {@link walkTable}), corrections, calibrations by their hashes and by
+ * replay, accuracy rows, audits, and the transparency log with every statement in it. With `checkpoint`, a signed note that
+ * somebody kept, all that it covers must still be there. Stops at the first failure.
+ */
+export async function verify(
+  sql: Sql,
+  {
+    tableId,
+    checkpoint,
+    witnesses = [],
+    unscoredMinutes,
+    threads,
+    progress = () => undefined,
+  }: {
+    tableId?: number | undefined;
+    checkpoint?: string | undefined;
+    witnesses?: readonly Witness[];
+    /** How long an ended forecast may be without a score; five minutes by default. */
+    unscoredMinutes?: number;
+    /** Large records of several tables are verified in these. */
+    threads?: Threads | undefined;
+    progress?: Progress | undefined;
+  } = {},
+): Promise<Verification> {
+  return withSnapshot(sql, async (tx) => {
+    const checked = { ...NOTHING, log_entries: 0 };
+    const failed = (first_failure: Failure): Verification => ({ ok: false, checked, first_failure });
+    const wrongCheckpoint = checkpoint === undefined ? null : await verifyKeptCheckpoint(tx, checkpoint);
+    if (wrongCheckpoint !== null) return failed(wrongCheckpoint);
+    const forged = await findForgedModel(tx);
+    if (forged !== null) {
+      const { name: id, found } = forged;
+      return failed({ kind: "model", id, expected: "bands, edge and constants of this name", found });
+    }
+    const tables = await listTablesToVerify(tx, tableId);
+    for (const { checked: one, failure } of await verifyTables(tx, tables, { unscoredMinutes, threads, progress })) {
+      for (const [what, count] of Object.entries(one) as [keyof Checked, number][]) checked[what] += count;
+      if (failure !== null) return failed(failure);
+    }
+    if (tableId !== undefined) return { ok: true, checked, first_failure: null };
+    const logs = await verifyLogs(tx, { witnesses, progress: (done, total) => progress("log", done, total) });
+    checked.log_entries = logs.entries;
+    return logs.failure === null ? { ok: true, checked, first_failure: null } : failed(logs.failure);
+  });
+}

@@ -1,0 +1,420 @@
+import type { Transaction } from "../db/client.ts";
+import { reasonOf } from "../errors.ts";
+import { chancesNow, issueSet, openForecasts } from "../pass/issue.ts";
+import { learnRounds, snapshotOf, type Memories } from "../pass/learn.ts";
+import { loadTable, type StoredTable } from "../pass/load-store.ts";
+import type { ForecastSetRow, HeadRow, RoundRow, ScoreSetRow, SnapshotRow } from "../pass/rows.ts";
+import { see } from "../pass/settle.ts";
+import type { OpenForecast, TableFacts } from "../pass/state.ts";
+import { elapsedMs } from "../pass/times.ts";
+import { emptyReferences } from "../forecasts/accuracy/references.ts";
+import { forecastIdOf } from "../forecasts/chain/forecast-id.ts";
+import { emptyState } from "../forecasts/model/k7.ts";
+import type { Model } from "../forecasts/model/model.ts";
+import { decodeState, modelOfState, stateHash } from "../forecasts/model/state.ts";
+import { modelOf } from "../forecasts/model/table-model.ts";
+import type { AuditRow } from "../forecasts/readings/house-audit.ts";
+import { auditOf, emptyReading } from "../forecasts/readings/reading-memory.ts";
+import { checkPublishedReading } from "./check-readings.ts";
+import { checkRound, FIRST_ROUND, roundBefore, type RoundBefore, type Wrong } from "./check-round.ts";
+import { beginScores, checkScoreSet, followRevisions, noteDispute, type ScoreWalk } from "./check-scores.ts";
+import {
+  findStraySet,
+  listDisputes,
+  listPromotions,
+  listScoreRevisions,
+  listStoredRounds,
+  listStoredScores,
+  listStoredSets,
+  type StoredPromotion,
+  type VerifiedTable,
+} from "./verify-store.ts";
+
+/** The first thing of a table's rounds, forecasts and scores that is not what its rounds give. */
+export interface WalkFailure extends Wrong {
+  kind: "round" | "forecast" | "score" | "table" | "snapshot" | "published_reading";
+  id: string;
+}
+
+/** What a walk counts as right. */
+export interface WalkCounts {
+  rounds: number;
+  forecasts: number;
+  scores: number;
+}
+
+const ROUNDS_PER_READ = 2_000;
+const HASH = 64;
+/** The longest pause that a table may declare, in milliseconds. */
+const LONGEST_PAUSE_MS = 3_600_000;
+
+/** A forecast that was settled while settling had been paused: until then the passes held it for open. */
+interface LateSettled {
+  forecast: OpenForecast;
+  scoredAt: string;
+}
+
+/** A table after some of its rounds. */
+interface Walk {
+  purpose: "verify" | "rebuild";
+  table: VerifiedTable;
+  stored: StoredTable;
+  facts: TableFacts;
+  before: RoundBefore;
+  newest: RoundRow | null;
+  model: Model;
+  memories: Memories;
+  promotions: StoredPromotion[];
+  /** The round after which the newest promotion was made. */
+  promotedSeq: bigint;
+  audits: Map<string, AuditRow>;
+  isSnapshotChecked: boolean;
+  open: OpenForecast[];
+  lateSettled: LateSettled[];
+  scores: ScoreWalk;
+  set: ForecastSetRow | null;
+  firstSet: ForecastSetRow | null;
+  forecastSeq: bigint;
+  forecastHash: string;
+}
+
+/**
+ * Goes through the rounds of a table in their order and recomputes everything that follows from them: their chain, what the
+ * model learned, every forecast set, every score with its revisions, the snapshot, the reading and the head. Gives the first
+ * thing that is otherwise, or the audit rows of the table's hours.
+ */
+export async function walkTable(
+  tx: Transaction,
+  table: VerifiedTable,
+  counts: WalkCounts,
+  progress: (done: number) => void,
+): Promise<WalkFailure | { audits: ReadonlyMap<string, AuditRow> }> {
+  const walk = await begin(tx, table, "verify");
+  if ("kind" in walk) return walk;
+  const failure = await walkRounds(tx, walk, { counts, progress });
+  if (failure !== null) return failure;
+  counts.scores += walk.scores.revised.size;
+  return (await finish(tx, walk)) ?? { audits: walk.audits };
+}
+
+/** What a table's rounds, forecasts and scores come to: its snapshot, and the columns of its head that follow from them. */
+export interface RebuiltTable {
+  snapshot: SnapshotRow | null;
+  head: ReturnType<typeof headOf>;
+}
+
+/**
+ * The same walk without looking at the snapshot and the head, to make them anew. Gives the first record that is damaged,
+ * which nothing can make anew, or what the records come to.
+ */
+export async function rebuildTable(
+  tx: Transaction,
+  table: VerifiedTable,
+  progress: (done: number) => void,
+): Promise<WalkFailure | RebuiltTable> {
+  const walk = await begin(tx, table, "rebuild");
+  if ("kind" in walk) return walk;
+  const counts = { rounds: 0, forecasts: 0, scores: 0 };
+  const failure = (await walkRounds(tx, walk, { counts, progress })) ?? followRevisions(walk.scores, null);
+  if (failure !== null) return failure;
+  const head = headOf(walk);
+  const snapshot = head.lastSeq === 0n ? null : snapshotOf(walk.model, head, walk.memories);
+  return { snapshot, head };
+}
+
+async function walkRounds(
+  tx: Transaction,
+  walk: Walk,
+  { counts, progress }: { counts: WalkCounts; progress: (done: number) => void },
+): Promise<WalkFailure | null> {
+  const { table } = walk;
+  for (;;) {
+    const afterSeq = walk.before.seq;
+    const rounds = await listStoredRounds(tx, table.id, afterSeq, ROUNDS_PER_READ);
+    const upToSeq = rounds.at(-1)?.seq ?? afterSeq;
+    const span = { tableId: table.id, afterSeq, upToSeq };
+    const sets = await listStoredSets(tx, span);
+    const scores = await listStoredScores(tx, span);
+    for (const round of rounds) {
+      const failure = step(walk, round, sets.get(round.seq) ?? null, scores.get(round.seq) ?? null, counts);
+      if (failure !== null) return failure;
+    }
+    progress(counts.rounds + counts.forecasts);
+    if (rounds.length < ROUNDS_PER_READ) return null;
+  }
+}
+
+async function begin(tx: Transaction, table: VerifiedTable, purpose: Walk["purpose"]): Promise<Walk | WalkFailure> {
+  try {
+    return await beginWalk(tx, table, purpose);
+  } catch (error) {
+    return { kind: "table", id: table.name, expected: "a state that says how the model began", found: reasonOf(error) };
+  }
+}
+
+async function beginWalk(tx: Transaction, table: VerifiedTable, purpose: Walk["purpose"]): Promise<Walk> {
+  const stored = await loadTable(tx, table.id);
+  if (stored === null) throw new Error(`expected a head of ${table.name}, found none`);
+  const { id: tableId, name, bands, edge, consecutive } = table;
+  const isSound = table.state !== null && (purpose === "verify" || isUndamaged(table.state, stored.snapshot));
+  const model = isSound && table.state !== null ? modelOfState(table.state) : modelOf(bands, edge);
+  if (model.name !== table.firstModel)
+    throw new Error(`expected ${name} to begin with ${table.firstModel}, found a state or settings of ${model.name}`);
+  return {
+    purpose,
+    table,
+    stored,
+    facts: { tableId, name, bands, edge, roundIds: consecutive ? "consecutive" : "opaque" },
+    before: FIRST_ROUND,
+    newest: null,
+    model,
+    memories: {
+      k7: emptyState(model),
+      references: emptyReferences(model.colors),
+      reading: emptyReading(model, { consecutive }),
+    },
+    promotions: await listPromotions(tx, tableId),
+    promotedSeq: 0n,
+    audits: new Map(),
+    isSnapshotChecked: false,
+    open: [],
+    lateSettled: [],
+    scores: beginScores(table, await listScoreRevisions(tx, tableId), await listDisputes(tx, tableId)),
+    set: null,
+    firstSet: null,
+    forecastSeq: 0n,
+    forecastHash: "0".repeat(HASH),
+  };
+}
+
+function step(
+  walk: Walk,
+  round: RoundRow,
+  set: ForecastSetRow | null,
+  scores: ScoreSetRow | null,
+  counts: WalkCounts,
+): WalkFailure | null {
+  const { table, before } = walk;
+  if (round.seq !== before.seq + 1n) return missingRound(walk);
+  const wrong = checkRound(table, round, before);
+  if (wrong !== null) return { kind: "round", id: `${table.name} ${round.roundId}`, ...wrong };
+  walk.before = roundBefore(table, round, before);
+  counts.rounds += 1;
+  const wrongScore = settleRound(walk, round, scores);
+  if (wrongScore !== null) return wrongScore;
+  counts.scores += scores?.features.length ?? 0;
+  for (const row of learnRounds(walk.memories, walk.model, table.bands, [round])) walk.audits.set(row.hour, row);
+  const wrongSet = set === null ? null : checkSet(walk, round, set);
+  if (wrongSet !== null) return wrongSet;
+  counts.forecasts += set?.features.length ?? 0;
+  if (!round.late) walk.newest = round;
+  promote(walk, round);
+  if (walk.stored.reading !== null && BigInt(walk.stored.reading.seq) === round.seq) {
+    const running = auditOf(walk.memories.reading); // written with the reading
+    if (running !== null) walk.audits.set(running.hour, running);
+  }
+  return walk.purpose === "rebuild" ? null : (checkSnapshot(walk, round) ?? checkPublishedReading(walk, round));
+}
+
+/** Whether a state is another one than that of the snapshot, or hashes to what the snapshot says. */
+function isUndamaged(state: Buffer, snapshot: SnapshotRow | null): boolean {
+  return snapshot === null || !state.equals(snapshot.state) || stateHash(state) === snapshot.stateHash;
+}
+
+/** Shows an on-time round to the open forecasts and takes those away that its score set settled. */
+function settleRound(walk: Walk, round: RoundRow, scores: ScoreSetRow | null): WalkFailure | null {
+  const { table } = walk;
+  const { seq, ordinal, requestedAt, roundId, hundredths, afterGap } = round;
+  if (ordinal !== null) {
+    noteDispute(walk.scores, round);
+    const seen = { seq, ordinal, requestedAt, roundId, hundredths, afterGap, dispute: 0 };
+    walk.open = walk.open.map((forecast) => see(forecast, seen));
+  }
+  if (scores !== null) {
+    const checked = checkScoreSet(walk.scores, round, scores, walk.open);
+    if ("kind" in checked) return checked;
+    const isLate = scores.scoredAt > round.receivedAt;
+    for (const forecast of walk.open)
+      if (isLate && checked.settled.has(forecast.seq)) walk.lateSettled.push({ forecast, scoredAt: scores.scoredAt });
+    walk.open = walk.open.filter((forecast) => !checked.settled.has(forecast.seq));
+  }
+  const ended = walk.open.find(({ end }) => end !== null);
+  if (ended === undefined || walk.stored.head.hasEnded || walk.purpose === "rebuild") return null;
+  return {
+    kind: "score",
+    id: forecastIdOf(table.id, ended.seq),
+    expected: `a score, since the forecast ended with seq ${ended.end?.seq}`,
+    found: "none",
+  };
+}
+
+/** Computes a set anew and compares all of it. */
+function checkSet(walk: Walk, round: RoundRow, set: ForecastSetRow): WalkFailure | null {
+  const { table, facts, model, memories, forecastSeq, forecastHash } = walk;
+  const say = (expected: string, found: string, place = 0): WalkFailure => ({
+    kind: "forecast",
+    id: forecastIdOf(table.id, forecastSeq + 1n + BigInt(place)),
+    expected,
+    found,
+  });
+  if (round.late || round.source !== 0 || round.absentAt === null)
+    return say("a cutoff that was polled on time", `round ${round.roundId}, late ${round.late}`);
+  const sinceAbsent = elapsedMs(round.absentAt, set.issuedAt);
+  if (set.pauseMs > LONGEST_PAUSE_MS || sinceAbsent < 0 || sinceAbsent >= set.pauseMs)
+    return say(`an issue within ${set.pauseMs} ms after the cutoff was absent`, `${sinceAbsent} ms`);
+  const last = walk.set?.issuedAt ?? round.receivedAt;
+  if (set.issuedAt < last || set.issuedAt < round.receivedAt)
+    return say(`issued at ${last} or later`, `issued at ${set.issuedAt}`);
+  walk.lateSettled = walk.lateSettled.filter(({ scoredAt }) => scoredAt > set.issuedAt);
+  const open = [...walk.open, ...walk.lateSettled.map(({ forecast }) => forecast)];
+  const expected = issueSet(
+    { table: facts, model, k7: memories.k7, references: memories.references },
+    round,
+    {
+      head: { ...walk.stored.head, model: model.name, forecastSeq, forecastHash, pauseMs: set.pauseMs },
+      open,
+      previousEnds: walk.set?.model === model.name ? walk.set.ends : table.bands.flatMap(() => [0n, 0n, 0n]),
+    },
+    set.issuedAt,
+  );
+  const wrong = difference(expected, set);
+  if (wrong !== null) return say(wrong.expected, wrong.found, wrong.place);
+  walk.set = set;
+  walk.firstSet ??= set;
+  walk.open = [...walk.open, ...openForecasts(set, table.bands)];
+  walk.forecastSeq += BigInt(set.features.length);
+  walk.forecastHash = set.hashes.slice(-HASH);
+  return null;
+}
+
+/** The first part in which two sets differ, and the forecast that it is of. */
+function difference(expected: ForecastSetRow, found: ForecastSetRow): (Wrong & { place: number }) | null {
+  for (const name of Object.keys(expected) as (keyof ForecastSetRow)[]) {
+    if (name === "hashes") continue;
+    if (isSame(expected[name], found[name])) continue;
+    return { expected: `${name} ${textOf(expected[name])}`, found: `${name} ${textOf(found[name])}`, place: 0 };
+  }
+  if (expected.hashes === found.hashes) return null;
+  for (let place = 0; place < expected.features.length; place++) {
+    const [want, have] = [expected, found].map(({ hashes }) => hashes.slice(HASH * place, HASH * (place + 1)));
+    if (want !== have) return { expected: `hash ${want}`, found: `hash ${have}`, place };
+  }
+  return { expected: `${expected.features.length} hashes`, found: `${found.hashes.length / HASH}`, place: 0 };
+}
+
+/** Whether two columns of a set are equal: numbers, texts or arrays of them. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
+  return one.length === other.length && one.every((value, at) => value === other[at]);
+}
+
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? value.join("|") : String(value);
+}
+
+/** Goes on from a promoted state when one was promoted at this round. */
+function promote(walk: Walk, { seq }: RoundRow): void {
+  while (walk.promotions[0]?.toSeq === seq) {
+    const [{ state } = { state: Buffer.alloc(0) }] = walk.promotions.splice(0, 1);
+    walk.model = modelOfState(state);
+    walk.memories.k7 = decodeState(walk.model, state);
+    walk.promotedSeq = seq;
+  }
+}
+
+function checkSnapshot(walk: Walk, { seq }: RoundRow): WalkFailure | null {
+  const { table, model, memories, before } = walk;
+  const { snapshot } = walk.stored;
+  if (snapshot === null || snapshot.seq !== seq || snapshot.model !== model.name) return null;
+  walk.isSnapshotChecked = true;
+  const expected = snapshotOf(model, { model: model.name, lastOrdinal: before.ordinal, lastSeq: seq }, memories);
+  const say = (name: string, want: string, have: string): WalkFailure | null =>
+    want === have
+      ? null
+      : { kind: "snapshot", id: `${table.name} ${model.name}`, expected: `${name} ${want}`, found: `${name} ${have}` };
+  return (
+    say("ordinal", String(expected.ordinal), String(snapshot.ordinal)) ??
+    say("state", Buffer.from(expected.state).toString("hex"), Buffer.from(snapshot.state).toString("hex")) ??
+    say("state_hash", expected.stateHash, snapshot.stateHash) ??
+    say("reading", expected.reading, snapshot.reading) ??
+    say("reading_hash", expected.readingHash, snapshot.readingHash) ??
+    say("refs", JSON.stringify(sorted(expected.refs)), JSON.stringify(sorted(snapshot.refs)))
+  );
+}
+
+/** An object with its keys in order: the database keeps them in another one. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, part]) => [key, sorted(part)]),
+  );
+}
+
+/** Compares what the head of a table says with where its rounds, forecasts and scores ended. */
+async function finish(tx: Transaction, walk: Walk): Promise<WalkFailure | null> {
+  const { table, before, stored } = walk;
+  const { head } = stored;
+  if (before.seq < head.lastSeq) return missingRound(walk);
+  const stray = await findStraySet(tx, table.id, before.seq);
+  if (stray !== null) return { kind: "table", id: table.name, expected: "sets of stored rounds only", found: stray };
+  if (walk.forecastSeq < head.forecastSeq)
+    return {
+      kind: "forecast",
+      id: forecastIdOf(table.id, walk.forecastSeq + 1n),
+      expected: `a forecast with seq ${walk.forecastSeq + 1n}`,
+      found: "none",
+    };
+  const wrongScore = followRevisions(walk.scores, null);
+  if (wrongScore !== null) return wrongScore;
+  const { snapshot } = stored;
+  if (snapshot !== null && !walk.isSnapshotChecked)
+    return {
+      kind: "snapshot",
+      id: `${table.name} ${snapshot.model}`,
+      expected: `one after a round of ${walk.model.name}`,
+      found: `one after seq ${snapshot.seq}`,
+    };
+  const expected = headOf(walk);
+  for (const [name, want] of Object.entries(expected)) {
+    const [wanted, had] = [textOf(want), textOf(head[name as keyof typeof expected])];
+    if (wanted !== had)
+      return { kind: "table", id: table.name, expected: `${name} ${wanted}`, found: `${name} ${had}` };
+  }
+  return null;
+}
+
+function headOf({ table, facts, before, newest, model, memories, open, set, firstSet, ...walk }: Walk) {
+  const isLast = set !== null && set.cutoffSeq === newest?.seq && walk.promotedSeq < set.cutoffSeq;
+  return {
+    lastSeq: before.seq,
+    lastOrdinal: before.ordinal,
+    historyHash: before.historyHash,
+    palette: table.palette,
+    model: model.name,
+    newestSeq: newest?.seq ?? null,
+    newestRoundId: newest?.roundId ?? null,
+    forecastSeq: walk.forecastSeq,
+    forecastHash: walk.forecastHash,
+    scoreHash: walk.scores.hash,
+    setSeq: set?.cutoffSeq ?? null,
+    firstForecastAt: firstSet?.issuedAt ?? null,
+    firstForecastOrdinal: firstSet?.cutoffOrdinal ?? null,
+    openSets: [...new Set(open.map(({ cutoffSeq }) => cutoffSeq))],
+    hasEnded: open.some(({ end }) => end !== null),
+    nowPpm:
+      newest === null
+        ? []
+        : chancesNow({ table: facts, model, k7: memories.k7 }, open, {
+            head: { model: model.name, lastOrdinal: before.ordinal },
+            issued: isLast ? set : null,
+          }),
+  } satisfies Partial<HeadRow>;
+}
+
+function missingRound({ table: { name }, before }: Walk): WalkFailure {
+  const seq = before.seq + 1n;
+  return { kind: "round", id: `${name} seq ${seq}`, expected: `a round with seq ${seq}`, found: "none" };
+}
