@@ -9,7 +9,7 @@ const BAD_KEYS: Size = { points: 20, seconds: 600 };
  * Bad keys by the address they came from. Two kinds are counted apart: keys whose form or checksum is wrong cost us
  * nothing, and whoever had a typing error must get in as soon as it is mended; keys that look right have to be looked
  * up, and it is these look-ups that are bounded. Keys that we know go on whatever else comes from their address, so
- * that nobody is locked out by a neighbour.
+ * that nobody is locked out by a neighbor.
  */
 export interface BadKeys {
   /** Notes a key that cannot be one of ours. @throws ApiError `rate_limited` where there were too many. */

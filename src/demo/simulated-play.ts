@@ -9,7 +9,7 @@ const ROUNDS_PER_SHIFT = 256;
 const SHORTEST_FLIGHT_MS = 200;
 /** No game pays more than 10,000x. */
 const HIGHEST_HUNDREDTHS = 1_000_000;
-/** No two ends of neighbouring rounds lie more than 27 s apart, so a newer one overtakes it. */
+/** No two ends of neighboring rounds lie more than 27 s apart, so a newer one overtakes it. */
 const LATE_BY_MS = 30_000;
 const CORRECTED_AFTER_MS = 15_000;
 

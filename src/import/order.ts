@@ -91,7 +91,7 @@ export function createRowKeys(): RowKeys {
   };
 }
 
-/** Counts which way the neighbours of a file step. */
+/** Counts which way the neighbors of a file step. */
 function createSteps() {
   let first: bigint | number | null = null;
   let before: bigint | number | null = null;

@@ -47,7 +47,7 @@ function directionOf(
   return rises > 0 ? "newest_last" : "newest_first";
 }
 
-/** Neighbours that rise minus those that fall; late rounds got their seq out of turn. */
+/** Neighbors that rise minus those that fall; late rounds got their seq out of turn. */
 function risesBySeq(items: readonly Placeable[], known: ReadonlyMap<string, KnownRound>): number {
   const rounds = items.flatMap(({ roundId }) => {
     const round = roundId === null ? undefined : known.get(roundId);

@@ -568,7 +568,7 @@ export interface components {
                 brier: number | null;
                 /** @description The same by our long-run estimate at that time. */
                 baseline_brier: number | null;
-                /** @description Ranked probability score, which also knows that neighbouring colors are near; less is better. */
+                /** @description Ranked probability score, which also knows that neighboring colors are near; less is better. */
                 rps: number | null;
                 /** @description The same by our long-run estimate at that time. */
                 baseline_rps: number | null;

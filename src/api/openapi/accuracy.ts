@@ -62,7 +62,7 @@ const measured = z.object({
   baseline_log_loss: figure("The same by our long-run estimate at that time."),
   brier: figure("Mean squared error, summed over the colors; less is better."),
   baseline_brier: figure("The same by our long-run estimate at that time."),
-  rps: figure("Ranked probability score, which also knows that neighbouring colors are near; less is better."),
+  rps: figure("Ranked probability score, which also knows that neighboring colors are near; less is better."),
   baseline_rps: figure("The same by our long-run estimate at that time."),
   skill: figure(
     "1 − log loss ÷ that of the best constant probabilities in hindsight, fitted per table and model; 0 or less on a fair game.",

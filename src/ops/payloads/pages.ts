@@ -70,7 +70,7 @@ export const payloadPage: OpsPage<z.infer<typeof nothing>> = {
   },
 };
 
-/** The minute of an answer and the one after, to read it again with its neighbours. */
+/** The minute of an answer and the one after, to read it again with its neighbors. */
 function aroundOf(requestedAt: string): { from: string; to: string } {
   const at = new Date(requestedAt).getTime();
   const minute = at - (at % 60_000);

@@ -36,7 +36,7 @@ export function viewOf(deposit: Waiting, receipt: Receipt | null, head: bigint):
 
 /**
  * What all endpoints together make of a deposit. Only what every one of them sees in the same block, with the same amount,
- * deep enough, is credited. What they see differently is waited for, since a chain that is just being reorganised looks
+ * deep enough, is credited. What they see differently is waited for, since a chain that is just being reorganized looks
  * so; once it is deep it is a dispute, which people have to look at.
  */
 export function judge(deposit: Waiting, views: readonly View[], isDeep: boolean): Judgement {

@@ -138,7 +138,7 @@ async function readRange(
 async function complete({ usdt, log }: Watch, endpoint: Endpoint, seen: TransferLog): Promise<FoundDeposit | null> {
   const receipt = await endpoint.receipt(seen.txHash);
   const transfer = receipt?.transfers.find((one) => one.logIndex === seen.logIndex);
-  if (receipt?.blockHash !== seen.blockHash || transfer === undefined) return null; // a reorganisation: read again soon
+  if (receipt?.blockHash !== seen.blockHash || transfer === undefined) return null; // a reorganization: read again soon
   const amount = amountOf(transfer.units, usdt.chain.decimals);
   if (amount === null) {
     log.warn(`${endpoint.host} tells of ${transfer.units} units in ${seen.txHash}, which nobody has; it is left out`);

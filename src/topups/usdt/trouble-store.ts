@@ -3,7 +3,7 @@ import { listEndpoints } from "./endpoint-store.ts";
 import { endpointTrouble, disputeTrouble, type Trouble } from "./troubles.ts";
 import { type Usdt } from "../../config/usdt.ts";
 
-/** Reorganisations make endpoints differ for seconds; what lasts longer is for people. */
+/** Reorganizations make endpoints differ for seconds; what lasts longer is for people. */
 const DISPUTED_MINUTES = 2;
 
 /** What people should look at: endpoints that are not read, and deposits on which they differ. Nothing where USDT is not taken. */

@@ -29,7 +29,7 @@ const THETA = { least: 1e-12, most: 40 };
 
 /**
  * The best constant of one table and model. Of next_color these are the shares of the colors that came. Of a window it is
- * one chance b per round, which maximises the likelihood under 1 − (1 − b)^horizon.
+ * one chance b per round, which maximizes the likelihood under 1 − (1 − b)^horizon.
  *
  * @example
  * const color = (color, n) => ({ color, window: null, n, sumLl: n * 700000n, sumLl2: n * 490000000000n });
