@@ -53,9 +53,14 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtext('make_day_partitions'));
   for parent in
-    select c.relname as name, pg_get_userbyid(c.relowner) as owner
+    select
+      c.relname as name,
+      pg_get_userbyid(c.relowner) as owner,
+      nullif(p.partdefid, 0)::regclass as default_part,
+      a.attname as time
     from pg_partitioned_table p
     join pg_class c on c.oid = p.partrelid
+    join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0]
     where p.partstrat = 'r'
       and c.relnamespace = 'public'::regnamespace
     order by c.relname
@@ -64,6 +69,15 @@ begin
       part := parent.name || '_' || to_char(day, 'YYYYMMDD');
       continue when to_regclass(format('public.%I', part)) is not null;
       execute format('create table public.%I (like public.%I including all)', part, parent.name);
+      if parent.default_part is not null then
+        -- attaching locks it, too; a row added in between would make it fail
+        execute format('lock table %s in access exclusive mode', parent.default_part);
+        execute format(
+          'with moved as (delete from %1$s where %2$I >= %3$L and %2$I < %4$L returning *) insert into public.%5$I select * from moved',
+          parent.default_part, parent.time,
+          day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC', part
+        );
+      end if;
       execute format(
         'alter table public.%I attach partition public.%I for values from (%L) to (%L)',
         parent.name, part, day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC'
@@ -73,7 +87,7 @@ begin
   end loop;
 end $$;
 comment on function make_day_partitions is
-  'creates the partitions for whole UTC days of every partitioned table; all of them are partitioned by time';
+  'creates the partitions for whole UTC days of every partitioned table, and moves rows of these days out of a default partition; all of them are partitioned by time';
 
 create function sessions() returns table (pid integer, application_name text, state text, xact_start timestamptz)
 language sql stable security definer

@@ -121,6 +121,8 @@ export const GRANTS: Record<string, Grants> = {
   quotas: { api: "raw", console: "r", ops: "r", worker: "rd" },
   usage_facts: { api: "ra", console: "r", ops: "r" },
   usage_counts: { api: "r", console: "r", ops: "r", worker: "rd" },
+  usage_days: { ops: "r", worker: "rawd", read: "r" },
+  usage_sums: { ops: "r", worker: "rawd", read: "r" },
   purchases: { console: "ra", ops: "r", worker: "r" },
   purchase_credits: { console: "ra", ops: "r", worker: "r" },
 

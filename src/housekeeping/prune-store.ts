@@ -1,6 +1,13 @@
 import type { Sql, Transaction } from "../db/client.ts";
 import { inBatches, type Tidied } from "./batch-store.ts";
-import { BATCH, OPEN_QUARANTINE_PER_TABLE, RUNS_KEPT_DAYS, SETTLED_KEPT_DAYS, USAGE_DAYS_KEPT_DAYS } from "./limits.ts";
+import {
+  BATCH,
+  OPEN_QUARANTINE_PER_TABLE,
+  RUNS_KEPT_DAYS,
+  SETTLED_KEPT_DAYS,
+  USAGE_DAYS_KEPT_DAYS,
+  USAGE_FACTS_KEPT_DAYS,
+} from "./limits.ts";
 
 /** Rows of a table whose time is over, the oldest first: deletes a batch of them and gives how many. */
 type Prune = (tx: Transaction) => Promise<{ count: number }>;
@@ -55,6 +62,19 @@ const BY_AGE: readonly (readonly [table: string, prune: Prune])[] = [
           and calibration_id is null
           and finished_at < clock_timestamp() - ${RUNS_KEPT_DAYS} * interval '1 day'
         order by finished_at
+        limit ${BATCH}
+      )`,
+  ],
+  [
+    "usage_days",
+    (tx) => tx`
+      delete from usage_days
+      where day in (
+        select day
+        from usage_days
+        where day < (now() at time zone 'UTC')::date - ${USAGE_FACTS_KEPT_DAYS}::integer
+          and to_regclass('usage_facts_' || to_char(day, 'YYYYMMDD')) is null
+        order by day
         limit ${BATCH}
       )`,
   ],

@@ -105,6 +105,8 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   quotas: pruned(`${USAGE_DAYS_KEPT_DAYS} days for days; months are kept for good`),
   usage_facts: pruned(`${USAGE_FACTS_KEPT_DAYS} days, by whole days`),
   usage_counts: pruned(`${USAGE_DAYS_KEPT_DAYS} days`),
+  usage_days: pruned("the facts of its day"),
+  usage_sums: pruned("its day is closed", "whoever writes it"),
   purchases: forever(MONEY),
   purchase_credits: forever(MONEY),
 

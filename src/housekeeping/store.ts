@@ -4,6 +4,7 @@ import {
   BATCH,
   DAYS_AHEAD,
   DETACH_PATIENCE_MS,
+  EXCLUSIVE_LOCK_TIMEOUT_MS,
   KEPT_PER_HOUSE,
   LOCK_TIMEOUT_MS,
   POLLS_KEPT_DAYS,
@@ -17,11 +18,14 @@ export interface DayPartition {
   day: string;
 }
 
-/** Makes the day partitions of yesterday to four days ahead; those that are there stay as they are. */
+/** Creates the missing day partitions of yesterday to four days ahead, and of earlier days whose calls are in the default one. */
 export async function makePartitions(sql: Sql): Promise<void> {
   await sql.begin(async (transaction) => {
     await transaction`select set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true)`;
     await transaction`select make_day_partitions((now() at time zone 'UTC')::date - 1, ${DAYS_AHEAD + 2})`;
+    await transaction`
+      select make_day_partitions(day, 1)
+      from (select distinct (minute at time zone 'UTC')::date as day from usage_facts_default) d`;
   });
 }
 
@@ -144,16 +148,23 @@ export async function trimKeptPayloads(sql: Sql, signal: AbortSignal): Promise<n
 }
 
 /**
- * Takes a partition out and drops it without anybody waiting: detached concurrently first, since dropping it in place
- * would lock the whole table against readers. One that an interrupted run left half detached is finished.
- * @throws where a transaction that began before uses the table for longer than five seconds: the next hour goes on.
+ * Detaches a partition and drops it: concurrently, since dropping it in place would lock the whole table against readers.
+ * One that an interrupted run left half detached is finished. PostgreSQL cannot do that beside a default partition: then
+ * the table is locked for the moment of the detachment, and new calls wait at most 200 ms for it.
+ * @throws when a transaction that began before uses the table for longer than that, or five seconds: the next hour retries.
  */
 export async function dropPartition(sql: Sql, { name, parent }: DayPartition): Promise<void> {
-  const [attached] = await sql<{ pending: boolean }[]>`
-    select inhdetachpending as pending
-    from pg_inherits
-    where inhrelid = ${name}::regclass`;
-  if (attached !== undefined) {
+  const [attached] = await sql<{ pending: boolean; hasDefault: boolean }[]>`
+    select i.inhdetachpending as pending, p.partdefid <> 0 as "hasDefault"
+    from pg_inherits i
+    join pg_partitioned_table p on p.partrelid = i.inhparent
+    where i.inhrelid = ${name}::regclass`;
+  if (attached?.hasDefault === true) {
+    await sql.begin(async (tx) => {
+      await tx`select set_config('lock_timeout', ${`${EXCLUSIVE_LOCK_TIMEOUT_MS}ms`}, true)`;
+      await tx.unsafe(`alter table ${quoted(parent)} detach partition ${quoted(name)}`);
+    });
+  } else if (attached !== undefined) {
     const how = attached.pending ? "finalize" : "concurrently";
     const detached = sql.unsafe(`alter table ${quoted(parent)} detach partition ${quoted(name)} ${how}`);
     // a timeout of the session would outlive it behind a pooler, and it runs in no transaction

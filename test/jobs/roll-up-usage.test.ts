@@ -68,7 +68,7 @@ describe("roll-up-usage", () => {
     await addCalls({ account, key: first }, "2026-01-16T00:00:00Z", { endpoint: "rounds", n: 1_000 });
     const { context } = testContext(sql);
     for (const day of ["2026-01-14", "2026-01-15", "2026-01-16"]) {
-      expect([day, await rollUpUsage.run({ day }, context)]).toEqual([day, { differences: 0 }]);
+      expect([day, await rollUpUsage.run({ day }, context)]).toEqual([day, { differences: 0, behind: 0 }]);
     }
   });
 
@@ -83,26 +83,35 @@ describe("roll-up-usage", () => {
       set n = case key_id when ${first ?? 0n} then 4 else 6 end
       where account_id = ${account}`;
     const { context } = testContext(sql);
-    expect(await rollUpUsage.run({ day: "2026-01-17" }, context)).toEqual({ differences: 1 });
+    expect(await rollUpUsage.run({ day: "2026-01-17" }, context)).toMatchObject({ differences: 1 });
     await sql`update usage_counts set n = 5 where account_id = ${account}`;
-    expect(await rollUpUsage.run({ day: "2026-01-17" }, context)).toEqual({ differences: 0 });
+    expect(await rollUpUsage.run({ day: "2026-01-17" }, context)).toMatchObject({ differences: 0 });
     expect(await openAlerts()).toEqual([]);
   });
 
   it("of a day on which nobody called does nothing", async () => {
     const { context } = testContext(sql);
-    expect(await rollUpUsage.run({ day: "2026-01-02" }, context)).toEqual({ differences: 0 });
+    expect(await rollUpUsage.run({ day: "2026-01-02" }, context)).toMatchObject({ differences: 0 });
   });
 
-  it("is about today and yesterday of the database, every ten minutes", async () => {
+  it("finds every day that was not compared, however long no worker ran, and each again after ten minutes", async () => {
+    const { account, keys } = await makeAccount();
+    const days = ["2026-02-10", "2026-02-11", "2026-02-12", "2026-02-13"];
+    for (const day of days) {
+      await addCalls({ account, key: keys[0] }, `${day}T12:00:00Z`, { endpoint: "games", n: 1_000 });
+    }
     const { context } = testContext(sql);
-    const [clock] = await sql<{ days: string[] }[]>`
-      select array[to_char(day, 'YYYY-MM-DD'), to_char(day - 1, 'YYYY-MM-DD')] as days
-      from (select (now() at time zone 'UTC')::date as day) clock`;
-    const schedules = (await rollUpUsage.schedule?.(context)) ?? [];
-    expect(schedules.map(({ payload }) => payload.day)).toEqual(clock?.days);
-    expect(new Set(schedules.map((one) => "everyMs" in one && one.everyMs))).toEqual(new Set([600_000]));
-    for (const { payload } of schedules) expect(rollUpUsage.payload.parse(payload)).toEqual(payload);
+    const due = async () => (await rollUpUsage.sweep?.(context))?.map(({ day }) => day) ?? [];
+    expect(await due()).toEqual(expect.arrayContaining(days));
+    for (const day of days) expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 0 });
+    expect((await due()).filter((day) => days.includes(day))).toEqual([]);
+    const [clock] = await sql<{ today: string }[]>`select (now() at time zone 'UTC')::date::text as today`;
+    const today = clock?.today ?? "";
+    expect(await due()).toContain(today);
+    await rollUpUsage.run({ day: today }, context);
+    expect(await due()).not.toContain(today);
+    await sql`update usage_days set compared_at = compared_at - interval '10 minutes' where day = ${today}`;
+    expect(await due()).toContain(today);
     expect(rollUpUsage.payload.safeParse({ day: "2026-02-30" }).success).toBe(false);
   });
 
@@ -140,8 +149,8 @@ describe("roll-up-usage", () => {
     const [{ account, keys }, other] = [await makeAccount(), await makeAccount()];
     const { context } = testContext(sql);
     const isLookedAt = async () => {
-      const schedules = (await rollUpUsage.schedule?.(context)) ?? [];
-      return schedules.filter(({ payload }) => payload.day === day).length === 1;
+      await sql`update usage_days set compared_at = compared_at - interval '10 minutes'`;
+      return ((await rollUpUsage.sweep?.(context)) ?? []).filter((one) => one.day === day).length === 1;
     };
     for (const one of [
       { account, key: keys[0] },
@@ -149,7 +158,6 @@ describe("roll-up-usage", () => {
     ]) {
       await addCalls(one, `${day}T12:00:00Z`, { endpoint: "games", n: 2 });
     }
-    expect(await isLookedAt()).toBe(false);
     await sql`update quotas set used = 9 where period = ${day}`;
     expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 2 });
     expect(await isLookedAt()).toBe(true);
@@ -157,7 +165,8 @@ describe("roll-up-usage", () => {
     await rollUpUsage.run({ day }, context);
     expect((await openAlerts()).map(({ subject }) => subject)).toEqual([`${day} account ${other.account}`]);
     await sql`drop table usage_facts_20260227`;
-    expect(await rollUpUsage.run({ day }, context)).toEqual({ differences: 0 });
+    expect(await isLookedAt()).toBe(true);
+    expect(await rollUpUsage.run({ day }, context)).toMatchObject({ differences: 0 });
     expect(await openAlerts()).toEqual([]);
     expect(await isLookedAt()).toBe(false);
   });

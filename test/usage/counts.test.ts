@@ -8,7 +8,8 @@ import { ROLES } from "../../src/db/role-grants.ts";
 import { withRole } from "../../src/db/take-role.ts";
 import { listKeyDays } from "../../src/usage/by-key-store.ts";
 import { listEndpointDays } from "../../src/usage/daily-store.ts";
-import { consumeCalls, listDays, listUsageDifferences, readUsage } from "../../src/usage/store.ts";
+import { listDueDays, listUsageDifferences } from "../../src/usage/days-store.ts";
+import { consumeCalls, readUsage } from "../../src/usage/store.ts";
 import { createDatabase } from "../support/database.ts";
 
 const ENDPOINTS = ["games", "rounds", "forecasts"] as const;
@@ -96,7 +97,7 @@ describe("counts of calls", () => {
       );
       const lines = [...(await expectEqual(sql, one.accountId)), ...(await expectEqual(sql, two.accountId))];
       expect(lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)).toBe(admitted);
-      for (const day of await listDays(sql, 2)) expect(await listUsageDifferences(sql, day)).toEqual([]);
+      for (const day of await listDueDays(sql)) expect(await listUsageDifferences(sql, day)).toEqual([]);
     } finally {
       await Promise.all(pools.map((pool) => pool.end()));
     }

@@ -19,6 +19,7 @@ import { binancePayOf } from "../../config/binance-pay.ts";
 import { requireUsdt } from "../../topups/usdt/ready.ts";
 import { findUsdtTroubles } from "../../topups/usdt/trouble-store.ts";
 import { usdtOf } from "../../config/usdt.ts";
+import { findUsageBehind } from "../../usage/days-store.ts";
 import { VERSION } from "../../version.ts";
 import { createDemoServer, type DemoServer } from "./demo-server.ts";
 import type { Life } from "./life.ts";
@@ -157,6 +158,9 @@ function upkeep(
     async function paymentApp(sql) {
       const isConfigured = binancePayOf(settings) !== null;
       await syncAlerts(sql, log, "payment-app", await findPaymentAppTroubles(sql, isConfigured));
+    },
+    async function usage(sql) {
+      await syncAlerts(sql, log, "usage_behind", await findUsageBehind(sql));
     },
     async function unreadable(sql) {
       await syncAlerts(sql, log, "answers_unreadable", await findUnreadableTables(sql));
