@@ -113,6 +113,36 @@ describe("who may import whom", () => {
     ).toEqual([]);
   });
 
+  it("folders of src import each other in one direction: no cycle, types included", () => {
+    const folderOf = (file: string) => file.split("/")[1] ?? "";
+    const below = new Map<string, Set<string>>();
+    for (const file of files.filter(within("src"))) {
+      for (const imported of importsOf(file).filter(within("src"))) {
+        const [from, to] = [folderOf(file), folderOf(imported)];
+        if (from !== to) below.set(from, (below.get(from) ?? new Set()).add(to));
+      }
+    }
+    const seen = new Set<string>();
+    const cycleFrom = (folder: string, way: string[]): string[] => {
+      if (way.includes(folder)) return [[...way.slice(way.indexOf(folder)), folder].join(" > ")];
+      if (seen.has(folder)) return [];
+      const cycles = [...(below.get(folder) ?? [])].flatMap((next) => cycleFrom(next, [...way, folder]));
+      seen.add(folder);
+      return cycles;
+    };
+    expect([...below.keys()].flatMap((folder) => cycleFrom(folder, []))).toEqual([]);
+  });
+
+  it("inside forecasts, the model knows nothing of scores, scores nothing of accuracy, and none of them readings", () => {
+    const order = ["chain", "model", "score", "accuracy", "readings"];
+    const rankOf = (file: string) => order.indexOf(/^src\/forecasts\/([a-z]+)\//.exec(file)?.[1] ?? "");
+    expect(offenders((file, imported) => rankOf(file) === -1 || rankOf(imported) <= rankOf(file))).toEqual([]);
+  });
+
+  it("pages import nothing of the API", () => {
+    expect(offenders((file, imported) => !within("src/frame")(file) || !within("src/api")(imported))).toEqual([]);
+  });
+
   it("a concept imports no surface, no queue and no private server", () => {
     expect(
       offenders(
@@ -144,7 +174,7 @@ describe("who may import whom", () => {
     const impure = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.now\(|\bsetTimeout\(/;
     const holders = files.filter(
       (file) =>
-        /^src\/(rounds|forecasts|usage|callers)\//.test(file) &&
+        /^src\/(rounds|corrections|import|forecasts|calibration|usage|callers)\//.test(file) &&
         !file.endsWith("store.ts") &&
         impure.test(readFileSync(path.join(ROOT, file), "utf8")),
     );

@@ -1,8 +1,9 @@
+import { loadHouses } from "../src/houses-file/load.ts";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadHouses, loadSettings } from "../src/config/environment.ts";
+import { loadSettings } from "../src/config/environment.ts";
 import { UsageError } from "../src/errors.ts";
 
 let folder: string;

@@ -1,5 +1,5 @@
+import type { Answer } from "../http/call.ts";
 import { etagOf } from "../http/etag.ts";
-import type { Answer } from "./operation.ts";
 import type { Table } from "../published/tables.ts";
 
 /** The ready JSON of one table in one kind of answer. */

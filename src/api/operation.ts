@@ -1,16 +1,9 @@
 import type { z } from "zod";
 import type { Allowance } from "../callers/caller-store.ts";
+import type { Answer } from "../http/call.ts";
 import type { Deprecation } from "./deprecation.ts";
 import type { Memory } from "../published/memory.ts";
 import { readParams } from "./params.ts";
-
-/** What an operation answers with: `json` is made only where it is sent. */
-export interface Answer {
-  etag: string;
-  json(): string;
-  /** Since when something newer is stored than it shows, in milliseconds since 1970; absent or null when nothing is. */
-  behindSinceMs?: number | null;
-}
 
 /** Something callers can ask for: one file each. */
 export interface Operation {

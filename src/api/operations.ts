@@ -1,7 +1,7 @@
 import type { Express, Request } from "express";
 import { accuracy } from "./accuracy.ts";
 import { keepBodies } from "./bodies.ts";
-import type { Call, CallHandler } from "../http/call.ts";
+import { type Call, type CallHandler, type Answer } from "../http/call.ts";
 import { deprecationHeaders } from "./deprecation.ts";
 import { encodedEtag, type Encoding, type EtagKey, keyedEtag, namedEtag } from "../http/etag.ts";
 import { forecasts } from "./forecasts.ts";
@@ -10,7 +10,7 @@ import type { LastUsed } from "./last-used.ts";
 import { limitHeaders } from "../http/limit-headers.ts";
 import type { Memory } from "../published/memory.ts";
 import type { Counted, Metering } from "./metering.ts";
-import type { Answer, Operation } from "./operation.ts";
+import type { Operation } from "./operation.ts";
 import { readings } from "./readings.ts";
 import { asked, JSON_TYPE, sendWhole } from "../http/request.ts";
 import { resource } from "../http/resource.ts";

@@ -14,7 +14,7 @@ import { emptyState, forgetContext, learn, probabilities, type State } from "../
 import type { Model } from "../forecasts/model/model.ts";
 import { pitMass, waitCdf } from "../forecasts/accuracy/figures/pit.ts";
 import { nextColorPpm } from "../forecasts/model/ppm.ts";
-import type { Sums } from "../forecasts/accuracy/sums.ts";
+import type { Sums } from "../forecasts/accuracy/figures/sums.ts";
 import {
   createTally,
   sumsOfTally,

@@ -6,7 +6,7 @@ import { EXPERTS } from "../forecasts/model/parameters.ts";
 import { pitHeights } from "../forecasts/accuracy/figures/pit.ts";
 import { orderOf } from "./range-store.ts";
 import { carryOf, sumsOf } from "./replay.ts";
-import { emptySums } from "../forecasts/accuracy/sums.ts";
+import { emptySums } from "../forecasts/accuracy/figures/sums.ts";
 
 export type Summary = ReturnType<typeof summaryOf>;
 

@@ -41,7 +41,7 @@ import {
 import { createModel, type Model } from "../forecasts/model/model.ts";
 import type { Parameters } from "../forecasts/model/parameters.ts";
 import { replayUpTo, resumeReplay, snapshotOf, startReplay, sumsOf, type Replay } from "./replay.ts";
-import { emptySums } from "../forecasts/accuracy/sums.ts";
+import { emptySums } from "../forecasts/accuracy/figures/sums.ts";
 import { modelOf } from "../forecasts/model/table-model.ts";
 
 /** Large chunks, since nothing else waits in this process; a checkpoint costs some 10 ms, and a killed run a second. */

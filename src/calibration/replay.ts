@@ -9,8 +9,8 @@ import type { Model } from "../forecasts/model/model.ts";
 import { EXPERTS } from "../forecasts/model/parameters.ts";
 import { AS_LIVE, readPackedRounds, type PackedRounds, type Seen } from "./replay-store.ts";
 import { decodeState, encodeState, modelOfState, stateHash } from "../forecasts/model/state.ts";
-import { sumsFromJson, sumsToJson, type SumsJson } from "../forecasts/accuracy/sums-json.ts";
-import { emptySums, mergeSums, type Sums } from "../forecasts/accuracy/sums.ts";
+import { sumsFromJson, sumsToJson, type SumsJson } from "../forecasts/accuracy/figures/sums-json.ts";
+import { emptySums, mergeSums, type Sums } from "../forecasts/accuracy/figures/sums.ts";
 import type { Band } from "../forecasts/model/table-model.ts";
 
 /** Where a replay stands. Its seqs are numbers of round ids where it goes by them: see {@link Seen}. */

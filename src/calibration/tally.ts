@@ -11,7 +11,7 @@
 import { PIT_BINS } from "../forecasts/accuracy/figures/pit.ts";
 import { largest, PPM } from "../forecasts/model/ppm.ts";
 import { BETS_IN_TWENTIETHS, microNats } from "../forecasts/score/scoring.ts";
-import { emptySums, type Sums } from "../forecasts/accuracy/sums.ts";
+import { emptySums, type Sums } from "../forecasts/accuracy/figures/sums.ts";
 
 /** Sums of one feature on their way. */
 export type Tally = {

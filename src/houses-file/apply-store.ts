@@ -1,7 +1,7 @@
-import type { HouseEntry } from "../config/environment.ts";
+import type { HouseEntry } from "./load.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import { UsageError } from "../errors.ts";
-import { saveHeads } from "../tables/heads-store.ts";
+import { saveHeads } from "./heads-store.ts";
 import { changesOf, type KnownTable } from "./changes.ts";
 
 const APPLY_LOCK = 0x7268_0003; // "rh", 3 (2 is the reconciler's place): one process at a time applies a houses file

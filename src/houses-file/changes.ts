@@ -1,6 +1,6 @@
+import type { HouseEntry } from "./load.ts";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
-import type { HouseEntry } from "../config/environment.ts";
 import type { Problem } from "../errors.ts";
 
 /** Tables asked together by one poll of a house; more are split. */

@@ -1,5 +1,6 @@
+import { expandVariables } from "./settings/expand-variables.ts";
 import { hash } from "node:crypto";
-import { expandVariables, type Variables } from "../config/environment.ts";
+import { type Variables } from "../config/environment.ts";
 import type { Queryable } from "../db/client.ts";
 import { PermanentError } from "../errors.ts";
 import type { House } from "./house.ts";

@@ -1,8 +1,21 @@
 import type { NextFunction, Request, Response } from "express";
 import type { Allowance, Caller } from "../callers/caller-store.ts";
-import type { Body } from "../api/bodies.ts";
 import type { Limits } from "./limit-headers.ts";
-import type { Answer } from "../api/operation.ts";
+import type { Encoding } from "./etag.ts";
+
+/** What an operation answers with: `json` is made only where it is sent. */
+export interface Answer {
+  etag: string;
+  json(): string;
+  /** Since when something newer is stored than it shows, in milliseconds since 1970; absent or null when nothing is. */
+  behindSinceMs?: number | null;
+}
+
+/** The bytes of an answer, and their content coding. */
+export interface Body {
+  bytes: Buffer;
+  encoding: Encoding;
+}
 
 /** What the middleware of a call leave in `response.locals` for those after them; the comment names who sets it. */
 export interface Call {

@@ -1,4 +1,4 @@
-import { referencePpm, REFERENCES, repeatedPpm, type References } from "../forecasts/accuracy/references.ts";
+import { referencePpm, REFERENCES, repeatedPpm, type References } from "../forecasts/accuracy/figures/references.ts";
 import { forecastIdOf } from "../forecasts/chain/forecast-id.ts";
 import { NEXT_COLOR, windowFeature, WINDOW_TARGETS } from "../forecasts/model/features.ts";
 import type { State } from "../forecasts/model/k7.ts";

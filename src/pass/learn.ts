@@ -1,10 +1,11 @@
+import type { PublishedReadingJson } from "../forecasts/readings/reading-state.ts";
 import {
   copyReferences,
   forgetGaps,
   learnReferences,
   referencesToJson,
   type References,
-} from "../forecasts/accuracy/references.ts";
+} from "../forecasts/accuracy/figures/references.ts";
 import { forgetContext, learn, stateOf, weights, type State } from "../forecasts/model/k7.ts";
 import type { Model } from "../forecasts/model/model.ts";
 import { encodeState, stateHash } from "../forecasts/model/state.ts";
@@ -21,14 +22,7 @@ import {
 import type { Color } from "../rounds/colors.ts";
 import type { HeadRow, ReadingRow, RoundRow, SnapshotRow } from "./rows.ts";
 import { bandOf } from "./settle.ts";
-import {
-  READING_EVERY_MS,
-  SNAPSHOT_EVERY,
-  type PassState,
-  type PassTime,
-  type PublishedFacts,
-  type PublishedReadingJson,
-} from "./state.ts";
+import { READING_EVERY_MS, SNAPSHOT_EVERY, type PassState, type PassTime, type PublishedFacts } from "./state.ts";
 import { elapsedMs, hourOf } from "./times.ts";
 
 /** What a table's rounds have taught. */

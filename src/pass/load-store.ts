@@ -1,3 +1,4 @@
+import type { PublishedReadingJson } from "../forecasts/readings/reading-state.ts";
 import type { Pipeline, Queryable, Transaction } from "../db/client.ts";
 import type { Fragment } from "../db/statement.ts";
 import type { Color } from "../rounds/colors.ts";
@@ -7,7 +8,6 @@ import { listUnknownGaps } from "../rounds/gaps/gaps-store.ts";
 import type { NoticeKind } from "../rounds/notices/notices.ts";
 import type { HeldBack } from "../rounds/take-in.ts";
 import type { ForecastSetRow, HeadRow, SnapshotRow } from "./rows.ts";
-import type { PublishedReadingJson } from "./state.ts";
 import { fromDatabase as asTime } from "./times.ts";
 
 /** Rounds of a table that a response may list again: more than any house lists. */

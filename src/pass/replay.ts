@@ -1,4 +1,4 @@
-import { emptyReferences, referencesFromJson } from "../forecasts/accuracy/references.ts";
+import { emptyReferences, referencesFromJson } from "../forecasts/accuracy/figures/references.ts";
 import { emptyState } from "../forecasts/model/k7.ts";
 import type { Model } from "../forecasts/model/model.ts";
 import { decodeState, modelOfState, stateHash } from "../forecasts/model/state.ts";

@@ -2,10 +2,10 @@
  * What a pass begins with, what it is given, and what it gives back; all of it plain values that nobody changes. Times are
  * UTC texts with seven digits (`2026-11-21T04:00:12.1234560Z`), so that they compare as strings.
  */
-import type { References } from "../forecasts/accuracy/references.ts";
+import type { PublishedReadingJson } from "../forecasts/readings/reading-state.ts";
+import type { References } from "../forecasts/accuracy/figures/references.ts";
 import type { Model } from "../forecasts/model/model.ts";
 import type { AuditRow } from "../forecasts/readings/house-audit.ts";
-import type { Fact } from "../forecasts/readings/reading-facts.ts";
 import type { ReadingMemory } from "../forecasts/readings/reading-memory.ts";
 import type { FeedOrder } from "../houses/contract.ts";
 import type { Anchor } from "../houses/fairness/prove.ts";
@@ -236,9 +236,6 @@ export type PayloadMark = Pick<
   PayloadRow,
   "receivedAt" | "state" | "refusedReason" | "items" | "newRounds" | "quarantined"
 >;
-
-/** What is published of a reading. */
-export type PublishedReadingJson = { seq: string; rounds: number; made_at: string; facts: Fact[] };
 
 /** Everything that a pass writes. */
 export interface CompletePassRows extends PassRows {

@@ -1,7 +1,7 @@
+import type { PublishedReadingJson } from "../forecasts/readings/reading-state.ts";
 import { listPublished, type PublishedAccuracy } from "../forecasts/accuracy/published-store.ts";
 import type { Queryable } from "../db/client.ts";
 import type { ReadSet } from "../forecasts/published-forecast.ts";
-import type { PublishedReadingJson } from "../pass/state.ts";
 import { NOTICE_ORDER } from "../rounds/notices/notices.ts";
 import { numberOf } from "../rounds/round.ts";
 

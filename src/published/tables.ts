@@ -1,3 +1,4 @@
+import type { PublishedReadingJson } from "../forecasts/readings/reading-state.ts";
 import { PERIODS } from "../forecasts/accuracy/periods.ts";
 import type { PublishedAccuracy } from "../forecasts/accuracy/published-store.ts";
 import {
@@ -8,7 +9,6 @@ import {
   type PublishedForecast,
   type ReadSet,
 } from "../forecasts/published-forecast.ts";
-import type { PublishedReadingJson } from "../pass/state.ts";
 import { multiplierText } from "../rounds/round.ts";
 import { holdRounds, mergeRounds, NO_ROUNDS, type HeldRounds } from "./held-rounds.ts";
 import type { CalibrationRow, HeadRow, HouseRow, RoundRow } from "./store.ts";

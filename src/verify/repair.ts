@@ -2,7 +2,8 @@ import type { Transaction } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { listTablesToVerify } from "./verify-store.ts";
 import { rebuildTable } from "./walk.ts";
-import { lockHeads, saveRebuiltHead } from "../tables/heads-store.ts";
+import { lockHeads } from "../tables/heads-store.ts";
+import { saveRebuiltHead } from "./rebuilt-head-store.ts";
 import { saveSnapshot } from "../pass/write-store.ts";
 
 /** What a repair made anew, or why it could not. */

@@ -1,6 +1,6 @@
+import type { Witness } from "../config/witnesses.ts";
 import type { Sql } from "../db/client.ts";
 import { verifyKeptCheckpoint, verifyLogs } from "../record/log/verify-log.ts";
-import type { Witness } from "../record/log/witness-client.ts";
 import { findForgedModel } from "../forecasts/model/models-store.ts";
 import { listTablesToVerify, withSnapshot } from "./verify-store.ts";
 import { type Checked, type Failure, NOTHING } from "./verify-table.ts";

@@ -7,7 +7,7 @@ import type { ForecastSetRow, HeadRow, RoundRow, ScoreSetRow, SnapshotRow } from
 import { see } from "../pass/settle.ts";
 import type { OpenForecast, TableFacts } from "../pass/state.ts";
 import { elapsedMs } from "../pass/times.ts";
-import { emptyReferences } from "../forecasts/accuracy/references.ts";
+import { emptyReferences } from "../forecasts/accuracy/figures/references.ts";
 import { forecastIdOf } from "../forecasts/chain/forecast-id.ts";
 import { emptyState } from "../forecasts/model/k7.ts";
 import type { Model } from "../forecasts/model/model.ts";

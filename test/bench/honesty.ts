@@ -6,7 +6,7 @@
  */
 import { figuresOf } from "../../src/forecasts/accuracy/figures/figures.ts";
 import { hindsightOf, type OutcomeSums } from "../../src/forecasts/accuracy/figures/hindsight.ts";
-import { emptySums } from "../../src/forecasts/accuracy/sums.ts";
+import { emptySums } from "../../src/forecasts/accuracy/figures/sums.ts";
 import { isOffTarget, eValue } from "../../src/forecasts/accuracy/figures/e-value.ts";
 import { emptyState, learn, probabilities } from "../../src/forecasts/model/k7.ts";
 import { createModel } from "../../src/forecasts/model/model.ts";

@@ -16,7 +16,7 @@ import {
   referencePpm,
   REFERENCES,
   type References,
-} from "../../src/forecasts/accuracy/references.ts";
+} from "../../src/forecasts/accuracy/figures/references.ts";
 import { trueGames } from "../forecasts/true-games.ts";
 import type { Bench } from "./measured.ts";
 import { MADE_TABLES, trueTable, type MadeRound } from "./tables.ts";

@@ -1,7 +1,7 @@
 import { encodeSums } from "../../src/forecasts/accuracy/sum-vector.ts";
 import { KEY } from "../../src/forecasts/accuracy/keys.ts";
 import type { Sql, Transaction } from "../../src/db/client.ts";
-import { emptyReferences } from "../../src/forecasts/accuracy/references.ts";
+import { emptyReferences } from "../../src/forecasts/accuracy/figures/references.ts";
 import { emptyState } from "../../src/forecasts/model/k7.ts";
 import { modelOf } from "../../src/forecasts/model/table-model.ts";
 import { emptyReading } from "../../src/forecasts/readings/reading-memory.ts";

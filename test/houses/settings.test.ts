@@ -1,8 +1,8 @@
+import { loadHouses } from "../../src/houses-file/load.ts";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { loadHouses } from "../../src/config/environment.ts";
 import { adapters } from "../../src/houses/adapters/index.ts";
 import { houseSettings } from "../../src/houses/settings/settings.ts";
 import { tableEntry } from "../support/houses.ts";

@@ -1,3 +1,4 @@
+import type { PublishedReadingJson } from "../../src/forecasts/readings/reading-state.ts";
 import type { Color } from "../../src/rounds/colors.ts";
 import type {
   ConflictRow,
@@ -13,7 +14,6 @@ import {
   KNOWN_ROUNDS,
   type CompletePassRows,
   type PassState,
-  type PublishedReadingJson,
   type StoredState,
   type TableFacts,
 } from "../../src/pass/state.ts";

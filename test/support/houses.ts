@@ -1,4 +1,4 @@
-import type { HouseEntry } from "../../src/config/environment.ts";
+import type { HouseEntry } from "../../src/houses-file/load.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { houseSettings } from "../../src/houses/settings/settings.ts";
 

@@ -1,7 +1,8 @@
+import { loadHouses } from "../../houses-file/load.ts";
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { loadHouses, type Settings, variablesOf } from "../../config/environment.ts";
+import { type Settings, variablesOf } from "../../config/environment.ts";
 import { connect } from "../../db/client.ts";
 import { readDatabaseFacts } from "../../db/facts.ts";
 import { schemaState } from "../../db/migrate.ts";

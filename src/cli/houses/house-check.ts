@@ -1,4 +1,6 @@
-import { expandVariables, loadHouses, type Variables, variablesOf } from "../../config/environment.ts";
+import { expandVariables } from "../../houses/settings/expand-variables.ts";
+import { loadHouses } from "../../houses-file/load.ts";
+import { type Variables, variablesOf } from "../../config/environment.ts";
 import { connect } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import type { HouseClient, HouseRequest } from "../../houses/polling/client.ts";

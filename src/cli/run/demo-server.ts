@@ -1,4 +1,4 @@
-import type { HouseEntry } from "../../config/environment.ts";
+import type { HouseEntry } from "../../houses-file/load.ts";
 import type { Sql } from "../../db/client.ts";
 import { createLease } from "../../db/lease.ts";
 import { reasonOf } from "../../errors.ts";

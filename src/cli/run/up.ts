@@ -1,9 +1,10 @@
+import type { HouseEntry } from "../../houses-file/load.ts";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
 import { type Api, ENDPOINTS, startApi } from "../../serve/server.ts";
 import type { Checks } from "../../http/health.ts";
-import { type HouseEntry, loadSettings, type Settings } from "../../config/environment.ts";
+import { loadSettings, type Settings } from "../../config/environment.ts";
 import { connect } from "../../db/client.ts";
 import { migrate } from "../../db/migrate.ts";
 import { requireSession } from "../../db/pooler.ts";

@@ -1,6 +1,7 @@
+import { type HouseEntry, loadHouses } from "../../houses-file/load.ts";
 import { jobs } from "../../../jobs/index.ts";
 import { syncAlerts } from "../../alerts/store.ts";
-import { type HouseEntry, loadHouses, type Settings, variablesOf } from "../../config/environment.ts";
+import { type Settings, variablesOf } from "../../config/environment.ts";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../db/client.ts";
 import { createNotifier } from "../../db/notifier.ts";
 import { createHouseClient } from "../../houses/polling/http.ts";

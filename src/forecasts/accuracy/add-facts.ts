@@ -4,7 +4,7 @@
  * The only definition of the sums: `add-accuracy.ts` adds what came since its mark, `recompute.ts` adds everything. A
  * forecast counts in the hour of its issue, whenever it is settled; a round in the hour of its receipt.
  */
-import { REFERENCES } from "./references.ts";
+import { REFERENCES } from "./figures/references.ts";
 import { scoreOutcome } from "../score/scoring.ts";
 import type { Score } from "../score/scoring.ts";
 import type { Facts, RoundFacts, SetFacts, Settlement } from "./facts.ts";

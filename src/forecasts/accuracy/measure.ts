@@ -4,7 +4,7 @@ import type { Period } from "./periods.ts";
 import { bestLogLoss } from "./figures/figures.ts";
 import { pitHeights } from "./figures/pit.ts";
 import { mergePeriods, showAccuracy, type PeriodSums } from "./present.ts";
-import { referenceDetails } from "./reference-sums.ts";
+import { referenceDetails } from "./figures/reference-sums.ts";
 import { corp } from "./figures/reliability.ts";
 import { verdictOf } from "./figures/verdict.ts";
 

@@ -2,8 +2,8 @@ import { bestLogLoss, figuresOf, type Figures } from "./figures/figures.ts";
 import type { PublishedForecast } from "../published-forecast.ts";
 import { parameterSetOf } from "../model/model-name.ts";
 import { PPM } from "../model/ppm.ts";
-import { mergeReferenceSums, referenceFigures, type ReferenceSums } from "./reference-sums.ts";
-import { mergeSums, type Sums } from "./sums.ts";
+import { mergeReferenceSums, referenceFigures, type ReferenceSums } from "./figures/reference-sums.ts";
+import { mergeSums, type Sums } from "./figures/sums.ts";
 
 /** Stands beside everything that could be taken for advice. */
 export const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";

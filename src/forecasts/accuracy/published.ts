@@ -1,11 +1,11 @@
 /**
  * What callers see: the sums of each feature over each period, in the shape that the figures of `/accuracy` are made of.
  */
-import type { ReferenceSums } from "./reference-sums.ts";
-import { REFERENCES } from "./references.ts";
+import type { ReferenceSums } from "./figures/reference-sums.ts";
+import { REFERENCES } from "./figures/references.ts";
 import { hindsightOf, type OutcomeSums } from "./figures/hindsight.ts";
 import { theorySums, type DeclaredOdds } from "./figures/theory.ts";
-import { emptySums, type Histogram, type Sums, VOID_COUNT } from "./sums.ts";
+import { emptySums, type Histogram, type Sums, VOID_COUNT } from "./figures/sums.ts";
 import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
 import { BINS, COLORS_MAX, KEY, outcomeKey, REFERENCE_SUMS, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
 import type { SumVector } from "./sum-vector.ts";

@@ -1,4 +1,4 @@
-import { voidsOf } from "./sums.ts";
+import { voidsOf } from "./figures/sums.ts";
 import type { Queryable } from "../../db/client.ts";
 import { featureSums } from "./published.ts";
 import { addSums, decodeSums, type SumVector } from "./sum-vector.ts";

@@ -1,4 +1,7 @@
-import type { PublishedReadingJson } from "../../pass/state.ts";
+import type { Fact } from "./reading-facts.ts";
+
+/** What is published of a reading. */
+export type PublishedReadingJson = { seq: string; rounds: number; made_at: string; facts: Fact[] };
 
 /** Why nothing is said of a table now; `speaking` where something is. */
 export type ReadingState = "speaking" | "paused" | "silent" | "nothing_yet";

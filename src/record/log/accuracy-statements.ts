@@ -1,5 +1,5 @@
 import { listPublished } from "../../forecasts/accuracy/published-store.ts";
-import { voidsOf } from "../../forecasts/accuracy/sums.ts";
+import { voidsOf } from "../../forecasts/accuracy/figures/sums.ts";
 import type { Sql } from "../../db/client.ts";
 import { listAccuracyMarks } from "./log-store.ts";
 import type { AccuracyStatement } from "./statements.ts";

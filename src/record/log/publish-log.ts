@@ -4,6 +4,7 @@
  * The database alone never decides what is signed. A checkpoint must grow from the one in the folder of the key, which a
  * restored database cannot take back, and from the one that every configured witness holds.
  */
+import type { Witness } from "../../config/witnesses.ts";
 import type { Sql } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import { listAccuracyStatements } from "./accuracy-statements.ts";
@@ -28,7 +29,7 @@ import {
 import { openCheckpoint, readCheckpoint, signCheckpoint, type SignerKey, signerOf } from "../../signed-note.ts";
 import { entryOf, type Statement } from "./statements.ts";
 import { growTiles, leafHash, proveConsistency, type ReadTile, rootOf } from "./tree.ts";
-import { askWitness, type Witness } from "./witness-client.ts";
+import { askWitness } from "./witness-client.ts";
 
 /** Where and with whom a log is published. */
 export interface Publication {

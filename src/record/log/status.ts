@@ -1,7 +1,7 @@
+import type { Witness } from "../../config/witnesses.ts";
 import type { Sql } from "../../db/client.ts";
 import { findNewestCheckpoint, listLogs } from "./log-store.ts";
 import { cosignedAt } from "../../signed-note.ts";
-import type { Witness } from "./witness-client.ts";
 
 /** How the log is doing. */
 export interface LogStatus {

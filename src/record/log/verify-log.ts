@@ -1,3 +1,4 @@
+import type { Witness } from "../../config/witnesses.ts";
 import type { Transaction } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import { listEntries, listLogs, type Log, tileReader } from "./log-store.ts";
@@ -9,7 +10,6 @@ import {
   findContradictedTable,
   listCheckpoints,
 } from "./verify-log-store.ts";
-import type { Witness } from "./witness-client.ts";
 
 /** The first thing in the transparency log that is not right, or that the rows contradict. */
 export interface LogFailure {

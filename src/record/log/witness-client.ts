@@ -1,35 +1,12 @@
 /** Asks witnesses for cosignatures (C2SP tlog-witness). */
-import { cosignedAt, parseVerifierKey, type VerifierKey } from "../../signed-note.ts";
-
-/** A witness as configured. */
-export interface Witness {
-  key: VerifierKey;
-  /** The address whose `/add-checkpoint` is asked. */
-  url: string;
-}
+import type { Witness } from "../../config/witnesses.ts";
+import { cosignedAt } from "../../signed-note.ts";
 
 /** What a witness did with a checkpoint: a valid cosignature line and its time, or the size that it holds instead. */
 export type WitnessReply = { line: string; seconds: number } | { holds: number };
 
 const DEADLINE_MS = 5_000;
 const REPLY_BYTES_MAX = 64 << 10;
-
-/**
- * The witnesses of `LOG_WITNESSES`: verifier key and address, separated by a space, with commas between witnesses.
- * @throws Error that names the wrong one
- */
-export function parseWitnesses(text: string): Witness[] {
-  const parts = text.split(",").map((part) => part.trim());
-  return parts.flatMap((part) => {
-    if (part === "") return [];
-    const [keyText = "", url = "", ...more] = part.split(/\s+/);
-    const key = parseVerifierKey(keyText);
-    const isAddress = URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol);
-    if (!isAddress || more.length > 0 || key.type !== "witness")
-      throw new Error(`expected a witness's verifier key, a space and its address, found ${JSON.stringify(part)}`);
-    return [{ key, url: url.replace(/\/+$/, "") }];
-  });
-}
 
 /**
  * Offers a signed checkpoint to a witness, with the proof that it grows from the size `old` that the witness holds.

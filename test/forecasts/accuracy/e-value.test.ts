@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { eValue, isOffTarget } from "../../../src/forecasts/accuracy/figures/e-value.ts";
 import { betMicroNats, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
-import { addScore, emptySums } from "../../../src/forecasts/accuracy/sums.ts";
+import { addScore, emptySums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { bentStatements, generator } from "../statements.ts";
 
 /** A row of windows said with these probabilities. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { emptyReferenceSums, scoreReferences } from "../../../src/forecasts/accuracy/reference-sums.ts";
-import { emptyReferences } from "../../../src/forecasts/accuracy/references.ts";
+import { emptyReferenceSums, scoreReferences } from "../../../src/forecasts/accuracy/figures/reference-sums.ts";
+import { emptyReferences } from "../../../src/forecasts/accuracy/figures/references.ts";
 import type { PublishedForecast } from "../../../src/forecasts/published-forecast.ts";
 import {
   forecastState,
@@ -10,7 +10,7 @@ import {
   showWindows,
 } from "../../../src/forecasts/accuracy/present.ts";
 import { scoreNextColor } from "../../../src/forecasts/score/scoring.ts";
-import { addForecast, addScore, emptySums, type Sums } from "../../../src/forecasts/accuracy/sums.ts";
+import { addForecast, addScore, emptySums, type Sums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 
 const published: PublishedForecast = {
   cutoffSeq: 12,

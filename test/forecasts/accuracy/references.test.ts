@@ -11,7 +11,7 @@ import {
   referenceDetails,
   referenceFigures,
   scoreReferences,
-} from "../../../src/forecasts/accuracy/reference-sums.ts";
+} from "../../../src/forecasts/accuracy/figures/reference-sums.ts";
 import {
   emptyReferences,
   forgetGaps,
@@ -21,9 +21,9 @@ import {
   referencesFromJson,
   referencesToJson,
   type References,
-} from "../../../src/forecasts/accuracy/references.ts";
+} from "../../../src/forecasts/accuracy/figures/references.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
-import { addScore, emptySums } from "../../../src/forecasts/accuracy/sums.ts";
+import { addScore, emptySums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { windowBaselinePpm, windowsOf } from "../../../src/forecasts/model/windows.ts";
 import { readFixture } from "../streams.ts";
 import { colorOf, trueGames } from "../true-games.ts";

@@ -8,7 +8,7 @@ import {
   reliabilityBins,
 } from "../../../src/forecasts/accuracy/figures/reliability.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
-import { addScore, emptySums, mergeSums } from "../../../src/forecasts/accuracy/sums.ts";
+import { addScore, emptySums, mergeSums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { bentStatements, generator, type Statement } from "../statements.ts";
 
 /** The histogram that an accuracy row keeps of such statements. */

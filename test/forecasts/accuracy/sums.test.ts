@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { pitMass } from "../../../src/forecasts/accuracy/figures/pit.ts";
 import { nextColorPpm } from "../../../src/forecasts/model/ppm.ts";
 import { scoreNextColor, scoreWindow } from "../../../src/forecasts/score/scoring.ts";
-import { sumsFromJson, sumsToJson } from "../../../src/forecasts/accuracy/sums-json.ts";
+import { sumsFromJson, sumsToJson } from "../../../src/forecasts/accuracy/figures/sums-json.ts";
 import {
   addForecast,
   addPending,
@@ -13,7 +13,7 @@ import {
   emptySums,
   mergeSums,
   type Sums,
-} from "../../../src/forecasts/accuracy/sums.ts";
+} from "../../../src/forecasts/accuracy/figures/sums.ts";
 
 /** One thing that happens to an accuracy row. */
 type Event = (sums: Sums) => void;

@@ -8,7 +8,7 @@ import {
 } from "../../../src/calibration/rolling-run-store.ts";
 import { advance } from "../../../src/calibration/backtest.ts";
 import { snapshotOf, startReplay, sumsOf } from "../../../src/calibration/replay.ts";
-import { emptySums } from "../../../src/forecasts/accuracy/sums.ts";
+import { emptySums } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { modelOf } from "../../../src/forecasts/model/table-model.ts";
 import { eventually } from "../../support/eventually.ts";
 import { generatedRounds, packedRounds } from "../streams.ts";

@@ -1,8 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { scoreNextColor, scoreWindow, type Score } from "../../../src/forecasts/score/scoring.ts";
-import { sumsToJson } from "../../../src/forecasts/accuracy/sums-json.ts";
-import { addForecast, addScore, addVoid, addWait, emptySums, type Sums } from "../../../src/forecasts/accuracy/sums.ts";
+import { sumsToJson } from "../../../src/forecasts/accuracy/figures/sums-json.ts";
+import {
+  addForecast,
+  addScore,
+  addVoid,
+  addWait,
+  emptySums,
+  type Sums,
+} from "../../../src/forecasts/accuracy/figures/sums.ts";
 import {
   createTally,
   sumsOfTally,

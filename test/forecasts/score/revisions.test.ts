@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { listPublished } from "../../../src/forecasts/accuracy/published-store.ts";
-import { voidsOf } from "../../../src/forecasts/accuracy/sums.ts";
+import { voidsOf } from "../../../src/forecasts/accuracy/figures/sums.ts";
 import { runRollingCalibration } from "../../../src/calibration/calibrate.ts";
 import { compareCalibrations } from "../../../src/calibration/compare.ts";
 import { requestManualRun, runManualCalibration } from "../../../src/calibration/manual-calibration.ts";

@@ -1,6 +1,6 @@
+import { loadHouses } from "../../../src/houses-file/load.ts";
 import path from "node:path";
 import { z } from "zod";
-import { loadHouses } from "../../../src/config/environment.ts";
 import { adapterOf } from "../../../src/houses/adapters/index.ts";
 import json, { type JsonFeed } from "../../../src/houses/adapters/json.ts";
 import type { TableSettings } from "../../../src/houses/settings/settings.ts";

@@ -1,3 +1,4 @@
+import { parseWitnesses, type Witness } from "../../../src/config/witnesses.ts";
 import { generateKeyPairSync } from "node:crypto";
 import { cp, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -16,7 +17,6 @@ import { LogRefusal, publishLog } from "../../../src/record/log/publish-log.ts";
 import { proveForecast } from "../../../src/record/log/prove.ts";
 import { leafHash } from "../../../src/record/log/tree.ts";
 import { openWitness } from "../../../src/record/log/witness.ts";
-import { parseWitnesses, type Witness } from "../../../src/record/log/witness-client.ts";
 import { verifierKeyText } from "../../../src/signed-note.ts";
 import { generatedRounds } from "../../forecasts/streams.ts";
 import { createWorld, type World } from "../../forecasts/world.ts";

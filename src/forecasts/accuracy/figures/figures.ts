@@ -7,7 +7,7 @@
 import { eValue } from "./e-value.ts";
 import { rateBounds, skillInterval, wilsonInterval } from "./intervals.ts";
 import { calibrationError, calibrationErrorFloor, reliabilityBins, type ReliabilityBin } from "./reliability.ts";
-import { type Sums, VOID_COUNT, type VoidKind, voidsOf } from "../sums.ts";
+import { type Sums, VOID_COUNT, type VoidKind, voidsOf } from "./sums.ts";
 
 /** Ppm in one, and ppm² in one. */
 const PPM = 1e6;

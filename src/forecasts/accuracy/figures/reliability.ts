@@ -10,7 +10,7 @@
  */
 import { sum } from "simple-statistics";
 import { PPM } from "../../model/ppm.ts";
-import type { Histogram } from "../sums.ts";
+import type { Histogram } from "./sums.ts";
 
 /** Statements of one range of p: `p_from` ≤ p < `p_to`. */
 export type ReliabilityBin = { p_from: number; p_to: number; n: number; mean_p: number; hits: number };

@@ -2,7 +2,7 @@ import { writeTheory } from "../../model/model.ts";
 import { nextColorPpm } from "../../model/ppm.ts";
 import { scoreNextColor, scoreWindow } from "../../score/scoring.ts";
 import type { OutcomeSums } from "./hindsight.ts";
-import { repeatedPpm } from "../references.ts";
+import { repeatedPpm } from "./references.ts";
 
 /** What a model was told of its table: lower ends of its bands in hundredths, and the declared edge, null if none. */
 export interface DeclaredOdds {

@@ -2,7 +2,7 @@ import { eValue, isOffTarget } from "./e-value.ts";
 import { Z_95 } from "./intervals.ts";
 import { PPM } from "../../model/ppm.ts";
 import { hasTooManyVoids } from "./figures.ts";
-import type { Sums, VOID_COUNT, VoidKind } from "../sums.ts";
+import type { Sums, VOID_COUNT, VoidKind } from "./sums.ts";
 
 /** What the record of a feature allows to be said of its probabilities, in plain words. */
 export type Verdict = "on target" | "off target" | "too many voids" | "too few" | "undecided" | "running";

@@ -14,7 +14,7 @@
  * Indexes run over arrays whose length the number of colors fixes, hence the `!`.
  */
 import { z } from "zod";
-import { largest, PPM, ppmOf } from "../model/ppm.ts";
+import { largest, PPM, ppmOf } from "../../model/ppm.ts";
 
 /** The references by the names they are published under. */
 export const REFERENCES = ["last_20", "last_100", "due"] as const;

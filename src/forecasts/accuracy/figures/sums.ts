@@ -5,7 +5,7 @@
  * All parts are sums, or the first and last of an order, so `mergeSums` gives the same row in whatever order and
  * grouping the hours arrive. BigInt because squares in ppm² of a long period pass 2^53.
  */
-import { BETS_IN_TWENTIETHS, type Score } from "../score/scoring.ts";
+import { BETS_IN_TWENTIETHS, type Score } from "../../score/scoring.ts";
 
 /** The integer fields and their names outside: ppm for p, ppm² for pq, Brier and RPS, micro-nats for ll and d. */
 export const COUNTS = [

@@ -1,7 +1,7 @@
-import { reasonOf } from "../../errors.ts";
-import { exactInteger } from "./figures/exact-integer.ts";
-import { PIT_BINS } from "./figures/pit.ts";
-import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
+import { reasonOf } from "../../../errors.ts";
+import { exactInteger } from "./exact-integer.ts";
+import { PIT_BINS } from "./pit.ts";
+import { BETS_IN_TWENTIETHS } from "../../score/scoring.ts";
 import { COUNTS, emptySums, type Histogram, type Link, type Sums } from "./sums.ts";
 
 /** A row as JSON: every integer a decimal string, because JSON numbers end at 2^53 for most readers. */

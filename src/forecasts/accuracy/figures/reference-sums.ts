@@ -4,10 +4,10 @@
  * They are kept beside each accuracy row and nowhere else; a reference issues nothing, so it has no voids, no chain and
  * no coverage of its own.
  */
-import { PPM } from "../model/ppm.ts";
+import { PPM } from "../../model/ppm.ts";
 import { REFERENCES, referencePpm, referenceWindowPpm, type Reference, type References } from "./references.ts";
-import { mergeTheorySums, type TheorySums } from "./figures/theory.ts";
-import { scoreNextColor, scoreWindow, type Score } from "../score/scoring.ts";
+import { mergeTheorySums, type TheorySums } from "./theory.ts";
+import { scoreNextColor, scoreWindow, type Score } from "../../score/scoring.ts";
 
 /** In the units of an accuracy row. */
 const FIELDS = ["n", "hits", "sumP", "sumPq", "sumBrier", "sumLl", "sumLlBase", "sumD", "sumD2"] as const;

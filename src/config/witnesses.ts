@@ -1,0 +1,25 @@
+import { parseVerifierKey, type VerifierKey } from "../signed-note.ts";
+
+/** A witness as configured. */
+export interface Witness {
+  key: VerifierKey;
+  /** The address whose `/add-checkpoint` is asked. */
+  url: string;
+}
+
+/**
+ * The witnesses of `LOG_WITNESSES`: verifier key and address, separated by a space, with commas between witnesses.
+ * @throws Error that names the wrong one
+ */
+export function parseWitnesses(text: string): Witness[] {
+  const parts = text.split(",").map((part) => part.trim());
+  return parts.flatMap((part) => {
+    if (part === "") return [];
+    const [keyText = "", url = "", ...more] = part.split(/\s+/);
+    const key = parseVerifierKey(keyText);
+    const isAddress = URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol);
+    if (!isAddress || more.length > 0 || key.type !== "witness")
+      throw new Error(`expected a witness's verifier key, a space and its address, found ${JSON.stringify(part)}`);
+    return [{ key, url: url.replace(/\/+$/, "") }];
+  });
+}

@@ -1,0 +1,46 @@
+import type { Transaction } from "../db/client.ts";
+import type { HeadRow } from "../pass/rows.ts";
+
+/** The columns of a head that follow from its records. */
+type RebuiltHead = Omit<
+  HeadRow,
+  | "pauseMs"
+  | "newestNumber"
+  | "newestOccurredAt"
+  | "sameHundredths"
+  | "sameCount"
+  | "proofNumber"
+  | "proofHash"
+  | "proofOf"
+  | "answeredAt"
+  | "payloadSha256"
+  | "payloadPath"
+  | "lastRoundAt"
+  | "lastPolledRoundAt"
+>;
+
+/** Writes what the records of a table come to into its head, and moves its version. Needs its lock. */
+export async function saveRebuiltHead(tx: Transaction, tableId: number, head: RebuiltHead): Promise<void> {
+  await tx`
+    update table_heads
+    set
+      version = version + 1,
+      changed_at = clock_timestamp(),
+      palette = ${head.palette},
+      model = ${head.model},
+      last_seq = ${head.lastSeq},
+      last_ordinal = ${head.lastOrdinal},
+      history_hash = decode(${head.historyHash}, 'hex'),
+      newest_seq = ${head.newestSeq},
+      newest_round_id = ${head.newestRoundId},
+      forecast_seq = ${head.forecastSeq},
+      forecast_hash = decode(${head.forecastHash}, 'hex'),
+      score_hash = decode(${head.scoreHash}, 'hex'),
+      first_forecast_at = ${head.firstForecastAt}::text::timestamptz,
+      first_forecast_ordinal = ${head.firstForecastOrdinal},
+      set_seq = ${head.setSeq},
+      open_sets = ${head.openSets.map(String)}::text[]::bigint[],
+      has_ended = ${head.hasEnded},
+      now_ppm = ${head.nowPpm.map((ppm) => (ppm === null ? null : String(ppm)))}::text[]::integer[]
+    where table_id = ${tableId}`;
+}
