@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import path from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { makeDemoHouse, makeFolder, readBustabit } from "../houses/demo/world.ts";
+import { makeDemoHouse, makeFolder, readBustabit } from "../demo/world.ts";
 
 const COMMAND = path.join(import.meta.dirname, "../../src/cli/run/demo-house.ts");
 

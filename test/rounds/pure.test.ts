@@ -7,7 +7,7 @@ import * as notices from "../../src/rounds/notices/notices.ts";
 import * as round from "../../src/rounds/round.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 
-const MODULES = { "colors.ts": colors, "notices.ts": notices, "round.ts": round };
+const MODULES = { "colors.ts": colors, "notices/notices.ts": notices, "round.ts": round };
 
 describe("examples in comments", () => {
   for (const [file, exports] of Object.entries(MODULES)) {

@@ -1,0 +1,154 @@
+import { describe, expect, test } from "vitest";
+import { compareCalibrations } from "../../src/calibration/compare.ts";
+import {
+  requestManualRun,
+  runManualCalibration,
+  type ManualRequest,
+} from "../../src/calibration/manual-calibration.ts";
+import { promoteCalibration } from "../../src/calibration/promote.ts";
+import { emptyState } from "../../src/forecasts/model/k7.ts";
+import { createModel } from "../../src/forecasts/model/model.ts";
+import { K7_1 } from "../../src/forecasts/model/parameters.ts";
+import { encodeState, stateHash } from "../../src/forecasts/model/state.ts";
+import { verify } from "../../src/verify/verify.ts";
+import { reviseRound } from "../../src/corrections/revision.ts";
+import { generatedRounds, stateAfter, type Outcome } from "../forecasts/streams.ts";
+import { createWorld, type World } from "../forecasts/world.ts";
+
+const COUNT = 900;
+const LIVE_FROM = 600;
+const FIRST_ID = 5001;
+const ROUNDS: Outcome[] = generatedRounds(COUNT).map(({ hundredths }) => ({ hundredths, afterGap: false }));
+const never = new AbortController().signal;
+const idOf = (index: number) => String(FIRST_ID + index);
+const model = createModel({ thresholds: [200, 1000], edge: 0.01 });
+const hashAfter = (rounds: readonly Outcome[]) =>
+  stateHash(encodeState(model, stateAfter(model, rounds, emptyState(model))));
+
+/** A table that went live at round 600 and got what was before it by import, without the rounds of these indexes. */
+async function liveWorld({ without = [] }: { without?: readonly number[] } = {}): Promise<World> {
+  const world = await createWorld();
+  const named = ROUNDS.map(({ hundredths }, index) => ({ hundredths, roundId: idOf(index), index }));
+  await world.play(named.slice(LIVE_FROM).map(({ hundredths, roundId }) => ({ hundredths, roundId })));
+  const history = named.slice(0, LIVE_FROM).filter(({ index }) => !without.includes(index));
+  // the order of an import says nothing
+  await world.addLate(
+    "import",
+    history.toReversed().map(({ hundredths, roundId }) => ({ hundredths, roundId })),
+  );
+  return world;
+}
+
+function ask(world: World, given: Partial<ManualRequest> = {}): Promise<string> {
+  return requestManualRun(world.sql, {
+    tableId: world.tableId,
+    table: world.tableName,
+    from: undefined,
+    to: undefined,
+    parameters: K7_1,
+    thresholds: null,
+    outFile: null,
+    ...given,
+  });
+}
+
+const run = (world: World, id: string, roundsPerChunk = 100) =>
+  runManualCalibration(world.sql, id, { signal: never, steps: { roundsPerChunk, roundsPerCheckpoint: 200 } });
+
+describe("a replay of history that was imported into a live table", () => {
+  test("goes by round id, equals the reference model, says which rounds were late, and leaves the live state", async () => {
+    const world = await liveWorld();
+    const state = () => world.sql`select * from model_snapshots where table_id = ${world.tableId}`;
+    const before = await state();
+    expect(await run(world, await ask(world))).toMatchObject({
+      from: idOf(0),
+      to: idOf(COUNT - 1),
+      order: "round",
+      rounds: COUNT,
+      late_rounds: LIVE_FROM,
+      late: [{ from: idOf(0), to: idOf(LIVE_FROM - 1) }],
+      state_hash: hashAfter(ROUNDS),
+    });
+    for (const [from, to] of [
+      [0, 99],
+      [250, 599],
+      [550, 650],
+    ] as const) {
+      const result = await run(world, await ask(world, { from: idOf(from), to: idOf(to) }), 37);
+      expect(result).toMatchObject({
+        rounds: to - from + 1,
+        late_rounds: Math.min(to, LIVE_FROM - 1) - from + 1,
+        state_hash: hashAfter(ROUNDS.slice(from, to + 1)),
+      });
+    }
+    expect(await state()).toEqual(before);
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
+  });
+
+  test("comes after a gap where numbers are missing, also at the ends of chunks, and where a round is void", async () => {
+    const without = [99, 100, 101, 200, 350, 400];
+    const world = await liveWorld({ without: without.slice(0, -1) });
+    const decision = { to: null, by: "ann@example.com", reason: "the house said so" };
+    await world.sql.begin((tx) => reviseRound(tx, { tableId: world.tableId, roundId: idOf(400) }, decision));
+    const expected = hashAfter(
+      ROUNDS.map((round, index) => ({ ...round, afterGap: without.includes(index - 1) })).filter(
+        (_, index) => !without.includes(index),
+      ),
+    );
+    for (const roundsPerChunk of [1, 7, 100, 5000])
+      expect(await run(world, await ask(world), roundsPerChunk), `${roundsPerChunk} a chunk`).toMatchObject({
+        rounds: COUNT - without.length,
+        state_hash: expected,
+        late: [
+          { from: idOf(0), to: idOf(98) },
+          { from: idOf(102), to: idOf(199) },
+          { from: idOf(201), to: idOf(349) },
+          { from: idOf(351), to: idOf(599) },
+        ],
+      });
+  });
+
+  test("sees what was known when it was requested, and goes on from where it was stopped", async () => {
+    const world = await liveWorld({ without: [10] });
+    const whole = await run(world, await ask(world));
+    const id = await ask(world);
+    await world.addLate("import", [{ hundredths: 777, roundId: idOf(10) }]);
+    const stopped = new AbortController();
+    const work = {
+      signal: stopped.signal,
+      steps: { roundsPerChunk: 100, roundsPerCheckpoint: 200 },
+      progress: (done: number) => (done >= 300 ? stopped.abort(new Error("enough")) : undefined),
+    };
+    await expect(runManualCalibration(world.sql, id, work)).rejects.toThrow("enough");
+    const resumed = await run(world, id);
+    expect(resumed).toEqual({ ...whole, run_id: id, calibration_id: resumed.calibration_id });
+  });
+
+  test("is never promoted and not paired; without late rounds, or in the order taken, it is as before", async () => {
+    const world = await liveWorld();
+    const byId = await run(world, await ask(world));
+    const decision = { by: "ann@example.com", reason: "to see it" };
+    await expect(promoteCalibration(world.sql, byId.calibration_id, decision)).rejects.toThrow("600 of them late");
+    const onTime = await run(world, await ask(world, { from: idOf(LIVE_FROM) }));
+    expect(onTime).toMatchObject({ order: "taken", rounds: COUNT - LIVE_FROM, late_rounds: 0, late: [] });
+    const taken = await run(world, await ask(world, { replayOrder: "taken" }));
+    expect(taken).toEqual({ ...onTime, run_id: taken.run_id, calibration_id: taken.calibration_id });
+    await expect(compareCalibrations(world.sql, [byId.calibration_id, taken.calibration_id])).rejects.toThrow(
+      `calibration ${byId.calibration_id} took rounds in by their id`,
+    );
+    await promoteCalibration(world.sql, taken.calibration_id, decision);
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
+  });
+
+  test("is refused in an order that the table does not have", async () => {
+    const world = await liveWorld();
+    await expect(ask(world, { replayOrder: "taken", from: idOf(3) })).rejects.toThrow(
+      "only a replay by round id takes",
+    );
+    await expect(ask(world, { from: idOf(9), to: idOf(3) })).rejects.toThrow(`is after round ${idOf(3)}`);
+    const opaque = await createWorld({ tables: [{ round_ids: "opaque" }] });
+    await opaque.play([{ hundredths: 200, roundId: "a" }]);
+    await expect(ask(opaque, { replayOrder: "round" })).rejects.toThrow("are no consecutive numbers; use taken");
+    expect(await run(opaque, await ask(opaque))).toMatchObject({ order: "taken", rounds: 1 });
+  });
+});

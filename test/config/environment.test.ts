@@ -1,0 +1,169 @@
+import { loadHouses } from "../../src/houses-file/load.ts";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadSettings } from "../../src/config/environment.ts";
+import { UsageError } from "../../src/errors.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "roundhouse-config-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const TABLE = `
+      - game: crash
+        market: global
+        feed: { path: /rounds, items: rounds, round_id: id, multiplier: multiplier }
+        round_ids: consecutive
+        colors: [ {name: blue, below: 2}, {name: purple, below: 10}, {name: pink} ]`;
+
+function load(text: string, variables: Record<string, string> = {}, allowPrivate = false) {
+  const file = path.join(folder, "houses.yaml");
+  writeFileSync(file, text);
+  return loadHouses(file, (name) => variables[name], { allowPrivate });
+}
+
+function problemsOf(run: () => unknown): Record<string, string> {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof UsageError) return Object.fromEntries(error.problems.map((one) => [one.path, one.message]));
+    throw error;
+  }
+  throw new Error("expected a UsageError, nothing was thrown");
+}
+
+describe("the environment", () => {
+  it("has defaults for everything", () => {
+    expect(loadSettings({})).toMatchObject({
+      DATA_DIR: ".roundhouse",
+      HOST: "127.0.0.1",
+      PORT: 3000,
+      WORKER_PORT: 3001,
+      LIVE_WINDOW_SECONDS: 300,
+      BUFFER_ROUNDS: 200,
+      PAYLOAD_RETENTION_HOURS: 48,
+      ALLOW_PRIVATE_HOUSES: false,
+    });
+  });
+
+  it("counts an empty variable as not set", () => {
+    expect(loadSettings({ PORT: "", DATABASE_URL: "" })).toMatchObject({ PORT: 3000 });
+  });
+
+  it("trusts no proxy but those that are given, as addresses or networks", () => {
+    expect(loadSettings({}).TRUSTED_PROXIES).toEqual([]);
+    expect(loadSettings({ TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.1,2001:db8::/32" }).TRUSTED_PROXIES).toEqual([
+      "10.0.0.0/8",
+      "192.0.2.1",
+      "2001:db8::/32",
+    ]);
+    for (const wrong of [
+      "true",
+      "1",
+      "proxy.example",
+      "10.0.0.0/33",
+      "0.0.0.0/0",
+      "10.0.0.1/8/8",
+      "10.0.0.1,",
+      "10.0.0.0/",
+    ]) {
+      expect(() => loadSettings({ TRUSTED_PROXIES: wrong })).toThrow(UsageError);
+    }
+  });
+
+  it("lists every wrong variable at once and repeats no value", () => {
+    const secret = "mysql://app:hunter2@db/x";
+    const run = () => loadSettings({ DATABASE_URL: secret, PORT: "70000", LOG_LEVEL: "loud", BUFFER_ROUNDS: "many" });
+    expect(Object.keys(problemsOf(run))).toEqual(["DATABASE_URL", "PORT", "BUFFER_ROUNDS", "LOG_LEVEL"]);
+    expect(run).toThrow(/expected a URL that begins with postgres/);
+    expect(run).not.toThrow(/hunter2/);
+  });
+});
+
+describe("houses.yaml", () => {
+  it("fills in defaults and keeps the entry as written", () => {
+    const [house] = load(
+      `houses:\n  - id: acme\n    name: Acme\n    base_url: https://acme.example\n    headers: { X-Token: "\${TOKEN}" }\n    tables:${TABLE}`,
+      { TOKEN: "s3cret" },
+    );
+    expect(house?.settings).toMatchObject({ poll_every_ms: 2000, timeout_ms: 5000, headers: { "X-Token": "s3cret" } });
+    expect(house?.settings.tables[0]).toMatchObject({ pause_ms: 5000, adapter: "json", enabled: true });
+    expect(JSON.stringify(house?.entry)).toContain("${TOKEN}");
+    expect(JSON.stringify(house?.entry)).not.toContain("s3cret");
+  });
+
+  it("lists every problem at once, each with its path", () => {
+    const problems = problemsOf(() =>
+      load(`houses:
+  - id: Bad Id
+    name: x
+    base_url: ftp://acme.example
+    pol_every_ms: 500
+    headers: { A: "\${UNSET_ONE}" }
+    tables:${TABLE}
+      - game: crash
+        market: global
+        feed: { path: rounds, items: "[", round_id: id, multiplier: m }
+        round_ids: sometimes
+        colors: [ {name: blue, below: 10}, {name: purple, below: 2}, {name: pink} ]
+  - id: second
+    name: no address
+    tables: []
+  - id: third
+    name: 3
+    base_url: http://acme.example
+    headers: { "X Y": a, Z: "two\\nlines" }
+    tables:${TABLE}${TABLE}
+  - id: fourth
+    name: fourth
+    base_url: https://ann:hunter2@acme.example
+    tables:${TABLE}`),
+    );
+    expect(problems).toMatchObject({
+      "houses[0].id": expect.stringContaining("lower case"),
+      "houses[0].base_url": expect.stringContaining("http"),
+      "houses[0].headers.A": expect.stringContaining("UNSET_ONE"),
+      "houses[0].tables[1].feed.path": expect.stringContaining("begins with /"),
+      "houses[0].tables[1].feed.items": expect.stringContaining("JMESPath"),
+      "houses[0].tables[1].round_ids": expect.any(String),
+      "houses[0].tables[1].colors[1].below": expect.stringContaining("overlap"),
+      "houses[0].tables[1]": "the table Bad Id/crash/global is already tables[0]",
+      "houses[1].tables": expect.any(String),
+      "houses[2].name": expect.any(String),
+      "houses[2].base_url": expect.stringContaining("expected https"),
+      "houses[2].headers.X Y": expect.stringContaining("header name"),
+      "houses[2].headers.Z": expect.stringContaining("one line"),
+      "houses[2].tables[1]": "the table third/crash/global is already tables[0]",
+      "houses[3].base_url": expect.stringContaining("no user and password"),
+    });
+    expect(JSON.stringify(problems)).toContain("pol_every_ms");
+    expect(JSON.stringify(problems)).not.toContain("hunter2");
+  });
+
+  it("refuses the same table twice and the same house twice", () => {
+    const house = (id: string, tables: string) =>
+      `\n  - id: ${id}\n    name: x\n    base_url: https://a.example\n    tables:${tables}`;
+    const problems = problemsOf(() => load(`houses:${house("one", TABLE + TABLE)}${house("one", TABLE)}`));
+    expect(problems["houses[0].tables[1]"]).toBe("the table one/crash/global is already tables[0]");
+    expect(problems["houses[1].id"]).toContain("already the id of houses[0]");
+  });
+
+  it("allows private and http addresses only with ALLOW_PRIVATE_HOUSES", () => {
+    const text = `houses:\n  - id: a\n    name: a\n    private: true\n    base_url: http://127.0.0.1:4010\n    tables:${TABLE}`;
+    expect(problemsOf(() => load(text))["houses[0].base_url"]).toContain("ALLOW_PRIVATE_HOUSES");
+    expect(load(text, {}, true)).toHaveLength(1);
+    const plain = text.replace("    private: true\n", "");
+    expect(problemsOf(() => load(plain, {}, true))["houses[0].base_url"]).toContain("https");
+  });
+
+  it("says which line is not YAML, and that a file cannot be read", () => {
+    expect(() => load("houses:\n  - id: [")).toThrow(/line \d+:/);
+    expect(() => load("")).toThrow(/the file: .*expected object/);
+    expect(() => loadHouses(path.join(folder, "none.yaml"), () => undefined, { allowPrivate: false })).toThrow(
+      /none\.yaml cannot be read/,
+    );
+  });
+});

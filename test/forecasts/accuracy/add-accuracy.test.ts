@@ -1,0 +1,227 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findMark, listTablesToAdd, saveDays, savePeriods } from "../../../src/forecasts/accuracy/accuracy-store.ts";
+import { addAccuracy } from "../../../src/forecasts/accuracy/add-accuracy.ts";
+import { KEY } from "../../../src/forecasts/accuracy/keys.ts";
+import type { Period } from "../../../src/forecasts/accuracy/periods.ts";
+import { featureSums } from "../../../src/forecasts/accuracy/published.ts";
+import { listPublished } from "../../../src/forecasts/accuracy/published-store.ts";
+import { checkAccuracy, recomputeAccuracy } from "../../../src/forecasts/accuracy/recompute-store.ts";
+import { addSums, decodeSums, encodeSums, type SumVector } from "../../../src/forecasts/accuracy/sum-vector.ts";
+import { connect, type Sql } from "../../../src/db/client.ts";
+import { createCoreDatabase } from "../../support/core-schema.ts";
+import { createTables, storeEvents } from "./core-facts.ts";
+import { anyHistory, type Event, makeHistory } from "./histories.ts";
+
+let database: Awaited<ReturnType<typeof createCoreDatabase>>;
+let sql: Sql;
+let houses = 0;
+const { signal } = new AbortController();
+const thisHour = () => Math.floor(Date.now() / 3_600_000);
+
+beforeAll(async () => {
+  database = await createCoreDatabase();
+  sql = connect(database.url, { name: "test", max: 6 });
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+const newTables = (colors: readonly number[]) => createTables(sql, `house-${(houses += 1)}`, colors);
+
+describe("adding the accuracy of tables", () => {
+  it("gives what recomputing from rows gives, whatever was added when and by how many at once", async () => {
+    const step = fc.record({
+      events: fc.integer({ min: 0, max: 60 }),
+      rows: fc.integer({ min: 1, max: 40 }),
+      adders: fc.integer({ min: 0, max: 3 }),
+      ago: fc.oneof(
+        { weight: 3, arbitrary: fc.constant(0) },
+        { weight: 2, arbitrary: fc.integer({ min: 1, max: 3000 }) },
+      ),
+    });
+    await fc.assert(
+      fc.asyncProperty(anyHistory(120, thisHour() - 100), fc.array(step, { maxLength: 5 }), async (options, steps) => {
+        const [tableId = 0] = await newTables([options.colors]);
+        const events = makeHistory(options);
+        let stored = 0;
+        const last = { events: events.length, rows: 9, adders: 2, ago: 0 };
+        for (const { events: count, rows, adders, ago } of [...steps, last]) {
+          await storeEvents(sql, tableId, events.slice(stored, (stored += count)));
+          if (ago > 0) await rewindHour(tableId, ago);
+          const limits = { rows, tables: 2 };
+          await Promise.all(Array.from({ length: adders }, () => addAccuracy(sql, [tableId], signal, limits)));
+          expect(await checkAccuracy(sql, tableId)).toBeNull();
+        }
+        expect(await countWaiting(tableId)).toBe(0);
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  it("shows in each period what the hours in it sum up to", async () => {
+    const [tableId = 0] = await newTables([3]);
+    await storeEvents(sql, tableId, eventsUntilNow(3000, 2));
+    await addAccuracy(sql, [tableId], signal);
+    const hours = await sql<{ hour: number; feature: number; model: string; sums: Uint8Array }[]>`
+      select (extract(epoch from hour) / 3600)::integer as hour, feature, model, sums
+      from accuracy_hours
+      where table_id = ${tableId}`;
+    const published = await listPublished(sql, { tableIds: [tableId] });
+    expect(published.length).toBeGreaterThan(100);
+    for (const { model, feature, period, start, end, sums, references } of published) {
+      const within = hours.filter(
+        (row) =>
+          row.model === model &&
+          NAMES[row.feature] === feature &&
+          row.hour >= Date.parse(start) / 3_600_000 &&
+          row.hour < Date.parse(end) / 3_600_000,
+      );
+      const whole: SumVector = new Map();
+      for (const row of within) addSums(whole, decodeSums(row.sums));
+      expect({ sums, references }, `${feature} ${period}`).toMatchObject({
+        sums: featureSums(NAMES.indexOf(feature), whole).sums,
+        references: featureSums(NAMES.indexOf(feature), whole).references,
+      });
+    }
+    const spans = new Map(published.map(({ period, start, end }) => [period, [start, end]]));
+    const [day] = await sql<{ hour: string; today: string }[]>`
+      select utc_text(date_trunc('hour', now(), 'UTC')) as hour, utc_text(date_trunc('day', now(), 'UTC')) as today`;
+    const after = (time: string | undefined, count: number) =>
+      new Date(Date.parse(time ?? "") + count * 3_600_000).toISOString().replace(".000Z", ".0000000Z");
+    expect(spans.get("24h")).toEqual([after(day?.hour, -23), after(day?.hour, 1)]);
+    expect(spans.get("7d")).toEqual([after(day?.today, -144), after(day?.today, 24)]);
+    expect(spans.get("all")?.[1]).toEqual(after(day?.today, 24));
+    const first = await sql<{ at: string }[]>`
+      select utc_text(date_trunc('hour', min(issued_at), 'UTC')) as at
+      from forecast_sets
+      where table_id = ${tableId}
+        and model = 'k7@1'`;
+    expect(spans.size).toBe(5);
+    expect(published.find(({ model, period }) => model === "k7@1" && period === "all")?.start).toBe(first[0]?.at);
+  });
+
+  it("adds the other tables when a set of one is damaged, and names that one", async () => {
+    const [good = 0, bad = 0] = await newTables([3, 3]);
+    for (const tableId of [good, bad]) await storeEvents(sql, tableId, eventsUntilNow(60, 100));
+    await sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      await tx`update forecast_sets set p_ppm = array_fill(0, array[cardinality(p_ppm)]) where table_id = ${bad}`;
+    });
+    const { damaged } = await addAccuracy(sql, [good, bad], signal);
+    expect(damaged).toEqual([
+      { tableId: bad, reason: expect.stringMatching(/^expected a probability from 1 to 1000000 ppm, got 0/) },
+    ]);
+    expect(await countWaiting(good)).toBe(0);
+    expect(await checkAccuracy(sql, good)).toBeNull();
+    expect(await countWaiting(bad)).toBe(1);
+  });
+
+  it("lists a table with rows to add, at most every ten seconds, and one whose hour is over", async () => {
+    const house = `house-${(houses += 1)}`;
+    const [tableId = 0, silent = 0] = await createTables(sql, house, [2, 2]);
+    const events = eventsUntilNow(30, 100);
+    const list = async () => (await listTablesToAdd(sql, house)).map(({ id }) => id);
+    expect(await list()).toEqual([]);
+    await storeEvents(sql, tableId, events.slice(0, -5));
+    expect(await list()).toEqual([tableId]);
+    await addAccuracy(sql, [tableId, silent], signal);
+    expect(await list()).toEqual([]);
+    await storeEvents(sql, tableId, events.slice(-5));
+    expect(await list()).toEqual([]);
+    await sql`update accuracy_marks set updated_at = now() - interval '10 seconds' where table_id = ${tableId}`;
+    expect(await list()).toEqual([tableId]);
+    await addAccuracy(sql, [tableId], signal);
+    await sql`update accuracy_marks set updated_at = now() - interval '1 hour' where table_id = ${tableId}`;
+    expect(await list()).toEqual([]);
+    await rewindHour(tableId, 1);
+    expect(await list()).toEqual([tableId]);
+  });
+
+  it("names the row that somebody changed", async () => {
+    const [tableId = 0] = await newTables([3]);
+    await storeEvents(sql, tableId, eventsUntilNow(300, 2));
+    await addAccuracy(sql, [tableId], signal);
+    for (const [kind, table] of [
+      ["hour", "accuracy_hours"],
+      ["day", "accuracy_days"],
+      ["period", "accuracy_periods"],
+    ] as const) {
+      const [row] = await sql<{ sums: Uint8Array; at: string }[]>`
+        select sums, ctid::text as at
+        from ${sql(table)}
+        where table_id = ${tableId}
+          and length(sums) > 20
+        limit 1`;
+      const sums = decodeSums(row!.sums);
+      sums.set(KEY.hits, (sums.get(KEY.hits) ?? 0n) + 1n);
+      await sql`update ${sql(table)} set sums = ${encodeSums(sums)} where ctid = ${row!.at}::tid`;
+      expect(await checkAccuracy(sql, tableId)).toMatchObject({
+        kind,
+        expected: `${KEY.hits}: ${sums.get(KEY.hits)! - 1n}`,
+      });
+      await sql`update ${sql(table)} set sums = ${row!.sums} where table_id = ${tableId} and sums = ${encodeSums(sums)}`;
+      expect(await checkAccuracy(sql, tableId)).toBeNull();
+    }
+  });
+});
+
+/** Feature names of a table of three colors by code. */
+const NAMES = [
+  "next_color",
+  ...["blue", "purple", "pink"].flatMap((color) => [50, 80, 90].map((target) => `window:${color}:${target}`)),
+];
+
+/** A history of three colors that ends about now. */
+function eventsUntilNow(rounds: number, roundsPerHour: number) {
+  const options = { rounds, roundsPerHour, colors: 3, seed: 7 };
+  const hourOf = (event: Event | undefined) => (event?.kind === "round" ? event.round.hour : 0);
+  const last = makeHistory({ ...options, firstHour: 0 }).findLast(({ kind }) => kind === "round");
+  return makeHistory({ ...options, firstHour: thisHour() - hourOf(last) });
+}
+
+/** Rounds, sets and scores that are not added yet: 1 when there are any. */
+async function countWaiting(tableId: number): Promise<number> {
+  const [row] = await sql<{ waiting: number }[]>`
+    select count(*)::integer as waiting
+    from table_heads h
+    left join accuracy_marks m using (table_id)
+    where table_id = ${tableId}
+      and h.set_seq is not null
+      and (
+        m.table_id is null
+        or m.set_seq <> h.set_seq
+        or m.round_seq <> h.last_seq
+        or m.settled_seq < (select coalesce(max(settled_seq), 0) from score_sets s where s.table_id = h.table_id)
+        or m.revision < (select coalesce(max(revision), 0) from score_revisions r where r.table_id = h.table_id)
+      )`;
+  return row?.waiting ?? 0;
+}
+
+/** Makes the rows of a table as they were when its hour was moved last so many hours ago. */
+async function rewindHour(tableId: number, hours: number): Promise<void> {
+  const mark = await findMark(sql, tableId);
+  if (mark === null) return;
+  const hour = mark.hour - hours;
+  const rows = await recomputeAccuracy(sql, { ...mark, hour });
+  const parts = (kind: Map<string, Buffer>) =>
+    [...kind].map(([key, sums]) => {
+      const [at = "", feature = "", model = ""] = key.split(" ");
+      return { tableId, at, feature: Number(feature), model, sums };
+    });
+  await sql.begin(async (tx) => {
+    for (const table of ["accuracy_days", "accuracy_periods"]) {
+      await tx`delete from ${tx(table)} where table_id = ${tableId}`;
+    }
+    await saveDays(
+      tx,
+      parts(rows.days).map((row) => ({ ...row, day: Number(row.at) })),
+    );
+    await savePeriods(
+      tx,
+      parts(rows.periods).map((row) => ({ ...row, period: row.at as Period })),
+    );
+    await tx`update accuracy_marks set hour = to_timestamp(${hour} * 3600::bigint) where table_id = ${tableId}`;
+  });
+}

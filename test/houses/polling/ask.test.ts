@@ -1,0 +1,111 @@
+import type { ServerResponse } from "node:http";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { askTables } from "../../../src/houses/polling/ask.ts";
+import { NEW_CIRCUIT } from "../../../src/houses/polling/circuit.ts";
+import type { HouseClient } from "../../../src/houses/polling/client.ts";
+import type { House } from "../../../src/houses/house.ts";
+import { createHouseClient } from "../../../src/houses/polling/http.ts";
+import type { PollBudget } from "../../../src/houses/polling/poll-room.ts";
+import type { Lease } from "../../../src/houses/polling/lease-store.ts";
+import { page, startBadHouse, type BadHouse } from "../../support/bad-house.ts";
+import { eventually } from "../../support/eventually.ts";
+import { feedEntry, houseEntry, tableEntry } from "../../support/houses.ts";
+
+let server: BadHouse;
+let http: HouseClient;
+beforeEach(async () => {
+  server = await startBadHouse();
+  http = createHouseClient({ version: "0.0.0" });
+});
+afterEach(async () => {
+  await http.close();
+  await server.close();
+});
+
+const TIMEOUT_MS = 60_000;
+
+function world(tables: number): { house: House; lease: Lease; open: ServerResponse[] } {
+  const open: ServerResponse[] = [];
+  for (let n = 0; n < tables; n += 1) server.on(`/${n}`, (_, response) => void open.push(response));
+  const { settings } = houseEntry({
+    timeout_ms: TIMEOUT_MS,
+    tables: Array.from({ length: tables }, (_, n) =>
+      tableEntry({ market: `m${n}`, feed: feedEntry({ path: `/${n}` }) }),
+    ),
+  });
+  const leased = settings.tables.map(({ game, market }, n) => {
+    return {
+      tableId: n,
+      game,
+      market,
+      etag: null,
+      lastModified: null,
+      version: 1n,
+      refused: false,
+      badAnswers: 0,
+      fullIsDue: true,
+      newest: null,
+      silentMs: null,
+      hasUnread: false,
+    };
+  });
+  return {
+    open,
+    house: { id: "alpha", settings, baseUrl: server.url, hide: (text) => text },
+    lease: {
+      house: "alpha",
+      shard: 0,
+      epoch: 1n,
+      isAfterExpiry: false,
+      now: "2026-11-21 04:00:00+00",
+      takenAt: 0,
+      circuit: NEW_CIRCUIT,
+      bytesToday: 0,
+      paused: [],
+      tables: leased,
+    },
+  };
+}
+
+/** Room for any response. */
+const AMPLE: PollBudget = { parallel: (most) => most, add: () => undefined, isSpent: () => false };
+
+test("no request begins after half of the time, so that each has at least the other half", async () => {
+  const { house, lease, open } = world(12);
+  let nowMs = 100;
+  const options = { allowPrivateHouses: true, elapsedMs: () => nowMs, budget: AMPLE };
+  const asked = askTables(http, house, lease, options, new AbortController().signal);
+  await eventually(() => open.length === 8);
+  nowMs = 100 + TIMEOUT_MS / 2 - 1;
+  open[0]?.end(page(9));
+  await eventually(() => open.length === 9);
+  nowMs = 100 + TIMEOUT_MS / 2;
+  for (const response of open.slice(1)) response.end(page(9));
+  expect((await asked).map(({ tableId }) => tableId).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+});
+
+test("one good answer among the first eight is enough to go on, however long the others take", async () => {
+  const { house, lease, open } = world(12);
+  const options = { allowPrivateHouses: true, elapsedMs: () => 0, budget: AMPLE };
+  const asked = askTables(http, house, lease, options, new AbortController().signal);
+  await eventually(() => open.length === 8);
+  open[3]?.writeHead(500).end();
+  open[4]?.end(page(9));
+  await eventually(() => open.length === 10);
+  open[8]?.end(page(9));
+  open[9]?.end(page(9));
+  await eventually(() => open.length === 12);
+  for (const response of open) response.end(page(9));
+  expect(await asked).toHaveLength(12);
+});
+
+test("each answer is timed by the clock that it is given", async () => {
+  const { house, lease, open } = world(1);
+  let nowMs = 12.5;
+  const options = { allowPrivateHouses: true, elapsedMs: () => nowMs, budget: AMPLE };
+  const asked = askTables(http, house, lease, options, new AbortController().signal);
+  await eventually(() => open.length === 1);
+  nowMs = 40.25;
+  open[0]?.end(page(9));
+  expect(await asked).toMatchObject([{ requestedMs: 12.5, receivedMs: 40.25, path: "/0", name: "crash/m0" }]);
+});

@@ -1,0 +1,213 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { HouseAnswer, HouseClient, HouseRequest } from "../../../src/houses/polling/client.ts";
+import { createHouseClient } from "../../../src/houses/polling/http.ts";
+import { page, says, startBadHouse, trouble, type BadHouse } from "../../support/bad-house.ts";
+import { eventually } from "../../support/eventually.ts";
+
+let house: BadHouse;
+let client: HouseClient;
+beforeEach(async () => {
+  house = await startBadHouse();
+  client = createHouseClient({ version: "1.2.3" });
+});
+afterEach(async () => {
+  await client.close();
+  await house.close();
+});
+
+function ask(request: Partial<HouseRequest> = {}, signal = new AbortController().signal): Promise<HouseAnswer> {
+  return client.fetch(
+    {
+      house: "bad",
+      url: `${house.url}/rounds`,
+      method: "GET",
+      headers: {},
+      timeoutMs: 5_000,
+      allowPrivate: true,
+      ...request,
+    },
+    signal,
+  );
+}
+
+describe("a good answer", () => {
+  test("comes back whole, with what is needed to ask for changes only", async () => {
+    house.on("/rounds", says(page(9), { etag: '"9"', "last-modified": "Fri, 20 Nov 2026 10:00:00 GMT" }));
+    const answer = await ask({ headers: { "X-Example": "one" } });
+    expect(answer).toMatchObject({
+      kind: "answer",
+      status: 200,
+      contentType: "application/json",
+      etag: '"9"',
+      lastModified: "Fri, 20 Nov 2026 10:00:00 GMT",
+    });
+    expect(answer.kind === "answer" && answer.body.toString()).toBe(page(9));
+    expect(house.requests[0]?.headers).toMatchObject({ "user-agent": "roundhouse/1.2.3", "x-example": "one" });
+  });
+
+  test.each([
+    ["gzip", gzipSync],
+    ["br", brotliCompressSync],
+    ["zstd", zstdCompressSync],
+    ["deflate", deflateSync],
+    ["deflate", deflateRawSync],
+  ] as const)("is unpacked from %s", async (encoding, pack) => {
+    house.on("/rounds", says(pack(Buffer.from(page(9))), { "content-encoding": encoding }));
+    const answer = await ask();
+    expect(answer.kind === "answer" && answer.body.toString()).toBe(page(9));
+  });
+
+  test("may be packed twice, and is unpacked in the opposite order", async () => {
+    const packed = gzipSync(brotliCompressSync(Buffer.from(page(9))));
+    house.on("/rounds", says(packed, { "content-encoding": "br, gzip" }));
+    const answer = await ask();
+    expect(answer.kind === "answer" && answer.body.toString()).toBe(page(9));
+  });
+
+  test("of exactly 4 MiB is taken, one byte more is not", async () => {
+    house.on("/rounds", says(Buffer.alloc(4 << 20, " ")));
+    expect(await ask()).toMatchObject({ kind: "answer" });
+    house.on("/rounds", says(Buffer.alloc((4 << 20) + 1, " ")));
+    expect(await ask()).toMatchObject({ kind: "failed", reason: "too_large", status: 200 });
+  });
+
+  test("has no Last-Modified that is as young as the answer, since it counts whole seconds", async () => {
+    const now = "Fri, 20 Nov 2026 10:00:00 GMT";
+    house.on("/rounds", says(page(9), { "last-modified": now, date: now }));
+    expect(await ask()).toMatchObject({ kind: "answer", lastModified: null });
+  });
+
+  test("after another goes over the same connection, also when the one between failed", async () => {
+    house.on("/rounds", says(page(9)));
+    house.on("/error", says("oh no", {}, 500));
+    await ask();
+    await nextTurn(); // a connection is free again once its answer's last event was handled
+    await ask({ url: `${house.url}/error` });
+    await nextTurn();
+    await ask();
+    expect(house.requests).toHaveLength(3);
+    expect(house.connections()).toBe(1);
+  });
+});
+
+describe("asking for changes only", () => {
+  test("a 304 is an unchanged answer", async () => {
+    house.on("/rounds", says("", {}, 304));
+    expect(await ask({ headers: { "if-none-match": '"9"' } })).toMatchObject({ kind: "unchanged", status: 304 });
+  });
+
+  test("a 304 that nobody asked for is a failure, since there is nothing it could mean", async () => {
+    house.on("/rounds", says("", {}, 304));
+    expect(await ask()).toMatchObject({ kind: "failed", reason: "status", status: 304 });
+  });
+});
+
+describe("[API10] a house in trouble", () => {
+  test.each([
+    ["says nothing", trouble.silence, "timeout", null],
+    ["resets the connection", trouble.reset, "connection", null],
+    ["hangs up in the middle", trouble.hangUp, "connection", 200],
+    ["sends its body drop by drop for ever", trouble.slowBody, "timeout", 200],
+    ["sends headers for ever", trouble.slowHeaders, "timeout", null],
+    ["does not speak HTTP", trouble.notHttp, "connection", null],
+    ["sends 20 kB of headers", trouble.manyHeaders, "too_large", null],
+    ["sends 50 MB", trouble.fiftyMegabytes, "too_large", 200],
+    ["sends a bomb of gzip", trouble.gzipBomb, "too_large", 200],
+    ["sends gzip that is none", trouble.brokenGzip, "not_decodable", 200],
+    ["sends gzip that breaks off", trouble.cutGzip, "not_decodable", 200],
+    ["packs in a way nobody knows", trouble.unknownEncoding, "not_decodable", 200],
+    ["packs three times", trouble.manyEncodings, "not_decodable", 200],
+    ["is broken", says("oh no", {}, 500), "status", 500],
+    ["has moved", trouble.redirect, "redirect", 302],
+    ["has nothing to say", says("", {}, 204), "status", 204],
+  ])("that %s is a failure with its reason", async (_, listener, reason, status) => {
+    house.on("/rounds", listener);
+    const answer = await ask({ timeoutMs: reason === "timeout" ? 400 : 20_000 });
+    expect(answer).toMatchObject({ kind: "failed", reason, status });
+    expect(answer.kind === "failed" && answer.detail).toMatch(/^[a-z0-9]/);
+  });
+
+  test("that is not there at all is a failed connection", async () => {
+    await house.close();
+    expect(await ask()).toMatchObject({ kind: "failed", reason: "connection", status: null });
+    house = await startBadHouse();
+  });
+
+  test("that answers an error without an end costs no more than the timeout", async () => {
+    house.on("/rounds", (_, response) => {
+      response.writeHead(503, { "retry-after": "7" });
+      response.write("oh");
+    });
+    expect(await ask({ timeoutMs: 300 })).toMatchObject({ kind: "failed", reason: "status", retryAfterMs: 7_000 });
+  });
+
+  test("says in its redirect where to, without the query, and nobody goes there", async () => {
+    house.on("/rounds", trouble.redirect);
+    const answer = await ask();
+    expect(answer.kind === "failed" && answer.detail).toContain("http://169.254.169.254/latest/meta-data;");
+    expect(house.requests).toHaveLength(1);
+  });
+
+  test.each([429, 503])("that answers %i may say how long to wait", async (status) => {
+    house.on("/rounds", says("later", { "retry-after": "30" }, status));
+    expect(await ask()).toMatchObject({ kind: "failed", reason: "status", status, retryAfterMs: 30_000 });
+    house.on("/rounds", says("later", {}, status));
+    expect(await ask()).toMatchObject({ status, retryAfterMs: null });
+  });
+
+  test("is asked no more once the caller gives up", async () => {
+    house.on("/rounds", trouble.silence);
+    const stop = new AbortController();
+    const answer = ask({}, stop.signal);
+    await eventually(() => house.requests.length === 1);
+    stop.abort(new Error("stopping"));
+    expect(await answer).toMatchObject({ kind: "failed", reason: "aborted" });
+  });
+
+  test("keeps no other house waiting", async () => {
+    house.on("/rounds", trouble.silence);
+    const other = await startBadHouse();
+    other.on("/rounds", says(page(9)));
+    const stop = new AbortController();
+    const slow = Array.from({ length: 20 }, () => ask({ house: "slow" }, stop.signal));
+    expect(await ask({ house: "quick", url: `${other.url}/rounds` })).toMatchObject({ kind: "answer" });
+    stop.abort();
+    await Promise.all(slow);
+    await other.close();
+  });
+});
+
+describe("[API7] an address that must not be asked", () => {
+  test.each([
+    ["loopback", "https://127.0.0.1/rounds"],
+    ["loopback in another spelling", "https://0x7f.1/rounds"],
+    ["loopback as one number", "https://2130706433/rounds"],
+    ["loopback of IPv6", "https://[::1]/rounds"],
+    ["IPv4 inside IPv6", "https://[::ffff:127.0.0.1]/rounds"],
+    ["a cloud's metadata", "https://169.254.169.254/latest/meta-data"],
+    ["a private network", "https://10.1.2.3/rounds"],
+    ["a name that resolves to loopback", "https://localhost/rounds"],
+    ["plain http", "http://example.com/rounds"],
+    ["another port", "https://example.com:8443/rounds"],
+    ["a password in the URL", "https://me:hunter22@example.com/rounds"],
+  ])("is refused: %s", async (_, url) => {
+    const answer = await ask({ url, allowPrivate: false });
+    expect(answer).toMatchObject({ kind: "failed", reason: "refused_address", status: null });
+    expect(answer.kind === "failed" && answer.detail).not.toContain("hunter22");
+  });
+});
+
+test("no failure repeats a secret of the request", async () => {
+  const secret = "s3cr3t-token";
+  const answers = [
+    await ask({ headers: { "x-token": `${secret}\nx: y` } }),
+    await ask({ url: `http://127.0.0.1:1/rounds?key=${secret}`, headers: { "x-token": secret } }),
+    await ask({ url: `https://127.0.0.1/rounds?key=${secret}`, allowPrivate: false }),
+  ];
+  for (const answer of answers) {
+    expect(answer).toMatchObject({ kind: "failed" });
+    expect(JSON.stringify(answer)).not.toContain(secret);
+  }
+});

@@ -1,0 +1,216 @@
+import type { ServerResponse } from "node:http";
+import { connect as dial } from "node:net";
+import pino from "pino";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LIMITS, openServer } from "../../src/http/http.ts";
+import { UsageError } from "../../src/errors.ts";
+import { eventually } from "../support/eventually.ts";
+import { errorBody, makeWorld, type World } from "../api/world.ts";
+
+const ANY_PORT = { host: "127.0.0.1", port: 0, variable: "PORT" } as const;
+/** At 8 s whatever is left is cut. */
+const LESS_THAN_THE_DEADLINE_MS = 7_000;
+const silent = pino({ level: "silent" });
+let world: World;
+
+beforeAll(async () => {
+  world = await makeWorld();
+});
+afterAll(() => world.close());
+
+/** Sends bytes as they are and gives all that comes back until the connection ends. */
+function exchange(bytes: string | Buffer, port = world.api.port): Promise<{ head: string; body: string }> {
+  return new Promise((resolve, reject) => {
+    const socket = dial(port, "127.0.0.1", () => socket.write(bytes));
+    let text = "";
+    socket.setEncoding("utf8");
+    socket.on("data", (data: string) => (text += data));
+    socket.on("error", reject);
+    socket.on("close", () => {
+      const [head = "", body = ""] = text.split("\r\n\r\n");
+      resolve({ head, body });
+    });
+  });
+}
+
+describe("what cannot be read as a request", () => {
+  it.each([
+    ["garbage", "hello there\r\n\r\n", 400, "malformed_request"],
+    [
+      "binary garbage",
+      Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x0d, 0x0a]),
+      400,
+      "malformed_request",
+    ],
+    ["a header without a colon", "GET / HTTP/1.1\r\nHost: a\r\nbroken\r\n\r\n", 400, "malformed_request"],
+    ["an unknown version", "GET / HTTP/3.7\r\nHost: a\r\n\r\n", 400, "malformed_request"],
+    [
+      "two lengths",
+      "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+      400,
+      "malformed_request",
+    ],
+    ["a request for a tunnel", "CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n", 405, "method_not_allowed"],
+    ["no host", "GET /api/v1/games HTTP/1.1\r\nConnection: close\r\n\r\n", 400, "malformed_request"],
+    ["headers of 20 KB", `GET / HTTP/1.1\r\nHost: a\r\nX-A: ${"a".repeat(20_000)}\r\n\r\n`, 431, "headers_too_large"],
+    ["a URL of 20 KB", `GET /${"a".repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 431, "headers_too_large"],
+    [
+      "a URL of 5 KB",
+      `GET /${"a".repeat(5_000)} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
+      414,
+      "url_too_long",
+    ],
+    [
+      "a body of 17 KB",
+      "POST /api/v1/games HTTP/1.1\r\nHost: a\r\nContent-Length: 17000\r\n\r\n",
+      413,
+      "body_too_large",
+    ],
+  ])("%s gets the envelope", async (_, bytes, status, code) => {
+    const { head, body } = await exchange(bytes);
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z]`));
+    expect(head).toContain("application/json; charset=utf-8");
+    const { error, request_id } = errorBody.parse(JSON.parse(body));
+    expect(error).toMatchObject({ code, message: expect.any(String) });
+    expect(head).toContain(`X-Request-Id: ${request_id}`);
+    expect(head).not.toContain("chunked");
+    const everywhere =
+      /^(?:cache-control|vary|strict-transport-security|x-content-type-options|content-security-policy): /gim;
+    expect(head.match(everywhere)).toHaveLength(5);
+  });
+
+  it("is no reason to stop: what comes next is answered", async () => {
+    expect((await world.get("/api/v1/games")).status).toBe(200);
+  });
+
+  it("a tunnel that is asked for and broken off at once stops nothing", async () => {
+    for (let count = 0; count < 20; count++) {
+      const socket = dial(world.api.port, "127.0.0.1");
+      socket.on("error", () => undefined);
+      await new Promise((resolve) => socket.once("connect", resolve));
+      socket.write(`CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n${"x".repeat(100_000)}`);
+      setTimeout(() => socket.resetAndDestroy(), count % 5);
+    }
+    expect((await world.get("/api/v1/games")).status).toBe(200);
+  });
+
+  it("a small body is not read, and its connection not used again", async () => {
+    const { head } = await exchange(
+      `GET /api/v1/games HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${world.key}\r\nContent-Length: 2\r\n\r\n{}GET / HTTP/1.1\r\nHost: a\r\n\r\n`,
+    );
+    expect(head).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(head).toContain("Connection: close");
+  });
+
+  it("an expectation that nobody knows changes nothing", async () => {
+    const { head } = await exchange(
+      "GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: a-miracle\r\nConnection: close\r\n\r\n",
+    );
+    expect(head).toMatch(/^HTTP\/1\.1 200 OK/);
+  });
+});
+
+describe("a request that never ends", () => {
+  it("is given up with the envelope", async () => {
+    const limits = { ...LIMITS, headersWithinMs: 200, requestWithinMs: 200, lookEachMs: 50 };
+    const server = await openServer(
+      () => undefined,
+      ANY_PORT,
+      () => "",
+      silent,
+      limits,
+    );
+    const { head, body } = await exchange("GET /api/v1/games HTTP/1.1\r\nHost: a\r\nX-Begun: ", server.port);
+    expect(head).toMatch(/^HTTP\/1\.1 408 /);
+    expect(errorBody.parse(JSON.parse(body)).error.code).toBe("request_timeout");
+    await server.close();
+  });
+});
+
+describe("closing", () => {
+  it(
+    "lets a request that runs come to its end, and takes no new ones",
+    async () => {
+      const running: ServerResponse[] = [];
+      const server = await openServer(
+        (_, response) => void running.push(response),
+        ANY_PORT,
+        () => "",
+        silent,
+      );
+      const answer = fetch(server.url);
+      await eventually(() => running.length === 1);
+      const closed = server.close();
+      await eventually(async () => expect(await fetch(server.url).catch(() => "refused")).toBe("refused"));
+      running[0]?.end("late, and whole");
+      expect(await (await answer).text()).toBe("late, and whole");
+      await closed; // the caller keeps the connection for its next request, and it must not keep us
+    },
+    LESS_THAN_THE_DEADLINE_MS,
+  );
+
+  it(
+    "does not wait for connections that do nothing: neither for used ones nor for one that never asked",
+    async () => {
+      const server = await openServer(
+        (_, response) => void response.end("here"),
+        ANY_PORT,
+        () => "",
+        silent,
+      );
+      const connected = new Promise<void>(
+        (resolve) => void dial(server.port, "127.0.0.1", resolve).on("error", () => undefined),
+      );
+      await connected;
+      expect(await (await fetch(server.url)).text()).toBe("here"); // and undici keeps it for the next
+      await server.close();
+    },
+    LESS_THAN_THE_DEADLINE_MS,
+  );
+
+  it("is not spoiled by garbage that follows a request in the middle of its answer", async () => {
+    const running: ServerResponse[] = [];
+    const server = await openServer(
+      (_, response) => void running.push(response),
+      ANY_PORT,
+      () => "",
+      silent,
+    );
+    const { head } = await exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n\0garbage\r\n\r\n", server.port);
+    expect(head).toBe("");
+    await server.close();
+  });
+});
+
+describe("opening", () => {
+  it("on a port that is taken says which, and which variable to set", async () => {
+    const error: unknown = await makeWorld({ PORT: world.api.port }, { on: world }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(UsageError);
+    expect(String(error)).toContain(
+      `the port ${world.api.port} of 127.0.0.1 is taken; stop what uses it, or set PORT to another (0 takes any free one)`,
+    );
+  });
+
+  it("on an address of another machine names HOST", async () => {
+    const elsewhere = { ...ANY_PORT, host: "192.0.2.1" };
+    await expect(
+      openServer(
+        () => undefined,
+        elsewhere,
+        () => "",
+        silent,
+      ),
+    ).rejects.toThrow(/192\.0\.2\.1 is not an address of this machine; set HOST/);
+  });
+
+  it("on all addresses gives one that can be asked", async () => {
+    const server = await openServer(
+      (_, response) => void response.end("here"),
+      { ...ANY_PORT, host: "0.0.0.0" },
+      () => "",
+      silent,
+    );
+    expect(await (await fetch(server.url)).text()).toBe("here");
+    await server.close();
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from "vitest";
+import { verify } from "../../src/verify/verify.ts";
+import { fullWorld } from "../forecasts/full-world.ts";
+import { generatedRounds } from "../forecasts/streams.ts";
+import { createWorld } from "../forecasts/world.ts";
+
+describe("verify", () => {
+  test("says what it checked when all is well", async () => {
+    const world = await fullWorld();
+    const [counts] = await world.sql`
+      select
+        (select count(*)::integer from rounds) as rounds,
+        (select count(*)::integer from forecasts) as forecasts,
+        (select count(*)::integer from scores) as scores,
+        (select count(*)::integer from accuracy_hours) + (select count(*)::integer from accuracy_days)
+          + (select count(*)::integer from accuracy_periods) as accuracy_rows`;
+    expect(await verify(world.sql)).toEqual({
+      ok: true,
+      checked: { ...counts, calibrations: 0, replayed_rounds: 0, log_entries: 0 },
+      first_failure: null,
+    });
+    const kinds = await world.sql<{ reason: string }[]>`select distinct reason from scores order by reason`;
+    expect(kinds.map(({ reason }) => reason)).toEqual(["", "conflict", "gap"]);
+    expect(await world.sql`select from score_revisions`).not.toHaveLength(0);
+    expect(await world.sql`select from model_snapshots`).toHaveLength(2);
+    const one = await verify(world.sql, { tableId: world.tableIds[1] });
+    expect(one).toMatchObject({ ok: true, checked: { rounds: 70 } });
+  });
+
+  test("is fine with an empty table, and with one that has only rounds", async () => {
+    const world = await createWorld();
+    expect(await verify(world.sql, { tableId: world.tableId })).toEqual({
+      ok: true,
+      checked: {
+        rounds: 0,
+        forecasts: 0,
+        scores: 0,
+        accuracy_rows: 0,
+        calibrations: 0,
+        replayed_rounds: 0,
+        log_entries: 0,
+      },
+      first_failure: null,
+    });
+    await world.play([150, 160]);
+    expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true, checked: { rounds: 2 } });
+  });
+
+  test("tells how far it has come", async () => {
+    const world = await createWorld();
+    for (const { hundredths } of generatedRounds(5)) await world.play([hundredths]);
+    const told: string[] = [];
+    await verify(world.sql, {
+      tableId: world.tableId,
+      progress: (table, done, total) => told.push(`${table} ${done}/${total}`),
+    });
+    const [row] = await world.sql<{ n: number }[]>`
+      select (last_seq + forecast_seq)::integer as n
+      from table_heads
+      where table_id = ${world.tableId}`;
+    expect(told).toEqual([`${world.tableName} ${row?.n}/${row?.n}`]);
+  });
+
+  test("finds the same in threads as without, at the same moment, and tells how far it has come", async () => {
+    const world = await fullWorld();
+    const threads = { databaseUrl: world.url, fromRows: 0 };
+    const told: number[] = [];
+    const found = await verify(world.sql, {
+      threads,
+      progress: (what, done, total) => {
+        if (what !== "log") told.push(done / total);
+      },
+    });
+    expect(found).toMatchObject({ ok: true });
+    expect(found).toEqual(await verify(world.sql));
+    expect(told.at(-1)).toBe(1);
+
+    for (const tableId of world.tableIds.toReversed()) {
+      await world.sql.begin(async (tx) => {
+        await tx`set local session_replication_role = replica`;
+        await tx`update rounds set color = color + 1 where table_id = ${tableId} and seq = 5`;
+      });
+      const wrong = await verify(world.sql, { threads });
+      expect(wrong.first_failure).toMatchObject({ kind: "round" });
+      expect(wrong).toEqual(await verify(world.sql));
+    }
+  });
+
+  test("holds after each step of a table: what is not summed or settled yet is no failure", async () => {
+    const world = await createWorld();
+    const isFine = async () => expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
+    for (const { hundredths } of generatedRounds(3)) {
+      await world.play([hundredths]);
+      await isFine();
+      await world.add();
+      await isFine();
+    }
+    for (const hundredths of [150, 230, 1200]) {
+      await world.play([hundredths], world.tableId, { at: { maySettle: false } });
+      await isFine();
+    }
+    await world.play([150]);
+    await isFine();
+  });
+});
