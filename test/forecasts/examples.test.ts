@@ -21,7 +21,7 @@ describe("every example in a doc comment of forecasts is true", () => {
 
   test("and there are some", () => {
     expect(files.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(["accuracy/intervals.ts", "model/ppm.ts", "score/scoring.ts"]),
+      expect.arrayContaining(["accuracy/figures/intervals.ts", "model/ppm.ts", "score/scoring.ts"]),
     );
   });
 });
