@@ -30,14 +30,14 @@ const packagesOf = (file: string) =>
   Object.entries(lockfile.parse(JSON.parse(read(file))).packages).filter(([path]) => path !== "");
 
 describe("[SUPPLY] what we are made of", () => {
-  it.each(["package.json", "test/client/package.json"])("is named in %s by exact versions", (file) => {
+  it.each(["package.json", "clients/typescript/package.json"])("is named in %s by exact versions", (file) => {
     const { dependencies, devDependencies, optionalDependencies, overrides } = manifest.parse(JSON.parse(read(file)));
     const all = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies, ...overrides });
     expect(all.length).toBeGreaterThan(0);
     for (const [name, version] of all) expect(version, name).toMatch(/^\d+\.\d+\.\d+(?:-[\w.]+)?$/);
   });
 
-  it.each(["package-lock.json", "test/client/package-lock.json"])("is known by its SHA-512 in %s", (file) => {
+  it.each(["package-lock.json", "clients/typescript/package-lock.json"])("is known by its SHA-512 in %s", (file) => {
     const packages = packagesOf(file);
     for (const [path, { resolved, integrity }] of packages) {
       if (resolved !== undefined) expect(new URL(resolved).protocol, path).toBe("https:");

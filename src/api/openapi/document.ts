@@ -42,6 +42,7 @@ export function openApiDocument({ site, version }: { site: string; version: stri
       version,
       summary: "Verified rounds, pre-registered forecasts, and their measured accuracy",
       description: ABOUT,
+      contact: { name: "The operator of this instance", url: `${site}/docs` },
       license: { name: "All rights reserved", identifier: "LicenseRef-Roundhouse" },
     },
     servers: [{ url: site, description: "This instance" }],

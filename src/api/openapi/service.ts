@@ -38,6 +38,7 @@ export function servicePaths(): Record<string, object> {
         ...free,
         operationId: "getHealth",
         summary: "Whether this process serves",
+        description: "For liveness probes. It asks neither PostgreSQL nor Redis; see `/readyz` for those.",
         responses: { "200": answerOf("It does.", "Health", { ok: true, version: "1.0.0" }), ...failures },
       },
     },
@@ -46,6 +47,7 @@ export function servicePaths(): Record<string, object> {
         ...free,
         operationId: "getReadiness",
         summary: "Whether this process may be given work",
+        description: "For load balancers. A 503 names each failed check in `problems`.",
         responses: {
           "200": answerOf("It may.", "Readiness", READY),
           ...failures,
@@ -58,6 +60,7 @@ export function servicePaths(): Record<string, object> {
         ...free,
         operationId: "getDocument",
         summary: "This document",
+        description: "OpenAPI 3.1. It changes only with the version; send its ETag back to get a 304.",
         responses: {
           "200": {
             description: "This document.",

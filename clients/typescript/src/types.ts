@@ -127,7 +127,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether this process serves */
+        /**
+         * Whether this process serves
+         * @description For liveness probes. It asks neither PostgreSQL nor Redis; see `/readyz` for those.
+         */
         get: operations["getHealth"];
         put?: never;
         post?: never;
@@ -144,7 +147,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether this process may be given work */
+        /**
+         * Whether this process may be given work
+         * @description For load balancers. A 503 names each failed check in `problems`.
+         */
         get: operations["getReadiness"];
         put?: never;
         post?: never;
@@ -161,7 +167,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This document */
+        /**
+         * This document
+         * @description OpenAPI 3.1. It changes only with the version; send its ETag back to get a 304.
+         */
         get: operations["getDocument"];
         put?: never;
         post?: never;

@@ -1,0 +1,17 @@
+export { Roundhouse } from "./client.ts";
+export type { Accuracy, CallOptions, ClientOptions, Forecasts, Games, Readings, Rounds, Usage } from "./client.ts";
+export type { Checkpoint } from "./checkpoint.ts";
+export type { Fetch } from "./retry.ts";
+export type { components, paths } from "./types.ts";
+export {
+  AccessError,
+  ApiError,
+  AuthenticationError,
+  ConnectionError,
+  InconsistentLogError,
+  InvalidRequestError,
+  NotFoundError,
+  RateLimitError,
+  RoundhouseError,
+  UnavailableError,
+} from "./errors.ts";

@@ -1,0 +1,73 @@
+import { ConnectionError } from "./errors.ts";
+
+/** What a client needs of `fetch`. */
+export type Fetch = (request: Request) => Promise<Response>;
+
+/** How often and how long a call is tried. */
+export interface RetryOptions {
+  fetch: Fetch;
+  /** Attempts in all, the first one included. */
+  attempts: number;
+  /** A longer wait is not waited for: the error is thrown, with the seconds in it. */
+  longestWaitSeconds: number;
+  /** Deadline of one attempt. */
+  timeoutSeconds: number;
+  wait: (seconds: number) => Promise<void>;
+}
+
+const RETRIED = [429, 502, 503, 504];
+
+/**
+ * A `fetch` that repeats a GET after 429, 502, 503, 504 and broken connections: after `Retry-After` if the response has
+ * it, else after 0.5 s, 1 s, 2 s …
+ * @throws ConnectionError if the last attempt has no response
+ */
+export function retrying(options: RetryOptions): Fetch {
+  return async (request) => {
+    for (let attempt = 1; ; attempt++) {
+      const result = await attemptOnce(request, options);
+      const seconds = waitAfter(result, attempt);
+      if (seconds === null || seconds > options.longestWaitSeconds || attempt >= options.attempts) {
+        if (result instanceof Response) return result;
+        throw new ConnectionError(`no response from ${new URL(request.url).origin}: ${reasonOf(result)}`, {
+          cause: result,
+        });
+      }
+      if (result instanceof Response) await result.body?.cancel();
+      await options.wait(seconds);
+    }
+  };
+}
+
+/** A response or what prevented one. A caller's own abort is thrown: it is not a failure to try again. */
+async function attemptOnce(request: Request, { fetch, timeoutSeconds }: RetryOptions): Promise<unknown> {
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutSeconds * 1_000)]);
+  try {
+    return await fetch(new Request(request.clone(), { signal }));
+  } catch (error) {
+    request.signal.throwIfAborted();
+    return error;
+  }
+}
+
+/** Seconds to wait before the next attempt; null if another attempt cannot help. */
+function waitAfter(result: unknown, attempt: number): number | null {
+  const backoff = 2 ** (attempt - 2);
+  if (!(result instanceof Response)) return backoff;
+  return RETRIED.includes(result.status) ? (retryAfter(result) ?? backoff) : null;
+}
+
+/** The seconds in `Retry-After`, which is a number or a date; null without one that can be read. */
+export function retryAfter(response: Response): number | null {
+  const text = response.headers.get("Retry-After");
+  if (text === null) return null;
+  if (/^\d+$/.test(text)) return Number(text);
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? null : Math.max(0, Math.ceil((date - Date.now()) / 1_000));
+}
+
+/** The innermost cause has the reason: `fetch failed` alone does not help. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? reasonOf(error.cause) : error.message;
+}
