@@ -32,6 +32,17 @@ export async function atOneMoment<Result>(sql: Sql, work: (tx: Transaction) => P
   }
 }
 
+/**
+ * Makes an empty database, with the server's own encoding and collation, if there is none of that name; gives whether it did.
+ * @throws the server's error if the user may not create databases.
+ */
+export async function createDatabase(sql: Sql, name: string): Promise<boolean> {
+  const there = await sql`select from pg_database where datname = ${name}`;
+  if (there.length > 0) return false;
+  await sql`create database ${sql(name)} template template0`;
+  return true;
+}
+
 /** Does all of a restore or none of it. */
 export async function allOrNothing(sql: Sql, work: (tx: Transaction) => Promise<void>): Promise<void> {
   await sql.begin(async (tx) => {

@@ -1,7 +1,8 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
-import { reasonOf, UsageError } from "../errors.ts";
+import { type Problem, reasonOf, UsageError } from "../errors.ts";
 import { toProblem } from "./problems.ts";
 import { isNameServer } from "./name-server.ts";
 import { mailVariables } from "./mail.ts";
@@ -70,6 +71,7 @@ const environment = z
     HOST: z.string().min(1).default("127.0.0.1"),
     PORT: port(3000),
     WORKER_PORT: port(3001),
+    DRAIN_SECONDS: count(5, 0, 300),
     HOUSES_FILE: z.string().min(1).default("houses.yaml"),
     LIVE_WINDOW_SECONDS: count(300, 1, 86_400),
     BUFFER_ROUNDS: count(200, 1, 10_000),
@@ -88,6 +90,7 @@ const environment = z
     METRICS_TOKEN: z.string().min(16).optional(),
     ALLOW_PRIVATE_HOUSES: flag,
     HOUSE_NAME_SERVERS: nameServers,
+    HOUSE_SECRETS_DIR: z.string().min(1).optional(),
     DEMO_HOUSE_URL: serverUrl("http:").optional(),
     ...mailVariables,
     ...bankVariables,
@@ -112,20 +115,69 @@ export type Settings = z.infer<typeof environment>;
 /** A variable lookup for `${VAR}`: undefined where it is not set. */
 export type Variables = (name: string) => string | undefined;
 
+/** Settings that are secrets or hold one: each may be given as the path of a file instead, in `NAME_FILE`. */
+export const SECRET_SETTINGS = [
+  "DATABASE_URL",
+  "DATABASE_DIRECT_URL",
+  "REDIS_URL",
+  "AUTH_SECRET",
+  "AUTH_SECRET_PREVIOUS",
+  "METRICS_TOKEN",
+  "SMTP_URL",
+  "USDT_XPUB",
+  "USDT_RPC_URLS",
+  "BINANCE_PAY_KEY",
+  "BINANCE_PAY_SECRET",
+] as const satisfies readonly (keyof Settings)[];
+const LARGEST_SECRET = 65_536;
+
 /**
- * Reads the settings of this process from its environment; an empty variable counts as not set.
+ * Reads the settings of this process from its environment; an empty variable counts as not set. A secret may be in a file
+ * that `NAME_FILE` names, and an empty file counts as not set too.
  * @throws UsageError listing every wrong variable at once; values are not repeated, since some are secrets.
  */
 export function loadSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const problems: Problem[] = [];
+  for (const name of SECRET_SETTINGS) {
+    const file = given[`${name}_FILE`];
+    if (file === undefined) continue;
+    if (given[name] !== undefined) {
+      problems.push({ path: `${name}_FILE`, message: `expected either it or ${name}, found both; remove one` });
+      continue;
+    }
+    try {
+      const text = readSecret(file);
+      if (text !== "") given[name] = text;
+    } catch (error) {
+      problems.push({ path: `${name}_FILE`, message: reasonOf(error) });
+    }
+  }
   const result = environment.safeParse(given);
-  if (result.success) return result.data;
-  throw new UsageError("the environment is not usable:", result.error.issues.map(toProblem));
+  if (result.success && problems.length === 0) return result.data;
+  throw new UsageError("the environment is not usable:", [...problems, ...(result.error?.issues ?? []).map(toProblem)]);
 }
 
-/** The variables of this process, for `${VAR}` in houses.yaml. */
+/** The text of a file that holds one secret, without white space around it. */
+function readSecret(file: string): string {
+  const { size } = statSync(file);
+  if (size > LARGEST_SECRET) throw new Error(`expected at most ${LARGEST_SECRET} bytes in ${file}, found ${size}`);
+  return readFileSync(file, "utf8").trim();
+}
+
+/**
+ * The variables of this process, for `${VAR}` in houses.yaml: one of the environment, else the file that `VAR_FILE` names,
+ * else the file `VAR` in the folder HOUSE_SECRETS_DIR. Files are read each time, so a changed token needs no restart.
+ * @throws Error if a file cannot be read.
+ */
 export function variablesOf(env: NodeJS.ProcessEnv = process.env): Variables {
-  return (name) => env[name];
+  return (name) => {
+    const { [name]: given = "", [`${name}_FILE`]: named = "", HOUSE_SECRETS_DIR: folder = "" } = env;
+    if (given !== "") return given;
+    if (named !== "") return readSecret(named);
+    const file = join(folder, name);
+    return folder !== "" && existsSync(file) ? readSecret(file) : undefined;
+  };
 }
 
 /** The folder that the public log is signed from: LOG_DIR, else `log` in DATA_DIR. */

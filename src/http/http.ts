@@ -44,6 +44,8 @@ export interface OpenServer {
   /** Where it is reached from this machine, without a slash at its end. */
   url: string;
   port: number;
+  /** From now on each response ends its connection, so that clients connect again, and elsewhere. */
+  draining(): void;
   /** Takes no new connections, lets requests that run come to their end for 8 s, then cuts what is left. */
   close(): Promise<void>;
 }
@@ -82,9 +84,10 @@ export async function openServer(
   // a limit would have Node answer the rest of a pipeline 503 without a word
   server.maxRequestsPerSocket = 0;
   const connections = boundConnections(server, limits);
+  let isDraining = false;
   server.on("request", (request, response) => {
     if (!connections.begin(request, response)) return;
-    if (!server.listening) response.setHeader("Connection", "close");
+    if (isDraining || !server.listening) response.setHeader("Connection", "close");
     // the rest of an unwanted body is dropped with its connection
     const { socket, headers } = request; // an aborted request loses its socket
     if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined) {
@@ -111,6 +114,7 @@ export async function openServer(
   return {
     url: `http://${reachableHost(address.host)}:${bound.port}`,
     port: bound.port,
+    draining: () => (isDraining = true),
     close: () => close(server, connections),
   };
 }

@@ -91,7 +91,7 @@ export interface Api {
   port: number;
   /** Whether callers find rounds of every table that is polled. */
   hasRounds(): boolean;
-  /** From now on `/readyz` says 503, so that no new work is sent here; everything is still answered. */
+  /** From now on `/readyz` returns 503 and each response ends its connection; everything is still answered. */
   draining(): void;
   /** Takes no more connections, lets running requests end for 8 s, writes what is due, and lets go of the database. */
   close(): Promise<void>;
@@ -168,7 +168,10 @@ export async function startApi(given: ApiParts): Promise<Api> {
       url: server.url,
       port: server.port,
       hasRounds: () => memory.tables.tables.every((table) => table.rounds.length > 0 || !isPolled(table)),
-      draining: () => (isDraining = true),
+      draining() {
+        isDraining = true;
+        server.draining();
+      },
       async close() {
         isDraining = true;
         await server.close();

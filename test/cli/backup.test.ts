@@ -271,4 +271,28 @@ describe("a backup", () => {
       expect(await sql`select from houses`).toHaveLength(1);
     });
   });
+
+  test("is restored into a database that is named, on the server of DATABASE_URL, and made if it is missing", async () => {
+    const file = join(await makeFolder(), "one.sql.gz");
+    const env = { DATABASE_URL: world.url, ...NO_REDIS };
+    expect(await roundhouse(["backup", "--to", file], { env })).toMatchObject({ code: 0 });
+    const name = `restored_${inject("templateDatabase").slice(-8)}`;
+    cleanUps.unshift(async () => {
+      await world.sql`drop database if exists ${world.sql(name)} with (force)`;
+    });
+    const restored = await roundhouse(["restore", "--from", file, "--into", name], { env });
+    expect([restored.code, restored.stderr]).toEqual([0, expect.stringContaining(`made the database ${name}`)]);
+    const url = Object.assign(new URL(world.url), { pathname: name }).href;
+    const [there] = await within(url, (sql) => sql.unsafe<{ n: number }[]>(ROUNDS));
+    const [ours] = await world.sql.unsafe<{ n: number }[]>(ROUNDS);
+    expect(there?.n).toBe(ours?.n);
+
+    const wrong = await roundhouse(["restore", "--from", file, "--into", "No Name"], { env });
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      expect.stringContaining("expected a URL or the name of a database"),
+    ]);
+    const nowhere = await roundhouse(["restore", "--from", file, "--into", name], { cwd: await makeFolder() });
+    expect([nowhere.code, nowhere.stderr]).toEqual([2, expect.stringContaining("needs DATABASE_URL")]);
+  }, 60_000);
 });

@@ -62,6 +62,47 @@ describe("api and worker apart", () => {
     expect(await api.ended).toMatchObject({ code: 0 });
   }, 90_000);
 
+  it("an API answers while it drains, says so in /readyz, and ends its connections; a second SIGTERM ends the drain", async () => {
+    const place = { ...env, DATA_DIR: await makeFolder() };
+    const api = startRoundhouse(["api", "--json"], { env: { ...place, DRAIN_SECONDS: "300" } });
+    const ready = await untilReady(api);
+    expect((await ask(ready, "/readyz")).status).toBe(200);
+    expect((await fetch(`${ready.url}/healthz`)).headers.get("connection")).toBe("keep-alive");
+
+    api.kill("SIGTERM");
+    await eventually(async () => (await ask(ready, "/readyz")).status === 503);
+    const answered = await fetch(`${ready.url}/healthz`);
+    expect([answered.status, answered.headers.get("connection")]).toEqual([200, "close"]);
+    expect((await ask(ready, "/api/v1/games")).status).toBe(401); // still answered
+    api.kill("SIGTERM");
+    expect(await api.ended).toMatchObject({ code: 0 });
+
+    // without a second signal it ends by itself
+    const other = startRoundhouse(["api", "--json"], { env: { ...place, DRAIN_SECONDS: "1" } });
+    await untilReady(other);
+    other.kill("SIGTERM");
+    expect(await other.ended).toMatchObject({ code: 0 });
+  }, 90_000);
+
+  it("an API that runs stays ready when migrations of a newer version are applied, and one that starts refuses them", async () => {
+    const database = await createDatabase();
+    const place = { ...env, DATABASE_URL: database.url, DATA_DIR: await makeFolder(), DRAIN_SECONDS: "0" };
+    try {
+      const api = startRoundhouse(["api", "--json"], { env: place });
+      const ready = await untilReady(api);
+      const operator = connect(database.url, { name: "operator", max: 1 });
+      await operator`insert into migrations (name, run_on) values ('9999_newer', now())`;
+      await operator.end();
+      expect((await ask(ready, "/readyz")).status).toBe(200);
+      const late = await roundhouse(["api"], { env: place });
+      expect([late.code, late.stderr]).toEqual([2, expect.stringContaining("the database is newer than this version")]);
+      api.kill("SIGKILL");
+      await api.ended;
+    } finally {
+      await database.drop();
+    }
+  }, 90_000);
+
   it("a worker refuses a queue that is not there, and lists those that are", async () => {
     const { code, stderr } = await roundhouse(["worker", "--queues", "poll-houses"], {
       env: { ...env, DATA_DIR: await makeFolder() },

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadSettings } from "../../src/config/environment.ts";
+import { loadSettings, SECRET_SETTINGS, variablesOf } from "../../src/config/environment.ts";
 import { UsageError } from "../../src/errors.ts";
 
 let folder: string;
@@ -47,6 +47,58 @@ describe("the environment", () => {
       PAYLOAD_RETENTION_HOURS: 48,
       ALLOW_PRIVATE_HOUSES: false,
     });
+  });
+
+  it("reads each secret from a file that NAME_FILE names, without the line's end", () => {
+    const good: Partial<Record<(typeof SECRET_SETTINGS)[number], string>> = {
+      DATABASE_URL: "postgres://app:geheim@db/roundhouse",
+      DATABASE_DIRECT_URL: "postgres://app:geheim@db/roundhouse",
+      REDIS_URL: "redis://:geheim@redis:6379",
+      AUTH_SECRET: "s".repeat(40),
+      AUTH_SECRET_PREVIOUS: "t".repeat(40),
+      METRICS_TOKEN: "m".repeat(20),
+      SMTP_URL: "smtp://user:geheim@mail.example:587",
+    };
+    for (const [name, value] of Object.entries(good)) {
+      const file = path.join(folder, name);
+      writeFileSync(file, `${value}\n`);
+      expect(loadSettings({ [`${name}_FILE`]: file })).toHaveProperty(name, value);
+    }
+  });
+
+  it.each(SECRET_SETTINGS)("refuses %s both given and in a file, in a file that is missing or too large", (name) => {
+    const file = path.join(folder, "secret");
+    const problem = (env: NodeJS.ProcessEnv) => problemsOf(() => loadSettings(env))[`${name}_FILE`];
+    expect(problem({ [name]: "geheim", [`${name}_FILE`]: file })).toBe(
+      `expected either it or ${name}, found both; remove one`,
+    );
+    expect(problem({ [`${name}_FILE`]: path.join(folder, "nothing") })).toContain("no such file");
+    writeFileSync(file, " \n");
+    expect(loadSettings({ [`${name}_FILE`]: file })[name]).toEqual(loadSettings({})[name]); // empty: not set
+    writeFileSync(file, "x".repeat(70_000));
+    expect(problem({ [`${name}_FILE`]: file })).toBe(`expected at most 65536 bytes in ${file}, found 70000`);
+  });
+
+  it("finds a variable of the houses file in the environment, else in the file that VAR_FILE names, else in HOUSE_SECRETS_DIR", () => {
+    const file = path.join(folder, "token");
+    writeFileSync(file, "from-a-file\n");
+    expect(variablesOf({ TOKEN: "given", TOKEN_FILE: file })("TOKEN")).toBe("given");
+    expect(variablesOf({ TOKEN: "", TOKEN_FILE: file })("TOKEN")).toBe("from-a-file");
+    expect(variablesOf({})("TOKEN")).toBeUndefined();
+    const inFolder = variablesOf({ HOUSE_SECRETS_DIR: folder });
+    writeFileSync(path.join(folder, "ACME_TOKEN"), "first\n");
+    expect(inFolder("ACME_TOKEN")).toBe("first");
+    writeFileSync(path.join(folder, "ACME_TOKEN"), "second\n");
+    expect([inFolder("ACME_TOKEN"), inFolder("OTHER_TOKEN")]).toEqual(["second", undefined]);
+    const houses = path.join(folder, "houses.yaml");
+    writeFileSync(
+      houses,
+      `houses: [{ id: a, name: A, base_url: "https://a.example", headers: { X-Token: "\${TOKEN}" }, tables: [] }]`,
+    );
+    const missing = variablesOf({ TOKEN_FILE: path.join(folder, "nothing") });
+    expect(Object.values(problemsOf(() => loadHouses(houses, missing, { allowPrivate: false })))).toContainEqual(
+      expect.stringContaining("the file that TOKEN_FILE names cannot be used"),
+    );
   });
 
   it("counts an empty variable as not set", () => {

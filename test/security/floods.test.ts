@@ -26,7 +26,15 @@ beforeAll(async () => {
   await sql.end();
   const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
   const child = spawn(process.execPath, [START, "api", "--json"], {
-    env: { PATH, HOME, NODE_COMPILE_CACHE, DATABASE_URL: database.url, PORT: "0", AUTH_SECRET: "s".repeat(40) },
+    env: {
+      PATH,
+      HOME,
+      NODE_COMPILE_CACHE,
+      DATABASE_URL: database.url,
+      PORT: "0",
+      AUTH_SECRET: "s".repeat(40),
+      DRAIN_SECONDS: "0",
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   api.process = child;

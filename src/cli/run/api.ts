@@ -34,10 +34,14 @@ export function apiCommand(): Command {
       const settings = loadSettings();
       const { DATABASE_URL } = requireVariables(settings, ["DATABASE_URL"]);
       const log = createLog(settings.LOG_LEVEL, process.stderr.isTTY);
-      await live(log, async (life) => {
-        const url = await serve(life, settings, DATABASE_URL, log);
-        await (json ? printJson({ event: "ready", url }) : print(url));
-      });
+      await live(
+        log,
+        async (life) => {
+          const url = await serve(life, settings, DATABASE_URL, log);
+          await (json ? printJson({ event: "ready", url }) : print(url));
+        },
+        { drainMs: settings.DRAIN_SECONDS * 1_000 },
+      );
     });
 }
 

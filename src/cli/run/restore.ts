@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { type AuditFailure, verifyAudit } from "../../audit/verify.ts";
 import { checkBackup } from "../../backup/read.ts";
 import { restoreRows } from "../../backup/restore.ts";
-import { findInTheWay, listMigrations } from "../../backup/store.ts";
+import { createDatabase, findInTheWay, listMigrations } from "../../backup/store.ts";
 import { loadSettings, type Settings } from "../../config/environment.ts";
 import { connect, type Sql } from "../../db/client.ts";
 import { migrate, migrationNames } from "../../db/migrate.ts";
@@ -34,12 +34,15 @@ export function restoreCommand(): Command {
   return new Command("restore")
     .description("make an empty database what a backup holds, bring it to the newest schema, and verify all of it")
     .requiredOption("--from <file>", "what `roundhouse backup` wrote", readableFile)
-    .option("--into <url>", "the empty database (default: DATABASE_URL, else a private one in DATA_DIR, as `up` uses)")
+    .option(
+      "--into <url>",
+      "the empty database, or the name of one on the server of DATABASE_URL, made if there is none (default: DATABASE_URL, else a private one in DATA_DIR, as `up` uses)",
+    )
     .option("--no-verify", "leave out the checks that `verify` and `ledger check` make")
     .option("--json", "print one JSON object", false)
     .addHelpText(
       "after",
-      `${examples("restore --from today.sql.gz", "restore --from today.sql.gz --into postgres://roundhouse@db/fresh")}
+      `${examples("restore --from today.sql.gz", "restore --from today.sql.gz --into postgres://roundhouse@db/fresh", "restore --from today.sql.gz --into fresh")}
 
 Nothing is written until the whole file is found to be undamaged, and then all of it or nothing: where a restore was
 stopped or killed, run it again.`,
@@ -59,7 +62,8 @@ stopped or killed, run it again.`,
 
 /** Finds where to, and starts the private servers where nothing else is given. */
 async function withTarget(given: Given, settings: Settings, work: (url: string) => Promise<void>): Promise<void> {
-  const url = given.into ?? settings.DATABASE_DIRECT_URL ?? settings.DATABASE_URL;
+  const configured = settings.DATABASE_DIRECT_URL ?? settings.DATABASE_URL;
+  const url = given.into === undefined ? configured : await targetOf(given.into, configured);
   if (url !== undefined) return work(url);
   const release = await claimDataDir(settings.DATA_DIR);
   try {
@@ -77,6 +81,26 @@ async function withTarget(given: Given, settings: Settings, work: (url: string) 
   } finally {
     await release();
   }
+}
+
+/**
+ * The URL of `--into`. A name stands for a database on the server that is configured; it is made if there is none.
+ * @throws UsageError if it is neither a URL nor a name, or no server is configured.
+ */
+async function targetOf(into: string, configured: string | undefined): Promise<string> {
+  if (URL.canParse(into)) return into;
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(into)) {
+    throw new UsageError(`expected a URL or the name of a database for --into, found ${JSON.stringify(into)}`);
+  }
+  if (configured === undefined)
+    throw new UsageError("a name for --into needs DATABASE_URL, which says on which server");
+  const sql = connect(configured, { name: "restore", max: 1 });
+  try {
+    if (await reaching(configured, () => createDatabase(sql, into))) say(`made the database ${into}`);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+  return Object.assign(new URL(configured), { pathname: into }).href;
 }
 
 async function restore(url: string, { from, verify: checks, json }: Given, signal: AbortSignal, progress: Progress) {

@@ -27,7 +27,7 @@ import type { Life } from "./life.ts";
 import type { PartUrls } from "./part.ts";
 import { slowPolls } from "./poll-rate.ts";
 
-/** What runs may take to end before they are aborted; with that it all fits well into the 19 s of a stop. */
+/** How long runs may take to end before they are aborted, if the command sets nothing else: a person waits for `up`. */
 const RUNS_END_WITHIN_MS = 5_000;
 
 /** The connections of the working half: those that most jobs share, and those apart. */
@@ -82,9 +82,10 @@ export async function startWork(
     redisUrl: string;
     metrics: Metrics;
     log: Log;
+    runsEndWithinMs?: number;
   },
 ): Promise<Work> {
-  const { settings, houses, queues, redisUrl, metrics, log } = parts;
+  const { settings, houses, queues, redisUrl, metrics, log, runsEndWithinMs = RUNS_END_WITHIN_MS } = parts;
   const { work: sql, passes, ...pools } = parts.connections;
   await requireUsdt(sql, settings, log);
   const demo = createDemoServer({
@@ -124,7 +125,7 @@ export async function startWork(
     everyTick: upkeep(settings, log, (tableIds) => notifier.published(tableIds)),
     onFatal: (error) => life.fail(`this process cannot work any more: ${error.message}`),
   });
-  life.onStop("the workers", () => workers.stop(RUNS_END_WITHIN_MS));
+  life.onStop("the workers", () => workers.stop(runsEndWithinMs));
   return { workers, demo };
 }
 

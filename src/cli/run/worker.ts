@@ -14,6 +14,11 @@ import { readinessChecks } from "./readiness.ts";
 import { requireDatabase } from "../session.ts";
 import { openWorkConnections, readHousesFile, startWork } from "./work.ts";
 
+/** Runs that are active at SIGTERM have this long to end; what is aborted then is put back for another worker. */
+const RUNS_END_WITHIN_MS = 20_000;
+/** With the time that aborted runs and connections take; below the 30 s that Kubernetes and docker-compose.yml wait. */
+const STOP_WITHIN_MS = 28_000;
+
 /** `roundhouse worker`: works on the queues; any number may run on one database and one Redis. */
 export function workerCommand(): Command {
   return new Command("worker")
@@ -25,10 +30,14 @@ export function workerCommand(): Command {
       const settings = loadSettings();
       const given = requireVariables(settings, ["DATABASE_URL", "REDIS_URL"]);
       const log = createLog(settings.LOG_LEVEL, process.stderr.isTTY);
-      await live(log, async (life) => {
-        const url = await work(life, settings, { ...given, queues, log });
-        await (json ? printJson({ event: "ready", url }) : print(url));
-      });
+      await live(
+        log,
+        async (life) => {
+          const url = await work(life, settings, { ...given, queues, log });
+          await (json ? printJson({ event: "ready", url }) : print(url));
+        },
+        { stopWithinMs: STOP_WITHIN_MS },
+      );
     });
 }
 
@@ -55,6 +64,7 @@ async function work(
     redisUrl,
     metrics,
     log,
+    runsEndWithinMs: RUNS_END_WITHIN_MS,
   });
   working = workers;
   const checks = readinessChecks({ sql, directUrl, redisUrl, workers });

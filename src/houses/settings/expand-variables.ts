@@ -1,4 +1,5 @@
 import type { Variables } from "../../config/environment.ts";
+import { reasonOf } from "../../errors.ts";
 
 /**
  * Replaces every `${VAR}` in the texts of a value. The file's text is kept unexpanded in the database, so this runs
@@ -12,12 +13,15 @@ export function expandVariables(
 ): unknown {
   if (typeof value === "string") {
     return value.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
-      const found = variables(name);
-      if (found === undefined || found === "") {
-        unset(path, `the variable ${name} is not set; set it in the environment of this process`);
-        return "";
+      let problem = `the variable ${name} is not set; set it in the environment of this process, or make the file ${name} in HOUSE_SECRETS_DIR`;
+      try {
+        const found = variables(name);
+        if (found !== undefined && found !== "") return found;
+      } catch (error) {
+        problem = `the file that ${name}_FILE names cannot be used: ${reasonOf(error)}`;
       }
-      return found;
+      unset(path, problem);
+      return "";
     });
   }
   if (Array.isArray(value))

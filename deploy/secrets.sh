@@ -1,0 +1,40 @@
+#!/bin/sh
+# Makes the secrets that docker-compose.yml mounts, each in a file of its own below ./secrets. What is there stays.
+#
+#   deploy/secrets.sh            makes what is missing
+#   deploy/secrets.sh NAME       lets every part use the database NAME, after a restore into it
+#
+# A password is changed by emptying its file and running this again. Optional secrets are made empty, which counts as not
+# set. The folder is the owner's alone; a file is readable by all, since a container reads it as another user.
+set -eu
+cd "$(dirname "$0")/.."
+mkdir -p secrets/houses secrets/tls
+chmod 700 secrets
+chmod 755 secrets/houses secrets/tls
+
+keep() { # name, text: writes it if the file is missing or empty
+  [ -s "secrets/$1" ] || { rm -f "secrets/$1" && printf '%s' "$2" > "secrets/$1"; }
+  chmod 444 "secrets/$1"
+}
+put() { rm -f "secrets/$1"; keep "$1" "$2"; }
+random() { od -An -tx1 -N32 /dev/urandom | tr -d ' \n'; }
+secret() { cat "secrets/$1"; }
+
+for name in postgres_password postgres_api_password postgres_worker_password redis_password auth_secret metrics_token grafana_password; do
+  keep "$name" "$(random)"
+done
+for name in smtp_url usdt_xpub usdt_rpc_urls binance_pay_key binance_pay_secret auth_secret_previous; do
+  [ -e "secrets/$name" ] || : > "secrets/$name"
+  chmod 644 "secrets/$name"
+done
+keep database_name roundhouse
+if [ $# -gt 0 ]; then
+  case $1 in *[!a-z0-9_]* | "" | [!a-z]*) echo "expected a name of small letters, digits and _, found $1" >&2; exit 2 ;; esac
+  put database_name "$1"
+fi
+url() { printf 'postgres://%s:%s@postgres:5432/%s' "$1" "$(secret "$2")" "$(secret database_name)"; }
+put database_url "$(url roundhouse postgres_password)"
+put database_url_api "$(url roundhouse_api_login postgres_api_password)"
+put database_url_worker "$(url roundhouse_worker_login postgres_worker_password)"
+put redis_url "redis://:$(secret redis_password)@redis:6379"
+echo "secrets/ is ready; the database is $(secret database_name)"
