@@ -65,6 +65,7 @@ export async function describeDatabase(tx: Transaction): Promise<Omit<BackupHead
       join pg_class part on part.oid = i.inhrelid
       join pg_partitioned_table whole on whole.partrelid = i.inhparent
       where whole.partstrat = 'r'
+        and part.relname ~ '_[0-9]{8}$'
     )
     select
       utc_text(now()) as snapshot_at,
