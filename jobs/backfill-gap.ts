@@ -27,7 +27,7 @@ import {
   putGapBack,
   takeGap,
   type Gap,
-} from "../src/backfill/gap-turn-store.ts";
+} from "../src/backfill/gap-attempt-store.ts";
 
 const TIMEOUT_MS = 60_000;
 /** A run that is killed keeps its gap no longer than it could have worked on it. */

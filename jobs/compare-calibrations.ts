@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { runComparison } from "../src/calibration/asked-comparison.ts";
+import { runComparison } from "../src/calibration/requested-comparison.ts";
 import { listWaitingComparisons } from "../src/calibration/comparison-store.ts";
 import { job } from "../src/queue/job.ts";
 

@@ -17,9 +17,9 @@ import { findTime } from "../pass/payload-store.ts";
 import { readResponse } from "../pass/read.ts";
 import type { AddedRounds, PassState } from "../pass/state.ts";
 import { fromDatabase, laterBy } from "../pass/times.ts";
-import { addFound, closeGap, findHighestMissing, findProvenAbove, type Gap } from "./gap-turn-store.ts";
+import { addFound, closeGap, findHighestMissing, findProvenAbove, type Gap } from "./gap-attempt-store.ts";
 import { refreshNotices } from "../rounds/notices/notices-store.ts";
-import { isOwnFault, ownFault } from "../rounds/read-answer.ts";
+import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { multiplierText, numberOf, type CheckedItem, type KnownRound } from "../rounds/round.ts";
 
 /** Rounds computed and stored in one transaction: a tenth of a second under the table's lock. */

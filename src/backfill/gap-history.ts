@@ -5,7 +5,7 @@ import type { House } from "../houses/house.ts";
 import type { TableSettings } from "../houses/settings/settings.ts";
 import { storeHistoryPage, type ArrivedPage, type PageOutcome } from "./backfill.ts";
 import { hasRange, nextByNumber, nextByPage, nextByPlace, type Next } from "./gap-next.ts";
-import { findHighestMissing, findHouseWait, type Gap } from "./gap-turn-store.ts";
+import { findHighestMissing, findHouseWait, type Gap } from "./gap-attempt-store.ts";
 
 /** Pages asked for in one run. */
 const MOST_PAGES = 20;

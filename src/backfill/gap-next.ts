@@ -1,5 +1,5 @@
 import type { PageOutcome } from "./backfill.ts";
-import type { Gap } from "./gap-turn-store.ts";
+import type { Gap } from "./gap-attempt-store.ts";
 
 /** Pages that are counted from the newest: a house that sends the same one for every number must not be asked for ever. */
 const MOST_NUMBERED = 500;

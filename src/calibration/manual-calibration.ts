@@ -7,7 +7,7 @@ import type { ReplaySteps } from "./calibrate.ts";
 import { findCalibration, type NewCalibration } from "./calibration-store.ts";
 import type { ExportedForecast } from "../forecasts/chain/export-store.ts";
 import { figuresOf } from "../forecasts/accuracy/figures/figures.ts";
-import { giveUpLostRun } from "./lost-turns-store.ts";
+import { giveUpLostRun } from "./lost-attempts-store.ts";
 import {
   beatManualRun,
   claimManualRun,

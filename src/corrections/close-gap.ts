@@ -1,6 +1,6 @@
 import type { Transaction } from "../db/client.ts";
 import { lockHeads, touchHeads } from "../tables/heads-store.ts";
-import { closeGapByHand, findGapState, reopenGap, type GapState } from "../rounds/gaps/gap-desk-store.ts";
+import { closeGapByHand, findGapState, reopenGap, type GapState } from "../rounds/gaps/gap-list-store.ts";
 import { refreshNotices } from "../rounds/notices/notices-store.ts";
 import type { Decision } from "./revision.ts";
 

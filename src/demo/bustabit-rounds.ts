@@ -1,4 +1,4 @@
-import { json, type Answer } from "./answer.ts";
+import { json, type Answer } from "./response.ts";
 import { LAST_GAME } from "./bustabit-v2.ts";
 import { readPage } from "./page.ts";
 import { houseMsAt, wallMsAt, type Timeline } from "./timeline.ts";

@@ -1,4 +1,4 @@
-import type { Answer } from "./answer.ts";
+import type { Answer } from "./response.ts";
 import { LAST_GAME } from "./bustabit-v2.ts";
 import { SIMULATED_GAMES } from "./simulated-games.ts";
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { reasonOf } from "../errors.ts";
-import { send, type Answer } from "./answer.ts";
+import { send, type Answer } from "./response.ts";
 
 const MOST_CONNECTIONS = 256;
 const REQUEST_TIMEOUT_MS = 10_000;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { reasonOf } from "../errors.ts";
-import { json, type Answer } from "./answer.ts";
+import { json, type Answer } from "./response.ts";
 import { answerBustabitRounds, newestGame } from "./bustabit-rounds.ts";
 import { LAST_GAME } from "./bustabit-v2.ts";
 import { describeDemoHouse } from "./describe.ts";

@@ -2,7 +2,7 @@ import { indexOfId } from "./opaque-id.ts";
 import { rememberRecent } from "./recent.ts";
 import { SIMULATED_GAMES, type SimulatedGame } from "./simulated-games.ts";
 import { placeOfIndex, playShift, SHIFT_MS, type SimulatedRound } from "./simulated-play.ts";
-import { troublesBetween } from "./simulated-trouble.ts";
+import { troublesBetween } from "./simulated-faults.ts";
 
 /** Shifts kept in memory over all games: about an hour each, 3,000 rounds. */
 const SHIFTS_KEPT = 36;

@@ -1,7 +1,7 @@
 import { draw, drawInteger } from "./draw.ts";
 import { opaqueId } from "./opaque-id.ts";
 import type { SimulatedGame } from "./simulated-games.ts";
-import { troublesBetween, type Trouble } from "./simulated-trouble.ts";
+import { troublesBetween, type Trouble } from "./simulated-faults.ts";
 
 /** Rounds are drawn in shifts of five minutes, so that any moment can be computed without all the time before it. */
 export const SHIFT_MS = 300_000;

@@ -1,4 +1,4 @@
-import { json, type Answer } from "./answer.ts";
+import { json, type Answer } from "./response.ts";
 import { readPage } from "./page.ts";
 import type { ListedRound, SimulatedFeed } from "./simulated-feed.ts";
 import { SIMULATED_GAMES, type SimulatedGame } from "./simulated-games.ts";

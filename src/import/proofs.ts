@@ -3,7 +3,7 @@ import type { Point } from "../houses/fairness/claims.ts";
 import type { Anchor, Prover } from "../houses/fairness/prove.ts";
 import { loadState } from "../pass/add.ts";
 import { anchorOf } from "../pass/read.ts";
-import { findProvenAbove } from "../backfill/gap-turn-store.ts";
+import { findProvenAbove } from "../backfill/gap-attempt-store.ts";
 import type { ReadRow } from "./row.ts";
 import { listSharedHashes, listStagedLines, listStoredHashes, type StagedRow } from "./store.ts";
 import { numberOf } from "../rounds/round.ts";

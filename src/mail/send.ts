@@ -3,7 +3,7 @@ import type { Log } from "../log.ts";
 import { type Delivery, type MailServer, openMailServer } from "./deliver.ts";
 import { MAIL_RETRY, MOST_PER_RUN, RUN_BEGINS_WITHIN_MS, SERVER_RETRY } from "./limits.ts";
 import { finishMail, giveUpLateMails, putOffMail, refuseMail, type TakenMail, takeMail } from "./outbox-store.ts";
-import { clearTrouble, saveTrouble } from "./trouble-store.ts";
+import { clearTrouble, saveTrouble } from "./failure-store.ts";
 import type { Sender } from "../config/mail.ts";
 
 /** What a run of sending came to. */

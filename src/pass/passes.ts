@@ -3,7 +3,7 @@ import type { Pipeline, Queryable } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { createPollRoom, type PollRoom } from "../houses/polling/poll-room.ts";
 import { createProver, type Prover } from "../houses/fairness/prove.ts";
-import { isOwnFault } from "../rounds/read-answer.ts";
+import { isOwnFault } from "../rounds/read-response.ts";
 import { countTables, listReplayRows, loadTables, type StoredTable } from "./load-store.ts";
 import type { PassState } from "./state.ts";
 import { States } from "./states.ts";

@@ -1,9 +1,9 @@
 import { historyHash, historyStrings } from "../record/hashes.ts";
-import { tellAnswer, tellUnreadable } from "../rounds/notices/answer-notices.ts";
+import { tellAnswer, tellUnreadable } from "../rounds/notices/response-notices.ts";
 import { nextFormat, verdictOf, type FormatState, type Verdict } from "../rounds/notices/format-watch.ts";
 import { gapsShownWhole } from "../rounds/gaps/gaps.ts";
 import { roundsSince } from "../rounds/jump.ts";
-import { NoticeDesk } from "../rounds/notices/notice-desk.ts";
+import { NoticeDesk } from "../rounds/notices/notice-changes.ts";
 import type { NoticeKind } from "../rounds/notices/notices.ts";
 import { isNewerAnchor } from "../rounds/proofs/proofs.ts";
 import { quarantinedItem } from "../rounds/lists/quarantined-item.ts";

@@ -7,7 +7,7 @@ import type { House } from "../houses/house.ts";
 import type { Lease } from "../houses/polling/lease-store.ts";
 import type { EndedPoll, FeedChange } from "../houses/polling/poll-store.ts";
 import { summarizePoll, type AskedTable } from "../houses/polling/poll-summary.ts";
-import { isOwnFault, ownFault } from "../rounds/read-answer.ts";
+import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { pass } from "./pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
 import { isRepeated, payloadOf, polledResponse, receive, type Received } from "./polled.ts";

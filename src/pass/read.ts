@@ -9,7 +9,7 @@ import type { House } from "../houses/house.ts";
 import { listStored } from "./known-store.ts";
 import { listHashOwners } from "../rounds/proofs/proof-range-store.ts";
 import { checkProofs } from "../rounds/proofs/proofs.ts";
-import { ownFault, readBody } from "../rounds/read-answer.ts";
+import { ownFault, readBody } from "../rounds/read-response.ts";
 import { idsToLookUp, knownAmong } from "./known.ts";
 import type { HeadRow } from "./rows.ts";
 import type { PassState, ReadResponse } from "./state.ts";

@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { hash } from "node:crypto";
 import { isConnectionError } from "../db/errors.ts";
 import { settingsOf, type House } from "../houses/house.ts";
-import { isOwnFault, ownFault } from "../rounds/read-answer.ts";
+import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { joinPasses } from "./join.ts";
 import { pass } from "./pass.ts";
 import { loadStates, type Passes } from "./passes.ts";

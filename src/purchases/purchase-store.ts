@@ -6,7 +6,7 @@ import { usd } from "../money.ts";
 import { post } from "../ledger/store.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import { findPurchase, type Purchase } from "./history-store.ts";
-import { judge, refuse, type Buyer, type Order, type Purchased, type Refused } from "./judge.ts";
+import { judge, refuse, type Buyer, type Order, type Purchased, type Refused } from "./check-order.ts";
 import type { Offer } from "./offer.ts";
 import { receipt } from "./receipt.ts";
 import { atMicros, lockBuyer } from "./state-store.ts";

@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { walletMicros } from "../ledger/store.ts";
-import type { Buyer } from "./judge.ts";
+import type { Buyer } from "./check-order.ts";
 import type { HeldPlan, PlanForSale } from "./offer.ts";
 
 /** What an account may buy is decided by this; null where there is no such account. */

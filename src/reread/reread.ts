@@ -8,7 +8,7 @@ import { pass } from "../pass/pass.ts";
 import type { CompletePassRows, PassState, PassTime, ReadResponse, StoredResponse } from "../pass/state.ts";
 import { readPayload } from "../pass/stored.ts";
 import { refreshNotices } from "../rounds/notices/notices-store.ts";
-import { isOwnFault, ownFault } from "../rounds/read-answer.ts";
+import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { emptyReread, noteRefusal, type Reread } from "./reread-report.ts";
 import {
   listKnownConflicts,

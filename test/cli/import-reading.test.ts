@@ -5,7 +5,7 @@ import { readFormat, PLAIN_FORMAT, type FileFormat, type FormatFlags } from "../
 import { notesOf, refusalsByReason, summaryLines, summaryOf } from "../../src/cli/import/report.ts";
 import { timesOf, type DateOrder } from "../../src/cli/import/times.ts";
 import { multiplierShape, multipliersOf, type DecimalMark } from "../../src/cli/import/values.ts";
-import * as moments from "../../src/cli/moment.ts";
+import * as moments from "../../src/cli/time-argument.ts";
 import { emptySurvey } from "../../src/import/survey.ts";
 import { readRow } from "../../src/import/row.ts";
 import { multiplierText } from "../../src/rounds/round.ts";
@@ -14,7 +14,7 @@ import { listExamples, runExample } from "../support/examples.ts";
 import { makeFile } from "./world.ts";
 
 it("the examples of times that commands take hold, and what is no time is refused", () => {
-  const claims = listExamples("src/cli/moment.ts").flatMap((example) => runExample(example, { ...moments }));
+  const claims = listExamples("src/cli/time-argument.ts").flatMap((example) => runExample(example, { ...moments }));
   expect(claims.length).toBeGreaterThan(0);
   for (const { line, actual, expected } of claims) expect(actual, line).toEqual(expected);
   for (const text of ["", "yesterday", "2026-02-30T99:00", "5w"]) {

@@ -3,7 +3,7 @@ import compareCalibrations from "../../jobs/compare-calibrations.ts";
 import replayRange from "../../jobs/replay-range.ts";
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { takeComparison } from "../../src/calibration/comparison-store.ts";
-import { giveUpLostRun } from "../../src/calibration/lost-turns-store.ts";
+import { giveUpLostRun } from "../../src/calibration/lost-attempts-store.ts";
 import { runWaitingCalibration } from "../../src/calibration/manual-calibration.ts";
 import { claimManualRun } from "../../src/calibration/manual-run-store.ts";
 import { csvText } from "../../src/csv.ts";

@@ -1,6 +1,6 @@
 // A process that buys when it is told to: node purchase-process.ts DATABASE_URL NAME; the order comes as a message.
 import { connect } from "../../src/db/client.ts";
-import type { Order } from "../../src/purchases/judge.ts";
+import type { Order } from "../../src/purchases/check-order.ts";
 import { purchase } from "../../src/purchases/purchase-store.ts";
 
 const [url = "", name = ""] = process.argv.slice(2);

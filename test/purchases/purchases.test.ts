@@ -10,7 +10,7 @@ import { checkLedger } from "../../src/ledger/check.ts";
 import { proposeReversal } from "../../src/ledger/reversal-store.ts";
 import { post } from "../../src/ledger/store.ts";
 import { findPurchase, listPurchases } from "../../src/purchases/history-store.ts";
-import type { Order } from "../../src/purchases/judge.ts";
+import type { Order } from "../../src/purchases/check-order.ts";
 import { purchase } from "../../src/purchases/purchase-store.ts";
 import remindHolders from "../../jobs/remind-holders.ts";
 import { testContext } from "../support/context.ts";

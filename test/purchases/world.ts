@@ -3,7 +3,7 @@ import { connect, type Sql } from "../../src/db/client.ts";
 import { legalText } from "../../src/accounts/legal.ts";
 import { post, walletMicros } from "../../src/ledger/store.ts";
 import { isOffer, offerOf, type Offer, type Refusal } from "../../src/purchases/offer.ts";
-import type { Order, Purchased } from "../../src/purchases/judge.ts";
+import type { Order, Purchased } from "../../src/purchases/check-order.ts";
 import { purchase } from "../../src/purchases/purchase-store.ts";
 import { quoteOf } from "../../src/purchases/quote.ts";
 import { readBuyer } from "../../src/purchases/state-store.ts";

@@ -4,7 +4,7 @@ import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/cli
 import { createProver } from "../../src/houses/fairness/prove.ts";
 import { loadHouse } from "../../src/houses/store.ts";
 import { createPasses, type Passes } from "../../src/pass/passes.ts";
-import { decideOnItems } from "../../src/corrections/quarantine-desk.ts";
+import { decideOnItems } from "../../src/corrections/quarantine-decisions.ts";
 import { rereadRange, type RereadWork } from "../../src/reread/reread.ts";
 import { placeText, readPlace, type Reread } from "../../src/reread/reread-report.ts";
 import { testContext } from "../support/context.ts";

@@ -4,7 +4,7 @@ import pino from "pino";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { openServer, LIMITS } from "../../src/http/http.ts";
 import { connect } from "../../src/db/client.ts";
-import { json } from "../../src/demo/answer.ts";
+import { json } from "../../src/demo/response.ts";
 import { serve } from "../../src/demo/serve.ts";
 import { makeKey } from "../api/world.ts";
 import { createDatabase } from "../support/database.ts";

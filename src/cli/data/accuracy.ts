@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { PERIODS } from "../../forecasts/accuracy/periods.ts";
 import { showDetail, showList } from "./accuracy-text.ts";
 import { examples, houseId, tableName } from "../arguments.ts";
-import { measure, type Asked } from "./measured.ts";
+import { measure, type Asked } from "./measure-tables.ts";
 import { printJson, say } from "../output.ts";
 import { withDatabase } from "../session.ts";
 

@@ -17,7 +17,7 @@ import { examples, readableFile, someText, tableName } from "../arguments.ts";
 import { openBacktestFile } from "./backtest-file.ts";
 import { listenForInterruption } from "../interruption.ts";
 import { operator } from "../operator.ts";
-import { promotionTold } from "../../calibration/promotion-told.ts";
+import { promotionTold } from "../../calibration/promotion-report.ts";
 import { print, printJson, say } from "../output.ts";
 import { runProgress } from "../run-progress.ts";
 import { withDatabase, type Session } from "../session.ts";

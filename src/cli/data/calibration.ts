@@ -11,7 +11,7 @@ import { comparisonOf, detailOf, summaryOf } from "../../calibration/calibration
 import { listenForInterruption } from "../interruption.ts";
 import { operator } from "../operator.ts";
 import { print, printJson } from "../output.ts";
-import { promotionTold } from "../../calibration/promotion-told.ts";
+import { promotionTold } from "../../calibration/promotion-report.ts";
 import { runProgress } from "../run-progress.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";

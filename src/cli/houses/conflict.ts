@@ -1,12 +1,12 @@
 import { Command, Option } from "commander";
-import { listConflicts, type ListedConflict } from "../../rounds/lists/conflict-desk-store.ts";
+import { listConflicts, type ListedConflict } from "../../rounds/lists/conflict-list-store.ts";
 import { decideConflict, standingText } from "../../corrections/revision.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { manyIds } from "../ids.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable, shortTime } from "../output.ts";
-import { decidedForPrograms, decidedText, takeDecision } from "./revising.ts";
+import { decidedForPrograms, decidedText, takeDecision } from "./revision-output.ts";
 import { withDatabase } from "../session.ts";
 
 interface ListArguments extends Chosen {

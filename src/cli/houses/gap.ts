@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import { giveUpGap, openGapAgain, type GapOutcome } from "../../corrections/close-gap.ts";
-import { listGaps, type GapState } from "../../rounds/gaps/gap-desk-store.ts";
+import { listGaps, type GapState } from "../../rounds/gaps/gap-list-store.ts";
 import { announce } from "../announce.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
 import { audited } from "../audited.ts";

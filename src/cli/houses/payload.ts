@@ -5,7 +5,7 @@ import { UsageError } from "../../errors.ts";
 import { createProver } from "../../houses/fairness/prove.ts";
 import { withPlaceholders } from "../../houses-file/placeholders.ts";
 import { loadHouse } from "../../houses/store.ts";
-import { findPayload, listPayloads, type PayloadState } from "../../rounds/lists/payload-desk-store.ts";
+import { findPayload, listPayloads, type PayloadState } from "../../rounds/lists/payload-list-store.ts";
 import { rereadRange } from "../../reread/reread.ts";
 import { placeText, readPlace, type Reread } from "../../reread/reread-report.ts";
 import { countToReread, type RereadPlace, type RereadRange } from "../../reread/reread-store.ts";
@@ -14,7 +14,7 @@ import { examples, houseId, someText, tableName, wholeNumber } from "../argument
 import { tellAudit } from "../audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { listenForInterruption } from "../interruption.ts";
-import { moment } from "../moment.ts";
+import { moment } from "../time-argument.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable } from "../output.ts";
 import { runProgress } from "../run-progress.ts";

@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import { UsageError } from "../../errors.ts";
-import { decideOnItems } from "../../corrections/quarantine-desk.ts";
-import { findItem, listItems, type ItemState, type ListedItem } from "../../rounds/lists/quarantine-desk-store.ts";
+import { decideOnItems } from "../../corrections/quarantine-decisions.ts";
+import { findItem, listItems, type ItemState, type ListedItem } from "../../rounds/lists/quarantine-list-store.ts";
 import { announce } from "../announce.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
 import { audited } from "../audited.ts";

@@ -19,10 +19,10 @@ import {
 import { openQueues, type Queues } from "../../queue/queues.ts";
 import { examples, someText, wholeNumber } from "../arguments.ts";
 import { tellAudit } from "../audited.ts";
-import { momentAhead } from "../moment.ts";
+import { momentAhead } from "../time-argument.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, say } from "../output.ts";
-import { isAgreed } from "../agreed.ts";
+import { isAgreed } from "../confirm-prompt.ts";
 import { runForPrograms, showGroups, showRuns, showStates, stateForPrograms } from "./queue-text.ts";
 import { requireRedis, type Session, withDatabase } from "../session.ts";
 

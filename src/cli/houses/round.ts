@@ -5,7 +5,7 @@ import { listRevisions } from "../../corrections/revision-store.ts";
 import { examples, someText, tableName, wholeNumber } from "../arguments.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable, shortTime } from "../output.ts";
-import { decidedForPrograms, decidedText, takeDecision } from "./revising.ts";
+import { decidedForPrograms, decidedText, takeDecision } from "./revision-output.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 

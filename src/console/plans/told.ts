@@ -1,6 +1,6 @@
 import { usd } from "../../money.ts";
 import { isOffer, offerOf, type Offer, type PurchaseKind } from "../../purchases/offer.ts";
-import type { Buyer } from "../../purchases/judge.ts";
+import type { Buyer } from "../../purchases/check-order.ts";
 
 const DAY = 86_400_000_000;
 

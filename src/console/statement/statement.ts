@@ -5,7 +5,7 @@ import { timeText } from "../../frame/format.ts";
 import { usd } from "../../money.ts";
 import { listStatement, type StatementEntry } from "../../ledger/statement-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
-import { statementWords } from "../../ledger/words.ts";
+import { statementWords } from "../../ledger/statement-text.ts";
 import type { ConsolePage } from "../contract.ts";
 
 const PER_PAGE = 50;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { json, type Answer } from "../answer.ts";
+import { json, type Answer } from "../response.ts";
 import { type ToldRound, type WireFormat } from "./wire.ts";
 
 const LONGEST_PAGE = 50;

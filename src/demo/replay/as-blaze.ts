@@ -1,4 +1,4 @@
-import { json } from "../answer.ts";
+import { json } from "../response.ts";
 import { wholeIn, type Told, type ToldRound, type WireFormat, type WireRequest } from "./wire.ts";
 
 /** How many the real lists hold was read nowhere; a page of ours has this many. */

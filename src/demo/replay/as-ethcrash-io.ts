@@ -1,4 +1,4 @@
-import { json } from "../answer.ts";
+import { json } from "../response.ts";
 import { type WireFormat } from "./wire.ts";
 
 const GAME = /^\/game\/(\d{1,15})\.json$/;

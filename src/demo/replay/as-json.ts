@@ -1,4 +1,4 @@
-import { json } from "../answer.ts";
+import { json } from "../response.ts";
 import { wholeIn, type ToldRound, type WireFormat } from "./wire.ts";
 
 /** The most items the generic adapter takes in one answer. */

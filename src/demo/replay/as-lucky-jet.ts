@@ -1,4 +1,4 @@
-import { json } from "../answer.ts";
+import { json } from "../response.ts";
 import { type WireFormat } from "./wire.ts";
 
 /** How many the real list holds was read nowhere. */

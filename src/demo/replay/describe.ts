@@ -1,4 +1,4 @@
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../response.ts";
 import { numberOfId } from "./ids.ts";
 import type { RecordedRounds } from "./rounds-file.ts";
 import type { Told, WireFormat } from "./wire.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { reasonOf, UsageError } from "../../errors.ts";
-import { json, type Answer } from "../answer.ts";
+import { json, type Answer } from "../response.ts";
 import { serve, type DemoHouse } from "../serve.ts";
 import { describeReplay, findings } from "./describe.ts";
 import { wireFormats } from "./formats.ts";

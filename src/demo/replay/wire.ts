@@ -1,4 +1,4 @@
-import type { Answer } from "../answer.ts";
+import type { Answer } from "../response.ts";
 import type { RecordedRound } from "./rounds-file.ts";
 
 /** A request as a wire format sees it. */

@@ -3,7 +3,7 @@ import { appendAudit } from "../../audit/store.ts";
 import { reliabilityPlot } from "../../charts/reliability.ts";
 import type { Sql } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
-import { betterOf, pairOf, readPaired } from "../../calibration/asked-comparison.ts";
+import { betterOf, pairOf, readPaired } from "../../calibration/requested-comparison.ts";
 import { findCalibration, type WholeCalibration } from "../../calibration/calibration-store.ts";
 import { comparisonOf } from "../../calibration/calibration-view.ts";
 import { commonRange, comparedOf } from "../../calibration/compare.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { listDeskRecords, LOOKED_AT, type RecordSort } from "../../calibration/calibration-desk-store.ts";
-import { countDeskRuns, listDeskRuns } from "../../calibration/run-desk-store.ts";
+import { listDeskRecords, LOOKED_AT, type RecordSort } from "../../calibration/calibration-list-store.ts";
+import { countDeskRuns, listDeskRuns } from "../../calibration/run-list-store.ts";
 import type { OpsPage } from "../contract.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
 import { LIST, shownRun } from "./words.ts";

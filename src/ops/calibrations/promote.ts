@@ -6,7 +6,7 @@ import { summaryOf } from "../../calibration/calibration-view.ts";
 import { findLiveRecord } from "../../calibration/manual-run-store.ts";
 import { notLive, promoteCalibration } from "../../calibration/promote.ts";
 import { findNewestPromotion, readTable, type NewestPromotion } from "../../calibration/promotion-store.ts";
-import { promotionTold } from "../../calibration/promotion-told.ts";
+import { promotionTold } from "../../calibration/promotion-report.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";

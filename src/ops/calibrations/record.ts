@@ -4,7 +4,7 @@ import { waitsPlot } from "../../charts/waits.ts";
 import { findCalibration } from "../../calibration/calibration-store.ts";
 import { detailOf } from "../../calibration/calibration-view.ts";
 import { findLiveRecord } from "../../calibration/manual-run-store.ts";
-import { findRunOf } from "../../calibration/run-desk-store.ts";
+import { findRunOf } from "../../calibration/run-list-store.ts";
 import { BIN_COLUMNS, binRow, digits, pointOf } from "../../frame/measured.ts";
 import type { OpsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";

@@ -7,7 +7,7 @@ import { findParameters, listParameterNames } from "../../calibration/manual-run
 import { type AskedModel, readParameterFile } from "../../forecasts/model/parameter-file.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
-import { findDeskRun } from "../../calibration/run-desk-store.ts";
+import { findDeskRun } from "../../calibration/run-list-store.ts";
 import { listTableNames } from "../../rounds/lists/export-store.ts";
 import type { Sql } from "../../db/client.ts";
 import { auditEntry } from "../audit-entry.ts";

@@ -1,4 +1,4 @@
-import type { DeskRun } from "../../calibration/run-desk-store.ts";
+import type { DeskRun } from "../../calibration/run-list-store.ts";
 import type { Tone } from "../../frame/format.ts";
 
 /** Where calibrations begin. */

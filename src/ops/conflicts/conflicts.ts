@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { countTouched, findListedConflict, listConflicts } from "../../rounds/lists/conflict-desk-store.ts";
+import { countTouched, findListedConflict, listConflicts } from "../../rounds/lists/conflict-list-store.ts";
 import { decideConflict, standingText, type Revised, type Voided } from "../../corrections/revision.ts";
 import { findStanding, listRevisions } from "../../corrections/revision-store.ts";
 import { auditEntry } from "../audit-entry.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { listConflicts, listConflictsById } from "../../rounds/lists/conflict-desk-store.ts";
+import { listConflicts, listConflictsById } from "../../rounds/lists/conflict-list-store.ts";
 import { decideConflicts, MOST_CONFLICTS, standingText } from "../../corrections/revision.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";

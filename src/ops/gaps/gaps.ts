@@ -2,7 +2,7 @@ import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { giveUpGap, openGapAgain, type GapOutcome } from "../../corrections/close-gap.ts";
-import { countGaps, listGaps } from "../../rounds/gaps/gap-desk-store.ts";
+import { countGaps, listGaps } from "../../rounds/gaps/gap-list-store.ts";
 import { MOST_ATTEMPTS } from "../../backfill/gap-plan.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsPage, OpsParts, Sent } from "../contract.ts";

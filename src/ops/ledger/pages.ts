@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { findTransaction, listSideSums, listTransactions, listWallets } from "../../ledger/desk-store.ts";
+import { findTransaction, listSideSums, listTransactions, listWallets } from "../../ledger/list-store.ts";
 import { sumMicros, usd } from "../../money.ts";
 import type { LedgerSide, Posting } from "../../ledger/posting.ts";
 import { listProposals } from "../../ledger/reversal-store.ts";

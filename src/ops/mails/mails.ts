@@ -8,7 +8,7 @@ import {
   listMails,
   type MailState,
   wasMailTried,
-} from "../../mail/desk-store.ts";
+} from "../../mail/list-store.ts";
 import { audited } from "../../audit/store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsPage, Visitor } from "../contract.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { retryMails } from "../../mail/desk-store.ts";
+import { retryMails } from "../../mail/list-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
 import { idsOf, reason } from "../payloads/listing.ts";

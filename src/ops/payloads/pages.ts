@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { listConflictsOf } from "../../rounds/lists/conflict-desk-store.ts";
+import { listConflictsOf } from "../../rounds/lists/conflict-list-store.ts";
 import {
   findPayload,
   listBroughtRounds,
   listPayloads,
   type PayloadKey,
-} from "../../rounds/lists/payload-desk-store.ts";
-import { listItemsOf } from "../../rounds/lists/quarantine-desk-store.ts";
+} from "../../rounds/lists/payload-list-store.ts";
+import { listItemsOf } from "../../rounds/lists/quarantine-list-store.ts";
 import type { OpsPage } from "../contract.ts";
 import { bodyFile, showBody } from "./body.ts";
 import { choose, cursorText, listing, pageOf, PER_PAGE, readCursor, time } from "./listing.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { decideOnItems, MOST_ITEMS } from "../../corrections/quarantine-desk.ts";
-import { countItems, findItem, listItems } from "../../rounds/lists/quarantine-desk-store.ts";
+import { decideOnItems, MOST_ITEMS } from "../../corrections/quarantine-decisions.ts";
+import { countItems, findItem, listItems } from "../../rounds/lists/quarantine-list-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import {

@@ -1,4 +1,4 @@
-import type { NoticeDesk } from "./notice-desk.ts";
+import type { NoticeDesk } from "./notice-changes.ts";
 import { formatSentence, idsSentence, stuckSentence, unreadableSentence } from "./notices.ts";
 import type { TakenIn } from "../take-in.ts";
 

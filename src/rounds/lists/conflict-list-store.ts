@@ -1,5 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
-import type { PayloadKey } from "./payload-desk-store.ts";
+import type { PayloadKey } from "./payload-list-store.ts";
 
 /** What a list of conflicts is asked for; null for all. */
 export interface ConflictFilter {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { statementFile, statementPages } from "../../src/console/statement/statement.ts";
 import { renderPage } from "../../src/frame/render.ts";
 import { post, walletMicros, type Posting } from "../../src/ledger/store.ts";
-import * as words from "../../src/ledger/words.ts";
+import * as words from "../../src/ledger/statement-text.ts";
 import { roundhouse } from "../cli/world.ts";
 import { openOpsWorld, type OpsWorld, type Somebody } from "../ops/world.ts";
 import { listExamples, runExample } from "../support/examples.ts";
@@ -225,7 +225,7 @@ describe("a statement", () => {
   });
 
   it("has words that are as its examples say", () => {
-    const claims = listExamples("src/ledger/words.ts").flatMap((example) => runExample(example, { ...words }));
+    const claims = listExamples("src/ledger/statement-text.ts").flatMap((example) => runExample(example, { ...words }));
     expect(claims).toHaveLength(4);
     for (const { line, actual, expected } of claims) expect([line, actual]).toEqual([line, expected]);
   });

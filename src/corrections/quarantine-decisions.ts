@@ -1,7 +1,7 @@
 import type { Transaction } from "../db/client.ts";
 import { lockHeads, touchHeads } from "../tables/heads-store.ts";
 import { refreshNotices } from "../rounds/notices/notices-store.ts";
-import { decideItems, listItemsToDecide } from "../rounds/lists/quarantine-desk-store.ts";
+import { decideItems, listItemsToDecide } from "../rounds/lists/quarantine-list-store.ts";
 import type { Decision } from "./revision.ts";
 
 /** Items in one decision; a form holds no more. */

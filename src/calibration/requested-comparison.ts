@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Sql } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
 import { compareCalibrations, type Comparison } from "./compare.ts";
-import { giveUpLostComparison } from "./lost-turns-store.ts";
+import { giveUpLostComparison } from "./lost-attempts-store.ts";
 import { beatComparison, finishComparison, leaveComparison, takeComparison, type Pair } from "./comparison-store.ts";
 
 /** A chunk is some 10 ms of computing for each of the two, in a process that has other work. */

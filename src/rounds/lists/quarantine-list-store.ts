@@ -1,5 +1,5 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
-import type { PayloadKey } from "./payload-desk-store.ts";
+import type { PayloadKey } from "./payload-list-store.ts";
 
 /** How an item in quarantine stands. */
 export type ItemState = "open" | "released" | "discarded";
