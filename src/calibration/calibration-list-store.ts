@@ -5,7 +5,7 @@ import type { CalibrationKind } from "./calibration-store.ts";
 export const LOOKED_AT = 2000;
 
 /** A record as a line of a list, with the sums behind its losses. */
-export interface DeskRecord {
+export interface ListedCalibration {
   id: string;
   table: string;
   model: string;
@@ -41,11 +41,11 @@ export interface RecordFilter {
 export type RecordSort = "id" | "table" | "rounds" | "log_loss" | "brier";
 
 /** Records of the newest {@link LOOKED_AT} that match, and how many of those there are. */
-export async function listDeskRecords(
+export async function listCalibrations(
   sql: Queryable,
   filter: RecordFilter,
   { sort, isDown, limit, offset }: { sort: RecordSort; isDown: boolean; limit: number; offset: number },
-): Promise<{ rows: DeskRecord[]; total: number }> {
+): Promise<{ rows: ListedCalibration[]; total: number }> {
   const order = {
     id: sql`id`,
     table: sql`"table"`,
@@ -53,7 +53,7 @@ export async function listDeskRecords(
     log_loss: sql`"logLoss"`,
     brier: sql`brier`,
   }[sort];
-  const rows = await sql<(DeskRecord & { total: number })[]>`
+  const rows = await sql<(ListedCalibration & { total: number })[]>`
     with matching as (
       select *
       from calibrations c

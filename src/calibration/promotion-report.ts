@@ -1,7 +1,7 @@
 import type { Promoted } from "./promote.ts";
 
 /** A promotion as the audit log tells it. */
-export function promotionTold(done: Promoted) {
+export function promotionReport(done: Promoted) {
   const { calibration_id, promoted_from, table, model, previous_model, version, to_seq, by, reason } = done;
   return {
     action: "calibration.promote",

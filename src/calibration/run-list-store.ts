@@ -3,7 +3,7 @@ import { SILENT_SECONDS } from "./manual-run-store.ts";
 import type { ReplayOrder } from "./range-store.ts";
 
 /** A run by hand as people look at it. */
-export interface DeskRun {
+export interface ListedRun {
   id: string;
   tableId: number;
   table: string;
@@ -44,15 +44,15 @@ export interface DeskRun {
 /** What a list of runs is limited to. */
 export interface RunFilter {
   tableIds: readonly number[] | null;
-  status: DeskRun["status"] | null;
+  status: ListedRun["status"] | null;
 }
 
 /** Runs by hand, newest first. */
-export async function listDeskRuns(
+export async function listRuns(
   sql: Queryable,
   filter: RunFilter,
   { limit, offset }: { limit: number; offset: number },
-): Promise<DeskRun[]> {
+): Promise<ListedRun[]> {
   const rows = await sql<Stored[]>`
     select ${columnsOf(sql)}
     from calibration_runs r
@@ -65,7 +65,7 @@ export async function listDeskRuns(
 }
 
 /** How many runs by hand there are. */
-export async function countDeskRuns(sql: Queryable, filter: RunFilter): Promise<number> {
+export async function countRuns(sql: Queryable, filter: RunFilter): Promise<number> {
   const [row] = await sql<{ n: number }[]>`
     select count(*)::integer as n
     from calibration_runs r
@@ -74,7 +74,7 @@ export async function countDeskRuns(sql: Queryable, filter: RunFilter): Promise<
 }
 
 /** One run by hand; null where there is none. */
-export async function findDeskRun(sql: Queryable, id: string): Promise<DeskRun | null> {
+export async function findRun(sql: Queryable, id: string): Promise<ListedRun | null> {
   const [row] = await sql<Stored[]>`
     select ${columnsOf(sql)}
     from calibration_runs r
@@ -95,7 +95,7 @@ export async function listChildRuns(sql: Queryable, id: string): Promise<{ id: s
 }
 
 /** The run that made a calibration; null for one that no run by hand made. */
-export async function findRunOf(sql: Queryable, calibrationId: string): Promise<DeskRun | null> {
+export async function findRunOf(sql: Queryable, calibrationId: string): Promise<ListedRun | null> {
   const [row] = await sql<Stored[]>`
     select ${columnsOf(sql)}
     from calibration_runs r
@@ -107,7 +107,7 @@ export async function findRunOf(sql: Queryable, calibrationId: string): Promise<
 }
 
 /** What came of a change: the run before and after it, or why nothing was changed. */
-export type RunChange = { ok: true; before: DeskRun; after: DeskRun } | { ok: false; reason: string };
+export type RunChange = { ok: true; before: ListedRun; after: ListedRun } | { ok: false; reason: string };
 
 /**
  * Ends a run: at once where nobody works on it, or whoever did has fallen silent; else it is asked to stop, which it does
@@ -163,25 +163,25 @@ export async function resumeRun(tx: Transaction, id: string): Promise<RunChange 
   return changed(tx, before);
 }
 
-async function lockRun(tx: Transaction, id: string): Promise<DeskRun | null> {
+async function lockRun(tx: Transaction, id: string): Promise<ListedRun | null> {
   await tx`
     select
     from calibration_runs
     where id = ${id}
       and kind = 'manual'
     for update`;
-  return findDeskRun(tx, id); // a second statement sees what the last holder of the lock committed
+  return findRun(tx, id); // a second statement sees what the last holder of the lock committed
 }
 
-async function changed(tx: Transaction, before: DeskRun): Promise<RunChange> {
-  const after = await findDeskRun(tx, before.id);
+async function changed(tx: Transaction, before: ListedRun): Promise<RunChange> {
+  const after = await findRun(tx, before.id);
   if (after === null) throw new Error(`the run ${before.id} was there and is gone`);
   return { ok: true, before, after };
 }
 
-type Stored = Omit<DeskRun, "thresholds"> & { thresholds: string[] | null };
+type Stored = Omit<ListedRun, "thresholds"> & { thresholds: string[] | null };
 
-function shown(row: Stored): DeskRun {
+function shown(row: Stored): ListedRun {
   return { ...row, thresholds: row.thresholds?.map(Number) ?? null };
 }
 

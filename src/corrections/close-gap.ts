@@ -1,6 +1,6 @@
 import type { Transaction } from "../db/client.ts";
 import { lockHeads, touchHeads } from "../tables/heads-store.ts";
-import { closeGapByHand, findGapState, reopenGap, type GapState } from "../rounds/gaps/gap-list-store.ts";
+import { closeGapManually, findGapState, reopenGap, type GapState } from "../rounds/gaps/gap-list-store.ts";
 import { refreshNotices } from "../rounds/notices/notices-store.ts";
 import type { Decision } from "./revision.ts";
 
@@ -13,7 +13,7 @@ export type GapOutcome =
  * that come by themselves still fill it. Waits for the table's lock.
  */
 export function giveUpGap(tx: Transaction, id: bigint, decision: Decision): Promise<GapOutcome> {
-  return change(tx, id, "open", () => closeGapByHand(tx, id, decision));
+  return change(tx, id, "open", () => closeGapManually(tx, id, decision));
 }
 
 /** Opens a gap again that was given up, by us or by hand, with all its attempts before it. Waits for the table's lock. */

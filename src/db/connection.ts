@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import pg from "pg";
-import { ConnectionLostError, isFarewell } from "./errors.ts";
+import { ConnectionLostError, isConnectionClosing } from "./errors.ts";
 import { rowTypes } from "./row-types.ts";
 
 /** A server that accepts a connection and does not greet within this is out of reach. */
@@ -102,7 +102,7 @@ export class Connection extends pg.Client {
     } catch (error) {
       if (error instanceof pg.DatabaseError) {
         this.lastResponseAt = performance.now();
-        if (isFarewell(error)) this.#lost ??= error;
+        if (isConnectionClosing(error)) this.#lost ??= error;
         throw error;
       }
       if (this.#lost === null || this.#lost instanceof ConnectionLostError) throw this.#lost ?? error;

@@ -36,7 +36,7 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /** True when the server closes the connection after this error: it stops, or an operator ended it. */
-export function isFarewell(error: unknown): boolean {
+export function isConnectionClosing(error: unknown): boolean {
   return codeOf(error).startsWith("57P0");
 }
 

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { runner } from "node-pg-migrate";
 import type pg from "pg";
 import { UsageError } from "../errors.ts";
-import { WAIT_FOR_TABLE_MS, whileInUse } from "./patience.ts";
+import { WAIT_FOR_TABLE_MS, whileInUse } from "./while-in-use.ts";
 import { withPgClient } from "./pg-client.ts";
 import { applyRoles } from "./roles.ts";
 

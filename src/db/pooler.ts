@@ -18,7 +18,7 @@ export type Between = "nothing" | "sessions" | "transactions";
  * that lends connections for transactions shows in that two clients get the same, or one client gets two.
  * @throws the driver's error where it cannot be reached.
  */
-export async function whatStandsBetween(url: string): Promise<Between> {
+export async function detectPooler(url: string): Promise<Between> {
   const [one, other] = [open(url), open(url)];
   try {
     await one.connect();
@@ -41,7 +41,7 @@ export async function whatStandsBetween(url: string): Promise<Between> {
  * @throws UsageError that says what to set.
  */
 export async function requireSession(url: string): Promise<void> {
-  if ((await whatStandsBetween(url)) !== "transactions") return;
+  if ((await detectPooler(url)) !== "transactions") return;
   throw new UsageError(
     `the database ${withoutPassword(url)} is behind a pooler that lends its connections for one transaction at a time, and LISTEN and migrations need a session; set DATABASE_DIRECT_URL to the database itself, and let DATABASE_URL lead through the pooler`,
   );

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { reasonOf } from "../errors.ts";
-import { whileInUse } from "./patience.ts";
+import { whileInUse } from "./while-in-use.ts";
 import { withPgClient } from "./pg-client.ts";
 import { listLogins, type Login, quoted, takingOf } from "./take-role.ts";
 import { type Grant, GRANTS, OWNED_BY_WORKERS, ROLES, wantedGrants, withSchema } from "./role-grants.ts";

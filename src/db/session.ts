@@ -6,7 +6,7 @@ import Cursor from "pg-cursor";
 import { from as copyFrom, to as copyTo } from "pg-copy-streams";
 import pg from "pg";
 import type { Connection } from "./connection.ts";
-import { ConnectionLostError, isFarewell } from "./errors.ts";
+import { ConnectionLostError, isConnectionClosing } from "./errors.ts";
 import type { Rows, StatementKind } from "./query.ts";
 import { rowTypes } from "./row-types.ts";
 import type { CompiledStatement } from "./statement.ts";
@@ -260,7 +260,7 @@ export class Session {
       onEnd();
     };
     stream.once("close", end).on("error", (error) => {
-      if (isFarewell(error)) this.connection.destroy(error);
+      if (isConnectionClosing(error)) this.connection.destroy(error);
       end();
       // the library emits the server's error and leaves the stream open: who uses it later would wait for ever
       // oxlint-disable-next-line no-underscore-dangle

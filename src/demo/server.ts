@@ -22,7 +22,7 @@ interface DemoHouseOptions {
   dataDir: string;
   /** 1 is one true game a second; from 0.01 to 1000. A changed speed goes on with the same numbering. */
   speed: number;
-  /** Which simulated rounds and troubles are drawn. */
+  /** Which simulated rounds and faults are drawn. */
   seed: number;
   /** Epoch milliseconds; the system's clock where it is not given. */
   now?: () => number;

@@ -10,7 +10,7 @@ import { SIMULATED_GAMES } from "./simulated-games.ts";
  * impossible: a round is listed with a value that no round can have.
  *
  * The cycle is a compromise: short enough that a newcomer sees each kind within five minutes, and then a table has a
- * trouble about once in two and a half minutes.
+ * fault about once in two and a half minutes.
  */
 const KINDS = [
   { kind: "lost", lastsMs: 28_000 }, // longer than any two ends of rounds lie apart, so that it does lose one
@@ -26,24 +26,24 @@ const CYCLE_MS = TURN_MS * KINDS.length;
 const EARLIEST_MS = 2_000;
 const SPREAD_MS = 15_000;
 
-/** One trouble of one game; `late`, `conflict` and `impossible` hit the round being played at `fromMs`. */
-export interface Trouble {
+/** One fault of one game; `late`, `conflict` and `impossible` hit the round being played at `fromMs`. */
+export interface SimulatedFault {
   kind: (typeof KINDS)[number]["kind"];
   game: string;
   fromMs: number;
   toMs: number;
 }
 
-/** The troubles of a game that touch the simulated times `fromMs` to `toMs`, in their order. */
-export function troublesBetween(seed: number, game: string, fromMs: number, toMs: number): Trouble[] {
-  const troubles: Trouble[] = [];
+/** The faults of a game that touch the simulated times `fromMs` to `toMs`, in their order. */
+export function faultsBetween(seed: number, game: string, fromMs: number, toMs: number): SimulatedFault[] {
+  const faults: SimulatedFault[] = [];
   for (let cycle = Math.floor(fromMs / CYCLE_MS); cycle * CYCLE_MS < toMs; cycle += 1) {
-    troubles.push(...KINDS.map((_, turn) => troubleOf(seed, cycle, turn)));
+    faults.push(...KINDS.map((_, turn) => faultOf(seed, cycle, turn)));
   }
-  return troubles.filter((one) => one.game === game && one.fromMs < toMs && one.toMs >= fromMs);
+  return faults.filter((one) => one.game === game && one.fromMs < toMs && one.toMs >= fromMs);
 }
 
-function troubleOf(seed: number, cycle: number, turn: number): Trouble {
+function faultOf(seed: number, cycle: number, turn: number): SimulatedFault {
   const { kind, lastsMs } = KINDS[turn] ?? KINDS[0];
   const candidates = SIMULATED_GAMES.filter(({ losesPages }) => kind !== "lost" || losesPages);
   const chosen = candidates[drawInteger(candidates.length, seed, "trouble", kind, cycle, "game")];

@@ -2,7 +2,7 @@ import { indexOfId } from "./opaque-id.ts";
 import { rememberRecent } from "./recent.ts";
 import { SIMULATED_GAMES, type SimulatedGame } from "./simulated-games.ts";
 import { placeOfIndex, playShift, SHIFT_MS, type SimulatedRound } from "./simulated-play.ts";
-import { troublesBetween } from "./simulated-faults.ts";
+import { faultsBetween } from "./simulated-faults.ts";
 
 /** Shifts kept in memory over all games: about an hour each, 3,000 rounds. */
 const SHIFTS_KEPT = 36;
@@ -36,7 +36,7 @@ export function createSimulatedFeed(seed: number): SimulatedFeed {
 
   return {
     busyForMs(game, nowMs) {
-      const busy = troublesBetween(seed, game.game, nowMs, nowMs + 1).find(
+      const busy = faultsBetween(seed, game.game, nowMs, nowMs + 1).find(
         ({ kind, fromMs, toMs }) => kind === "busy" && fromMs <= nowMs && nowMs < toMs,
       );
       return busy === undefined ? null : busy.toMs - nowMs;

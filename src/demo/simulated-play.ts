@@ -1,7 +1,7 @@
 import { draw, drawInteger } from "./draw.ts";
 import { opaqueId } from "./opaque-id.ts";
 import type { SimulatedGame } from "./simulated-games.ts";
-import { troublesBetween, type Trouble } from "./simulated-faults.ts";
+import { faultsBetween, type SimulatedFault } from "./simulated-faults.ts";
 
 /** Rounds are drawn in shifts of five minutes, so that any moment can be computed without all the time before it. */
 export const SHIFT_MS = 300_000;
@@ -54,8 +54,8 @@ export function playShift(seed: number, game: SimulatedGame, shift: number): Sim
       impossible: null,
     });
   }
-  for (const trouble of troublesBetween(seed, game.game, shift * SHIFT_MS, shiftEndMs)) {
-    afflict(rounds, trouble, shift * SHIFT_MS, seed);
+  for (const fault of faultsBetween(seed, game.game, shift * SHIFT_MS, shiftEndMs)) {
+    afflict(rounds, fault, shift * SHIFT_MS, seed);
   }
   return rounds;
 }
@@ -76,9 +76,9 @@ function flightMs(game: SimulatedGame, hundredths: number): number {
   return Math.round(Math.min(SHORTEST_FLIGHT_MS + risingMs, game.longestMs));
 }
 
-/** Puts a trouble on the rounds it hits; one that is in trouble already is left alone. */
-function afflict(rounds: SimulatedRound[], trouble: Trouble, shiftStartMs: number, seed: number): void {
-  const { kind, fromMs, toMs } = trouble;
+/** Puts a fault on the rounds it hits; one that is in fault already is left alone. */
+function afflict(rounds: SimulatedRound[], fault: SimulatedFault, shiftStartMs: number, seed: number): void {
+  const { kind, fromMs, toMs } = fault;
   if (kind === "lost") {
     for (const round of rounds) if (round.endMs >= fromMs && round.endMs < toMs) round.listedMs = Infinity;
     return;

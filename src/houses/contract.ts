@@ -33,7 +33,7 @@ export type RefusalCode =
   | "not_an_item";
 
 /** A whole answer: its items, or the reason why it cannot be read at all. */
-export type ReadAnswer = { ok: true; items: HouseItem[] } | { ok: false; reason: string };
+export type ReadResponse = { ok: true; items: HouseItem[] } | { ok: false; reason: string };
 
 /** A request to a house; the path begins where its base_url ends. */
 export interface Ask {
@@ -112,7 +112,7 @@ export interface Adapter<Feed extends FeedOptions = FeedOptions> {
    * Reads an answer's body. `now` (ISO 8601) bounds believable times: 30 days before to a day after it; `oldest`
    * replaces the lower bound. Never throws for what a house sent.
    */
-  read(feed: Feed, body: Buffer, now: string, options?: ReadOptions): ReadAnswer;
+  read(feed: Feed, body: Buffer, now: string, options?: ReadOptions): ReadResponse;
 }
 
 /** Fills in what most adapters have in common: lists, paging by id, no headers, no instant values, no hash. */

@@ -16,12 +16,12 @@ const PURCHASES: Record<string, string> = {
  * What a movement on a wallet was, in the words of its holder.
  *
  * @example
- * statementWords({ kind: "topup", meta: { method: "bank", reference: "RF18" }, reverses: null }); // => "Top-up by bank transfer"
- * statementWords({ kind: "placement", meta: {}, reverses: null }); // => "Top-up that was on hold"
- * statementWords({ kind: "purchase", meta: { plan: "Pro", purchase: "renew" }, reverses: null }); // => "Renewed Pro"
- * statementWords({ kind: "reversal", meta: { reason: "credited twice" }, reverses: 12n }); // => "Correction of entry 12: credited twice"
+ * statementText({ kind: "topup", meta: { method: "bank", reference: "RF18" }, reverses: null }); // => "Top-up by bank transfer"
+ * statementText({ kind: "placement", meta: {}, reverses: null }); // => "Top-up that was on hold"
+ * statementText({ kind: "purchase", meta: { plan: "Pro", purchase: "renew" }, reverses: null }); // => "Renewed Pro"
+ * statementText({ kind: "reversal", meta: { reason: "credited twice" }, reverses: 12n }); // => "Correction of entry 12: credited twice"
  */
-export function statementWords({ kind, meta, reverses }: Pick<StatementEntry, "kind" | "meta" | "reverses">): string {
+export function statementText({ kind, meta, reverses }: Pick<StatementEntry, "kind" | "meta" | "reverses">): string {
   const way = WAYS[meta["method"] ?? ""];
   const by = way === undefined ? "" : ` by ${way}`;
   if (kind === "topup") return `Top-up${by}`;

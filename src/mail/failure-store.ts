@@ -5,7 +5,7 @@ import { SERVER_RETRY } from "./limits.ts";
  * Notes that the mail server takes no mail from anybody, so that nothing is tried for a while: a minute, doubled with
  * each try up to ten. Gives since when, in seconds.
  */
-export async function saveTrouble(sql: Queryable, reason: string): Promise<number> {
+export async function saveSendFailure(sql: Queryable, reason: string): Promise<number> {
   const { firstSeconds, mostSeconds } = SERVER_RETRY;
   const [row] = await sql<{ seconds: number }[]>`
     insert into mail_trouble as known (next_try_at, reason)
@@ -21,6 +21,6 @@ export async function saveTrouble(sql: Queryable, reason: string): Promise<numbe
 }
 
 /** Notes that the mail server takes mails. */
-export async function clearTrouble(sql: Queryable): Promise<void> {
+export async function clearSendFailure(sql: Queryable): Promise<void> {
   await sql`delete from mail_trouble`;
 }

@@ -4,7 +4,7 @@ import type { Queryable } from "../db/client.ts";
 export type MailState = "waiting" | "sent" | "given-up";
 
 /** A mail as operators look at it: all but its text. */
-export interface DeskMail {
+export interface ListedMail {
   id: bigint;
   kind: string;
   state: MailState;
@@ -31,10 +31,10 @@ export async function listMails(
   sql: Queryable,
   { state, recipient, kind }: MailFilter,
   { after, oldestFirst, limit }: { after: bigint | null; oldestFirst: boolean; limit: number },
-): Promise<DeskMail[]> {
+): Promise<ListedMail[]> {
   const direction = oldestFirst ? sql`asc` : sql`desc`;
   const isBeyond = oldestFirst ? sql`id > ${after}` : sql`id < ${after}`;
-  return sql<DeskMail[]>`
+  return sql<ListedMail[]>`
     select ${columnsOf(sql)}
     from mails
     where ${after === null ? sql`true` : isBeyond}
@@ -46,8 +46,8 @@ export async function listMails(
 }
 
 /** One mail; null where there is none, or no longer. */
-export async function findMail(sql: Queryable, id: bigint): Promise<DeskMail | null> {
-  const [mail] = await sql<DeskMail[]>`
+export async function findMail(sql: Queryable, id: bigint): Promise<ListedMail | null> {
+  const [mail] = await sql<ListedMail[]>`
     select ${columnsOf(sql)}
     from mails
     where id = ${id}`;
@@ -87,7 +87,7 @@ export async function wasMailTried(sql: Queryable): Promise<boolean> {
 }
 
 /** What the mail server's trouble is; null while it takes mails, as far as is known. */
-export async function findTrouble(
+export async function findSendFailure(
   sql: Queryable,
 ): Promise<{ since: string; nextTryAt: string; reason: string } | null> {
   const [trouble] = await sql<{ since: string; nextTryAt: string; reason: string }[]>`

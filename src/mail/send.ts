@@ -3,7 +3,7 @@ import type { Log } from "../log.ts";
 import { type Delivery, type MailServer, openMailServer } from "./deliver.ts";
 import { MAIL_RETRY, MOST_PER_RUN, RUN_BEGINS_WITHIN_MS, SERVER_RETRY } from "./limits.ts";
 import { finishMail, giveUpLateMails, putOffMail, refuseMail, type TakenMail, takeMail } from "./outbox-store.ts";
-import { clearTrouble, saveTrouble } from "./failure-store.ts";
+import { clearSendFailure, saveSendFailure } from "./failure-store.ts";
 import type { Sender } from "../config/mail.ts";
 
 /** What a run of sending came to. */
@@ -41,11 +41,11 @@ export async function sendWaitingMails(parts: SendParts): Promise<SentCounts> {
       const delivery = await sendOne(parts, server, mail);
       counts[COUNTED[delivery.outcome]] += 1;
       if (delivery.outcome === "trouble") {
-        await parts.troubled(await saveTrouble(sql, delivery.reason), withoutAddresses(delivery.reason));
+        await parts.troubled(await saveSendFailure(sql, delivery.reason), withoutAddresses(delivery.reason));
         break;
       }
       if (begun > 0 || signal.aborted) continue;
-      await clearTrouble(sql);
+      await clearSendFailure(sql);
       await parts.troubled(0, "");
     }
   } finally {

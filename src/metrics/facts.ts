@@ -7,7 +7,7 @@ import type { Queues } from "../queue/inspect.ts";
 import type { Family } from "./families.ts";
 import { factFamilies } from "./fact-families.ts";
 import { readDatabaseFacts } from "./facts-store.ts";
-import { lookSometimes } from "./look.ts";
+import { readCached } from "./cached-read.ts";
 
 /** Where facts are read. */
 export interface FactSources {
@@ -23,9 +23,9 @@ export interface FactSources {
 export function readFacts({ sql, queues }: FactSources, log: Log): () => Promise<Family[]> {
   const failed = (part: string) => (error: unknown) =>
     log.debug(`metrics have no facts of ${part}: ${reasonOf(error)}`);
-  const postgres = lookSometimes("PostgreSQL", () => isAnswering(sql), failed("PostgreSQL"));
-  const database = lookSometimes("PostgreSQL", () => readDatabaseFacts(sql), failed("PostgreSQL"));
-  const redis = lookSometimes("Redis", readQueues, failed("Redis"));
+  const postgres = readCached("PostgreSQL", () => isAnswering(sql), failed("PostgreSQL"));
+  const database = readCached("PostgreSQL", () => readDatabaseFacts(sql), failed("PostgreSQL"));
+  const redis = readCached("Redis", readQueues, failed("Redis"));
 
   function readQueues(): Promise<Depth[]> {
     const opened = queues();

@@ -1,9 +1,9 @@
 import { historyHash, historyStrings } from "../record/hashes.ts";
-import { tellAnswer, tellUnreadable } from "../rounds/notices/response-notices.ts";
+import { noteResponse, noteUnreadable } from "../rounds/notices/response-notices.ts";
 import { nextFormat, verdictOf, type FormatState, type Verdict } from "../rounds/notices/format-watch.ts";
 import { gapsShownWhole } from "../rounds/gaps/gaps.ts";
 import { roundsSince } from "../rounds/jump.ts";
-import { NoticeDesk } from "../rounds/notices/notice-changes.ts";
+import { NoticeChanges } from "../rounds/notices/notice-changes.ts";
 import type { NoticeKind } from "../rounds/notices/notices.ts";
 import { isNewerAnchor } from "../rounds/proofs/proofs.ts";
 import { quarantinedItem } from "../rounds/lists/quarantined-item.ts";
@@ -387,7 +387,7 @@ function noticesAfter(state: PassState, read: ReadResponse & { ok: true }, taken
   return notice(state, verdict, now, (desk, format) => {
     const outOfOrderAfter = outOfOrder(state, taken);
     const answer = { items, refusedByAdapter, isPage, payload: { now }, outOfOrderAfter };
-    tellAnswer(desk, state.table.tableId, answer, taken, format.since !== null);
+    noteResponse(desk, state.table.tableId, answer, taken, format.since !== null);
   });
 }
 
@@ -406,7 +406,7 @@ function outOfOrder({ head, known }: PassState, { rounds, onTime }: TakenIn): st
 
 function noticesAfterUnreadable(state: PassState, now: string): Noticed {
   return notice(state, "unreadable", now, (desk, format) => {
-    tellUnreadable(desk, state.table.tableId, { payload: { now } }, format.since !== null);
+    noteUnreadable(desk, state.table.tableId, { payload: { now } }, format.since !== null);
   });
 }
 
@@ -414,10 +414,10 @@ function notice(
   { table, notices, format: before }: PassState,
   verdict: Verdict,
   now: string,
-  tell: (desk: NoticeDesk, format: FormatState) => void,
+  tell: (desk: NoticeChanges, format: FormatState) => void,
 ): Noticed {
   const format = nextFormat(before, verdict, now);
-  const desk = new NoticeDesk(new Map([[table.tableId, notices]]));
+  const desk = new NoticeChanges(new Map([[table.tableId, notices]]));
   tell(desk, format);
   const events = desk.changes().map(({ kind, text, since }) => ({ kind, text, since: since ?? null }));
   if (events.length === 0) return { notices, events, format };

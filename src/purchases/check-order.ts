@@ -49,7 +49,7 @@ export type RefusedOrder = "not-yours" | "suspended" | "other-request" | "not-of
  * The offer that an order buys, or why it does not. Money that is missing is said before that something has changed: of
  * many orders at once with money for one, the others are told that.
  */
-export function judge(buyer: Buyer, { quote, agreed }: Order): Offer | Refused {
+export function checkOrder(buyer: Buyer, { quote, agreed }: Order): Offer | Refused {
   const { now, balanceMicros } = buyer;
   if (buyer.isSuspended) return refuse("suspended", "the account is suspended, so nothing can be bought for it");
   const plan = buyer.plans.find(({ name }) => name === quote.plan);

@@ -6,7 +6,7 @@ import { usd } from "../money.ts";
 import { post } from "../ledger/store.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import { findPurchase, type Purchase } from "./history-store.ts";
-import { judge, refuse, type Buyer, type Order, type Purchased, type Refused } from "./check-order.ts";
+import { checkOrder, refuse, type Buyer, type Order, type Purchased, type Refused } from "./check-order.ts";
 import type { Offer } from "./offer.ts";
 import { receipt } from "./receipt.ts";
 import { atMicros, lockBuyer } from "./state-store.ts";
@@ -25,7 +25,7 @@ export async function purchase(sql: Sql, order: Order): Promise<Purchased> {
     if (buyer === null || buyer.isClosed) return refuse("not-yours", "there is no such account, or it is closed");
     const known = await findByKey(tx, order);
     if (known !== null) return known;
-    const judged = judge(buyer, order);
+    const judged = checkOrder(buyer, order);
     if ("ok" in judged) return judged;
     const paid = await pay(tx, order, judged);
     if (!paid.ok) return paid;

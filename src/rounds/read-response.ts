@@ -7,7 +7,7 @@ import { settingsOf, type House } from "../houses/house.ts";
 import type { TableSettings } from "../houses/settings/settings.ts";
 
 /** An answer as its adapter understands it, or why it cannot be read. */
-export type ReadAnswer = { ok: true; items: HouseItem[]; settings: TableSettings } | { ok: false; reason: string };
+export type ReadResponse = { ok: true; items: HouseItem[]; settings: TableSettings } | { ok: false; reason: string };
 
 /** Nothing of this kind was played earlier: pages of history are believed from here on. */
 const OLDEST = "2010-01-01T00:00:00Z";
@@ -28,7 +28,7 @@ export function readBody(
   house: House,
   table: { name: string; game: string; market: string },
   { body, now, path, kind }: ReceivedBody,
-): ReadAnswer {
+): ReadResponse {
   const settings = settingsOf(house, table);
   if (settings === null) {
     const reason = `${table.name} is not in the houses file any more; put it back and read this payload again`;

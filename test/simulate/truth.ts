@@ -28,7 +28,7 @@ export const TROUBLES = [
 export type TroubleKind = (typeof TROUBLES)[number];
 
 /** Something that is wrong with a house from one moment to another. */
-export interface Trouble {
+export interface SimulatedFault {
   kind: TroubleKind;
   /** Its place among those of its house. */
   number: number;
@@ -69,7 +69,7 @@ export interface Truth {
   /** From then on no round ends; null while houses play. */
   frozenAtMs: number | null;
   tables: readonly TrueTable[];
-  troubles: Map<string, readonly Trouble[]>;
+  troubles: Map<string, readonly SimulatedFault[]>;
 }
 
 /** Houses that play since half a minute, without troubles. */
@@ -81,7 +81,7 @@ export function drawTruth(
   const tables = names.flatMap((house) =>
     Array.from({ length: tablesPerHouse }, (_, n) => ({ house, game: `g${n}`, sinceMs: nowMs - 30_000, rounds: [] })),
   );
-  const troubles = new Map<string, Trouble[]>(names.map((house) => [house, []]));
+  const troubles = new Map<string, SimulatedFault[]>(names.map((house) => [house, []]));
   return { seed, startMs: nowMs, endMs: nowMs, frozenAtMs: null, tables, troubles };
 }
 
@@ -103,8 +103,8 @@ export function drawAllTroubles(
 }
 
 /** The kinds in turn, so that none is left out of a day that is long enough. */
-function drawTroubles({ seed, startMs, endMs }: Truth, house: string, kinds: readonly TroubleKind[]): Trouble[] {
-  const troubles: Trouble[] = [];
+function drawTroubles({ seed, startMs, endMs }: Truth, house: string, kinds: readonly TroubleKind[]): SimulatedFault[] {
+  const troubles: SimulatedFault[] = [];
   for (let at = startMs + 4_000 + 6_000 * draw(seed, house, "first"), n = 0; at < endMs; n++) {
     const kind = kinds[n % kinds.length] ?? "silent";
     const lasts = kind === "lost" ? 2_000 : kind === "renumber" ? 1 : 1_500 + 4_500 * draw(seed, house, "lasts", n);
@@ -132,7 +132,7 @@ export function playUntil(truth: Truth, table: TrueTable, nowMs: number): void {
 }
 
 /** All troubles of a house, in their order. */
-export function troublesOf({ troubles }: Truth, house: string): readonly Trouble[] {
+export function troublesOf({ troubles }: Truth, house: string): readonly SimulatedFault[] {
   return troubles.get(house) ?? [];
 }
 

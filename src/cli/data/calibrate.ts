@@ -17,7 +17,7 @@ import { examples, readableFile, someText, tableName } from "../arguments.ts";
 import { openBacktestFile } from "./backtest-file.ts";
 import { listenForInterruption } from "../interruption.ts";
 import { operator } from "../operator.ts";
-import { promotionTold } from "../../calibration/promotion-report.ts";
+import { promotionReport } from "../../calibration/promotion-report.ts";
 import { print, printJson, say } from "../output.ts";
 import { runProgress } from "../run-progress.ts";
 import { withDatabase, type Session } from "../session.ts";
@@ -147,7 +147,7 @@ async function promote(
     sql,
     result.calibration_id,
     { by: operator(), reason },
-    { signal, also: (tx, done) => tellAudit(tx, promotionTold(done)) },
+    { signal, also: (tx, done) => tellAudit(tx, promotionReport(done)) },
   );
   say(`calibration ${promoted.calibration_id} is live on ${promoted.table}, up to seq ${promoted.to_seq}`);
   await announce(sql, level);

@@ -11,7 +11,7 @@ import { comparisonOf, detailOf, summaryOf } from "../../calibration/calibration
 import { listenForInterruption } from "../interruption.ts";
 import { operator } from "../operator.ts";
 import { print, printJson } from "../output.ts";
-import { promotionTold } from "../../calibration/promotion-report.ts";
+import { promotionReport } from "../../calibration/promotion-report.ts";
 import { runProgress } from "../run-progress.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
@@ -105,7 +105,7 @@ async function promote(id: string, given: { reason: string; by?: string; json: b
         const promoted = await promoteCalibration(sql, id, decision, {
           signal: interruption.signal,
           progress: progress.show,
-          also: (tx, done) => tellAudit(tx, promotionTold(done)),
+          also: (tx, done) => tellAudit(tx, promotionReport(done)),
         });
         progress.end();
         await announce(sql, settings.LOG_LEVEL);

@@ -1,5 +1,5 @@
 import { connect } from "../../db/client.ts";
-import { whatStandsBetween } from "../../db/pooler.ts";
+import { detectPooler } from "../../db/pooler.ts";
 import { reasonOf } from "../../errors.ts";
 import { withoutPassword } from "../../log.ts";
 import type { Finding } from "./checks.ts";
@@ -12,7 +12,7 @@ const check = "pooler";
  */
 export async function checkPooler(databaseUrl: string, directUrl: string | undefined): Promise<Finding | null> {
   const own = directUrl ?? databaseUrl;
-  const between = await whatStandsBetween(own).catch(() => "nothing" as const);
+  const between = await detectPooler(own).catch(() => "nothing" as const);
   if (between === "transactions") {
     const found = `${withoutPassword(own)} leads through a pooler that lends its connections for single transactions`;
     const advice =

@@ -6,7 +6,7 @@ import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { manyIds } from "../ids.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable, shortTime } from "../output.ts";
-import { decidedForPrograms, decidedText, takeDecision } from "./revision-output.ts";
+import { decisionJson, decisionText, applyDecision } from "./revision-output.ts";
 import { withDatabase } from "../session.ts";
 
 interface ListArguments extends Chosen {
@@ -77,11 +77,11 @@ export function conflictCommand(): Command {
         try {
           for (const id of ids) {
             const told = { action: "conflict.decide", reason };
-            const one = await takeDecision({ sql, level: settings.LOG_LEVEL }, told, (tx) =>
+            const one = await applyDecision({ sql, level: settings.LOG_LEVEL }, told, (tx) =>
               decideConflict(tx, id, { take, by: operator(), reason }),
             );
-            if (json) decided.push(decidedForPrograms(one));
-            else await print(decidedText(one));
+            if (json) decided.push(decisionJson(one));
+            else await print(decisionText(one));
           }
         } finally {
           // each stands by itself: those before one that cannot be decided are told of

@@ -10,7 +10,7 @@ export type Decided = Revised & Voided;
  * Takes a decision on a round and writes it into the audit log.
  * @throws Error with the problem when it was not taken
  */
-export async function takeDecision(
+export async function applyDecision(
   { sql, level }: { sql: Sql; level: string },
   { action, reason }: { action: string; reason: string },
   decide: (tx: Transaction) => Promise<Outcome>,
@@ -33,7 +33,7 @@ export async function takeDecision(
 }
 
 /** A decision as programs read it. */
-export function decidedForPrograms({ revisionId, conflictId, table, roundId, from, to, voided, windows }: Decided) {
+export function decisionJson({ revisionId, conflictId, table, roundId, from, to, voided, windows }: Decided) {
   return {
     revision_id: Number(revisionId),
     conflict_id: conflictId === null ? null : Number(conflictId),
@@ -47,7 +47,7 @@ export function decidedForPrograms({ revisionId, conflictId, table, roundId, fro
 }
 
 /** A decision in words. */
-export function decidedText({ table, roundId, from, to, voided, windows }: Decided): string {
+export function decisionText({ table, roundId, from, to, voided, windows }: Decided): string {
   const what = from === to ? `stays ${standingText(to)}` : `is ${standingText(to)} now, not ${standingText(from)}`;
   return `round ${roundId} of ${table} ${what}; ${voided} scored forecasts became void, ${windows} of them windows`;
 }

@@ -5,7 +5,7 @@ import { listRevisions } from "../../corrections/revision-store.ts";
 import { examples, someText, tableName, wholeNumber } from "../arguments.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, printTable, shortTime } from "../output.ts";
-import { decidedForPrograms, decidedText, takeDecision } from "./revision-output.ts";
+import { decisionJson, decisionText, applyDecision } from "./revision-output.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
@@ -47,10 +47,10 @@ export function roundCommand(): Command {
       withDatabase(async ({ sql, settings }) => {
         const table = await findTableByName(sql, name);
         const told = { action: "round.revise", reason };
-        const decided = await takeDecision({ sql, level: settings.LOG_LEVEL }, told, (tx) =>
+        const decided = await applyDecision({ sql, level: settings.LOG_LEVEL }, told, (tx) =>
           reviseRound(tx, { tableId: table.id, roundId }, { to: to.hundredths, by: operator(), reason }),
         );
-        await (json ? printJson(decidedForPrograms(decided)) : print(decidedText(decided)));
+        await (json ? printJson(decisionJson(decided)) : print(decisionText(decided)));
       }),
     );
   command

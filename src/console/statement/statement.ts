@@ -5,7 +5,7 @@ import { timeText } from "../../frame/format.ts";
 import { usd } from "../../money.ts";
 import { listStatement, type StatementEntry } from "../../ledger/statement-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
-import { statementWords } from "../../ledger/statement-text.ts";
+import { statementText } from "../../ledger/statement-text.ts";
 import type { ConsolePage } from "../contract.ts";
 
 const PER_PAGE = 50;
@@ -32,7 +32,7 @@ const statementPage: ConsolePage<z.infer<typeof query>> = {
     ]);
     const entries = found.slice(0, PER_PAGE).map((entry) => ({
       ...entry,
-      words: statementWords(entry),
+      words: statementText(entry),
       amount: usd(entry.micros),
       after: usd(entry.balanceAfter),
     }));
@@ -73,5 +73,5 @@ const COLUMNS = ["entry", "time_utc", "kind", "what", "reference", "amount_usd",
 function cellsOf(entry: StatementEntry): string[] {
   const { id, at, kind, meta, micros, balanceAfter } = entry;
   const [amount, after] = [usd(micros), usd(balanceAfter)];
-  return [String(id), timeText(at), kind, statementWords(entry), meta["reference"] ?? "", amount, after];
+  return [String(id), timeText(at), kind, statementText(entry), meta["reference"] ?? "", amount, after];
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { json, type Answer } from "../response.ts";
-import { type ToldRound, type WireFormat } from "./wire.ts";
+import { type PublishedRound, type WireFormat } from "./wire.ts";
 
 const LONGEST_PAGE = 50;
 /** One client pages 20 times 50, another says that only about 100 are served: the deeper of the two. */
@@ -35,7 +35,7 @@ function failed(code: number, msg: string): Answer {
   return json({ code, msg, data: null });
 }
 
-function itemOf({ id, at, multiplier, hundredths, hash }: ToldRound) {
+function itemOf({ id, at, multiplier, hundredths, hash }: PublishedRound) {
   const endTime = at.getTime();
   // the curve doubles about every ten seconds; nothing of it is read, but a real item has these times
   const beginTime = endTime - Math.round(Math.log2((hundredths ?? 100) / 100) * 10_000);

@@ -1,5 +1,5 @@
 import { json } from "../response.ts";
-import { wholeIn, type Told, type ToldRound, type WireFormat, type WireRequest } from "./wire.ts";
+import { wholeIn, type PublishedRounds, type PublishedRound, type WireFormat, type WireRequest } from "./wire.ts";
 
 /** How many the real lists hold was read nowhere; a page of ours has this many. */
 const PAGE = 20;
@@ -33,13 +33,13 @@ export const asBlaze: WireFormat = {
   },
 };
 
-function historyPage({ url }: WireRequest, told: Told) {
+function historyPage({ url }: WireRequest, told: PublishedRounds) {
   const page = wholeIn(url.searchParams.get("page") ?? 1, 1, 1_000_000);
   const [start, end] = ["startDate", "endDate"].map((name) => momentOf(url.searchParams.get(name)));
   if (page === null || start === null || end === null) {
     return json({ error: { message: "expected page from 1 on, and dates as ISO 8601", code: 400 } }, 400);
   }
-  const inTime = ({ at }: ToldRound): boolean =>
+  const inTime = ({ at }: PublishedRound): boolean =>
     (start === undefined || at.getTime() >= start) && (end === undefined || at.getTime() <= end);
   // dates are looked at only where they are given: a list of a hundred thousand is not walked for nothing
   const records =
@@ -59,12 +59,12 @@ function momentOf(text: string | null): number | null | undefined {
   return Number.isNaN(ms) ? null : ms;
 }
 
-function recordOf({ id, at, multiplier, hundredths }: ToldRound) {
+function recordOf({ id, at, multiplier, hundredths }: PublishedRound) {
   // an instant crash is "0" on the wire, however the recorder wrote it; 1.00 by the formula is written "1.00"
   const crash_point = hundredths === null ? null : Number(multiplier) === 0 ? "0" : String(multiplier);
   return { id, created_at: at.toISOString(), crash_point, status: "complete" };
 }
 
-function seedOf({ hash }: ToldRound): { server_seed?: string } {
+function seedOf({ hash }: PublishedRound): { server_seed?: string } {
   return hash === null ? {} : { server_seed: hash };
 }

@@ -1,4 +1,4 @@
-import { html, pageText, type ToldRound, type WireFormat } from "./wire.ts";
+import { html, pageText, type PublishedRound, type WireFormat } from "./wire.ts";
 
 const GAME = /^\/game\/(\d{1,15})$/;
 /** Links under the game; how many there are was read nowhere. */
@@ -32,7 +32,7 @@ export const asEthercrash: WireFormat = {
 };
 
 /** Here all values have two decimals, and an instant crash is 0.00. */
-function crash({ multiplier, hundredths }: ToldRound): string {
+function crash({ multiplier, hundredths }: PublishedRound): string {
   if (hundredths === null) return "";
   if (Number(multiplier) === 0) return "0.00x";
   const text = pageText(hundredths).slice(0, -1);

@@ -1,5 +1,5 @@
 import { json } from "../response.ts";
-import { wholeIn, type ToldRound, type WireFormat } from "./wire.ts";
+import { wholeIn, type PublishedRound, type WireFormat } from "./wire.ts";
 
 /** The most items the generic adapter takes in one answer. */
 const LONGEST_PAGE = 5_000;
@@ -41,7 +41,7 @@ export const asJson: WireFormat = {
 };
 
 /** The multiplier goes out digit by digit as it is in the file, which a JavaScript number would not keep. */
-function itemOf({ id, multiplier, occurredMs, at, hash }: ToldRound): string {
+function itemOf({ id, multiplier, occurredMs, at, hash }: PublishedRound): string {
   const given = {
     ...(occurredMs === null ? {} : { created_at: at.toISOString() }),
     ...(hash === null ? {} : { hash }),

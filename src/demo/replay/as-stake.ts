@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { json, type Answer } from "../response.ts";
-import { type ToldRound, type WireFormat } from "./wire.ts";
+import { type PublishedRound, type WireFormat } from "./wire.ts";
 
 /** Clients ask for 10 to 50. */
 const LONGEST_PAGE = 50;
@@ -50,7 +50,7 @@ function failed(path: string, message: string): Answer {
   return json({ errors: [{ path: [path], message, errorType: "invalidRequest" }], data: null });
 }
 
-function gameOf({ id, at, multiplier, hash }: ToldRound) {
+function gameOf({ id, at, multiplier, hash }: PublishedRound) {
   return {
     id,
     startTime: at.toUTCString(),

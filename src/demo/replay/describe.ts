@@ -1,7 +1,7 @@
 import type { Answer } from "../response.ts";
 import { numberOfId } from "./ids.ts";
 import type { RecordedRounds } from "./rounds-file.ts";
-import type { Told, WireFormat } from "./wire.ts";
+import type { PublishedRounds, WireFormat } from "./wire.ts";
 
 /** What a replay house plays. */
 interface Replay {
@@ -34,7 +34,7 @@ export function findings({ format, recorded }: Replay): string[] {
 }
 
 /** Answers `/`: what is served here, in plain words, with the entry of houses.yaml that reads it. */
-export function describeReplay(replay: Replay, told: Told, url: string): Answer {
+export function describeReplay(replay: Replay, told: PublishedRounds, url: string): Answer {
   const { file, format, recorded, speed } = replay;
   const [newest] = told.newest(1);
   const feed = format.byPage === true ? [`first_round_id: ${newest?.id ?? 1}`] : format.feed;

@@ -6,7 +6,7 @@ import { describeReplay, findings } from "./describe.ts";
 import { wireFormats } from "./formats.ts";
 import { readRecordedRounds, type RecordedRound } from "./rounds-file.ts";
 import { scheduleOf } from "./schedule.ts";
-import { tellRounds } from "./told.ts";
+import { listPublished } from "./published-rounds.ts";
 
 /** Real bodies have some hundred bytes. */
 const LONGEST_BODY = 65_536;
@@ -65,7 +65,7 @@ export async function createReplayHouse(options: ReplayOptions): Promise<ReplayH
   if (place === -1) throw new UsageError(`expected the id of a round of ${file}, got ${JSON.stringify(from)}`);
   const startMs = now();
   const schedule = scheduleOf(rounds, { startMs, from: place, speed, usualMs: format.usualMs });
-  const toldBy = tellRounds(rounds, schedule);
+  const toldBy = listPublished(rounds, schedule);
   const about = { file, format, recorded: { ...recorded, rounds }, speed };
   for (const line of findings(about)) say(line);
 

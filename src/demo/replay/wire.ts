@@ -11,18 +11,18 @@ export interface WireRequest {
 }
 
 /** The rounds that have been told by now. */
-export interface Told {
+export interface PublishedRounds {
   count: number;
   /** The newest first: `limit` of them after `skipped`. */
-  newest(limit: number, skipped?: number): ToldRound[];
+  newest(limit: number, skipped?: number): PublishedRound[];
   /** The one with this id; null where it has not been told, or is not in the file. */
-  find(id: string): ToldRound | null;
+  find(id: string): PublishedRound | null;
   /** At most `limit` rounds that were told before this one, newest first; null where this one has not been told. */
-  before(id: string, limit: number): ToldRound[] | null;
+  before(id: string, limit: number): PublishedRound[] | null;
 }
 
 /** A round as it is told. */
-export interface ToldRound extends RecordedRound {
+export interface PublishedRound extends RecordedRound {
   /** The time told with it. */
   at: Date;
 }
@@ -44,7 +44,7 @@ export interface WireFormat {
   /** What houses.yaml says under `headers:` of the house, where it must. */
   headers?: readonly string[];
   /** Answers a request to one of its paths; null where nothing is served there. */
-  answer(request: WireRequest, told: Told): Answer | null;
+  answer(request: WireRequest, told: PublishedRounds): Answer | null;
 }
 
 /** A whole number written plainly, between two bounds; null for anything else. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { FeedOptions, HouseItem, ReadAnswer, ReadOptions, RefusalCode } from "../contract.ts";
+import type { FeedOptions, HouseItem, ReadResponse, ReadOptions, RefusalCode } from "../contract.ts";
 import { describe } from "./excerpt.ts";
 import { believedTimes, readId, readRound, refused, type Believed, type RoundFields } from "./read-round.ts";
 import { cameInstead, decodeJson } from "./read-text.ts";
@@ -43,7 +43,7 @@ export function readList<Item>(
   body: Buffer,
   now: string,
   options?: ReadOptions,
-): ReadAnswer {
+): ReadResponse {
   const expected = { what: `JSON with ${shape.what}`, advice: ADVICE };
   const parsed = decodeJson(body, expected);
   if (!parsed.ok) return parsed;

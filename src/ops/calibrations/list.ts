@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { listDeskRecords, LOOKED_AT, type RecordSort } from "../../calibration/calibration-list-store.ts";
-import { countDeskRuns, listDeskRuns } from "../../calibration/run-list-store.ts";
+import { listCalibrations, LOOKED_AT, type RecordSort } from "../../calibration/calibration-list-store.ts";
+import { countRuns, listRuns } from "../../calibration/run-list-store.ts";
 import type { OpsPage } from "../contract.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
 import { LIST, shownRun } from "./words.ts";
@@ -26,7 +26,7 @@ export const calibrationsPage: OpsPage<z.infer<typeof records>> = {
   async show({ sql }, { query }) {
     const { tableIds, problem } = await choose(sql, query.of);
     const [{ rows, total }, running, queued] = await Promise.all([
-      listDeskRecords(
+      listCalibrations(
         sql,
         {
           tableIds,
@@ -40,8 +40,8 @@ export const calibrationsPage: OpsPage<z.infer<typeof records>> = {
           offset: (query.page - 1) * PER_PAGE,
         },
       ),
-      listDeskRuns(sql, { tableIds, status: "running" }, { limit: 20, offset: 0 }),
-      listDeskRuns(sql, { tableIds, status: "queued" }, { limit: 20, offset: 0 }),
+      listRuns(sql, { tableIds, status: "running" }, { limit: 20, offset: 0 }),
+      listRuns(sql, { tableIds, status: "queued" }, { limit: 20, offset: 0 }),
     ]);
     const open = [...running, ...queued].map(shownRun);
     const data = { rows, total, open, query, problem, perPage: PER_PAGE, lookedAt: LOOKED_AT };
@@ -64,8 +64,8 @@ export const runsPage: OpsPage<z.infer<typeof runs>> = {
     const { tableIds, problem } = await choose(sql, query.of);
     const filter = { tableIds, status: query.status === "" ? null : query.status };
     const [found, total] = await Promise.all([
-      listDeskRuns(sql, filter, { limit: PER_PAGE, offset: (query.page - 1) * PER_PAGE }),
-      countDeskRuns(sql, filter),
+      listRuns(sql, filter, { limit: PER_PAGE, offset: (query.page - 1) * PER_PAGE }),
+      countRuns(sql, filter),
     ]);
     const data = { rows: found.map(shownRun), total, query, problem, perPage: PER_PAGE };
     const crumbs = [{ label: "Calibrations", href: LIST }];

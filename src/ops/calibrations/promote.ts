@@ -6,7 +6,7 @@ import { summaryOf } from "../../calibration/calibration-view.ts";
 import { findLiveRecord } from "../../calibration/manual-run-store.ts";
 import { notLive, promoteCalibration } from "../../calibration/promote.ts";
 import { findNewestPromotion, readTable, type NewestPromotion } from "../../calibration/promotion-store.ts";
-import { promotionTold } from "../../calibration/promotion-report.ts";
+import { promotionReport } from "../../calibration/promotion-report.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
@@ -99,7 +99,7 @@ export const promoteAction: OpsAction<z.infer<typeof form>> = {
             if ((newest?.id ?? "0") !== given.expected) throw new PromotedMeanwhile(meanwhile(row.table, newest));
           },
           also: async (tx, done) => {
-            await appendAudit(tx, auditEntry(visitor, promotionTold(done)));
+            await appendAudit(tx, auditEntry(visitor, promotionReport(done)));
           },
         },
       );

@@ -3,8 +3,8 @@ import { appendAudit } from "../../audit/store.ts";
 import type { Transaction } from "../../db/client.ts";
 import {
   cancelRun,
-  type DeskRun,
-  findDeskRun,
+  type ListedRun,
+  findRun,
   listChildRuns,
   resumeRun,
   type RunChange,
@@ -23,7 +23,7 @@ export const runPage: OpsPage<z.infer<typeof nothing>> = {
   query: nothing,
   async show({ sql }, { params }) {
     const id = idOf(params["run"]);
-    const run = id === null ? null : await findDeskRun(sql, String(id));
+    const run = id === null ? null : await findRun(sql, String(id));
     if (run === null) return null;
     const children = await listChildRuns(sql, run.id);
     const crumbs = [
@@ -76,7 +76,7 @@ async function change(
   act: {
     name: string;
     work(tx: Transaction, id: string): Promise<RunChange | null>;
-    said(run: DeskRun): string;
+    said(run: ListedRun): string;
   },
 ): Promise<Done> {
   const id = idOf(params["run"]);
@@ -99,6 +99,6 @@ async function change(
   return { ok: true, message: act.said(outcome.after), location: `${LIST}/runs/${id}` };
 }
 
-function factsOf({ status, isStopping, atSeq }: DeskRun) {
+function factsOf({ status, isStopping, atSeq }: ListedRun) {
   return { status: isStopping ? "stopping" : status, at_seq: atSeq === null ? null : String(atSeq) };
 }

@@ -7,7 +7,7 @@ import { findParameters, listParameterNames } from "../../calibration/manual-run
 import { type AskedModel, readParameterFile } from "../../forecasts/model/parameter-file.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
-import { findDeskRun } from "../../calibration/run-list-store.ts";
+import { findRun } from "../../calibration/run-list-store.ts";
 import { listTableNames } from "../../rounds/lists/export-store.ts";
 import type { Sql } from "../../db/client.ts";
 import { auditEntry } from "../audit-entry.ts";
@@ -31,7 +31,7 @@ export const newRunPage: OpsPage<z.infer<typeof newQuery>> = {
   path: "/calibrations/new",
   query: newQuery,
   async show({ sql }, { query }) {
-    const parent = query.parent === "" ? null : await findDeskRun(sql, query.parent);
+    const parent = query.parent === "" ? null : await findRun(sql, query.parent);
     if (query.parent !== "" && parent === null) return null;
     const [tables, names] = await Promise.all([listTableNames(sql), listParameterNames(sql)]);
     const thresholds = parent?.thresholds?.map((hundredths) => hundredths / 100) ?? null;
@@ -94,7 +94,7 @@ export const startAction: OpsAction<Form> = {
       const tables = given.table.map((name) => ({ name, id: known.get(name) }));
       const unknown = tables.find(({ id }) => id === undefined);
       if (unknown !== undefined) return { ok: false, problem: `table: there is no table ${unknown.name}` };
-      if (given.parent !== "" && (await findDeskRun(sql, given.parent)) === null)
+      if (given.parent !== "" && (await findRun(sql, given.parent)) === null)
         return { ok: false, problem: `parent: there is no run ${given.parent}` };
       const { parameters, thresholds } = await askedModel(sql, given);
       const parent = given.parent === "" ? null : given.parent;

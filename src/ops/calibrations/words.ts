@@ -1,11 +1,11 @@
-import type { DeskRun } from "../../calibration/run-list-store.ts";
+import type { ListedRun } from "../../calibration/run-list-store.ts";
 import type { Tone } from "../../frame/format.ts";
 
 /** Where calibrations begin. */
 export const LIST = "/ops/calibrations";
 
 /** What a run's status should look like. */
-const RUN_TONES: Record<DeskRun["status"], Tone> = {
+const RUN_TONES: Record<ListedRun["status"], Tone> = {
   queued: "info",
   running: "info",
   done: "good",
@@ -14,7 +14,7 @@ const RUN_TONES: Record<DeskRun["status"], Tone> = {
 };
 
 /** How far a run is, in parts per million of its range, and the seconds left at its rate; null where nobody can tell. */
-function progressOf(run: DeskRun): { ppm: number; done: bigint; of: bigint; secondsLeft: number | null } {
+function progressOf(run: ListedRun): { ppm: number; done: bigint; of: bigint; secondsLeft: number | null } {
   const of = run.toSeq - run.fromSeq + 1n;
   const done = run.status === "done" ? of : run.atSeq === null ? 0n : run.atSeq - run.fromSeq + 1n;
   const secondsLeft =
@@ -23,6 +23,6 @@ function progressOf(run: DeskRun): { ppm: number; done: bigint; of: bigint; seco
 }
 
 /** A run with what a page says of it. */
-export function shownRun(run: DeskRun) {
+export function shownRun(run: ListedRun) {
   return { ...run, ...progressOf(run), tone: RUN_TONES[run.status] };
 }

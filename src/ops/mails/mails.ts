@@ -1,9 +1,9 @@
 import { z } from "zod";
 import {
   countMails,
-  type DeskMail,
+  type ListedMail,
   findMail,
-  findTrouble,
+  findSendFailure,
   findUntouchedText,
   listMails,
   type MailState,
@@ -43,7 +43,7 @@ export const mailsPage: OpsPage<z.infer<typeof listQuery>> = {
         { after: idOf(query.after), oldestFirst: query.sort === "oldest", limit: PER_PAGE + 1 },
       ),
       countMails(sql),
-      findTrouble(sql),
+      findSendFailure(sql),
       wasMailTried(sql),
     ]);
     const { rows, next } = pageOf(found, ({ id }) => String(id));
@@ -95,7 +95,7 @@ export const mailPage: OpsPage<z.infer<typeof nothing>> = {
   },
 };
 
-function whyHidden({ state }: DeskMail, { role }: Visitor, hasServer: boolean): string {
+function whyHidden({ state }: ListedMail, { role }: Visitor, hasServer: boolean): string {
   if (state === "sent") return "Its text was forgotten when it was sent.";
   if (state === "given-up") return "Its text is kept so that it can be sent again, and shown to nobody.";
   if (hasServer) return "Texts of mails are shown to nobody, since they may hold links that open something.";

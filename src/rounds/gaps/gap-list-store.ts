@@ -21,7 +21,7 @@ export async function findGapState(sql: Queryable, id: bigint): Promise<GapState
 }
 
 /** Gives an open gap up in somebody's name. Needs the table's lock. */
-export async function closeGapByHand(
+export async function closeGapManually(
   tx: Transaction,
   id: bigint,
   { by, reason }: { by: string; reason: string },

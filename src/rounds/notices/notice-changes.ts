@@ -2,7 +2,7 @@ import type { NoticeChange } from "./notices-store.ts";
 import type { NoticeKind } from "./notices.ts";
 
 /** Collects what becomes of notices in one batch: the last word on each counts, and each keeps when it was opened. */
-export class NoticeDesk {
+export class NoticeChanges {
   readonly #open: ReadonlyMap<number, ReadonlyMap<NoticeKind, string>>;
   readonly #changes = new Map<string, NoticeChange>();
 

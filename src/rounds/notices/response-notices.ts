@@ -1,4 +1,4 @@
-import type { NoticeDesk } from "./notice-changes.ts";
+import type { NoticeChanges } from "./notice-changes.ts";
 import { formatSentence, idsSentence, stuckSentence, unreadableSentence } from "./notices.ts";
 import type { TakenIn } from "../take-in.ts";
 
@@ -13,8 +13,8 @@ interface NoticedAnswer {
 }
 
 /** Tells that an answer cannot be read, `isChanged` where that was so for many in a row. */
-export function tellUnreadable(
-  notices: NoticeDesk,
+export function noteUnreadable(
+  notices: NoticeChanges,
   tableId: number,
   { payload: { now } }: Pick<NoticedAnswer, "payload">,
   isChanged: boolean,
@@ -23,8 +23,8 @@ export function tellUnreadable(
 }
 
 /** The notices that one answer opens or closes by itself. */
-export function tellAnswer(
-  notices: NoticeDesk,
+export function noteResponse(
+  notices: NoticeChanges,
   tableId: number,
   answer: NoticedAnswer,
   taken: TakenIn,

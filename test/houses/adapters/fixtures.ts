@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { adapterOf, type AdapterName } from "../../../src/houses/adapters/index.ts";
-import type { HouseItem, ReadAnswer, ReadOptions } from "../../../src/houses/contract.ts";
+import type { HouseItem, ReadResponse, ReadOptions } from "../../../src/houses/contract.ts";
 
 /** When the fixtures' answers arrived. */
 export const NOW = "2026-11-21T04:00:00Z";
@@ -19,7 +19,7 @@ export function withOptions(name: AdapterName, options: Record<string, unknown> 
     adapter,
     feed,
     poll: (newest: bigint | null = null) => adapter.poll(feed, { newest }),
-    read: (body: string, readOptions?: ReadOptions): ReadAnswer =>
+    read: (body: string, readOptions?: ReadOptions): ReadResponse =>
       adapter.read(feed, Buffer.from(body), NOW, readOptions),
   };
 }
@@ -32,6 +32,6 @@ export function inShort(item: HouseItem): string {
 }
 
 /** The items of an answer in few words; its reason where it cannot be read. */
-export function itemsOf(answer: ReadAnswer): string[] {
+export function itemsOf(answer: ReadResponse): string[] {
   return answer.ok ? answer.items.map(inShort) : [answer.reason];
 }

@@ -1,16 +1,19 @@
 import type { RecordedRound } from "./rounds-file.ts";
 import type { Schedule } from "./schedule.ts";
-import type { Told, ToldRound } from "./wire.ts";
+import type { PublishedRounds, PublishedRound } from "./wire.ts";
 
 /** Gives what has been told by a wall time. Any page of it costs as much as it is long, however long the file is. */
-export function tellRounds(rounds: readonly RecordedRound[], schedule: Schedule): (nowMs: number) => Told {
+export function listPublished(
+  rounds: readonly RecordedRound[],
+  schedule: Schedule,
+): (nowMs: number) => PublishedRounds {
   const places = new Map(rounds.map(({ id }, place) => [id, place]));
-  const tell = (place: number): ToldRound => {
+  const tell = (place: number): PublishedRound => {
     const round = rounds[place];
     if (round === undefined) throw new RangeError(`expected a place below ${rounds.length}, got ${place}`);
     return { ...round, at: new Date(schedule.timeOf(place)) };
   };
-  const below = (end: number, limit: number): ToldRound[] =>
+  const below = (end: number, limit: number): PublishedRound[] =>
     Array.from({ length: Math.max(Math.min(limit, end), 0) }, (_, step) => tell(end - 1 - step));
 
   return (nowMs) => {

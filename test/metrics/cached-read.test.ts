@@ -1,11 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
-import { lookSometimes } from "../../src/metrics/look.ts";
+import { readCached } from "../../src/metrics/cached-read.ts";
 
 describe("a look at a server", () => {
   it("is believed for a while by everybody who asks, and repeated by nobody while one is under way", async () => {
     const { promise, resolve } = Promise.withResolvers<number>();
     const look = vi.fn<() => Promise<number>>(() => promise);
-    const ask = lookSometimes("it", look, () => undefined);
+    const ask = readCached("it", look, () => undefined);
     const [first, second] = [ask(), ask()];
     resolve(7);
     expect([await first, await second, await ask()]).toEqual([7, 7, 7]);
@@ -15,8 +15,8 @@ describe("a look at a server", () => {
   it("that fails or comes too late gives null, and is told of", async () => {
     const told: string[] = [];
     const failed = (error: unknown) => told.push(String(error));
-    expect(await lookSometimes("it", () => Promise.reject(new Error("away")), failed)()).toBeNull();
-    const never = lookSometimes("PostgreSQL", () => new Promise<number>(() => undefined), failed);
+    expect(await readCached("it", () => Promise.reject(new Error("away")), failed)()).toBeNull();
+    const never = readCached("PostgreSQL", () => new Promise<number>(() => undefined), failed);
     expect(await Promise.all([never(), never()])).toEqual([null, null]);
     expect(told[0]).toBe("Error: away");
     expect(told[1]).toMatch(/^Error: PostgreSQL did not answer within \d+ ms$/);

@@ -10,7 +10,7 @@ const PATIENCE_MS = 800;
  * hangs is waited for again by the next who ask, and not repeated beside it.
  * @param failed is told of each look that fails
  */
-export function lookSometimes<Seen>(
+export function readCached<Seen>(
   what: string,
   look: () => Promise<Seen>,
   failed: (error: unknown) => void,
