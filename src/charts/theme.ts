@@ -5,9 +5,9 @@ import type { Config } from "vega-lite";
  * and in dark; a drawing that stands alone falls back to the color of its text.
  */
 const INK = "currentColor";
-export const SOFT = "var(--soft, currentColor)";
-const LINE = "var(--line, currentColor)";
-export const FIRST = "var(--link, currentColor)";
+export const SOFT = "var(--muted, currentColor)";
+const LINE = "var(--border, currentColor)";
+export const FIRST = "var(--accent, currentColor)";
 export const SECOND = "var(--warn, currentColor)";
 
 export const THEME: Config = {

@@ -31,7 +31,7 @@ export interface ConsolePage<Query = unknown> {
   /** Below `/console`, as Express reads it: `/keys`. */
   path: string;
   /** Its place in the navigation; a page without one is reached by links. */
-  nav?: { label: string; order: number };
+  nav?: { label: string; order: number; group: string };
   query: z.ZodType<Query>;
   /** Null is "not found": also for what is there and belongs to somebody else. */
   show(

@@ -1,5 +1,6 @@
 import type { Request } from "express";
 import { SCRIPT, STYLE } from "./assets.ts";
+import type { NavEntry } from "./nav.ts";
 import { renderPage } from "./render.ts";
 import type { Crumb, PageReply, Shown, Surface } from "./shown.ts";
 
@@ -13,12 +14,6 @@ export interface Answers {
   show(request: Request, response: PageReply, shown: Shown, status?: number): void;
   /** Goes on to a page of the surface (303) and says something there, once. */
   goOn(response: PageReply, location: string, message: string): void;
-}
-
-/** A place in the navigation. */
-export interface NavEntry {
-  label: string;
-  href: string;
 }
 
 /** Makes the writer of answers of a surface. `visitorOf` is who looks, for the layout; null before somebody signed in. */
@@ -62,6 +57,8 @@ export function writeAnswers({
         flash: takeFlash(request, response),
         crumbs,
         refreshSeconds: shown.refreshSeconds ?? null,
+        width: shown.width ?? "full",
+        header: shown.header ?? {},
         nav,
         assets: { style: STYLE.url, script: SCRIPT.url },
       });

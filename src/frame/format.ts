@@ -1,10 +1,14 @@
+import { escape } from "./escape.ts";
+import { highlight } from "./highlight.ts";
+import { grouped } from "./nav.ts";
+import { sparkline } from "./sparkline.ts";
+
 /**
  * What templates write facts with, so that a time, a share or a sort link looks the same on every page.
  *
  * Those that give HTML escape what they are given, and are written with `<%~ %>`; the others with `<%= %>`.
  */
 
-const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 const NUMBERS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 3 });
 const BYTE_UNITS = ["B", "kB", "MB", "GB", "TB"];
 
@@ -23,11 +27,6 @@ export interface Paging {
 
 /** The helpers of one answer. */
 export type Helpers = ReturnType<typeof helpersFor>;
-
-/** A text that HTML shows as it is. */
-export function escape(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
-}
 
 /**
  * A length of time in its two largest units.
@@ -118,6 +117,9 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
 
   return {
     escape,
+    grouped,
+    highlight,
+    sparkline,
     duration,
     percent,
     bytes,
@@ -136,7 +138,8 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
       if (at === null || at === undefined) return dash;
       const date = asDate(at);
       const seconds = (now.getTime() - date.getTime()) / 1_000;
-      return element(date, seconds <= -1 ? `in ${duration(-seconds)}` : `${duration(seconds)} ago`);
+      const text = seconds <= -1 ? `in ${duration(-seconds)}` : `${duration(seconds)} ago`;
+      return `<time datetime="${date.toISOString()}" title="${timeText(date)}" data-age="${Math.round(seconds)}">${text}</time>`;
     },
     /** HTML: a word with a color beside it. */
     badge(text: string, tone: Tone = "quiet"): string {
@@ -147,13 +150,14 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
       return text === null || text === undefined || text === "" ? dash : escape(String(text));
     },
     /** HTML: a column's head that sorts by it (`sort=name`, then `sort=-name`). `first` is the order of the first click. */
-    sortHead(name: string, label: string, { sort, first = "up", numeric = false }: SortHead): string {
+    sortHead(name: string, label: string, { sort, first = "up", numeric = false, classes = "" }: SortHead): string {
       const isUp = sort === name;
       const isDown = sort === `-${name}`;
       const next = isUp ? `-${name}` : isDown ? name : first === "up" ? name : `-${name}`;
       const state = isUp ? ' aria-sort="ascending"' : isDown ? ' aria-sort="descending"' : "";
-      const mark = isUp ? " ▲" : isDown ? " ▼" : "";
-      return `<th scope="col"${numeric ? ' class="num"' : ""}${state}><a href="${escape(link({ sort: next }))}">${escape(label)}</a><span aria-hidden="true">${mark}</span></th>`;
+      const mark = isUp ? '<span class="sort up"></span>' : isDown ? '<span class="sort"></span>' : "";
+      const classNames = `${numeric ? "num" : ""} ${classes}`.trim();
+      return `<th scope="col"${classNames === "" ? "" : ` class="${escape(classNames)}"`}${state}><a href="${escape(link({ sort: next }))}">${escape(label)}</a>${mark}</th>`;
     },
     /** HTML: links to the other pages of a list, and how many there are. */
     pager({ page, perPage, total }: Paging): string {
@@ -162,10 +166,10 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
       const to = Math.min(Number(total), page * perPage);
       const step = (at: number, label: string, rel: string) =>
         at < 1 || at > pages
-          ? `<span class="quiet">${label}</span>`
+          ? `<span class="off">${label}</span>`
           : `<a rel="${rel}" href="${escape(link({ page: at === 1 ? null : at }))}">${label}</a>`;
       const range = Number(total) === 0 ? "none" : `${number(from)}–${number(to)} of ${number(total)}`;
-      return `<nav class="pager" aria-label="pages">${step(page - 1, "previous", "prev")} <span>${range}</span> ${step(page + 1, "next", "next")}</nav>`;
+      return `<nav class="pager" aria-label="pages">${step(page - 1, "Previous", "prev")} <span>${range}</span> ${step(page + 1, "Next", "next")}</nav>`;
     },
   };
 }
@@ -175,4 +179,6 @@ interface SortHead {
   sort: string;
   first?: "up" | "down";
   numeric?: boolean;
+  /** Such as its priority: `low`. */
+  classes?: string;
 }

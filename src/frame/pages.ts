@@ -3,9 +3,10 @@ import compression from "compression";
 import express, { type Express, type Request, type RequestHandler } from "express";
 import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
-import { type Answers, type NavEntry, writeAnswers } from "./answer.ts";
+import { type Answers, writeAnswers } from "./answer.ts";
 import { isFromHere } from "./cross-origin.ts";
 import { PageError } from "./errors.ts";
+import type { NavEntry } from "./nav.ts";
 import type { PageReply, Surface } from "./shown.ts";
 import { answerTrouble } from "./trouble.ts";
 
@@ -14,6 +15,7 @@ const CONTENT_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
+  "font-src 'self'",
   "img-src 'self' data:",
   "connect-src 'self'",
   "form-action 'self'",
@@ -91,7 +93,7 @@ export function isLooking({ method }: Pick<Request, "method">): boolean {
 /** The navigation of a surface: places that want to be in it, in their order. */
 export function navOf(
   base: string,
-  places: readonly { path: string; nav?: { label: string; order: number } | undefined }[],
+  places: readonly { path: string; nav?: { label: string; order: number; group: string } | undefined }[],
 ): NavEntry[] {
   return places
     .flatMap(({ nav, path }) => (nav === undefined ? [] : [{ ...nav, href: path === "/" ? base : base + path }]))

@@ -6,7 +6,7 @@ import { TooManyReadsError } from "../db/reads.ts";
 import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import type { Answers } from "./answer.ts";
-import { escape } from "./format.ts";
+import { escape } from "./escape.ts";
 import type { Typed } from "./body.ts";
 import { PageError } from "./errors.ts";
 import type { PageReply } from "./shown.ts";

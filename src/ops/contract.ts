@@ -37,7 +37,7 @@ export interface OpsPage<Query = unknown> {
   /** Below `/ops`, as Express reads it: `/houses/:house`. */
   path: string;
   /** Its place in the navigation; a page without one is reached by links. */
-  nav?: { label: string; order: number };
+  nav?: { label: string; order: number; group: string };
   /** What its parameters may be; filter, sort and page live in the URL, so that a view can be shared. */
   query: z.ZodType<Query>;
   show(parts: OpsParts, asked: Asked<Query>): Promise<Shown | null>;
@@ -81,7 +81,7 @@ export type Done = { ok: true; message: string; location: string; once?: Shown }
 export interface OpsMount {
   /** Below `/ops`, without parameters. */
   path: string;
-  nav?: { label: string; order: number };
+  nav?: { label: string; order: number; group: string };
   /** Answers requests below the path; the headers of our pages are set already and may be replaced. */
   open(parts: OpsParts): RequestHandler;
 }

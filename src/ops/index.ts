@@ -9,9 +9,10 @@ import { ledgerPages } from "./ledger/pages.ts";
 import { mailActions, mailPages } from "./mails/lists.ts";
 import { paymentAppActions, paymentAppPages } from "./payment-app/orders.ts";
 import { planActions, planPages } from "./plans/lists.ts";
+import { styleguidePage } from "./styleguide/styleguide.ts";
 
 /** Every page at `/ops`. */
-export const pages: readonly OpsPage[] = [
+export const pages = [
   ...boardPages,
   ...evidencePages,
   ...dataPages,
@@ -21,7 +22,8 @@ export const pages: readonly OpsPage[] = [
   ...depositPages,
   ...mailPages,
   ...planPages,
-];
+  styleguidePage,
+] as readonly OpsPage[];
 
 /** Every action at `/ops`. */
 export const actions: readonly OpsAction[] = [

@@ -1,35 +1,44 @@
 import type { ServerResponse } from "node:http";
 import { NOTICE } from "../forecasts/accuracy/present.ts";
-import { STYLE } from "../frame/assets.ts";
+import { FONT } from "../frame/assets.ts";
 import { type Frame, renderPage } from "../frame/render.ts";
+import type { Crumb, PageHeader } from "../frame/shown.ts";
+import { SITE_SCRIPT, SITE_STYLE } from "./assets.ts";
 
-/** What our pages may load and where their forms go: here alone, and no script at all. */
+/** What pages may load and where their forms go: this server alone. Every page works without its script. */
 const CONTENT_POLICY = [
   "default-src 'none'",
+  "script-src 'self'",
+  "connect-src 'self'",
   "style-src 'self'",
+  "font-src 'self'",
   "img-src 'self'",
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** The pages that visitors find at once. */
+/** The main navigation. */
 const NAV = [
-  { label: "Accuracy", href: "/accuracy" },
-  { label: "Method", href: "/method" },
-  { label: "Plans", href: "/plans" },
-  { label: "Status", href: "/status" },
-  { label: "API", href: "/docs" },
+  { label: "Houses", href: "/houses", group: "" },
+  { label: "Accuracy", href: "/accuracy", group: "" },
+  { label: "Docs", href: "/docs", group: "" },
+  { label: "Plans", href: "/plans", group: "" },
+  { label: "Status", href: "/status", group: "" },
 ];
-/** And at the foot of every page. */
+/** The foot of every page. */
 const MORE = [
-  { label: "Terms", href: "/terms" },
-  { label: "Privacy", href: "/privacy" },
-  { label: "Responsible gambling", href: "/responsible-gambling" },
-  { label: "Status", href: "/status" },
-  { label: "API", href: "/docs" },
-  { label: "Errors", href: "/docs/errors" },
-  { label: "Console", href: "/console" },
+  { label: "Houses", href: "/houses", group: "Product" },
+  { label: "Accuracy", href: "/accuracy", group: "Product" },
+  { label: "Method", href: "/method", group: "Product" },
+  { label: "Plans", href: "/plans", group: "Product" },
+  { label: "Documentation", href: "/docs", group: "Developers" },
+  { label: "Errors", href: "/docs/errors", group: "Developers" },
+  { label: "Status", href: "/status", group: "Developers" },
+  { label: "Console", href: "/console", group: "Developers" },
+  { label: "Terms", href: "/terms", group: "Legal" },
+  { label: "Privacy", href: "/privacy", group: "Legal" },
+  { label: "Responsible gambling", href: "/responsible-gambling", group: "Legal" },
 ];
 
 /** A page of the public site: a template below `src/site`, and what it shows. */
@@ -42,6 +51,10 @@ export interface SitePage {
   description: string;
   data: object;
   status?: number;
+  /** How it is laid out; `page` where not given. Home and docs have headers of their own. */
+  kind?: "page" | "reading" | "home" | "docs";
+  crumbs?: readonly Crumb[];
+  header?: PageHeader;
 }
 
 /** What the layout says beside what every layout does. */
@@ -51,6 +64,9 @@ interface SiteFrame extends Frame {
   canonical: string | null;
   notice: string;
   more: typeof MORE;
+  kind: string;
+  site: string;
+  assets: Frame["assets"] & { font: string };
 }
 
 /** Sends a page; `url` is the path with its parameters as it was asked for. */
@@ -60,11 +76,14 @@ export function sendPage(response: ServerResponse, page: SitePage, { url, site }
     url,
     visitor: null,
     flash: "",
-    crumbs: [],
+    crumbs: page.crumbs ?? [],
+    header: page.header ?? {},
+    kind: page.kind ?? "page",
+    site,
     refreshSeconds: null,
     nav: NAV,
     more: MORE,
-    assets: { style: STYLE.url, script: "" },
+    assets: { style: SITE_STYLE.url, script: SITE_SCRIPT.url, font: FONT.url },
     description: page.description,
     canonical: page.path === null ? null : site + page.path,
     notice: NOTICE,

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import type { Express } from "express";
 import { asked, type Reply } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
@@ -7,10 +6,10 @@ import { legalText } from "../accounts/legal.ts";
 import { listPlans } from "../callers/plan-store.ts";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
-import { SCRIPT, STYLE } from "../frame/assets.ts";
 import type { Log } from "../log.ts";
 import { accuracyPages } from "./accuracy/accuracy.ts";
 import { sendPage, sendText, type SitePage } from "./answer.ts";
+import { addAssets } from "./assets.ts";
 import { docsPage } from "./docs/docs.ts";
 import { errorsPage } from "./docs/errors.ts";
 import { homePage } from "./home/home.ts";
@@ -124,22 +123,6 @@ export function addPages(app: Express, parts: SiteParts): void {
     if (!isForPeople(request, asked(request).path)) return next();
     const { requestId } = (response as Reply & typeof response).locals;
     sendPage(response, notFoundPage(requestId), { url: request.originalUrl, site: site() });
-  });
-}
-
-function addAssets(app: Express): void {
-  for (const { path, type, text } of [STYLE, SCRIPT]) {
-    resource(app, path, (request, response) => {
-      const isNamed = asked(request).query.has("v");
-      response.setHeader("Cache-Control", `public, max-age=${isNamed ? "31536000, immutable" : "60"}`);
-      response.setHeader("Content-Type", type);
-      response.end(text);
-    });
-  }
-  const icon = readFileSync(new URL("icon.svg", import.meta.url), "utf8");
-  resource(app, "/icon.svg", (_, response) => {
-    response.setHeader("Cache-Control", "public, max-age=3600");
-    sendText(response, "image/svg+xml", icon);
   });
 }
 

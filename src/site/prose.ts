@@ -1,4 +1,4 @@
-import { escape } from "../frame/format.ts";
+import { escape } from "../frame/escape.ts";
 
 /**
  * HTML of a text in which what is between backticks is code.

@@ -26,7 +26,7 @@ const LABELS: Readonly<Record<string, string>> = {
 
 const accountPage: ConsolePage = {
   path: "/account",
-  nav: { label: "Account", order: 90 },
+  nav: { label: "Account", order: 40, group: "Settings" },
   query: nothing,
   async show({ sql }, { holder: { accountId, userId, email } }) {
     const [account, agreed, balance, plans, person] = await Promise.all([

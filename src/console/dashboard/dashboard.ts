@@ -19,7 +19,7 @@ const query = z.object({});
 /** Where an account stands: its plan, its calls, its balance, its keys, and what a newcomer does next. */
 export const dashboardPage: ConsolePage<z.infer<typeof query>> = {
   path: "/",
-  nav: { label: "Dashboard", order: 10 },
+  nav: { label: "Dashboard", order: 10, group: "" },
   query,
   async show({ sql, log }, { holder: { accountId } }) {
     const account = await findAccount(sql, { id: accountId });

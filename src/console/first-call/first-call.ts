@@ -11,7 +11,7 @@ const query = z.object({});
 /** How a call is made: the line to paste, and a form that makes it from here. */
 export const firstCallPage: ConsolePage<z.infer<typeof query>> = {
   path: "/first-call",
-  nav: { label: "First call", order: 70 },
+  nav: { label: "First call", order: 22, group: "API" },
   query,
   show: (parts, { holder }) => page(parts, holder, { endpoint: "games", problem: null, answer: null }),
 };

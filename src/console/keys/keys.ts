@@ -20,7 +20,7 @@ const query = z.object({});
 /** The keys of an account. Of each only its last four characters are known. */
 export const keysPage: ConsolePage<z.infer<typeof query>> = {
   path: "/keys",
-  nav: { label: "Keys", order: 50 },
+  nav: { label: "Keys", order: 20, group: "API" },
   query,
   async show({ sql }, { holder }) {
     const keys = await listOwnKeys(sql, holder.accountId, ENDED_SHOWN);

@@ -11,7 +11,7 @@ const query = z.object({});
 /** Every plan with its limits, and what each would come to for whoever looks. Those off sale only where they are had. */
 export const plansPage: ConsolePage<z.infer<typeof query>> = {
   path: "/plans",
-  nav: { label: "Plans", order: 30 },
+  nav: { label: "Plans", order: 31, group: "Billing" },
   query,
   async show({ sql }, { holder: { accountId, isSuspended } }) {
     const [buyer, listed, houses] = await Promise.all([readBuyer(sql, accountId), listPlans(sql), listHousesNow(sql)]);

@@ -12,7 +12,7 @@ const query = z.object({ page: z.coerce.number().int().min(1).max(100_000).defau
 /** What the account has bought, newest first. */
 export const purchasesPage: ConsolePage<z.infer<typeof query>> = {
   path: "/purchases",
-  nav: { label: "Purchases", order: 32 },
+  nav: { label: "Purchases", order: 32, group: "Billing" },
   query,
   async show({ sql }, { holder: { accountId }, query: { page } }) {
     const { rows, total } = await listPurchases(sql, accountId, { limit: PER_PAGE, offset: (page - 1) * PER_PAGE });

@@ -23,7 +23,7 @@ const query = z.object({
 /** Everything that moved money on the account's balance, newest first. */
 const statementPage: ConsolePage<z.infer<typeof query>> = {
   path: "/statement",
-  nav: { label: "Statement", order: 40 },
+  nav: { label: "Statement", order: 33, group: "Billing" },
   query,
   async show({ sql }, { holder: { accountId }, query: { before = null } }) {
     const [found, balance] = await Promise.all([

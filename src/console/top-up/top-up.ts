@@ -14,7 +14,7 @@ const nothing = z.object({});
 /** Ways to pay in that are set up here, and what was paid in. */
 export const topUpPage: ConsolePage<z.infer<typeof nothing>> = {
   path: "/top-up",
-  nav: { label: "Top up", order: 20 },
+  nav: { label: "Top up", order: 30, group: "Billing" },
   query: nothing,
   async show({ sql, settings }, { holder }) {
     const [topups, balance] = await Promise.all([

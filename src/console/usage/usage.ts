@@ -22,7 +22,7 @@ type Query = z.infer<typeof query>;
 /** What was called: by day, by key and by endpoint, of up to 92 UTC days. */
 export const usagePage: ConsolePage<Query> = {
   path: "/usage",
-  nav: { label: "Usage", order: 60 },
+  nav: { label: "Usage", order: 21, group: "API" },
   query,
   async show({ sql, log }, { holder: { accountId }, query: { days } }) {
     const [usage, rows] = await Promise.all([readUsage(sql, accountId, days), listKeyDays(sql, accountId, days)]);

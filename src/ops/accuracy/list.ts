@@ -33,7 +33,7 @@ type Query = z.infer<typeof query>;
 /** What was measured of issued forecasts, a feature of a table on a line. */
 export const accuracyPage: OpsPage<Query> = {
   path: "/accuracy",
-  nav: { label: "Accuracy", order: 50 },
+  nav: { label: "Accuracy", order: 26, group: "Data" },
   query,
   async show(parts, { query: asked }) {
     const found = await read(parts, asked, { limit: PER_PAGE, offset: (asked.page - 1) * PER_PAGE });

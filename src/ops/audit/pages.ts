@@ -34,7 +34,7 @@ type SearchQuery = z.infer<typeof search>;
 
 const auditPage: OpsPage<z.infer<typeof searchPage>> = {
   path: "/audit",
-  nav: { label: "Audit log", order: 95 },
+  nav: { label: "Audit log", order: 42, group: "Administration" },
   query: searchPage,
   async show({ sql }, { query: { page, ...query } }) {
     const [{ entries, total }, actions] = await Promise.all([

@@ -19,7 +19,7 @@ const query = z.object({
 /** Lines of bank statements and what waits for whom, and the transfers that were announced. */
 export const bankPage: OpsPage<z.infer<typeof query>> = {
   path: "/bank",
-  nav: { label: "Bank", order: 62 },
+  nav: { label: "Bank", order: 30, group: "Money" },
   query,
   async show({ sql, settings }, { query: asked }) {
     const { state, q, page } = asked;

@@ -28,7 +28,7 @@ const query = z.object({
 /** Every house and table at a glance: what is wrong first, then all tables, then how fresh they were in the last day. */
 export const boardPage: OpsPage<z.infer<typeof query>> = {
   path: "/",
-  nav: { label: "Board", order: 10 },
+  nav: { label: "Board", order: 10, group: "Live" },
   query,
   async show(parts, { query: asked }) {
     const facts = await readBoard(parts);

@@ -21,7 +21,7 @@ const records = z.object({
 /** Runs that are open, and records: what replays came to. */
 export const calibrationsPage: OpsPage<z.infer<typeof records>> = {
   path: "/calibrations",
-  nav: { label: "Calibrations", order: 40 },
+  nav: { label: "Calibrations", order: 25, group: "Data" },
   query: records,
   async show({ sql }, { query }) {
     const { tableIds, problem } = await choose(sql, query.of);

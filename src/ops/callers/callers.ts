@@ -23,7 +23,7 @@ const query = z.object({
 /** Accounts by address, id or the last four of a key. A whole key is not looked up, since it would be in the URL. */
 export const callersPage: OpsPage<z.infer<typeof query>> = {
   path: "/callers",
-  nav: { label: "Callers", order: 60 },
+  nav: { label: "Callers", order: 35, group: "Money" },
   query,
   async show({ sql }, { query: asked }) {
     const { state, sort, page } = asked;

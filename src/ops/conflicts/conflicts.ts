@@ -18,7 +18,7 @@ const listQuery = z.object({
 /** Rounds that came with two results. */
 export const conflictsPage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/conflicts",
-  nav: { label: "Conflicts", order: 32 },
+  nav: { label: "Conflicts", order: 22, group: "Data" },
   query: listQuery,
   async show({ sql }, { query }) {
     const { tableIds, problem } = await choose(sql, query.of);

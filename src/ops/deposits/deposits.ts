@@ -23,7 +23,7 @@ const listQuery = z.object({
 /** USDT that came in, and how the chain is followed. */
 const depositsPage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/deposits",
-  nav: { label: "Deposits", order: 63 },
+  nav: { label: "Deposits", order: 32, group: "Money" },
   query: listQuery,
   async show({ sql, settings }, { query }) {
     const usdt = usdtOf(settings);

@@ -17,7 +17,7 @@ const listQuery = z.object({
 /** Rounds that are missing, what was tried for them, and when it is tried next. */
 export const gapsPage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/gaps",
-  nav: { label: "Gaps", order: 33 },
+  nav: { label: "Gaps", order: 23, group: "Data" },
   query: listQuery,
   async show({ sql }, { query }) {
     const { tableIds, problem } = await choose(sql, query.of);

@@ -20,7 +20,7 @@ const query = z.object({ kind: z.enum(["", ...KINDS]).default(""), owner: id, be
 /** What all sides hold, what waits for a second person, and what moved last. */
 const ledgerPage: OpsPage<z.infer<typeof query>> = {
   path: "/ledger",
-  nav: { label: "Ledger", order: 65 },
+  nav: { label: "Ledger", order: 33, group: "Money" },
   query,
   async show({ sql }, { query: { kind, owner, before } }) {
     const [sums, proposals, found] = await Promise.all([

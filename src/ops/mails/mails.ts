@@ -33,7 +33,7 @@ const listQuery = z.object({
 /** Mails to people, and what became of them; never what is in them. */
 export const mailsPage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/mails",
-  nav: { label: "Mails", order: 70 },
+  nav: { label: "Mails", order: 41, group: "Administration" },
   query: listQuery,
   async show({ sql, settings }, { query }) {
     const [found, counts, trouble, wasTried] = await Promise.all([

@@ -18,7 +18,7 @@ const listQuery = z.object({
 /** What callers are told of tables. */
 export const noticesPage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/notices",
-  nav: { label: "Notices", order: 34 },
+  nav: { label: "Notices", order: 24, group: "Data" },
   query: listQuery,
   async show({ sql }, { query }) {
     const { tableIds, problem } = await choose(sql, query.of);

@@ -24,7 +24,7 @@ const listQuery = z.object({
 /** Stored answers, those kept beyond their day among them. */
 export const payloadsPage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/payloads",
-  nav: { label: "Payloads", order: 30 },
+  nav: { label: "Payloads", order: 20, group: "Data" },
   query: listQuery,
   async show({ sql }, { query }) {
     const { tableIds, problem } = await choose(sql, query.of);

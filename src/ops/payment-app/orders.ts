@@ -21,6 +21,7 @@ const query = z.object({
 /** Orders at the payment app, with what it said of them last. */
 const ordersPage: OpsPage<z.infer<typeof query>> = {
   path: "/payment-app",
+  nav: { label: "Payment app", order: 31, group: "Money" },
   query,
   async show({ sql, settings }, { query: { state, before } }) {
     const [found, keys] = await Promise.all([

@@ -24,7 +24,7 @@ const withReason = z.strictObject({ reason });
 
 const peoplePage: OpsPage = {
   path: "/people",
-  nav: { label: "People", order: 90 },
+  nav: { label: "People", order: 40, group: "Administration" },
   query: nothing,
   async show({ sql }) {
     const data = { operators: await listOperators(sql), roles: OPERATOR_ROLES };

@@ -12,7 +12,7 @@ const none = z.object({});
 /** All plans, and how many have them. */
 export const plansPage: OpsPage<z.infer<typeof none>> = {
   path: "/plans",
-  nav: { label: "Plans", order: 62 },
+  nav: { label: "Plans", order: 34, group: "Money" },
   query: none,
   async show({ sql }) {
     const [plans, holders] = await Promise.all([listPlanSettings(sql), countHolders(sql)]);

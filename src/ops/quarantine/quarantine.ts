@@ -29,7 +29,7 @@ const listQuery = z.object({
 /** Items that were kept apart, each beside its reason. */
 export const quarantinePage: OpsPage<z.infer<typeof listQuery>> = {
   path: "/quarantine",
-  nav: { label: "Quarantine", order: 31 },
+  nav: { label: "Quarantine", order: 21, group: "Data" },
   query: listQuery,
   async show({ sql }, { query }) {
     const { tableIds, problem } = await choose(sql, query.of);

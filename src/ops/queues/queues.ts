@@ -43,7 +43,7 @@ const nothing = z.object({});
 /** What waits, runs and fails between the stages, and which starts come late. */
 export const queuesPage: OpsPage<z.infer<typeof nothing>> = {
   path: "/queues",
-  nav: { label: "Queues", order: 20 },
+  nav: { label: "Queues", order: 11, group: "Live" },
   query: nothing,
   async show(parts) {
     const { sql, queues } = parts;

@@ -10,7 +10,7 @@ const SILENT_SECONDS = 20;
 /** The processes that do the work, the one that leads, and the alerts that are open. */
 export const workersPage: OpsPage<z.infer<typeof query>> = {
   path: "/workers",
-  nav: { label: "Workers", order: 21 },
+  nav: { label: "Workers", order: 12, group: "Live" },
   query,
   async show({ sql }) {
     const [workers, heartbeat, alerts] = await Promise.all([listWorkers(sql), findHeartbeat(sql), readAlerts(sql)]);

@@ -1,0 +1,33 @@
+import { readFileSync } from "node:fs";
+import type { Express } from "express";
+import { asked } from "../api/request.ts";
+import { resource } from "../api/resource.ts";
+import { type Asset, FONTS, SCRIPT, STYLE, scriptFile, scriptOf, styleOf } from "../frame/assets.ts";
+
+const here = (file: string) => new URL(file, import.meta.url);
+
+/** The stylesheet and the script of the public pages. */
+export const SITE_STYLE: Asset = styleOf("/site.css", [here("site.css")]);
+export const SITE_SCRIPT: Asset = scriptOf("/site.js", [
+  scriptFile("refresh"),
+  scriptFile("copy"),
+  here("scripts/languages.js"),
+]);
+
+/** Adds what pages load: styles, scripts, fonts, images. With the hash of its content in the URL it is cached for a year. */
+export function addAssets(app: Express): void {
+  for (const { path, type, body } of [STYLE, SCRIPT, SITE_STYLE, SITE_SCRIPT, ...FONTS]) {
+    resource(app, path, (request, response) => {
+      const isNamed = asked(request).query.has("v");
+      response.setHeader("Cache-Control", `public, max-age=${isNamed ? "31536000, immutable" : "60"}`);
+      response.setHeader("Content-Type", type);
+      response.end(body);
+    });
+  }
+  const icon = readFileSync(here("icon.svg"), "utf8");
+  resource(app, "/icon.svg", (_, response) => {
+    response.setHeader("Cache-Control", "public, max-age=3600");
+    response.setHeader("Content-Type", "image/svg+xml; charset=utf-8");
+    response.end(icon);
+  });
+}
