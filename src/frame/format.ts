@@ -141,6 +141,13 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
       const text = seconds <= -1 ? `in ${duration(-seconds)}` : `${duration(seconds)} ago`;
       return `<time datetime="${date.toISOString()}" title="${timeText(date)}" data-age="${Math.round(seconds)}">${text}</time>`;
     },
+    /** HTML: attributes of an element; those without a value are left out. */
+    attributes(values: Readonly<Record<string, string | number | undefined>>): string {
+      return Object.entries(values)
+        .filter(([, value]) => value !== undefined && value !== "")
+        .map(([name, value]) => ` ${name}="${escape(String(value))}"`)
+        .join("");
+    },
     /** HTML: a word with a color beside it. */
     badge(text: string, tone: Tone = "quiet"): string {
       return `<span class="badge ${escape(tone)}">${escape(text)}</span>`;

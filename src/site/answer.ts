@@ -20,7 +20,6 @@ const CONTENT_POLICY = [
 
 /** The main navigation. */
 const NAV = [
-  { label: "Houses", href: "/houses", group: "" },
   { label: "Accuracy", href: "/accuracy", group: "" },
   { label: "Docs", href: "/docs", group: "" },
   { label: "Plans", href: "/plans", group: "" },
@@ -28,7 +27,6 @@ const NAV = [
 ];
 /** The foot of every page. */
 const MORE = [
-  { label: "Houses", href: "/houses", group: "Product" },
   { label: "Accuracy", href: "/accuracy", group: "Product" },
   { label: "Method", href: "/method", group: "Product" },
   { label: "Plans", href: "/plans", group: "Product" },

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Express } from "express";
-import { asked } from "../api/request.ts";
-import { resource } from "../api/resource.ts";
+import { asked } from "../http/request.ts";
+import { resource } from "../http/resource.ts";
 import { type Asset, FONTS, SCRIPT, STYLE, scriptFile, scriptOf, styleOf } from "../frame/assets.ts";
 
 const here = (file: string) => new URL(file, import.meta.url);

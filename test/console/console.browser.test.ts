@@ -136,7 +136,7 @@ describe("without JavaScript", () => {
     const { page } = await openPage(joe, { javaScriptEnabled: false, address: "203.0.113.3" });
     await page.goto(`${world.url}/console/keys`);
     await page.keyboard.press("Tab");
-    expect(await page.locator(":focus").textContent()).toBe("Skip to the content");
+    expect(await page.locator(":focus").textContent()).toBe("Skip to content");
     await page.getByLabel("Name of the new key").focus();
     await page.keyboard.type("laptop");
     await page.keyboard.press("Enter");

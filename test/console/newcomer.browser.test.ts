@@ -35,10 +35,13 @@ async function openWindow(
 }
 
 /** Clicks the link or button of a name, in the navigation or in the page itself. */
-type Click = (kind: "link" | "button", name: string, within?: "banner" | "main") => Promise<void>;
+type Click = (kind: "link" | "button", name: string, within?: "banner" | "navigation" | "main") => Promise<void>;
 
 function clicker(page: Page): Click {
-  return (kind, name, within = "main") => page.getByRole(within).getByRole(kind, { name, exact: true }).click();
+  return (kind, name, within = "main") => {
+    const part = within === "navigation" ? page.getByRole(within, { name: "Main" }) : page.getByRole(within);
+    return part.getByRole(kind, { name, exact: true }).click();
+  };
 }
 
 async function shoot(page: Page, name: string): Promise<void> {
@@ -54,7 +57,7 @@ function mailWith(subject: string, address: string) {
 
 /** From the first page to an account: both boxes, the mail, its link, the password. */
 async function signUp(page: Page, click: Click, email: string): Promise<void> {
-  await click("link", "Sign up", "banner");
+  await click("link", "Get an API key", "banner");
   await page.getByLabel("E-mail").fill(email);
   await page.getByLabel("Password").fill(PASSWORD);
   for (const box of [page.getByLabel("I accept the terms."), page.getByLabel("I am 18 years old or older.")]) {
@@ -72,7 +75,7 @@ async function signUp(page: Page, click: Click, email: string): Promise<void> {
 
 /** Buys a plan from the balance by the plans' page, and gives what the receipt says. */
 async function buy(page: Page, click: Click, email: string, plan: { name: string; price: string }): Promise<string> {
-  await click("link", "Plans", "banner");
+  await click("link", "Plans", "navigation");
   await click("link", `Buy ${plan.name}`);
   await shoot(page, `buy-${plan.name}`);
   const boxes = page.getByRole("checkbox");
@@ -93,7 +96,7 @@ async function buy(page: Page, click: Click, email: string, plan: { name: string
 
 /** Makes a key and calls with it, once from the page for that and once as a program does. */
 async function callTwice(page: Page, click: Click): Promise<void> {
-  await click("link", "Keys", "banner");
+  await click("link", "Keys", "navigation");
   await page.getByLabel("Name of the new key").fill("my server");
   await click("button", "Create the key");
   const key = await page.getByLabel("Your key").inputValue();
@@ -112,7 +115,7 @@ async function callTwice(page: Page, click: Click): Promise<void> {
 }
 
 async function callsToday(page: Page, click: Click): Promise<string> {
-  await click("link", "Dashboard", "banner");
+  await click("link", "Dashboard", "navigation");
   const card = page.getByRole("region", { name: "Calls today", exact: true });
   return (await card.locator("p").first().textContent()) ?? "";
 }
@@ -133,7 +136,7 @@ async function openOperator(email: string): Promise<{ page: Page; click: Click }
   await page.getByLabel("Code that the app shows now").fill(totp(secret));
   await click("button", "It works: turn it on");
   await page.getByText("the second factor is on").waitFor();
-  await click("link", "Bank", "banner");
+  await click("link", "Bank", "navigation");
   return { page, click };
 }
 
@@ -211,7 +214,7 @@ describe("a newcomer", () => {
     const deposits = page.getByRole("region", { name: "your deposits" });
     const shows = (text: string) =>
       eventually(async () => {
-        await click("link", "Load again");
+        await click("link", "Reload");
         return (await deposits.textContent())?.includes(text);
       });
     const confirmed = (blocks: number) => shows(`${blocks} of ${CONFIRMATIONS} confirmations`);
@@ -239,7 +242,7 @@ describe("a newcomer", () => {
 
     await buy(page, click, email, { name: "Starter", price: "29.00" });
     await callTwice(page, click);
-    await click("link", "Statement", "banner");
+    await click("link", "Statement", "navigation");
     const entries = page.getByRole("region", { name: "entries" }).locator("tbody tr");
     expect(await entries.count()).toBe(2); // the deposit once, and the plan
     expect(await page.getByRole("main").textContent()).toContain("Balance: 1.00 USD");

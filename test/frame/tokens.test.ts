@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { palettes } from "../../src/houses/palettes.ts";
+import { palettes } from "../../src/houses/settings/palettes.ts";
 
 const css = readFileSync(new URL("../../src/frame/styles/tokens.css", import.meta.url), "utf8");
 type Rgb = readonly [number, number, number];

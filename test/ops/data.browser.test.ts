@@ -61,7 +61,7 @@ async function enter(role: "data" | "operator", path: string, options: { javaScr
   await page.getByLabel("E-mail").fill(email);
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("button", { name: "Sign out" }).waitFor();
+  await page.getByRole("button", { name: email }).waitFor();
   return { page, said, email };
 }
 

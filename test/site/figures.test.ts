@@ -112,7 +112,7 @@ describe("/accuracy", () => {
     expect(house.text).toContain("</a>(house)</th>");
     const nothing = await ask("/accuracy?of=beta&feature=next_color&period=7d");
     expect(nothing.text).toContain("Nothing was measured of this in this period yet.");
-    expect(nothing.text).not.toContain("<svg");
+    expect(nothing.text).not.toContain("<figure");
   });
 
   it("shows all tables, with the reason, where what is asked for cannot be", async () => {
