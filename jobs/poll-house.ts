@@ -82,11 +82,12 @@ async function poll(
   const fill = async (gap: bigint) => enqueue(backfillGap, { gap: String(gap) });
   await afterCommit(id, results, { sql, log, published, fill });
   if (payloads.some(({ state }) => state === "unread")) await enqueue(normalizeRounds, { house: id });
-  const failed = asked.filter(({ answer }) => answer.kind === "failed").length;
+  const sent = asked.filter(({ isShared }) => isShared !== true);
+  const failed = sent.filter(({ answer }) => answer.kind === "failed").length;
   return {
-    requests: asked.length,
+    requests: sent.length,
     payloads: payloads.length,
-    unchanged: asked.length - failed - payloads.length,
+    unchanged: asked.filter(({ answer }) => answer.kind !== "failed").length - payloads.length,
     failed,
     ...countPasses(results),
   };

@@ -15,7 +15,9 @@ create table payloads (
   bytes integer not null,
   sha256 bytea not null
     constraint payload_hash_is_sha256 check (length(sha256) = 32),
-  body bytea not null,
+  body bytea,
+  body_of integer,
+  served integer[] not null default '{}',
   state text not null default 'unread'
     constraint payload_state_is_known check (state in ('unread', 'read', 'refused')),
   read_at timestamptz,
@@ -30,12 +32,23 @@ create table payloads (
   constraint refused_payload_says_why check ((state = 'refused') = (refused_reason is not null)),
   constraint payload_is_read_once check ((state = 'unread') = (read_at is null)),
   constraint only_an_unread_payload_has_an_error check (error is null or state = 'unread'),
-  constraint history_is_never_unread check (kind = 'poll' or state <> 'unread')
+  constraint history_is_never_unread check (kind = 'poll' or state <> 'unread'),
+  constraint payload_has_one_body check ((body is null) = (body_of is not null))
 ) partition by range (received_at);
 comment on table payloads is
   'responses of houses as they were received (body is gzip), by day; a pass stores its payload read, and unread when it fails';
+comment on column payloads.body_of is
+  'the table whose payload of the same time has the body: one response lists rounds of several tables';
+comment on column payloads.served is
+  'other tables of the response, which listed nothing new for them; they have no payload of their own';
 comment on column payloads.error is 'why a pass could not take it in; normalize-rounds tries again';
 create index payloads_unread on payloads (table_id, requested_at) where state = 'unread';
+
+create function payload_body(body bytea, body_of integer, received_at timestamptz) returns bytea
+language sql stable as $$
+  select coalesce($1, (select p.body from payloads p where p.table_id = $2 and p.received_at = $3))
+$$;
+comment on function payload_body is 'the body of a payload, which another table may hold';
 
 create table payloads_kept (
   table_id integer not null references tables,

@@ -80,7 +80,7 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
         p.table_id as "tableId",
         utc_text(p.received_at) as "receivedAt",
         row_number() over newest as place,
-        sum(length(p.body)) over newest as bytes
+        sum(coalesce(length(p.body), p.bytes)) over newest as bytes
       from ${sql(name)} p
       join tables t on t.id = p.table_id
       where p.state = 'refused'
@@ -106,7 +106,7 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
       )
       select
         p.table_id, p.received_at, t.house_id, p.kind, p.requested_at, p.previous_requested_at, p.path, p.status,
-        p.content_type, p.bytes, p.sha256, p.body, p.state, p.read_at, p.refused_reason, p.items, p.new_rounds,
+        p.content_type, p.bytes, p.sha256, coalesce(p.body, shared.body), p.state, p.read_at, p.refused_reason, p.items, p.new_rounds,
         p.quarantined, p.reread_at
       from unnest(
         ${batch.map(({ tableId }) => tableId)}::integer[],
@@ -114,6 +114,7 @@ export async function keepPayloads(sql: Sql, { name }: DayPartition, signal: Abo
       ) as wanted (table_id, received_at)
       join ${sql(name)} p using (table_id, received_at)
       join tables t on t.id = p.table_id
+      left join ${sql(name)} shared on shared.table_id = p.body_of and shared.received_at = p.received_at
       on conflict (table_id, received_at) do nothing
       returning table_id`;
     kept += rows.length;

@@ -109,6 +109,11 @@ export interface Adapter<Feed extends FeedOptions = FeedOptions> {
   /** The request for rounds before `beforeId`, or null where the house cannot page back. */
   history(feed: Feed, ask: HistoryAsk): Ask | null;
   /**
+   * What a body lists for one table, as text: when it is as before, so are the table's rounds. Null when that is not known, so
+   * that only an equal body lists the same. For responses that several tables share.
+   */
+  part(feed: Feed, body: Buffer): string | null;
+  /**
    * Reads an answer's body. `now` (ISO 8601) bounds believable times: 30 days before to a day after it; `oldest`
    * replaces the lower bound. Never throws for what a house sent.
    */
@@ -119,5 +124,13 @@ export interface Adapter<Feed extends FeedOptions = FeedOptions> {
 export function adapter<Feed extends FeedOptions>(
   own: Pick<Adapter<Feed>, "name" | "options" | "poll" | "history" | "read"> & Partial<Adapter<Feed>>,
 ): Adapter<Feed> {
-  return { rounds: "list", paging: "id", needsHeaders: [], instant: [], hasHash: () => false, ...own };
+  return {
+    rounds: "list",
+    paging: "id",
+    needsHeaders: [],
+    instant: [],
+    hasHash: () => false,
+    part: () => null,
+    ...own,
+  };
 }

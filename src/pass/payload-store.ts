@@ -32,7 +32,7 @@ export async function listUnread(sql: Queryable, tableId: number, limit: number)
       coalesce(before.useless, false) as "followsUseless",
       p.followed as "isFollowed",
       p.sha256,
-      p.body
+      payload_body(p.body, p.body_of, p.received_at) as body
     from (
       select
         *,
@@ -122,7 +122,8 @@ export async function findReadPayload(
       order by random()
       limit 1
     )
-    select p.table_id as "tableId", p.received_at::text as "receivedAt", p.path, p.sha256, p.body
+    select p.table_id as "tableId", p.received_at::text as "receivedAt", p.path, p.sha256,
+      payload_body(p.body, p.body_of, p.received_at) as body
     from one
     cross join lateral (
       select *

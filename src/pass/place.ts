@@ -449,7 +449,7 @@ function payloadOf(
   response: Exclude<PassResponse, { from: "stored" }>,
   outcome: Outcome,
 ): PayloadRow {
-  const { path, status, contentType, bytes, sha256, body } = payloadIn(response);
+  const { path, status, contentType, bytes, sha256, body, served } = payloadIn(response);
   const { requestedAt, receivedAt } = response;
   return {
     receivedAt,
@@ -462,6 +462,7 @@ function payloadOf(
     bytes,
     sha256,
     body,
+    ...(served && { served }),
     error: null,
     ...NO_OUTCOME,
     ...outcome,

@@ -10,9 +10,10 @@ import { summarizePoll, type AskedTable } from "../houses/polling/poll-summary.t
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { pass } from "./pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
-import { isRepeated, payloadOf, polledResponse, receive, type Received } from "./polled.ts";
+import { isRepeated, payloadOf, polledResponse, receiveAll, type Received, type ReceivedBody } from "./polled.ts";
 import { keepUnreadPayload } from "./payload-store.ts";
 import { readResponse } from "./read.ts";
+import { isNoteDue, sharedPart, type SharedPart } from "./shared-part.ts";
 import type { PassResult, PassState, PassTime, PolledResponse, ReadResponse } from "./state.ts";
 import { fromDatabase, laterBy } from "./times.ts";
 import { refusalOf } from "./write-store.ts";
@@ -67,7 +68,7 @@ export async function prepareStates(passes: Passes, { tables }: Lease): Promise<
  * @throws LeaseLostError when another worker has the lease; ConnectionLostError when the outcome is unknown
  */
 export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal): Promise<SavedPoll> {
-  const waves = wavesOf(poll.asked.map((asked) => receive(poll.lease, asked)));
+  const waves = wavesOf(receiveAll(poll.lease, poll.asked));
   const tables = await passes.countTables();
   const results: Taken[] = [];
   let end = waves.length === 0 ? endOf(poll, []) : null;
@@ -118,10 +119,7 @@ function wavesOf(received: readonly Received[]): Received[][] {
 }
 
 /** A response with what a pass made of it. */
-interface Taken {
-  received: Received;
-  response: PolledResponse;
-  before: PassState;
+interface Taken extends ReadOne {
   result: PassResult;
 }
 
@@ -186,6 +184,8 @@ interface ReadOne {
   received: Received;
   before: PassState;
   response: PolledResponse;
+  /** What it lists for the table, when other tables share it. */
+  part: SharedPart | null;
 }
 
 async function readWave(
@@ -197,20 +197,36 @@ async function readWave(
   const reader = { sql: passes.pipeline, prover: passes.prover };
   const mayRead = !lease.isAfterExpiry && !lease.paused.includes(READING);
   const all: ReadOne[] = [];
+  const served = new Map<ReceivedBody, number[]>();
   for (const received of wave) {
-    const { asked, receivedAt, body } = received;
+    const { asked, requestedAt, receivedAt, body } = received;
     const before = passes.states.get(asked.tableId) ?? (await loadOne(passes, asked.tableId));
     if (before === undefined) {
       // damaged, or the houses file was applied meanwhile, without the table
       if (passes.damaged.has(asked.tableId)) await keepPayload(passes, received);
       continue;
     }
-    const isRead = body !== null && mayRead && !before.hasUnread && !isRepeated(received, before.head);
+    const isEqual = isRepeated(received, before.head);
+    const others = body === null ? undefined : served.get(body);
+    const part = body === null || isEqual || !mayRead ? null : sharedPart(house, before.table, body, requestedAt);
+    const isAsBefore = others !== undefined && isPartRepeated(passes, before, part);
+    if (isAsBefore) others.push(asked.tableId);
+    // the first of the tables that share a response stores it, unless it has, whatever it lists for the others
+    const own: number[] = [];
+    if (body !== null && others === undefined) served.set(body, own);
+    const isRead = body !== null && mayRead && !before.hasUnread && !isEqual && !isAsBefore;
     const given = body !== null && { body: body.bytes, now: receivedAt, path: asked.path, kind: "poll" as const };
     const read = isRead && given ? await readInTime(reader, house, before, given, { signal, all: lookUpAll }) : null;
-    all.push({ received, before, response: await polledResponse(received, before.head, read) });
+    const response = await polledResponse(received, read, { isRepeat: isEqual || isAsBefore, served: own });
+    all.push({ received, before, response, part });
   }
   return all;
+}
+
+/** Whether a table's part of a response lists what it read last; one whose newest payload must be read again has none. */
+function isPartRepeated({ states }: Passes, { table, head, hasUnread }: PassState, part: SharedPart | null): boolean {
+  if (part === null || hasUnread || head.payloadSha256 === null) return false;
+  return part.sha256 === states.partOf(table.tableId)?.sha256;
 }
 
 async function loadOne(passes: Passes, tableId: number): Promise<PassState | undefined> {
@@ -273,11 +289,11 @@ function takeIn(read: readonly ReadOne[], { keep, ...at }: PassTime & { keep: un
   });
 }
 
-function kept({ received, before, response }: ReadOne, at: PassTime, error: unknown): Taken {
+function kept({ response, ...one }: ReadOne, at: PassTime, error: unknown): Taken {
   const unread = { ...response, read: null };
-  const { rows, ...result } = pass(before, unread, at);
+  const { rows, ...result } = pass(one.before, unread, at);
   const payloads = rows.payloads.map((payload) => ({ ...payload, error: ownFault(error) }));
-  return { received, before, response: unread, result: { ...result, rows: { ...rows, payloads } } };
+  return { ...one, response: unread, result: { ...result, rows: { ...rows, payloads } } };
 }
 
 async function write(
@@ -286,8 +302,25 @@ async function write(
   taken: readonly Taken[],
   end: EndedPoll | null,
 ): Promise<void> {
-  await commit({ passes: taken.map(({ result }) => result.rows), lease, end });
-  for (const { result } of taken) states.keep(result.state);
+  const after = taken.map(({ result, ...one }) => {
+    const last = states.partOf(one.before.table.tableId);
+    const part = partAfter(one, last, result.rows.isQuiet);
+    return { ...result, part, isNoted: result.rows.isQuiet && part !== null && part === last };
+  });
+  await commit({ passes: after.flatMap(({ isNoted, rows }) => (isNoted ? [] : [rows])), lease, end });
+  for (const { state, part } of after) states.keep(state, part);
+}
+
+/** What a table knows of its part after a pass: as before while the database need not learn that nothing is new. */
+function partAfter(
+  { received, part, response }: ReadOne,
+  last: SharedPart | null,
+  isQuiet: boolean,
+): SharedPart | null {
+  if (!response.isRepeat) return response.read?.ok === true ? part : null;
+  if (last === null) return part;
+  const { requestedAt } = received;
+  return isQuiet && !isNoteDue(last, requestedAt) ? last : { ...last, notedAt: requestedAt };
 }
 
 function endOf({ lease, asked, jitter }: Poll, taken: readonly Taken[]): EndedPoll {
@@ -315,13 +348,18 @@ function endOf({ lease, asked, jitter }: Poll, taken: readonly Taken[]): EndedPo
   };
 }
 
-/** Changed rows of feeds: of tables with a full response, and of all that were asked when others were not. */
+/**
+ * Changed rows of feeds: of tables with a full response, and of all that were asked when others were not. Of tables that share
+ * a response, the first has the validators, and the others need theirs as seldom as a full response is due.
+ */
 function feedsOf({ tables }: Lease, taken: readonly Taken[]): FeedChange[] {
   const newest = new Map(taken.map((one) => [one.received.asked.tableId, one]));
   const isPart = newest.size < tables.length;
-  return [...newest].flatMap(([tableId, { received, response }]): FeedChange[] => {
+  const due = new Set(tables.filter(({ fullIsDue }) => fullIsDue).map(({ tableId }) => tableId));
+  return [...newest].flatMap(([tableId, { received, response, part }]): FeedChange[] => {
     const { answer } = received.asked;
     if (answer.kind !== "answer" && !isPart) return [];
+    if (answer.kind === "answer" && response.isRepeat && part !== null && !due.has(tableId)) return [];
     return [
       {
         tableId,

@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { gzip, gzipSync } from "node:zlib";
 import type { Lease } from "../houses/polling/lease-store.ts";
 import type { AskedTable } from "../houses/polling/poll-summary.ts";
+import { shareParsing } from "../houses/reading/read-text.ts";
 import type { HeadRow } from "./rows.ts";
 import type { PolledResponse, ReadResponse, ReceivedPayload } from "./state.ts";
 import { fromDatabase, laterBy } from "./times.ts";
@@ -12,20 +13,44 @@ export interface Received {
   asked: AskedTable;
   requestedAt: string;
   receivedAt: string;
-  /** Null without a body: a failure, a 304 or the 404 of a page. */
-  body: { bytes: Buffer; sha256: string } | null;
+  /** Null without a body: a failure, a 304 or the 404 of a page. One object for all tables that share a response. */
+  body: ReceivedBody | null;
+}
+
+/** The body of a response. */
+export interface ReceivedBody {
+  bytes: Buffer;
+  sha256: string;
+  /** Several tables read it. */
+  isShared: boolean;
+  /** gzip; the same array each time, so that it is stored once. */
+  packed: () => Promise<Buffer>;
 }
 
 /** Gives what came the times of the database: that of the lease, and what a monotonic clock says since. */
-export function receive(lease: Lease, asked: AskedTable): Received {
+export function receiveAll(lease: Lease, asked: readonly AskedTable[]): Received[] {
   const leasedAt = fromDatabase(lease.now);
-  const { answer } = asked;
-  return {
-    asked,
-    requestedAt: laterBy(leasedAt, asked.requestedMs),
-    receivedAt: laterBy(leasedAt, asked.receivedMs),
-    body: answer.kind === "answer" ? { bytes: answer.body, sha256: hash("sha256", answer.body) } : null,
-  };
+  const shared = new Set(asked.filter(({ isShared }) => isShared === true).map(({ answer }) => answer));
+  const bodies = new Map<AskedTable["answer"], ReceivedBody>();
+  return asked.map((one) => {
+    const { answer } = one;
+    const body = bodies.get(answer) ?? bodyOf(answer, shared.has(answer));
+    if (body !== null) bodies.set(answer, body);
+    return {
+      asked: one,
+      requestedAt: laterBy(leasedAt, one.requestedMs),
+      receivedAt: laterBy(leasedAt, one.receivedMs),
+      body,
+    };
+  });
+}
+
+function bodyOf(answer: AskedTable["answer"], isShared: boolean): ReceivedBody | null {
+  if (answer.kind !== "answer") return null;
+  const { body: bytes } = answer;
+  if (isShared) shareParsing(bytes);
+  let packed: Promise<Buffer> | null = null;
+  return { bytes, sha256: hash("sha256", bytes), isShared, packed: () => (packed ??= compressed(bytes)) };
 }
 
 /** Whether a response is the newest payload once more. Two rounds may have equal pages, so a page is compared with itself only. */
@@ -35,14 +60,16 @@ export function isRepeated({ asked, body }: Received, head: HeadRow): boolean {
   return asked.roundId === undefined || asked.path === head.payloadPath;
 }
 
-/** The response as a pass takes it in; `read` is null when it is a repeat, failed, or waits to be read. */
+/**
+ * The response as a pass takes it in; `read` is null when it is a repeat (of the whole, or of what it lists for the table), when
+ * it failed, or when it waits to be read.
+ */
 export async function polledResponse(
   received: Received,
-  head: HeadRow,
   read: ReadResponse | null,
+  { isRepeat, served }: { isRepeat: boolean; served: readonly number[] },
 ): Promise<PolledResponse> {
   const { asked, requestedAt, receivedAt } = received;
-  const isRepeat = isRepeated(received, head);
   return {
     from: "poll",
     requestedAt,
@@ -50,13 +77,16 @@ export async function polledResponse(
     absence: absenceOf(asked),
     isAhead: asked.isAhead === true,
     isRepeat,
-    payload: isRepeat ? null : await payloadOf(received),
+    payload: isRepeat ? null : await payloadOf(received, served),
     read,
   };
 }
 
-/** What is stored of a response; null when it has no body. */
-export async function payloadOf({ asked, body }: Received): Promise<ReceivedPayload | null> {
+/** What is stored of a response, `served` see PayloadRow; null when it has no body. */
+export async function payloadOf(
+  { asked, body }: Received,
+  served: readonly number[] = [],
+): Promise<ReceivedPayload | null> {
   const { answer, path } = asked;
   if (body === null || answer.kind !== "answer") return null;
   return {
@@ -65,7 +95,8 @@ export async function payloadOf({ asked, body }: Received): Promise<ReceivedPayl
     contentType: answer.contentType?.slice(0, 200) ?? null,
     bytes: body.bytes.length,
     sha256: body.sha256,
-    body: await compressed(body.bytes),
+    body: await body.packed(),
+    served,
   };
 }
 

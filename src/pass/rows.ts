@@ -48,8 +48,10 @@ export interface PayloadRow {
   contentType: string | null;
   bytes: number;
   sha256: string;
-  /** gzip. */
+  /** gzip. One array in several rows of a transaction is stored once. */
   body: Uint8Array;
+  /** Other tables that share the response, for which it listed what they had read before. */
+  served?: readonly number[];
   state: "unread" | "read" | "refused";
   refusedReason: string | null;
   error: string | null;

@@ -126,7 +126,10 @@ export interface PassState {
 }
 
 /** A response that is to be stored, as it was received. */
-export type ReceivedPayload = Pick<PayloadRow, "path" | "status" | "contentType" | "bytes" | "sha256" | "body">;
+export type ReceivedPayload = Pick<
+  PayloadRow,
+  "path" | "status" | "contentType" | "bytes" | "sha256" | "body" | "served"
+>;
 
 /** What is in a response, after reading and checking of proofs. */
 export type ReadResponse =

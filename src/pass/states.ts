@@ -1,3 +1,4 @@
+import type { SharedPart } from "./shared-part.ts";
 import type { PassState } from "./state.ts";
 
 /** Tables whose states a process holds: some 60 kB each. */
@@ -8,7 +9,7 @@ const MOST_STATES = 12_000;
  * rows. A state may be older than what is stored: compare its version with that of the head before it is used.
  */
 export class States {
-  readonly #states = new Map<number, PassState>();
+  readonly #states = new Map<number, { state: PassState; part: SharedPart | null }>();
   readonly #most: number;
 
   constructor(most = MOST_STATES) {
@@ -17,14 +18,19 @@ export class States {
 
   /** The state that was kept last for a table. */
   get(tableId: number): PassState | undefined {
-    return this.#states.get(tableId);
+    return this.#states.get(tableId)?.state;
+  }
+
+  /** What a table read last of a response that it shares; null when it is to be read again. */
+  partOf(tableId: number): SharedPart | null {
+    return this.#states.get(tableId)?.part ?? null;
   }
 
   /** Keeps the state of a table; only after the rows that it follows from are known to be committed. */
-  keep(state: PassState): void {
+  keep(state: PassState, part: SharedPart | null = null): void {
     const { tableId } = state.table;
     this.#states.delete(tableId);
-    this.#states.set(tableId, state);
+    this.#states.set(tableId, { state, part });
     if (this.#states.size <= this.#most) return;
     const [oldest] = this.#states.keys();
     if (oldest !== undefined) this.#states.delete(oldest);

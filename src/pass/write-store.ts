@@ -125,6 +125,8 @@ export function passStatements(sql: Queryable, passes: readonly PassRows[], leas
 
 /** Rows of one kind, each with its table. */
 interface Rows<Row> {
+  tables: readonly number[];
+  /** The same as the text of an array. */
   tableIds: string;
   rows: readonly Row[];
   /** A column as the text of an array. */
@@ -149,6 +151,7 @@ function rowsOf<Pass extends Pick<PassRows, "tableId">, Row>(
     }
   }
   return {
+    tables: tableIds,
     tableIds: plainArray(tableIds),
     rows,
     plain: (value) => plainArray(rows.map(value)),
@@ -172,19 +175,18 @@ function lockPasses(sql: Sql, passes: readonly PassRows[], leases: readonly Held
 
 function insertPayloads(sql: Sql, p: Rows<PassRows["payloads"][number]>): Statement | null {
   if (p.rows.length === 0) return null;
-  let end = 0;
-  const ends = p.rows.map(({ body }) => (end += body.length));
+  const bodies = packBodies(p);
   return sql`
     insert into payloads (
       table_id, received_at, kind, requested_at, previous_requested_at, path, status, content_type, bytes, sha256, body,
-      state, read_at, refused_reason, error, items, new_rounds, quarantined
+      body_of, served, state, read_at, refused_reason, error, items, new_rounds, quarantined
     )
     select
       table_id, received_at, kind, requested_at, previous_requested_at, path, status, content_type, bytes,
       substr(${p.hashes(({ sha256 }) => sha256)}, (32 * place - 31)::integer, 32),
-      substr(${Buffer.concat(p.rows.map(({ body }) => body))}, body_end - body_length + 1, body_length),
-      state, case state when 'unread' then null else clock_timestamp() end, refused_reason, error, items, new_rounds,
-      quarantined
+      case when body_of is null then substr(${bodies.bytes}, body_end - body_length + 1, body_length) end, body_of,
+      served::integer[], state, case state when 'unread' then null else clock_timestamp() end, refused_reason, error,
+      items, new_rounds, quarantined
     from unnest(
       ${p.tableIds}::integer[],
       ${p.plain(({ receivedAt }) => receivedAt)}::timestamptz[],
@@ -195,8 +197,10 @@ function insertPayloads(sql: Sql, p: Rows<PassRows["payloads"][number]>): Statem
       ${p.plain(({ status }) => status)}::integer[],
       ${p.text(({ contentType }) => contentType)}::text[],
       ${p.plain(({ bytes }) => bytes)}::integer[],
-      ${plainArray(ends)}::integer[],
+      ${plainArray(bodies.ends)}::integer[],
       ${p.plain(({ body }) => body.length)}::integer[],
+      ${plainArray(bodies.of)}::integer[],
+      ${p.arrays(({ served }) => served ?? [])}::text[],
       ${p.plain(({ state }) => state)}::text[],
       ${p.text(({ refusedReason }) => refusedReason)}::text[],
       ${p.text(({ error }) => error)}::text[],
@@ -205,8 +209,31 @@ function insertPayloads(sql: Sql, p: Rows<PassRows["payloads"][number]>): Statem
       ${p.plain(({ quarantined }) => quarantined)}::integer[]
     ) with ordinality as p (
       table_id, received_at, kind, requested_at, previous_requested_at, path, status, content_type, bytes, body_end,
-      body_length, state, refused_reason, error, items, new_rounds, quarantined, place
+      body_length, body_of, served, state, refused_reason, error, items, new_rounds, quarantined, place
     )`;
+}
+
+/** Bodies of payloads, one after the other; one that tables share is there once, and `of` has the table that holds it. */
+function packBodies({ tables, rows }: Rows<PassRows["payloads"][number]>): {
+  bytes: Buffer;
+  ends: number[];
+  of: (number | null)[];
+} {
+  const holders = new Map<string, { body: Uint8Array; end: number; table: number }>(); // by time of receipt
+  const packed = { bodies: [] as Uint8Array[], ends: [] as number[], of: [] as (number | null)[] };
+  let end = 0;
+  for (const [place, { body, receivedAt }] of rows.entries()) {
+    const holder = holders.get(receivedAt);
+    const isHeld = holder?.body === body;
+    if (!isHeld) {
+      end += body.length;
+      packed.bodies.push(body);
+      holders.set(receivedAt, { body, end, table: tables[place] ?? 0 });
+    }
+    packed.ends.push(isHeld ? holder.end : end);
+    packed.of.push(isHeld ? holder.table : null);
+  }
+  return { bytes: Buffer.concat(packed.bodies), ends: packed.ends, of: packed.of };
 }
 
 /** What became of payloads that were stored before: unread ones are read now, others were read again. */

@@ -101,7 +101,8 @@ function isHeavy(write: Write): boolean {
 }
 
 function sizeOf({ passes }: Write): number {
-  return passes.reduce((sum, { payloads }) => sum + payloads.reduce((all, { body }) => all + body.length, 0), 0);
+  const bodies = new Set(passes.flatMap(({ payloads }) => payloads.map(({ body }) => body)));
+  return [...bodies].reduce((sum, { length }) => sum + length, 0);
 }
 
 function statementsOf(pipeline: Pipeline, writes: readonly Write[]): Query<readonly unknown[]>[] {

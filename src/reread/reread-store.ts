@@ -35,6 +35,8 @@ export interface StoredPayload {
   state: "read" | "refused";
   /** Rounds that it has brought so far. */
   newRounds: number;
+  /** The table shares it and has no row of it: it listed nothing new. */
+  isServed: boolean;
 }
 
 /** The next payloads of a range in request order, those kept beyond their day among them; never an unread one. */
@@ -59,12 +61,13 @@ export async function listToReread(
       or (p.requested_at, p.table_id) > (${after?.requestedAt ?? "-infinity"}::text::timestamptz, ${after?.tableId ?? 0})
     )`;
   const columns = sql`
-    p.table_id, p.state, p.requested_at, p.received_at, p.sha256, p.body, p.bytes, p.path, p.new_rounds`;
+    p.table_id, p.state, p.requested_at, p.received_at, p.sha256, p.bytes, p.path, p.new_rounds`;
+  const served = servedPayloads(sql);
   const rows = await sql<(Omit<StoredPayload, "sha256"> & { sha256: Buffer })[]>`
     with found as (
       select *
       from (
-        select ${columns}
+        select ${columns}, payload_body(p.body, p.body_of, p.received_at) as body, false as served
         from payloads p
         join tables t on t.id = p.table_id
         where ${matching}
@@ -74,7 +77,17 @@ export async function listToReread(
       union all
       select *
       from (
-        select ${columns}
+        select ${columns}, payload_body(p.body, p.body_of, p.received_at) as body, true as served
+        from (${served}) p
+        join tables t on t.id = p.table_id
+        where ${matching}
+        order by p.requested_at, p.table_id
+        limit ${limit}
+      ) shared
+      union all
+      select *
+      from (
+        select ${columns}, p.body, false as served
         from payloads_kept p
         join tables t on t.id = p.table_id
         where ${matching}
@@ -91,7 +104,8 @@ export async function listToReread(
       sha256,
       body,
       path,
-      coalesce(new_rounds, 0) as "newRounds"
+      coalesce(new_rounds, 0) as "newRounds",
+      served as "isServed"
     from (
       select *, sum(bytes) over (order by requested_at, table_id) - bytes as bytes_before
       from found
@@ -108,6 +122,37 @@ export async function listToReread(
   }));
 }
 
+/** Payloads by table that shares the response of another table and has no row of it, in the columns that a re-read needs. */
+function servedPayloads(sql: Queryable) {
+  return sql`
+    select
+      other.table_id, 'read'::text as state, q.requested_at, q.received_at, q.sha256, q.body, q.body_of, q.bytes, q.path,
+      0 as new_rounds
+    from payloads q
+    cross join unnest(q.served) as other (table_id)
+    where not exists (select from payloads own where own.table_id = other.table_id and own.received_at = q.received_at)`;
+}
+
+/** Gives payloads that other tables stored a row for the table that shares them, so that what is read in them is noted. */
+export async function addServedRows(tx: Transaction, payloads: readonly StoredPayload[]): Promise<void> {
+  const served = payloads.filter(({ isServed }) => isServed);
+  if (served.length === 0) return;
+  await tx`
+    insert into payloads (
+      table_id, received_at, kind, requested_at, previous_requested_at, path, status, content_type, bytes, sha256, body_of,
+      state, read_at, new_rounds, quarantined
+    )
+    select
+      s.table_id, p.received_at, p.kind, p.requested_at, p.previous_requested_at, p.path, p.status, p.content_type,
+      p.bytes, p.sha256, coalesce(p.body_of, p.table_id), 'read', coalesce(p.read_at, clock_timestamp()), 0, 0
+    from unnest(
+      ${served.map(({ tableId }) => tableId)}::integer[],
+      ${served.map(({ receivedAt }) => receivedAt)}::text[]::timestamptz[]
+    ) as s (table_id, received_at)
+    join payloads p on p.received_at = s.received_at and s.table_id = any(p.served)
+    on conflict do nothing`;
+}
+
 /** How many payloads a range has, at most `most` + 1 of them counted. */
 export async function countToReread(sql: Queryable, range: RereadRange, most: number): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
@@ -116,6 +161,10 @@ export async function countToReread(sql: Queryable, range: RereadRange, most: nu
       select
       from (
         select table_id, requested_at, received_at, state from payloads where received_at >= ${range.from}::text::timestamptz
+        union
+        select table_id, requested_at, received_at, state
+        from (${servedPayloads(sql)}) served
+        where received_at >= ${range.from}::text::timestamptz
         union
         select table_id, requested_at, received_at, state from payloads_kept where received_at >= ${range.from}::text::timestamptz
       ) p

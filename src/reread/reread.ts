@@ -11,6 +11,7 @@ import { refreshNotices } from "../rounds/notices/notices-store.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { emptyReread, noteRefusal, type Reread } from "./reread-report.ts";
 import {
+  addServedRows,
   listKnownConflicts,
   listKnownItems,
   listReleasable,
@@ -158,6 +159,10 @@ async function storeReadings(sql: Sql, readings: readonly Reading[], report: Rer
   await sql.begin(async (tx) => {
     const tableIds = [...new Set(readings.map(({ payload }) => payload.tableId))];
     await lockHeads(tx, tableIds);
+    await addServedRows(
+      tx,
+      readings.map(({ payload }) => payload),
+    );
     const states = new Map<number, PassState>();
     for (const { payload, read } of readings) {
       const { tableId } = payload;

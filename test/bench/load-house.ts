@@ -84,7 +84,7 @@ export interface Asked {
   arrivals: number[][];
 }
 
-/** All houses on one port, at `/h<house>/<table of the house>/rounds`. */
+/** All houses on one port: `/h<house>/rounds` lists all tables of a house, and odd houses have `/h<house>/<table>/rounds`. */
 export interface LoadHouse {
   port: number;
   /** What was asked since the last call. */
@@ -95,7 +95,7 @@ export interface LoadHouse {
 const MOST_TABLES = 10_000;
 const FILLER = "x".repeat(3_900_000);
 
-const REQUEST = /^GET \/h(\d+)\/(\d+)\/rounds /;
+const REQUEST = /^GET \/h(\d+)(?:\/(\d+))?\/rounds /;
 const CONDITION = /\r\nif-none-match: "(\d+)"/i;
 
 /**
@@ -103,22 +103,28 @@ const CONDITION = /\r\nif-none-match: "(\d+)"/i;
  * a fraction of a server that is made for everyone, and leaves the processors to what is measured.
  */
 export async function serveLoad(load: Load): Promise<LoadHouse> {
-  const answers = new Map<number, { newest: number; text: string }>();
+  const answers = new Map<number, { tag: number; text: string }>();
   const sockets = new Set<Socket>();
   let asked = nothingAsked(load);
 
-  function answerOf(table: number, nowMs: number): { newest: number; text: string } {
-    const newest = newestRound(load, table, nowMs);
-    const kept = answers.get(table);
-    if (kept?.newest === newest) return kept;
-    const rounds = Array.from({ length: LISTED }, (_, back) => ({
-      id: newest - back,
-      multiplier: hundredthsOf(load, table, newest - back) / 100,
-    }));
-    const body = JSON.stringify({ rounds });
-    const text = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\netag: "${newest}"\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-    const made = { newest, text };
-    answers.set(table, made);
+  function answerOf(house: number, nowMs: number): { tag: number; text: string } {
+    const tables = Array.from({ length: load.tablesPerHouse }, (_, place) => house * load.tablesPerHouse + place);
+    const newest = tables.map((table) => newestRound(load, table, nowMs));
+    const tag = newest.reduce((sum, number) => sum + number, 0); // none of them goes back
+    const kept = answers.get(house);
+    if (kept?.tag === tag) return kept;
+    const lists = tables.map((table, place) => {
+      const last = newest[place] ?? 0;
+      const rounds = Array.from({ length: LISTED }, (_, back) => ({
+        id: last - back,
+        multiplier: hundredthsOf(load, table, last - back) / 100,
+      }));
+      return [`g${place}`, rounds] as const;
+    });
+    const body = JSON.stringify(Object.fromEntries(lists));
+    const text = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\netag: "${tag}"\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    const made = { tag, text };
+    answers.set(house, made);
     return made;
   }
 
@@ -138,14 +144,14 @@ export async function serveLoad(load: Load): Promise<LoadHouse> {
     const odd = load.odd === true ? ODD[Number(house) - load.houses]?.kind : undefined;
     if (odd !== undefined) return oddAnswer(odd, Number(house) * MOST_TABLES + Number(place));
     const arrivals = asked.arrivals[Number(house)];
-    if (arrivals === undefined || place === undefined || Number(place) >= load.tablesPerHouse) return NOT_FOUND;
+    if (arrivals === undefined || place !== undefined) return NOT_FOUND;
     const now = Date.now();
     asked.requests += 1;
     arrivals.push(now);
-    const { newest, text } = answerOf(Number(house) * load.tablesPerHouse + Number(place), now);
-    if (CONDITION.exec(head)?.[1] !== String(newest)) return text;
+    const { tag, text } = answerOf(Number(house), now);
+    if (CONDITION.exec(head)?.[1] !== String(tag)) return text;
     asked.unchanged += 1;
-    return `HTTP/1.1 304 Not Modified\r\netag: "${newest}"\r\n\r\n`;
+    return `HTTP/1.1 304 Not Modified\r\netag: "${tag}"\r\n\r\n`;
   }
 
   let sent = 0;

@@ -4,9 +4,9 @@
  */
 import { Agent, request } from "undici";
 
-type Wanted = { url: string; houses: number; tablesPerHouse: number; pollMs: number };
+type Wanted = { url: string; houses: number; pollMs: number };
 
-const { url, houses, tablesPerHouse, pollMs } = JSON.parse(process.argv[2] ?? "") as Wanted;
+const { url, houses, pollMs } = JSON.parse(process.argv[2] ?? "") as Wanted;
 let requests = 0;
 process.on("message", () => {
   process.send?.(requests);
@@ -20,19 +20,21 @@ process.send?.("ready");
 
 async function follow(house: number): Promise<void> {
   const dispatcher = new Agent({ connections: 8, pipelining: 1 });
-  const tags = new Map<number, string>();
-  const ask = async (table: number) => {
-    const headers = { "if-none-match": tags.get(table) ?? "" };
-    const { headers: told, body } = await request(`${url}/h${house}/${table}/rounds`, { dispatcher, headers });
+  let tag = "";
+  const ask = async () => {
+    const { headers, body } = await request(`${url}/h${house}/rounds`, {
+      dispatcher,
+      headers: { "if-none-match": tag },
+    });
     await body.text();
-    if (typeof told["etag"] === "string") tags.set(table, told["etag"]);
+    if (typeof headers["etag"] === "string") tag = headers["etag"];
     requests += 1;
   };
   let isAsking = false;
   setInterval(() => {
     if (isAsking) return;
     isAsking = true;
-    void Promise.all(Array.from({ length: tablesPerHouse }, (_, table) => ask(table))).finally(() => {
+    void ask().finally(() => {
       isAsking = false;
     });
   }, pollMs);

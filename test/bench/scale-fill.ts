@@ -26,14 +26,19 @@ type Filled = { id: number; place: number; rounds: number; firstId: number };
  * Stores so many rounds of the past for all tables together, each with a forecast set and a score set, and their sums by
  * hour, day and period: what there is to look through after months, made by the database itself in minutes. Its results are
  * drawn and its hashes are none, so nothing may be verified of it; only the newest rounds, which the house still lists, are
- * the true ones.
+ * the true ones. The past lasts `lastsMs`, or as long as so many rounds take at the pace of the load.
  */
-export async function fillHistory(sql: Sql, load: Load, history: number): Promise<void> {
+export async function fillHistory(
+  sql: Sql,
+  load: Load,
+  { history, lastsMs }: { history: number; lastsMs?: number },
+): Promise<void> {
   const tables = await sql<{ id: number; place: number }[]>`
     select id, substr(house_id, 2)::integer * ${load.tablesPerHouse}::integer + substr(game, 2)::integer as place
     from tables
     order by id`;
   const rounds = Math.max(2 * SPAN, Math.floor(history / tables.length));
+  const everyMs = lastsMs === undefined ? load.roundMs : lastsMs / rounds;
   const began = Date.now();
   const filled = tables.map(({ id, place }): Filled => {
     return { id, place, rounds, firstId: newestRound(load, place, began) - LISTED - rounds };
@@ -42,10 +47,10 @@ export async function fillHistory(sql: Sql, load: Load, history: number): Promis
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
       for (let from = waiting.shift(); from !== undefined; from = waiting.shift())
-        await fillSlice(sql, load, { filled, rounds, from: from + 1, to: Math.min(from + SLICE, rounds) });
+        await fillSlice(sql, everyMs, { filled, rounds, from: from + 1, to: Math.min(from + SLICE, rounds) });
     }),
   );
-  await sql.begin((tx) => fillAccuracy(tx, rounds * load.roundMs));
+  await sql.begin((tx) => fillAccuracy(tx, rounds * everyMs));
   await addListed(sql, load, filled);
   await moveHeads(sql, rounds);
   await learnSample(sql, load);
@@ -56,13 +61,13 @@ export async function fillHistory(sql: Sql, load: Load, history: number): Promis
 /** Some rounds of all tables in the order of their times, as they would have been stored. */
 async function fillSlice(
   sql: Sql,
-  { roundMs }: Load,
+  everyMs: number,
   { filled, rounds, from, to }: { filled: readonly Filled[]; rounds: number; from: number; to: number },
 ): Promise<void> {
   const drawn = sql`
     select
       t.id, t.first_id, h.palette, h.model, n,
-      now() - (${rounds + LISTED}::integer - n) * ${roundMs}::float8 * interval '1 millisecond' as at
+      now() - (${rounds + LISTED}::integer - n) * ${everyMs}::float8 * interval '1 millisecond' as at
     from unnest(
       ${filled.map(({ id }) => id)}::integer[], ${filled.map(({ firstId }) => firstId)}::bigint[]
     ) as t (id, first_id)

@@ -57,8 +57,15 @@ export interface Helper<Told> {
 }
 
 /** Starts a helper, hands it what it must know, and waits until it is ready. */
-export async function startHelper<Told>(file: string, given: unknown): Promise<Helper<Told>> {
-  const child = fork(new URL(file, import.meta.url), [JSON.stringify(given)], { stdio: "inherit" });
+export async function startHelper<Told>(
+  file: string,
+  given: unknown,
+  execArgv: readonly string[] = [],
+): Promise<Helper<Told>> {
+  const child = fork(new URL(file, import.meta.url), [JSON.stringify(given)], {
+    stdio: "inherit",
+    execArgv: [...process.execArgv, ...execArgv],
+  });
   let isStopping = false;
   child.once("exit", (code) => {
     if (!isStopping) throw new Error(`${file} ended with ${code}`);

@@ -11,6 +11,7 @@ import { listPollSchedules } from "../../src/houses/store.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
 import { houseName, ODD, type Asked, type Load, type Manner } from "./load-house.ts";
 import { fillHistory } from "./scale-fill.ts";
+import type { Held, Wanted } from "./scale-hold-process.ts";
 import { startHelper, startPart, type Helper, type Part } from "./scale-processes.ts";
 import { parentOf, usageOf, usageOfFamily, type Usage } from "./scale-usage.ts";
 
@@ -23,6 +24,8 @@ export interface Stage {
   roundMs: number;
   /** Rounds stored before. */
   history: number;
+  /** How long the past lasted; at the pace of the load when it is left out. */
+  pastMs?: number;
   warmUpSeconds: number;
   seconds: number;
   workers: number;
@@ -42,6 +45,8 @@ export interface Found {
   lateness: { p50: number; p99: number; samples: number };
   /** Tables that the API calls live at the end. */
   live: number;
+  /** Share of the rounds that came in the measured time after which a forecast set was issued. */
+  coverage: number;
   cpu: Record<(typeof WHO)[number], number>;
   megabytes: Record<(typeof WHO)[number], number>;
   redisCommands: number;
@@ -52,6 +57,7 @@ export interface Found {
   keptBytes: number;
   answerBytes: number;
   bare: { cpu: number; requests: number };
+  held: Held;
 }
 
 /** Who uses the processors. */
@@ -61,6 +67,7 @@ const SEED = 41;
 const MOST_WATCHED = 20;
 const LOOK_MS = 20;
 const BARE_SECONDS = 10;
+const TAKEN_OVER = 1_000;
 
 /** Servers that every stage has for itself alone while it lasts. */
 export interface StageServers {
@@ -102,7 +109,10 @@ export async function runStage(
     const key = await makeCaller(sql);
     if (stage.history > 0) {
       say(`${stage.name}: storing ${stage.history.toLocaleString("en")} rounds of the past`);
-      await fillHistory(sql, load, stage.history);
+      await fillHistory(sql, load, {
+        history: stage.history,
+        ...(stage.pastMs !== undefined && { lastsMs: stage.pastMs }),
+      });
     }
     say(`${stage.name}: starting`);
     const env = {
@@ -153,9 +163,11 @@ export async function runStage(
     const after = await look();
     const [asked, lags] = [await house.ask(), await caller.ask()];
     const live = await countLive(api.url, key);
+    const coverage = await findCoverage(sql, before.time, after.time);
     const lateness = latenessOf(asked, await listPollSchedules(sql), before.time, after.time);
     for (const part of [caller, api, ...workers]) await part.stop();
     const bare = await measureBare(stage, url, house);
+    const held = await measureHeld(sql, databaseUrl);
     const seconds = (after.at - before.at) / 1_000;
     const each = (of: (who: (typeof WHO)[number]) => number) =>
       Object.fromEntries(WHO.map((who) => [who, of(who)])) as Record<(typeof WHO)[number], number>;
@@ -169,6 +181,7 @@ export async function runStage(
       lag: shares(lags),
       lateness: shares(lateness),
       live,
+      coverage,
       cpu: each((who) => (after.used[who].cpuSeconds - before.used[who].cpuSeconds) / seconds),
       megabytes: each((who) => after.used[who].megabytes),
       redisCommands: (after.redis - before.redis) / seconds,
@@ -178,6 +191,7 @@ export async function runStage(
       keptBytes: after.kept - before.kept,
       answerBytes: after.answers - before.answers,
       bare,
+      held,
     };
   } finally {
     for (const one of started.toReversed()) await one.stop();
@@ -189,17 +203,23 @@ export async function runStage(
 
 function housesOf({ houses, tablesPerHouse, pollMs, odd }: Stage, url: string) {
   const ordinary = Array.from({ length: houses }, () => ({ tables: tablesPerHouse, pollMs }));
-  return [...ordinary, ...(odd === true ? ODD : [])].map(({ tables, pollMs: everyMs }, house) =>
+  return [...ordinary, ...(odd === true ? ODD : [])].map(({ tables, pollMs: everyMs, ...one }, house) =>
     houseEntry({
       id: houseName(house),
       name: `House ${house}`,
       base_url: url,
       poll_every_ms: everyMs,
       tables: Array.from({ length: tables }, (__, n) =>
-        tableEntry({ game: `g${n}`, market: "m", feed: feedEntry({ path: `/${houseName(house)}/${n}/rounds` }) }),
+        tableEntry({ game: `g${n}`, market: "m", feed: feedOf(house, n, "kind" in one) }),
       ),
     }),
   );
+}
+
+/** An ordinary house lists all of its tables in one response. */
+function feedOf(house: number, place: number, isOdd: boolean): Record<string, unknown> {
+  if (isOdd) return feedEntry({ path: `/${houseName(house)}/${place}/rounds` });
+  return feedEntry({ path: `/${houseName(house)}/rounds`, items: `g${place}` });
 }
 
 /** A caller whom no quota or burst stops: what looking costs is told apart. */
@@ -287,6 +307,16 @@ async function countLive(url: string, key: string): Promise<number> {
   return games.filter(({ status }) => status === "live").length;
 }
 
+async function findCoverage(sql: Sql, fromMs: number, untilMs: number): Promise<number> {
+  const [row] = await sql<{ coverage: number | null }[]>`
+    select count(s.cutoff_seq)::float8 / nullif(count(*), 0) as coverage
+    from rounds r
+    left join forecast_sets s on s.table_id = r.table_id and s.cutoff_seq = r.seq
+    where r.received_at >= ${new Date(fromMs)}
+      and r.received_at < ${new Date(untilMs)}`;
+  return row?.coverage ?? 0;
+}
+
 /** How late each turn of each house came: from when it was to be asked to when it was. */
 function latenessOf(
   { arrivals }: Asked,
@@ -309,13 +339,23 @@ function latenessOf(
   return late;
 }
 
+/** What a worker needs that takes over every table. */
+async function measureHeld(sql: Sql, databaseUrl: string): Promise<Held> {
+  const tables = await sql<{ id: number }[]>`select table_id as id from table_heads where last_seq > 0 order by 1`;
+  const tableIds = tables.map(({ id }) => id);
+  const wanted: Wanted = { databaseUrl, tableIds, first: TAKEN_OVER };
+  const holder = await startHelper("scale-hold-process.ts", wanted, ["--expose-gc"]);
+  await holder.stop();
+  return holder.first as Held;
+}
+
 /** The same feeds at the same pace by the least that can do it. */
 async function measureBare(
-  { houses, tablesPerHouse, pollMs, seconds }: Stage,
+  { houses, pollMs, seconds }: Stage,
   url: string,
   house: Helper<Asked>,
 ): Promise<Found["bare"]> {
-  const bare = await startHelper<number>("scale-bare-process.ts", { url, houses, tablesPerHouse, pollMs });
+  const bare = await startHelper<number>("scale-bare-process.ts", { url, houses, pollMs });
   try {
     await delay(pollMs + 2_000);
     await bare.ask();

@@ -15,7 +15,20 @@ import type { Bench } from "./measured.ts";
 import { scalePlot } from "./scale-plot.ts";
 import { runStage, WHO, type Found, type Stage } from "./scale-stage.ts";
 
-const PROMISED = { beyondPollMs: 300, latenessMs: 1_000, growth: 1.5 };
+const PROMISED = {
+  beyondPollMs: 300,
+  lagMs: 5_000,
+  latenessMs: 1_000,
+  coverage: 0.995,
+  growth: 1.5,
+  workers: 1.15,
+  year: 1.2,
+  takeOverMs: 2_000,
+  workerMb: 150,
+  tableKb: 40,
+  mixed: 1.2,
+  mixedMb: 600,
+};
 const USUAL = {
   pollMs: 2_000,
   roundMs: 15_000,
@@ -34,6 +47,11 @@ const TABLES = [10, 100, 1_000, 10_000];
 const HISTORIES = [10_000, 1_000_000, 20_000_000];
 /** Tables over which a history is spread. */
 const WITH_HISTORY = 100;
+/** Worker processes, and the houses that they share. */
+const WORKERS = [1, 2, 4];
+const WITH_WORKERS = 100;
+/** Rounds of a year of ten tables, one every two and a half minutes. */
+const YEAR = 2_102_400;
 
 export default {
   name: "scale",
@@ -47,7 +65,10 @@ export default {
     "--warm-up <n>": "seconds before each is measured, in which statements are planned; 20 where it is not given",
   },
   async run({ isShort, directory, say, given }) {
-    const short = [...growthOf([10]), ...historiesOf([10_000])].map((stage) => ({ ...stage, ...QUICK }));
+    const short = [...growthOf([10]), ...workersOf([2], 2), ...yearOf(10_000).slice(1)].map((stage) => ({
+      ...stage,
+      ...QUICK,
+    }));
     const stages = isShort ? short : stagesOf(given);
     const dataDir = mkdtempSync(join(resolve(directory), "scale-"));
     chmodSync(dataDir, 0o711); // PostgreSQL may run as another user
@@ -102,12 +123,27 @@ function stagesOf(given: Record<string, string>): Stage[] {
     { ...USUAL, name: "uneven: 200 houses of 5 ms to 3 s", houses: 200, tablesPerHouse: 1, manner: UNEVEN },
   ];
   return [
+    ...(isWhole ? [...workersOf(WORKERS, WITH_WORKERS), ...yearOf(YEAR)] : []),
     ...growthOf(list("tables", given["history"] === undefined ? TABLES : [])),
     ...(isWhole ? promised : []),
     ...historiesOf(list("history", given["tables"] === undefined ? HISTORIES : [])),
   ]
     .filter(({ name }) => name.includes(given["only"] ?? ""))
-    .map((stage) => ({ ...stage, ...own }));
+    .map((stage) => ({ ...stage, ...own, ...(given["workers"] === undefined && { workers: stage.workers }) }));
+}
+
+/** The same load shared by more and more workers. */
+function workersOf(counts: readonly number[], houses: number): Stage[] {
+  return counts.map((workers) => ({ ...USUAL, name: `workers: ${workers}`, houses, workers }));
+}
+
+/** Ten tables that play once a second, without a past and after a year. */
+function yearOf(history: number): Stage[] {
+  const stage = { ...USUAL, houses: 1, pollMs: 500, roundMs: 1_000 };
+  return [
+    { ...stage, name: "year: before it" },
+    { ...stage, name: "year: after it", history, pastMs: 365 * 86_400_000 },
+  ];
 }
 
 function growthOf(tables: readonly number[]): Stage[] {
@@ -149,6 +185,7 @@ function rowOf(found: Found): Record<string, string | number> {
     houses: stage.houses,
     tables: tablesOf(stage),
     live: found.live,
+    coverage: round(found.coverage, 4),
     rounds_per_second: round(rounds / seconds, 2),
     requests_per_second: round(found.requests / seconds, 1),
     lag_p50_ms: Math.round(found.lag.p50),
@@ -161,6 +198,8 @@ function rowOf(found: Found): Record<string, string | number> {
     mb_api: Math.round(found.megabytes.api),
     mb_postgres: Math.round(found.megabytes.postgres),
     mb_redis: Math.round(found.megabytes.redis),
+    take_over_ms: Math.round(found.held.takeOverMs),
+    kb_per_table: round(found.held.bytesPerTable / 1_024, 1),
     redis_commands_per_second: Math.round(found.redisCommands),
     transactions_per_second: Math.round(found.transactions),
     wal_bytes_per_round: Math.round(perRound(found.walBytes)),
@@ -175,8 +214,8 @@ function rowOf(found: Found): Record<string, string | number> {
 }
 
 const SHOWN = [
-  "stage live rounds_per_second requests_per_second lag_p50_ms lag_p99_ms late_p99_ms cpu_ms_per_round",
-  "cpu_worker cpu_api cpu_postgres cpu_redis cpu_bare_fetch mb_worker mb_api mb_postgres mb_redis",
+  "stage live coverage rounds_per_second requests_per_second lag_p50_ms lag_p99_ms late_p99_ms cpu_ms_per_round",
+  "cpu_worker cpu_api cpu_postgres cpu_redis cpu_bare_fetch mb_worker mb_api mb_postgres mb_redis take_over_ms kb_per_table",
   "transactions_per_second rows_per_round",
 ].flatMap((columns) => columns.split(" "));
 
@@ -209,7 +248,14 @@ function missedBy(all: readonly Found[]): (found: Found) => string[] {
         `lag p99 within ${PROMISED.beyondPollMs} ms beyond the poll, got ${Math.round(beyond)}`,
       );
     }
-    if (kindOf(found) === "punctual") {
+    if (kindOf(found) === "tables") {
+      miss(
+        found.coverage < PROMISED.coverage,
+        `a forecast set after ${PROMISED.coverage} of all rounds, got ${found.coverage}`,
+      );
+      miss(lag.p99 > PROMISED.lagMs, `lag p99 within ${PROMISED.lagMs} ms, got ${Math.round(lag.p99)}`);
+    }
+    if (["tables", "punctual"].includes(kindOf(found))) {
       miss(
         lateness.p99 >= PROMISED.latenessMs,
         `turns within ${PROMISED.latenessMs} ms, p99 is ${Math.round(lateness.p99)}`,
@@ -217,10 +263,24 @@ function missedBy(all: readonly Found[]): (found: Found) => string[] {
     }
     const first = least.get(kindOf(found)) ?? found;
     const grown = cpuPerRound(found) / cpuPerRound(first);
+    const most = { workers: PROMISED.workers, year: PROMISED.year }[kindOf(found)] ?? PROMISED.growth;
+    miss(grown > most, `the cost of a round at most ${most} × that of ${first.stage.name}, got ${grown.toFixed(2)}`);
+    const { takeOverMs, takenOver } = found.held;
     miss(
-      grown > PROMISED.growth,
-      `the cost of a round at most ${PROMISED.growth} × that of ${first.stage.name}, got ${grown.toFixed(2)}`,
+      takeOverMs > PROMISED.takeOverMs,
+      `${takenOver} tables taken over within ${PROMISED.takeOverMs} ms, got ${Math.round(takeOverMs)}`,
     );
+    const mostMb = PROMISED.workerMb + (PROMISED.tableKb * tablesOf(stage)) / 1_024;
+    if (kindOf(found) === "tables") {
+      const mb = Math.round(found.megabytes.worker);
+      miss(mb > mostMb, `a worker of at most ${Math.round(mostMb)} MB, got ${mb}`);
+    }
+    const ordinary = least.get("ordinary");
+    if (kindOf(found) === "mixed" && ordinary !== undefined) {
+      const ratio = lateness.p99 / ordinary.lateness.p99;
+      miss(ratio > PROMISED.mixed, `turns as punctual as without the odd houses, p99 is ${ratio.toFixed(2)} × as late`);
+      miss(found.megabytes.worker > PROMISED.mixedMb, `a worker of at most ${PROMISED.mixedMb} MB`);
+    }
     return failures;
   };
 }

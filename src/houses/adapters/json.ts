@@ -65,11 +65,14 @@ export default adapter<JsonFeed>({
           headers: ACCEPT,
         },
 
+  part(feed, body) {
+    const parsed = decodeJson(body, expectedOf(feed));
+    const list = parsed.ok ? search(parsed.value, feed.items) : parsed;
+    return list.ok && Array.isArray(list.value) ? JSON.stringify(list.value) : null;
+  },
+
   read(feed, body, now, readOptions) {
-    const expected = {
-      what: `JSON with a list at \`${feed.items}\``,
-      advice: "check feed.path and feed.items, or wait if the house is down",
-    };
+    const expected = expectedOf(feed);
     const parsed = decodeJson(body, expected);
     if (!parsed.ok) return parsed;
     const unreadable = (came: string) => ({ ok: false, reason: cameInstead(expected, came, body.toString()) }) as const;
@@ -86,6 +89,11 @@ export default adapter<JsonFeed>({
     return { ok: true, items: list.value.map((item: unknown) => readItem(feed, item, believed)) };
   },
 });
+
+function expectedOf({ items }: JsonFeed): { what: string; advice: string } {
+  const advice = "check feed.path and feed.items, or wait if the house is down";
+  return { what: `JSON with a list at \`${items}\``, advice };
+}
 
 function readItem(feed: JsonFeed, item: unknown, believed: Believed): HouseItem {
   if (item === null || typeof item !== "object") {

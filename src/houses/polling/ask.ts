@@ -6,6 +6,7 @@ import { houseRequest, settingsOf, type House } from "../house.ts";
 import type { Lease, LeasedTable } from "./lease-store.ts";
 import type { PollBudget } from "./poll-room.ts";
 import type { AskedTable } from "./poll-summary.ts";
+import type { TableSettings } from "../settings/settings.ts";
 
 /** Requests at once to one house. */
 const PARALLEL = 8;
@@ -24,7 +25,8 @@ export interface AskOptions {
 }
 
 /**
- * Asks a house for each of the leased tables, longest waiting first, eight at a time.
+ * Asks a house for each of the leased tables, longest waiting first, eight requests at a time. Tables with the same request
+ * share one response.
  *
  * The whole poll ends within the house's timeout, since its lease ends soon after: requests begin in the first half, so
  * that each has at least the other half, and what was not asked goes first next time. A house that wants us to wait,
@@ -40,37 +42,38 @@ export async function askTables(
 ): Promise<AskedTable[]> {
   const timeoutMs = house.settings.timeout_ms;
   const endMs = options.elapsedMs() + timeoutMs;
-  const waiting = lease.circuit.state === "half_open" ? lease.tables.slice(0, 1) : [...lease.tables];
+  const requests = groupByRequest(house, lease.tables);
+  const waiting = lease.circuit.state === "half_open" ? requests.slice(0, 1) : requests;
   const asked: AskedTable[] = [];
   const oneIsGood = Promise.withResolvers<void>();
   let isLeft = Promise.resolve(true); // asked in turn, so that who waits longest gets the last request of it
   const mayGoOn = () => !signal.aborted && !options.budget.isSpent() && endMs - options.elapsedMs() > timeoutMs / 2;
 
-  const askOnce = async (table: LeasedTable, ask: Ask): Promise<AskedTable | null> => {
+  const askOnce = async (tables: readonly LeasedTable[], ask: Ask): Promise<AskedTable[]> => {
     isLeft = isLeft.then(async (before) => before && (await options.mayAsk?.()) !== false);
-    if (!(await isLeft)) return null;
+    if (!(await isLeft)) return [];
     const leftMs = Math.ceil(endMs - options.elapsedMs());
-    const one = await send(http, house, table, ask, { ...options, timeoutMs: leftMs }, signal);
-    options.budget.add(one.answer.kind === "answer" ? one.answer.body.length : 0);
-    if (one.answer.kind !== "failed") oneIsGood.resolve();
-    return one;
+    const answered = await send(http, house, tables, ask, { ...options, timeoutMs: leftMs }, signal);
+    const answer = answered[0]?.answer;
+    options.budget.add(answer?.kind === "answer" ? answer.body.length : 0);
+    if (answer?.kind !== "failed") oneIsGood.resolve();
+    return answered;
   };
-  const ask = async (table: LeasedTable): Promise<void> => {
-    const settings = settingsOf(house, table);
-    if (settings === null) return; // the file was applied between the lease and here
+  const ask = async ({ tables, settings, request }: SharedRequest): Promise<void> => {
+    const [table] = tables;
     const adapter = adapterOf(settings);
     if (adapter.rounds === "page") {
       const most = lease.circuit.state === "half_open" ? PAGES_ON_PROBE : Infinity;
       let pages = 0;
       const page = async (one: Ask) => {
         pages += 1;
-        return pages === 1 || (pages <= most && mayGoOn()) ? askOnce(table, one) : null;
+        const may = pages === 1 || (pages <= most && mayGoOn());
+        return may ? ((await askOnce(tables, one))[0] ?? null) : null;
       };
       asked.push(...(await askPages(adapter, settings.feed, table, page)));
       return;
     }
-    const one = await askOnce(table, adapter.poll(settings.feed, { newest: table.newest }));
-    if (one !== null) asked.push(one);
+    asked.push(...(await askOnce(tables, request)));
   };
   const firsts = waiting.splice(0, options.budget.parallel(PARALLEL)).map(ask);
   const judged = Promise.race([oneIsGood.promise, Promise.all(firsts)]);
@@ -78,13 +81,37 @@ export async function askTables(
     await first;
     await judged;
     while (mayGoOn() && isAnswering(asked)) {
-      const table = waiting.shift();
-      if (table === undefined) return;
-      await ask(table);
+      const request = waiting.shift();
+      if (request === undefined) return;
+      await ask(request);
     }
   };
   await Promise.all(firsts.map(goOn));
   return asked;
+}
+
+/** A request and the tables whose rounds its response lists, by id: the first stores the response and has its validators. */
+interface SharedRequest {
+  tables: [LeasedTable, ...LeasedTable[]];
+  settings: TableSettings;
+  request: Ask;
+}
+
+/** One request for all tables that would send the same one. Tables that the houses file no longer has are left out. */
+function groupByRequest(house: House, tables: readonly LeasedTable[]): SharedRequest[] {
+  const requests = new Map<string, SharedRequest>();
+  for (const table of tables) {
+    const settings = settingsOf(house, table);
+    if (settings === null) continue;
+    const adapter = adapterOf(settings);
+    const request = adapter.poll(settings.feed, { newest: table.newest });
+    const key = adapter.rounds === "page" ? String(table.tableId) : JSON.stringify(request);
+    const known = requests.get(key);
+    if (known === undefined) requests.set(key, { tables: [table], settings, request });
+    else known.tables.push(table);
+  }
+  for (const { tables: sharing } of requests.values()) sharing.sort((a, b) => a.tableId - b.tableId);
+  return [...requests.values()];
 }
 
 /** Is the house answering, and has it not asked us to wait? */
@@ -98,33 +125,39 @@ function isAnswering(asked: readonly AskedTable[]): boolean {
 async function send(
   http: HouseClient,
   house: House,
-  table: LeasedTable,
+  tables: readonly LeasedTable[],
   ask: Ask,
   options: { allowPrivateHouses: boolean; elapsedMs: () => number; timeoutMs: number },
   signal: AbortSignal,
-): Promise<AskedTable> {
+): Promise<AskedTable[]> {
   const { allowPrivateHouses, timeoutMs } = options;
-  const headers = ask.roundId === undefined ? conditionOf(table) : {};
+  const headers = ask.roundId === undefined ? conditionOf(tables) : {};
   const request = houseRequest(house, ask, { allowPrivateHouses, timeoutMs, headers });
   const requestedMs = options.elapsedMs();
   const answer = await http.fetch(request, signal);
-  return {
-    tableId: table.tableId,
-    name: `${table.game}/${table.market}`,
+  const common = {
     path: house.hide(ask.path),
     requestedMs,
     receivedMs: options.elapsedMs(),
     answer: answer.kind === "failed" ? { ...answer, detail: house.hide(answer.detail) } : answer,
     ...(ask.roundId === undefined ? {} : { roundId: ask.roundId }),
   };
+  return tables.map(({ tableId, game, market }, place) => ({
+    tableId,
+    name: `${game}/${market}`,
+    ...common,
+    ...(place > 0 && { isShared: true }),
+  }));
 }
 
 /**
  * The headers that let a house say "as before". Not sent while the newest answer could not be read, since its repeats
  * would count for nothing, and not where the last full answer is ten minutes old: a cache that lies is found out then.
  */
-function conditionOf({ etag, lastModified, refused, fullIsDue }: LeasedTable): Record<string, string> {
-  if (refused || fullIsDue) return {};
+function conditionOf(tables: readonly LeasedTable[]): Record<string, string> {
+  const [first] = tables;
+  if (first === undefined || tables.some(({ refused, fullIsDue }) => refused || fullIsDue)) return {};
+  const { etag, lastModified } = first;
   if (etag !== null) return { "if-none-match": etag };
   return lastModified === null ? {} : { "if-modified-since": lastModified };
 }

@@ -107,8 +107,10 @@ type Failure = { house: string; leasedAt: string; tableId: number; receivedMs: n
 >;
 
 function failuresOf({ lease, asked }: EndedPoll): Failure[] {
-  return asked.flatMap(({ tableId, receivedMs, answer }) =>
-    answer.kind === "failed" ? [{ house: lease.house, leasedAt: lease.now, tableId, receivedMs, ...answer }] : [],
+  return asked.flatMap(({ tableId, receivedMs, answer, isShared }) =>
+    answer.kind === "failed" && isShared !== true
+      ? [{ house: lease.house, leasedAt: lease.now, tableId, receivedMs, ...answer }]
+      : [],
   );
 }
 

@@ -15,6 +15,8 @@ export interface AskedTable {
   roundId?: string;
   /** A page that was looked for ahead of its turn: when its round was not there yet is not known. */
   isAhead?: boolean;
+  /** Another table is listed first with the same response, which counts there. */
+  isShared?: boolean;
   /** A good answer of a feed whose format changed, or the repeat of one that could not be read. */
   isUnreadable?: boolean;
 }
@@ -44,7 +46,7 @@ const LATENCY_BOUNDS_MS = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000];
  */
 export function summarizePoll(asked: readonly AskedTable[]): PollSummary {
   const summary: PollSummary = {
-    requests: asked.length,
+    requests: asked.filter((one) => one.isShared !== true).length,
     statuses: {},
     bytes: 0,
     latency: Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, () => 0),
@@ -52,7 +54,8 @@ export function summarizePoll(asked: readonly AskedTable[]): PollSummary {
     status: 0,
     error: null,
   };
-  for (const { name, answer } of asked) {
+  for (const { name, answer, isShared } of asked) {
+    if (isShared === true) continue;
     const status = answer.status ?? 0;
     summary.statuses[status] = (summary.statuses[status] ?? 0) + 1;
     if (answer.kind === "answer") summary.bytes += answer.body.length;

@@ -1,6 +1,14 @@
 import { excerpt } from "./excerpt.ts";
 import { parseWireJson } from "./wire-json.ts";
 
+/** Bodies that several tables read, each with what it was parsed to. */
+const shared = new WeakMap<Buffer, Parsed<unknown> | null>();
+
+/** Parses a body once, however many tables read it; their adapters must not change the value. */
+export function shareParsing(body: Buffer): void {
+  if (!shared.has(body)) shared.set(body, null);
+}
+
 /** A body as text or as JSON, or the reason why it is none. */
 export type Parsed<Value> = { ok: true; value: Value } | { ok: false; reason: string };
 
@@ -16,6 +24,12 @@ export function decodeText(body: Buffer, expected: { what: string; advice: strin
 
 /** Reads a body as JSON with every digit kept; HTML and empty answers are told apart, since their causes differ. */
 export function decodeJson(body: Buffer, expected: { what: string; advice: string }): Parsed<unknown> {
+  const known = shared.get(body) ?? parse(body, expected);
+  if (known.ok && shared.has(body)) shared.set(body, known);
+  return known;
+}
+
+function parse(body: Buffer, expected: { what: string; advice: string }): Parsed<unknown> {
   const text = decodeText(body, expected);
   if (!text.ok) return text;
   if (text.value.trim() === "") return { ok: false, reason: cameInstead(expected, "an empty answer", "") };

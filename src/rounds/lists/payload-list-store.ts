@@ -116,7 +116,8 @@ export async function findPayload(sql: Queryable, { tableId, receivedAt }: Paylo
   const matching = sql`table_id = ${tableId} and received_at = ${receivedAt}::text::timestamptz`;
   const columns = sql`
     table_id, kind, requested_at, received_at, previous_requested_at, path, status, content_type, bytes, sha256,
-    body, state, refused_reason, items, new_rounds, quarantined, reread_at`;
+    state, refused_reason, items, new_rounds, quarantined, reread_at`;
+  const body = sql`payload_body(body, body_of, received_at) as body`;
   const [row] = await sql<WholePayload[]>`
     select
       p.table_id as "tableId",
@@ -140,9 +141,9 @@ export async function findPayload(sql: Queryable, { tableId, receivedAt }: Paylo
       utc_text(p.reread_at) as "rereadAt",
       p.is_kept as "isKept"
     from (
-      select ${columns}, read_at, false as is_kept from payloads where ${matching}
+      select ${columns}, ${body}, read_at, false as is_kept from payloads where ${matching}
       union all
-      select ${columns}, null::timestamptz, true from payloads_kept where ${matching}
+      select ${columns}, body, null::timestamptz, true from payloads_kept where ${matching}
     ) p
     join tables t on t.id = p.table_id
     order by p.is_kept

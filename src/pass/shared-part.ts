@@ -1,0 +1,48 @@
+import { hash } from "node:crypto";
+import { adapterOf } from "../houses/adapters/index.ts";
+import { settingsOf, type House } from "../houses/house.ts";
+import type { TableSettings } from "../houses/settings/settings.ts";
+import type { ReceivedBody } from "./polled.ts";
+import type { TableFacts } from "./state.ts";
+
+/**
+ * What a response that several tables share lists for one of them. Nothing depends on it: a table whose part is not known
+ * reads the response again, and finds that it knows every round.
+ */
+export interface SharedPart {
+  /** Of what is listed, and of the settings with which it is read. */
+  sha256: string;
+  /** The newest request that `answered_at` of the head knows of; UTC with seven digits. */
+  notedAt: string;
+}
+
+/** A table notes at most so often in the database that its part of a response is as before. */
+const NOTE_EVERY_MS = 10_000;
+
+/** The part of a table; null when the response is not shared, or the adapter does not tell tables apart. */
+export function sharedPart(
+  house: House,
+  { name }: TableFacts,
+  body: ReceivedBody,
+  requestedAt: string,
+): SharedPart | null {
+  if (!body.isShared) return null;
+  const [, game = "", market = ""] = name.split("/");
+  const settings = settingsOf(house, { game, market });
+  const text = settings === null ? null : adapterOf(settings).part(settings.feed, body.bytes);
+  if (settings === null || text === null) return null;
+  return { sha256: hash("sha256", textOf(settings) + text), notedAt: requestedAt };
+}
+
+const texts = new WeakMap<TableSettings, string>();
+
+function textOf(settings: TableSettings): string {
+  const text = texts.get(settings) ?? JSON.stringify([settings.adapter, settings.feed]);
+  texts.set(settings, text);
+  return text;
+}
+
+/** Whether the database is to learn that a part was as before at a request. */
+export function isNoteDue({ notedAt }: SharedPart, requestedAt: string): boolean {
+  return Date.parse(requestedAt) - Date.parse(notedAt) >= NOTE_EVERY_MS;
+}

@@ -1,0 +1,247 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { gunzipSync } from "node:zlib";
+import normalizeRounds from "../../jobs/normalize-rounds.ts";
+import pollHouse from "../../jobs/poll-house.ts";
+import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
+import { keepPayloads } from "../../src/housekeeping/store.ts";
+import type { HouseClient } from "../../src/houses/polling/client.ts";
+import { createProver } from "../../src/houses/fairness/prove.ts";
+import { createHouseClient } from "../../src/houses/polling/http.ts";
+import { loadHouse } from "../../src/houses/store.ts";
+import { createPasses, type Passes } from "../../src/pass/passes.ts";
+import { findPayload } from "../../src/rounds/lists/payload-list-store.ts";
+import { rereadRange } from "../../src/reread/reread.ts";
+import { says, startBadHouse, type BadHouse } from "../support/bad-house.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { feedEntry, forgetHouses, tableEntry } from "../support/houses.ts";
+import { followChain, makeHouse, storedRounds, type MadeTable } from "../support/make.ts";
+
+const TABLES = 3;
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+let pipeline: Pipeline;
+let http: HouseClient;
+let house: BadHouse;
+let passes: Passes;
+let tables: MadeTable[];
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test", max: 6 });
+  pipeline = openPipeline(database.url, { name: "test" });
+});
+beforeEach(async () => {
+  passes = createPasses(pipeline);
+  await forgetHouses(sql);
+  await sql`delete from queue_controls`;
+  house = await startBadHouse();
+  http = createHouseClient({ version: "0.0.0" });
+  tables = await makeTables();
+});
+afterEach(async () => {
+  await http.close();
+  await house.close();
+});
+afterAll(async () => {
+  await pipeline.end();
+  await sql.end();
+  await database.drop();
+});
+
+/** Tables m0, m1 …, whose rounds one response lists. */
+async function makeTables(changed: Record<string, unknown> = {}, items = (n: number) => `m${n}`): Promise<MadeTable[]> {
+  return makeHouse(sql, {
+    base_url: house.url,
+    tables: Array.from({ length: TABLES }, (_, n) =>
+      tableEntry({ market: `m${n}`, feed: feedEntry({ path: "/all", items: items(n) }) }),
+    ),
+    ...changed,
+  });
+}
+
+/** The response in which the newest round of each table is this one. */
+function listOf(newest: readonly (number | null)[], more: Record<string, unknown> = {}): string {
+  const lists = newest.map((last, n) => {
+    const rounds = [0, 1, 2].map((back) => ({
+      id: (last ?? 0) - back,
+      multiplier: 1.5 + (((last ?? 0) - back) % 7) + n,
+    }));
+    return [`m${n}`, last === null ? "no list" : rounds];
+  });
+  return JSON.stringify({ ...Object.fromEntries(lists), ...more });
+}
+
+async function run(job: typeof pollHouse | typeof normalizeRounds = pollHouse, using = passes) {
+  const { context } = testContext(sql, { passes: using, http, env: { ALLOW_PRIVATE_HOUSES: "1" } });
+  return job === pollHouse
+    ? pollHouse.run({ house: "alpha", shard: 0 }, context)
+    : normalizeRounds.run({ house: "alpha" }, context);
+}
+
+async function poll(newest: readonly (number | null)[], more: Record<string, unknown> = {}, using = passes) {
+  house.on("/all", says(listOf(newest, more)));
+  return run(pollHouse, using);
+}
+
+/** Payloads with the place of their table, newest last. */
+async function payloads() {
+  return sql<{ place: number; state: string; body: boolean; served: number[]; held: number | null }[]>`
+    select
+      t.position as place,
+      p.state,
+      p.body is not null as body,
+      array(select o.position from tables o where o.id = any(p.served) order by 1) as served,
+      (select o.position from tables o where o.id = p.body_of) as held
+    from payloads p
+    join tables t on t.id = p.table_id
+    order by p.received_at, t.position`;
+}
+
+async function roundsOf(place: number): Promise<string[]> {
+  const table = tables[place];
+  if (table === undefined) throw new Error(`expected a table ${place}`);
+  return (await storedRounds(sql, table)).map(({ id }) => id);
+}
+
+describe("tables with the same request", () => {
+  it("share one request, one stored body and one transaction, and are forecast each", async () => {
+    expect(await poll([3, 13, 23])).toMatchObject({ requests: 1, rounds: 9 });
+    expect(await poll([4, 14, 24])).toMatchObject({ requests: 1, rounds: 3, forecasts: 30 });
+    expect(house.requests).toHaveLength(2);
+    expect((await payloads()).slice(TABLES)).toEqual([
+      { place: 0, state: "read", body: true, served: [], held: null },
+      { place: 1, state: "read", body: false, served: [], held: 0 },
+      { place: 2, state: "read", body: false, served: [], held: 0 },
+    ]);
+    const [written] = await sql`select count(distinct xmin::text)::integer as n from rounds where seq = 4`;
+    expect(written).toEqual({ n: 1 });
+    for (const table of tables) expect(await followChain(sql, table)).toBe(4);
+    const [sums] = await sql`select sum(requests)::integer as requests, sum(bytes)::integer as bytes from polls`;
+    expect(sums).toEqual({ requests: 2, bytes: listOf([3, 13, 23]).length + listOf([4, 14, 24]).length });
+  });
+
+  it("store a payload each only when it lists something new for them; the first stores what comes in any case", async () => {
+    await poll([3, 13, 23]);
+    expect(await poll([3, 14, 23])).toMatchObject({ rounds: 1, forecasts: 10 });
+    expect((await payloads()).slice(TABLES)).toEqual([
+      { place: 0, state: "read", body: true, served: [2], held: null },
+      { place: 1, state: "read", body: false, served: [], held: 0 },
+    ]);
+    expect(await poll([3, 14, 23], { at: 5 })).toMatchObject({ payloads: 1, rounds: 0 });
+    expect((await payloads()).at(-1)).toEqual({ place: 0, state: "read", body: true, served: [1, 2], held: null });
+    expect(await poll([3, 14, 23], { at: 5 })).toMatchObject({ payloads: 0, rounds: 0 });
+  });
+
+  it("know since when a round was absent also from responses that listed nothing new for them", async () => {
+    await poll([3, 13, 23]);
+    await poll([4, 13, 23]);
+    await poll([5, 13, 24]);
+    const rows = await sql`
+      select r.absent_at = before.requested_at as same
+      from rounds r
+      join tables t on t.id = r.table_id and t.position = 2
+      cross join (select requested_at from payloads order by received_at desc offset 2 limit 1) before
+      where r.seq = 4`;
+    expect(rows).toEqual([{ same: true }]);
+  });
+
+  it("are asked with one condition, and a 304 counts for all", async () => {
+    house.on("/all", says(listOf([3, 13, 23]), { etag: '"a"' }));
+    await run();
+    house.on("/all", (_, response) => response.writeHead(304).end());
+    expect(await run()).toMatchObject({ requests: 1, payloads: 0 });
+    expect(house.requests[1]?.headers["if-none-match"]).toBe('"a"');
+    house.on("/all", says(listOf([3, 13, 24]), { etag: '"b"' }));
+    expect(await run()).toMatchObject({ rounds: 1, forecasts: 10 });
+    house.on("/all", (_, response) => response.writeHead(304).end());
+    await run();
+    expect(house.requests.at(-1)?.headers["if-none-match"]).toBe('"b"');
+  });
+
+  it("take one request of the house's budget", async () => {
+    tables = await makeTables({ requests_per_minute: 1 });
+    expect(await poll([3, 13, 23])).toMatchObject({ requests: 1, rounds: 9 });
+    expect(await poll([4, 14, 24])).toMatchObject({ requests: 0 });
+  });
+
+  it("are read by another worker that holds no state of them", async () => {
+    await poll([3, 13, 23]);
+    const other = createPasses(pipeline);
+    await poll([4, 13, 23], {}, other);
+    expect(await poll([5, 14, 23])).toMatchObject({ rounds: 2 });
+    expect(await poll([6, 15, 24], {}, other)).toMatchObject({ rounds: 3 });
+    expect(await roundsOf(2)).toEqual(["21", "22", "23", "24"]);
+  });
+});
+
+describe("a shared response", () => {
+  it("that one table cannot read is refused for it alone, each time", async () => {
+    await poll([3, 13, 23]);
+    expect(await poll([4, null, 24])).toMatchObject({ rounds: 2, forecasts: 20 });
+    expect(await poll([5, null, 24])).toMatchObject({ rounds: 1 });
+    const refused = await sql`select t.position, p.refused_reason from payloads p join tables t on t.id = p.table_id
+      where p.state = 'refused' order by p.received_at`;
+    expect(refused).toEqual([
+      { position: 1, refused_reason: expect.stringContaining("m1") },
+      { position: 1, refused_reason: expect.stringContaining("m1") },
+    ]);
+    expect(await poll([6, 14, 25])).toMatchObject({ rounds: 3 });
+  });
+
+  it("that one table cannot take in is stored unread for it, and read later", async () => {
+    await poll([3, 13, 23]);
+    const [first] = tables;
+    await sql`alter table rounds add constraint our_fault check (table_id <> ${sql.unsafe(String(first?.id))} or seq <> 4)`;
+    try {
+      expect(await poll([4, 14, 24])).toMatchObject({ rounds: 2, forecasts: 20 });
+    } finally {
+      await sql`alter table rounds drop constraint our_fault`;
+    }
+    expect(await run(normalizeRounds)).toMatchObject({ payloads: 1, refused: 0, rounds: 1 });
+    for (const table of tables) expect(await followChain(sql, table)).toBe(4);
+  });
+
+  it("is stored unread for all after a lease that expired, with one body, and read from there", async () => {
+    await poll([3, 13, 23]);
+    await sql`update poll_leases set lease_until = clock_timestamp() - interval '1 second'`;
+    expect(await poll([4, 14, 24])).toMatchObject({ payloads: 3, rounds: 0 });
+    expect((await payloads()).slice(TABLES)).toMatchObject([
+      { state: "unread", body: true },
+      { state: "unread", held: 0 },
+      { state: "unread", held: 0 },
+    ]);
+    expect(await run(normalizeRounds)).toMatchObject({ payloads: 3, rounds: 3 });
+  });
+
+  it("can be read again for every table when an adapter was wrong about what it lists", async () => {
+    tables = await makeTables({}, (n) => (n === 2 ? "m2[?id < `24`]" : `m${n}`));
+    await poll([3, 13, 23]);
+    await poll([4, 13, 24]);
+    expect(await roundsOf(2)).toEqual(["21", "22", "23"]);
+    tables = await makeTables();
+    const settings = await loadHouse(sql, () => undefined, "alpha");
+    if (settings === null) throw new Error("expected the house");
+    const range = { house: "alpha", tableId: null, from: "-infinity", to: "infinity", state: null };
+    const work = { by: "ann", most: 100, signal: new AbortController().signal };
+    const preview = await rereadRange(sql, settings, createProver(), range, { ...work, dryRun: true });
+    expect(await rereadRange(sql, settings, createProver(), range, { ...work, dryRun: false })).toEqual(preview);
+    expect(preview).toMatchObject({ payloads: 6, rounds: 1 });
+    expect(await roundsOf(2)).toEqual(["21", "22", "23", "24"]);
+    expect((await payloads()).at(-1)).toEqual({ place: 2, state: "read", body: false, served: [], held: 0 });
+  });
+
+  it("is shown and kept beyond its day with its body for a table that does not hold it", async () => {
+    await poll([3, null, 23]);
+    const [row] = await sql<{ id: number; at: string; name: string }[]>`
+      select table_id as id, utc_text(received_at) as at, tableoid::regclass::text as name from payloads
+      where state = 'refused'`;
+    if (row === undefined) throw new Error("expected a refused payload");
+    const shown = await findPayload(sql, { tableId: row.id, receivedAt: row.at });
+    expect(gunzipSync(shown?.body ?? "").toString()).toBe(listOf([3, null, 23]));
+    const part = { name: row.name, parent: "payloads", day: "" };
+    expect(await keepPayloads(sql, part, new AbortController().signal)).toBe(1);
+    const [kept] = await sql<{ body: Buffer }[]>`select body from payloads_kept`;
+    expect(gunzipSync(kept?.body ?? "").toString()).toBe(listOf([3, null, 23]));
+  });
+});
