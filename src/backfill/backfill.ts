@@ -18,7 +18,7 @@ import { readResponse } from "../pass/read.ts";
 import type { AddedRounds, PassState } from "../pass/state.ts";
 import { fromDatabase, laterBy } from "../pass/times.ts";
 import { addFound, closeGap, findHighestMissing, findProvenAbove, type Gap } from "./gap-attempt-store.ts";
-import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { multiplierText, numberOf, type CheckedItem, type KnownRound } from "../rounds/round.ts";
 
@@ -96,7 +96,7 @@ async function storeComputed(tx: Transaction, tableId: number, items: readonly C
     read: { ok: true, items, feedOrder: "auto", refusedByAdapter: 0, isPage: false, anchor: null },
   };
   const { rows } = await addRounds(tx, state, await withStored(tx, state, computed));
-  await refreshNotices(tx, [tableId]);
+  await refreshNoticesWithin(tx, [tableId]);
   return rows.rounds.length;
 }
 
@@ -195,7 +195,7 @@ async function storePage(tx: Transaction, gap: Gap, page: AddedRounds): Promise<
   if (!read.ok)
     return { rounds: 0, oldestRoundId: null, reachesOurs: false, isHidden: false, refusedReason: read.reason };
   if (gap.fromNumber === null) await addFound(tx, gap.id, rows.rounds.length);
-  await refreshNotices(tx, [gap.tableId]);
+  await refreshNoticesWithin(tx, [gap.tableId]);
   const known = read.known ?? new Map<string, KnownRound>();
   return outcomeOf(rows.rounds.length, sequence, known, known.get(gap.beforeRoundId) ?? null);
 }
@@ -229,6 +229,6 @@ export async function endGap(
   await sql.begin(async (tx) => {
     await touchHeads(tx, [gap.tableId]);
     await closeGap(tx, gap.id, end);
-    await refreshNotices(tx, [gap.tableId]);
+    await refreshNoticesWithin(tx, [gap.tableId]);
   });
 }

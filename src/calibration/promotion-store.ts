@@ -5,7 +5,7 @@ import { snapshotOf } from "../pass/learn.ts";
 import type { PassState } from "../pass/state.ts";
 import { saveSnapshot } from "../pass/write-store.ts";
 import type { Color } from "../rounds/colors.ts";
-import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { saveModels } from "../forecasts/model/models-store.ts";
 import { decodeState, modelOfState } from "../forecasts/model/state.ts";
 import { insertCalibration, type NewCalibration } from "./calibration-store.ts";
@@ -93,6 +93,6 @@ export async function switchTo(
       model = ${name},
       now_ppm = ${nowPpm}::integer[]
     where table_id = ${tableId}`;
-  await refreshNotices(tx, [tableId]);
+  await refreshNoticesWithin(tx, [tableId]);
   return stored;
 }

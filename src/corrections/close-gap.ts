@@ -1,7 +1,7 @@
 import type { Transaction } from "../db/client.ts";
 import { lockHeads, touchHeads } from "../tables/heads-store.ts";
 import { closeGapManually, findGapState, reopenGap, type GapState } from "../rounds/gaps/gap-list-store.ts";
-import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import type { Decision } from "./revision.ts";
 
 /** A gap before and after a person acted on it, or why nothing was done. */
@@ -42,7 +42,7 @@ async function change(
   }
   await act();
   await touchHeads(tx, [table.id]); // a cached state knows gaps of unknown size
-  await refreshNotices(tx, [table.id]);
+  await refreshNoticesWithin(tx, [table.id]);
   const after = await findGapState(tx, id);
   return { ok: true, table: table.name, before, after: after ?? before };
 }

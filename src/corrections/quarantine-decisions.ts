@@ -1,6 +1,6 @@
 import type { Transaction } from "../db/client.ts";
 import { lockHeads, touchHeads } from "../tables/heads-store.ts";
-import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { decideItems, listItemsToDecide } from "../rounds/lists/quarantine-list-store.ts";
 import type { Decision } from "./revision.ts";
 
@@ -46,6 +46,6 @@ export async function decideOnItems(
   const changed = await decideItems(tx, ids, decision);
   const tableIds = tables.map(({ id }) => id);
   await touchHeads(tx, tableIds); // a cached state knows which rounds are held back
-  await refreshNotices(tx, tableIds);
+  await refreshNoticesWithin(tx, tableIds);
   return { ok: true, ids: changed, tables: tables.map(({ name }) => name) };
 }

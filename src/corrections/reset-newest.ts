@@ -1,6 +1,6 @@
 import type { Transaction } from "../db/client.ts";
 import { lockHeads } from "../tables/heads-store.ts";
-import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { findNumbers, saveReset } from "./reset-newest-store.ts";
 import type { Decision } from "./revision.ts";
 
@@ -34,7 +34,7 @@ export async function resetNewestNumber(
     return { ok: false, problem: `expected a number below the newest known, ${newest}, came ${after}` };
   }
   await saveReset(tx, tableId, { newest, after, by, reason });
-  await refreshNotices(tx, [tableId]);
+  await refreshNoticesWithin(tx, [tableId]);
   return { ok: true, table: table.name, before: newest, after };
 }
 

@@ -2,7 +2,7 @@ import type { Transaction } from "../db/client.ts";
 import { lockHeads, touchHeads } from "../tables/heads-store.ts";
 import { reviseScores } from "../pass/revise-scores-store.ts";
 import { colorOf } from "../rounds/colors.ts";
-import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import {
   closeConflicts,
   findStanding,
@@ -194,7 +194,7 @@ async function apply(tx: Transaction, tables: readonly TableName[]): Promise<Voi
     touched.voided += voided;
     touched.windows += windows;
   }
-  await refreshNotices(tx, ids);
+  await refreshNoticesWithin(tx, ids);
   await touchHeads(tx, ids); // a cached state holds what was revised
   return touched;
 }

@@ -13,7 +13,7 @@ import { listRepeats, listStagedLines } from "./store.ts";
 import { countRepeats, type Survey } from "./survey.ts";
 import { giveUpGaps } from "../rounds/gaps/gaps-store.ts";
 import { listStored } from "../pass/known-store.ts";
-import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { isCovered } from "../rounds/proofs/proofs.ts";
 import type { CheckedItem, KnownRound } from "../rounds/round.ts";
 
@@ -101,7 +101,7 @@ async function store(sql: Sql, work: ImportWork): Promise<void> {
       const items = await listItems(tx, work, lines.subarray(from, from + ROWS_AT_ONCE));
       const { known } = await listStored(tx, tableId, idsOf(items));
       await storeItems(tx, state, items, work, { manner: "late", known, storedSeq, importedAt });
-      await refreshNotices(tx, [tableId]); // each time: an import may end in the middle
+      await refreshNoticesWithin(tx, [tableId]); // each time: an import may end in the middle
     });
     options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
   }
@@ -125,7 +125,7 @@ async function fillTable(
     ({ state } = result);
     if (lines.length > ROWS_AT_ONCE) options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
   }
-  await refreshNotices(tx, [tableId]);
+  await refreshNoticesWithin(tx, [tableId]);
 }
 
 /** Stores lines in a table whose head is locked. */

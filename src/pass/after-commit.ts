@@ -49,7 +49,7 @@ export async function afterCommit(house: string, results: readonly PassResult[],
   const shown = results.filter(({ rows }) => !rows.isQuiet);
   if (shown.length === 0) return;
   const troubled = idsOf(shown.filter(({ rows }) => rows.isTroubled));
-  if (troubled.length > 0) await to.sql.begin((tx) => refreshNotices(tx, troubled));
+  if (troubled.length > 0) await refreshNotices(to.sql, troubled);
   to.published(idsOf(shown));
   if (shown.some(({ rows }) => rows.quarantine.some(({ code }) => code === "proof_mismatch")))
     await syncProofAlerts(to.sql, to.log);

@@ -7,7 +7,7 @@ import { lockHeads } from "../tables/heads-store.ts";
 import { pass } from "../pass/pass.ts";
 import type { CompletePassRows, PassState, PassTime, ReadResponse, StoredResponse } from "../pass/state.ts";
 import { readPayload } from "../pass/stored.ts";
-import { refreshNotices } from "../rounds/notices/notices-store.ts";
+import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { emptyReread, noteRefusal, type Reread } from "./reread-report.ts";
 import {
@@ -180,7 +180,7 @@ async function storeReadings(sql: Sql, readings: readonly Reading[], report: Rer
       await markKept(tx, tableId, result.rows.marks);
       states.set(tableId, result.state);
     }
-    await refreshNotices(tx, [...states.keys()]);
+    await refreshNoticesWithin(tx, [...states.keys()]);
   });
   // only what was stored counts
   report.readable += counted.readable;

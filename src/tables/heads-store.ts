@@ -11,6 +11,17 @@ export async function lockHeads(tx: Transaction, tableIds: readonly number[]): P
     for no key update of h`;
 }
 
+/** Locks those heads that nobody holds now until the end of the transaction, and returns the ids of their tables. */
+export async function lockFreeHeads(tx: Transaction, tableIds: readonly number[]): Promise<number[]> {
+  const rows = await tx<{ id: number }[]>`
+    select table_id as id
+    from table_heads
+    where table_id = any(${[...tableIds]}::integer[])
+    order by table_id
+    for no key update skip locked`;
+  return rows.map(({ id }) => id);
+}
+
 /**
  * Moves the heads of tables by a version, in id order, after something changed that a cached state or what callers see is
  * made of: settings, notices, revisions, calibrations. Passes that began before are refused and made again. The heads stay

@@ -286,7 +286,7 @@ describe("a gap that the house is asked for", () => {
       /^89 of the rounds 701 to 799 are missing since .*; they could not be fetched: the house's history ends at 790$/,
     );
     await sql`update gaps set closed_at = closed_at - interval '25 hours'`;
-    await sql`update notices set opened_at = opened_at - interval '25 hours'`;
+    await sql`update notices set expires_at = expires_at - interval '25 hours'`;
     expect(await expireNotices(sql)).toEqual([table.id]);
     expect(await openNotices(sql, table)).toEqual({});
     expect(await gapRow()).toMatchObject({ state: "given_up" });

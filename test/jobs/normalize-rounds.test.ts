@@ -271,7 +271,7 @@ describe("what is wrong with a round", () => {
     const text = (await openNotices(sql, table))["conflict"];
     expect(text).toMatch(/^round 812 came twice with 1\.87 and 2\.04 since .* UTC; kept the first$/);
     await sql`update conflicts set last_seen_at = last_seen_at - interval '25 hours'`;
-    await sql`update notices set opened_at = opened_at - interval '25 hours'`;
+    await sql`update notices set expires_at = expires_at - interval '25 hours'`;
     expect(await expireNotices(sql)).toEqual([table.id]);
     expect(await openNotices(sql, table)).toEqual({});
   });

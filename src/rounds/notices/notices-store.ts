@@ -1,6 +1,6 @@
 import type { Queryable, Sql, Transaction } from "../../db/client.ts";
 import type { Query } from "../../db/query.ts";
-import { lockHeads, touchHeads } from "../../tables/heads-store.ts";
+import { lockFreeHeads, lockHeads, touchHeads } from "../../tables/heads-store.ts";
 import {
   conflictSentence,
   revisionSentence,
@@ -27,10 +27,17 @@ export interface NoticeChange {
   since?: string;
 }
 
+/** What a notice is to say, and when the first of its causes expires; null without a cause that does. */
+interface DueNotice extends NoticeChange {
+  expiresAt: string | null;
+}
+
 /** Why a gap was given up that a person closed, as callers are told. */
 const CLOSED_BY_HAND = "we stopped asking for them";
-/** Tables whose notices are looked after in one transaction. */
-const MOST_TABLES = 100;
+/** Tables whose heads are locked in one transaction: a pass of any of them waits for all. */
+const LOCKED_TABLES = 20;
+/** Tables that a timer looks after at each tick; the next tick continues. */
+const TABLES_PER_TICK = 500;
 
 /**
  * Opens, rewrites and closes notices, at most one change for a table and kind, and moves the heads of the tables whose notices
@@ -85,20 +92,76 @@ export function saveNoticesStatement(
 
 /**
  * Brings the notices of gaps, conflicts, failed proofs, quarantine and promoted models up to date; each stays open for a
- * while after its cause was last seen. Locks the heads of the tables and moves those whose notices changed; gives their ids.
+ * while after its cause was last seen. Locks and moves the heads of those tables alone whose notices changed, twenty in a
+ * transaction; returns their ids. A conflict that is listed again changes no notice, so it locks nothing.
  */
-export async function refreshNotices(sql: Transaction, tableIds: readonly number[]): Promise<number[]> {
+export async function refreshNotices(sql: Sql, tableIds: readonly number[]): Promise<number[]> {
+  const changed: number[] = [];
+  for (let at = 0; at < tableIds.length; at += LOCKED_TABLES) {
+    const ids = tableIds.slice(at, at + LOCKED_TABLES);
+    changed.push(...(await sql.begin((tx) => refreshNoticesWithin(tx, ids))));
+  }
+  return changed;
+}
+
+/** The same in the transaction of the caller, which keeps the locks. */
+export async function refreshNoticesWithin(sql: Transaction, tableIds: readonly number[]): Promise<number[]> {
+  const seen = await listDueNotices(sql, tableIds);
+  const outdated = [...new Set((await listOutdated(sql, seen)).map(({ tableId }) => tableId))];
+  if (outdated.length === 0) {
+    await saveExpiries(sql, seen);
+    return [];
+  }
+  await lockHeads(sql, outdated);
+  const due = await listDueNotices(sql, outdated);
+  const changed = await saveNotices(sql, await listOutdated(sql, due));
+  await saveExpiries(sql, [...seen.filter(({ tableId }) => !outdated.includes(tableId)), ...due]);
+  return changed;
+}
+
+/** Those whose text is not the one of the open notice. */
+async function listOutdated(sql: Queryable, due: readonly DueNotice[]): Promise<DueNotice[]> {
+  const open = await sql<{ key: string; text: string }[]>`
+    select table_id || ' ' || kind as key, text
+    from notices
+    where closed_at is null
+      and table_id = any(${[...new Set(due.map(({ tableId }) => tableId))]}::integer[])`;
+  const texts = new Map(open.map(({ key, text }) => [key, text]));
+  return due.filter(({ tableId, kind, text }) => text !== (texts.get(`${tableId} ${kind}`) ?? null));
+}
+
+/** Stores when open notices are to be looked at again. Needs no lock: one that is too early costs a second look. */
+async function saveExpiries(sql: Queryable, due: readonly DueNotice[]): Promise<void> {
+  const open = due.filter(({ text }) => text !== null);
+  if (open.length === 0) return;
+  await sql`
+    update notices n
+    set expires_at = d.at::timestamptz
+    from unnest(
+      ${open.map(({ tableId }) => tableId)}::integer[],
+      ${open.map(({ kind }) => kind)}::text[],
+      ${open.map(({ expiresAt }) => expiresAt)}::text[]
+    ) as d (table_id, kind, at)
+    where n.table_id = d.table_id
+      and n.kind = d.kind
+      and n.closed_at is null
+      and n.expires_at is distinct from d.at::timestamptz`;
+}
+
+/** The notices that tables are to have of these kinds, from the rows of their causes. */
+async function listDueNotices(sql: Transaction, tableIds: readonly number[]): Promise<DueNotice[]> {
   if (tableIds.length === 0) return [];
-  await lockHeads(sql, tableIds);
   const rows = await sql<
     {
       id: number;
-      gap: (Omit<GapFacts, "missing" | "from" | "to"> & Record<"missing" | "from" | "to", string | null>) | null;
-      conflict: (Omit<ConflictFacts, "kept" | "other"> & { kept: string; other: string }) | null;
-      revision: (Omit<RevisionFacts, "from" | "to"> & Record<"from" | "to", string | null>) | null;
-      proof: RefusedFacts | null;
-      quarantine: RefusedFacts | null;
-      model: ModelFacts | null;
+      gap:
+        | (Expiring & Omit<GapFacts, "missing" | "from" | "to"> & Record<"missing" | "from" | "to", string | null>)
+        | null;
+      conflict: (Expiring & Omit<ConflictFacts, "kept" | "other"> & { kept: string; other: string }) | null;
+      revision: (Expiring & Omit<RevisionFacts, "from" | "to"> & Record<"from" | "to", string | null>) | null;
+      proof: (Expiring & RefusedFacts) | null;
+      quarantine: (Expiring & RefusedFacts) | null;
+      model: (Expiring & ModelFacts) | null;
     }[]
   >`
     select
@@ -111,6 +174,7 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
           'to', max(g.to_number)::text,
           'unknown', count(*) - count(g.missing),
           'since', utc_text(min(g.opened_at)),
+          'expiresAt', ${expiry(sql, sql`min(g.closed_at) filter (where g.state = 'given_up')`, NOTICE_HOURS.givenUpGap)},
           'isTrying', bool_or(g.state = 'open'),
           -- what an operator wrote down is for operators
           'reason', (
@@ -133,7 +197,8 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
           'roundId', (array_agg(c.round_id order by c.id desc))[1],
           'kept', (array_agg(c.kept_hundredths order by c.id desc))[1]::text,
           'other', (array_agg(c.other_hundredths order by c.id desc))[1]::text,
-          'since', utc_text(min(c.first_seen_at))
+          'since', utc_text(min(c.first_seen_at)),
+          'expiresAt', ${expiry(sql, sql`min(c.last_seen_at)`, NOTICE_HOURS.conflict)}
         )
         from conflicts c
         where c.table_id = t.id
@@ -147,7 +212,8 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
           'roundId', (array_agg(v.round_id order by v.id desc))[1],
           'from', (array_agg(v.from_hundredths order by v.id desc))[1]::text,
           'to', (array_agg(v.to_hundredths order by v.id desc))[1]::text,
-          'since', utc_text(min(v.decided_at))
+          'since', utc_text(min(v.decided_at)),
+          'expiresAt', ${expiry(sql, sql`min(v.decided_at)`, NOTICE_HOURS.conflict)}
         )
         from round_revision v
         where v.table_id = t.id
@@ -156,7 +222,7 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
         having count(*) > 0
       ) as revision,
       (
-        select ${refusedFacts(sql)}
+        select ${refusedFacts(sql, NOTICE_HOURS.proof)}
         from quarantine q
         where q.table_id = t.id
           and q.state = 'open'
@@ -165,7 +231,7 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
         having count(*) > 0
       ) as proof,
       (
-        select ${refusedFacts(sql)}
+        select ${refusedFacts(sql, NOTICE_HOURS.quarantine)}
         from quarantine q
         where q.table_id = t.id
           and q.state = 'open'
@@ -181,7 +247,12 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
         having count(*) > 0
       ) as quarantine,
       (
-        select jsonb_build_object('from', p.before, 'to', p.model, 'since', utc_text(p.created_at))
+        select jsonb_build_object(
+          'from', p.before,
+          'to', p.model,
+          'since', utc_text(p.created_at),
+          'expiresAt', ${expiry(sql, sql`p.created_at`, NOTICE_HOURS.model)}
+        )
         from (
           select c.model, c.created_at, lag(c.model, 1, h.first_model) over (order by c.id) as before
           from calibrations c
@@ -196,25 +267,41 @@ export async function refreshNotices(sql: Transaction, tableIds: readonly number
     from tables t
     join table_heads h on h.table_id = t.id
     where t.id = any(${[...tableIds]}::integer[])`;
-  const changes = rows.flatMap(({ id, gap, conflict, revision, proof, quarantine, model }): NoticeChange[] => [
-    { tableId: id, kind: "gap", text: gap === null ? null : gapSentence(asGapFacts(gap)) },
-    {
-      tableId: id,
-      kind: "conflict",
-      text: disputeText(
-        conflict === null
-          ? null
-          : conflictSentence({ ...conflict, kept: BigInt(conflict.kept), other: BigInt(conflict.other) }),
-        revision === null
-          ? null
-          : revisionSentence({ ...revision, from: bigintOf(revision.from), to: bigintOf(revision.to) }),
+  return rows.flatMap(({ id, gap, conflict, revision, proof, quarantine, model }): DueNotice[] => {
+    const notice = (kind: NoticeKind, text: string | null, ...causes: (Expiring | null)[]): DueNotice => {
+      const [expiresAt = null] = causes.flatMap((cause) => cause?.expiresAt ?? []).toSorted();
+      return { tableId: id, kind, text, expiresAt };
+    };
+    return [
+      notice("gap", gap === null ? null : gapSentence(asGapFacts(gap)), gap),
+      notice(
+        "conflict",
+        disputeText(
+          conflict === null
+            ? null
+            : conflictSentence({ ...conflict, kept: BigInt(conflict.kept), other: BigInt(conflict.other) }),
+          revision === null
+            ? null
+            : revisionSentence({ ...revision, from: bigintOf(revision.from), to: bigintOf(revision.to) }),
+        ),
+        conflict,
+        revision,
       ),
-    },
-    { tableId: id, kind: "proof", text: proof === null ? null : proofSentence(proof) },
-    { tableId: id, kind: "quarantine", text: quarantine === null ? null : quarantineSentence(quarantine) },
-    { tableId: id, kind: "model", text: model === null ? null : modelSentence(model) },
-  ]);
-  return saveNotices(sql, changes);
+      notice("proof", proof === null ? null : proofSentence(proof), proof),
+      notice("quarantine", quarantine === null ? null : quarantineSentence(quarantine), quarantine),
+      notice("model", model === null ? null : modelSentence(model), model),
+    ];
+  });
+}
+
+/** When the first cause of a notice is old enough to be left out: ISO 8601, to the minute; null when none is by its age. */
+interface Expiring {
+  expiresAt: string | null;
+}
+
+/** So many hours after `since`, to the next minute: items that were seen in one minute expire together. */
+function expiry(sql: Transaction, since: Query<readonly unknown[]>, hours: number) {
+  return sql`utc_text(date_trunc('minute', ${since}) + make_interval(hours => ${hours}, mins => 1))`;
 }
 
 /** What came twice and what was corrected are told as one notice; null where there is neither. */
@@ -227,13 +314,14 @@ function bigintOf(text: string | null): bigint | null {
   return text === null ? null : BigInt(text);
 }
 
-function refusedFacts(sql: Transaction) {
+function refusedFacts(sql: Transaction, hours: number) {
   return sql`
     jsonb_build_object(
       'items', count(*),
       'roundId', (array_agg(q.round_id order by q.id desc))[1],
       'reason', (array_agg(q.reason order by q.id desc))[1],
-      'since', utc_text(min(q.first_seen_at))
+      'since', utc_text(min(q.first_seen_at)),
+      'expiresAt', ${expiry(sql, sql`min(q.last_seen_at)`, hours)}
     )`;
 }
 
@@ -249,69 +337,75 @@ function asGapFacts(
 }
 
 /**
- * Closes, or brings up to date, notices whose cause was not seen for long enough; for a timer. Gives the tables whose notices
- * changed, by id; tell the readers.
+ * Closes, or brings up to date, the notices of which a cause expired, at most 500 tables at a call; for a timer. A notice
+ * costs nothing before. Tables in use are left for the next call. Returns the tables whose notices changed; notify readers.
  */
 export async function expireNotices(sql: Sql): Promise<number[]> {
-  const hours = Math.min(...Object.values(NOTICE_HOURS));
+  const tables = await sql<{ id: number }[]>`
+    select table_id as id
+    from notices
+    where closed_at is null
+      and expires_at <= clock_timestamp()
+    group by table_id
+    order by min(expires_at), table_id
+    limit ${TABLES_PER_TICK}`;
   const changed: number[] = [];
-  for (let after = 0; ;) {
-    const tables = await sql<{ id: number }[]>`
-      select distinct table_id as id
-      from notices
-      where closed_at is null
-        and kind in ('gap', 'conflict', 'proof', 'quarantine', 'model')
-        and opened_at < clock_timestamp() - make_interval(hours => ${hours})
-        and table_id > ${after}
-      order by id
-      limit ${MOST_TABLES}`;
-    const ids = tables.map(({ id }) => id);
-    changed.push(...(await sql.begin((tx) => refreshNotices(tx, ids))));
-    const last = ids.at(-1);
-    if (last === undefined || ids.length < MOST_TABLES) return changed;
-    after = last;
+  for (let at = 0; at < tables.length; at += LOCKED_TABLES) {
+    const ids = tables.slice(at, at + LOCKED_TABLES).map(({ id }) => id);
+    const own = await sql.begin(async (tx) => refreshNoticesWithin(tx, await lockFreeHeads(tx, ids)));
+    changed.push(...own);
   }
+  return changed;
 }
 
 /**
  * Opens a notice for each polled table of which no round came for the live window though rounds came before, and closes
- * it where one came, or where nobody polls; for a timer. Gives the tables whose notices changed, by id.
+ * it where one came, or where nobody polls, at most 500 tables at a call; for a timer. Tables in use are left for the next
+ * call. Returns the tables whose notices changed, by id.
  */
 export async function refreshStalledNotices(sql: Sql, liveWindowSeconds: number): Promise<number[]> {
-  return sql.begin(async (tx) => {
-    const tables = await tx<{ id: number; silent: boolean; since: string }[]>`
+  const changed: number[] = [];
+  for (let done = 0; done < TABLES_PER_TICK; done += LOCKED_TABLES) {
+    const own = await sql.begin((tx) => refreshSomeStalled(tx, liveWindowSeconds));
+    changed.push(...own);
+    if (own.length < LOCKED_TABLES) break;
+  }
+  return changed;
+}
+
+async function refreshSomeStalled(tx: Transaction, liveWindowSeconds: number): Promise<number[]> {
+  const tables = await tx<{ id: number; silent: boolean; since: string }[]>`
+    select
+      t.id,
+      s.silent,
+      utc_text(h.last_polled_round_at) as since
+    from table_heads h
+    join tables t on t.id = h.table_id
+    join houses o on o.id = t.house_id
+    cross join lateral (
       select
-        t.id,
-        s.silent,
-        utc_text(h.last_polled_round_at) as since
-      from table_heads h
-      join tables t on t.id = h.table_id
-      join houses o on o.id = t.house_id
-      cross join lateral (
+        o.enabled
+        and o.paused_at is null
+        and t.enabled
+        and h.last_polled_round_at < clock_timestamp() - ${liveWindowSeconds} * interval '1 second' as silent
+    ) s
+    where h.last_polled_round_at is not null
+      and s.silent is distinct from exists (
         select
-          o.enabled
-          and o.paused_at is null
-          and t.enabled
-          and h.last_polled_round_at < clock_timestamp() - ${liveWindowSeconds} * interval '1 second' as silent
-      ) s
-      where h.last_polled_round_at is not null
-        and s.silent is distinct from exists (
-          select
-          from notices n
-          where n.table_id = t.id
-            and n.kind = 'stalled'
-            and n.closed_at is null
-        )
-      order by t.id
-      limit ${MOST_TABLES}
-      for no key update of h skip locked`;
-    return saveNotices(
-      tx,
-      tables.map(({ id, silent, since }) => ({
-        tableId: id,
-        kind: "stalled",
-        text: silent ? stalledSentence(since) : null,
-      })),
-    );
-  });
+        from notices n
+        where n.table_id = t.id
+          and n.kind = 'stalled'
+          and n.closed_at is null
+      )
+    order by t.id
+    limit ${LOCKED_TABLES}
+    for no key update of h skip locked`;
+  return saveNotices(
+    tx,
+    tables.map(({ id, silent, since }) => ({
+      tableId: id,
+      kind: "stalled",
+      text: silent ? stalledSentence(since) : null,
+    })),
+  );
 }

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { expireNotices, refreshNotices, refreshStalledNotices } from "../../src/rounds/notices/notices-store.ts";
+import { lockHeads } from "../../src/tables/heads-store.ts";
+import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { forgetHouses, tableEntry } from "../support/houses.ts";
+import { makeHouse, openNotices, type MadeTable } from "../support/make.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+let other: Sql;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+  other = connect(database.url, { name: "other" });
+});
+beforeEach(() => forgetHouses(sql));
+afterAll(async () => {
+  await other.end();
+  await sql.end();
+  await database.drop();
+});
+
+/** Tables of one house, each with a round that was received with two results. */
+async function disputedTables(count: number): Promise<MadeTable[]> {
+  const tables = await makeHouse(sql, {
+    tables: Array.from({ length: count }, (_, n) => tableEntry({ market: `market-${n}` })),
+  });
+  tables.sort((a, b) => a.id - b.id);
+  await sql`
+    insert into conflicts (table_id, round_id, kept_hundredths, other_hundredths, other_raw, payload_received_at)
+    select id, '812', 187, 204, '2.04', now()
+    from unnest(${idsOf(tables)}::integer[]) as t (id)`;
+  return tables;
+}
+
+/** In id order, as heads are locked. */
+const idsOf = (tables: readonly MadeTable[]) => tables.map(({ id }) => id).toSorted((a, b) => a - b);
+
+/** Holds the heads of tables, as a slow transaction would, until `free` is called. */
+async function hold(tables: readonly MadeTable[]): Promise<{ free: () => Promise<void> }> {
+  const [held, freed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = other.begin(async (tx) => {
+    await lockHeads(tx, idsOf(tables));
+    held.resolve();
+    await freed.promise;
+  });
+  await held.promise;
+  return {
+    free: async () => {
+      freed.resolve();
+      await holding;
+    },
+  };
+}
+
+describe("a conflict that the house lists again", () => {
+  it("waits for nobody and moves no head, since its notice stays as it is", async () => {
+    const [table] = await disputedTables(1);
+    if (table === undefined) throw new Error("expected a table");
+    expect(await refreshNotices(sql, [table.id])).toEqual([table.id]);
+    await sql`update conflicts set times = times + 1, last_seen_at = clock_timestamp()`;
+    const { free } = await hold([table]);
+    expect(await refreshNotices(sql, [table.id])).toEqual([]);
+    await free();
+    expect(await openNotices(sql, table)).toHaveProperty("conflict");
+  });
+});
+
+describe("notices of many tables", () => {
+  it("are written twenty tables at a time, so that the others wait for none that is in use", async () => {
+    const tables = await disputedTables(25);
+    const last = tables.slice(-1);
+    const { free } = await hold(last);
+    const refreshed = refreshNotices(sql, idsOf(tables));
+    await eventually(async () => {
+      const open = await sql`select from notices where kind = 'conflict' and closed_at is null`;
+      return open.length === 20;
+    });
+    await free();
+    expect((await refreshed).toSorted((a, b) => a - b)).toEqual(idsOf(tables));
+  });
+
+  it("are looked at when a cause expires and not before; a table in use is left for the next time", async () => {
+    const tables = await disputedTables(25);
+    await refreshNotices(sql, idsOf(tables));
+    expect(await expireNotices(sql)).toEqual([]);
+    await sql`update conflicts set last_seen_at = last_seen_at - interval '25 hours'`;
+    expect(await expireNotices(sql)).toEqual([]);
+    await sql`update notices set expires_at = expires_at - interval '25 hours'`;
+    const [first, ...rest] = tables;
+    const { free } = await hold(tables.slice(0, 1));
+    expect((await expireNotices(sql)).toSorted((a, b) => a - b)).toEqual(idsOf(rest));
+    await free();
+    expect(await expireNotices(sql)).toEqual([first?.id]);
+    expect(await sql`select from notices where closed_at is null`).toEqual([]);
+  });
+
+  it("expire with the oldest of their causes, and say then what is left", async () => {
+    const [table] = await disputedTables(1);
+    if (table === undefined) throw new Error("expected a table");
+    await sql`update conflicts set last_seen_at = last_seen_at - interval '23 hours 50 minutes'`;
+    await sql`
+      insert into conflicts (table_id, round_id, kept_hundredths, other_hundredths, other_raw, payload_received_at)
+      values (${table.id}, '813', 187, 204, '2.04', now())`;
+    await refreshNotices(sql, [table.id]);
+    const [due] = await sql`
+      select expires_at between now() + interval '9 minutes' and now() + interval '11 minutes' as soon
+      from notices
+      where kind = 'conflict'`;
+    expect(due).toEqual({ soon: true });
+    await sql`update conflicts set last_seen_at = last_seen_at - interval '11 minutes'`;
+    await sql`update notices set expires_at = expires_at - interval '11 minutes'`;
+    expect(await expireNotices(sql)).toEqual([table.id]);
+    expect((await openNotices(sql, table))["conflict"]).toMatch(/^round 813 came twice/);
+    const [later] = await sql`select expires_at > now() + interval '23 hours' as "isLater" from notices`;
+    expect(later).toEqual({ isLater: true });
+  });
+
+  it("that no round comes are written for all tables of a house in one call, apart from one in use", async () => {
+    const tables = await disputedTables(45);
+    await sql`update table_heads set last_polled_round_at = clock_timestamp() - interval '1 hour', version = version + 1`;
+    const { free } = await hold(tables.slice(-1));
+    expect((await refreshStalledNotices(sql, 300)).toSorted((a, b) => a - b)).toEqual(idsOf(tables.slice(0, -1)));
+    await free();
+    expect(await refreshStalledNotices(sql, 300)).toEqual(idsOf(tables.slice(-1)));
+  });
+});
