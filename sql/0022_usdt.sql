@@ -97,3 +97,15 @@ create trigger credited_deposit_is_never_changed before update or delete on chai
   for each row execute function refuse_change_of_credited_deposit();
 create trigger chain_deposits_are_never_emptied before truncate on chain_deposits
   for each statement execute function refuse_change_of_record();
+
+-- A credited deposit never changes, so what its watch finds is kept apart.
+create table credited_deposits (
+  deposit_id bigint primary key references chain_deposits,
+  credited_at timestamptz not null default clock_timestamp(),
+  checked_at timestamptz,
+  missing_since timestamptz
+);
+comment on table credited_deposits is 'credited deposits that are looked up again until their block is final on every endpoint, or for a day';
+comment on column credited_deposits.missing_since is 'since when no endpoint has it on the chain: a reorganization took it away after the credit';
+create index credited_deposits_by_check on credited_deposits (checked_at nulls first);
+create index credited_deposits_missing on credited_deposits (missing_since) where missing_since is not null;

@@ -140,6 +140,7 @@ export const GRANTS: Record<string, Grants> = {
   deposit_addresses: { console: "ra", ops: "r", worker: "r" },
   chain_endpoints: { api: "r", console: "raw", ops: "r", worker: "raw" },
   chain_deposits: { api: "r(chain_id,state,seen_at)", console: "r", ops: "r", worker: "raw" },
+  credited_deposits: { console: "r", ops: "r", worker: "rawd" },
   payment_app_orders: { console: "raw", ops: "r w(ask_at)", worker: "raw" },
   payment_app_nonces: { console: "rad", worker: "rd" },
   payment_app_certificates: { console: "r", ops: "r", worker: "rawd" },

@@ -122,6 +122,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   deposit_addresses: forever(MONEY),
   chain_endpoints: bounded("two a chain and token"),
   chain_deposits: forever(MONEY),
+  credited_deposits: pruned("the block of its deposit is final, or a day", "whoever writes it"),
   payment_app_orders: forever(MONEY),
   payment_app_nonces: pruned("their time is too old to be believed", "whoever writes it"),
   payment_app_certificates: pruned("the payment app names others", "whoever writes it"),

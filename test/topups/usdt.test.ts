@@ -217,7 +217,98 @@ describe("a reorganisation", () => {
   });
 });
 
+describe("a reorganisation after the credit", () => {
+  it("is noticed and shown to operators, and over once the transaction is on the chain again", async () => {
+    const { sql, chain, usdt } = world;
+    const { id, address } = await world.account();
+    await chain.mine(1);
+    const txHash = await chain.transfer(address, 18_000_000n);
+    const raw = await chain.raw(txHash);
+    expect(await settle()).toMatchObject({ credited: 1 });
+    const look = async () => {
+      await sql`update credited_deposits set checked_at = null`;
+      return world.turn();
+    };
+    expect(await look()).toMatchObject({ gone: 0 });
+    await chain.reorg(CONFIRMATIONS + 1);
+    expect(await look()).toMatchObject({ gone: 1, credited: 0 });
+    const shown = async () => {
+      const [page] = depositPages;
+      const found = await page!.show(
+        { sql, settings: world.settings } as OpsParts,
+        { query: page!.query.parse({ account: String(id) }) } as never,
+      );
+      return found!.data as { rows: { state: string; missingSince: Date | null }[]; problems: string[] };
+    };
+    const during = await shown();
+    expect(during.rows).toMatchObject([{ state: "credited", missingSince: expect.any(Date) as Date }]);
+    expect(during.problems.join()).toMatch(
+      /credited to caller-\d+@example\.com with 18\.00 USD, is on the chain no more/,
+    );
+    await chain.ask("eth_sendRawTransaction", raw);
+    await chain.mine(1);
+    expect(await look()).toMatchObject({ gone: 0 });
+    expect((await shown()).rows).toMatchObject([{ state: "credited", missingSince: null }]);
+    expect((await findUsdtTroubles(sql, usdt)).filter(({ text }) => text.includes(txHash))).toEqual([]);
+    expect(await world.wallet(id)).toBe(18_000_000n);
+  });
+});
+
 describe("endpoints", () => {
+  it("of which one answers what cannot be stored keep nobody's deposit from being seen, and are reported", async () => {
+    const { sql, chain, first, usdt } = world;
+    const big = `0x${"f".repeat(20)}`;
+    const lies: [string, Proxy["say"]][] = [
+      [
+        "a log index",
+        (method, result) =>
+          method === "eth_getLogs" ? (result as object[]).map((log) => ({ ...log, logIndex: "0x80000000" })) : result,
+      ],
+      [
+        "a hash",
+        (method, result) =>
+          method === "eth_getLogs" ? (result as object[]).map((log) => ({ ...log, blockHash: "0xno" })) : result,
+      ],
+      [
+        "a block number",
+        (method, result, [tag]) =>
+          method === "eth_getBlockByNumber" && tag === "latest" ? { ...(result as object), number: big } : result,
+      ],
+      [
+        "a time",
+        (method, result, [tag]) =>
+          method === "eth_getBlockByNumber" && tag === "latest" ? { ...(result as object), timestamp: big } : result,
+      ],
+    ];
+    for (const [expected, lie] of lies) {
+      const { id, address } = await world.account();
+      await chain.transfer(address, 19_000_000n);
+      first.say = lie;
+      expect(await world.turn(), expected).toMatchObject({ unread: 1, credited: 0 });
+      const [failing] = await listEndpoints(sql, usdt);
+      expect(failing!.lastError).toMatch(
+        new RegExp(`^127\\.0\\.0\\.1:\\d+: expected ${expected}|^127\\.0\\.0\\.1:\\d+: .*${expected}`),
+      );
+      expect(await states(id), "found through the other one").toEqual(["pending"]);
+      await sql`update chain_endpoints set failing_since = failing_since - interval '30 seconds'`;
+      expect((await findUsdtTroubles(sql, usdt)).map(({ subject }) => subject)).toEqual(["endpoint 1"]);
+      first.say = null;
+      expect(await settle()).toMatchObject({ credited: 1, unread: 0 });
+      expect(await findUsdtTroubles(sql, usdt)).toEqual([]);
+    }
+  });
+
+  it("of which one lists each log twice count each deposit once", async () => {
+    const { chain, first } = world;
+    const { id, address } = await world.account();
+    await chain.transfer(address, 20_000_000n);
+    first.say = (method, result) =>
+      method === "eth_getLogs" ? (result as object[]).flatMap((log) => [log, log]) : result;
+    expect(await world.turn()).toMatchObject({ found: 1, unread: 0 });
+    expect(await settle()).toMatchObject({ credited: 1 });
+    expect(await world.wallet(id)).toBe(20_000_000n);
+  });
+
   it("that differ on a deposit keep it from being credited, and people are told", async () => {
     const { sql, chain, second, usdt } = world;
     const lies: [string, Proxy["say"]][] = [

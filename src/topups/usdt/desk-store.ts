@@ -21,6 +21,8 @@ export interface Deposit {
   changedAt: Date;
   /** Why it is not credited though it is deep enough. */
   dispute: string | null;
+  /** Since when it is on the chain no more though it was credited; null otherwise. */
+  missingSince: Date | null;
   topupId: bigint | null;
 }
 
@@ -45,9 +47,11 @@ export async function listDeposits(
       d.seen_at as "seenAt",
       d.changed_at as "changedAt",
       d.dispute,
+      c.missing_since as "missingSince",
       d.topup_id as "topupId"
     from chain_deposits d
     join accounts a on a.id = d.account_id
+    left join credited_deposits c on c.deposit_id = d.id
     where (${accountId}::bigint is null or d.account_id = ${accountId})
       and (${state}::text is null or d.state = ${state})
       and (${before}::bigint is null or d.id < ${before})

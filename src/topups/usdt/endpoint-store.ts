@@ -24,7 +24,7 @@ type Named = { place: number; host: string; urlHash: string };
 /** Found to be what is configured once, an endpoint is believed to be that for so long; another URL is looked at at once. */
 const VERIFIED_HOURS = 1;
 
-/** Notes that endpoints are there to be read, so that one that never is shows. */
+/** Stores that a look at endpoints begins, so that one that is never read shows. */
 export async function saveEndpoints(
   sql: Queryable,
   { chain }: Usdt,
@@ -38,8 +38,7 @@ export async function saveEndpoints(
       ${endpoints.map(({ host }) => host)}::text[]
     ) as t (place, host)
     on conflict (chain_id, token, place) do update
-    set host = excluded.host
-    where chain_endpoints.host <> excluded.host`;
+    set host = excluded.host, looked_at = clock_timestamp()`;
 }
 
 /** Whether an endpoint was found to be of the configured chain and token within the last hour, at the same URL. */
@@ -112,7 +111,7 @@ export async function saveSettled(
 ): Promise<void> {
   await sql`
     update chain_endpoints
-    set settled_to = ${read.to}
+    set settled_to = ${read.to}, looked_at = clock_timestamp()
     where chain_id = ${chain.id}
       and token = ${chain.token.toLowerCase()}
       and place = ${place}

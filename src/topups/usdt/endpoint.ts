@@ -13,6 +13,7 @@ import {
   TransactionReceiptNotFoundError,
 } from "viem";
 import type { Chain } from "../../config/usdt-chains.ts";
+import { checkedHead, checkedLog, checkedReceipt } from "./checked.ts";
 import { type Head, placeOf, type Receipt, type Transfer, type TransferLog } from "./on-chain.ts";
 import type { BlockRange } from "./ranges.ts";
 
@@ -127,18 +128,16 @@ function openEndpoint(
         : `${host}: expected a token of ${chain.decimals} decimals at ${token}, got one of ${decimals}`;
     },
     async head() {
-      const latest = await ask((of) => of.getBlock({ blockTag: "latest" }));
+      const latest = await ask(async (of) => checkedHead(await of.getBlock({ blockTag: "latest" })));
       // asked for by its word here alone, since not every node knows it where logs are asked for; some know it nowhere,
       // and then depth alone decides
-      const finalized = await ask((of) => of.getBlock({ blockTag: "finalized" })).catch((error: unknown) => {
-        if (error instanceof EndpointError && error.why === "other") return null;
-        throw error;
-      });
-      return {
-        number: latest.number,
-        at: new Date(Number(latest.timestamp) * 1_000),
-        finalized: finalized?.number ?? null,
-      };
+      const finalized = await ask(async (of) => checkedHead(await of.getBlock({ blockTag: "finalized" }))).catch(
+        (error: unknown) => {
+          if (error instanceof EndpointError && error.why === "other") return null;
+          throw error;
+        },
+      );
+      return { ...latest, finalized: finalized?.number ?? null };
     },
     async transfers({ from, to }, addresses) {
       if (addresses.length === 0) return [];
@@ -146,16 +145,22 @@ function openEndpoint(
       const asked = { address: token, event: TRANSFER, args: { to: [...addresses] }, fromBlock: from, toBlock: to };
       return ask(async (of) => {
         const logs = await of.getLogs({ ...asked, strict: true });
-        return logs.flatMap(({ address, args, transactionHash: txHash, blockHash, blockNumber, logIndex, removed }) => {
-          const isAsked =
-            !removed &&
-            address.toLowerCase() === token.toLowerCase() &&
-            ours.has(args.to.toLowerCase()) &&
-            blockNumber >= from &&
-            blockNumber <= to &&
-            args.value > 0n; // transfers of nothing are sent to be mistaken for others
-          return isAsked ? [{ txHash: small(txHash), blockHash: small(blockHash), blockNumber, logIndex }] : [];
-        });
+        const found = logs.flatMap(
+          ({ address, args, transactionHash: txHash, blockHash, blockNumber, logIndex, removed }) => {
+            const isAsked =
+              !removed &&
+              address.toLowerCase() === token.toLowerCase() &&
+              ours.has(args.to.toLowerCase()) &&
+              blockNumber >= from &&
+              blockNumber <= to &&
+              args.value > 0n; // transfers of nothing are sent to be mistaken for others
+            return isAsked
+              ? [checkedLog({ txHash: small(txHash), blockHash: small(blockHash), blockNumber, logIndex })]
+              : [];
+          },
+        );
+        // some nodes list a log twice, which one statement cannot store
+        return [...new Map(found.map((log) => [`${log.txHash} ${log.blockHash} ${log.logIndex}`, log])).values()];
       });
     },
     async receipt(txHash) {
@@ -165,12 +170,12 @@ function openEndpoint(
           throw error;
         });
         if (found === null || small(found.transactionHash) !== txHash) return null;
-        return {
+        return checkedReceipt({
           blockHash: small(found.blockHash),
           blockNumber: found.blockNumber,
           transfers:
             found.status === "success" ? found.logs.flatMap((log, position) => transferOf(log, position, token)) : [],
-        };
+        });
       });
     },
   };

@@ -1,4 +1,5 @@
-import type { Receipt, Transfer } from "./on-chain.ts";
+import type { CreditedState } from "./credited-store.ts";
+import type { Head, Receipt, Transfer } from "./on-chain.ts";
 
 /** A deposit that waits, as it is stored: `to` in small letters. */
 export interface Waiting {
@@ -55,6 +56,21 @@ export function judge(deposit: Waiting, views: readonly View[], isDeep: boolean)
     return { kind: "move", blockHash, blockNumber, transfer };
   }
   return isDeep ? { kind: "credit" } : { kind: "wait" };
+}
+
+/**
+ * What all endpoints together say of a deposit that was credited. It counts as there in another block, too, with no less
+ * than was credited: the same transaction was mined again.
+ */
+export function creditedState(deposit: Waiting, views: readonly View[], heads: readonly Head[]): CreditedState {
+  if (views.length > 0 && views.every(({ kind }) => kind === "none")) return "gone";
+  const isThere = (view: View) => view.kind === "there" && view.transfer.units >= deposit.units;
+  if (!views.every(isThere)) return "unclear";
+  const isFinal = views.every((view, at) => {
+    const finalized = heads[at]?.finalized ?? null;
+    return view.kind === "there" && finalized !== null && view.blockNumber <= finalized;
+  });
+  return isFinal ? "final" : "there";
 }
 
 function saysTheSame(one: Extract<View, { kind: "there" }>, other: View): boolean {

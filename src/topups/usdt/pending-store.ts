@@ -106,7 +106,7 @@ export async function saveBelowMin(tx: Transaction, id: bigint): Promise<void> {
     where id = ${id}`;
 }
 
-/** Notes by which top-up deposits were credited; for good. */
+/** Stores by which top-up deposits were credited, permanently, and has them looked up until their blocks are final. */
 export async function saveCredited(tx: Transaction, ids: readonly bigint[], topupId: bigint): Promise<void> {
   await tx`
     update chain_deposits
@@ -117,6 +117,9 @@ export async function saveCredited(tx: Transaction, ids: readonly bigint[], topu
       disputed_since = null,
       dispute = null
     where id = any (${ids.map(String)}::bigint[])`;
+  await tx`
+    insert into credited_deposits (deposit_id)
+    select id from unnest(${ids.map(String)}::bigint[]) as credited (id)`;
 }
 
 /** Accounts whose small deposits together make the minimum. */

@@ -1,22 +1,26 @@
 import type { Queryable } from "../../db/client.ts";
+import { usd } from "../../money.ts";
 import { listEndpoints } from "./endpoint-store.ts";
-import { endpointTrouble, disputeTrouble, type Trouble } from "./troubles.ts";
+import { listReorganized } from "./credited-store.ts";
+import { endpointTrouble, disputeTrouble, reorganizedTrouble, type Trouble } from "./troubles.ts";
 import { type Usdt } from "../../config/usdt.ts";
 
 /** Reorganizations make endpoints differ for seconds; what lasts longer is for people. */
-const DISPUTED_MINUTES = 2;
+const DISPUTED_SECONDS = 30;
 
 /** What people should look at: endpoints that are not read, and deposits on which they differ. Nothing where USDT is not taken. */
 export async function findUsdtTroubles(sql: Queryable, usdt: Usdt | null): Promise<Trouble[]> {
   if (usdt === null) return [];
-  const [endpoints, disputed, now] = await Promise.all([
+  const [endpoints, disputed, reorganized, now] = await Promise.all([
     listEndpoints(sql, usdt),
     listDisputed(sql, usdt),
+    listReorganized(sql, usdt),
     readClock(sql),
   ]);
   return [
     ...endpoints.flatMap((endpoint) => endpointTrouble(usdt.chain.name, endpoint, now) ?? []),
     ...disputed.map(disputeTrouble),
+    ...reorganized.map((deposit) => reorganizedTrouble({ ...deposit, amount: usd(deposit.micros) })),
   ];
 }
 
@@ -32,7 +36,7 @@ function listDisputed(sql: Queryable, { chain }: Usdt) {
     where chain_id = ${chain.id}
       and token = ${chain.token.toLowerCase()}
       and state = 'pending'
-      and disputed_since < clock_timestamp() - make_interval(mins => ${DISPUTED_MINUTES})
+      and disputed_since < clock_timestamp() - make_interval(secs => ${DISPUTED_SECONDS})
     order by disputed_since
     limit 20`;
 }

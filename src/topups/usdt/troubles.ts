@@ -7,10 +7,10 @@ export interface Trouble {
 }
 
 const MINUTE_MS = 60_000;
-/** A look is every ten seconds; a worker that restarts is away for less. */
-const UNWATCHED_MS = 3 * MINUTE_MS;
-/** Endpoints stumble for minutes without anybody's doing. */
-const AWAY_MS = 5 * MINUTE_MS;
+/** A look begins every ten seconds and waits twenty at most for an endpoint that is silent. */
+const UNWATCHED_MS = 50_000;
+/** Two looks: an alert within a minute of the first request that failed, which may have taken twenty seconds to fail. */
+const AWAY_MS = 20_000;
 /** No chain of ours makes fewer blocks than four a minute. */
 const STILL_MS = 15 * MINUTE_MS;
 
@@ -41,6 +41,21 @@ export function disputeTrouble(deposit: { txHash: string; position: number; sinc
   return {
     subject: `${txHash} ${position}`,
     text: `the deposit in ${txHash} at ${position} is not credited since ${time(since)}: ${text}; look it up at an explorer, and replace the endpoint that is wrong`,
+  };
+}
+
+/** A credited deposit that no endpoint has on the chain any more. */
+export function reorganizedTrouble(deposit: {
+  txHash: string;
+  position: number;
+  amount: string;
+  email: string;
+  since: Date;
+}): Trouble {
+  const { txHash, position, amount, email, since } = deposit;
+  return {
+    subject: `credited ${txHash} ${position}`,
+    text: `the deposit in ${txHash} at ${position}, credited to ${email} with ${amount} USD, is on the chain no more since ${time(since)}: a reorganization replaced its block; look it up at an explorer, and propose a reversal of its top-up if it does not come back`,
   };
 }
 

@@ -4,7 +4,8 @@ import { type FoundDeposit, saveDeposits } from "./deposit-store.ts";
 import { addressAt } from "./derive.ts";
 import { EndpointError } from "./endpoint.ts";
 import { saveEndpoints, saveLook } from "./endpoint-store.ts";
-import { judge, viewOf } from "./judge.ts";
+import { type CreditedState, listCredited, saveCreditedStates } from "./credited-store.ts";
+import { creditedState, judge, viewOf } from "./judge.ts";
 import { type Look, lookAt, RECEIPTS_AT_ONCE, type Watch } from "./look.ts";
 import type { Head } from "./on-chain.ts";
 import { listPending, type PendingDeposit, saveChecked, saveOrphaned } from "./pending-store.ts";
@@ -14,8 +15,11 @@ import type { Usdt } from "../../config/usdt.ts";
 /** Deposits that are decided on in one look; those that waited longest first, so that a flood keeps nobody out. */
 const MOST_PENDING = 200;
 
-/** What a look brought, as counts; `unread` endpoints did not answer, or not as they should. */
-export type Seen = Record<"found" | "credited" | "small" | "orphaned" | "disputed" | "unread", number>;
+/** Credited deposits that are looked up again in one look. */
+const MOST_CREDITED = 20;
+
+/** What a look brought, as counts; `unread` endpoints did not answer, or not as they should; `gone` were credited before. */
+export type Seen = Record<"found" | "credited" | "small" | "orphaned" | "disputed" | "unread" | "gone", number>;
 
 /**
  * One look at a chain: reads what every endpoint has that was not read for good, and decides on the deposits that wait.
@@ -28,10 +32,14 @@ export async function watchDeposits(watch: Watch): Promise<Seen> {
   const { sql, usdt, endpoints } = watch;
   await saveEndpoints(sql, usdt, endpoints);
   const looks = await Promise.all(endpoints.map((endpoint) => lookAt(watch, endpoint)));
-  const seen: Seen = { found: 0, credited: 0, small: 0, orphaned: 0, disputed: 0, unread: 0 };
+  const seen: Seen = { found: 0, credited: 0, small: 0, orphaned: 0, disputed: 0, unread: 0, gone: 0 };
   for (const { found } of looks) seen.found += found;
   const heads = looks.flatMap(({ head }) => head ?? []);
-  if (heads.length === looks.length) await decide(watch, looks, heads, seen);
+  if (heads.length === looks.length) {
+    const deciding: Deciding = { watch, looks, heads, seen, disputes: new Map() };
+    await decide(deciding);
+    await checkCredited(deciding);
+  }
   for (const { endpoint, rangeBlocks, error } of looks) {
     if (error !== null) seen.unread += 1;
     await saveLook(sql, usdt, { place: endpoint.place, rangeBlocks, error });
@@ -48,10 +56,10 @@ interface Deciding {
   disputes: Map<bigint, string>;
 }
 
-async function decide(watch: Watch, looks: readonly Look[], heads: readonly Head[], seen: Seen): Promise<void> {
+async function decide(deciding: Deciding): Promise<void> {
+  const { watch, seen } = deciding;
   const { sql, usdt, signal } = watch;
   const pending = await listPending(sql, usdt, MOST_PENDING);
-  const deciding: Deciding = { watch, looks, heads, seen, disputes: new Map() };
   const checked: bigint[] = [];
   for (const few of batches(pending, RECEIPTS_AT_ONCE)) {
     signal.throwIfAborted();
@@ -66,6 +74,25 @@ async function decide(watch: Watch, looks: readonly Look[], heads: readonly Head
   seen.disputed = deciding.disputes.size;
   if (checked.length > 0) await saveChecked(sql, checked, deciding.disputes);
   seen.credited += await takeSmallDeposits(sql, usdt);
+}
+
+/** Looks up deposits that were credited lately, since a reorganization deeper than the confirmations takes them away again. */
+async function checkCredited(deciding: Deciding): Promise<void> {
+  const { watch, heads, seen } = deciding;
+  const { sql, usdt, signal } = watch;
+  const states = new Map<bigint, CreditedState>();
+  for (const few of batches(await listCredited(sql, usdt, MOST_CREDITED), RECEIPTS_AT_ONCE)) {
+    signal.throwIfAborted();
+    const receipts = await Promise.all(few.map((deposit) => askAll(deciding, deposit)));
+    for (const [at, deposit] of few.entries()) {
+      const given = receipts[at];
+      if (given === undefined || given === null) continue;
+      const views = given.map((receipt, place) => viewOf(deposit, receipt, heads[place]?.number ?? -1n));
+      states.set(deposit.id, creditedState(deposit, views, heads));
+    }
+  }
+  seen.gone = [...states.values()].filter((state) => state === "gone").length;
+  await saveCreditedStates(sql, states);
 }
 
 type Receipts = Awaited<ReturnType<Look["endpoint"]["receipt"]>>[];

@@ -1,0 +1,91 @@
+import type { Queryable } from "../../db/client.ts";
+import type { Usdt } from "../../config/usdt.ts";
+import type { PendingDeposit } from "./pending-store.ts";
+
+/** A chain that takes a day to be final is asked no longer: no reorganization of an operating chain went back so far. */
+const WATCHED_HOURS = 24;
+/** Reorganizations after so many confirmations are rare, and each look costs a request per endpoint. */
+const EVERY_SECONDS = 30;
+
+/** Credited deposits that a reorganization can still take away, those that were looked at longest ago first. */
+export async function listCredited(sql: Queryable, { chain }: Usdt, limit: number): Promise<PendingDeposit[]> {
+  const rows = await sql<(Omit<PendingDeposit, "units"> & { units: string })[]>`
+    select
+      d.id,
+      d.account_id as "accountId",
+      d.tx_hash as "txHash",
+      d.position,
+      a.address,
+      a.address_index as "addressIndex",
+      lower(a.address) as to,
+      d.units::text as units,
+      d.micros,
+      d.block_hash as "blockHash",
+      d.block_number as "blockNumber"
+    from credited_deposits c
+    join chain_deposits d on d.id = c.deposit_id
+    join deposit_addresses a on a.account_id = d.account_id
+    where d.chain_id = ${chain.id}
+      and d.token = ${chain.token.toLowerCase()}
+      and (c.checked_at is null or c.checked_at < clock_timestamp() - make_interval(secs => ${EVERY_SECONDS}))
+    order by c.checked_at nulls first, c.deposit_id
+    limit ${limit}`;
+  return rows.map((row) => ({ ...row, units: BigInt(row.units) }));
+}
+
+/** What endpoints together say of a credited deposit; `unclear` when they differ or one is behind. */
+export type CreditedState = "there" | "final" | "gone" | "unclear";
+
+/**
+ * Stores what was seen of credited deposits, by id. One that is final, or still there a day after its credit, is watched no
+ * longer; one that is gone stays, and says so until it is there again.
+ */
+export async function saveCreditedStates(sql: Queryable, states: ReadonlyMap<bigint, CreditedState>): Promise<void> {
+  if (states.size === 0) return;
+  const seen = sql`
+    unnest(${[...states.keys()].map(String)}::bigint[], ${[...states.values()]}::text[]) as seen (id, state)`;
+  await sql`
+    update credited_deposits c
+    set
+      checked_at = clock_timestamp(),
+      missing_since = case seen.state
+        when 'gone' then coalesce(c.missing_since, clock_timestamp())
+        when 'unclear' then c.missing_since
+      end
+    from ${seen}
+    where c.deposit_id = seen.id`;
+  await sql`
+    delete from credited_deposits c
+    using ${seen}
+    where c.deposit_id = seen.id
+      and c.missing_since is null
+      and (
+        seen.state = 'final'
+        or seen.state = 'there' and c.credited_at < clock_timestamp() - make_interval(hours => ${WATCHED_HOURS})
+      )`;
+}
+
+/** Credited deposits that are on the chain no more, the oldest first, as long as their top-up is not reversed. */
+export async function listReorganized(sql: Queryable, { chain }: Usdt) {
+  return sql<{ txHash: string; position: number; micros: bigint; email: string; since: Date }[]>`
+    select
+      d.tx_hash as "txHash",
+      d.position,
+      d.micros,
+      a.email,
+      c.missing_since as since
+    from credited_deposits c
+    join chain_deposits d on d.id = c.deposit_id
+    join accounts a on a.id = d.account_id
+    join topups t on t.id = d.topup_id
+    where d.chain_id = ${chain.id}
+      and d.token = ${chain.token.toLowerCase()}
+      and c.missing_since is not null
+      and not exists (
+        select
+        from ledger_transactions r
+        where r.reverses = t.transaction_id
+      )
+    order by c.missing_since
+    limit 20`;
+}
