@@ -238,7 +238,10 @@ describe("a reorganisation after the credit", () => {
         { sql, settings: world.settings } as OpsParts,
         { query: page!.query.parse({ account: String(id) }) } as never,
       );
-      return (found as unknown as { data: unknown }).data as { rows: { state: string; missingSince: Date | null }[]; problems: string[] };
+      return (found as unknown as { data: unknown }).data as {
+        rows: { state: string; missingSince: Date | null }[];
+        problems: string[];
+      };
     };
     const during = await shown();
     expect(during.rows).toMatchObject([{ state: "credited", missingSince: expect.any(Date) as Date }]);
