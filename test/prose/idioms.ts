@@ -18,7 +18,8 @@ const FILES = [
   "jobs/*.ts",
   "sql/*.sql",
 ];
-const isGenerated = (file: string) => file.endsWith("types.ts");
+/** Made of code whose text is counted where it is written. */
+const isGenerated = (file: string) => file.endsWith("types.ts") || file === "docs/cli.md";
 
 /** Each idiom with what to write instead. */
 export const IDIOMS: readonly { idiom: RegExp; instead: string }[] = [

@@ -19,7 +19,7 @@ export class ApiError extends RoundhouseError {
   override name = "ApiError";
   readonly status: number;
   readonly code: string;
-  /** Where the code is explained. */
+  /** Address of the explanation of the code. */
   readonly docsUrl: string;
   /** For the operator, who can find the call in the log by it. */
   readonly requestId: string;

@@ -1,0 +1,128 @@
+import type { Settings } from "./environment.ts";
+
+/** A setting as docs/settings.md and .env.example describe it. */
+export interface SettingText {
+  /** What applies if it is not set; null if that is the literal default of the schema. */
+  fallback: string | null;
+  description: string;
+}
+
+const literal = (description: string): SettingText => ({ fallback: null, description });
+const none = (description: string): SettingText => ({ fallback: "none", description });
+const off = (description: string): SettingText => ({
+  fallback: "off",
+  description: `${description} (\`1\` or \`on\`)`,
+});
+const other = (fallback: string, description: string): SettingText => ({ fallback, description });
+
+/** Every setting with its description, in groups. The type makes sure that none is missing. */
+export const SETTING_GROUPS = {
+  "Servers and folders": {
+    DATABASE_URL: other(
+      "a private server in `DATA_DIR`",
+      "PostgreSQL 15 or newer: `postgres://user:password@host:5432/name`",
+    ),
+    DATABASE_DIRECT_URL: other(
+      "`DATABASE_URL`",
+      "the same database without a pooler, for LISTEN, migrations, sign-ins and long commands; required if `DATABASE_URL` leads to a transaction pooler",
+    ),
+    REDIS_URL: other(
+      "a private server in `DATA_DIR`",
+      "`redis://` or `rediss://`; a Redis Cluster by some of its nodes: `redis+cluster://:password@a:6379,b:6379` or `rediss+cluster://`",
+    ),
+    DATA_DIR: literal("private servers, their passwords (mode 0600) and `run.json`"),
+    HOST: literal("the address to listen on; anything but a loopback address serves other machines"),
+    PORT: literal("port of `up` and `api`; 0 takes any free port"),
+    WORKER_PORT: literal("port on which a separate `worker` serves health and metrics"),
+    DRAIN_SECONDS: literal("how long an `api` still responds after SIGTERM, while its `/readyz` returns 503; 0 to 300"),
+    PUBLIC_URL: other(
+      "its own address",
+      "the address in error messages and mails; with https, cookies are `Secure` and `__Host-`; the same for `api` and `worker`",
+    ),
+    TRUSTED_PROXIES: none(
+      "proxies whose `X-Forwarded-For` is believed: addresses or networks (`10.0.0.0/8`), separated by commas",
+    ),
+    LOG_LEVEL: literal(
+      "`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`; `up` writes warnings only unless it is set",
+    ),
+    METRICS_TOKEN: none(
+      "bearer token of `/metrics`, 16 characters or more; required unless the instance serves only this machine",
+    ),
+  },
+  "Houses and rounds": {
+    HOUSES_FILE: literal("the houses and tables, see [houses](houses.md)"),
+    LIVE_WINDOW_SECONDS: literal("a house is live while its newest polled round is younger"),
+    BUFFER_ROUNDS: literal("recent rounds per table in memory, which `/rounds` lists"),
+    PAYLOAD_RETENTION_HOURS: literal("how long payloads are kept after they were read"),
+    ALLOW_PRIVATE_HOUSES: off("houses with `private: true` may have private addresses and http"),
+    HOUSE_NAME_SERVERS: other(
+      "those of the machine",
+      "name servers for the addresses of houses: `9.9.9.9` or `[2620:fe::fe]:53`, separated by commas; names that only this machine knows are then not found",
+    ),
+    HOUSE_SECRETS_DIR: none(
+      "a folder with one file per `${VAR}` of the houses file; a changed file counts from the next poll",
+    ),
+    DEMO_HOUSE_URL: other("started with `up`", "a demo house that runs elsewhere"),
+  },
+  "Sign-in and people": {
+    AUTH_SECRET: other(
+      "kept in `DATA_DIR/auth-secret`",
+      "signs cookies, encrypts second factors and keys ETags: 32 characters or more (`openssl rand -base64 33`), the same in every `api` process; see [changing secrets](security.md#changing-secrets)",
+    ),
+    AUTH_SECRET_PREVIOUS: none(
+      "the previous `AUTH_SECRET`: at the start, second factors are encrypted again with the new one",
+    ),
+    OPS_REQUIRE_TWO_FACTOR: off("every member of staff needs a second factor"),
+    OPERATOR_NAME: none("who runs this service, shown with the terms"),
+    HELPLINES_FILE: none("plain text for `/responsible-gambling`: `#` starts a heading, `-` an item; at most 32 KiB"),
+  },
+  Mail: {
+    SMTP_URL: none(
+      "the mail server, `smtp://user:password@mail.example:587` or `smtps://…`. TLS is used if it is offered, and is required if a password goes to another machine (`?requireTLS=false` turns that off). The same for `api` and `worker`",
+    ),
+    MAIL_FROM: other("`no-reply@` the host of `PUBLIC_URL`", "the sender, `Rounds <hello@example.com>`"),
+    ALERT_EMAIL: none("up to 10 addresses, separated by commas, that get a mail when alerts open or close"),
+  },
+  "The public log": {
+    LOG_DIR: other(
+      "`log` in `DATA_DIR`",
+      "key (mode 0600) and newest checkpoint of the log; workers on several machines share it",
+    ),
+    LOG_WITNESSES: none("witnesses that cosign it: verifier key, space, address; separated by commas"),
+  },
+  "Bank transfers": {
+    BANK_BENEFICIARY: none("holder of the account; bank transfer is offered if this and `BANK_IBAN` are set"),
+    BANK_IBAN: none("the account"),
+    BANK_BIC: none("shown with it"),
+    BANK_NAME: none("shown with it"),
+    BANK_CURRENCIES: other("`USD,EUR`", "currencies that the account accepts"),
+    BANK_ONE_PERSON: off("one person may both match and approve a transfer; every page about bank transfers shows it"),
+  },
+  USDT: {
+    USDT_XPUB: none("extended public key (`m/44'/60'/0'`, or `…/0`) of the wallet; permanent: another one is refused"),
+    USDT_RPC_URLS: none(
+      "one or two JSON-RPC endpoints, separated by a comma; two must agree before a deposit is credited",
+    ),
+    USDT_CHAIN: literal("`ethereum`, `polygon`, `arbitrum`, `bsc`, or `custom` with the next three"),
+    USDT_CHAIN_ID: none("chain id of `custom`"),
+    USDT_TOKEN: none("token contract of `custom`"),
+    USDT_DECIMALS: none("decimals of the token of `custom`"),
+    USDT_CONFIRMATIONS: other(
+      "12, 128, 240, 30 in the order of the chains; `custom` 12",
+      "blocks that confirm a deposit; one that the chain reports as final is credited earlier",
+    ),
+    USDT_MIN: other("`5`", "smallest deposit in USD that is credited alone; smaller ones wait for more"),
+  },
+  "Binance Pay": {
+    BINANCE_PAY_KEY: none("key of the merchant; Binance Pay is offered if this and the secret are set"),
+    BINANCE_PAY_SECRET: none("secret of the merchant"),
+    BINANCE_PAY_URL: literal("where orders are made and looked up"),
+  },
+} satisfies Record<string, Record<string, SettingText>>;
+
+type Groups = typeof SETTING_GROUPS;
+type Described = { [Group in keyof Groups]: keyof Groups[Group] }[keyof Groups];
+type Missing = Exclude<keyof Settings, Described> | Exclude<Described, keyof Settings>;
+
+/** A setting that is described and does not exist, or exists and is not described, does not compile. */
+export const UNDESCRIBED: [Missing] extends [never] ? readonly [] : readonly Missing[] = [];
