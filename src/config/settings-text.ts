@@ -120,9 +120,13 @@ export const SETTING_GROUPS = {
   },
 } satisfies Record<string, Record<string, SettingText>>;
 
-type Groups = typeof SETTING_GROUPS;
-type Described = { [Group in keyof Groups]: keyof Groups[Group] }[keyof Groups];
-type Missing = Exclude<keyof Settings, Described> | Exclude<Described, keyof Settings>;
+type Described = {
+  [Group in keyof typeof SETTING_GROUPS]: keyof (typeof SETTING_GROUPS)[Group];
+}[keyof typeof SETTING_GROUPS];
 
-/** A setting that is described and does not exist, or exists and is not described, does not compile. */
-export const UNDESCRIBED: [Missing] extends [never] ? readonly [] : readonly Missing[] = [];
+/** Compiles only if exactly the settings that exist are described. */
+export const DESCRIBES_ALL: [keyof Settings] extends [Described]
+  ? [Described] extends [keyof Settings]
+    ? true
+    : never
+  : never = true;

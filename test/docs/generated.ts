@@ -5,6 +5,7 @@ import { Command } from "commander";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { addHelp, allCommands } from "../../src/cli/help.ts";
 import { loadSettings, SECRET_SETTINGS } from "../../src/config/environment.ts";
+import { housesSchema } from "./houses-schema.ts";
 import { SETTING_GROUPS, type SettingText } from "../../src/config/settings-text.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
@@ -13,7 +14,12 @@ const MADE = "<!-- Made by `npm run docs`. Changes here are lost. -->";
 
 /** Every generated file, by its path from the root. */
 export async function generatedFiles(): Promise<Record<string, string>> {
-  return { "docs/settings.md": settingsPage(), ".env.example": envExample(), "docs/cli.md": await cliPage() };
+  return {
+    "docs/settings.md": settingsPage(),
+    ".env.example": envExample(),
+    "docs/cli.md": await cliPage(),
+    "docs/houses.schema.json": `${JSON.stringify(housesSchema(), null, 2)}\n`,
+  };
 }
 
 const groups: [string, [string, SettingText][]][] = Object.entries<Record<string, SettingText>>(SETTING_GROUPS).map(
@@ -54,7 +60,7 @@ ${tables.join("\n")}`;
 function envExample(): string {
   const parts = groups.map(([title, settings]) => {
     const lines = settings.map(([name, { fallback, description }]) => {
-      const plain = description.replaceAll(/\[([^\]]+)\]\([^)]*\)|\`/g, "$1");
+      const plain = description.replaceAll(/\[([^\]]+)\]\([^)]*\)|`/g, "$1");
       return `# ${plain}; default: ${(fallback ?? literalOf(name)).replaceAll("`", "")}\n#${name}=${fallback === null ? literalOf(name) : ""}`;
     });
     return `## ${title}\n\n${lines.join("\n")}\n`;
