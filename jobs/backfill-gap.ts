@@ -44,7 +44,7 @@ const prover = createProver();
  * where neither can be done.
  *
  * One gap of a house at a time. Everything it finds is stored as late: shown, never learned from, resolving nothing.
- * How far it came is kept with the gap, so that a run may end at any moment and another go on.
+ * How far it came is kept with the gap, so that a run may end at any moment and another continue.
  */
 const backfillGap = job({
   name: "backfill-gap",
@@ -99,7 +99,7 @@ async function fill(context: JobContext, gap: Gap, house: House, settings: Table
   );
 }
 
-/** Asks the house for older rounds, and keeps with the gap what came of it and where it is to be gone on with. */
+/** Asks the house for older rounds, and keeps with the gap what came of it and where it is to be continued with. */
 async function askHouse(context: JobContext, gap: Gap, house: House, settings: TableSettings): Promise<Counts> {
   const { sql, signal, published } = context;
   const perMinute = house.settings.requests_per_minute;
@@ -122,14 +122,14 @@ async function askHouse(context: JobContext, gap: Gap, house: House, settings: T
       if (end.retryAfterMs !== null) await holdHouse(sql, gap.tableId, end.retryAfterMs);
       return { ...counts, ...(await failAttempt(context, gap, end.reason, end.at)) };
     case "later":
-      // a run that found nothing counts as an attempt: a house that turns in circles must not be asked for ever
+      // a run that found nothing counts as an attempt: a house that turns in circles must not be asked forever
       await putGapBack(sql, gap.id, {
         waitMs: 0,
         attempts: gap.attempts + (end.inCircles ? 1 : 0),
         ...cursorOf(end.at),
       });
       published([gap.tableId]);
-      throw new ThrottledError(`the gap ${gap.id} of ${gap.house} is gone on with after a pause`, pauseMs);
+      throw new ThrottledError(`the gap ${gap.id} of ${gap.house} is continued with after a pause`, pauseMs);
   }
 }
 

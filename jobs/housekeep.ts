@@ -28,7 +28,7 @@ import { job, type Counts, type JobContext } from "../src/queue/job.ts";
  * nearly full, and recompute the ledger every night.
  *
  * A day of answers goes only when all of it was read and whatever was refused or quarantined is kept elsewhere. All of
- * it goes in small steps that nobody waits for, and any step may be done twice.
+ * it goes in small steps that no one waits for, and any step may be done twice.
  */
 export default job({
   name: "housekeep",
@@ -69,7 +69,7 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
   const tell = ({ table, rows, state }: Tidied & { table: string }) => {
     counts.pruned += rows;
     if (state === "busy") counts.waiting += 1;
-    const left = { done: "", more: "; the next hour goes on", busy: "; the rest is in use and stays another hour" }[
+    const left = { done: "", more: "; the next hour continues", busy: "; the rest is in use and stays another hour" }[
       state
     ];
     if (rows > 0 || state === "busy")

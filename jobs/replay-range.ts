@@ -10,7 +10,7 @@ const STEPS = { roundsPerChunk: 2000, roundsPerCheckpoint: 50_000 };
  * Replay a range of a table through a model, because a person asked for it.
  *
  * Whoever asks leaves a row, never a message, so that a run is begun though Redis was away; and whoever cancels leaves a
- * mark on it, which is seen at the next chunk. What is done so far is kept: a run that was stopped goes on from there.
+ * mark on it, which is seen at the next chunk. What is done so far is kept: a run that was stopped continues from there.
  */
 export default job({
   name: "replay-range",
@@ -19,7 +19,7 @@ export default job({
   schedule: null,
   sweep: ({ sql }) => listWaitingManualRuns(sql),
   concurrency: 1,
-  timeoutMs: 600_000, // it leaves a place to go on from, and the sweep sends the next worker
+  timeoutMs: 600_000, // it leaves a place to continue from, and the sweep sends the next worker
   retry: { attempts: 1, firstMs: 0, maxMs: 0 }, // a person sees why it failed and decides
   pool: "long",
 

@@ -8,11 +8,11 @@ import { senderOf } from "../src/mail/sender.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 
 /**
- * Write what ALERT_EMAIL is told of alerts, and send the mails that wait.
+ * Write what ALERT_EMAIL is notified of alerts, and send the mails that wait.
  *
  * Whoever writes a mail leaves a row in the transaction of what it tells of, so there is a mail exactly for what
  * happened. A worker that dies between sending one and noting that sends it again, with the same Message-ID: a mail may
- * come twice and is never lost. What the server refuses for good is given up at once; all else is tried for three days.
+ * come twice and is never lost. What the server refuses permanently is given up at once; all else is tried for three days.
  * Without SMTP_URL mails wait, and are looked at on /ops/mails.
  */
 export default job({
@@ -50,7 +50,7 @@ async function send({ sql, settings, log, signal }: JobContext, url: string): Pr
       if (seconds === 0) return closeAlert(sql, log, alert);
       if (seconds < TROUBLE_ALERT_SECONDS) return;
       const minutes = Math.floor(seconds / 60);
-      const text = `the mail server has taken no mail for ${minutes} min: ${reason}; nobody gets a mail until it does: see whether it runs, and SMTP_URL (\`roundhouse doctor\` tries it)`;
+      const text = `the mail server has taken no mail for ${minutes} min: ${reason}; no one gets a mail until it does: see whether it runs, and SMTP_URL (\`roundhouse doctor\` tries it)`;
       await openAlert(sql, log, { ...alert, text });
     },
   });

@@ -7,7 +7,7 @@ import { lookAfterOrder, refreshCertificates } from "../src/topups/binance-pay/s
 import { binancePayOf } from "../src/config/binance-pay.ts";
 
 const CERTIFICATES = "certificates";
-/** Orders of one look; the next one, seconds later, goes on. */
+/** Orders of one look; the next one, seconds later, continues. */
 const MOST_AT_ONCE = 200;
 
 /**

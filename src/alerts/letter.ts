@@ -4,14 +4,14 @@ import { type Letter, letter, oneLine } from "../mail/letter.ts";
 const LONGEST_SUBJECT = 200;
 const LONGEST_TEXT = 1_500;
 
-/** An alert that people are told of; times as `utc_text` renders them. */
+/** An alert that people are notified of; times as `utc_text` renders them. */
 export interface ToldAlert {
   kind: string;
   subject: string;
   text: string;
   openedAt: string;
   closedAt: string | null;
-  /** Whether nobody was told yet that it opened. */
+  /** Whether no one was told yet that it opened. */
   isNew: boolean;
 }
 

@@ -2,7 +2,7 @@ import type { Queryable, Sql } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import { alertLetter, type ToldAlert } from "./letter.ts";
 
-/** More than these in one mail nobody reads; the rest is told with the next one. */
+/** More than these in one mail no one reads; the rest is told with the next one. */
 const MOST_TOLD = 50;
 /** A storm of alerts is six mails in an hour, and none waits for longer than this. */
 const QUIET_MINUTES = 10;
@@ -28,7 +28,7 @@ export async function isAlertToTell(sql: Queryable): Promise<boolean> {
 
 /**
  * Writes one mail to each recipient about all alerts that opened or ended since the last one: one in ten minutes at
- * most. An alert that came and went meanwhile is told of once. `site` is our public address. Gives how many alerts it
+ * most. An alert that came and went meanwhile is notified of once. `site` is our public address. Gives how many alerts it
  * tells of.
  */
 export async function queueAlertMail(sql: Sql, recipients: readonly string[], site: string | null): Promise<number> {

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 
-/** Where somebody acted: at `/ops`, at the console, with a command of this program, or this program by itself. */
+/** Where someone acted: at `/ops`, at the console, with a command of this program, or this program by itself. */
 export type Surface = "ops" | "console" | "cli" | "system";
 
 /** A value as JSON keeps it. */
@@ -24,7 +24,7 @@ export interface AuditEntry {
   action: string;
   /** What it was done to, such as `house bustabit`. */
   target: string;
-  /** What was so before, and after; null where there was nothing. Never a secret. Times and bigints become texts. */
+  /** What was so before, and after; null if there was nothing. Never a secret. Times and bigints become texts. */
   before: unknown;
   after: unknown;
   reason: string | null;

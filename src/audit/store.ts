@@ -154,7 +154,7 @@ export async function listHashedEntries(sql: Sql, afterSeq: string, limit: numbe
     limit ${limit}`;
 }
 
-/** Where the log ends, by its own note; null where that is gone. */
+/** If the log ends, by its own note; null if that is gone. */
 export async function findAuditHead(sql: Sql): Promise<{ seq: string; hash: string } | null> {
   const [head] = await sql<{ seq: string; hash: string }[]>`select seq::text, hash from audit_head`;
   return head ?? null;

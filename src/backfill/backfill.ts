@@ -64,7 +64,7 @@ export async function computeGap(
         const number = above.number - BigInt(step);
         if (number > highest) return;
         const hundredths = hundredthsOf(chain, proof);
-        // one hash in 2 billion has no finite multiplier under rule B9: nobody but the house knows what it paid
+        // one hash in 2 billion has no finite multiplier under rule B9: no one but the house knows what it paid
         if (Number.isFinite(hundredths)) items.push(computedItem(number, proof, hundredths));
         else complete = false;
       },
@@ -112,7 +112,7 @@ export interface ArrivedPage {
 /** What a page of history came to. */
 export interface PageOutcome {
   rounds: number;
-  /** The oldest round of the page, to ask on from; null where it lists none. */
+  /** The oldest round of the page, to ask on from; null if it lists none. */
   oldestRoundId: string | null;
   /** The page joins on to rounds that we had before the gap. */
   reachesOurs: boolean;

@@ -10,7 +10,7 @@ export interface Gap {
   roundIds: "consecutive" | "opaque";
   fromNumber: bigint | null;
   toNumber: bigint | null;
-  /** Rounds still missing; null where that is unknown. */
+  /** Rounds still missing; null if that is unknown. */
   missing: bigint | null;
   /** Rounds found so far. */
   filled: bigint;
@@ -70,7 +70,7 @@ export async function takeGap(sql: Sql, id: bigint, leaseMs: number): Promise<Ga
   });
 }
 
-/** Lets a gap go: to be gone on with after `waitMs`, from `cursor` or `page` on. `attempts` is how often all of it failed. */
+/** Lets a gap go: to be continued with after `waitMs`, from `cursor` or `page` on. `attempts` is how often all of it failed. */
 export async function putGapBack(
   sql: Sql,
   id: bigint,
@@ -105,7 +105,7 @@ export async function closeGap(
       and state = 'open'`;
 }
 
-/** The highest number of a range that is missing, or null where none is. */
+/** The highest number of a range that is missing, or null if none is. */
 export async function findHighestMissing(
   sql: Queryable,
   tableId: number,

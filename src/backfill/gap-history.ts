@@ -13,7 +13,7 @@ const MOST_PAGES = 20;
 const LONGEST_PAUSE_MS = 2_000;
 const PAUSED_WAIT_MS = 60_000;
 
-/** Where a house's history is asked on: below a round, or at a page where the house counts them. */
+/** If a house's history is asked on: below a round, or at a page where the house counts them. */
 export interface HistoryPlace {
   beforeId: string;
   page: number;
@@ -35,10 +35,10 @@ export interface HistoryAsker {
   pauseMs: number;
 }
 
-/** How a run through a house's history ended; `at` is where to go on, null for the gap's end. */
+/** How a run through a house's history ended; `at` is where to continue, null for the gap's end. */
 export type HistoryEnd =
   | { kind: "filled" }
-  /** The house is paused, to be left alone or out of budget: nobody's failure. */
+  /** The house is paused, to be left alone or out of budget: no one's failure. */
   | { kind: "wait"; waitMs: number; at: HistoryPlace }
   | { kind: "failed"; reason: string; retryAfterMs: number | null; at: HistoryPlace | null }
   /** Enough was asked for one run; `inCircles` where nothing was found by it. */
@@ -100,7 +100,7 @@ function nextOf(gap: Gap, outcome: PageOutcome, at: HistoryPlace, paging: "id" |
   return hasRange(gap) ? nextByNumber(outcome, at.beforeId) : nextByPlace(outcome, at.beforeId);
 }
 
-/** The id to ask on from: where ids count up, right above the next missing number; null where none is missing. */
+/** The id to ask on from: where ids count up, right above the next missing number; null if none is missing. */
 async function nextBefore(sql: Sql, gap: Gap, before: string): Promise<string | null> {
   if (!hasRange(gap)) return before;
   const range = { from: gap.fromNumber, to: BigInt(before) - 1n };

@@ -1,13 +1,13 @@
 import type { PageOutcome } from "./backfill.ts";
 import type { Gap } from "./gap-attempt-store.ts";
 
-/** Pages that are counted from the newest: a house that sends the same one for every number must not be asked for ever. */
+/** Pages that are counted from the newest: a house that sends the same one for every number must not be asked forever. */
 const MOST_NUMBERED = 500;
 
-/** Where a gap is gone on with after a page of history: from an id on, nowhere since it is filled, or nowhere and why. */
+/** If a gap is continued with after a page of history: from an id on, nowhere since it is filled, or nowhere and why. */
 export type Next = { kind: "more"; before: string } | { kind: "filled" } | { kind: "ended"; reason: string };
 
-/** Where ids count up: below the lowest number of the page, since everything above it was listed or will not be. */
+/** If ids count up: below the lowest number of the page, since everything above it was listed or will not be. */
 export function nextByNumber({ oldestRoundId }: PageOutcome, before: string): Next {
   const lowest = oldestRoundId === null ? null : BigInt(oldestRoundId);
   if (lowest === null || lowest >= BigInt(before)) {
@@ -16,7 +16,7 @@ export function nextByNumber({ oldestRoundId }: PageOutcome, before: string): Ne
   return { kind: "more", before: String(lowest) };
 }
 
-/** Where ids tell nothing: on from the oldest round of the page, until it joins on to our rounds. */
+/** If ids tell nothing: on from the oldest round of the page, until it joins on to our rounds. */
 export function nextByPlace({ oldestRoundId, reachesOurs, isHidden }: PageOutcome, before: string): Next {
   if (isHidden) return { kind: "ended", reason: "the house lists an item there that cannot be read" };
   if (reachesOurs) return { kind: "filled" };
@@ -26,7 +26,7 @@ export function nextByPlace({ oldestRoundId, reachesOurs, isHidden }: PageOutcom
   return { kind: "more", before: oldestRoundId };
 }
 
-/** Where the house counts pages from the newest: on until a page reaches past the gap, or is empty. */
+/** If the house counts pages from the newest: on until a page reaches past the gap, or is empty. */
 export function nextByPage(
   gap: Gap,
   outcome: PageOutcome,

@@ -15,7 +15,7 @@ const headerSchema = z.object({
   snapshot_at: z.string(),
   /** The migrations of the schema that the rows are of, in order. */
   migrations: z.array(z.string()).min(1),
-  /** The days of tables that are made of days; null where there are none. */
+  /** The days of tables that are made of days; null if there are none. */
   days: z.object({ from: z.iso.date(), count: z.number().int().positive() }).nullable(),
   rows_expected: z.number().int().nonnegative(),
 });
@@ -32,7 +32,7 @@ export interface BackupTable {
   columns: string[];
 }
 
-/** Where a sequence stands. */
+/** If a sequence stands. */
 export interface SequencePlace {
   name: string;
   value: string;
@@ -64,7 +64,7 @@ export function tableEndLines(rows: number): string {
   return `\\.\n-- rows: ${rows}\n`;
 }
 
-/** Where a sequence goes on. */
+/** If a sequence continues. */
 export function sequenceLine({ name, value, isUsed }: SequencePlace): string {
   return `select setval('${name.replaceAll("'", "''")}', ${value}, ${isUsed});\n`;
 }
@@ -74,7 +74,7 @@ export function endLine(end: BackupEnd): string {
   return `${END}${JSON.stringify(end)}\n`;
 }
 
-/** What a line outside of rows says; null where it says nothing. @throws Error where it is none of a backup. */
+/** What a line outside of rows says; null if it says nothing. @throws Error where it is none of a backup. */
 export function readLine(line: string): BackupPart | null {
   if (line === "") return null;
   if (line.startsWith(MAGIC))

@@ -23,7 +23,7 @@ const GZIP_LEVEL = 1;
 export type BackupProgress = (table: string, done: number, of: number) => void;
 
 /**
- * Writes everything a database holds into a file, as it is at one moment; readers and writers go on meanwhile. Memory is
+ * Writes everything a database holds into a file, as it is at one moment; readers and writers continue meanwhile. Memory is
  * bounded for any size.
  *
  * The file appears under its name when it is whole and on disk, and never before: until then it ends in `.partial`. It may

@@ -2,7 +2,7 @@
  * The forecasts of a replay as the lines of an export, in a chain of their own.
  *
  * The columns are those of the export of forecasts. What was never issued has no time: `issued_at`, `absent_at`, `pause_ms` and `scored_at` are
- * empty, and ids begin with `backtest-`, so that nobody takes a line for a claim that was made in advance. For the same
+ * empty, and ids begin with `backtest-`, so that no one takes a line for a claim that was made in advance. For the same
  * reason every run over the same rounds gives the same bytes. `target_round_id` is the round that was judged, also after
  * missing ones; the first line follows no round and says so by an empty cutoff and 64 zeros.
  */
@@ -17,7 +17,7 @@ export type RowsMark = z.infer<typeof markSchema>;
 /** Lines on their way. */
 export interface BacktestRows {
   listener: ChunkListener;
-  /** Lines that are judged, each once and in order; all that is left, open ones too, where it is the end. */
+  /** Lines that are judged, each once and in order; all that is left, open ones too, if it is the end. */
   take(options?: { isEnd?: boolean }): ExportedForecast[];
   mark(): RowsMark;
 }

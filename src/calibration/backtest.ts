@@ -46,11 +46,11 @@ export interface OpenWindow {
 export interface Wait {
   /** The state in which it last came; its memory is written over when it comes again. */
   readonly state: State;
-  /** Rounds since then; null where rounds are missing, or it has not come yet. */
+  /** Rounds since then; null if rounds are missing, or it has not come yet. */
   rounds: number | null;
 }
 
-/** Where a replay stands. */
+/** If a replay stands. */
 export interface Backtest {
   readonly model: Model;
   readonly state: State;
@@ -58,7 +58,7 @@ export interface Backtest {
   readonly features: readonly string[];
   /** Of each feature, what was added since the start or since it was taken up again. */
   readonly tallies: readonly Tally[];
-  /** By color and target; null where none is open. */
+  /** By color and target; null if none is open. */
   readonly windows: (OpenWindow | null)[];
   readonly wait: Wait;
   /** The long-run shares of the state, as `baseline` gives them; a view that holds. */

@@ -4,7 +4,7 @@ import { replayUpTo, resumeReplay, snapshotOf, startReplay, type Replay } from "
 import { modelOfState, stateHash } from "../forecasts/model/state.ts";
 import { modelOf } from "../forecasts/model/table-model.ts";
 
-/** How a replay is cut: what is read at once, and after how much it leaves a place to go on from. */
+/** How a replay is cut: what is read at once, and after how much it leaves a place to continue from. */
 export interface ReplaySteps {
   roundsPerChunk: number;
   roundsPerCheckpoint: number;
@@ -30,7 +30,7 @@ export interface Calibrated {
  *
  * Nothing is locked: rounds are insert-only, so the replay up to the live state's seq sees what the live path saw.
  * Null where the run is done, worked on elsewhere, overtaken by a promotion, or the table has not learned anything new.
- * An aborted run is given back and goes on from the last place it left.
+ * An aborted run is given back and continues from the last place it left.
  */
 export async function runRollingCalibration(
   sql: Sql,
@@ -102,7 +102,7 @@ async function replayToLive(
   if (!isOurs) return null;
   if (replay.seq < live.learnedSeq) signal.throwIfAborted();
   const { stateHash: replayed } = snapshotOf(replay);
-  // the bytes are compared, not only the hash beside them: a damaged state must not pass by its old hash
+  // the bytes are compared, not only the hash next to them: a damaged state must not pass by its old hash
   const found = stateHash(live.state);
   const isMet = replayed === found && replayed === live.stateHash;
   const version = await keep(sql, taken, kept.seq, replay, { stateHash: found, isMet });

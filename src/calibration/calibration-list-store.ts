@@ -19,11 +19,11 @@ export interface ListedCalibration {
   metLiveState: boolean | null;
   /** The newest record of the live model of its table. */
   isLive: boolean;
-  /** Who promoted it, or asked for the run that made it, and why; null where a worker or a command made it. */
+  /** Who promoted it, or asked for the run that made it, and why; null if a worker or a command made it. */
   by: string | null;
   reason: string | null;
   sampleSize: bigint;
-  /** Nats a round; null where nothing was judged. */
+  /** Nats a round; null if nothing was judged. */
   logLoss: number | null;
   baselineLogLoss: number | null;
   brier: number | null;

@@ -140,7 +140,7 @@ export async function listCalibrations(
     limit ${limit}`;
 }
 
-/** The calibration with an id, with its state; null where there is none. */
+/** The calibration with an id, with its state; null if there is none. */
 export async function findCalibration(sql: Queryable, id: string): Promise<WholeCalibration | null> {
   const [row] = await sql<WholeCalibration[]>`
     select ${columnsOf(sql)}, c.state
@@ -168,7 +168,7 @@ export async function listCalibrationsAfter(
 
 /**
  * The record that another of the live state was made from: the one that was promoted, or the one that ends where it
- * begins; null where its replay began with nothing.
+ * begins; null if its replay began with nothing.
  */
 export async function findBase(sql: Queryable, record: WholeCalibration): Promise<WholeCalibration | null> {
   if (record.promotion !== null) return findCalibration(sql, record.promotion.from);

@@ -84,7 +84,7 @@ export function detailOf(row: CalibrationRow) {
         const last = open.get(feature);
         return {
           ...windowOf(feature, figuresOf(feature, ofWindow)),
-          /** As stated for the one that is open at the end; null where none is. */
+          /** As stated for the one that is open at the end; null if none is. */
           rounds: last?.rounds ?? null,
           probability: last === undefined ? null : last.p / 1e6,
         };
@@ -95,7 +95,7 @@ export function detailOf(row: CalibrationRow) {
   };
 }
 
-/** The live record when a run by hand ended, beside which it was put; null where there was none. */
+/** The live record when a run manually ended, next to which it was put; null if there was none. */
 function comparedOf({ compared, stateHash }: CalibrationRow) {
   const parsed = comparedSchema.nullable().parse(compared);
   if (parsed === null) return null;
@@ -124,7 +124,7 @@ const comparedSchema = z.object({
   sum_brier: integer,
 });
 
-/** Two calibrations for people and programs: the figures of each feature beside each other. */
+/** Two calibrations for people and programs: the figures of each feature next to each other. */
 export function comparisonOf({ table, a, b, paired }: Comparison) {
   const side = ({ figures, ...rest }: Comparison["a"]) => {
     const ofNextColor = figures.find(({ feature }) => feature === "next_color")?.figures;

@@ -54,7 +54,7 @@ export interface ComparisonWork {
 /**
  * Compares two calibrations of a table.
  *
- * The pairs are made anew: both models learn from where each began and are judged on the rounds that both cover. To keep
+ * The pairs are made again: both models learn from where each began and are judged on the rounds that both cover. To keep
  * a loss for every round of every record would cost more than the rounds themselves, and this way the comparison also
  * proves the records: a replay that comes to the end of one must give its state.
  *

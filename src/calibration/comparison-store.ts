@@ -21,7 +21,7 @@ export interface AskedComparison {
   paired: unknown;
 }
 
-/** The comparison of two records; null where nobody has asked for it. */
+/** The comparison of two records; null if no one has asked for it. */
 export async function findComparison(sql: Queryable, [a, b]: Pair): Promise<AskedComparison | null> {
   const [row] = await sql<AskedComparison[]>`
     select
@@ -37,7 +37,7 @@ export async function findComparison(sql: Queryable, [a, b]: Pair): Promise<Aske
 }
 
 /**
- * Asks a worker for a comparison, again where it failed or, with `anew`, where it is done and cannot be read. False where
+ * Asks a worker for a comparison, again where it failed or, with `anew`, if it is done and cannot be read. False where
  * it was asked for already.
  */
 export async function askComparison(
@@ -65,7 +65,7 @@ export async function askComparison(
   return rows.length > 0;
 }
 
-/** Comparisons that nobody works on: queued, or left by a worker that fell silent. */
+/** Comparisons that no one works on: queued, or left by a worker that fell silent. */
 export async function listWaitingComparisons(sql: Queryable): Promise<{ a: string; b: string }[]> {
   return sql<{ a: string; b: string }[]>`
     select a_id::text as a, b_id::text as b

@@ -4,15 +4,15 @@ import { SILENT_SECONDS } from "./manual-run-store.ts";
 
 /**
  * So many workers in a row may be lost over the same piece of work. Each takes down with it whatever else its process
- * does, so work that kills whoever takes it up must not be handed round for ever.
+ * does, so work that kills whoever takes it up must not be handed round forever.
  */
 const MOST_LOST_TURNS = 5;
 
 const REASON = `${MOST_LOST_TURNS} workers in a row ended without a word over this; look in the log of their machine for what killed them (memory?), then ask again`;
 
 /**
- * Ends a run by hand that waits for a worker and has lost too many of them since its last checkpoint. Gives the reason,
- * which the run keeps; null where it may be taken up. A person can let it go on.
+ * Ends a run manually that waits for a worker and has lost too many of them since its last checkpoint. Gives the reason,
+ * which the run keeps; null if it may be taken up. A person can let it continue.
  */
 export async function giveUpLostRun(sql: Queryable, run: string): Promise<string | null> {
   const rows = await sql`

@@ -72,7 +72,7 @@ const WORDS = { from: "--from", to: "--to", order: "--order" };
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?Z?$/;
 
 /**
- * Notes a run by hand and returns its id. Without `replayOrder`, a table whose ids are consecutive is replayed by them, and
+ * Notes a run manually and returns its id. Without `replayOrder`, a table whose ids are consecutive is replayed by them, and
  * any other in the order taken. A range without late rounds is the same in both; it is noted in the order taken, unless the
  * other was asked for, since only such a run can be promoted.
  *
@@ -145,10 +145,10 @@ async function placeAt(
   throw new UsageError(`${option}: ${table} has no on-time round that was taken in ${where} ${at}`);
 }
 
-/** Where the forecasts of a run are written. */
+/** If the forecasts of a run are written. */
 export interface BacktestFile {
   write(rows: readonly ExportedForecast[]): Promise<void>;
-  /** Bytes that are on the disk for good: the file can be cut back to here. */
+  /** Bytes that are on the disk permanently: the file can be cut back to here. */
   mark(): Promise<number>;
   /** Shows the whole file under its name. */
   finish(): Promise<void>;
@@ -165,7 +165,7 @@ export interface ManualWork {
   openFile?: (path: string, run: string, bytes: number | null) => Promise<BacktestFile>;
 }
 
-/** What a run by hand came to; `from` and `to` are round ids. */
+/** What a run manually came to; `from` and `to` are round ids. */
 export interface ManualResult {
   run_id: string;
   calibration_id: string;
@@ -185,18 +185,18 @@ export interface ManualResult {
 }
 
 /**
- * Does a run by hand, or what is left of it, and keeps its calibration: a replay from an empty state through a range of
+ * Does a run manually, or what is left of it, and keeps its calibration: a replay from an empty state through a range of
  * a table's rounds, as they were known and revised when the run was asked for. The same run gives the same bits, however
  * often it was stopped. Nothing is locked and nothing that callers see changes.
  *
- * An aborted run leaves a checkpoint and throws the signal's reason; a killed one goes on from its last. A run that is
+ * An aborted run leaves a checkpoint and throws the signal's reason; a killed one continues from its last. A run that is
  * done gives its result again.
  *
  * @throws Error where another process works on it
  */
 export async function runManualCalibration(sql: Sql, id: string, work: ManualWork): Promise<ManualResult> {
   const run = await findManualRun(sql, id);
-  if (run === null) throw new UsageError(`there is no run ${id} by hand`);
+  if (run === null) throw new UsageError(`there is no run ${id} manually`);
   if (run.calibrationId !== null) return resultOf(sql, run.id, run.calibrationId);
   const turn = { run: id, epoch: await takeUp(sql, id, work.signal) };
   try {
@@ -208,7 +208,7 @@ export async function runManualCalibration(sql: Sql, id: string, work: ManualWor
   }
 }
 
-/** Somebody asked for the end of a run that another process works on. */
+/** Someone asked for the end of a run that another process works on. */
 class CancelledError extends Error {
   override name = "CancelledError";
 }
@@ -319,7 +319,7 @@ function modelOfRun({
   return thresholds === null ? modelOf(bands, edge, parameters) : createModel({ thresholds, edge, parameters });
 }
 
-/** The lines of a run and their file, together; null where it writes none. */
+/** The lines of a run and their file, together; null if it writes none. */
 async function openRows(
   { id, table, outFile, consecutive }: ManualRun,
   replay: Replay,

@@ -12,7 +12,7 @@ import type { Band } from "../forecasts/model/table-model.ts";
 /** A process that works on a run says so at least once a second; after this long without a word it is gone. */
 export const SILENT_SECONDS = 5;
 
-/** What a run by hand is asked to do. */
+/** What a run manually is asked to do. */
 export interface NewManualRun {
   tableId: number;
   /** The name of what is run: these parameters with the bands, and the edge that the table declares now. */
@@ -34,7 +34,7 @@ export interface RunOrder {
   parent: string | null;
 }
 
-/** Notes a run by hand, and the parameter set under its name. Nobody works on it yet. */
+/** Notes a run manually, and the parameter set under its name. No one works on it yet. */
 export async function createManualRun(sql: Sql, run: NewManualRun): Promise<string> {
   return sql.begin(async (tx) => {
     if (run.parameters.name !== K7_1.name) {
@@ -83,7 +83,7 @@ export async function listParameterNames(sql: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** A run by hand. */
+/** A run manually. */
 export interface ManualRun extends ReplayRange {
   id: string;
   tableId: number;
@@ -102,7 +102,7 @@ export interface ManualRun extends ReplayRange {
   calibrationId: string | null;
 }
 
-/** The run by hand with an id; null where there is none. */
+/** The run manually with an id; null if there is none. */
 export async function findManualRun(sql: Queryable, id: string): Promise<ManualRun | null> {
   const [row] = await sql<(Omit<ManualRun, "thresholds"> & { thresholds: string[] | null })[]>`
     select
@@ -142,8 +142,8 @@ export async function findManualRun(sql: Queryable, id: string): Promise<ManualR
 export type Runner = "cli" | "worker";
 
 /**
- * Takes a run up: its number of turns, which every write names, or null where it is done or another process still works
- * on it, or, for a worker, where it does not wait for one: a run that was cancelled stays so until somebody goes on.
+ * Takes a run up: its number of turns, which every write names, or null if it is done or another process still works
+ * on it, or, for a worker, where it does not wait for one: a run that was cancelled stays so until someone continues.
  */
 export async function claimManualRun(sql: Queryable, id: string, runner: Runner = "cli"): Promise<number | null> {
   const [row] = await sql<{ epoch: number }[]>`
@@ -189,7 +189,7 @@ export interface Turn {
 }
 
 /**
- * Says that the run is worked on, and at which seq it is where one is given. Gives whether somebody asked it to stop.
+ * Says that the run is worked on, and at which seq it is where one is given. Gives whether someone asked it to stop.
  *
  * @throws Error where another process has taken it up since
  */
@@ -214,7 +214,7 @@ export async function beatManualRun(
   return row.isCancelled;
 }
 
-/** Where a run goes on, with what the file of its forecasts needs. */
+/** If a run continues, with what the file of its forecasts needs. */
 export interface Checkpoint extends Omit<Snapshot, "beginSeq" | keyof Seen> {
   file: unknown;
 }
@@ -228,7 +228,7 @@ export async function findCheckpoint(sql: Queryable, run: string): Promise<Check
   return row ?? null;
 }
 
-/** Leaves a place to go on from. @throws Error where the turn is not ours any more. */
+/** Leaves a place to continue from. @throws Error where the turn is not ours any more. */
 export async function saveCheckpoint(sql: Sql, turn: Turn, checkpoint: Checkpoint): Promise<void> {
   await sql.begin(async (tx) => {
     await beatManualRun(tx, turn, checkpoint.toSeq);

@@ -48,7 +48,7 @@ export interface PromotionSteps {
  *
  * Its state is rolled forward through the on-time rounds since, without a lock until fewer than 1,000 are left, then
  * under the table's lock to the newest; the live state, its model and the new record are switched in that transaction.
- * The old records stay, forecasts that were issued stay and are judged, and rolling runs go on from here.
+ * The old records stay, forecasts that were issued stay and are judged, and rolling runs continue from here.
  *
  * @throws UsageError where there is no such calibration, or it can never be live
  * @throws Error where the record is damaged
@@ -90,12 +90,12 @@ async function takenUp(sql: Sql, from: WholeCalibration): Promise<Replay> {
   const found = recordHash(from);
   if (found !== from.recordHash)
     throw new Error(
-      `expected calibration ${from.id} to hash to ${from.recordHash}, got ${found}; it was changed, calibrate anew`,
+      `expected calibration ${from.id} to hash to ${from.recordHash}, got ${found}; it was changed, calibrate again`,
     );
   const replay = resumeReplay({ tableId: from.tableId, bands, hasOtherBands: false }, from);
   if (replay.backtest.model.colors !== bands.length)
     throw new UsageError(
-      `calibration ${from.id} has ${replay.backtest.model.colors} colors and ${from.table} ${bands.length}; calibrate anew`,
+      `calibration ${from.id} has ${replay.backtest.model.colors} colors and ${from.table} ${bands.length}; calibrate again`,
     );
   return replay;
 }

@@ -59,7 +59,7 @@ export function lockTable(tx: Transaction, tableId: number): Promise<PassState> 
 
 /**
  * Makes a calibration, rolled forward to the table's newest on-time round, its live state: the record of it, a snapshot that
- * passes go on from, the model in the head. Windows that are open are settled as they were issued. Rolling runs that are under
+ * passes continue from, the model in the head. Windows that are open are settled as they were issued. Rolling runs that are under
  * way would prove the old state and are cancelled. If the model is another one, a notice opens. Needs the lock of the head.
  */
 export async function switchTo(

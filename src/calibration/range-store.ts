@@ -4,7 +4,7 @@ import type { Band } from "../forecasts/model/table-model.ts";
 /** On-time rounds in the order in which they were taken in, or all rounds by the number of their id. */
 export type ReplayOrder = "taken" | "round";
 
-/** What a run by hand replays: seqs, or numbers of round ids where `seenSeq` is given: see {@link Seen}. */
+/** What a run manually replays: seqs, or numbers of round ids where `seenSeq` is given: see {@link Seen}. */
 export interface ReplayRange {
   fromSeq: bigint;
   toSeq: bigint;
@@ -26,7 +26,7 @@ export interface RoundPlace {
   late: boolean;
 }
 
-/** Where a round stands; null where the table does not have it. */
+/** If a round stands; null if the table does not have it. */
 export async function findRound(sql: Queryable, tableId: number, roundId: string): Promise<RoundPlace | null> {
   const [row] = await sql<RoundPlace[]>`
     select seq, round_id as "roundId", late
@@ -37,7 +37,7 @@ export async function findRound(sql: Queryable, tableId: number, roundId: string
 }
 
 /**
- * The first on-time round that was taken in at or after a time, or the last at or before it; null where there is none.
+ * The first on-time round that was taken in at or after a time, or the last at or before it; null if there is none.
  * Times are when we received a round: our order, whatever a house's clock says.
  */
 export async function findRoundAt(
@@ -56,7 +56,7 @@ export async function findRoundAt(
   return row ?? null;
 }
 
-/** The first and last rounds of a table in an order; null where it has none. By number, a table is read as a whole. */
+/** The first and last rounds of a table in an order; null if it has none. By number, a table is read as a whole. */
 export async function findEnds(
   sql: Queryable,
   tableId: number,

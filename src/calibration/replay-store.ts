@@ -11,7 +11,7 @@ export interface RoundView {
 }
 
 /**
- * What a replay sees of a table's rounds, fixed when a run by hand was requested, so that a resumed run and a repeated one
+ * What a replay sees of a table's rounds, fixed when a run manually was requested, so that a resumed run and a repeated one
  * see the same.
  */
 export interface Seen {

@@ -1,5 +1,5 @@
 /**
- * A replay with its place in a table's history: what is kept of it, and how it goes on from there.
+ * A replay with its place in a table's history: what is kept of it, and how it continues from there.
  */
 import { z } from "zod";
 import type { Queryable } from "../db/client.ts";
@@ -13,7 +13,7 @@ import { sumsFromJson, sumsToJson, type SumsJson } from "../forecasts/accuracy/f
 import { emptySums, mergeSums, type Sums } from "../forecasts/accuracy/figures/sums.ts";
 import type { Band } from "../forecasts/model/table-model.ts";
 
-/** Where a replay stands. Its seqs are numbers of round ids where it goes by them: see {@link Seen}. */
+/** If a replay stands. Its seqs are numbers of round ids where it goes by them: see {@link Seen}. */
 export interface Replay {
   tableId: number;
   colors: readonly string[];
@@ -53,7 +53,7 @@ export interface Snapshot extends Seen {
 export interface ReplayedTable {
   tableId: number;
   bands: readonly Band[];
-  /** The model's bands are others than the table's: its rounds are sorted anew. */
+  /** The model's bands are others than the table's: its rounds are sorted again. */
   hasOtherBands: boolean;
 }
 
@@ -73,7 +73,7 @@ export function startReplay(
 }
 
 /**
- * A replay that goes on from what was kept, as if it had never stopped.
+ * A replay that continues from what was kept, as if it had never stopped.
  *
  * @throws Error where a part of it is damaged
  */
@@ -87,7 +87,7 @@ export function resumeReplay(table: ReplayedTable, kept: Snapshot): Replay {
   const backtest = startBacktest(model, replay.colors, decodeState(model, kept.state));
   for (const { feature, p, base, ...rest } of windows) {
     const index = backtest.features.indexOf(feature) - 1;
-    if (index < 0) throw new Error(`expected open windows of the table's colors, got ${feature}; calibrate anew`);
+    if (index < 0) throw new Error(`expected open windows of the table's colors, got ${feature}; calibrate again`);
     backtest.windows[index] = { ...rest, pPpm: p, basePpm: base };
   }
   if (wait !== null) {
@@ -98,7 +98,7 @@ export function resumeReplay(table: ReplayedTable, kept: Snapshot): Replay {
   return { ...replay, backtest, before: sumsOf(kept.sums), seq, rounds, lateRounds };
 }
 
-/** What to keep of a replay; it may go on. */
+/** What to keep of a replay; it may continue. */
 export function snapshotOf({ backtest, before, beginSeq, seq, rounds, lateRounds, seen }: Replay) {
   const { model } = backtest;
   const state = encodeState(model, backtest.state);
@@ -148,7 +148,7 @@ export function sumsOf(json: unknown): Map<string, Sums> {
 export type ChunkListener = (chunk: PackedRounds) => Listener & { round(index: number): void };
 
 /**
- * Goes on up to and with a seq, a chunk at a time. The next chunk is read while one is computed; `afterChunk` is waited
+ * Continues up to and with a seq, a chunk at a time. The next chunk is read while one is computed; `afterChunk` is waited
  * for. Ends early, between two chunks, when the signal is aborted: see `replay.seq`.
  */
 export async function replayUpTo(

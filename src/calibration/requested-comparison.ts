@@ -45,15 +45,15 @@ const paired = z.strictObject({
   interval_95: z.tuple([z.number(), z.number()]).nullable(),
 }) satisfies z.ZodType<Comparison["paired"]>;
 
-/** A paired difference as it was kept, or why it cannot be read: it can be made anew, since both records are kept. */
+/** A paired difference as it was kept, or why it cannot be read: it can be made again, since both records are kept. */
 export function readPaired(json: unknown): { ok: true; paired: Comparison["paired"] } | { ok: false; reason: string } {
   const parsed = paired.safeParse(json);
   if (parsed.success) return { ok: true, paired: parsed.data };
   const found = z.prettifyError(parsed.error);
-  return { ok: false, reason: `expected the paired difference of two records, got ${found}; compare anew` };
+  return { ok: false, reason: `expected the paired difference of two records, got ${found}; compare again` };
 }
 
-/** What a paired difference says of `a` and `b`: which is better, or null where the interval holds 0. */
+/** What a paired difference says of `a` and `b`: which is better, or null if the interval holds 0. */
 export function betterOf({ interval_95: interval }: Pick<Comparison["paired"], "interval_95">): "a" | "b" | null {
   if (interval === null || (interval[0] <= 0 && interval[1] >= 0)) return null;
   return interval[1] < 0 ? "a" : "b";

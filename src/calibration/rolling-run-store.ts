@@ -43,7 +43,7 @@ export async function listHousesToCalibrate(sql: Queryable): Promise<{ house: st
     limit 1000`;
 }
 
-/** The newest calibration that the state `s` went through: a run by hand is none unless it was promoted. */
+/** The newest calibration that the state `s` went through: a run manually is none unless it was promoted. */
 function newestCalibration(sql: Queryable) {
   return sql`
     select c.to_seq, c.created_at
@@ -73,7 +73,7 @@ function isDue(sql: Queryable) {
       )`;
 }
 
-/** Rolling runs that nobody works on: queued, or silent for a minute. */
+/** Rolling runs that no one works on: queued, or silent for a minute. */
 export async function listWaitingRuns(sql: Queryable): Promise<{ run: string }[]> {
   return sql<{ run: string }[]>`
     select id::text as run
@@ -85,14 +85,14 @@ export async function listWaitingRuns(sql: Queryable): Promise<{ run: string }[]
     limit 1000`;
 }
 
-/** A run as taken: its table, and the checkpoints it may go on from. */
+/** A run as taken: its table, and the checkpoints it may continue from. */
 export interface TakenRun {
   id: string;
   tableId: number;
   table: string;
   model: string;
   bands: Band[];
-  /** What the house declares, null where it declares nothing. */
+  /** What the house declares, null if it declares nothing. */
   edge: number | null;
   /** The newest records of the live state, newest first; none for a table's first run. */
   checkpoints: Snapshot[];
@@ -103,7 +103,7 @@ export interface TakenRun {
 /** Damaged records that a rolling run passes over before it begins with the first round. */
 const CHECKPOINTS = 5;
 
-/** Claims a rolling run, or null where it is done, cancelled or worked on elsewhere. */
+/** Claims a rolling run, or null if it is done, cancelled or worked on elsewhere. */
 export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
   const rows = await sql`
     update calibration_runs
@@ -190,8 +190,8 @@ export async function endRun(sql: Sql, run: string, reason: string): Promise<voi
     where id = ${run}`;
 }
 /**
- * Stores a calibration of a rolling run under the table's next version and returns that, or null where the run is no
- * longer ours. One that came to the live state (`isMet` not null) ends the run; where it met it, it is shown beside the
+ * Stores a calibration of a rolling run under the table's next version and returns that, or null if the run is no
+ * longer ours. One that came to the live state (`isMet` not null) ends the run; where it met it, it is shown next to the
  * table's forecasts.
  */
 export async function saveRollingCalibration(
@@ -210,7 +210,7 @@ export async function saveRollingCalibration(
     if (ours.length === 0) return null;
     const { id, version } = await insertCalibration(tx, calibration);
     if (isMet !== null) await finishRun(tx, run, id);
-    if (isMet === true) await touchHeads(tx, [calibration.tableId]); // callers see it beside the forecasts
+    if (isMet === true) await touchHeads(tx, [calibration.tableId]); // callers see it next to the forecasts
     return version;
   });
 }

@@ -2,7 +2,7 @@ import type { Queryable, Transaction } from "../db/client.ts";
 import { SILENT_SECONDS } from "./manual-run-store.ts";
 import type { ReplayOrder } from "./range-store.ts";
 
-/** A run by hand as people look at it. */
+/** A run manually as people look at it. */
 export interface ListedRun {
   id: string;
   tableId: number;
@@ -30,7 +30,7 @@ export interface ListedRun {
   isSilent: boolean;
   /** Asked to stop, and not stopped yet. */
   isStopping: boolean;
-  /** Rounds a second in the present turn; null where none were done. */
+  /** Rounds a second in the present turn; null if none were done. */
   perSecond: number | null;
   outFile: string | null;
   askedBy: string | null;
@@ -47,7 +47,7 @@ export interface RunFilter {
   status: ListedRun["status"] | null;
 }
 
-/** Runs by hand, newest first. */
+/** Runs manually, newest first. */
 export async function listRuns(
   sql: Queryable,
   filter: RunFilter,
@@ -64,7 +64,7 @@ export async function listRuns(
   return rows.map(shown);
 }
 
-/** How many runs by hand there are. */
+/** How many runs manually there are. */
 export async function countRuns(sql: Queryable, filter: RunFilter): Promise<number> {
   const [row] = await sql<{ n: number }[]>`
     select count(*)::integer as n
@@ -73,7 +73,7 @@ export async function countRuns(sql: Queryable, filter: RunFilter): Promise<numb
   return row?.n ?? 0;
 }
 
-/** One run by hand; null where there is none. */
+/** One run manually; null if there is none. */
 export async function findRun(sql: Queryable, id: string): Promise<ListedRun | null> {
   const [row] = await sql<Stored[]>`
     select ${columnsOf(sql)}
@@ -94,7 +94,7 @@ export async function listChildRuns(sql: Queryable, id: string): Promise<{ id: s
     limit 100`;
 }
 
-/** The run that made a calibration; null for one that no run by hand made. */
+/** The run that made a calibration; null for one that no run manually made. */
 export async function findRunOf(sql: Queryable, calibrationId: string): Promise<ListedRun | null> {
   const [row] = await sql<Stored[]>`
     select ${columnsOf(sql)}
@@ -110,7 +110,7 @@ export async function findRunOf(sql: Queryable, calibrationId: string): Promise<
 export type RunChange = { ok: true; before: ListedRun; after: ListedRun } | { ok: false; reason: string };
 
 /**
- * Ends a run: at once where nobody works on it, or whoever did has fallen silent; else it is asked to stop, which it does
+ * Ends a run: at once where no one works on it, or whoever did has fallen silent; else it is asked to stop, which it does
  * at its next chunk and leaves where it was.
  */
 export async function cancelRun(tx: Transaction, id: string): Promise<RunChange | null> {
@@ -139,16 +139,16 @@ export async function cancelRun(tx: Transaction, id: string): Promise<RunChange 
   return changed(tx, before);
 }
 
-/** Leaves a run that was cancelled or failed to the next worker, which goes on from its last checkpoint. */
+/** Leaves a run that was cancelled or failed to the next worker, which continues from its last checkpoint. */
 export async function resumeRun(tx: Transaction, id: string): Promise<RunChange | null> {
   const before = await lockRun(tx, id);
   if (before === null) return null;
   if (before.status !== "cancelled" && before.status !== "failed")
-    return { ok: false, reason: `run ${id} is ${before.status}; only one that was cancelled or failed goes on` };
+    return { ok: false, reason: `run ${id} is ${before.status}; only one that was cancelled or failed continues` };
   if (before.outFile !== null)
     return {
       ok: false,
-      reason: `run ${id} writes the file ${before.outFile}, so it goes on where that is: roundhouse calibrate --table ${before.table} --resume ${id} --out ${before.outFile}`,
+      reason: `run ${id} writes the file ${before.outFile}, so it continues where that is: roundhouse calibrate --table ${before.table} --resume ${id} --out ${before.outFile}`,
     };
   await tx`
     update calibration_runs

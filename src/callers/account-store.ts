@@ -10,7 +10,7 @@ export interface Account {
   suspendedAt: string | null;
   suspendReason: string | null;
   suspendedBy: string | null;
-  /** The plan that holds now, and its end; null where there is none, or no end. */
+  /** The plan that holds now, and its end; null if there is none, or no end. */
   plan: string | null;
   planEndsAt: string | null;
   /** Keys that work. */
@@ -64,7 +64,7 @@ export async function listAccounts(
   return { rows: shown, total: rows[0]?.total ?? 0 };
 }
 
-/** One account by its id or its whole address; null where there is none. */
+/** One account by its id or its whole address; null if there is none. */
 export async function findAccount(sql: Queryable, by: { id: bigint } | { email: string }): Promise<Account | null> {
   const [row] = await sql<Account[]>`
     select ${columnsOf(sql)}

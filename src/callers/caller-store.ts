@@ -42,7 +42,7 @@ export interface Caller {
     | "no_active_plan";
   /** The plan that holds now; null only where the standing says that there is none. */
   plan: Allowance | null;
-  /** In how many milliseconds the plan or the key ends, whichever comes first; null where neither has an end. */
+  /** In how many milliseconds the plan or the key ends, whichever comes first; null if neither has an end. */
   endsInMs: number | null;
 }
 
@@ -56,7 +56,7 @@ interface CallerRow extends Omit<Caller, "plan">, Omit<Allowance, "name" | "hous
 }
 
 /**
- * Finds who holds the key with this SHA-256, judged by the database clock; null where nobody does. The index has the
+ * Finds who holds the key with this SHA-256, judged by the database clock; null if no one does. The index has the
  * hash looked up, and a comparison in constant time has the last word.
  */
 export async function findCaller(sql: Queryable, sha256: Uint8Array): Promise<Caller | null> {

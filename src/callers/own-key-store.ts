@@ -18,7 +18,7 @@ export interface OwnKey {
   lastUsedAt: string | null;
   expiresAt: string | null;
   revokedAt: string | null;
-  /** The last four characters of the key that replaced it, where it was rotated. */
+  /** The last four characters of the key that replaced it, if it was rotated. */
   replacedBy: string | null;
 }
 
@@ -116,7 +116,7 @@ export interface OwnRotated {
   replaced: { id: bigint; last4: string; endsAt: string };
 }
 
-/** Replaces a key of an account by a new one; the old one goes on for the overlap. Null where the account has no such key. */
+/** Replaces a key of an account by a new one; the old one continues for the overlap. Null where the account has no such key. */
 export async function rotateOwnKey(
   tx: Transaction,
   accountId: bigint,
@@ -175,7 +175,7 @@ export async function revokeOwnKey(
   return found;
 }
 
-/** A key of an account, by its id or its whole text; null where the account has none such. */
+/** A key of an account, by its id or its whole text; null if the account has none such. */
 export async function findOwnKey(
   sql: Queryable,
   accountId: bigint,

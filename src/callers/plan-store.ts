@@ -19,7 +19,7 @@ export interface ListedPlan {
 
 /** A plan as its operator sees it. */
 export interface PlanSettings extends ListedPlan {
-  /** Calls a UTC day at which the service protects itself, where the plan promises no number; it is told to nobody else. */
+  /** Calls a UTC day at which the service protects itself, where the plan promises no number; it is told to no one else. */
   day_ceiling: bigint | null;
   /** Counts its changes. */
   revision: bigint;

@@ -1,7 +1,7 @@
 import type { Sql } from "../db/client.ts";
 import { announce, saveKey, takeKey, type Outcome } from "./store.ts";
 
-/** How long a key goes on beside the one that replaces it: long enough for servers to be told, in hours. */
+/** How long a key continues next to the one that replaces it: long enough for servers to be told, in hours. */
 export const OVERLAPS = { "0": 0, "1h": 1, "24h": 24, "7d": 168 } as const;
 
 /** The name of an overlap. */

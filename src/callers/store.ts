@@ -144,7 +144,7 @@ export interface ListedKey {
   created_at: string;
   last_used_at: string | null;
   expires_at: string | null;
-  /** The id of the key that replaced it, where it was rotated. */
+  /** The id of the key that replaced it, if it was rotated. */
   replaced_by: bigint | null;
 }
 

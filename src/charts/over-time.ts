@@ -1,7 +1,7 @@
 import type { Plot } from "./draw.ts";
 import { FIRST, SECOND, SIZE, SOFT } from "./theme.ts";
 
-/** A rate in an hour or a day, with its 95 % interval, beside what was stated and the long-run share. */
+/** A rate in an hour or a day, with its 95 % interval, next to what was stated and the long-run share. */
 export interface RatePoint {
   at: string;
   rate: number;

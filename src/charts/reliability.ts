@@ -3,7 +3,7 @@ import { FIRST, SECOND, SIZE, SOFT } from "./theme.ts";
 
 /** What was stated and what came, in a bin. */
 export interface ReliabilityPoint {
-  /** Whose: only where several are beside each other. */
+  /** Whose: only where several are next to each other. */
   of: string;
   said: number;
   came: number;

@@ -9,14 +9,14 @@ export type GapOutcome =
   { ok: true; table: string; before: GapState; after: GapState } | { ok: false; problem: string };
 
 /**
- * Gives an open gap up by hand: nothing asks for its rounds any more, and a run that is at it ends after its page. Rounds
+ * Gives an open gap up manually: nothing asks for its rounds any more, and a run that is at it ends after its page. Rounds
  * that come by themselves still fill it. Waits for the table's lock.
  */
 export function giveUpGap(tx: Transaction, id: bigint, decision: Decision): Promise<GapOutcome> {
   return change(tx, id, "open", () => closeGapManually(tx, id, decision));
 }
 
-/** Opens a gap again that was given up, by us or by hand, with all its attempts before it. Waits for the table's lock. */
+/** Opens a gap again that was given up, by us or manually, with all its attempts before it. Waits for the table's lock. */
 export function openGapAgain(tx: Transaction, id: bigint): Promise<GapOutcome> {
   return change(tx, id, "given_up", () => reopenGap(tx, id));
 }

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import type { NoticeKind } from "../rounds/notices/notices.ts";
 
-/** The text of an operator's open notice of a table; null where there is none. */
+/** The text of an operator's open notice of a table; null if there is none. */
 export async function findOperatorNotice(sql: Queryable, tableId: number): Promise<string | null> {
   const [row] = await sql<{ text: string }[]>`
     select text
@@ -27,7 +27,7 @@ export async function saveOperatorNotice(
       updated_at = clock_timestamp()`;
 }
 
-/** Ends an operator's notice of a table in somebody's name. Needs the table's lock. */
+/** Ends an operator's notice of a table in someone's name. Needs the table's lock. */
 export async function endOperatorNotices(tx: Transaction, tableId: number, by: string): Promise<void> {
   await tx`
     update notices

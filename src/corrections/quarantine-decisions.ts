@@ -14,8 +14,8 @@ const RELEASABLE: ReadonlySet<string> = new Set(["stuck_feed", "far_ahead"]);
 export type ItemsOutcome = { ok: true; ids: bigint[]; tables: string[] } | { ok: false; problem: string };
 
 /**
- * Lets go of items that are kept apart: `discarded` says that they are nothing, `released` lets a repeated result or a far
- * number in when its response is read again or the house lists it once more. All of them or none: a person who decides on what somebody
+ * Lets go of items that are quarantined: `discarded` says that they are nothing, `released` lets a repeated result or a far
+ * number in when its response is read again or the house lists it once more. All of them or none: a person who decides on what someone
  * else has decided is told. Waits for the locks of their tables.
  */
 export async function decideOnItems(
@@ -40,7 +40,7 @@ export async function decideOnItems(
   if (unfit !== undefined) {
     return {
       ok: false,
-      problem: `item ${unfit.id} is kept apart for ${unfit.code}, which releasing does not mend; mend the adapter or the houses file and read its answer again`,
+      problem: `item ${unfit.id} is quarantined for ${unfit.code}, which releasing does not mend; mend the adapter or the houses file and read its answer again`,
     };
   }
   const changed = await decideItems(tx, ids, decision);

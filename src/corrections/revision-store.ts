@@ -15,7 +15,7 @@ export interface Standing {
   bands: Color[];
 }
 
-/** What stands of a round; null where the table does not have it. */
+/** What stands of a round; null if the table does not have it. */
 export async function findStanding(sql: Queryable, tableId: number, roundId: string): Promise<Standing | null> {
   const [row] = await sql<Standing[]>`
     select

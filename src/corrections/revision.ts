@@ -117,7 +117,7 @@ function decidedBefore({ id, decidedAt, decidedBy, decision }: KnownConflict, as
 }
 
 /**
- * Corrects a round by hand, or declares it void. Nothing that is stored of it changes; what a run by hand learns does,
+ * Corrects a round manually, or declares it void. Nothing that is stored of it changes; what a run manually learns does,
  * and no forecast on it counts. `seen` is what stood when the person looked: where it is something else by now, nothing
  * is done and the person is told.
  *
@@ -134,7 +134,7 @@ export async function reviseRound(
   if (round === null) return refuse(`there is no round ${roundId} in ${table.name}`);
   if (seen !== undefined && seen !== standingText(round.hundredths)) {
     return refuse(
-      `round ${roundId} of ${table.name} stands at ${standingText(round.hundredths)} now and not at ${seen}; somebody revised it meanwhile, look again`,
+      `round ${roundId} of ${table.name} stands at ${standingText(round.hundredths)} now and not at ${seen}; someone revised it meanwhile, look again`,
     );
   }
   if (round.hundredths === to) {

@@ -14,7 +14,7 @@ import {
 } from "./statement.ts";
 import { roleOption } from "./take-role.ts";
 
-/** A row whose columns nobody declared. */
+/** A row whose columns no one declared. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type AnyRow = Record<string, any>;
 

@@ -6,7 +6,7 @@ import { Connection } from "./connection.ts";
 import { ConnectionLostError } from "./errors.ts";
 import { roleOption } from "./take-role.ts";
 
-/** Soon enough that nobody waits for it: every listener also looks by itself. */
+/** Soon enough that no one waits for it: every listener also looks by itself. */
 const RETRY_MS = 1_000;
 /** A listener sends nothing, so only a question shows that its connection has gone silent. */
 const CHECK_EVERY_MS = 5_000;

@@ -16,7 +16,7 @@ const MIGRATION_MS = 6 * 3_600_000;
 /**
  * Brings a database to the newest schema: each file of sql/ once, in order, all in one transaction per file.
  *
- * A table that others use is waited for in short turns, so that nobody who reads waits behind a file for long.
+ * A table that others use is waited for in short turns, so that no one who reads waits behind a file for long.
  *
  * Any number of processes may call this at once: they queue behind our own advisory lock for up to a minute (the
  * library's lock throws at once instead). Also grants each role what it may do, and makes the day partitions of the next

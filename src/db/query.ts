@@ -17,7 +17,7 @@ export interface Executor {
 }
 
 /**
- * A statement that is sent when somebody waits for it, and not before: until then it may be a fragment of another one.
+ * A statement that is sent when someone waits for it, and not before: until then it may be a fragment of another one.
  * It is sent once, however often it is waited for.
  */
 export class Query<Row extends readonly unknown[]> extends Fragment implements Promise<Rows<Row>> {

@@ -15,7 +15,7 @@ const DEADLINE_MS = STATEMENT_MS + 5_000;
 /**
  * Reads on one connection whose transactions are read-only, with the `postgres` driver as it is: for a command that reads
  * many rows and then ends. A service uses `connect`: with this driver (3.4.9) a connection that is cut at the wrong moment
- * can end the process or leave a statement waiting for ever (porsager/postgres#1066, #1154, #1208).
+ * can end the process or leave a statement waiting forever (porsager/postgres#1066, #1154, #1208).
  * @throws ConnectionLostError when a statement gets no response in 65 s; the driver's error for anything else.
  */
 export async function withReader<Result>(url: string, work: (read: Reader) => Promise<Result>): Promise<Result> {

@@ -6,7 +6,7 @@ export class TooManyReadsError extends Error {
 }
 
 /**
- * Runs a read that somebody waits for, when its turn comes. Its statements must go through the `sql` that it is given: when
+ * Runs a read that someone waits for, when its turn comes. Its statements must go through the `sql` that it is given: when
  * `signal` aborts, the server is asked to end those that run, and none is sent after that.
  *
  * The read counts as running until its last statement has ended, so a server that does not respond gets no more than the
@@ -76,7 +76,7 @@ async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal)
   const abort = () => aborted.reject(reasonOf(signal));
   if (signal.aborted) abort();
   signal.addEventListener("abort", abort, { once: true });
-  promise.catch(() => undefined); // after an abort nobody waits for it
+  promise.catch(() => undefined); // after an abort no one waits for it
   try {
     return await Promise.race([promise, aborted.promise]);
   } finally {

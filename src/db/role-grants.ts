@@ -3,7 +3,7 @@
  *
  * Facts are only ever added, and by workers alone: whoever answers callers reads them. Operators may add what their
  * decisions come to (rounds of an answer read again, scores that a revision voids, a promotion), and change or remove
- * none of it. Workers have no business with whatever lets somebody sign in or call.
+ * none of it. Workers have no business with whatever lets someone sign in or call.
  */
 
 /** A part of the program, by the role it takes; `read` is for people who ask the database themselves. */
@@ -180,7 +180,7 @@ const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
   "sessions()": ["api", "ops", "worker"],
 };
 
-/** Columns that let whoever reads them sign in, call, or pass for somebody; no worker may. */
+/** Columns that let whoever reads them sign in, call, or pass for someone; no worker may. */
 export const SECRETS: readonly (readonly [table: string, column: string])[] = [
   ["auth.accounts", "password"],
   ["auth.accounts", "access_token"],

@@ -5,7 +5,7 @@ import { withPgClient } from "./pg-client.ts";
 import { listLogins, type Login, quoted, takingOf } from "./take-role.ts";
 import { type Grant, GRANTS, OWNED_BY_WORKERS, ROLES, wantedGrants, withSchema } from "./role-grants.ts";
 
-/** Codes of PostgreSQL: not allowed to; and a role that somebody else made at the same moment. */
+/** Codes of PostgreSQL: not allowed to; and a role that someone else made at the same moment. */
 const NOT_ALLOWED = "42501";
 const MADE_MEANWHILE = ["42710", "23505"];
 
@@ -25,7 +25,7 @@ export interface RolesState {
  * Makes the roles where the server lacks them and brings every grant to what the list says, in this database alone.
  * Twice is once; any number of databases of one server may do so at once. Needs the migrations' lock.
  *
- * Where the user of `client` may not make roles, says which statements somebody has to run who may, and gives false:
+ * If the user of `client` may not make roles, says which statements someone has to run who may, and gives false:
  * everything works all the same, with the rights of whoever logs in.
  */
 export async function applyRoles(client: pg.Client, say: (line: string) => void): Promise<boolean> {
@@ -144,7 +144,7 @@ const OBJECTS = `
   where n.nspname in ('public', 'auth')
     and c.relkind in ('r', 'p', 'v', 'm', 'f')
     and not c.relispartition
-    -- lines of an import that goes on, and days that are being taken out
+    -- lines of an import that continues, and days that are being taken out
     and c.relname !~ '^(import_|.*_[0-9]{8}$)'
   union all
   select sequencename

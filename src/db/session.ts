@@ -262,7 +262,7 @@ export class Session {
     stream.once("close", end).on("error", (error) => {
       if (isConnectionClosing(error)) this.connection.destroy(error);
       end();
-      // the library emits the server's error and leaves the stream open: who uses it later would wait for ever
+      // the library emits the server's error and leaves the stream open: who uses it later would wait forever
       // oxlint-disable-next-line no-underscore-dangle
       stream._destroy = (reason, done) => done(reason);
       stream.destroy(error);

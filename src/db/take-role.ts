@@ -13,7 +13,7 @@ export interface Taken {
 
 /**
  * The URL with which a part of the program connects: with it every connection takes the role of the part, whoever logs
- * in, and has no other rights. Where that cannot be, the URL as it was, and why: the server lacks the roles, or whoever
+ * in, and has no other rights. If that cannot be, the URL as it was, and why: the server lacks the roles, or whoever
  * logs in may not take this one.
  * @throws the driver's error where the database cannot be reached.
  */

@@ -10,7 +10,7 @@ export function describeDemoHouse(state: { speed: number; newestGame: number; se
     ({ game, edge, pauseMs }) =>
       `  /simulated/${game}/rounds   edge ${edge}, at least ${seconds(pauseMs)} between two rounds`,
   );
-  const body = `Two demo houses for Roundhouse. Nobody can bet here.
+  const body = `Two demo houses for Roundhouse. No one can bet here.
 
 bustabit: true past rounds
   /bustabit/rounds?limit=50
@@ -23,8 +23,8 @@ simulated: invented rounds (seed ${seed})
 ${games.join("\n")}
   Every answer says "simulated": true. Results are drawn at random with the edge given. Ids tell nothing about order,
   older rounds come with ?before={id}&limit={limit}. Once every four minutes each of these goes wrong in one of the
-  games, on purpose: a stretch of rounds is never listed and the list begins anew, a feed answers 503 with Retry-After,
-  a round is listed after newer ones, a round's result changes after it was told, a value is impossible.
+  games, on purpose: a stretch of rounds is never listed and the list starts again, a feed answers 503 with Retry-After,
+  a round is listed after newer ones, a round's result changes after it was published, a value is impossible.
 `;
   return { status: 200, contentType: "text/plain; charset=utf-8", body };
 }

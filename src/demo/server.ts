@@ -20,7 +20,7 @@ interface DemoHouseOptions {
   host: string;
   /** Where demo-house.json keeps when it began. */
   dataDir: string;
-  /** 1 is one true game a second; from 0.01 to 1000. A changed speed goes on with the same numbering. */
+  /** 1 is one true game a second; from 0.01 to 1000. A changed speed continues with the same numbering. */
   speed: number;
   /** Which simulated rounds and faults are drawn. */
   seed: number;
@@ -33,7 +33,7 @@ interface DemoHouseOptions {
 /**
  * Starts both demo houses, the true and the simulated one, on one HTTP server; see `/` there for what it serves.
  *
- * What it answers depends on the clock, the seed and the kept T0 alone: after a restart it goes on as if it had never
+ * What it answers depends on the clock, the seed and the kept T0 alone: after a restart it continues as if it had never
  * stopped. Ready in a few milliseconds; the first answer waits for at most some 0.2 s of hashing.
  * @throws RangeError for a speed or seed out of range; Error where the port or the data folder cannot be used.
  */
@@ -46,7 +46,7 @@ export async function startDemoHouse(options: DemoHouseOptions): Promise<DemoHou
   const games = createTrueChain(stopped.signal);
   const feed = createSimulatedFeed(seed);
   if (newestGame(timeline, now()) === LAST_GAME) {
-    say(`the demo house has played its last game, ${LAST_GAME}; delete demo-house.json in ${dataDir} to begin anew`);
+    say(`the demo house has played its last game, ${LAST_GAME}; delete demo-house.json in ${dataDir} to start again`);
   }
 
   const answer = async (request: IncomingMessage): Promise<Answer> => {

@@ -3,7 +3,7 @@ import { SIMULATED_GAMES } from "./simulated-games.ts";
 
 /**
  * What goes wrong in the simulated house, once each in every cycle of four minutes, in one game of the three:
- * lost: the rounds that end meanwhile are never listed, and the list begins anew after them;
+ * lost: the rounds that end meanwhile are never listed, and the list starts again after them;
  * busy: the feed answers 503 with Retry-After;
  * late: a round is listed only after newer ones;
  * conflict: a round is listed, and some seconds later with another result;

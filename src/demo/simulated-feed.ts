@@ -7,7 +7,7 @@ import { faultsBetween } from "./simulated-faults.ts";
 /** Shifts kept in memory over all games: about an hour each, 3,000 rounds. */
 const SHIFTS_KEPT = 36;
 
-/** A round as it is told at some moment. */
+/** A round as it is published at some moment. */
 export interface ListedRound {
   id: string;
   hundredths: number;
@@ -55,7 +55,7 @@ export function createSimulatedFeed(seed: number): SimulatedFeed {
       for (const round of roundsBack((shift) => shiftOf(game, shift), from)) {
         if (listed.length === limit) break;
         if (round.endMs > nowMs) continue;
-        // A loss shows once the list has begun anew after it, and then nothing before it is listed any more.
+        // A loss shows once the list has begun again after it, and then nothing before it is listed any more.
         if (round.listedMs === Infinity && (listed.length > 0 || beforeId !== null)) break;
         if (round.listedMs <= nowMs) listed.push(asToldAt(round, nowMs));
       }

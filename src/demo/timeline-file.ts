@@ -37,7 +37,7 @@ export async function openTimeline(
   if (before === speed) return kept;
   const timeline = changeSpeed(kept, nowMs, speed);
   await writeTimeline(dataDir, file, timeline);
-  say(`the demo house goes on at speed ${speed} instead of ${before}; its games are numbered on`);
+  say(`the demo house continues at speed ${speed} instead of ${before}; its games are numbered on`);
   return timeline;
 }
 
@@ -64,7 +64,7 @@ async function readTimeline(file: string): Promise<Timeline | null> {
   } catch (error) {
     const what = error instanceof z.ZodError ? z.prettifyError(error) : reasonOf(error);
     throw new Error(
-      `${file} is not what the demo house wrote there (${what}); restore it, or delete it to let the demo house begin anew`,
+      `${file} is not what the demo house wrote there (${what}); restore it, or delete it to let the demo house start again`,
       { cause: error },
     );
   }

@@ -1,6 +1,6 @@
 /**
  * The clock of the demo houses. House time is what would have passed since T0 at speed 1, in milliseconds; game n of
- * the true house ends at house time n seconds. A change of speed moves T0 so that house time goes on where it was, and
+ * the true house ends at house time n seconds. A change of speed moves T0 so that house time continues where it was, and
  * the stretch before it is kept, so that rounds already told keep their times.
  */
 
@@ -24,7 +24,7 @@ export function beginTimeline(nowMs: number, speed: number, pastMs: number): Tim
 
 /**
  * The same timeline running at `speed` from now on; house time never goes back, and gains at most a millisecond at that
- * speed. Where the clock was set back, the stretches that begin after now are forgotten.
+ * speed. If the clock was set back, the stretches that begin after now are forgotten.
  */
 export function changeSpeed(timeline: Timeline, nowMs: number, speed: number): Timeline {
   const next = { sinceMs: nowMs, t0Ms: nowMs - Math.ceil(houseMsAt(timeline, nowMs) / speed), speed };

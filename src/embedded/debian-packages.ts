@@ -84,7 +84,7 @@ export async function releaseName(): Promise<string> {
   return `${field("ID") || "linux"}${field("VERSION_ID")}`;
 }
 
-/** What programs unpacked into a folder need in their environment, to find the libraries beside them. */
+/** What programs unpacked into a folder need in their environment, to find the libraries next to them. */
 export async function environmentOf(folder: string): Promise<Record<string, string>> {
   const lib = join(folder, "usr", "lib");
   const triplets = (await readdir(lib)).filter((name) => name.includes("-linux-"));

@@ -39,13 +39,13 @@ export async function claimDataDir(dataDir: string): Promise<() => Promise<void>
   return async () => {
     if (released) return;
     released = true;
-    // The file stays: a second process may have it open already, and would then hold a lock on a file nobody sees.
+    // The file stays: a second process may have it open already, and would then hold a lock on a file no one sees.
     await file.truncate(0);
     await file.close();
   };
 }
 
-/** What the lock file of a data folder says, which may be about a process long dead; null where nobody holds it. */
+/** What the lock file of a data folder says, which may be about a process long dead; null if no one holds it. */
 export async function readClaim(dataDir: string): Promise<Claim | null> {
   const text = await readFile(join(dataDir, "lock"), "utf8").catch(() => "");
   if (text.trim() === "") return null;

@@ -8,7 +8,7 @@ export async function isRunning(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it is there, and somebody else's.
+    // EPERM: it is there, and someone else's.
     if (codeOf(error) !== "EPERM") return false;
   }
   return (await statFields(pid))?.[0] !== "Z";
@@ -41,7 +41,7 @@ export async function commandLine(pid: number): Promise<string> {
   return text.replaceAll("\0", " ");
 }
 
-/** The working directory of a process; null where it is gone or the system does not tell. */
+/** The working directory of a process; null if it is gone or the system does not tell. */
 export async function workingDirectory(pid: number): Promise<string | null> {
   return readlink(`/proc/${pid}/cwd`).catch(() => null);
 }
@@ -54,15 +54,15 @@ export async function endLeftover(pid: number, steps: StopSteps): Promise<void> 
       process.kill(pid, signal);
     } catch (error) {
       if (codeOf(error) === "ESRCH") return;
-      throw new Error(`process ${pid} of an earlier run could not be stopped: stop it by hand`, { cause: error });
+      throw new Error(`process ${pid} of an earlier run could not be stopped: stop it manually`, { cause: error });
     }
     const deadline = performance.now() + waitMs;
     while (performance.now() < deadline && (await isRunning(pid))) await delay(20);
   }
-  if (await isRunning(pid)) throw new Error(`process ${pid} of an earlier run does not stop: stop it by hand`);
+  if (await isRunning(pid)) throw new Error(`process ${pid} of an earlier run does not stop: stop it manually`);
 }
 
-/** The fields of /proc/PID/stat after the name, which may itself hold blanks and brackets; null where there is none. */
+/** The fields of /proc/PID/stat after the name, which may itself hold blanks and brackets; null if there is none. */
 async function statFields(pid: number): Promise<string[] | null> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   return text === null ? null : text.slice(text.lastIndexOf(")") + 2).split(" ");

@@ -1,11 +1,11 @@
 import { createServer } from "node:net";
 
-/** What a server writes when somebody took its port before it did, and how often another port is then tried. */
+/** What a server writes when someone took its port before it did, and how often another port is then tried. */
 export const PORT_TAKEN = /address already in use/i;
 export const PORT_ATTEMPTS = 5;
 
 /**
- * A port of 127.0.0.1 that was free a moment ago. Somebody else may take it before its server does: be ready to ask
+ * A port of 127.0.0.1 that was free a moment ago. Someone else may take it before its server does: be ready to ask
  * again.
  */
 export async function freePort(): Promise<number> {

@@ -20,7 +20,7 @@ interface PostgresPackage {
 
 /**
  * Finds the PostgreSQL that came with `npm ci`. npm packages cannot hold symbolic links, so the library names the
- * programs ask for are missing; they are made in `home`, and node_modules stays as it is. Where the user of `home`
+ * programs ask for are missing; they are made in `home`, and node_modules stays as it is. If the user of `home`
  * cannot run what is in node_modules, or the system would not look into a folder of ours (macOS), a copy in `home` is
  * used instead. Throws, saying what to do, where this system has no such package or cannot run it.
  */

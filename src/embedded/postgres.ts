@@ -103,8 +103,8 @@ function command({ home, binaries, dataDir, wrap }: Cluster, path: string, args:
 }
 
 /**
- * PostgreSQL refuses to start beside a postmaster.pid that names a living process. Nobody else may run on this
- * cluster: our server of an earlier run, still writing or left behind, is ended. Where the number belongs to a
+ * PostgreSQL refuses to start next to a postmaster.pid that names a living process. No one else may run on this
+ * cluster: our server of an earlier run, still writing or left behind, is ended. If the number belongs to a
  * stranger by now, or to a zombie, the file is made to name no one. It stays, since by what else it says PostgreSQL
  * finds out whether processes of a killed server are still at work.
  */
@@ -226,11 +226,11 @@ async function launch(
 
 function settings({ durable }: Cluster): string[] {
   const chosen = [
-    "listen_addresses=127.0.0.1", // nobody else's business
+    "listen_addresses=127.0.0.1", // no one else's business
     "unix_socket_directories=", // no second way in, and no path too long for a socket
     "timezone=UTC", // every time we show is UTC
     "log_timezone=UTC",
-    "log_checkpoints=off", // one line every five minutes that nobody reads
+    "log_checkpoints=off", // one line every five minutes that no one reads
   ];
   const fast = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
   return [...chosen, ...(durable ? [] : fast)].flatMap((setting) => ["-c", setting]);

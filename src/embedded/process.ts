@@ -21,7 +21,7 @@ export interface Outcome {
   stderr: string;
 }
 
-/** A server that runs beside us. `exited` settles once, with words for how it ended; it never rejects. */
+/** A server that runs next to us. `exited` settles once, with words for how it ended; it never rejects. */
 export interface RunningServer {
   pid: number;
   exited: Promise<string>;
@@ -116,7 +116,7 @@ export async function stopServer(server: RunningServer, steps: StopSteps): Promi
 }
 
 /**
- * Where the named programs are, as absolute paths; those that are missing are left out. Looks in `searchPath`, a
+ * If the named programs are, as absolute paths; those that are missing are left out. Looks in `searchPath`, a
  * PATH, or in our own. The shell is asked, because it knows our PATH without anyone reading the environment here.
  */
 export async function findPrograms(names: string[], searchPath?: string): Promise<Map<string, string>> {

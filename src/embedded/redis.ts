@@ -75,7 +75,7 @@ function settings({ folder, port, password }: { folder: string; port: number; pa
     `requirepass ${password}`,
     `dir ${quote(folder)}`,
     `pidfile ${quote(join(folder, "redis.pid"))}`, // by it the next start finds a server that outlived us
-    'save ""', // no snapshots beside the log of changes
+    'save ""', // no snapshots next to the log of changes
     "appendonly yes",
     "appendfsync everysec", // a crash may cost a second of messages, which the reconciler sends again
     "maxmemory-policy noeviction", // a queue that drops its jobs is none
@@ -98,7 +98,7 @@ async function endEarlier(folder: string): Promise<void> {
   await rm(file, { force: true });
 }
 
-/** The log of changes goes beside the folder; one damaged copy is kept for whoever wants to look. */
+/** The log of changes goes next to the folder; one damaged copy is kept for whoever wants to look. */
 async function putAside(folder: string, say: (line: string) => void): Promise<void> {
   const aside = `${folder}.damaged`;
   await rm(aside, { recursive: true, force: true });

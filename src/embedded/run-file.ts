@@ -17,7 +17,7 @@ const runFacts = z.object({
   api_key: z.string().nullable(),
 });
 
-/** What a running instance tells other commands about itself; null where it has no such thing. Holds secrets. */
+/** What a running instance tells other commands about itself; null if it has no such thing. Holds secrets. */
 export type RunFacts = z.infer<typeof runFacts>;
 
 /**
@@ -33,7 +33,7 @@ export async function writeRunFile(dataDir: string, facts: RunFacts): Promise<vo
 
 /**
  * The facts of the instance that runs on this data folder; `dead` with its pid where it ended without cleaning up,
- * null where none ran. Throws where the file is a running instance's and cannot be understood.
+ * null if none ran. Throws where the file is a running instance's and cannot be understood.
  */
 export async function readRunFile(dataDir: string): Promise<RunFacts | { dead: number } | null> {
   let text: string;

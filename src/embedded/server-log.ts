@@ -14,7 +14,7 @@ export interface ServerLog {
   close(): Promise<void>;
 }
 
-/** Opens a log to append to. Past 10 MB, now or later, its content moves to `<path>.1` and it starts anew. */
+/** Opens a log to append to. Past 10 MB, now or later, its content moves to `<path>.1` and it starts again. */
 export async function openServerLog(path: string): Promise<ServerLog> {
   // Append mode is what makes it safe to cut the file under a server that holds it open.
   const file = await open(path, "a+", 0o600);
@@ -35,7 +35,7 @@ export async function openServerLog(path: string): Promise<ServerLog> {
     size: async () => (await file.stat()).size,
     since: async (offset) => {
       const { size } = await file.stat();
-      // Begun anew meanwhile: then all of it is new.
+      // Begun again meanwhile: then all of it is new.
       const length = Math.min(size < offset ? size : size - offset, TAIL_BYTES);
       const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
       return buffer.toString("utf8", 0, bytesRead).trim();

@@ -5,7 +5,7 @@ import { type Program, run } from "./process.ts";
 /** The user that PostgreSQL runs as: our own (`self`), and another one when we are root. */
 export type ServerUser = { kind: "self" } | { kind: "other"; uid: number; gid: number };
 
-/** uid and gid of nobody on nearly every system: PostgreSQL's user needs an account, and this one is always there. */
+/** uid and gid of no one on nearly every system: PostgreSQL's user needs an account, and this one is always there. */
 const NOBODY = 65534;
 
 const nobody = { kind: "other", uid: NOBODY, gid: NOBODY } as const;
@@ -25,7 +25,7 @@ export interface Home {
 }
 
 /**
- * Where the cluster of a data folder is or will be, and whom the server runs as: in `dataDir` if that user can get
+ * If the cluster of a data folder is or will be, and whom the server runs as: in `dataDir` if that user can get
  * there, otherwise under the far folder in a path that spells out `dataDir`, so that each has its own. A cluster
  * keeps its place and its owner. Throws where one exists and cannot be reached any more.
  */

@@ -6,7 +6,7 @@ import { startPostgres } from "./postgres.ts";
 import type { PrivateServer } from "./private-server.ts";
 import { startRedis } from "./redis.ts";
 
-/** The servers of one instance. `embedded` tells which are ours; those that were given are nobody's to stop. */
+/** The servers of one instance. `embedded` tells which are ours; those that were given are no one's to stop. */
 export interface Servers {
   databaseUrl: string;
   redisUrl: string;

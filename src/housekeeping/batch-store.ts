@@ -5,7 +5,7 @@ import { BATCH, BATCH_TIMEOUT_MS, BATCHES_PER_RUN, LOCK_TIMEOUT_MS } from "./lim
 /** What came of one kind of tidying in one run. */
 export interface Tidied {
   rows: number;
-  /** `done`; `more` where the next hour goes on; `busy` where somebody held a row for too long, and nothing is lost by it. */
+  /** `done`; `more` where the next hour continues; `busy` where someone held a row for too long, and nothing is lost by it. */
   state: "done" | "more" | "busy";
 }
 
@@ -14,7 +14,7 @@ const IN_USE = ["55P03", "40P01"];
 
 /**
  * Repeats a batch, each in a transaction of its own, until it did less than it may, for a bounded number of times. Stopped
- * between or within two batches, the next run goes on. A batch waits for no lock longer than a second, and takes no longer
+ * between or within two batches, the next run continues. A batch waits for no lock longer than a second, and takes no longer
  * than fifteen.
  */
 export async function inBatches(

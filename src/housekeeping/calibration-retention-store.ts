@@ -8,9 +8,9 @@ const TABLES = 100;
 /**
  * Thins out the rolling calibrations of each table and model, with the runs that made them, and gives how many went.
  *
- * What stays is what anything rests on: the newest, from which replays go on and `verify` replays the last; the first, which
- * says with what its model began; the last of each day for a month and of each month for good; those that did not meet the
- * live state for 90 days; and every one that was promoted or compared. Records made by hand and promotions are never
+ * What stays is what anything rests on: the newest, from which replays continue and `verify` replays the last; the first, which
+ * says with what its model began; the last of each day for a month and of each month permanently; those that did not meet the
+ * live state for 90 days; and every one that was promoted or compared. Records made manually and promotions are never
  * touched. `verify` needs no record that went: of each that is there it checks what was hashed, and where the one before
  * the newest were gone it would replay from the first round.
  */

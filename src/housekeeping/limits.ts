@@ -14,11 +14,11 @@ export const USAGE_FACTS_KEPT_DAYS = 62;
  * page of 50 rounds is 2 to 5 kB; the bytes are for houses that answer with megabytes: fifty such need 3.2 GB.
  */
 export const KEPT_PER_HOUSE = { rows: 2_000, bytes: 64 << 20 } as const;
-/** Open quarantined items of one table: nobody reads more, and a feed that sends only garbage must not fill the disk. */
+/** Open quarantined items of one table: no one reads more, and a feed that sends only garbage must not fill the disk. */
 export const OPEN_QUARANTINE_PER_TABLE = 10_000;
 /**
  * Rolling calibrations of a table and model: the newest (two hours, and more than a replay may have to pass over), the
- * last of each day for a month, and the last of each month for good. One has some 20 kB, and there may be four an hour.
+ * last of each day for a month, and the last of each month permanently. One has some 20 kB, and there may be four an hour.
  */
 export const CALIBRATIONS_KEPT = { newest: 8, days: 30 } as const;
 /** A rolling calibration that did not meet the live state is what a person looks into. */
@@ -29,13 +29,13 @@ export const RUNS_KEPT_DAYS = 7;
 export const USAGE_DAYS_KEPT_DAYS = 400;
 /** What is over and settled: quarantined items a person decided on, closed notices, closed alerts. */
 export const SETTLED_KEPT_DAYS = 90;
-/** Rows deleted or copied in one transaction: some tens of milliseconds, so that nobody waits behind it. */
+/** Rows deleted or copied in one transaction: some tens of milliseconds, so that no one waits behind it. */
 export const BATCH = 500;
-/** Batches of one kind in one run; the next hour goes on. */
+/** Batches of one kind in one run; the next hour continues. */
 export const BATCHES_PER_RUN = 200;
-/** What a batch may take, though nobody waits for it: then something is wrong with its plan. */
+/** What a batch may take, though no one waits for it: then something is wrong with its plan. */
 export const BATCH_TIMEOUT_MS = 15_000;
-/** How long a partition waits for transactions that use its table; they go on meanwhile, and so do those that begin. */
+/** How long a partition waits for transactions that use its table; they continue meanwhile, and so do those that begin. */
 export const DETACH_PATIENCE_MS = 5_000;
 /** Under this share of free space on the disk of DATA_DIR a person must act. */
 export const LEAST_FREE_SHARE = 0.1;

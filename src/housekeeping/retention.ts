@@ -31,7 +31,7 @@ const pruned = (after: string, by: "housekeep" | "whoever writes it" = "housekee
 
 const FACT = "a fact: verify and anyone's own scoring start from it";
 const MONEY = "money";
-const DECISION = "what persons decided, by hand and few";
+const DECISION = "what persons decided, manually and few";
 
 /** Every table there is; a test fails where one is missing here. */
 export const RETENTION: Readonly<Record<string, Retention>> = {
@@ -77,14 +77,14 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   accuracy_marks: bounded("one a table"),
   model_parameters: forever(DECISION),
   calibrations: pruned(
-    `rolling ones are thinned out: the newest ${CALIBRATIONS_KEPT.newest} of a table and model, the last of each day for ${CALIBRATIONS_KEPT.days} days and the first and the last of each month stay, those that differed from the live state for ${DIFFERENCES_KEPT_DAYS} days; by hand, promoted and compared ones are kept for good`,
+    `rolling ones are thinned out: the newest ${CALIBRATIONS_KEPT.newest} of a table and model, the last of each day for ${CALIBRATIONS_KEPT.days} days and the first and the last of each month stay, those that differed from the live state for ${DIFFERENCES_KEPT_DAYS} days; manually, promoted and compared ones are kept permanently`,
   ),
   calibration_runs: pruned(
     `rolling ones with their record, ${RUNS_KEPT_DAYS} days after their end where they made none`,
   ),
   calibration_comparisons: forever(DECISION),
   backtest_checkpoints: pruned("its run is done", "whoever writes it"),
-  house_audits: forever("evidence on houses, an hour a row; verify makes each anew"),
+  house_audits: forever("evidence on houses, an hour a row; verify makes each again"),
 
   workers: pruned("a minute of silence", "whoever writes it"),
   heartbeats: bounded("one a kind of single worker"),
@@ -97,12 +97,12 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   audit_head: bounded("one"),
   backups: forever("one a backup, so that a restored one can be told"),
 
-  accounts: forever("whose money and calls these are; one that is closed names nobody"),
+  accounts: forever("whose money and calls these are; one that is closed names no one"),
   keys: forever("whose calls these were; hashes only"),
   plans: bounded("one a plan"),
   plan_houses: bounded("one a plan and house"),
   entitlements: forever("what was bought and held when"),
-  quotas: pruned(`${USAGE_DAYS_KEPT_DAYS} days for days; months are kept for good`),
+  quotas: pruned(`${USAGE_DAYS_KEPT_DAYS} days for days; months are kept permanently`),
   usage_facts: pruned(`${USAGE_FACTS_KEPT_DAYS} days, by whole days`),
   usage_counts: pruned(`${USAGE_DAYS_KEPT_DAYS} days`),
   usage_days: pruned("the facts of its day"),
@@ -138,7 +138,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   sign_in_links: pruned("a day after their end, at the next link", "whoever writes it"),
   sign_ups: pruned("their end"),
   mail_tokens: pruned("a day after their end"),
-  legal_texts: forever("what somebody agreed to, as it read"),
+  legal_texts: forever("what someone agreed to, as it read"),
   consents: forever("who agreed to what"),
   mails: pruned("30 days after they were sent or given up"),
   mail_trouble: bounded("one"),

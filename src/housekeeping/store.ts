@@ -150,7 +150,7 @@ export async function trimKeptPayloads(sql: Sql, signal: AbortSignal): Promise<n
 
 /**
  * Detaches a partition and drops it: concurrently, since dropping it in place would lock the whole table against readers.
- * One that an interrupted run left half detached is finished. PostgreSQL cannot do that beside a default partition: then
+ * One that an interrupted run left half detached is finished. PostgreSQL cannot do that next to a default partition: then
  * the table is locked for the moment of the detachment, and new calls wait at most 200 ms for it.
  * @throws when a transaction that began before uses the table for longer than that, or five seconds: the next hour retries.
  */

@@ -158,7 +158,7 @@ async function disableOthers(sql: Transaction, ids: readonly string[]): Promise<
 }
 
 /**
- * Writes where the demo houses are played, so that every worker finds them. Where that changed, the next request is a
+ * Writes where the demo houses are played, so that every worker finds them. If that changed, the next request is a
  * full one: an ETag is another server's word.
  */
 export async function setDemoAddress(sql: Sql, url: string): Promise<void> {

@@ -2,7 +2,7 @@ import type { KnownRound } from "../rounds/round.ts";
 
 /** What earlier rows of a file brought, as far as later ones may name it again. */
 export interface EarlierRounds {
-  /** Those of them that rows name, by id, beside what is stored of them. */
+  /** Those of them that rows name, by id, next to what is stored of them. */
   known(items: readonly Named[], stored: ReadonlyMap<string, KnownRound>): ReadonlyMap<string, KnownRound>;
   /** `importedAt` is when they were received. */
   add(rounds: readonly Earlier[], importedAt: string): void;
@@ -15,7 +15,7 @@ interface Named {
 }
 
 /**
- * Begins to remember. `mayRepeat` are the ids that several rows have; null where equal ids stand side by side, so that
+ * Begins to remember. `mayRepeat` are the ids that several rows have; null if equal ids stand side by side, so that
  * only the rows that were taken last can be named again.
  */
 export function rememberEarlier(mayRepeat: ReadonlySet<string> | null): EarlierRounds {

@@ -45,7 +45,7 @@ const ROWS_AT_ONCE = 5_000;
  *
  * Into an empty table they are taken as they were played (by number where ids count up, else by time if every row has
  * one, else as listed, from the end of a file that lists the newest first) and none is late: all or nothing. Into any
- * other table they are late, stored by the thousands, and fill the gaps they are missing in. Where the table has a
+ * other table they are late, stored by the thousands, and fill the gaps they are missing in. If the table has a
  * fairness scheme, rows with a hash are proven first; all that takes long comes before the lock is taken.
  * @throws the signal's reason once it is aborted; what is stored in a table that was not empty stays.
  */

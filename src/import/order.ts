@@ -17,7 +17,7 @@ export interface RowOrder {
   takenBy: "number" | "time" | "file";
   /** The file was read from its end: of equal times, or altogether. */
   isReversed: boolean;
-  /** Numbers between the lowest and the highest that no row has; null where ids tell nothing. */
+  /** Numbers between the lowest and the highest that no row has; null if ids tell nothing. */
   missing: bigint | null;
 }
 

@@ -12,7 +12,7 @@ export type MultiplierShape = "clear" | "comma_decimals" | "comma_and_three" | "
 export interface PlanOptions extends RowOptions {
   /** How the file lists its rounds; without it, what ids and times tell. */
   order?: FileOrder | "auto";
-  /** Where nobody said which mark is decimal: what a multiplier tells of it. */
+  /** If no one said which mark is decimal: what a multiplier tells of it. */
   multiplierShape?: (text: string) => MultiplierShape;
   signal: AbortSignal;
 }
@@ -91,7 +91,7 @@ function unclearReason(text: string | null, commaDecimals: number): string {
 }
 
 /**
- * Lines of rounds that an earlier line of the file has, in its order. Where a file is read from its end they are taken
+ * Lines of rounds that an earlier line of the file has, in its order. If a file is read from its end they are taken
  * in last, so that of several results the first in the file is kept there too.
  */
 async function listLaterLines(sql: Sql, staging: string, lines: Int32Array): Promise<number[]> {

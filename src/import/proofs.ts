@@ -75,7 +75,7 @@ export async function proveLines(
   return proofs;
 }
 
-/** Where ids tell no place a hash proves one round only: the one that is stored with it, else the first line that has it. */
+/** If ids tell no place a hash proves one round only: the one that is stored with it, else the first line that has it. */
 async function refuseStolen(
   sql: Sql,
   tableId: number,

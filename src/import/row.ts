@@ -11,7 +11,7 @@ export interface ImportedMoment extends Moment {
   clock?: "twice" | "never";
 }
 
-/** How the texts of a file are read, where that is not how houses write them. */
+/** How the texts of a file are read, if that is not how houses write them. */
 export interface RowReaders {
   /** Reads a time; null or a reason for what is none. Without it, times without a zone are UTC. */
   readTime?: (text: string) => ImportedMoment | { reason: string } | null;
@@ -40,7 +40,7 @@ export interface RowOptions extends RowReaders {
 export type ReadRow =
   { ok: true; round: HouseRound; ms: number | null; clock: ImportedMoment["clock"] } | { ok: false; reason: string };
 
-/** A zone that is wrong shifts a clock by up to 14 hours; a round further ahead would be shown as the newest for ever. */
+/** A zone that is wrong shifts a clock by up to 14 hours; a round further ahead would be shown as the newest forever. */
 const AHEAD_BELIEVED_MS = 86_400_000;
 
 /**

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
 import type { Queryable, Sql } from "../db/client.ts";
 
-/** A row of a file as it came, each field trimmed; null where it is empty or its column is missing. */
+/** A row of a file as it came, each field trimmed; null if it is empty or its column is missing. */
 export interface StagedRow {
   line: number;
   round_id: string | null;

@@ -16,7 +16,7 @@ export interface Counted {
   line: number | null;
 }
 
-/** What a file was found to hold, beside what was done with it. */
+/** What a file was found to hold, next to what was done with it. */
 export interface Survey {
   /** Ids of the oldest and the newest round of the file. */
   ids: { from: string; to: string; missing: bigint | null } | null;

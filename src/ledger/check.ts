@@ -28,7 +28,7 @@ export interface LedgerCheck {
   checked: Pick<LedgerCounts, "accounts" | "transactions" | "entries">;
   /** What our own accounts hold, and all wallets together, in USD. */
   sums: Record<string, string>;
-  /** Money that was not placed yet, in USD: no difference, but somebody waits for it. */
+  /** Money that was not placed yet, in USD: no difference, but someone waits for it. */
   suspense: string;
   differences: Difference[];
   /** How many more differences there are than those told. */

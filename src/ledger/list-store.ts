@@ -86,7 +86,7 @@ export interface MovedSide {
   balanceAfter: bigint;
 }
 
-/** One transaction with its entries; null where there is none. */
+/** One transaction with its entries; null if there is none. */
 export async function findTransaction(
   sql: Queryable,
   id: bigint,
@@ -112,7 +112,7 @@ export interface Wallet {
   owner: bigint;
   email: string;
   micros: bigint;
-  /** When money last moved on it; null where none did. */
+  /** When money last moved on it; null if none did. */
   movedAt: Date | null;
 }
 

@@ -12,7 +12,7 @@ export interface Leg {
   micros: bigint;
 }
 
-/** One movement of money. `key` names it for ever: asked for again it is the same movement, not another. */
+/** One movement of money. `key` names it forever: asked for again it is the same movement, not another. */
 export interface Posting {
   kind: "topup" | "purchase" | "suspense" | "placement" | "reversal";
   key: string;

@@ -48,7 +48,7 @@ export async function listProposals(
 }
 
 /**
- * Writes down that somebody wants a transaction taken back; nothing moves until somebody else agrees. Refused where it
+ * Writes down that someone requires a transaction taken back; nothing moves until someone else agrees. Refused where it
  * is taken back already, or on the way to it, holds money in suspense, which has its own desk, or paid for something whose
  * rest went into another purchase, since that would give the same money twice.
  */
@@ -86,7 +86,7 @@ export async function decideReversal(
   const { state, transactionId, proposedBy, reason } = proposal;
   if (state !== "proposed") return { ok: false, reason: `proposal ${proposalId} was ${state} already` };
   if (isApproved && proposedBy === by) {
-    return { ok: false, reason: "you proposed this yourself; somebody else must look at it and approve it" };
+    return { ok: false, reason: "you proposed this yourself; someone else must look at it and approve it" };
   }
   let reversalId: bigint | null = null;
   if (isApproved) {
@@ -174,6 +174,6 @@ async function mirrorOf(tx: Transaction, id: bigint): Promise<Leg[]> {
 
 function sideOf(kind: LedgerSide["kind"], owner: bigint | null): LedgerSide {
   if (kind !== "wallet") return { kind };
-  if (owner === null) throw new Error("a wallet in the ledger is of nobody");
+  if (owner === null) throw new Error("a wallet in the ledger is of no one");
   return { kind, owner };
 }

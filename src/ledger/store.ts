@@ -5,7 +5,7 @@ import { assertPosting, requestHash, sideName, type LedgerSide, type Posting } f
 
 export type { Posting } from "./posting.ts";
 
-/** What came of a posting. Refused means that nothing was written and the transaction it was asked in goes on. */
+/** What came of a posting. Refused means that nothing was written and the transaction it was asked in continues. */
 export type Posted =
   | { ok: true; transactionId: bigint; isReplay: boolean }
   | { ok: false; reason: "overdraft" | "other-request"; message: string };
@@ -30,7 +30,7 @@ export async function post(tx: Transaction, posting: Posting): Promise<Posted> {
       held = await lockAccounts(inner, posting);
       const transactionId = await saveTransaction(inner, posting);
       if (transactionId === null) {
-        // somebody else was first with this key, and has committed since
+        // someone else was first with this key, and has committed since
         const other = await findKnown(inner, posting);
         if (other === null) throw new Error(`the ledger has the key ${posting.key} and does not show it`);
         return other;
@@ -112,7 +112,7 @@ async function lockAccounts(tx: Transaction, { legs }: Posting): Promise<HeldAcc
   return held;
 }
 
-/** The new transaction; null where the key was taken meanwhile. */
+/** The new transaction; null if the key was taken meanwhile. */
 async function saveTransaction(tx: Transaction, posting: Posting): Promise<bigint | null> {
   const { kind, key, meta = {}, reverses } = posting;
   const [saved] = await tx<{ id: bigint }[]>`

@@ -9,7 +9,7 @@ const ANSWER_WITHIN_MS = 100;
 const SILENCE_MS = 250;
 
 /**
- * The connection on which limits are counted. It is made in the background and made again for ever, and it never holds
+ * The connection on which limits are counted. It is made in the background and made again forever, and it never holds
  * anybody up: a command fails at once while there is no connection, and after 100 ms while there is no answer.
  */
 export function connectForLimits(url: string, log: Log): Redis | Cluster {

@@ -16,7 +16,7 @@ export interface Outgoing {
 }
 
 /**
- * What the mail server made of a mail: it took it; it refused it, for now or for good; or it is itself in trouble (away,
+ * What the mail server made of a mail: it took it; it refused it, for now or permanently; or it is itself in trouble (away,
  * silent, with a certificate that is not its own, or it knows us not), which no other mail would change.
  */
 export type Delivery = { outcome: "sent" } | { outcome: "later" | "never" | "trouble"; reason: string };
@@ -83,7 +83,7 @@ export async function tryMailServer(url: string): Promise<void> {
   }
 }
 
-/** What nodemailer is told of a URL: how long to wait, and that a password leaves this machine by TLS alone. */
+/** What nodemailer is notified of a URL: how long to wait, and that a password leaves this machine by TLS alone. */
 export function mailServerOptions(url: string) {
   const { password, hostname, protocol, searchParams } = new URL(url);
   const mustEncrypt =

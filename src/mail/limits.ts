@@ -12,13 +12,13 @@ export const MAIL_RETRY: Backoff = { firstSeconds: 60, mostSeconds: 3_600 };
 export const SERVER_RETRY: Backoff = { firstSeconds: 60, mostSeconds: 600 };
 /** One mail, from the connection to the server's last word; one that drips its answers is left then. */
 export const SENT_WITHIN_MS = 45_000;
-/** Longer than a mail may take, so that nobody takes one that is being sent. */
+/** Longer than a mail may take, so that no one takes one that is being sent. */
 export const LEASE_SECONDS = 120;
 /** Mails of one run; the sweep begins the next one within seconds. */
 export const MOST_PER_RUN = 200;
 /** After this a run begins no other mail: it must end before its own time is up. */
 export const RUN_BEGINS_WITHIN_MS = 180_000;
-/** A mail server that takes no mail for so long is worth an alert: nobody can confirm an address. */
+/** A mail server that takes no mail for so long is worth an alert: no one can confirm an address. */
 export const TROUBLE_ALERT_SECONDS = 900;
 /** So many refused one after another, and none taken between: the server is asked to do what it does not, not they. */
 export const REFUSALS_TO_TELL = 5;

@@ -45,7 +45,7 @@ export async function listMails(
     limit ${limit}`;
 }
 
-/** One mail; null where there is none, or no longer. */
+/** One mail; null if there is none, or no longer. */
 export async function findMail(sql: Queryable, id: bigint): Promise<ListedMail | null> {
   const [mail] = await sql<ListedMail[]>`
     select ${columnsOf(sql)}
@@ -65,7 +65,7 @@ export async function countMails(sql: Queryable): Promise<{ waiting: number; giv
 
 /**
  * The text of a mail that nothing has ever tried to send; null for every other, and for all of them once any mail was
- * tried here. Where there is a mail server a text belongs to whoever it is for: it may hold a link that opens something.
+ * tried here. If there is a mail server a text belongs to whoever it is for: it may hold a link that opens something.
  */
 export async function findUntouchedText(sql: Queryable, id: bigint): Promise<string | null> {
   const [mail] = await sql<{ body: string }[]>`

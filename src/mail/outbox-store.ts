@@ -57,8 +57,8 @@ export async function isMailWaiting(sql: Queryable): Promise<boolean> {
 }
 
 /**
- * Takes the mail whose time came first; null where none waits, or the mail server is in trouble for now. Until its lease
- * of two minutes is over nobody else takes it. A worker that dies meanwhile loses nothing: it is taken again. One that is
+ * Takes the mail whose time came first; null if none waits, or the mail server is in trouble for now. Until its lease
+ * of two minutes is over no one else takes it. A worker that dies meanwhile loses nothing: it is taken again. One that is
  * tried again comes after those that waited already: a mail at which the server breaks off each time stops no other.
  */
 export async function takeMail(sql: Queryable): Promise<TakenMail | null> {
@@ -136,7 +136,7 @@ export async function giveUpLateMails(sql: Queryable, limit: number): Promise<nu
 }
 
 /**
- * The alert about mails that were given up in the last day though nobody refused them; none where there are none, since
+ * The alert about mails that were given up in the last day though no one refused them; none where there are none, since
  * all of them were sent again, say.
  */
 export async function listLateMails(sql: Queryable): Promise<{ subject: string; text: string }[]> {
@@ -152,8 +152,8 @@ export async function listLateMails(sql: Queryable): Promise<{ subject: string; 
 }
 
 /**
- * The alert about a mail server that refused for good the newest mails of the last day, all of them: it most likely takes
- * none of ours, such as one that relays for nobody. None where it took one of them, or there were fewer.
+ * The alert about a mail server that refused permanently the newest mails of the last day, all of them: it most likely takes
+ * none of ours, such as one that relays for no one. None where it took one of them, or there were fewer.
  */
 export async function listRefusals(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   return sql<{ subject: string; text: string }[]>`

@@ -3,7 +3,7 @@ import { ENDED_KEPT_DAYS } from "./limits.ts";
 
 /** Rows of one statement: some milliseconds. */
 const BATCH = 1_000;
-/** Batches of one run; the next hour goes on. */
+/** Batches of one run; the next hour continues. */
 const BATCHES_PER_RUN = 100;
 
 /**

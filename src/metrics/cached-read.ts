@@ -6,9 +6,9 @@ const PATIENCE_MS = 800;
 
 /**
  * Looks at something that may be slow or away, for those who must answer soon: gives what was seen in the last five
- * seconds, or null where nothing was and nothing comes within 0.8 s. Never more than one look is under way: one that
- * hangs is waited for again by the next who ask, and not repeated beside it.
- * @param failed is told of each look that fails
+ * seconds, or null if nothing was and nothing comes within 0.8 s. Never more than one look is under way: one that
+ * hangs is waited for again by the next who ask, and not repeated next to it.
+ * @param failed is notified of each look that fails
  */
 export function readCached<Seen>(
   what: string,

@@ -77,12 +77,12 @@ export function factFamilies(facts: DatabaseFacts | null): Family[] {
     ),
     gauge(
       "roundhouse_quarantine_open",
-      "Quarantined items of a house that nobody decided on.",
+      "Quarantined items of a house that no one decided on.",
       troubles(facts, "quarantine"),
     ),
     gauge(
       "roundhouse_conflicts_open",
-      "Rounds of a house with two results that nobody decided on.",
+      "Rounds of a house with two results that no one decided on.",
       troubles(facts, "conflicts"),
     ),
     gauge(

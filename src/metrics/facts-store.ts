@@ -51,12 +51,12 @@ export interface DatabaseFacts {
 /** What there is one of. */
 export interface ServerFacts {
   unreadPayloads: number;
-  /** Age of the oldest answer that nobody has read; 0 where all are read. */
+  /** Age of the oldest answer that no one has read; 0 where all are read. */
   oldestUnread: number;
   openForecasts: number;
   workers: number;
   wrongClocks: number;
-  /** Since the reconciler was last alive; null where it never was. */
+  /** Since the reconciler was last alive; null if it never was. */
   reconciled: number | null;
   /** For how long partitions exist beyond today, in seconds of whole days. */
   partitionsAhead: number;
@@ -67,7 +67,7 @@ export interface ServerFacts {
   lateMail: number;
 }
 
-/** The database gives up on its own after this, so that a look that nobody waits for any more costs nothing. */
+/** The database gives up on its own after this, so that a look that no one waits for any more costs nothing. */
 const STATEMENT_TIMEOUT_MS = 2_000;
 
 /**
@@ -214,7 +214,7 @@ function countAlerts(tx: Transaction): Promise<Count[]> {
     order by kind`;
 }
 
-/** Runs that are asked for or go on now, and those that ended in the last day. */
+/** Runs that are asked for or continue now, and those that ended in the last day. */
 function countRuns(tx: Transaction): Promise<Count[]> {
   return tx<Count[]>`
     select '' as house, status as kind, count(*)::integer as n

@@ -17,7 +17,7 @@ export interface FactSources {
 }
 
 /**
- * What the servers know, as metrics. They are asked at most every five seconds however often somebody scrapes, and
+ * What the servers know, as metrics. They are asked at most every five seconds however often someone scrapes, and
  * waited for 0.8 s: where one is away, `roundhouse_up` says so and its facts are left out, since old ones would lie.
  */
 export function readFacts({ sql, queues }: FactSources, log: Log): () => Promise<Family[]> {

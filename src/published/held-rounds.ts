@@ -7,7 +7,7 @@ export interface RoundText {
 }
 
 /**
- * Rounds of one table, the newest first, that nobody changes: in one row of bytes outside of the heap. 200 rounds of 150
+ * Rounds of one table, the newest first, that no one changes: in one row of bytes outside of the heap. 200 rounds of 150
  * characters take 34 KB so and cost the garbage collector nothing; as strings and objects they take 59 KB, and two
  * million of them are looked at each time it goes through the heap.
  */
@@ -15,7 +15,7 @@ export interface HeldRounds {
   readonly length: number;
   readonly orders: BigInt64Array;
   readonly seqs: Float64Array;
-  /** Where the text of each ends, with the comma after it. */
+  /** If the text of each ends, with the comma after it. */
   readonly ends: Uint32Array;
   readonly bytes: Buffer;
 }

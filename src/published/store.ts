@@ -334,7 +334,7 @@ function roundColumns(sql: Queryable) {
     r.late`;
 }
 
-/** Where ids count up, a round without a number has no place among the others, and is left out. */
+/** If ids count up, a round without a number has no place among the others, and is left out. */
 function asRounds(rows: readonly StoredRound[], spans: readonly Span[]): RoundRow[] {
   const byNumber = new Set(spans.flatMap(({ id, roundIds }) => (roundIds === "consecutive" ? [id] : [])));
   return rows.flatMap(({ micros, ...row }) => {

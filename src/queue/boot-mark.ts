@@ -5,14 +5,14 @@ const MARK = "rh:boot";
 
 /** What is left of the mark that was set last. */
 export interface FoundMark {
-  /** The mark; null where any part of it is gone and it has to be set again. */
+  /** The mark; null if any part of it is gone and it has to be set again. */
   mark: string | null;
   /** Did Redis, or a node of it, lose its data since the mark `known` was set? */
   isLost: boolean;
 }
 
 /**
- * Looks for the mark. In a Redis Cluster each node may lose its data alone, so that one part of the mark lies beside
+ * Looks for the mark. In a Redis Cluster each node may lose its data alone, so that one part of the mark lies next to
  * each queue; of a node that is away nothing is known.
  * @throws Error where no node answers.
  */
@@ -32,7 +32,7 @@ export async function findMark(queues: Queues, known: string | null): Promise<Fo
   };
 }
 
-/** Sets the mark and gives it; it names the queues that it lies beside. */
+/** Sets the mark and gives it; it names the queues that it lies next to. */
 export async function setMark(queues: Queues, by: string): Promise<string> {
   const keys = keysOf(queues);
   const beside = keys.flatMap(({ queue }) => (queue === null ? [] : [queue]));

@@ -1,6 +1,6 @@
 import { type ClockReading, clockProblem } from "./clock.ts";
 
-/** Somebody set this machine's clock who moved it by more against the one that only counts; adjusting it drifts slower. */
+/** Someone set this machine's clock who moved it by more against the one that only counts; adjusting it drifts slower. */
 const STEP_MS = 250;
 
 /** Knows whether this machine's clock is right. */

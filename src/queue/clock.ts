@@ -29,7 +29,7 @@ export async function readClocks(sql: Sql, redis: RedisConnection, now: () => nu
   ];
 }
 
-/** What is wrong with this machine's clock, and what to do; null where it is right, or cannot be told to be wrong. */
+/** What is wrong with this machine's clock, and what to do; null if it is right, or cannot be shown to be wrong. */
 export function clockProblem(readings: readonly ClockReading[]): string | null {
   const wrong = readings.filter(({ skewMs, uncertaintyMs }) => Math.abs(skewMs) - uncertaintyMs > MAX_SKEW_MS);
   if (wrong.length === 0) return null;

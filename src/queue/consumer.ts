@@ -23,10 +23,10 @@ export interface Consumer {
   readonly runner: Runner;
   /** Does it take work? False while paused and where its loop has ended. */
   isTaking(): boolean;
-  /** Begins no more runs; those that go on are not touched. */
+  /** Begins no more runs; those that continue are not touched. */
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** Begins anew on a new connection, for when the old one waits for ever. Only while nothing runs. */
+  /** Begins again on a new connection, for when the old one waits forever. Only while nothing runs. */
   replace(): Promise<void>;
   /** Stops taking and waits for what runs. */
   close(): Promise<void>;
@@ -103,7 +103,7 @@ function openWorker(job: Job<unknown>, runner: Runner, redis: RedisConnection, l
   worker.on("failed", (queued, error) => {
     if (runner.isLogged(error)) return;
     runner.lost();
-    log.error({ id: queued?.id, payload: queued?.data as unknown }, `failed for good: ${error.message}`);
+    log.error({ id: queued?.id, payload: queued?.data as unknown }, `failed permanently: ${error.message}`);
   });
   return worker;
 }

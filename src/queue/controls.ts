@@ -3,7 +3,7 @@ import type { Queues } from "./queues.ts";
 import { isRedisTrouble } from "./redis.ts";
 import { deletePause, findPause, insertPause, type Pause } from "./store.ts";
 
-/** A pause as it was before and after: null where the queue goes on. */
+/** A pause as it was before and after: null if the queue continues. */
 export interface PauseChange {
   before: Pause | null;
   after: Pause | null;
@@ -18,7 +18,7 @@ export type Also = (tx: Transaction, change: PauseChange) => Promise<unknown>;
  */
 export type ControlOutcome = { kind: "done"; isTold: boolean } | { kind: "refused"; problem: string };
 
-/** How a queue is to be paused; `until` is a time as ISO 8601, null or left out for "until somebody lets it go on". */
+/** How a queue is to be paused; `until` is a time as ISO 8601, null or left out for "until someone lets it continue". */
 export interface PauseRequest {
   queue: string;
   by: string;
@@ -29,7 +29,7 @@ export interface PauseRequest {
 const nothingElse: Also = () => Promise.resolve();
 
 /**
- * Pauses a queue everywhere: what runs goes on, nothing new begins. The row in PostgreSQL comes first: where Redis
+ * Pauses a queue everywhere: what runs continues, nothing new begins. The row in PostgreSQL comes first: where Redis
  * cannot be told now, or forgets it, the reconciler tells it. A queue that is paused is left as it is, whoever asks.
  * @throws UsageError where there is no such queue.
  */
@@ -51,7 +51,7 @@ export async function pauseQueue(
 }
 
 /**
- * Lets a paused queue go on. With `version` only where its pause is the one that was looked at.
+ * Lets a paused queue continue. With `version` only where its pause is the one that was looked at.
  * @throws UsageError where there is no such queue.
  */
 export async function resumeQueue(
@@ -70,14 +70,14 @@ export async function resumeQueue(
   if (outcome.isDone) return { kind: "done", isTold: await tellRedis(queues, () => queue.resume()) };
   const problem =
     outcome.found === null
-      ? `${resume.queue} is not paused: it goes on, or somebody let it go on meanwhile`
+      ? `${resume.queue} is not paused: it continues, or someone let it continue meanwhile`
       : `the pause of ${resume.queue} is not the one that you saw: ${pauseText(outcome.found)}`;
   return { kind: "refused", problem };
 }
 
 /** Who paused a queue, when, why and until when, in words. */
 function pauseText({ pausedBy, pausedAt, reason, until }: Omit<Pause, "queue" | "version">): string {
-  const end = until === null ? "until somebody lets it go on" : `until ${minuteText(until)}`;
+  const end = until === null ? "until someone lets it continue" : `until ${minuteText(until)}`;
   return `by ${pausedBy} since ${minuteText(pausedAt)}, ${end}: ${reason}`;
 }
 

@@ -1,7 +1,7 @@
 import type { Job as QueuedRun } from "bullmq";
 import type { Queues } from "./queues.ts";
 
-/** States of runs that wait for something, or go on. */
+/** States of runs that wait for something, or continue. */
 const STATES = ["waiting", "active", "delayed", "failed"] as const;
 
 /** How many runs a queue holds in a state. */
@@ -9,7 +9,7 @@ export interface Depth {
   queue: string;
   state: (typeof STATES)[number];
   runs: number;
-  /** Since when the oldest of them waits or runs, milliseconds since 1970; null where there is none, or it does not matter. */
+  /** Since when the oldest of them waits or runs, milliseconds since 1970; null if there is none, or it does not matter. */
   oldestAtMs: number | null;
 }
 

@@ -8,7 +8,7 @@ export interface ScheduleState {
   key: string;
   everyMs: number | null;
   cron: string | null;
-  /** When it starts next; null where Redis does not say. */
+  /** When it starts next; null if Redis does not say. */
   next: Date | null;
   /** How long its next start is over, in milliseconds; 0 where it lies ahead. */
   lateMs: number;

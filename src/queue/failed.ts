@@ -8,7 +8,7 @@ const MOST_LOOKED_AT = 1_000;
 const LONGEST_GROUP = 200;
 const AT_ONCE = 50;
 
-/** A run that failed for good. */
+/** A run that failed permanently. */
 export interface FailedRun {
   queue: string;
   id: string;
@@ -93,7 +93,7 @@ async function act(
   for (let from = 0; from < chosen.length; from += AT_ONCE) {
     const ended = await Promise.allSettled(chosen.slice(from, from + AT_ONCE).map(work));
     done += ended.filter(({ status }) => status === "fulfilled").length;
-    // somebody else may have retried or discarded it in this moment; while Redis does not answer nothing goes on
+    // someone else may have retried or discarded it in this moment; while Redis does not answer nothing continues
     for (const one of ended) {
       if (one.status === "rejected" && (queues.redis.status !== "ready" || isRedisTrouble(one.reason)))
         throw one.reason;
@@ -115,7 +115,7 @@ export async function discardRuns(queues: Queues, queue: string, tokens: readonl
 }
 
 /**
- * The failed runs of a queue that somebody means: the one with this id, or all (null).
+ * The failed runs of a queue that someone means: the one with this id, or all (null).
  * @throws UsageError where the queue has no failed run with this id, or there is no such queue.
  */
 export async function chooseFailed(queues: Queues, queue: string, id: string | null): Promise<FailedRun[]> {

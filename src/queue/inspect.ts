@@ -26,11 +26,11 @@ export interface QueueState {
   delayed: number;
   failed: number;
   schedules: number;
-  /** Since when the oldest waiting run waits; null where none does. */
+  /** Since when the oldest waiting run waits; null if none does. */
   waitingSince: Date | null;
-  /** Since when the longest active run is at work; null where none is. */
+  /** Since when the longest active run is at work; null if none is. */
   activeSince: Date | null;
-  /** Who paused it, when, why and until when; null where it goes on. */
+  /** Who paused it, when, why and until when; null if it continues. */
   paused: Omit<Pause, "queue"> | null;
 }
 

@@ -60,7 +60,7 @@ export interface Job<Payload> {
   key(payload: Payload): string;
   /** Repeated starts, derived from the database; null for work that is only asked for. */
   schedule: ((context: SweepContext) => Promise<Schedule<Payload>[]>) | null;
-  /** Finds work left undone, whatever Redis forgot; null where the schedule alone is enough. */
+  /** Finds work left undone, whatever Redis forgot; null if the schedule alone is enough. */
   sweep: ((context: SweepContext) => Promise<Payload[]>) | null;
   /** Runs at once in one process. */
   concurrency: number;

@@ -4,7 +4,7 @@ import type { Consumer } from "./consumer.ts";
 import type { Queues } from "./queues.ts";
 import { WAKE } from "./run.ts";
 
-/** Delayed runs are due to the millisecond; this late, somebody should have taken them. */
+/** Delayed runs are due to the millisecond; this late, someone should have taken them. */
 const OVERDUE_MS = 10_000;
 const CHECKS_TO_WAKE = 2;
 const CHECKS_TO_REPLACE = 4;
@@ -13,7 +13,7 @@ const REPLACED_IN_VAIN = 3;
 /**
  * Finds queues that have work and a worker, and where nothing happens: delayed runs that are overdue, runs that wait while
  * none is active, or a worker whose loop has ended (taskforcesh/bullmq#3516, #3185). First any new run wakes such a queue;
- * if that does not help and we are idle, our worker begins anew on a new connection; if three in a row do not help,
+ * if that does not help and we are idle, our worker starts again on a new connection; if three in a row do not help,
  * `onFatal` is told, since only a new process will.
  */
 export function createOverdueWatch(options: {
@@ -42,18 +42,18 @@ export function createOverdueWatch(options: {
     if (state.checks < CHECKS_TO_REPLACE || consumer.runner.active() > 0) return;
     if (state.replaced === REPLACED_IN_VAIN) {
       onFatal(
-        new Error(`queue ${consumer.queue} has work, and no worker of this process gets any; it must start anew`),
+        new Error(`queue ${consumer.queue} has work, and no worker of this process gets any; it must start again`),
       );
       return;
     }
-    log.warn({ queue: consumer.queue, ...left }, "runs are still left lying: beginning anew with this queue");
+    log.warn({ queue: consumer.queue, ...left }, "runs are still left lying: beginning again with this queue");
     state.checks = 0;
     state.replaced++;
     await consumer.replace();
   };
 }
 
-/** Runs that somebody should have taken: delayed ones that are overdue, and those that wait while nobody is at work. */
+/** Runs that someone should have taken: delayed ones that are overdue, and those that wait while no one is at work. */
 interface Left {
   overdue: number;
   waiting: number;

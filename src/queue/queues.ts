@@ -68,7 +68,7 @@ export function prefixOf(queue: string): string {
 
 /**
  * How every run of a job is added. Nothing is kept of a good run: what it did is in PostgreSQL and the log, and a kept
- * job of a scheduler would stop its chain for good (taskforcesh/bullmq#3272).
+ * job of a scheduler would stop its chain permanently (taskforcesh/bullmq#3272).
  */
 export function runOptions(job: Job<unknown>) {
   return {

@@ -155,7 +155,7 @@ async function askCluster(url: string, place: ClusterPlace, options: ServerOptio
   }
 }
 
-/** What is wrong with a Redis, by its answer to INFO, and what to do; null where it will do as what it was given for. */
+/** What is wrong with a Redis, by its answer to INFO, and what to do; null if it will do as what it was given for. */
 export function redisProblem(info: string, givenAs: "server" | "cluster" = "server"): string | null {
   const version = field(info, "redis_version") ?? "";
   const [major = NaN, minor = NaN] = version.split(".").map(Number);

@@ -8,6 +8,6 @@ export interface RunReport {
   queue: string;
   outcome: RunOutcome;
   seconds: number;
-  /** What it did; null where it did not come to its end. */
+  /** What it did; null if it did not come to its end. */
   counts: Counts | null;
 }

@@ -37,12 +37,12 @@ export interface Runner {
  *
  * - it gave its counts: done, one log line, at debug level where it did nothing;
  * - it threw, took too long or lost its lock: tried again after a back-off, until its attempts are spent;
- * - PermanentError, or a payload that is not valid: failed for good;
+ * - PermanentError, or a payload that is not valid: failed permanently;
  * - ThrottledError, or PostgreSQL out of reach: waits and spends no attempt;
  * - its worker stops: put back, for another worker.
  *
  * A tick, which is a scheduled run of a job with one attempt, never waits: the next tick does the same, and waiting
- * ticks would pile up. Of one key, one run at a time goes on in this process; see {@link createAttempts}.
+ * ticks would pile up. Of one key, one run at a time continues in this process; see {@link createAttempts}.
  */
 export function createRunner(options: {
   job: Job<unknown>;
@@ -131,7 +131,7 @@ export function createRunner(options: {
   }
 
   function finalFailure(log: Log, reason: string): Error {
-    log.error(`failed for good: ${reason}`);
+    log.error(`failed permanently: ${reason}`);
     return known(new UnrecoverableError(reason));
   }
 
@@ -173,7 +173,7 @@ function didNothing(counts: Counts): boolean {
   return Object.entries(counts).every(([name, count]) => LOOKED.has(name) || count === 0);
 }
 
-/** How long a run waits without spending an attempt, in milliseconds; null where it failed. */
+/** How long a run waits without spending an attempt, in milliseconds; null if it failed. */
 function waitOf(error: unknown): number | null {
   if (error instanceof ThrottledError) return error.waitMs;
   const { least, most } = OUTAGE_WAIT_MS;

@@ -9,7 +9,7 @@ export interface Pause {
   pausedAt: Date;
   pausedBy: string;
   reason: string;
-  /** When it goes on by itself; null where somebody must let it. */
+  /** When it continues by itself; null if someone must let it. */
   until: Date | null;
   /** Tells this pause from any other of the queue. */
   version: string;
@@ -27,7 +27,7 @@ export async function listPauses(sql: Queryable): Promise<Pause[]> {
     order by queue`;
 }
 
-/** The pause of a queue; null where it goes on. */
+/** The pause of a queue; null if it continues. */
 export async function findPause(sql: Queryable, queue: string): Promise<Pause | null> {
   const [row] = await sql<Pause[]>`
     select ${columnsOf(sql)}
@@ -49,7 +49,7 @@ export async function insertPause(
   return row ?? null;
 }
 
-/** Notes that a queue may go on; null where it does already, or where `version` is given and it is another pause. */
+/** Notes that a queue may continue; null if it does already, or where `version` is given and it is another pause. */
 export async function deletePause(sql: Queryable, queue: string, version: string | null): Promise<Pause | null> {
   const [row] = await sql<Pause[]>`
     delete from queue_controls
@@ -74,7 +74,7 @@ export interface WorkerProcess {
   host: string;
   version: string;
   queues: string[];
-  /** Why it takes no work while its machine's clock is wrong; null where it is right. */
+  /** Why it takes no work while its machine's clock is wrong; null if it is right. */
   clockProblem: string | null;
   /** Memory of the process, and what of it JavaScript uses. */
   rssBytes: number;

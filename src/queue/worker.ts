@@ -50,7 +50,7 @@ export interface WorkerOptions {
   everyTick?: readonly ((sql: Sql) => Promise<void>)[];
   /** Told of each run of a job that is over. */
   ran?: (report: RunReport) => void;
-  /** Told where this process cannot work any more and must be started anew. */
+  /** Told where this process cannot work any more and must be started again. */
   onFatal: (error: Error) => void;
   /** This machine's clock, and the pace in milliseconds; given only by tests. */
   now?: () => number;

@@ -12,13 +12,13 @@ export interface Reread {
   known: number;
   /** Other results for rounds we have that were not listed before. */
   conflicts: number;
-  /** Items that are kept apart and were not before. */
+  /** Items that are quarantined and were not before. */
   quarantined: number;
   /** Items that leave quarantine. */
   released: number;
   /** Answers that cannot be read, by reason, the most frequent first. */
   refused: { reason: string; payloads: number }[];
-  /** Where to go on; null at the end of the range. */
+  /** Where to continue; null at the end of the range. */
   next: RereadPlace | null;
 }
 

@@ -16,7 +16,7 @@ export interface RereadRange {
   state: "read" | "refused" | null;
 }
 
-/** The payload after which a range goes on. */
+/** The payload after which a range continues. */
 export interface RereadPlace {
   requestedAt: string;
   tableId: number;

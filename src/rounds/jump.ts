@@ -3,7 +3,7 @@ import type { HeldBack } from "./take-in.ts";
 
 /** Rounds that may be missing whatever the time: a house that skips some numbers is believed at once. */
 const SKIPPED = 100;
-/** How many times faster than before a table may have gone on unseen. */
+/** How many times faster than before a table may have continued unseen. */
 const FASTER = 4;
 /** Rounds a second of a table of which too few rounds are known to tell its pace. */
 const UNKNOWN_PACE = 1;
@@ -64,11 +64,11 @@ export function believableNumbers(
   return (number) => {
     if (number <= newestNumber + near || heldBack.get(String(number))?.released === true) return null;
     if (continued.some((one) => number >= one - near && number <= one + near)) return null;
-    return `the id ${number} is ${number - newestNumber} above the newest known, ${newestNumber}, where at most ${near} rounds can have been played; it is believed when the house goes on from it`;
+    return `the id ${number} is ${number - newestNumber} above the newest known, ${newestNumber}, where at most ${near} rounds can have been played; it is believed when the house continues from it`;
   };
 }
 
-/** Far numbers that were listed since the newest round; an older one was a mistake, since the old sequence went on. */
+/** Far numbers that were listed since the newest round; an older one was a mistake, since the old sequence continued. */
 function heldNumbers(heldBack: ReadonlyMap<string, HeldBack>, lastRoundAt: string | null): bigint[] {
   return [...heldBack].flatMap(([roundId, { aheadAt }]) =>
     aheadAt !== null && (lastRoundAt === null || aheadAt >= lastRoundAt) ? (numberOf(roundId) ?? []) : [],

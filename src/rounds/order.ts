@@ -9,7 +9,7 @@ export interface Placeable {
 
 /**
  * The items of one answer in the order in which the rounds were played, oldest first; `items` come as the house sent
- * them. Where ids count up the numbers tell (items without a number, which have no place, are left out), else the order
+ * them. If ids count up the numbers tell (items without a number, which have no place, are left out), else the order
  * of the list, read from the end that is the newest. On a page of history, rounds we do not have are not newer than ours
  * (`newIsNewer` false), so that their side of the list tells nothing.
  */

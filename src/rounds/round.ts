@@ -4,7 +4,7 @@ import type { Color } from "./colors.ts";
 /** How a round came to us: polled, asked for or read once more afterwards, computed from a later hash, or imported. */
 export type RoundSource = "poll" | "history" | "computed" | "import";
 
-/** An item of an answer after its proof was checked; `verified` is null where there is nothing to prove it with. */
+/** An item of an answer after its proof was checked; `verified` is null if there is nothing to prove it with. */
 export type CheckedItem =
   { ok: true; round: HouseRound; raw: unknown; verified: true | null } | Extract<HouseItem, { ok: false }>;
 
@@ -41,7 +41,7 @@ export interface KnownRound {
 export interface Answer {
   /** As the house sent them. */
   items: readonly CheckedItem[];
-  /** When the answer before was asked for, or null where that tells nothing. */
+  /** When the answer before was asked for, or null if that tells nothing. */
   absentAt: string | null;
   /**
    * `poll`: each round is on time or late by its place. `history`: only rounds older than the newest are taken, all
@@ -69,7 +69,7 @@ export interface TakenRound {
   historyHash: string;
 }
 
-/** An item that is kept apart; `index` is its place in the answer as the house sent it. */
+/** An item that is quarantined; `index` is its place in the answer as the house sent it. */
 export interface RefusedItem {
   index: number;
   code: RefusalCode;

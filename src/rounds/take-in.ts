@@ -34,7 +34,7 @@ export interface TakenIn {
   conflicts: Conflict[];
   refused: RefusedItem[];
   gaps: OpenedGap[];
-  /** The feed repeats one result (`begun`), or stopped doing so (`over`); null where the answer tells nothing of it. */
+  /** The feed repeats one result (`begun`), or stopped doing so (`over`); null if the answer tells nothing of it. */
   stuck: { kind: "begun"; hundredths: number; roundId: string } | { kind: "over" } | null;
   onTime: number;
   /** The ids of the answer in playing order, null for what cannot be read: which rounds stand side by side. */
@@ -172,7 +172,7 @@ function latenessOf(
   };
 }
 
-/** What is missing before a round that is on time; null where nothing is. */
+/** What is missing before a round that is on time; null if nothing is. */
 function gapBefore(
   state: TableState,
   beforeRoundId: string,

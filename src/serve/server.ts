@@ -77,7 +77,7 @@ export interface SharedParts {
   buckets: Buckets;
   /** The public address. */
   site: () => string;
-  /** Where this process is reached from this machine, once it listens. */
+  /** If this process is reached from this machine, once it listens. */
   ownUrl: () => string;
 }
 
@@ -86,21 +86,21 @@ export const ENDPOINTS: readonly string[] = [...OPERATIONS.map(({ path }) => pat
 
 /** The running API. */
 export interface Api {
-  /** Where it is reached from this machine, without a slash at its end. */
+  /** If it is reached from this machine, without a slash at its end. */
   url: string;
   port: number;
   /** Whether callers find rounds of every table that is polled. */
   hasRounds(): boolean;
   /** From now on `/readyz` returns 503 and each response ends its connection; everything is still answered. */
   draining(): void;
-  /** Takes no more connections, lets running requests end for 8 s, writes what is due, and lets go of the database. */
+  /** Takes no more connections, lets running requests end for 8 s, writes what is due, and releases the database. */
   close(): Promise<void>;
 }
 
 /**
  * Serves the API, the site and the health checks: what is published, from memory, to callers with a key.
  *
- * It goes on answering known callers while PostgreSQL, Redis or every worker is away; `X-Data-Age` says how old the
+ * It continues answering known callers while PostgreSQL, Redis or every worker is away; `X-Data-Age` says how old the
  * answer is. It closes nothing that it was given.
  * @throws UsageError where the port is taken; the driver's error where what is published cannot be read at the start.
  */

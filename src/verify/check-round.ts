@@ -46,7 +46,7 @@ export function roundBefore(table: VerifiedTable, round: RoundRow, before: Round
   };
 }
 
-/** What was expected and found where a round is not what its own facts give; null where all of it is right. */
+/** What was expected and found where a round is not what its own facts give; null if all of it is right. */
 export function checkRound(table: VerifiedTable, round: RoundRow, before: RoundBefore): Wrong | null {
   if (SOURCES[round.source] === undefined) return { expected: "a known source", found: `source ${round.source}` };
   const ordinal = round.late ? null : before.ordinal + 1n;
@@ -65,7 +65,7 @@ export function checkRound(table: VerifiedTable, round: RoundRow, before: RoundB
 }
 
 /**
- * The stored multiplier against the value as it came, read anew. The scale in the file may have been corrected since,
+ * The stored multiplier against the value as it came, read again. The scale in the file may have been corrected since,
  * so every scale that houses use counts.
  */
 function checkValue({ adapter, feed }: VerifiedTable, round: RoundRow): Wrong | null {
@@ -82,14 +82,14 @@ function checkValue({ adapter, feed }: VerifiedTable, round: RoundRow): Wrong | 
 }
 
 /**
- * The stored multiplier and the link to the round before against the fairness hash, where an era declares how. Where ids
+ * The stored multiplier and the link to the round before against the fairness hash, where an era declares how. If ids
  * say nothing of a place, the round before may be any number of games earlier: `verify rounds` walks there.
  */
 function checkProof(table: VerifiedTable, round: RoundRow, { onTime, proving }: RoundBefore): Wrong | null {
   const { proofHash, verified } = round;
   const era = eraOf(table, round);
   if (table.fairness === null || era === null || proofHash === null) return null;
-  // rounds from before the era was declared have a hash that nobody looked at
+  // rounds from before the era was declared have a hash that no one looked at
   if (verified !== true)
     return proving.has(era.id) ? { expected: "verified true", found: `verified ${verified}` } : null;
   if (!/^[0-9a-f]{64}$/.test(proofHash)) return { expected: "a hash as proof", found: JSON.stringify(proofHash) };
@@ -111,7 +111,7 @@ function eraOf({ fairness, consecutive }: VerifiedTable, { roundId }: RoundRow):
   return consecutive ? chainAt(chains, BigInt(roundId)) : (chains.at(-1) ?? null);
 }
 
-/** Where ids count up: what was polled is late if and only if it is older, and `after_gap` says whether one is missing. */
+/** If ids count up: what was polled is late if and only if it is older, and `after_gap` says whether one is missing. */
 function checkOrder({ consecutive, resets }: VerifiedTable, round: RoundRow, onTime: RoundRow | null): Wrong | null {
   if (!consecutive || onTime === null) return null;
   const reset = resets.findLast(({ afterSeq }) => afterSeq >= onTime.seq && afterSeq < round.seq);

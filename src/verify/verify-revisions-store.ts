@@ -1,6 +1,6 @@
 import type { Transaction } from "../db/client.ts";
 
-/** A revision beside the round and the conflict it speaks of. */
+/** A revision next to the round and the conflict it speaks of. */
 export interface StoredRevision {
   id: bigint;
   seq: bigint;

@@ -23,7 +23,7 @@ export type Progress = (what: string, done: number, total: number) => void;
  * Recomputes every published figure from rounds, in one snapshot of the database, of one table when `tableId` is given, else
  * of all: rounds, forecasts and scores in one walk (see {@link walkTable}), corrections, calibrations by their hashes and by
  * replay, accuracy rows, audits, and the transparency log with every statement in it. With `checkpoint`, a signed note that
- * somebody kept, all that it covers must still be there. Stops at the first failure.
+ * someone kept, all that it covers must still be there. Stops at the first failure.
  */
 export async function verify(
   sql: Sql,

@@ -104,8 +104,8 @@ export interface RebuiltTable {
 }
 
 /**
- * The same walk without looking at the snapshot and the head, to make them anew. Gives the first record that is damaged,
- * which nothing can make anew, or what the records come to.
+ * The same walk without looking at the snapshot and the head, to make them again. Gives the first record that is damaged,
+ * which nothing can make again, or what the records come to.
  */
 export async function rebuildTable(
   tx: Transaction,
@@ -248,7 +248,7 @@ function settleRound(walk: Walk, round: RoundRow, scores: ScoreSetRow | null): W
   };
 }
 
-/** Computes a set anew and compares all of it. */
+/** Computes a set again and compares all of it. */
 function checkSet(walk: Walk, round: RoundRow, set: ForecastSetRow): WalkFailure | null {
   const { table, facts, model, memories, forecastSeq, forecastHash } = walk;
   const say = (expected: string, found: string, place = 0): WalkFailure => ({
@@ -312,7 +312,7 @@ function textOf(value: unknown): string {
   return Array.isArray(value) ? value.join("|") : String(value);
 }
 
-/** Goes on from a promoted state when one was promoted at this round. */
+/** Continues from a promoted state when one was promoted at this round. */
 function promote(walk: Walk, { seq }: RoundRow): void {
   while (walk.promotions[0]?.toSeq === seq) {
     const [{ state } = { state: Buffer.alloc(0) }] = walk.promotions.splice(0, 1);

@@ -266,7 +266,7 @@ describe("a promotion", () => {
     await expect(promoteCalibration(world.sql, bands, DECISION)).rejects.toThrow("in other bands than the table's");
     const changed = await calibrate(world);
     await world.sql`update calibrations set rounds = rounds + 1 where id = ${changed}`;
-    await expect(promoteCalibration(world.sql, changed, DECISION)).rejects.toThrow("it was changed, calibrate anew");
+    await expect(promoteCalibration(world.sql, changed, DECISION)).rejects.toThrow("it was changed, calibrate again");
   });
 });
 

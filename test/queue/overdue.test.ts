@@ -86,7 +86,7 @@ describe("a queue whose runs nobody takes", () => {
       await consumer.pause();
       await watch(consumer);
     }
-    expect(fatal).toMatchObject([{ message: expect.stringContaining("it must start anew") }]);
+    expect(fatal).toMatchObject([{ message: expect.stringContaining("it must start again") }]);
   });
 
   it("because an operator paused it is let be", async () => {

@@ -21,7 +21,7 @@ import { runProgress } from "../run-progress.ts";
 import { type Session, withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
-/** As many as a house with a refused feed keeps; more is gone on with by `--after`. */
+/** As many as a house with a refused feed keeps; more is continued by `--after`. */
 const MOST_PAYLOADS = 2_000;
 
 interface ListArguments extends Chosen {

@@ -52,7 +52,7 @@ function historyPage({ url }: WireRequest, told: PublishedRounds) {
   return json({ records: records.map((round) => ({ ...recordOf(round), ...seedOf(round) })) });
 }
 
-/** Undefined where nothing is given, null where it is no time. */
+/** Undefined where nothing is given, null if it is no time. */
 function momentOf(text: string | null): number | null | undefined {
   if (text === null) return undefined;
   const ms = Date.parse(text);

@@ -35,7 +35,7 @@ export const asJson: WireFormat = {
     if (limit === null) return json({ error: `expected limit to be a whole number from 1 to ${LONGEST_PAGE}` }, 400);
     const before = url.searchParams.get("before");
     const rounds = before === null ? told.newest(limit) : told.before(before, limit);
-    if (rounds === null) return json({ error: `no round ${before} has been told yet` }, 404);
+    if (rounds === null) return json({ error: `no round ${before} has been published yet` }, 404);
     return { ...json(null), body: `{"rounds":[${rounds.map(itemOf).join(",")}]}` };
   },
 };

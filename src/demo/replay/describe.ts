@@ -23,8 +23,8 @@ export function findings({ format, recorded }: Replay): string[] {
   );
   return [
     ...(hasRowNumbers ? ["the file has no ids: rounds are called by the number of their row, from 1"] : []),
-    ...(hasClock ? [] : [`the file has no clock: at speed 1 a round is told every ${format.usualMs / 1000} s`]),
-    ...(missed > 0 ? [`${missed} rounds have no multiplier in the file, and are told without one`] : []),
+    ...(hasClock ? [] : [`the file has no clock: at speed 1 a round is published every ${format.usualMs / 1000} s`]),
+    ...(missed > 0 ? [`${missed} rounds have no multiplier in the file, and are published without one`] : []),
     ...(format.byPage === true && holes.length > 0
       ? [
           `ids are missing at ${holes.length} places: whoever asks round by round waits there for a page that never comes; --number-rows counts the rounds through`,
@@ -39,9 +39,9 @@ export function describeReplay(replay: Replay, told: PublishedRounds, url: strin
   const [newest] = told.newest(1);
   const feed = format.byPage === true ? [`first_round_id: ${newest?.id ?? 1}`] : format.feed;
   const lines = [
-    `A replay for Roundhouse: recorded rounds, told again as ${format.name} tells them. Nobody can bet here.`,
+    `A replay for Roundhouse: recorded rounds, published again as ${format.name} tells them. No one can bet here.`,
     "",
-    `${told.count} of the ${recorded.rounds.length} rounds of ${file} have been told, the newest is ${newest?.id ?? "none"}; speed ${speed}.`,
+    `${told.count} of the ${recorded.rounds.length} rounds of ${file} have been published, the newest is ${newest?.id ?? "none"}; speed ${speed}.`,
     ...findings(replay),
     "",
     ...format.serves.map((line) => `  ${line}`),

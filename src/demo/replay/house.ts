@@ -36,9 +36,9 @@ export interface ReplayOptions {
 export interface ReplayHouse extends DemoHouse {
   /** The rounds it plays, oldest first. */
   rounds: readonly RecordedRound[];
-  /** The wall time, in epoch milliseconds, that is told with the round at a place of `rounds`. */
+  /** The wall time, in epoch milliseconds, that is published with the round at a place of `rounds`. */
   timeOfMs(place: number): number;
-  /** The wall time, in epoch milliseconds, at which the round at a place of `rounds` is told for the first time. */
+  /** The wall time, in epoch milliseconds, at which the round at a place of `rounds` is published for the first time. */
   toldAtMs(place: number): number;
 }
 
@@ -46,7 +46,7 @@ export interface ReplayHouse extends DemoHouse {
  * Serves recorded rounds over HTTP in a house's own wire format, one after the other as they were recorded.
  *
  * Times are moved so that the round at `from` is played when the house starts, and lie as much closer together as it
- * plays faster; answers depend on the file and the clock alone. A restart begins anew.
+ * plays faster; answers depend on the file and the clock alone. A restart starts again.
  * @throws UsageError for an unknown format or round; RangeError for a speed out of range; Error with the line where the
  * file is wrong, or where the port cannot be used.
  */

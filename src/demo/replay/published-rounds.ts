@@ -2,7 +2,7 @@ import type { RecordedRound } from "./rounds-file.ts";
 import type { Schedule } from "./schedule.ts";
 import type { PublishedRounds, PublishedRound } from "./wire.ts";
 
-/** Gives what has been told by a wall time. Any page of it costs as much as it is long, however long the file is. */
+/** Gives what has been published by a wall time. Any page of it costs as much as it is long, however long the file is. */
 export function listPublished(
   rounds: readonly RecordedRound[],
   schedule: Schedule,

@@ -9,11 +9,11 @@ import { parseOccurredAt } from "../../houses/reading/occurred-at.ts";
 export interface RecordedRound {
   /** The house's own, or the number of the row among the rounds of a file without ids, from 1. */
   id: string;
-  /** The multiplier as it is written in the file; null where whoever recorded it missed it. */
+  /** The multiplier as it is written in the file; null if whoever recorded it missed it. */
   multiplier: string | null;
-  /** Whole hundredths, floored; 100 for an instant crash; null where there is no multiplier. */
+  /** Whole hundredths, floored; 100 for an instant crash; null if there is no multiplier. */
   hundredths: number | null;
-  /** Epoch milliseconds of its recorded time, a local clock without zone taken for UTC; null where the file has no clock. */
+  /** Epoch milliseconds of its recorded time, a local clock without zone taken for UTC; null if the file has no clock. */
   occurredMs: number | null;
   /** 64 lower case hexadecimal digits, or null. */
   hash: string | null;

@@ -1,19 +1,19 @@
 import type { RecordedRound } from "./rounds-file.ts";
 
-/** When each round of a replay is first told, and which time it is told with. */
+/** When each round of a replay is first published, and which time it is published with. */
 export interface Schedule {
-  /** How many rounds, counted from the first of the file, have been told by then. */
+  /** How many rounds, counted from the first of the file, have been published by then. */
   told(nowMs: number): number;
-  /** The first whole millisecond of wall time at which the round at this place is told. */
+  /** The first whole millisecond of wall time at which the round at this place is published. */
   toldAtMs(place: number): number;
-  /** The time that is told with it, as epoch milliseconds of wall time. */
+  /** The time that is published with it, as epoch milliseconds of wall time. */
   timeOf(place: number): number;
 }
 
 /**
- * Plays rounds at a speed: the round at `from` is told at `startMs`, those before it have been, and each later one as
+ * Plays rounds at a speed: the round at `from` is published at `startMs`, those before it have been, and each later one as
  * long after it as by the recorded clock, divided by `speed`; where the file has no clock, `usualMs` after the one
- * before. Rounds are told in the order of the file: one whose recorded clock steps back is told at once, with the time
+ * before. Rounds are published in the order of the file: one whose recorded clock steps back is published at once, with the time
  * that the clock had.
  */
 export function scheduleOf(

@@ -10,18 +10,18 @@ export interface WireRequest {
   body: string;
 }
 
-/** The rounds that have been told by now. */
+/** The rounds that have been published by now. */
 export interface PublishedRounds {
   count: number;
   /** The newest first: `limit` of them after `skipped`. */
   newest(limit: number, skipped?: number): PublishedRound[];
-  /** The one with this id; null where it has not been told, or is not in the file. */
+  /** The one with this id; null if it has not been published, or is not in the file. */
   find(id: string): PublishedRound | null;
-  /** At most `limit` rounds that were told before this one, newest first; null where this one has not been told. */
+  /** At most `limit` rounds that were published before this one, newest first; null if this one has not been published. */
   before(id: string, limit: number): PublishedRound[] | null;
 }
 
-/** A round as it is told. */
+/** A round as it is published. */
 export interface PublishedRound extends RecordedRound {
   /** The time told with it. */
   at: Date;
@@ -43,7 +43,7 @@ export interface WireFormat {
   feed?: readonly string[];
   /** What houses.yaml says under `headers:` of the house, where it must. */
   headers?: readonly string[];
-  /** Answers a request to one of its paths; null where nothing is served there. */
+  /** Answers a request to one of its paths; null if nothing is served there. */
   answer(request: WireRequest, told: PublishedRounds): Answer | null;
 }
 

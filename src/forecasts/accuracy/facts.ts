@@ -12,7 +12,7 @@ export interface SetFacts {
   /** Of all features in order; next_color has one value per color. */
   pPpm: readonly number[];
   basePpm: readonly number[];
-  /** last_20, last_100 and due, each in the layout of `pPpm`; null where a reference says nothing. */
+  /** last_20, last_100 and due, each in the layout of `pPpm`; null if a reference says nothing. */
   referencePpm: readonly (number | null)[];
   /** Per window code, from 1: the ordinal at which its newest window ends as planned; 0 when there was none. */
   ends: readonly bigint[];

@@ -64,7 +64,7 @@ function measuredOf(
   };
 }
 
-/** Names of the colors a row has histograms of; null where tables of a house call them differently. */
+/** Names of the colors a row has histograms of; null if tables of a house call them differently. */
 function colorsOf(own: readonly MeasuredRow[], { feature: name }: PeriodSums): (string | null)[] {
   if (name !== "next_color") return [name.split(":")[1] ?? null];
   const [first, ...others] = own.map(({ colors }) => colors);

@@ -16,7 +16,7 @@ interface NamedTable {
 /** What was measured of a feature of a table over a period. */
 export interface MeasuredRow extends PeriodSums, NamedTable {}
 
-/** A table whose sums cannot be read, and why; somebody has changed them. */
+/** A table whose sums cannot be read, and why; someone has changed them. */
 export interface DamagedRow extends NamedTable {
   damage: string;
 }

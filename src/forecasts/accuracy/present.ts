@@ -5,7 +5,7 @@ import { PPM } from "../model/ppm.ts";
 import { mergeReferenceSums, referenceFigures, type ReferenceSums } from "./figures/reference-sums.ts";
 import { mergeSums, type Sums } from "./figures/sums.ts";
 
-/** Stands beside everything that could be taken for advice. */
+/** Stands next to everything that could be taken for advice. */
 export const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
 
 /**
@@ -88,11 +88,11 @@ export interface ShownWindow {
   hash: string;
 }
 
-/** What was measured of a window is shown beside it over this period. */
+/** What was measured of a window is shown next to it over this period. */
 const MEASURED_PERIOD = "30d";
 
 /**
- * The open windows of a table, each beside what was measured of its feature, of these rows; none unless the state is
+ * The open windows of a table, each next to what was measured of its feature, of these rows; none unless the state is
  * `ready` or `waiting`.
  */
 export function showWindows(

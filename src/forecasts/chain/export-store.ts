@@ -139,7 +139,7 @@ const MOST = "9223372036854775807";
 /** A score with its place: the set that it is in, or the number of the revision. */
 type PlacedScore = ExportedScore & { place: string };
 
-/** Where the scores of a table are read on: the last score set and revision, and the hash that the next score follows. */
+/** If the scores of a table are read on: the last score set and revision, and the hash that the next score follows. */
 export interface ScorePlace {
   set: string;
   revision: string;

@@ -9,7 +9,7 @@ export function forecastIdOf(tableId: number, seq: bigint): string {
 }
 
 /**
- * The table and the place that an id names; null where it is no id of ours.
+ * The table and the place that an id names; null if it is no id of ours.
  *
  * @example
  * parseForecastId("f12-345").seq === 345n; // => true

@@ -52,7 +52,7 @@ export function stateOf(model: Model, memory: Float64Array): State {
   };
 }
 
-/** After missing rounds: nobody knows what came last, so M1 and G speak as LR until they know again. */
+/** After missing rounds: no one knows what came last, so M1 and G speak as LR until they know again. */
 export function forgetContext(model: Model, state: State): void {
   state.memory[model.at.previous] = -1;
   state.memory[model.at.gap] = -1;
@@ -69,7 +69,7 @@ export function probabilities(model: Model, state: State): Float64Array {
   return state.mixture;
 }
 
-/** The long-run shares (expert LR), the baseline published beside every forecast. Holds until the next `learn`. */
+/** The long-run shares (expert LR), the baseline published next to every forecast. Holds until the next `learn`. */
 export function baseline(model: Model, state: State): Float64Array {
   if (!state.current) refresh(model, state);
   return state.experts.subarray(0, model.colors);

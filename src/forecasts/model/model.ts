@@ -12,7 +12,7 @@ export type Model = {
   readonly name: string;
   /** Lower ends of all bands but the lowest, in hundredths, ascending. */
   readonly thresholds: readonly number[];
-  /** Declared edge of the house; null where none is declared. */
+  /** Declared edge of the house; null if none is declared. */
   readonly edge: number | null;
   readonly parameters: Parameters;
   /** Number of colors, K. */

@@ -53,7 +53,7 @@ export function decodeState(model: Model, bytes: Uint8Array): State {
 }
 
 /**
- * The model a saved state belongs to, with the bands and the edge it was made with: a table goes on with these even
+ * The model a saved state belongs to, with the bands and the edge it was made with: a table continues with these even
  * where its declared edge has changed since.
  *
  * A state of a parameter set other than `k7@1` holds the whole set.

@@ -13,12 +13,12 @@ export interface Band {
 export interface LearnedRound {
   hundredths: number;
   color: string;
-  /** Rounds were missing before this one: nobody knows what came last. */
+  /** Rounds were missing before this one: no one knows what came last. */
   afterGap: boolean;
 }
 
 /**
- * The model of a table with these bands. `edge` is what the house declares, null where it declares none. Parameters are
+ * The model of a table with these bands. `edge` is what the house declares, null if it declares none. Parameters are
  * K7's own where none are given.
  */
 export function modelOf(bands: readonly Band[], edge: number | null, parameters?: Parameters): Model {

@@ -15,7 +15,7 @@ import { ppmOf } from "./ppm.ts";
 export type Window = { rounds: number; pPpm: number };
 
 /**
- * The windows of one color in the order of `WINDOW_TARGETS`, in one walk; null where 400 rounds stay below the target.
+ * The windows of one color in the order of `WINDOW_TARGETS`, in one walk; null if 400 rounds stay below the target.
  *
  * The stated probability is the one of that many rounds, not the target: with whole rounds no target is met exactly.
  * Whoever needs only the first `targets` of them walks less; the others are then null.
@@ -66,7 +66,7 @@ export function windowBaselinePpm(model: Model, state: State, color: number, rou
   return ppmOf(1 - survival);
 }
 
-/** Begin a walk: every expert has survived nothing yet, and M1 stands on the previous color. */
+/** Begin a walk: every expert has survived nothing yet, and M1 is based on the previous color. */
 function depart(model: Model, state: State, color: number): void {
   if (!Number.isInteger(color) || color < 0 || color >= model.colors)
     throw new RangeError(`expected a color from 0 to ${model.colors - 1}, got ${color}; check the bands of the table`);

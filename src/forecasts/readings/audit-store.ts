@@ -11,7 +11,7 @@ export interface TableAudits {
 /**
  * The statements that keep the audit rows of hours that rounds came in, as they stand now, with what else was seen of the
  * house by the end of each; none when there are no rows. The newest row of before is looked at once more: its hour may have
- * gone on without a round.
+ * continued without a round.
  */
 export function saveAuditsStatements(tx: Queryable, audits: readonly TableAudits[]): Query<readonly unknown[]>[] {
   const rows = audits.flatMap(({ tableId, rows: own }) =>

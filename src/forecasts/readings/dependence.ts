@@ -43,7 +43,7 @@ export function emptyDependence({ colors, parameters }: Model): Dependence {
   };
 }
 
-/** After missing rounds nobody knows what came last. */
+/** After missing rounds no one knows what came last. */
 export function forgetPast(dependence: Dependence): void {
   dependence.previous = null;
   dependence.gap = null;

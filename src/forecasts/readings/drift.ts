@@ -3,7 +3,7 @@
  * share of rounds at or above 1.10 (half-life 500 rounds) and on the colors (half-life 1,000), as an e-detector in the
  * sense of Shin, Ramdas and Rinaldo (2024). Alarm from 10,000 on.
  *
- * The run length under no change is not proven but measured, since the long run is learned beside it: no alarm in
+ * The run length under no change is not proven but measured, since the long run is learned next to it: no alarm in
  * 2.73 million true bustabit rounds. s is cut off at a million, so that a table that came back is not called changed
  * for long.
  */

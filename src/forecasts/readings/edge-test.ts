@@ -25,7 +25,7 @@ export type EdgeTest = {
   rejectedSeq: bigint | null;
 };
 
-/** The lower x, where there are rounds below it, and the one that always is there; hundredths. */
+/** The lower x, if there are rounds below it, and the one that always is there; hundredths. */
 const NEAR = 101;
 const FAR = 110;
 

@@ -39,7 +39,7 @@ export interface AuditRow {
   rounds: number;
   /** On-time rounds that the declared edge was tested on; 0 where none is declared. */
   tested: number;
-  /** The edge tested, ppm; null where none is declared. */
+  /** The edge tested, ppm; null if none is declared. */
   edgePpm: number | null;
   /** ln E against the declared edge and the most it ever was, micro-nats. */
   lnE: bigint;
@@ -47,7 +47,7 @@ export interface AuditRow {
   /** Seq of the round at which E first was 20. */
   rejectedSeq: bigint | null;
   proven: number;
-  /** Rounds known to exist that we do not have; null where ids do not count up. */
+  /** Rounds known to exist that we do not have; null if ids do not count up. */
   missing: number | null;
   gaps: number;
 }

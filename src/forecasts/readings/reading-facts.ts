@@ -1,7 +1,7 @@
 /**
  * A table now, as data: what every sentence of its reading is made from.
  *
- * Each fact stands beside what is expected and the number of rounds it rests on. `unusual` marks what chance alone gives
+ * Each fact stands next to what is expected and the number of rounds it rests on. `unusual` marks what chance alone gives
  * once in a hundred, and evidence past its threshold; with many facts of many tables some are always marked.
  */
 import { lnDependence } from "./dependence.ts";
@@ -23,7 +23,7 @@ export type Fact = {
   unusual: boolean;
 };
 
-/** What of a table's model and of all tables a reading needs beside the table's own rounds. */
+/** What of a table's model and of all tables a reading needs next to the table's own rounds. */
 export interface ReadingContext {
   /** Names of the bands, lowest first. */
   colors: readonly string[];
@@ -179,7 +179,7 @@ function mixFacts(memory: ReadingMemory, names: readonly string[]): Fact[] {
   ];
 }
 
-/** The share by the declared edge; null where none is declared. */
+/** The share by the declared edge; null if none is declared. */
 function statedShare({ edge, longRunPriors, parameters }: ReadingMemory["model"], color: number): number | null {
   return edge === null ? null : (longRunPriors[color] ?? 0) / parameters.longRunPrior;
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { createModel } from "../model/model.ts";
 import { emptyReading, type ReadingMemory } from "./reading-memory.ts";
 
-/** The version of this text; another one is made anew from the rounds. */
+/** The version of this text; another one is made again from the rounds. */
 const VERSION = 1;
 
 /** The memory as text: keys in the order of the schema below, colors as digits, numbers in their shortest exact form. */
@@ -25,7 +25,7 @@ export function readingToText({ model, consecutive, colors, ...memory }: Reading
   });
 }
 
-/** The memory from its text, exactly; null where the text is damaged or of another version. */
+/** The memory from its text, exactly; null if the text is damaged or of another version. */
 export function readingFromText(text: string): ReadingMemory | null {
   const parsed = memoryJson.safeParse(text);
   if (!parsed.success) return null;

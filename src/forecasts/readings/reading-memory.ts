@@ -19,7 +19,7 @@ export type ReadingMemory = {
   readonly consecutive: boolean;
   /** The newest 500 colors of on-time rounds, oldest first. */
   colors: number[];
-  /** Rounds in a row of the newest color; null while nobody knows how many came before. */
+  /** Rounds in a row of the newest color; null while no one knows how many came before. */
   streak: number | null;
   readonly dependence: Dependence;
   readonly drift: Drift;

@@ -16,7 +16,7 @@ import { listing, reason, tellReaders, time } from "./listing.ts";
 /** One for the process: it remembers walks along a chain that led nowhere. */
 const prover = createProver();
 
-/** A look must not keep a process busy for long, and doing it must end while somebody waits; the rest is gone on with. */
+/** A look must not keep a process busy for long, and doing it must end while somebody waits; the rest is continued. */
 const LOOK = { most: 400, ms: 8_000 };
 const DO = { most: 2_000, ms: 20_000 };
 const COUNTED = 100_000;

@@ -1,5 +1,5 @@
 /**
- * A witness: keeps the newest checkpoint of each log that it was told of, and cosigns only what grows from it (C2SP
+ * A witness: keeps the newest checkpoint of each log that it was notified of, and cosigns only what grows from it (C2SP
  * tlog-witness). Its file is on disk before a cosignature leaves.
  */
 import { readFile } from "node:fs/promises";

@@ -2,7 +2,7 @@ import type { Queryable, Sql } from "../../db/client.ts";
 
 /** Minutes of a cell. */
 const CELL_MINUTES = 5;
-/** "Like at this hour of the past days" needs a week, and the day that goes on. */
+/** "Like at this hour of the past days" needs a week, and the day that continues. */
 const KEPT_DAYS = 8;
 /** Answers that came at the end of a cell are read a moment later. */
 const SETTLE_SECONDS = 30;

@@ -10,7 +10,7 @@ export interface GapState {
   attempts: number;
 }
 
-/** How a gap stands; null where there is none. */
+/** How a gap stands; null if there is none. */
 export async function findGapState(sql: Queryable, id: bigint): Promise<GapState | null> {
   const [row] = await sql<GapState[]>`
     select
@@ -20,7 +20,7 @@ export async function findGapState(sql: Queryable, id: bigint): Promise<GapState
   return row ?? null;
 }
 
-/** Gives an open gap up in somebody's name. Needs the table's lock. */
+/** Gives an open gap up in someone's name. Needs the table's lock. */
 export async function closeGapManually(
   tx: Transaction,
   id: bigint,

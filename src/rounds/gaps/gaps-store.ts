@@ -59,7 +59,7 @@ export async function listOpenGaps(sql: Queryable, tableIds: readonly number[]):
   return rows.map(({ id }) => id);
 }
 
-/** The gaps of unknown size between two rounds of each table that nobody filled yet, its newest 1,000. */
+/** The gaps of unknown size between two rounds of each table that no one filled yet, its newest 1,000. */
 export function listUnknownGaps(
   sql: Queryable,
   tableIds: readonly number[],

@@ -55,7 +55,7 @@ export async function listConflicts(
     limit ${limit}`;
 }
 
-/** A conflict by its id; null where there is none. */
+/** A conflict by its id; null if there is none. */
 export async function findListedConflict(sql: Queryable, id: bigint): Promise<ListedConflict | null> {
   const [row] = await sql<ListedConflict[]>`
     select ${columnsOf(sql)}

@@ -17,7 +17,7 @@ export interface ItemCursor {
   id: bigint;
 }
 
-/** An item beside the reason why it is kept apart. */
+/** An item next to the reason why it is quarantined. */
 export interface ListedItem {
   id: bigint;
   tableId: number;
@@ -36,7 +36,7 @@ export interface ListedItem {
   decidedBy: string | null;
   decisionReason: string | null;
   decidedAt: string | null;
-  /** What is stored of the round it names, hundredths; null where nothing is. */
+  /** What is stored of the round it names, hundredths; null if nothing is. */
   stored: bigint | null;
 }
 
@@ -95,7 +95,7 @@ export async function listItems(
     limit ${limit}`;
 }
 
-/** An item by its id; null where there is none. */
+/** An item by its id; null if there is none. */
 export async function findItem(sql: Queryable, id: bigint): Promise<ListedItem | null> {
   const [row] = await sql<ListedItem[]>`
     select ${columnsOf(sql)}
@@ -121,7 +121,7 @@ export async function listItemsOf(
     limit ${limit}`;
 }
 
-/** Why open items are kept apart, the most frequent reason first. */
+/** Why open items are quarantined, the most frequent reason first. */
 export async function countItems(
   sql: Queryable,
   tableIds: readonly number[] | null,

@@ -6,7 +6,7 @@ export interface TableChoice {
   house: string;
 }
 
-/** The tables of a house (`bustabit`), or one table (`bustabit/crash/global`); null where there is neither. */
+/** The tables of a house (`bustabit`), or one table (`bustabit/crash/global`); null if there is neither. */
 export async function findTablesOf(sql: Queryable, name: string): Promise<TableChoice | null> {
   const [house = "", game = null, market = null, ...rest] = name.split("/");
   if (rest.length > 0 || (game === null) !== (market === null)) return null;

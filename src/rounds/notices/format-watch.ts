@@ -1,6 +1,6 @@
 /**
  * How an answer could be read: `refused` where its items could not, `unreadable` where nothing of it could, `held` where
- * the page of a round could and the round is kept apart all the same.
+ * the page of a round could and the round is quarantined all the same.
  */
 export type Verdict = "good" | "refused" | "unreadable" | "held" | "untold";
 
@@ -8,7 +8,7 @@ export type Verdict = "good" | "refused" | "unreadable" | "held" | "untold";
 export interface FormatState {
   /** Answers in a row that are `refused`, `unreadable` or `held`: none of them brought a round. */
   badAnswers: number;
-  /** ISO 8601: since when the house is taken to have changed its format; null where it is not. */
+  /** ISO 8601: since when the house is taken to have changed its format; null if it is not. */
   since: string | null;
 }
 

@@ -304,7 +304,7 @@ function expiry(sql: Transaction, since: Query<readonly unknown[]>, hours: numbe
   return sql`utc_text(date_trunc('minute', ${since}) + make_interval(hours => ${hours}, mins => 1))`;
 }
 
-/** What came twice and what was corrected are told as one notice; null where there is neither. */
+/** What came twice and what was corrected are told as one notice; null if there is neither. */
 function disputeText(conflict: string | null, revision: string | null): string | null {
   const sentences = [conflict, revision].filter((sentence) => sentence !== null);
   return sentences.length === 0 ? null : sentences.join(". ");
@@ -360,7 +360,7 @@ export async function expireNotices(sql: Sql): Promise<number[]> {
 
 /**
  * Opens a notice for each polled table of which no round came for the live window though rounds came before, and closes
- * it where one came, or where nobody polls, at most 500 tables at a call; for a timer. Tables in use are left for the next
+ * it where one came, or where no one polls, at most 500 tables at a call; for a timer. Tables in use are left for the next
  * call. Returns the tables whose notices changed, by id.
  */
 export async function refreshStalledNotices(sql: Sql, liveWindowSeconds: number): Promise<number[]> {

@@ -111,7 +111,7 @@ export function revisionSentence({ rounds, roundId, from, to, since }: RevisionF
   return `round ${roundId} ${what} at ${minuteText(since)}; it is listed as it came first, and no forecast on it counts`;
 }
 
-/** Items that are kept apart, newest last. */
+/** Items that are quarantined, newest last. */
 export interface RefusedFacts {
   items: number;
   roundId: string | null;
@@ -122,16 +122,16 @@ export interface RefusedFacts {
 /** Says which rounds fail their proof. */
 export function proofSentence({ items, roundId, reason, since }: RefusedFacts): string {
   return items === 1
-    ? `round ${roundId ?? "without an id"} failed its fairness proof at ${minuteText(since)} (${reason}); it is kept apart`
-    : `${items} rounds failed their fairness proof since ${minuteText(since)}; they are kept apart`;
+    ? `round ${roundId ?? "without an id"} failed its fairness proof at ${minuteText(since)} (${reason}); it is quarantined`
+    : `${items} rounds failed their fairness proof since ${minuteText(since)}; they are quarantined`;
 }
 
-/** Says how many items could not be believed; why is for operators, beside each item in quarantine. */
+/** Says how many items failed validation; why is for operators, next to each item in quarantine. */
 export function quarantineSentence({ items, roundId, since }: RefusedFacts): string {
   const which = roundId === null ? "" : ` (round ${roundId})`;
   return items === 1
-    ? `1 item${which} could not be believed at ${minuteText(since)}; it is kept apart`
-    : `${items} items could not be believed since ${minuteText(since)}; they are kept apart`;
+    ? `1 item${which} failed validation at ${minuteText(since)}; it is quarantined`
+    : `${items} items failed validation since ${minuteText(since)}; they are quarantined`;
 }
 
 /** A promotion of another model. */
@@ -148,7 +148,7 @@ export function modelSentence({ from, to, since }: ModelFacts): string {
 
 /** Says that the feed repeats one result. */
 export function stuckSentence(stuck: { hundredths: number; roundId: string }, since: string): string {
-  return `the feed repeats ${multiplierText(stuck.hundredths)} since round ${stuck.roundId}, ${minuteText(since)}; the repeats are kept apart until another result comes`;
+  return `the feed repeats ${multiplierText(stuck.hundredths)} since round ${stuck.roundId}, ${minuteText(since)}; the repeats are quarantined until another result comes`;
 }
 
 /** Says that nothing can be forecast, since new rounds stand before one that is known. */
@@ -162,7 +162,7 @@ export function stalledSentence(since: string): string {
 }
 
 /**
- * Says that answers could not be read at all; why is for operators, beside each refused answer. `isChanged` where that
+ * Says that answers could not be read at all; why is for operators, next to each refused answer. `isChanged` where that
  * was so for many in a row, which maintenance and a new format both come to.
  */
 export function unreadableSentence(since: string, isChanged = false): string {
@@ -171,7 +171,7 @@ export function unreadableSentence(since: string, isChanged = false): string {
 }
 
 /**
- * What an answer says about the house's format: a sentence where most of its items were refused, null where most were
+ * What an answer says about the house's format: a sentence where most of its items were refused, null if most were
  * good, undefined where there are too few to tell. `isChanged` where answers in a row say so.
  */
 export function formatSentence(

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 import { numberOf } from "../round.ts";
 
-/** A stored round as its proof is checked; `number` is null where ids do not count up. */
+/** A stored round as its proof is checked; `number` is null if ids do not count up. */
 export interface ProvableRound {
   seq: bigint;
   roundId: string;
@@ -17,7 +17,7 @@ export interface PlaceRange {
   to: bigint;
 }
 
-/** The place of a round in a table's order of seq; null where there is no such round. */
+/** The place of a round in a table's order of seq; null if there is no such round. */
 export async function findSeq(sql: Queryable, tableId: number, roundId: string): Promise<bigint | null> {
   const [row] = await sql<{ seq: bigint }[]>`
     select seq

@@ -16,13 +16,13 @@ export interface ProofWorld {
   /** Proven rounds of the table: its anchor, and others near the rounds in question. */
   points: readonly Point[];
   known: ReadonlyMap<string, KnownRound>;
-  /** Where ids tell no place: which rounds have these hashes already, in whatever answer they came. */
+  /** If ids tell no place: which rounds have these hashes already, in whatever answer they came. */
   findOwners: (hashes: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 }
 
 /**
  * Proves the items of an answer: what fails becomes a refusal with its reason, what has no hash or is of no era stays
- * unproven. Rounds we have with the same result are not proven again. Gives the newest proven round beside them. To be
+ * unproven. Rounds we have with the same result are not proven again. Gives the newest proven round next to them. To be
  * called outside of any transaction: the walk to a chain's published end can take seconds.
  */
 export async function checkProofs(

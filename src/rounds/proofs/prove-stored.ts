@@ -107,7 +107,7 @@ function emptyResult(): ProvenRange {
   return { ok: true, checked, chains: [], failures: 0, first_failure: null, complete: true };
 }
 
-/** What a stored round says; null where that is nothing, or where it is wrong by itself. */
+/** What a stored round says; null if that is nothing, or where it is wrong by itself. */
 function claimOf(
   { roundId, number, hundredths, proofHash }: ProvableRound,
   roundIds: StoredRange["roundIds"],

@@ -133,7 +133,7 @@ function standardScore({ hits, sumP, sumPq }: Sums): number | null {
   return sumPq === 0n ? null : Number(hits * BigInt(PPM) - sumP) / Math.sqrt(Number(sumPq));
 }
 
-/** part / (whole · unit), null where there is no whole. */
+/** part / (whole · unit), null if there is no whole. */
 function ratio(part: bigint, whole: bigint, unit = 1): number | null {
   return whole === 0n ? null : Number(part) / (Number(whole) * unit);
 }

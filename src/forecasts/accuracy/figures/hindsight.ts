@@ -1,5 +1,5 @@
 /**
- * The best constant probabilities in hindsight: what skill is measured against. Nobody sets them, and on a fair table no
+ * The best constant probabilities in hindsight: what skill is measured against. No one sets them, and on a fair table no
  * forecast is expected to beat them.
  */
 

@@ -49,7 +49,7 @@ export function skillInterval({
 }
 
 /**
- * Where the hit rate would lie had every void forecast missed, and had every one of them hit; null for no forecasts.
+ * If the hit rate would lie had every void forecast missed, and had every one of them hit; null for no forecasts.
  *
  * @param voids forecasts that could not be judged
  * @example

@@ -1,10 +1,10 @@
 /**
  * PIT of waiting times: how long the top color really let wait, measured on the scale of how long it was said to.
  *
- * Where the stated distributions are right the mass spreads evenly over the bins; a hump in the middle says that they
+ * If the stated distributions are right the mass spreads evenly over the bins; a hump in the middle says that they
  * were too wide, full ends that they were too narrow. Waits are whole rounds, so the non-randomized form for counts:
  * each wait spreads over the whole step of its distribution function (Czado, Gneiting & Held 2009, Biometrics 65:1254).
- * Read it beside the reliability of windows: taken right after each top color, it gives even a "due" forecaster, who is
+ * Read it next to the reliability of windows: taken right after each top color, it gives even a "due" forecaster, who is
  * wrong only later in the wait, a clean bill.
  */
 import type { State } from "../../model/k7.ts";

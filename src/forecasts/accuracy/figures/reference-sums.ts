@@ -1,7 +1,7 @@
 /**
  * What the references come to: integer sums over exactly the forecasts of ours that were scored, merged like ours.
  *
- * They are kept beside each accuracy row and nowhere else; a reference issues nothing, so it has no voids, no chain and
+ * They are kept next to each accuracy row and nowhere else; a reference issues nothing, so it has no voids, no chain and
  * no coverage of its own.
  */
 import { PPM } from "../../model/ppm.ts";

@@ -1,5 +1,5 @@
 /**
- * The losers beside us: what people go by, run on the same rounds and scored by the same rules.
+ * The losers next to us: what people go by, run on the same rounds and scored by the same rules.
  *
  * - `last_20`, `last_100`: the share of each color among the newest n rounds, (c + 1) / (n + K) by Laplace's rule of
  *   succession, so that a color that did not come keeps a chance.
@@ -53,7 +53,7 @@ export function emptyReferences(colors: number): References {
   };
 }
 
-/** After missing rounds: nobody knows how long a color has stayed away. The newest rounds are still the newest known. */
+/** After missing rounds: no one knows how long a color has stayed away. The newest rounds are still the newest known. */
 export function forgetGaps(references: References): void {
   references.gaps.fill(null);
 }

@@ -47,7 +47,7 @@ export function reliabilityBins(histograms: readonly Histogram[]): ReliabilityBi
 /**
  * Expected calibration error over the ten bins, Σ_b |hits − Σp| / n; null for no statements.
  *
- * It is above 0 even for perfect forecasts (Roelofs et al. 2022), so it means nothing without its floor beside it.
+ * It is above 0 even for perfect forecasts (Roelofs et al. 2022), so it means nothing without its floor next to it.
  *
  * @example
  * const histogram = new Map([[811, { n: 3n, sumP: 2434128n, hits: 2n }], [99, { n: 1n, sumP: 99000n, hits: 1n }]]);

@@ -36,7 +36,7 @@ export function sumsToJson(sums: Sums): SumsJson {
 }
 
 /**
- * The row from its JSON. Written by hand: rows are read by the thousand, and a general checker takes ten times as long.
+ * The row from its JSON. Written manually: rows are read by the thousand, and a general checker takes ten times as long.
  *
  * @throws Error if anything is missing, more than it should be, or not a plain decimal integer
  */

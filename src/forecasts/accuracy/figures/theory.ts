@@ -4,7 +4,7 @@ import { scoreNextColor, scoreWindow } from "../../score/scoring.ts";
 import type { OutcomeSums } from "./hindsight.ts";
 import { repeatedPpm } from "./references.ts";
 
-/** What a model was told of its table: lower ends of its bands in hundredths, and the declared edge, null if none. */
+/** What a model was notified of its table: lower ends of its bands in hundredths, and the declared edge, null if none. */
 export interface DeclaredOdds {
   thresholds: readonly number[];
   edge: number | null;
