@@ -68,7 +68,7 @@ describe("an operator", () => {
     expect(await pauseQueue(world.sql, queues, pause)).toEqual({ kind: "done", isTold: true });
     expect(await pauseQueue(world.sql, queues, { ...pause, by: "bob", reason: "still too loud" })).toEqual({
       kind: "refused",
-      problem: expect.stringMatching(/^plain is paused already: by ann since .*Z, until somebody .*: too loud$/),
+      problem: expect.stringMatching(/^plain is paused already: by ann since .*Z, until someone .*: too loud$/),
     });
     expect(await queues.get("plain").isPaused()).toBe(true);
     const [state] = await listQueues(queues, await listPauses(world.sql));

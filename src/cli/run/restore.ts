@@ -92,8 +92,7 @@ async function targetOf(into: string, configured: string | undefined): Promise<s
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(into)) {
     throw new UsageError(`expected a URL or the name of a database for --into, found ${JSON.stringify(into)}`);
   }
-  if (configured === undefined)
-    throw new UsageError("a name for --into needs DATABASE_URL, which says on which server");
+  if (configured === undefined) throw new UsageError("a name for --into needs DATABASE_URL, which names the server");
   const sql = connect(configured, { name: "restore", max: 1 });
   try {
     if (await reaching(configured, () => createDatabase(sql, into))) say(`made the database ${into}`);
