@@ -6,7 +6,7 @@ import { z } from "zod";
 import { programOf } from "./generated.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
-const pages = globSync(["README.md", "docs/*.md", "clients/*/README.md", "CONTRIBUTING.md", "SECURITY.md"], {
+const pages = globSync(["*.md", "docs/*.md", "clients/*/README.md"], {
   cwd: ROOT,
 })
   .filter((file) => file !== "docs/cli.md")

@@ -25,7 +25,7 @@ const isGenerated = (file: string) => file.endsWith("types.ts") || file === "doc
 export const IDIOMS: readonly { idiom: RegExp; instead: string }[] = [
   { idiom: /\b(?:told|tells?)\b/i, instead: "reported, notified, returns, shows" },
   { idiom: /\b(?:said|says)\b/i, instead: "stated, reports, is set to" },
-  { idiom: /\b(?:whoever|somebody|nobody)\b/i, instead: 'the caller, the operator, a process; "unknown"' },
+  { idiom: /\b(?:whoever|somebody|(?<!`)nobody)\b/i, instead: 'the caller, the operator, a process; "unknown"' },
   { idiom: /(?<=^|[.:;*] +)Where (?!to\b|is\b|are\b)/m, instead: "if, when" },
   { idiom: /\banew\b/i, instead: "again; recomputed, rebuilt" },
   { idiom: /\b(?:goes|go|went|gone) on\b/i, instead: "continues, resumes from" },
