@@ -12,7 +12,7 @@ import type { Memory } from "../published/memory.ts";
 import type { Counted, Metering } from "./metering.ts";
 import type { Operation } from "./operation.ts";
 import { readings } from "./readings.ts";
-import { asked, JSON_TYPE, sendWhole } from "../http/request.ts";
+import { asked, JSON_TYPE, receiveWhole, sendWhole } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
 import { rounds } from "./rounds.ts";
 
@@ -124,10 +124,11 @@ function encodingOf(request: Request): Encoding {
   return accepted === "br" || accepted === "gzip" ? accepted : null;
 }
 
-/** Counts the call. Once this is durable, the answer goes out. @throws ApiError 401, 402, 403, 429 or 503. */
+/** Counts the call once its request is complete. Once this is durable, the answer goes out. @throws ApiError 401, 402, 403, 429 or 503. */
 function count(endpoint: string, metering: Metering): CallHandler {
-  return async (_, response, next) => {
+  return async (request, response, next) => {
     const call = response.locals;
+    if (!request.complete || request.destroyed) await receiveWhole(request);
     admit(call, await metering.count(call, endpoint));
     next();
   };

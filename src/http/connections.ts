@@ -5,12 +5,21 @@ import type { Socket } from "node:net";
 export interface Connections {
   /** Notes that a request came; false where it is one too many and must not be answered. */
   begin(request: IncomingMessage, response: ServerResponse): boolean;
-  /** Whether an answer is under way on it. */
-  isAnswering(socket: Socket): boolean;
+  /**
+   * Waits until everything that was asked on it before is answered, and then calls `then`. A request that is not complete
+   * is not waited for: it never will be.
+   */
+  afterAnswers(socket: Socket, then: () => void): void;
   /** Ends those that never sent a byte. */
   endSilent(): void;
   /** Ends all of them, whatever they are at. */
   endAll(): void;
+}
+
+/** A request that is not answered yet. */
+interface Exchange {
+  request: IncomingMessage;
+  response: ServerResponse;
 }
 
 /** How much one server, and one connection of it, takes at once. */
@@ -33,7 +42,7 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
   // each in the order in which its members came to it
   const silent = new Set<Socket>();
   const resting = new Set<Socket>();
-  const answering = new Map<Socket, number>();
+  const answering = new Map<Socket, Set<Exchange>>();
 
   server.on("connection", (socket) => {
     if (silent.size + resting.size + answering.size >= limits.connections) {
@@ -52,22 +61,35 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
     answering.delete(socket);
   }
   return {
-    begin({ socket }, response) {
-      const count = (answering.get(socket) ?? 0) + 1;
-      if (count > limits.pipelined || socket.destroyed) return false;
-      if (count === limits.pipelined) response.setHeader("Connection", "close");
+    begin(request, response) {
+      const { socket } = request;
+      const pending = answering.get(socket) ?? new Set();
+      if (pending.size >= limits.pipelined || socket.destroyed) return false;
+      const exchange = { request, response };
+      pending.add(exchange);
+      if (pending.size === limits.pipelined) response.setHeader("Connection", "close");
       silent.delete(socket);
       resting.delete(socket);
-      answering.set(socket, count);
+      answering.set(socket, pending);
       response.once("close", () => {
-        const left = (answering.get(socket) ?? 1) - 1;
-        if (left > 0) return void answering.set(socket, left);
-        answering.delete(socket);
+        pending.delete(exchange);
+        if (pending.size > 0 || !answering.delete(socket)) return;
         if (!socket.destroyed) resting.add(socket);
       });
       return true;
     },
-    isAnswering: (socket) => answering.has(socket),
+    afterAnswers(socket, then) {
+      const pending = [...(answering.get(socket) ?? [])];
+      const awaited = pending.filter(({ request, response }) => request.complete || response.headersSent);
+      let left = awaited.length;
+      if (left === 0) return then();
+      for (const { response } of awaited) {
+        response.once("close", () => {
+          left -= 1;
+          if (left === 0) then();
+        });
+      }
+    },
     endSilent() {
       for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
     },

@@ -101,12 +101,13 @@ export async function openServer(
   server.on("connect", (_, socket) =>
     finish(socket, limits, refusal("method_not_allowed", site(), "Allow: GET, HEAD, OPTIONS")),
   );
+  const refused = new WeakSet<Socket>();
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     log.debug(`a request could not be read: ${error.code ?? error.message}`);
-    // in the middle of an answer, more bytes would only spoil it
-    const isLost = !socket.writable || connections.isAnswering(socket) || error.code === "ECONNRESET";
-    if (isLost) socket.destroy();
-    else finish(socket, limits, refusal(failureOf(error), site()));
+    if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy();
+    if (refused.has(socket)) return; // the parser fails again on whatever else arrives
+    refused.add(socket);
+    connections.afterAnswers(socket, () => finish(socket, limits, refusal(failureOf(error), site())));
   });
   await listen(server, address);
   const bound = server.address();

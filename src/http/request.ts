@@ -113,6 +113,27 @@ export function refuseUnfit(request: IncomingMessage, response: ServerResponse, 
   next();
 }
 
+/**
+ * Waits for the end of a request, so that one that breaks off costs its caller nothing.
+ * @throws ApiError body_too_large past 16 KB
+ * @throws ClientGoneError when the client disconnects before the end, or sends what cannot be read
+ */
+export function receiveWhole(request: IncomingMessage): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const gone = () => reject(new ClientGoneError("the client disconnected before its request was complete"));
+    if (request.destroyed) return gone();
+    if (request.complete) return resolve();
+    let bytes = 0;
+    request.on("data", (part: Buffer) => {
+      bytes += part.length;
+      if (bytes > LARGEST_BODY) reject(new ApiError("body_too_large"));
+    });
+    request.once("end", resolve);
+    request.once("error", gone);
+    request.once("close", gone);
+  });
+}
+
 /** Answers with an error of the table; anything else that was thrown is a fault of ours and goes to the log. */
 export function answerErrors(site: () => string, log: Log, refused: (code: ErrorCode) => void = () => undefined) {
   // four arguments, since it is by their number that Express knows who takes what was thrown

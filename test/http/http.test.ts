@@ -6,6 +6,7 @@ import { LIMITS, openServer } from "../../src/http/http.ts";
 import { UsageError } from "../../src/errors.ts";
 import { eventually } from "../support/eventually.ts";
 import { errorBody, makeWorld, type World } from "../api/world.ts";
+import { dial as dialWire, statusesIn } from "../security/raw.ts";
 
 const ANY_PORT = { host: "127.0.0.1", port: 0, variable: "PORT" } as const;
 /** At 8 s whatever is left is cut. */
@@ -94,7 +95,7 @@ describe("what cannot be read as a request", () => {
     expect((await world.get("/api/v1/games")).status).toBe(200);
   });
 
-  it("a small body is not read, and its connection not used again", async () => {
+  it("a small body changes nothing, and its connection is not used again", async () => {
     const { head } = await exchange(
       `GET /api/v1/games HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${world.key}\r\nContent-Length: 2\r\n\r\n{}GET / HTTP/1.1\r\nHost: a\r\n\r\n`,
     );
@@ -171,13 +172,21 @@ describe("closing", () => {
   it("is not spoiled by garbage that follows a request in the middle of its answer", async () => {
     const running: ServerResponse[] = [];
     const server = await openServer(
-      (_, response) => void running.push(response),
+      (_, response) => {
+        response.writeHead(200, { "Content-Length": 10 });
+        response.write("begun ");
+        running.push(response);
+      },
       ANY_PORT,
       () => "",
       silent,
     );
-    const { head } = await exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n\0garbage\r\n\r\n", server.port);
-    expect(head).toBe("");
+    const wire = dialWire(server.port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n\0garbage\r\n\r\n");
+    await eventually(() => wire.text().includes("begun"));
+    running[0]?.end("done");
+    await wire.ended;
+    expect(statusesIn(wire.text())).toEqual([200, 400]);
+    expect(wire.text()).toContain("\r\n\r\nbegun doneHTTP/1.1 400");
     await server.close();
   });
 });

@@ -66,6 +66,11 @@ export const CHECKLIST: readonly Control[] = [
     control: "an ETag shows nothing of contents that were not paid for",
     shownIn: ["api/etag"],
   },
+  {
+    id: "COUNTED",
+    control: "what is counted is answered, and a request that is never complete is not counted",
+    shownIn: ["api/counting"],
+  },
   { id: "KEY-IN-URL", control: "a key in a URL is refused with advice and kept nowhere", shownIn: ["api/keys"] },
   {
     id: "WEBHOOK",
