@@ -66,6 +66,13 @@ export function newestRounds({ bytes, ends, length }: HeldRounds, most: number):
   return end === undefined ? "" : bytes.toString("utf8", 0, end - 1);
 }
 
+/** The JSON texts of the rounds one by one, the newest first, after so many of the newest. */
+export function* roundsAfter(held: HeldRounds, skipped: number): Generator<string> {
+  for (let at = skipped; at < held.length; at += 1) {
+    yield held.bytes.toString("utf8", endOf(held, at - 1), endOf(held, at) - 1);
+  }
+}
+
 /** One that is not there is older than any. */
 function isNewer(one: HeldRounds, a: number, other: HeldRounds, b: number): boolean {
   const [order, otherOrder] = [one.orders[a], other.orders[b]];

@@ -8,7 +8,7 @@ import type { Sql } from "../db/client.ts";
 import { boundReads } from "../db/reads.ts";
 import { listen } from "../db/listener.ts";
 import { notifiedTables, PUBLISHED_CHANNEL } from "../db/notifier.ts";
-import { openBuckets, type Buckets } from "../limits/buckets.ts";
+import { openBuckets, type Buckets, type Size } from "../limits/buckets.ts";
 import { isBelow } from "../http/paths.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -66,6 +66,8 @@ export interface ApiParts {
   checks: Checks;
   /** ETags are keyed with it: the same in all processes behind one address, also after a restart. */
   secret: string;
+  /** Loads of the site's first page from one address; see SiteParts. */
+  firstPage?: Size;
   /** Where requests are counted, and what `/metrics` shows; there is no such path where none is given. */
   metrics?: Metrics;
   /** What answers whatever is below a path such as `/ops`, given what this process has. */
@@ -136,7 +138,7 @@ export async function startApi(given: ApiParts): Promise<Api> {
   addHealth(app, { version, checks, isDraining: () => isDraining }, log);
   if (metrics !== undefined) addMetrics(app, metrics, settings);
   addOpenApi(app, { version, site: () => site });
-  addPages(app, { memory, sql, version, site: () => site, settings, log });
+  addPages(app, { memory, sql, version, site: () => site, settings, log, buckets, firstPage: given.firstPage });
   app.use(() => {
     throw new ApiError("not_found");
   });

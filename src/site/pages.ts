@@ -1,4 +1,5 @@
 import type { Express } from "express";
+import type { CallHandler } from "../http/call.ts";
 import { asked, type Reply } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
 import type { Memory } from "../published/memory.ts";
@@ -6,10 +7,13 @@ import { legalText } from "../accounts/legal.ts";
 import { listPlans } from "../callers/plan-store.ts";
 import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
+import { networkOf } from "../limits/address.ts";
+import type { Buckets, Size } from "../limits/buckets.ts";
 import type { Log } from "../log.ts";
 import { accuracyPages } from "./accuracy/accuracy.ts";
 import { sendPage, sendText, type SitePage } from "./answer.ts";
 import { addAssets } from "./assets.ts";
+import { busyPage } from "./busy/busy.ts";
 import { docsPage } from "./docs/docs.ts";
 import { errorsPage } from "./docs/errors.ts";
 import { homePage } from "./home/home.ts";
@@ -38,6 +42,8 @@ const LOG_BELIEVED_MS = 5_000;
 /** Sums over all tables: of ten thousand they take this process some milliseconds. */
 const RECORD_BELIEVED_MS = 5_000;
 const NOTICES_SHOWN = 30;
+/** Loads of the first page from one address: a person never comes near it, and a program has the API. */
+const FIRST_PAGE: Size = { points: 120, seconds: 60 };
 
 /** Settings that pages speak of; what is not given is not spoken of. */
 export type SiteSettings = Partial<Pick<Settings, "HELPLINES_FILE" | "OPERATOR_NAME" | "PAYLOAD_RETENTION_HOURS">>;
@@ -51,6 +57,9 @@ export interface SiteParts {
   site: () => string;
   settings: SiteSettings;
   log: Log;
+  buckets: Pick<Buckets, "draw">;
+  /** Loads of the first page from one address; 120 per minute when not given. */
+  firstPage?: Size | undefined;
 }
 
 /**
@@ -59,7 +68,7 @@ export interface SiteParts {
  * @throws UsageError where HELPLINES_FILE cannot be used
  */
 export function addPages(app: Express, parts: SiteParts): void {
-  const { memory, sql, version, site, settings, log } = parts;
+  const { memory, sql, version, site, settings, log, buckets, firstPage = FIRST_PAGE } = parts;
   const load = <Value>(what: string, believedMs: number, read: Parameters<typeof readBriefly<Value>>[1]) =>
     loader(what, () => readBriefly(sql, read), { believedMs, log });
   const plans = load("the plans", PLANS_BELIEVED_MS, listPlans);
@@ -106,8 +115,15 @@ export function addPages(app: Express, parts: SiteParts): void {
     },
     "/docs/errors": () => errorsPage(),
   };
+  const limitFirstPage: CallHandler = async (request, response, next) => {
+    const { isGranted, waitMs } = await buckets.draw(`first-page:${networkOf(request.ip ?? "")}`, firstPage);
+    if (isGranted) return next();
+    const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
+    response.setHeader("Retry-After", seconds);
+    sendPage(response, busyPage(seconds), { url: request.originalUrl, site: site() });
+  };
   for (const [path, page] of Object.entries(pages)) {
-    resource(app, path, async (request, response) => {
+    resource(app, path, ...(path === "/" ? [limitFirstPage] : []), async (request, response) => {
       sendPage(response, await page(asked(request).query), { url: request.originalUrl, site: site() });
     });
   }

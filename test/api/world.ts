@@ -140,6 +140,8 @@ export async function makeWorld(
     through?: (databaseUrl: string) => Promise<string>;
     redisUrl?: string;
     secret?: string;
+    /** Loads of the first page from one address; unlimited when not given, since tests load it as fast as they can. */
+    firstPage?: ApiParts["firstPage"];
   } = {},
 ): Promise<World> {
   const { on } = options;
@@ -169,6 +171,7 @@ export async function makeWorld(
     version: "1.2.3",
     checks: options.checks ?? CHECKS,
     secret: options.secret ?? "one for all processes",
+    firstPage: options.firstPage ?? { points: FAST, seconds: 60 },
   }).catch(async (error: unknown) => {
     await close();
     throw error;

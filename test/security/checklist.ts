@@ -71,6 +71,11 @@ export const CHECKLIST: readonly Control[] = [
     control: "what is counted is answered, and a request that is never complete is not counted",
     shownIn: ["api/counting"],
   },
+  {
+    id: "LIVE",
+    control: "without a key rounds are seen late, and a page with them is not loaded in a loop",
+    shownIn: ["site/pages"],
+  },
   { id: "KEY-IN-URL", control: "a key in a URL is refused with advice and kept nowhere", shownIn: ["api/keys"] },
   {
     id: "WEBHOOK",

@@ -70,7 +70,12 @@ describe("the first page", () => {
   it("has every house with the badge that callers get, and says which are simulated", async () => {
     const { sql } = world;
     await addRounds(sql, "alpha/dice/eu", [{ id: "7" }]);
-    await addRounds(sql, "beta/crash/eu", [{ id: "1" }, { id: "2", hundredths: 1_234, color: "pink" }]);
+    const old = { receivedAt: secondsAgo(120) };
+    await addRounds(sql, "beta/crash/eu", [
+      { id: "1", ...old },
+      { id: "2", ...old, hundredths: 1_234, color: "pink" },
+      ...["3", "4", "5"].map((id) => ({ id, ...old, hundredths: 31_337 })),
+    ]);
     await addRounds(sql, "gamma/rocket/one", [{ id: "1", receivedAt: secondsAgo(301) }]);
     await sql`update houses set demo = true where id = 'gamma'`;
     const row = (name: string, id: string, marks: string, status: string) =>
@@ -87,7 +92,7 @@ describe("the first page", () => {
     await sql`update houses set demo = false where id = 'gamma'`;
   });
 
-  it("shows the newest rounds and open notices, escaped", async () => {
+  it("shows rounds and open notices, escaped", async () => {
     await world.sql`
       insert into notices (table_id, kind, text)
       select id, 'gap', ${'rounds are missing since <04:00> & "later"'}
@@ -99,6 +104,46 @@ describe("the first page", () => {
     const text = await page("/");
     expect(text).toContain("<li>12.34<small>pink</small></li><li>1.87<small>blue</small></li>");
     expect(text).toContain("rounds are missing since &lt;04:00&gt; &amp; &quot;later&quot;");
+  });
+
+  it("[LIVE] shows no round of the last minute, and none of the newest three however old", async () => {
+    const { sql } = world;
+    const shown = (text: string) => {
+      const [, row = ""] = text.split('<th scope="row">gamma/rocket/one</th>');
+      return [...(row.split("</ol>")[0] ?? "").matchAll(/<li>([\d.]+)/g)].map(([, multiplier]) => multiplier);
+    };
+    const rounds = (from: number, to: number, receivedAt: string) =>
+      Array.from({ length: to - from + 1 }, (_, at) => ({
+        id: String(from + at),
+        hundredths: 100 * (from + at),
+        receivedAt,
+      }));
+    await addRounds(sql, "gamma/rocket/one", rounds(101, 110, secondsAgo(120)));
+    await eventually(async () => expect(shown(await page("/"))[0]).toBe("107.00"));
+    await addRounds(sql, "gamma/rocket/one", rounds(111, 115, secondsAgo(1)));
+    await eventually(async () => expect(shown(await page("/"))[0]).toBe("110.00"));
+    expect(await (await world.get("/api/v1/rounds?house=gamma&limit=1")).text()).toContain('"round_id":"115"');
+  });
+
+  it("[LIVE] is refused to an address that loads it too often, and to no other page's reader", async () => {
+    const few = await makeWorld(
+      { TRUSTED_PROXIES: ["loopback"] },
+      { on: world, firstPage: { points: 2, seconds: 60 } },
+    );
+    try {
+      const load = (from: string, path = "/") =>
+        fetch(few.api.url + path, { headers: { ...html, "X-Forwarded-For": from } });
+      const statuses: number[] = [];
+      for (let count = 0; count < 3; count += 1) statuses.push((await load("203.0.113.9")).status);
+      expect(statuses).toEqual([200, 200, 429]);
+      const refused = await load("203.0.113.9");
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect(await refused.text()).toContain("Too many requests");
+      expect((await load("203.0.113.9", "/status")).status).toBe(200);
+      expect((await load("203.0.113.10")).status).toBe(200);
+    } finally {
+      await few.close();
+    }
   });
 
   it("shows how to ask, under the public address", async () => {

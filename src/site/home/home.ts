@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { newestRounds } from "../../published/held-rounds.ts";
+import { roundsAfter } from "../../published/held-rounds.ts";
 import type { Memory } from "../../published/memory.ts";
 import type { Table } from "../../published/tables.ts";
 import type { ListedPlan } from "../../callers/plan-store.ts";
@@ -18,7 +18,11 @@ const ROUNDS_SHOWN = 8;
 /** From here on the page says that what it shows is old. */
 const OLD_SECONDS = 15;
 
-const shownRound = z.object({ multiplier: z.number(), color: z.string() });
+/** Live rounds are for callers: this page has none of the newest of a table, and none that was received within a minute. */
+const ROUNDS_WITHHELD = 3;
+const WITHHELD_MS = 60_000;
+
+const shownRound = z.object({ multiplier: z.number(), color: z.string(), received_at: z.string() });
 
 /** What the first page is made of; what could not be loaded is null. */
 export interface HomeParts {
@@ -65,10 +69,13 @@ export function homePage({ memory, record, site, houses, plans }: HomeParts): Si
 
 function shownTable(table: Table, memory: Memory) {
   const status = memory.statusOf(table);
-  const rounds = z
-    .array(shownRound)
-    .parse(JSON.parse(`[${newestRounds(table.rounds, ROUNDS_SHOWN)}]`))
-    .map(({ multiplier, color }) => ({ multiplier: multiplier.toFixed(2), color }));
+  const withheldAfterMs = memory.clock().nowMs - WITHHELD_MS;
+  const rounds = roundsAfter(table.rounds, ROUNDS_WITHHELD)
+    .map((json) => shownRound.parse(JSON.parse(json)))
+    .filter(({ received_at }) => Date.parse(received_at) <= withheldAfterMs)
+    .take(ROUNDS_SHOWN)
+    .map(({ multiplier, color }) => ({ multiplier: multiplier.toFixed(2), color }))
+    .toArray();
   return { ...nameOf(table), status, tone: STATUS_TONES[status], rounds, lastRoundAt: table.lastRoundAt };
 }
 
