@@ -52,8 +52,10 @@ comment on column tables.revision_hash is 'hash of the table''s newest revision;
 
 create table feeds (
   table_id integer primary key references tables,
-  etag text,
-  last_modified text,
+  etag text
+    constraint etag_is_short check (length(etag) <= 1000),
+  last_modified text
+    constraint last_modified_is_short check (length(last_modified) <= 100),
   last_full_at timestamptz,
   last_asked_at timestamptz,
   refused_since timestamptz,
@@ -88,7 +90,8 @@ create table poll_leases (
   last_poll_at timestamptz,
   last_ok_at timestamptz,
   last_status integer,
-  last_error text,
+  last_error text
+    constraint poll_error_is_short check (length(last_error) <= 500),
   last_error_at timestamptz,
   bytes_on date not null default '-infinity',
   bytes_today bigint not null default 0,
@@ -117,6 +120,7 @@ create table circuit_changes (
   -- how long it was open; null when it opened
   lasted interval,
   reason text
+    constraint circuit_reason_is_short check (length(reason) <= 500)
 );
 comment on table circuit_changes is 'when the circuit of a house opened and closed in the last 30 days; probes are not noted';
 create index circuit_changes_of_house on circuit_changes (house_id, at desc);
@@ -162,8 +166,10 @@ create table poll_failures (
   table_id integer,
   at timestamptz not null default clock_timestamp(),
   status integer,
-  reason text not null,
+  reason text not null
+    constraint failure_reason_is_short check (length(reason) <= 64),
   detail text not null
+    constraint failure_detail_is_short check (length(detail) <= 500)
 ) partition by range (at);
 comment on table poll_failures is 'each poll without a usable response, with its reason';
 create index poll_failures_of_house on poll_failures (house_id, at desc);

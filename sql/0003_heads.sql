@@ -32,7 +32,8 @@ create table table_heads (
   last_ordinal bigint not null default 0
     constraint head_ordinal_is_at_most_its_seq check (last_ordinal between 0 and last_seq),
   newest_seq bigint,
-  newest_round_id text,
+  newest_round_id text
+    constraint head_newest_round_id_is_short check (length(newest_round_id) <= 128),
   newest_number bigint,
   newest_occurred_at timestamptz,
   same_hundredths bigint,
@@ -52,7 +53,8 @@ create table table_heads (
   proof_of text,
   answered_at timestamptz,
   payload_sha256 bytea,
-  payload_path text,
+  payload_path text
+    constraint head_payload_path_is_short check (length(payload_path) <= 4000),
   open_sets bigint[] not null default '{}',
   set_seq bigint,
   now_ppm integer[] not null default '{}',

@@ -9,9 +9,11 @@ create table payloads (
     constraint payload_kind_is_known check (kind in ('poll', 'history')),
   requested_at timestamptz not null,
   previous_requested_at timestamptz,
-  path text not null,
+  path text not null
+    constraint payload_path_is_short check (length(path) <= 4000),
   status integer not null,
-  content_type text,
+  content_type text
+    constraint payload_content_type_is_short check (length(content_type) <= 200),
   bytes integer not null,
   sha256 bytea not null
     constraint payload_hash_is_sha256 check (length(sha256) = 32),
@@ -21,8 +23,10 @@ create table payloads (
   state text not null default 'unread'
     constraint payload_state_is_known check (state in ('unread', 'read', 'refused')),
   read_at timestamptz,
-  refused_reason text,
-  error text,
+  refused_reason text
+    constraint payload_refusal_is_short check (length(refused_reason) <= 500),
+  error text
+    constraint payload_error_is_short check (length(error) <= 500),
   items integer,
   new_rounds integer,
   quarantined integer,
@@ -65,7 +69,8 @@ create table payloads_kept (
   body bytea not null,
   state text not null,
   read_at timestamptz,
-  refused_reason text,
+  refused_reason text
+    constraint kept_payload_refusal_is_short check (length(refused_reason) <= 500),
   items integer,
   new_rounds integer,
   quarantined integer,

@@ -22,7 +22,8 @@ create table rounds (
   verified boolean,
   round_id text not null
     constraint round_id_is_short_text check (length(round_id) between 1 and 128),
-  raw_value text not null,
+  raw_value text not null
+    constraint round_raw_value_is_short_text check (length(raw_value) <= 128),
   proof_hash bytea,
   history_hash bytea not null
     constraint round_history_hash_is_sha256 check (length(history_hash) = 32),

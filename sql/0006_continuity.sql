@@ -6,8 +6,10 @@ create table gaps (
   from_number bigint,
   to_number bigint,
   missing bigint,
-  after_round_id text not null,
-  before_round_id text not null,
+  after_round_id text not null
+    constraint gap_begin_is_a_short_id check (length(after_round_id) <= 128),
+  before_round_id text not null
+    constraint gap_end_is_a_short_id check (length(before_round_id) <= 128),
   opened_at timestamptz not null default clock_timestamp(),
   state text not null default 'open'
     constraint gap_state_is_known check (state in ('open', 'filled', 'given_up')),
@@ -17,10 +19,12 @@ create table gaps (
   -- one request at a time for all gaps of a house: the process that sends it holds this lease
   lease_until timestamptz not null default '-infinity',
   -- how far back the house's history was read in this attempt
-  cursor_round_id text,
+  cursor_round_id text
+    constraint gap_cursor_is_a_short_id check (length(cursor_round_id) <= 128),
   cursor_page integer not null default 0
     constraint gap_pages_count_from_zero check (cursor_page >= 0),
-  reason text,
+  reason text
+    constraint gap_reason_is_short check (length(reason) <= 1000),
   closed_at timestamptz,
   closed_by text,
   constraint gap_is_opened_once unique (table_id, before_round_id),
@@ -45,9 +49,12 @@ create table quarantine (
   id bigint generated always as identity primary key,
   table_id integer not null references tables,
   payload_received_at timestamptz,
-  code text not null,
-  reason text not null,
-  round_id text,
+  code text not null
+    constraint quarantine_code_is_short check (length(code) <= 64),
+  reason text not null
+    constraint quarantine_reason_is_short check (length(reason) <= 500),
+  round_id text
+    constraint quarantine_names_a_short_id check (length(round_id) <= 128),
   item text not null,
   item_sha256 text not null,
   first_seen_at timestamptz not null default clock_timestamp(),
@@ -74,10 +81,12 @@ create index quarantine_open on quarantine (table_id) where state = 'open';
 create table conflicts (
   id bigint generated always as identity primary key,
   table_id integer not null references tables,
-  round_id text not null,
+  round_id text not null
+    constraint conflict_names_a_short_id check (length(round_id) <= 128),
   kept_hundredths bigint not null,
   other_hundredths bigint not null,
-  other_raw text not null,
+  other_raw text not null
+    constraint conflict_raw_value_is_short check (length(other_raw) <= 128),
   payload_received_at timestamptz,
   first_seen_at timestamptz not null default clock_timestamp(),
   last_seen_at timestamptz not null default clock_timestamp(),
@@ -103,7 +112,8 @@ create table notices (
     constraint notice_kind_is_known check (
       kind in ('gap', 'conflict', 'proof', 'stalled', 'stuck', 'format', 'quarantine', 'ids', 'model', 'operator')
     ),
-  text text not null,
+  text text not null
+    constraint notice_text_is_bounded check (length(text) <= 2000),
   opened_at timestamptz not null default clock_timestamp(),
   updated_at timestamptz not null default clock_timestamp(),
   closed_at timestamptz,

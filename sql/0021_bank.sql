@@ -3,7 +3,7 @@
 create table bank_imports (
   id bigint generated always as identity primary key,
   bank text not null,
-  body text not null,
+  body text not null constraint bank_import_is_bounded check (length(body) <= 1048576),
   sha256 text not null constraint bank_import_hash_is_hex check (sha256 ~ '^[0-9a-f]{64}$'),
   entered_by text not null references operators,
   entered_at timestamptz not null default clock_timestamp(),
@@ -19,8 +19,8 @@ create table bank_lines (
   currency text not null constraint bank_currency_is_a_code check (currency ~ '^[A-Z]{3}$'),
   amount_minor bigint not null
     constraint bank_amount_is_believable check (amount_minor between 1 and 1000000000000),
-  sender text not null,
-  remittance text not null,
+  sender text not null constraint bank_sender_is_short check (length(sender) <= 140),
+  remittance text not null constraint bank_remittance_is_bounded check (length(remittance) <= 1000),
   state text not null default 'new'
     constraint bank_line_state_is_known
     check (state in ('new', 'matched', 'credited', 'suspense', 'rejected', 'returned')),

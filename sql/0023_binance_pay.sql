@@ -10,14 +10,16 @@ create table payment_app_orders (
   state text not null default 'new'
     constraint order_state_is_known check (state in ('new', 'open', 'paid', 'strange', 'closed')),
   attempts integer not null default 0,
-  prepay_id text constraint prepay_id_is_of_one_order unique,
-  checkout_url text,
-  qr_content text,
+  prepay_id text
+    constraint prepay_id_is_of_one_order unique
+    constraint prepay_id_is_letters_and_digits check (prepay_id ~ '^[A-Za-z0-9]{1,64}$'),
+  checkout_url text constraint checkout_url_is_bounded check (length(checkout_url) <= 2000),
+  qr_content text constraint qr_content_is_bounded check (length(qr_content) <= 2000),
   expires_at timestamptz,
-  provider_status text,
+  provider_status text constraint provider_status_is_short check (length(provider_status) <= 40),
   ask_at timestamptz,
   asked_at timestamptz,
-  last_error text,
+  last_error text constraint order_error_is_short check (length(last_error) <= 300),
   created_at timestamptz not null default clock_timestamp(),
   constraint order_that_is_shown_was_made check (
     state = 'new'
@@ -41,8 +43,8 @@ comment on table payment_app_nonces is 'notifications that were accepted: each c
 create index payment_app_nonces_by_time on payment_app_nonces (seen_at);
 
 create table payment_app_certificates (
-  serial text primary key,
-  public_key text not null,
+  serial text primary key constraint certificate_serial_is_short check (length(serial) <= 128),
+  public_key text not null constraint public_key_is_bounded check (length(public_key) <= 10000),
   fetched_at timestamptz not null default clock_timestamp()
 );
 comment on table payment_app_certificates is 'public keys that the payment app signs its notifications with, from its API';

@@ -53,7 +53,8 @@ comment on column leases.server_started_at is
 create table alerts (
   kind text not null,
   subject text not null,
-  text text not null,
+  text text not null
+    constraint alert_text_is_bounded check (length(text) <= 2000),
   opened_at timestamptz not null default clock_timestamp(),
   closed_at timestamptz,
   opening_told_at timestamptz,

@@ -1,5 +1,9 @@
 import type { Queryable } from "../db/client.ts";
 import type { Log } from "../log.ts";
+import { cut } from "../text.ts";
+
+/** What the column holds. */
+const LONGEST_TEXT = 2_000;
 
 /** What an alert is about: `subject` tells apart several of a kind, such as the id of a house. */
 export interface AlertOf {
@@ -15,7 +19,7 @@ export async function openAlert(sql: Queryable, log: Log, alert: AlertOf & { tex
   const { kind, subject, text } = alert;
   const opened = await sql`
     insert into alerts (kind, subject, text)
-    values (${kind}, ${subject}, ${text})
+    values (${kind}, ${subject}, ${cut(text, LONGEST_TEXT)})
     on conflict do nothing
     returning kind`;
   if (opened.length > 0) log.error({ alert: kind, subject }, text);
@@ -65,7 +69,7 @@ export async function syncAlertsWithin(
   const opened = await sql<Wrong[]>`
     insert into alerts (kind, subject, text)
     select ${kind}, subject, text
-    from unnest(${subjects}::text[], ${current.map(({ text }) => text)}::text[]) as wrong (subject, text)
+    from unnest(${subjects}::text[], ${current.map(({ text }) => cut(text, LONGEST_TEXT))}::text[]) as wrong (subject, text)
     on conflict do nothing
     returning subject, text`;
   for (const { subject, text } of opened) log.error({ alert: kind, subject }, text);

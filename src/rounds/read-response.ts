@@ -5,6 +5,7 @@ import type { HouseItem } from "../houses/contract.ts";
 import { excerpt } from "../houses/reading/excerpt.ts";
 import { settingsOf, type House } from "../houses/house.ts";
 import type { TableSettings } from "../houses/settings/settings.ts";
+import { cut, LONGEST_REASON } from "../text.ts";
 
 /** An answer as its adapter understands it, or why it cannot be read. */
 export type ReadResponse = { ok: true; items: HouseItem[]; settings: TableSettings } | { ok: false; reason: string };
@@ -37,7 +38,7 @@ export function readBody(
   try {
     const options = { path, ...(kind === "history" ? { oldest: OLDEST } : {}) };
     const read = adapterOf(settings).read(settings.feed, body, now, options);
-    return read.ok ? { ...read, settings } : { ok: false, reason: house.hide(read.reason) };
+    return read.ok ? { ...read, settings } : { ok: false, reason: cut(house.hide(read.reason), LONGEST_REASON) };
   } catch (error) {
     return { ok: false, reason: ownFault(error) };
   }
@@ -45,7 +46,11 @@ export function readBody(
 
 /** The reason why an answer is refused that our own code failed on. */
 export function ownFault(error: unknown): string {
-  return `our own code failed on this payload, which can be read again when that is mended: ${excerpt(reasonOf(error), 300)}`;
+  const reason = excerpt(reasonOf(error), 300);
+  return cut(
+    `our own code failed on this payload, which can be read again when that is mended: ${reason}`,
+    LONGEST_REASON,
+  );
 }
 
 /** True where storing an answer again would fail again: it was no connection, deadlock, limit, stop or full disk. */

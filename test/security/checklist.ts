@@ -76,6 +76,17 @@ export const CHECKLIST: readonly Control[] = [
     control: "without a key rounds are seen late, and a page with them is not loaded in a loop",
     shownIn: ["site/pages"],
   },
+  {
+    id: "TEXTS",
+    control:
+      "every text that a house, a chain endpoint or the payment app controls is cut where it enters, and by its column",
+    shownIn: ["security/hostile-house", "topups/usdt", "topups/binance-pay"],
+  },
+  {
+    id: "NUMBERS",
+    control: "no number from outside reaches SQL that its column cannot hold",
+    shownIn: ["security/hostile-house", "topups/usdt", "topups/binance-pay"],
+  },
   { id: "KEY-IN-URL", control: "a key in a URL is refused with advice and kept nowhere", shownIn: ["api/keys"] },
   {
     id: "WEBHOOK",

@@ -29,6 +29,8 @@ export interface Provider {
   calls: string[];
   /** What the next calls of a path are answered with instead: a status, or nothing for a connection that is cut. */
   failing: Map<string, "cut" | "huge" | { code: string; errorMessage: string }>;
+  /** What is changed in its answers, given the path; null for nothing. */
+  lie: ((path: string, said: Record<string, unknown>) => Record<string, unknown>) | null;
   /** What happens once, after the next answer is made up and before it is sent. */
   hear: (() => Promise<void>) | null;
   /** A notice as it is sent, signed; what is changed is changed before it is signed. */
@@ -100,9 +102,9 @@ async function startProvider(): Promise<Provider> {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();
-    const say = (told: object) => {
+    const say = (told: Record<string, unknown>) => {
       response.setHeader("content-type", "application/json");
-      response.end(JSON.stringify(told));
+      response.end(JSON.stringify(provider.lie?.(path, told) ?? told));
     };
     const [time, nonce, signature] = ["timestamp", "nonce", "signature"].map((name) =>
       String(request.headers[`binancepay-${name}`]),
@@ -135,6 +137,7 @@ async function startProvider(): Promise<Provider> {
   const server = createServer((request, response) => void serve(request, response)).listen(0, "127.0.0.1");
   await once(server, "listening");
   const provider: Provider = {
+    lie: null,
     hear: null,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     orders,

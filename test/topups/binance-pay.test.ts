@@ -366,6 +366,64 @@ describe("[API10] what the payment app answers", () => {
   });
 });
 
+describe("what the payment app answers and no column holds", () => {
+  const MAKE = "/binancepay/openapi/v3/order";
+  const ASK = "/binancepay/openapi/v2/order/query";
+  const inData = (changed: object) => (said: Record<string, unknown>) => ({
+    ...said,
+    data: { ...(said["data"] as object), ...changed },
+  });
+  it.each<[string, string, (said: Record<string, unknown>) => Record<string, unknown>]>([
+    ["[NUMBERS] an end of an order beyond all calendars", MAKE, inData({ expireTime: 9e15 })],
+    ["[NUMBERS] an end of an order as a fraction", MAKE, inData({ expireTime: 1.5 })],
+    ["[NUMBERS] an id that is no id", MAKE, inData({ prepayId: "9".repeat(65) })],
+    ["[TEXTS] a zero byte in a code", MAKE, inData({ qrContent: "a\0b" })],
+    ["[TEXTS] a zero byte in a link", MAKE, inData({ checkoutUrl: "https://pay.example/\0" })],
+    [
+      "[TEXTS] a zero byte and a megabyte in an error",
+      MAKE,
+      () => ({ status: "FAIL", code: "\0", errorMessage: `\0${"x".repeat(60_000)}` }),
+    ],
+    ["[TEXTS] a zero byte in a status", ASK, inData({ status: "PAID\0" })],
+    ["[NUMBERS] an amount with a zero byte", ASK, inData({ orderAmount: "25\0" })],
+  ])("%s: the order waits, and is made or asked for again", async (_, call, lie) => {
+    const { provider, sql } = world;
+    await sql`update payment_app_orders set state = 'closed', ask_at = null where state <> 'paid'`;
+    const somebody = await world.as(`liar-${crypto.randomUUID().slice(0, 8)}`);
+    const { id } = call === ASK ? await made(somebody) : { id: (await begin(somebody)).split("/").at(-1) ?? "" };
+    if (call === ASK) await world.wait(id);
+    provider.lie = (asked, said) => (asked === call ? lie(said) : said);
+    try {
+      expect(await world.work()).toMatchObject({ failed: 1 });
+    } finally {
+      provider.lie = null;
+    }
+    const [row] = await sql<
+      { error: string }[]
+    >`select last_error as error from payment_app_orders where topup_id = ${id}`;
+    expect(row?.error.length).toBeGreaterThan(0);
+    expect(row?.error.length).toBeLessThanOrEqual(300);
+    await world.wait(id);
+    await world.work();
+    expect((await stateOf(id))[0]).toBe("open");
+    await sql`update payment_app_orders set state = 'closed', ask_at = null where topup_id = ${id}`;
+  });
+
+  it("[TEXTS] keys with a zero byte are left out", async () => {
+    const { provider, sql } = world;
+    await sql`update payment_app_state set certificates_at = null, certificates_tried_at = null`;
+    provider.lie = (call, said) => {
+      const [own] = call.endsWith("certificates") ? (said["data"] as { certSerial: string; certPublic: string }[]) : [];
+      return own === undefined ? said : { ...said, data: [{ ...own, certPublic: `${own.certPublic}\0` }] };
+    };
+    try {
+      expect(await world.work()).toMatchObject({ failed: 1 });
+    } finally {
+      provider.lie = null;
+    }
+  });
+});
+
 describe("a process that is killed", () => {
   const LOCK = 515_151;
   const script = path.join(import.meta.dirname, "binance-pay-process.ts");

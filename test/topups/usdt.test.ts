@@ -422,6 +422,81 @@ describe("endpoints", () => {
     expect(await settle()).toMatchObject({ credited: 1, unread: 0 });
   });
 
+  it.each<[string, string, (given: Record<string, unknown>) => Record<string, unknown>]>([
+    ["the number of the newest block", "eth_getBlockByNumber", () => ({ number: `0x${"f".repeat(20)}` })],
+    ["the time of the newest block", "eth_getBlockByNumber", () => ({ timestamp: `0x${"f".repeat(30)}` })],
+    ["the index of a log in its block", "eth_getLogs", () => ({ logIndex: "0xffffffff" })],
+    ["the hash of a log's transaction", "eth_getLogs", () => ({ transactionHash: `0x${"a".repeat(100_000)}` })],
+    ["the hash of a log's block", "eth_getLogs", () => ({ blockHash: `0x${"z".repeat(64)}` })],
+    ["the block of a receipt", "eth_getTransactionReceipt", () => ({ blockNumber: `0x${"f".repeat(20)}` })],
+    ["the hash of a receipt's block", "eth_getTransactionReceipt", () => ({ blockHash: `0x${"b".repeat(100_000)}` })],
+    [
+      "the index of a transfer in its block",
+      "eth_getTransactionReceipt",
+      ({ logs }) => ({ logs: (logs as object[]).map((log) => ({ ...log, logIndex: "0xffffffff" })) }),
+    ],
+    [
+      "the sender of a transfer",
+      "eth_getTransactionReceipt",
+      ({ logs }) => ({
+        logs: (logs as { topics: string[] }[]).map((log) => ({
+          ...log,
+          topics: log.topics.map((topic, at) => (at === 1 ? `0x${"\0".repeat(64)}` : topic)),
+        })),
+      }),
+    ],
+    [
+      "the amount of a transfer",
+      "eth_getTransactionReceipt",
+      ({ logs }) => ({ logs: (logs as object[]).map((log) => ({ ...log, data: `0x${"z".repeat(64)}` })) }),
+    ],
+  ])(
+    "[NUMBERS] that answer with %s as no column holds it are at fault, and stop nothing",
+    async (_, method, change) => {
+      const { sql, chain, first, usdt } = world;
+      const { id, address } = await world.account();
+      await settle(2 * usdt.chain.rescan);
+      await chain.transfer(address, 16_000_000n);
+      first.say = (asked, result) => {
+        if (asked !== method || result === null) return result;
+        const lie = (one: object) => ({ ...one, ...change(one as Record<string, unknown>) });
+        return Array.isArray(result) ? (result as object[]).map(lie) : lie(result as object);
+      };
+      expect(await world.turn()).toMatchObject({ unread: 1, credited: 0 });
+      const [away] = await listEndpoints(sql, usdt);
+      expect(away!.lastError).toMatch(/^127\.0\.0\.1:/);
+      expect(await states(id), "found through the other one").toEqual(["pending"]);
+      first.say = null;
+      expect(await settle(2 * usdt.chain.rescan)).toMatchObject({ credited: 1, unread: 0 });
+    },
+  );
+
+  it("[NUMBERS] that name a log twice bring its deposit once", async () => {
+    const { chain, first, second, usdt } = world;
+    const { id, address } = await world.account();
+    await settle(2 * usdt.chain.rescan);
+    await chain.transfer(address, 16_000_000n);
+    second.isAway = true;
+    first.say = (asked, result) => (asked === "eth_getLogs" ? [result, result].flat() : result);
+    expect(await world.turn()).toMatchObject({ found: 1, unread: 1 });
+    expect(await states(id)).toEqual(["pending"]);
+    Object.assign(second, { isAway: false });
+    first.say = null;
+    expect(await settle(2 * usdt.chain.rescan)).toMatchObject({ credited: 1 });
+  });
+
+  it("[TEXTS] that refuse with a megabyte and zero bytes are noted in a short sentence", async () => {
+    const { sql, first, usdt } = world;
+    first.say = () => {
+      throw new NodeRefusal(`\0no\0 ${"x\0".repeat(500_000)}`);
+    };
+    expect(await world.turn()).toMatchObject({ unread: 1 });
+    const [away] = await listEndpoints(sql, usdt);
+    expect(away!.lastError!.length).toBeLessThanOrEqual(300);
+    first.say = null;
+    expect(await world.turn()).toMatchObject({ unread: 0 });
+  });
+
   it("that held a deposit back are read again from its block where an operator says so", async () => {
     const { sql, chain, first, second, settings, usdt } = world;
     const { id, address } = await world.account();

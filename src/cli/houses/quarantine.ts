@@ -31,7 +31,7 @@ export function quarantineCommand(): Command {
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "released", "discarded"]))
     .option("--code <code>", "those kept apart for one reason, such as proof_mismatch")
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
-    .option("--json", "print a JSON array", false)
+    .option("--json", "print a JSON array; of each item the first 240 characters, `quarantine show` has more", false)
     .addHelpText("after", examples("quarantine list --state open", "quarantine list --code stuck_feed --json"))
     .action((given: ListArguments) =>
       withDatabase(async ({ sql }) => {

@@ -3,7 +3,7 @@ import { adapter } from "../contract.ts";
 import { describe, excerpt } from "../reading/excerpt.ts";
 import { namedOptions } from "../settings/feed-options.ts";
 import { readList, wire, type ListShape } from "../reading/read-list.ts";
-import { parseWireJson, WireNumber } from "../reading/wire-json.ts";
+import { parseWireJson } from "../reading/wire-json.ts";
 
 const options = z.strictObject({
   /** The game as the house names it in its addresses. */
@@ -55,8 +55,7 @@ function trouble(answer: unknown): string | null {
   if (!found.success || found.data.code === 0 || found.data.code === undefined) return null;
   const { code, msg } = found.data;
   const said = typeof msg === "string" && msg !== "" ? ` "${excerpt(msg, 200)}"` : "";
-  const shown = code instanceof WireNumber || typeof code === "number" ? String(code) : describe(code);
-  return `the house refused the request with code ${shown}${said}; expected code 0: check feed.game_url, and whether it wants a session in headers`;
+  return `the house refused the request with code ${describe(code)}${said}; expected code 0: check feed.game_url, and whether it wants a session in headers`;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { adapterOf } from "../adapters/index.ts";
 import { askPages } from "./ask-pages.ts";
+import { cut, LONGEST_REASON } from "../../text.ts";
 import type { HouseClient } from "./client.ts";
 import type { Ask } from "../contract.ts";
 import { houseRequest, settingsOf, type House } from "../house.ts";
@@ -139,7 +140,7 @@ async function send(
     path: house.hide(ask.path),
     requestedMs,
     receivedMs: options.elapsedMs(),
-    answer: answer.kind === "failed" ? { ...answer, detail: house.hide(answer.detail) } : answer,
+    answer: answer.kind === "failed" ? { ...answer, detail: cut(house.hide(answer.detail), LONGEST_REASON) } : answer,
     ...(ask.roundId === undefined ? {} : { roundId: ask.roundId }),
   };
   return tables.map(({ tableId, game, market }, place) => ({

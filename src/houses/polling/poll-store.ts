@@ -1,5 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Query } from "../../db/query.ts";
+import { cut, LONGEST_REASON } from "../../text.ts";
 import type { afterPoll } from "./circuit.ts";
 import type { Lease } from "./lease-store.ts";
 import type { AskedTable, PollSummary } from "./poll-summary.ts";
@@ -147,7 +148,7 @@ function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
     is_good: summary.outcome.kind === "good",
     status: summary.status,
     bytes: summary.bytes,
-    error: summary.error,
+    error: summary.error === null ? null : cut(summary.error, LONGEST_REASON),
   }));
   return sql`
     with ended as (

@@ -1,4 +1,8 @@
+import { cut } from "../../text.ts";
 import { WireNumber } from "./wire-json.ts";
+
+/** Enough to recognise a number by; a house can send one with millions of digits. */
+const LONGEST_NUMBER = 40;
 
 /**
  * The first `max` characters of a text that came from outside, safe to print on one line: control characters, line
@@ -16,7 +20,9 @@ export function excerpt(text: string, max = 80): string {
 export function describe(value: unknown): string {
   if (value === null) return "null";
   if (typeof value === "string") return value === "" ? "an empty text" : `"${excerpt(value, 40)}"`;
-  if (typeof value === "number" || typeof value === "boolean" || value instanceof WireNumber) return String(value);
+  if (typeof value === "number" || typeof value === "boolean" || value instanceof WireNumber) {
+    return cut(String(value), LONGEST_NUMBER);
+  }
   if (Array.isArray(value)) return `a list of ${value.length}`;
   return value === undefined ? "nothing" : "an object";
 }

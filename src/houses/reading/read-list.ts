@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { cut, LONGEST_REASON } from "../../text.ts";
 import type { FeedOptions, HouseItem, ReadResponse, ReadOptions, RefusalCode } from "../contract.ts";
-import { describe } from "./excerpt.ts";
+import { describe, excerpt } from "./excerpt.ts";
 import { believedTimes, readId, readRound, refused, type Believed, type RoundFields } from "./read-round.ts";
 import { cameInstead, decodeJson } from "./read-text.ts";
 import { WireNumber } from "./wire-json.ts";
@@ -48,7 +49,7 @@ export function readList<Item>(
   const parsed = decodeJson(body, expected);
   if (!parsed.ok) return parsed;
   const trouble = shape.trouble?.(parsed.value) ?? null;
-  if (trouble !== null) return { ok: false, reason: trouble };
+  if (trouble !== null) return { ok: false, reason: cut(trouble, LONGEST_REASON) };
   const list = shape.answer.safeParse(parsed.value, { reportInput: true });
   if (!list.success) {
     const issue = list.error.issues[0];
@@ -105,7 +106,10 @@ function explain<Item>(
   const came = issue?.code === "custom" ? ownValue(raw, path.at(-1) ?? "") : issue?.input;
   const isMissing = came === undefined || came === null;
   const code = (isMissing ? MISSING : WRONG)[kind];
-  const fields = Object.keys(raw).slice(0, 12).join(", ");
+  const fields = Object.keys(raw)
+    .slice(0, 12)
+    .map((name) => excerpt(name, 40))
+    .join(", ");
   const advice = isMissing
     ? `; the item has ${fields === "" ? "no fields" : fields}: the house renamed the field, or this is the list of another game`
     : "";

@@ -1,3 +1,4 @@
+import { cut, LONGEST_REASON } from "../../text.ts";
 import type { FeedOptions, HouseItem, ReadOptions, RefusalCode } from "../contract.ts";
 import { describe } from "./excerpt.ts";
 import { parseMultiplier } from "./multiplier.ts";
@@ -62,7 +63,7 @@ export function refused(
   roundId: string | null,
   raw: unknown,
 ): HouseItem {
-  return { ok: false, code, reason, roundId, raw };
+  return { ok: false, code, reason: cut(reason, LONGEST_REASON), roundId, raw };
 }
 
 /** One field, or why it cannot be read. */
@@ -75,12 +76,12 @@ export function readId(value: unknown): Field<string> {
   }
   if (typeof value === "number" || value instanceof WireNumber) {
     if (Number.isInteger(Number(value)) && !Number.isSafeInteger(Number(value))) {
-      const reason = `the id ${String(value)} was sent as a number too large to be exact; expected it as a text`;
+      const reason = `the id ${describe(value)} was sent as a number too large to be exact; expected it as a text`;
       return { ok: false, code: "bad_id", reason };
     }
     return Number.isSafeInteger(Number(value)) && Number(value) >= 0
       ? { ok: true, value: String(Number(value)) }
-      : { ok: false, code: "bad_id", reason: `expected a text or a whole number as id, came ${String(value)}` };
+      : { ok: false, code: "bad_id", reason: `expected a text or a whole number as id, came ${describe(value)}` };
   }
   const text = typeof value === "string" ? value.trim() : "";
   if (text === "" || text.length > LONGEST_ID || /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(text)) {

@@ -1,3 +1,4 @@
+import { cut, LONGEST_REASON } from "../../text.ts";
 import { excerpt } from "./excerpt.ts";
 import { parseWireJson } from "./wire-json.ts";
 
@@ -41,5 +42,8 @@ function parse(body: Buffer, expected: { what: string; advice: string }): Parsed
 /** The sentence for an answer that is not what was expected, with its beginning and what to do. */
 export function cameInstead({ what, advice }: { what: string; advice: string }, came: string, text: string): string {
   const shown = excerpt(text);
-  return `expected ${what}, came ${came}${shown === "" ? "" : `, beginning with: ${shown}`}; ${advice}`;
+  return cut(
+    `expected ${what}, came ${came}${shown === "" ? "" : `, beginning with: ${shown}`}; ${advice}`,
+    LONGEST_REASON,
+  );
 }

@@ -25,7 +25,7 @@ export interface ListedItem {
   code: string;
   reason: string;
   roundId: string | null;
-  /** As it came, at most 16,384 characters of it. */
+  /** As it came, at most 16,384 characters of it; 240 in a list. */
   item: string;
   /** With the table the key of the payload that brought it first; null if none did. */
   payloadReceivedAt: string | null;
@@ -40,7 +40,11 @@ export interface ListedItem {
   stored: bigint | null;
 }
 
-function columnsOf(sql: Queryable) {
+/** A page of items must stay small, whatever they are. */
+const ITEM_IN_LIST = 240;
+const ITEM_STORED = 16_384;
+
+function columnsOf(sql: Queryable, { itemLength }: { itemLength: number }) {
   return sql`
     q.id,
     q.table_id as "tableId",
@@ -48,7 +52,7 @@ function columnsOf(sql: Queryable) {
     q.code,
     q.reason,
     q.round_id as "roundId",
-    q.item,
+    left(q.item, ${itemLength}) as item,
     utc_text(q.payload_received_at) as "payloadReceivedAt",
     utc_text(q.first_seen_at) as "firstSeenAt",
     q.last_seen_at::text as "lastSeenAt",
@@ -60,7 +64,7 @@ function columnsOf(sql: Queryable) {
     (select r.hundredths from rounds r where r.table_id = q.table_id and r.round_id = q.round_id) as stored`;
 }
 
-/** Items by when they were last seen, newest first or oldest first. */
+/** Items by when they were last seen, newest first or oldest first, each with the beginning of the raw item. */
 export async function listItems(
   sql: Queryable,
   { tableIds, state, code }: ItemFilter,
@@ -88,7 +92,7 @@ export async function listItems(
           limit ${limit}
         ) own`;
   return sql<ListedItem[]>`
-    select ${columnsOf(sql)}
+    select ${columnsOf(sql, { itemLength: ITEM_IN_LIST })}
     from (${found}) q
     join tables t on t.id = q.table_id
     order by ${order}
@@ -98,21 +102,21 @@ export async function listItems(
 /** An item by its id; null if there is none. */
 export async function findItem(sql: Queryable, id: bigint): Promise<ListedItem | null> {
   const [row] = await sql<ListedItem[]>`
-    select ${columnsOf(sql)}
+    select ${columnsOf(sql, { itemLength: ITEM_STORED })}
     from quarantine q
     join tables t on t.id = q.table_id
     where q.id = ${id}`;
   return row ?? null;
 }
 
-/** The items that a payload brought first, oldest first, at most `limit`. */
+/** The items that a payload brought first, oldest first, at most `limit`, each with the beginning of the raw item. */
 export async function listItemsOf(
   sql: Queryable,
   { tableId, receivedAt }: PayloadKey,
   limit: number,
 ): Promise<ListedItem[]> {
   return sql<ListedItem[]>`
-    select ${columnsOf(sql)}
+    select ${columnsOf(sql, { itemLength: ITEM_IN_LIST })}
     from quarantine q
     join tables t on t.id = q.table_id
     where q.table_id = ${tableId}

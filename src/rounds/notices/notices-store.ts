@@ -1,5 +1,6 @@
 import type { Queryable, Sql, Transaction } from "../../db/client.ts";
 import type { Query } from "../../db/query.ts";
+import { cut } from "../../text.ts";
 import { lockFreeHeads, lockHeads, touchHeads } from "../../tables/heads-store.ts";
 import {
   conflictSentence,
@@ -38,6 +39,8 @@ const CLOSED_BY_HAND = "we stopped asking for them";
 const LOCKED_TABLES = 20;
 /** Tables that a timer looks after at each tick; the next tick continues. */
 const TABLES_PER_TICK = 500;
+/** What the column holds. */
+const LONGEST_TEXT = 2_000;
 
 /**
  * Opens, rewrites and closes notices, at most one change for a table and kind, and moves the heads of the tables whose notices
@@ -55,7 +58,9 @@ export function saveNoticesStatement(
   sql: Queryable,
   changes: readonly NoticeChange[],
 ): Query<readonly { id: number }[]> {
-  const rows = changes.map(({ tableId, kind, text, since }) => ({ table_id: tableId, kind, text, since }));
+  const rows = changes.map(({ tableId, kind, text, since }) => {
+    return { table_id: tableId, kind, text: text === null ? null : cut(text, LONGEST_TEXT), since };
+  });
   return sql<{ id: number }[]>`
     with changed as (
       select *

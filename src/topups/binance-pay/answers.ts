@@ -10,33 +10,53 @@ export const wrapped = z.object({
 });
 
 const id = z.string().regex(/^[A-Za-z0-9]{1,64}$/);
-const link = z
-  .string()
-  .max(2_000)
-  .refine((text) => URL.canParse(text) && new URL(text).protocol === "https:", "expected a URL with https");
+/** The end of the year 9999, in milliseconds: a timestamptz holds it, and so does a Date. */
+const LATEST_MS = 253_402_300_799_000;
+
+/** A text of one line that a column can hold. */
+function line(longest: number) {
+  return z
+    .string()
+    .max(longest)
+    .regex(/^\P{Cc}*$/u, { error: "expected a text without control characters" });
+}
+
+const link = line(2_000).refine(
+  (text) => URL.canParse(text) && new URL(text).protocol === "https:",
+  "expected a URL with https",
+);
 
 /** An order that was made. */
 export const madeOrder = z.object({
   prepayId: id,
-  expireTime: z.number().int().positive(),
+  expireTime: z.int().positive().max(LATEST_MS),
   checkoutUrl: link,
-  qrContent: z.string().min(1).max(2_000),
+  qrContent: line(2_000).min(1),
 });
 export type MadeOrder = z.infer<typeof madeOrder>;
 
 /** An order as it stands. Amounts come as a number or a text. */
 export const askedOrder = z.object({
   prepayId: id,
-  merchantTradeNo: z.string().max(64),
-  status: z.string().max(40),
-  currency: z.string().max(20),
-  orderAmount: z.union([z.string().max(40), z.number()]).transform(String),
+  merchantTradeNo: line(64),
+  status: line(40),
+  currency: line(20),
+  orderAmount: z.union([line(40), z.number()]).transform(String),
 });
 export type AskedOrder = z.infer<typeof askedOrder>;
 
 /** Public keys that notices are signed with. */
 export const certificates = z
-  .array(z.object({ certSerial: z.string().min(1).max(128), certPublic: z.string().min(1).max(10_000) }))
+  .array(
+    z.object({
+      certSerial: line(128).min(1),
+      certPublic: z
+        .string()
+        .min(1)
+        .max(10_000)
+        .regex(/^[^\0]*$/),
+    }),
+  )
   .max(20);
 export type Certificate = z.infer<typeof certificates>[number];
 

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { reasonOf } from "../../errors.ts";
+import { cut } from "../../text.ts";
 import {
   askedOrder,
   certificates,
@@ -16,6 +17,7 @@ import type { BinancePay } from "../../config/binance-pay.ts";
 const TIMEOUT_MS = 10_000;
 /** An order is about a kilobyte, all certificates together some more. */
 const LARGEST_ANSWER = 64 << 10;
+const LONGEST_REASON = 300;
 
 /** What came back: troubles are values. `code` is the payment app's own, where it answered and said no. */
 export type Told<Data> = { ok: true; data: Data } | { ok: false; code: string | null; reason: string };
@@ -94,14 +96,20 @@ async function askOnce<Data>(
       return { ok: false, code: null, reason: `answered ${response.status} with something else than was expected` };
     const { status, code, data, errorMessage } = outer.data;
     if (status !== "SUCCESS")
-      return { ok: false, code, reason: `said no: ${code} ${errorMessage ?? ""}`.trim().slice(0, 300) };
+      return { ok: false, code, reason: cut(`said no: ${code} ${errorMessage ?? ""}`.trim(), LONGEST_REASON) };
     const inner = schema.safeParse(data);
     if (inner.success) return { ok: true, data: inner.data };
     const where = inner.error.issues.map(({ path: at, message }) => `${at.join(".")}: ${message}`).join("; ");
-    return { ok: false, code: null, reason: `answered something else than was expected (${where})`.slice(0, 300) };
+    return {
+      ok: false,
+      code: null,
+      reason: cut(`answered something else than was expected (${where})`, LONGEST_REASON),
+    };
   } catch (error) {
     signal.throwIfAborted();
-    const reason = deadline.aborted ? `did not answer within ${timeoutMs / 1_000} s` : reasonOf(error).slice(0, 300);
+    const reason = deadline.aborted
+      ? `did not answer within ${timeoutMs / 1_000} s`
+      : cut(reasonOf(error), LONGEST_REASON);
     return { ok: false, code: null, reason };
   }
 }

@@ -1,6 +1,10 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
+import { cut } from "../../text.ts";
 import type { MadeOrder } from "./answers.ts";
 import { ORDER_MINUTES } from "./method.ts";
+
+/** What the column holds. */
+const LONGEST_ERROR = 300;
 
 /** An order at the payment app, as it stands. */
 export interface AppOrder {
@@ -153,7 +157,7 @@ export async function saveOrderStep(sql: Queryable, topupId: bigint, step: Order
       end,
       asked_at = clock_timestamp(),
       provider_status = coalesce(${step.providerStatus ?? null}, provider_status),
-      last_error = ${step.error ?? null}
+      last_error = ${step.error == null ? null : cut(step.error, LONGEST_ERROR)}
     where topup_id = ${topupId}
       and state = ${step.from}`;
 }

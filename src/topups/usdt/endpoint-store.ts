@@ -1,6 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Head } from "./on-chain.ts";
 import type { Usdt } from "../../config/usdt.ts";
+import { cut } from "../../text.ts";
 
 /** What is kept of an endpoint by its place in the setting. */
 export interface EndpointState {
@@ -21,6 +22,8 @@ export interface EndpointState {
 /** What an endpoint is told apart by. */
 type Named = { place: number; host: string; urlHash: string };
 
+/** What the column holds. */
+const LONGEST_ERROR = 300;
 /** Found to be what is configured once, an endpoint is believed to be that for so long; another URL is looked at at once. */
 const VERIFIED_HOURS = 1;
 
@@ -143,7 +146,7 @@ export async function saveLook(
       range_blocks = coalesce(${rangeBlocks}, range_blocks),
       answered_at = case when ${error}::text is null then clock_timestamp() else answered_at end,
       failing_since = case when ${error}::text is null then null else coalesce(failing_since, clock_timestamp()) end,
-      last_error = ${error}
+      last_error = ${error === null ? null : cut(error, LONGEST_ERROR)}
     where chain_id = ${chain.id}
       and token = ${chain.token.toLowerCase()}
       and place = ${place}`;

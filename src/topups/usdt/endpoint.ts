@@ -13,6 +13,7 @@ import {
   TransactionReceiptNotFoundError,
 } from "viem";
 import type { Chain } from "../../config/usdt-chains.ts";
+import { cut } from "../../text.ts";
 import { checkedHead, checkedLog, checkedReceipt } from "./checked.ts";
 import { type Head, placeOf, type Receipt, type Transfer, type TransferLog } from "./on-chain.ts";
 import type { BlockRange } from "./ranges.ts";
@@ -107,7 +108,7 @@ function openEndpoint(
     } catch (error) {
       signal.throwIfAborted();
       // the message of the library has the URL in it, and no cause is kept, since that has it too
-      throw new EndpointError(`${host}: ${withoutUrl(reasonOf(error), url)}`, whyOf(error));
+      throw new EndpointError(cut(`${host}: ${withoutUrl(reasonOf(error), url)}`, LONGEST_REASON), whyOf(error));
     }
   }
 
@@ -215,7 +216,7 @@ function withoutUrl(text: string, url: string): string {
     (left, part) => left.replaceAll(part, "…"),
     text,
   );
-  return shown.replaceAll(/\s+/g, " ").trim().slice(0, LONGEST_REASON);
+  return cut(shown.replaceAll(/\s+/g, " ").trim(), LONGEST_REASON);
 }
 
 function whyOf(error: unknown): EndpointError["why"] {

@@ -1,0 +1,16 @@
+/** The longest sentence that is stored about what came from outside: a reason, an error. */
+export const LONGEST_REASON = 500;
+
+/**
+ * At most `most` characters of a text that somebody else has a part in, as a text column takes it: without NUL and halves
+ * of characters. An ellipsis stands for what is cut off.
+ *
+ * @example
+ * cut("refused", 10); // => "refused"
+ * cut("7777777777", 4); // => "777…"
+ * cut("a\0b", 10); // => "a�b"
+ */
+export function cut(text: string, most: number): string {
+  const kept = text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  return kept.replaceAll("\0", "\u{fffd}").toWellFormed();
+}
