@@ -20,6 +20,8 @@ export interface ResponseBody {
   now: string;
   path: string;
   kind: "poll" | "history";
+  /** What its adapter reads, when that was begun before. */
+  read?: ReturnType<typeof readBody>;
 }
 
 /** What reading needs beside the state. */
@@ -51,7 +53,7 @@ export async function readResponse(
 ): Promise<ReadResponse> {
   const { tableId, name, roundIds } = state.table;
   const [, game = "", market = ""] = name.split("/");
-  const read = readBody(house, { name, game, market }, response);
+  const read = await (response.read ?? readBody(house, { name, game, market }, response, { signal }));
   if (!read.ok) return read;
   const listed = read.items.flatMap((item) => (item.ok ? item.round.roundId : (item.roundId ?? [])));
   const ids = all ? [...new Set(listed)] : idsToLookUp(state, read.items);

@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { hash } from "node:crypto";
 import { isConnectionError } from "../db/errors.ts";
 import { settingsOf, type House } from "../houses/house.ts";
-import { isOwnFault, ownFault } from "../rounds/read-response.ts";
+import { readBody, isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { joinPasses } from "./join.ts";
 import { pass } from "./pass.ts";
 import { loadStates, type Passes } from "./passes.ts";
@@ -10,7 +10,6 @@ import { findTime, listUnread, type UnreadPayload } from "./payload-store.ts";
 import { readResponse, type Reader, type ResponseBody } from "./read.ts";
 import type { PassResult, PassState, PassTime, PayloadMark, ReadResponse, StoredResponse } from "./state.ts";
 import { fromDatabase, laterBy } from "./times.ts";
-import { tryToRead } from "./trial.ts";
 import { refusalOf } from "./write-store.ts";
 
 /** How often the oldest payload is tried: in time, without a set, with every round looked up, and to be refused. */
@@ -60,8 +59,8 @@ export async function takeInStored(
       noSet,
     });
     try {
-      // on trial all together: a thread answers after a millisecond or two
-      const unpacked = await Promise.all(unread.map((payload) => unpack(house, state, payload)));
+      // all together: a thread answers after a millisecond or two
+      const unpacked = unread.map((payload) => unpack(house, state, payload, signal));
       const result = await takeEach(state, unread, (before, place) => read(before, unpacked[place]), timeNow);
       await passes.write({ passes: [result.rows], lease: null, end: null });
       passes.states.keep(result.state);
@@ -119,15 +118,15 @@ export async function readPayload(
   payload: PackedPayload,
   options: { signal: AbortSignal; all?: boolean },
 ): Promise<ReadResponse> {
-  const unpacked = await unpack(house, state, payload);
+  const unpacked = unpack(house, state, payload, options.signal);
   return unpacked.ok ? readResponse(reader, house, state, unpacked.given, options) : unpacked;
 }
 
 type PackedPayload = Pick<UnreadPayload, "body" | "sha256" | "receivedAt" | "path">;
 type Unpacked = { ok: true; given: ResponseBody } | { ok: false; reason: string };
 
-/** The body of a stored payload after it was read on trial in a thread, or why it cannot be read. */
-async function unpack(house: House, state: PassState, payload: PackedPayload): Promise<Unpacked> {
+/** The body of a stored payload, which a thread begins to read, or why it cannot be read. */
+function unpack(house: House, state: PassState, payload: PackedPayload, signal: AbortSignal): Unpacked {
   let body: Buffer;
   try {
     body = gunzipSync(payload.body);
@@ -137,9 +136,9 @@ async function unpack(house: House, state: PassState, payload: PackedPayload): P
   if (hash("sha256", body) !== payload.sha256)
     return { ok: false, reason: "the stored payload is not what was received" };
   const given: ResponseBody = { body, now: payload.receivedAt, path: payload.path, kind: "poll" };
-  const settings = settingsOf(house, gameOf(state));
-  const reason = settings === null ? null : await tryToRead(settings, given);
-  return reason === null ? { ok: true, given } : { ok: false, reason };
+  const read = readBody(house, { name: state.table.name, ...gameOf(state) }, given, { signal, isSuspect: true });
+  read.catch(() => undefined); // aborted: whoever awaits it is told
+  return { ok: true, given: { ...given, read } };
 }
 
 /** Whether the ids of a table say nothing of the place of a proven round, so that only its hash tells an old one. */

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import type { Sql, Transaction } from "../db/client.ts";
 import type { Prover } from "../houses/fairness/prove.ts";
 import type { House } from "../houses/house.ts";
@@ -8,6 +7,7 @@ import { pass } from "../pass/pass.ts";
 import type { CompletePassRows, PassState, PassTime, ReadResponse, StoredResponse } from "../pass/state.ts";
 import { readPayload } from "../pass/stored.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
+import { quarantinedItem } from "../rounds/lists/quarantined-item.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { emptyReread, noteRefusal, type Reread } from "./reread-report.ts";
 import {
@@ -286,11 +286,6 @@ function readableItems(
   return read.items.flatMap((item) => {
     if (!item.ok || refused.has(item.round.roundId)) return [];
     const { roundId } = item.round;
-    return [{ tableId, payloadReceivedAt: receivedAt, sha256: itemHash(item.raw), roundId }];
+    return [{ tableId, payloadReceivedAt: receivedAt, sha256: quarantinedItem(item.raw).itemSha256, roundId }];
   });
-}
-
-/** As quarantine lists an item. */
-function itemHash(raw: unknown): string {
-  return hash("sha256", JSON.stringify(raw) ?? "null");
 }

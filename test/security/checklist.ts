@@ -87,6 +87,12 @@ export const CHECKLIST: readonly Control[] = [
     control: "no number from outside reaches SQL that its column cannot hold",
     shownIn: ["security/hostile-house", "topups/usdt", "topups/binance-pay"],
   },
+  {
+    id: "PARSERS",
+    control:
+      "responses of houses are read in linear time, within bounds, and outside the event loop when they are large",
+    shownIn: ["rounds/read-body"],
+  },
   { id: "KEY-IN-URL", control: "a key in a URL is refused with advice and kept nowhere", shownIn: ["api/keys"] },
   {
     id: "WEBHOOK",

@@ -13,6 +13,8 @@ const LABEL = /\bbusted\s{0,4}at\b/i;
 const LABELLED = /\bbusted\s{0,4}at\s{0,4}:?\s{0,4}(\d[\d,.]{0,40} ?x)(?!\w)/i;
 /** `185.04x`, `1x`, `12,345x`; not the rest of a number that stands in two elements. */
 const RESULT = /(?<![\w.,-]|[.,]\s)((?:[1-9][\d,.]{0,40}|0(?:[.,][\d.,]{0,40})?)x)(?!\w)/g;
+/** A page lists what its players cashed out at: a few hundred. */
+const MOST_RESULTS = 5_000;
 const GAME = /\bgame\s{0,4}#?:?\s{0,4}(\d{1,18})\b/gi;
 
 /**
@@ -56,7 +58,14 @@ export default adapter<z.infer<typeof options>>({
     if (!isLabelled && !namesGame(text, id)) {
       return { ok: false, reason: cameInstead(expected, "one that does not name its game", text) };
     }
-    const results = [...text.matchAll(RESULT)].map(([, result = ""]) => result);
+    const results = text
+      .matchAll(RESULT)
+      .map(([, result = ""]) => result)
+      .take(MOST_RESULTS + 1)
+      .toArray();
+    if (results.length > MOST_RESULTS) {
+      return { ok: false, reason: cameInstead(expected, `one with more than ${MOST_RESULTS} results`, text) };
+    }
     const result = isLabelled ? LABELLED.exec(text)?.[1] : results[0];
     if (result === undefined) return { ok: false, reason: cameInstead(expected, "none there", text) };
     const raw = { game: id, results: isLabelled ? [result] : results.slice(0, 50) };

@@ -1,5 +1,7 @@
 /** Deeper answers are refused unread: no house nests ten levels, and what walks the tree later does so recursively. */
 const DEEPEST = 100;
+/** Responses with more values are refused unread: 5,000 items of 20 fields have 100,000, and each costs some microseconds. */
+const MOST_VALUES = 250_000;
 
 /**
  * A number whose digits a JavaScript number does not give back, such as 1.10 or 9007199254740993: it behaves as the
@@ -35,8 +37,9 @@ declare global {
  * as boxed numbers (see {@link WireNumber}). The reason is a sentence that says what came instead.
  */
 export function parseWireJson(text: string): { ok: true; value: unknown } | { ok: false; reason: string } {
-  const { isTooDeep, isLossy } = scan(text);
+  const { isTooDeep, isTooLong, isLossy } = scan(text);
   if (isTooDeep) return { ok: false, reason: `JSON nested deeper than ${DEEPEST} levels` };
+  if (isTooLong) return { ok: false, reason: `JSON with more than ${MOST_VALUES} values` };
   try {
     // seeing each value with its source takes six times as long as parsing
     const value: unknown = isLossy ? JSON.parse(text, withSource) : JSON.parse(text);
@@ -58,9 +61,10 @@ function breaksOff(message: string, text: string): boolean {
   return /^(?:Unexpected end|Unterminated)/.test(message) || Number(position) >= text.trimEnd().length;
 }
 
-/** How a text stands before it is parsed: nested too deep, and whether some number would lose a digit. */
-function scan(text: string): { isTooDeep: boolean; isLossy: boolean } {
+/** How a text stands before it is parsed: nested too deep, too many values, and whether some number would lose a digit. */
+function scan(text: string): { isTooDeep: boolean; isTooLong: boolean; isLossy: boolean } {
   let depth = 0;
+  let values = 1;
   let inText = false;
   let isLossy = false;
   for (let at = 0; at < text.length; at += 1) {
@@ -69,17 +73,20 @@ function scan(text: string): { isTooDeep: boolean; isLossy: boolean } {
       if (code === BACKSLASH) at += 1;
       else if (code === QUOTE) inText = false;
     } else if (code === QUOTE) inText = true;
-    else if (code === OPEN_LIST || code === OPEN_OBJECT) depth += 1;
-    else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1;
+    else if (code === COMMA) values += 1;
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      depth += 1;
+      values += 1;
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1;
     else if (!isLossy && (code === MINUS || isDigit(code))) {
       const from = at;
       while (isOfNumber(text.charCodeAt(at + 1))) at += 1;
       const source = text.slice(from, at + 1);
       isLossy = String(Number(source)) !== source;
     }
-    if (depth > DEEPEST) return { isTooDeep: true, isLossy };
+    if (depth > DEEPEST || values > MOST_VALUES) break;
   }
-  return { isTooDeep: false, isLossy };
+  return { isTooDeep: depth > DEEPEST, isTooLong: values > MOST_VALUES, isLossy };
 }
 
 function isDigit(code: number): boolean {
@@ -91,6 +98,7 @@ function isOfNumber(code: number): boolean {
   return isDigit(code) || code === POINT || code === MINUS || code === PLUS || code === 0x65 || code === 0x45;
 }
 
+const COMMA = 0x2c;
 const MINUS = 0x2d;
 const PLUS = 0x2b;
 const POINT = 0x2e;

@@ -1,0 +1,25 @@
+/** Reads responses in a thread, so that one that is large, or made to be slow, holds up no poll of another house. */
+import { adapterOf } from "../houses/adapters/index.ts";
+import type { HouseItem, ReadOptions } from "../houses/contract.ts";
+import type { TableSettings } from "../houses/settings/settings.ts";
+import { answerTasks } from "../thread.ts";
+import { quarantinedItem } from "./lists/quarantined-item.ts";
+
+/** A body, and how its table reads it. */
+export interface ReadTask {
+  settings: Pick<TableSettings, "adapter" | "feed">;
+  body: Uint8Array;
+  now: string;
+  options: ReadOptions;
+}
+
+/** What an adapter read, with each raw item as quarantine keeps it. */
+export type ReadByThread =
+  { ok: true; items: (HouseItem & { raw: { item: string; itemSha256: string } })[] } | { ok: false; reason: string };
+
+answerTasks(({ settings, body, now, options }: ReadTask): ReadByThread => {
+  const { buffer, byteOffset, byteLength } = body;
+  const read = adapterOf(settings).read(settings.feed, Buffer.from(buffer, byteOffset, byteLength), now, options);
+  // numbers with their digits do not get through a structured clone, so raw items are sent as quarantine keeps them
+  return read.ok ? { ok: true, items: read.items.map((item) => ({ ...item, raw: quarantinedItem(item.raw) })) } : read;
+});
