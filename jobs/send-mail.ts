@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { authSecret } from "../src/config/auth-secret.ts";
+import { mailKeysOf } from "../src/mail/seal.ts";
 import { isAlertToTell, queueAlertMail } from "../src/alerts/mail-store.ts";
 import { closeAlert, openAlert, syncAlerts } from "../src/alerts/store.ts";
 import { TROUBLE_ALERT_SECONDS } from "../src/mail/limits.ts";
@@ -44,6 +46,7 @@ async function send({ sql, settings, log, signal }: JobContext, url: string): Pr
     sql,
     url,
     from: senderOf(settings),
+    keys: mailKeysOf(await authSecret(settings), settings.AUTH_SECRET_PREVIOUS),
     log,
     signal,
     async troubled(seconds, reason) {

@@ -8,11 +8,14 @@ create table accounts (
   suspended_at timestamptz,
   suspended_by text,
   suspend_reason text,
-  user_id text unique references auth.users (id) on delete set null,
+  user_id text unique,
+  surface text not null default 'console' constraint holder_signs_in_at_the_console check (surface = 'console'),
   closed_at timestamptz,
   constraint email_looks_like_one check (email ~ '^[^@\s]+@[^@\s]+$' and length(email) <= 254),
   constraint suspension_says_why check ((suspended_at is null) = (suspend_reason is null)),
-  constraint closed_account_has_no_user check (closed_at is null or user_id is null)
+  constraint closed_account_has_no_user check (closed_at is null or user_id is null),
+  constraint holder_is_a_person_of_the_console
+    foreign key (user_id, surface) references auth.users (id, surface) on delete set null (user_id)
 );
 comment on table accounts is 'holders of keys and plans';
 comment on column accounts.suspended_by is 'who suspended it; null when it is not suspended, or nobody was named';

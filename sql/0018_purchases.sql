@@ -73,7 +73,7 @@ begin
     from purchase_credits c
     join purchases p on p.id = c.of_purchase
     where c.purchase_id = bought.id
-      and p.account_id <> bought.account_id
+      and (p.account_id <> bought.account_id or c.micros > p.listed_micros)
   ) then
     raise exception 'a discount is what was left of purchases of the same account: that of purchase % is not', bought.id
       using errcode = 'check_violation', constraint = 'discount_is_what_was_left';
@@ -85,6 +85,32 @@ create constraint trigger purchase_is_in_the_books after insert on purchases
   deferrable initially deferred for each row execute function refuse_purchase_beside_the_books();
 create constraint trigger purchase_credit_is_in_the_books after insert on purchase_credits
   deferrable initially deferred for each row execute function refuse_purchase_beside_the_books();
+
+-- The plan's row is locked while it is bought, so it is what it was.
+create function refuse_other_price() returns trigger language plpgsql as $$
+declare
+  usual interval := new.days * interval '24 hours';
+  longest interval := usual;
+begin
+  if new.kind = 'upgrade' and new.discount_micros > new.listed_micros and new.listed_micros > 0 then
+    longest := usual * (new.discount_micros::float8 / new.listed_micros) + interval '1 second';
+  end if;
+  if not exists (
+    select
+    from plans
+    where name = new.plan
+      and revision = new.plan_revision
+      and price_micros = new.listed_micros
+      and days = new.days
+  ) or new.ends_at - new.starts_at > longest then
+    raise exception 'a purchase has the price and the days of its plan: % for % days at revision % is not what % is', new.listed_micros, new.days, new.plan_revision, new.plan
+      using errcode = 'check_violation', constraint = 'purchase_is_as_its_plan_was_listed';
+  end if;
+  return new;
+end
+$$;
+create trigger purchase_is_as_its_plan_was_listed before insert on purchases
+  for each row execute function refuse_other_price();
 
 create trigger purchase_is_never_changed before update or delete on purchases
   for each row execute function refuse_change_of_record();
@@ -119,3 +145,32 @@ comment on column entitlements.end_told_at is 'when its holder was notified that
 create unique index account_has_one_endless_plan on entitlements (account_id) where ends_at is null;
 create index entitlements_of_account on entitlements (account_id, starts_at desc);
 create index entitlements_by_end on entitlements (ends_at) where end_told_at is null and ends_at is not null;
+
+create function refuse_other_entitlement() returns trigger language plpgsql as $$
+begin
+  if new.purchase_id is not null and not exists (
+    select
+    from purchases
+    where id = new.purchase_id
+      and account_id = new.account_id
+      and plan = new.plan
+      and starts_at = new.starts_at
+      and ends_at = new.ends_at
+  ) then
+    raise exception 'a bought plan is what its purchase says: that of purchase % is not', new.purchase_id
+      using errcode = 'check_violation', constraint = 'entitlement_is_what_was_bought';
+  end if;
+  return new;
+end
+$$;
+create trigger entitlement_is_what_was_bought before insert on entitlements
+  for each row execute function refuse_other_entitlement();
+
+-- Row security compares an entitlement with what it was.
+create function entitlement_end(of_entitlement bigint) returns timestamptz
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$ select coalesce(ends_at, 'infinity') from public.entitlements where id = of_entitlement $$;
+comment on function entitlement_end is 'when a plan ended before the current statement; infinity if it had no end';
+revoke execute on function entitlement_end(bigint) from public;
+alter table entitlements enable row level security;

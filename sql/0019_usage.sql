@@ -10,6 +10,8 @@ create table quotas (
 ) with (fillfactor = 50);
 comment on table quotas is 'calls of an account that were admitted in a UTC day (2026-11-21) or month (2026-11)';
 
+alter table quotas enable row level security;
+
 create sequence usage_batches;
 
 create table usage_facts (
@@ -37,6 +39,7 @@ create table usage_counts (
     constraint usage_count_is_positive check (n > 0),
   primary key (account_id, day, key_id, endpoint)
 ) with (fillfactor = 50); -- each batch updates its rows in place
+alter table usage_counts enable row level security;
 create index usage_counts_by_day on usage_counts (day);
 comment on table usage_counts is
   'calls per key, endpoint and UTC day: always the sum of usage_facts, written in the same statement by a trigger';
@@ -102,7 +105,8 @@ returns table (
   ordinal integer, admitted integer, refusal text, day_before bigint, month_before bigint, day_allowed bigint,
   month_allowed bigint, judged_at timestamptz
 )
-language plpgsql
+language plpgsql security definer
+set search_path = public, pg_temp
 -- otherwise a batch of one call is planned each time: 1.2 ms instead of 0.5
 set plan_cache_mode = force_generic_plan
 as $$
@@ -223,7 +227,8 @@ returns table (
   ordinal integer, admitted integer, refusal text, day_before bigint, month_before bigint, day_allowed bigint,
   month_allowed bigint, judged_at timestamptz
 )
-language plpgsql
+language plpgsql security definer
+set search_path = public, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -305,3 +310,28 @@ begin
 end $$;
 comment on function consume_calls is
   'admits calls exactly: of each run how many and why not the others, the account''s counts before it, its limits and when it was judged; all in one transaction';
+
+-- Both run as the owner of the schema: a process that counts calls can neither reset a quota nor write a count of its own.
+revoke execute on function consume_runs(bigint[], text[], integer[], timestamptz) from public;
+revoke execute on function consume_calls(bigint[], text[], integer[], timestamptz) from public;
+
+-- No role owns the facts. Called once it detaches a day, called again it drops it, so that the table is locked for a moment.
+create function drop_usage_day(of_day date) returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  part text := 'usage_facts_' || to_char(of_day, 'YYYYMMDD');
+begin
+  if (of_day + 60)::timestamp at time zone 'UTC' > clock_timestamp() then
+    raise exception 'the calls of a day are kept for 60 days: those of % stay', of_day;
+  end if;
+  if exists (select from pg_inherits where inhrelid = to_regclass('public.' || part)) then
+    execute format('alter table public.usage_facts detach partition public.%I', part);
+  else
+    execute format('drop table if exists public.%I', part);
+  end if;
+end $$;
+comment on function drop_usage_day is 'detaches, then drops, the facts of a UTC day that ended 60 days ago or earlier';
+revoke execute on function drop_usage_day(date) from public;

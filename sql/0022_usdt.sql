@@ -76,6 +76,7 @@ comment on column chain_deposits.rest_units is 'what is left of units below one 
 comment on column chain_deposits.dispute is 'why it is not credited though it is deep enough';
 create index deposits_to_check on chain_deposits (chain_id, token, checked_at nulls first) where state = 'pending';
 create index deposits_of_account on chain_deposits (account_id, id desc);
+create index deposits_of_topup on chain_deposits (topup_id) where topup_id is not null;
 create index deposits_by_state on chain_deposits (state, id desc);
 create index small_deposits on chain_deposits (chain_id, token, account_id) include (micros) where state = 'below_min';
 

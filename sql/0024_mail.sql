@@ -12,6 +12,8 @@ create table mails (
     constraint subject_is_one_line check (subject !~ '[[:cntrl:]]' and length(subject) between 1 and 200),
   body text
     constraint mail_has_words_within_bounds check (length(body) between 1 and 100000),
+  sealed bytea
+    constraint sealed_link_is_short check (length(sealed) between 1 and 2000),
   dedup_key text
     constraint mail_is_written_once unique,
   message_id uuid not null default gen_random_uuid() unique,
@@ -27,11 +29,14 @@ create table mails (
   printed_at timestamptz,
   constraint mail_ends_in_one_way check (sent_at is null or given_up_at is null),
   constraint mail_has_its_text_until_it_is_sent check ((body is null) = (sent_at is not null)),
+  constraint sealed_link_goes_with_its_text check (sealed is null or body is not null),
   constraint given_up_mail_says_why check (given_up_at is null or last_error is not null),
   constraint refused_mail_is_given_up check (not is_refused or given_up_at is not null)
 );
 comment on table mails is 'mails to people: written in the transaction of their cause, sent by send-mail afterwards';
-comment on column mails.body is 'plain text; deleted once it is sent, since it may hold a link that grants access; a mail that was given up keeps it for 30 days, so that staff can send it again';
+comment on column mails.body is 'plain text; deleted once it is sent; a mail that was given up keeps it for 30 days, so that staff can send it again';
+comment on column mails.sealed is
+  'the link that the body has a placeholder for, if it grants access: encrypted with AUTH_SECRET, so that no one who reads this table can open it';
 comment on column mails.message_id is 'the same in every attempt, so that a receiver can recognize a duplicate';
 comment on column mails.asked_at is 'when it was written, or last requested to be sent again: retries are limited from here';
 comment on column mails.next_try_at is 'not before then; while a worker sends it, when another worker may take over';

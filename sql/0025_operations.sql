@@ -111,6 +111,7 @@ create table audit_log (
   constraint only_ops_has_roles check ((surface = 'ops') = (role is not null))
 );
 comment on table audit_log is 'who did what, when, to what and why; append-only, each row hashed with the one before it';
+alter table audit_log enable row level security;
 create index audit_action on audit_log (action, seq desc);
 create index audit_actor on audit_log (actor, seq desc);
 create index audit_request on audit_log (request_id);

@@ -5,6 +5,7 @@ import { queueMail } from "../mail/outbox-store.ts";
 import { type Doer, holderEntry } from "./holder-entry.ts";
 import { addressChanged, addressWillChange, newAddressIsTaken, proveNewAddress } from "./letters.ts";
 import { findMailToken, insertMailToken, takeMailToken, withdrawMailTokens } from "./mail-token-store.ts";
+import type { Mailing } from "./sign-up.ts";
 import { findPerson, isTaken, lockPerson, saveAddress } from "./person-store.ts";
 
 /** How long the link that proves a new address works. */
@@ -15,7 +16,6 @@ interface Asking {
   userId: string;
   email: string;
   next: string;
-  site: string;
   by: Doer;
 }
 
@@ -23,13 +23,16 @@ interface Asking {
  * Mails a link to the address that somebody wants to use from now on, and a notice to the one they have. Whether the new
  * one is somebody's already only the mail to it says.
  */
-export async function askNewAddress(sql: Sql, { userId, email, next, site, by }: Asking): Promise<void> {
+export async function askNewAddress(
+  sql: Sql,
+  { userId, email, next, site, mailKey, by }: Asking & Mailing,
+): Promise<void> {
   await sql.begin(async (tx) => {
     await lockPerson(tx, userId);
     const purpose = "change-email" as const;
     const token = await insertMailToken(tx, { purpose, userId, email: next, lastsSeconds: LASTS_SECONDS });
     const letter = (await isTaken(tx, next)) ? newAddressIsTaken({ site }) : proveNewAddress({ site, token });
-    await queueMail(tx, { ...letter, recipient: next });
+    await queueMail(tx, { ...letter, recipient: next, sealWith: mailKey });
     await queueMail(tx, { ...addressWillChange({ site }), recipient: email });
     await appendAudit(tx, holderEntry(by, { action: "own.ask-email" }));
   });
@@ -54,7 +57,7 @@ export async function takeNewAddress(
       await lockPerson(tx, userId); // before the token, as everybody who makes one does
       if ((await takeMailToken(tx, "change-email", token)) === null) return { ok: false, reason: "unknown-link" };
       const person = await findPerson(tx, { userId });
-      if (person === null || person.isOperator || person.accountId === null) {
+      if (person === null || person.accountId === null) {
         return { ok: false, reason: "unknown-link" };
       }
       if (await isTaken(tx, next)) return { ok: false, reason: "taken" };

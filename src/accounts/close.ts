@@ -7,7 +7,6 @@ import { forgetOrigins } from "./consent-store.ts";
 import { type Doer, holderEntry } from "./holder-entry.ts";
 import { accountClosed } from "./letters.ts";
 import { deletePerson, findPerson, lockPerson } from "./person-store.ts";
-import { endSessions } from "./session-store.ts";
 import { deleteSignUps } from "./sign-up-store.ts";
 
 /**
@@ -23,9 +22,8 @@ export async function closeAccount(sql: Sql, { userId, by }: { userId: string; b
     if (person === null || !(await lockHeld(tx, { accountId, userId }))) return false;
     const ended = await closeRows(tx, accountId);
     await forgetOrigins(tx, accountId);
-    await endSessions(tx, userId, { surface: "console" });
     await deleteSignUps(tx, person.email);
-    if (!person.isOperator) await deletePerson(tx, userId);
+    await deletePerson(tx, userId);
     await queueMail(tx, { ...accountClosed({ accountId }), recipient: person.email });
     await announce(tx);
     const after = { keys_revoked: ended.keys, plans_ended: ended.plans };

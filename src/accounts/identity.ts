@@ -160,6 +160,9 @@ export function identityOptions(
     user: {
       modelName: "users",
       fields: { emailVerified: "email_verified", createdAt: "created_at", updatedAt: "updated_at" },
+      additionalFields: {
+        surface: { type: "string" as const, required: true, input: false, defaultValue: surface },
+      },
     },
     account: {
       modelName: "accounts",
@@ -179,6 +182,9 @@ export function identityOptions(
     verification: {
       modelName: "verifications",
       fields: { expiresAt: "expires_at", createdAt: "created_at", updatedAt: "updated_at" },
+      additionalFields: {
+        surface: { type: "string" as const, required: true, input: false, defaultValue: surface },
+      },
     },
     databaseHooks: {
       session: {

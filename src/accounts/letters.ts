@@ -1,4 +1,5 @@
 import { letter, type Letter } from "../mail/letter.ts";
+import { LINK } from "../mail/seal.ts";
 
 /** What the letters say of whoever caused them; an address that somebody typed is not repeated to others. */
 interface Links {
@@ -6,13 +7,17 @@ interface Links {
   site: string;
 }
 
+/** A letter with a link that grants access. */
+type LetterWithLink = Letter & { link: string };
+
 /** To an address that somebody signs up with: the link that proves it. */
-export function confirmAddress({ site, token }: Links & { token: string }): Letter {
-  return letter("confirm-address", "Confirm your e-mail address", [
+export function confirmAddress({ site, token }: Links & { token: string }): LetterWithLink {
+  const written = letter("confirm-address", "Confirm your e-mail address", [
     "Somebody, most likely you, signed up at Roundhouse with this address. Open this link within a day and type the password that you chose there:",
-    `${site}/console/confirm?token=${token}`,
+    LINK,
     "If it was not you, do nothing: without that password nothing is opened, and after a day it is forgotten. Never type a password on that page that somebody else told you.",
   ]);
+  return { ...written, link: `${site}/console/confirm?token=${token}` };
 }
 
 /** To an address that has a sign-in already, where somebody signs up with it. */
@@ -26,20 +31,13 @@ export function signUpOfKnown({ site }: Links): Letter {
 }
 
 /** To somebody who does not know their password any more. */
-export function resetPassword({ site, token }: Links & { token: string }): Letter {
-  return letter("reset-password", "Choose a new password", [
+export function resetPassword({ site, token }: Links & { token: string }): LetterWithLink {
+  const written = letter("reset-password", "Choose a new password", [
     "Somebody, most likely you, asked for a new password at Roundhouse. This link lets you choose one, once, within an hour:",
-    `${site}/console/reset?token=${token}`,
+    LINK,
     "All your sign-ins end with it; a second factor stays on. If it was not you, do nothing: the password stays as it is.",
   ]);
-}
-
-/** To an operator who asked for a new password: they get one from an admin. */
-export function resetOfOperator({ site }: Links): Letter {
-  return letter("reset-of-operator", "Your password is reset by an admin", [
-    "Somebody, most likely you, asked for a new password at Roundhouse. You are an operator, so no mail can give you one.",
-    `Ask an admin, who makes one for you at ${site}/ops/people. If it was not you, do nothing.`,
-  ]);
+  return { ...written, link: `${site}/console/reset?token=${token}` };
 }
 
 /** To somebody whose password is another now. */
@@ -77,12 +75,13 @@ export function factorTakenOff(): Letter {
 }
 
 /** To the address that somebody wants to be reached at from now on. */
-export function proveNewAddress({ site, token }: Links & { token: string }): Letter {
-  return letter("prove-new-address", "Confirm your new e-mail address", [
+export function proveNewAddress({ site, token }: Links & { token: string }): LetterWithLink {
+  const written = letter("prove-new-address", "Confirm your new e-mail address", [
     "Somebody, most likely you, wants to use this address for their account at Roundhouse. Open this link within a day to confirm it:",
-    `${site}/console/new-email?token=${token}`,
+    LINK,
     "If it was not you, do nothing.",
   ]);
+  return { ...written, link: `${site}/console/new-email?token=${token}` };
 }
 
 /** To the address that somebody wants to change to, where it is of another account. */

@@ -27,15 +27,19 @@ function makePassword(): string {
   return (letters.match(/.{5}/g) ?? []).join("-");
 }
 
-/** Makes an operator. Somebody who signs in as a caller already keeps their password, and `keptPassword` says so. */
+/** Creates an operator. Refused if the address is an operator's already, or a holder's. */
 export async function createOperator(
   tx: Transaction,
   given: { email: string; role: OperatorRole; passwordHash: string; by: string },
-): Promise<Change & { keptPassword?: boolean }> {
+): Promise<Change> {
   const made = await insertOperator(tx, given);
   const email = given.email.toLowerCase();
-  if (made === null) return { ok: false, reason: `${email} is an operator already` };
-  return { ok: true, email, before: null, after: { role: given.role }, keptPassword: !made.isNewUser };
+  if (made !== null) return { ok: true, email, before: null, after: { role: given.role } };
+  if ((await findOperator(tx, { email })) !== null) return { ok: false, reason: `${email} is an operator already` };
+  return {
+    ok: false,
+    reason: `${email} signs in at the console; an operator needs an address that holds no account`,
+  };
 }
 
 /** Gives an operator another role; `was` is what whoever asks has seen. There is always an admin left. */

@@ -67,30 +67,25 @@ export async function countAdmins(tx: Transaction): Promise<number> {
 }
 
 /**
- * Makes an operator of an address; somebody who has it already as a caller keeps their password and gets a role beside it.
- * Null where they are an operator already.
+ * Creates an operator. Null if the address is known already, as an operator's or as a holder's: nobody is both, so that
+ * what happens to a sign-in at the console never opens `/ops`.
  */
 export async function insertOperator(
   tx: Transaction,
   given: { email: string; role: OperatorRole; passwordHash: string | null; by: string },
-): Promise<{ id: string; isNewUser: boolean } | null> {
+): Promise<{ id: string } | null> {
   const email = given.email.toLowerCase();
   const [made] = await tx<{ id: string }[]>`
-    insert into auth.users (id, name, email, email_verified)
-    values (${randomUUID()}, ${email}, ${email}, true)
+    insert into auth.users (id, name, email, email_verified, surface)
+    values (${randomUUID()}, ${email}, ${email}, true, 'ops')
     on conflict (email) do nothing
     returning id`;
-  const [user] =
-    made === undefined ? await tx<{ id: string }[]>`select id from auth.users where email = ${email}` : [made];
-  if (user === undefined) throw new Error(`the user ${email} is neither new nor there`);
-  const added = await tx`
+  if (made === undefined) return null;
+  await tx`
     insert into operators (user_id, role, created_by)
-    values (${user.id}, ${given.role}, ${given.by})
-    on conflict do nothing
-    returning user_id`;
-  if (added.length === 0) return null;
-  if (made !== undefined && given.passwordHash !== null) await savePassword(tx, user.id, given.passwordHash);
-  return { id: user.id, isNewUser: made !== undefined };
+    values (${made.id}, ${given.role}, ${given.by})`;
+  if (given.passwordHash !== null) await savePassword(tx, made.id, given.passwordHash);
+  return made;
 }
 
 /** Notes what an operator's password is from now on. */
@@ -127,18 +122,10 @@ export async function saveDisabled(tx: Transaction, userId: string, isDisabled: 
     where user_id = ${userId}`;
 }
 
-/** Takes the second factor off, for somebody who lost theirs. False where there was none. */
+/** Turns the second factor off for an operator or holder who lost it. False if there was none. */
 export async function deleteTwoFactor(tx: Transaction, userId: string): Promise<boolean> {
-  const gone = await tx`
-    with switched as (
-      update auth.users
-      set two_factor_enabled = false, updated_at = clock_timestamp()
-      where id = ${userId} and two_factor_enabled
-    )
-    delete from auth.two_factors
-    where user_id = ${userId}
-    returning id`;
-  return gone.length > 0;
+  const [row] = await tx<{ isOff: boolean }[]>`select take_off_second_factor(${userId}) as "isOff"`;
+  return row?.isOff === true;
 }
 
 /** Whether somebody may sign in at `/ops`. */

@@ -2,18 +2,16 @@ import { randomUUID } from "node:crypto";
 import type { Queryable, Transaction } from "../db/client.ts";
 import { savePassword } from "./operator-store.ts";
 
-/** Somebody who may sign in. */
+/** A holder: operators are other people, with other addresses. */
 export interface KnownPerson {
   userId: string;
   email: string;
-  /** Also where they may sign in at `/ops` no longer. */
-  isOperator: boolean;
   hasTwoFactor: boolean;
   /** The account they hold; null where they hold none. */
   accountId: bigint | null;
 }
 
-/** Somebody by address or id; null where nobody is known by it. */
+/** A holder by address or id; null if there is none. */
 export async function findPerson(
   sql: Queryable,
   by: { email: string } | { userId: string },
@@ -22,12 +20,12 @@ export async function findPerson(
     select
       u.id as "userId",
       u.email,
-      exists (select from operators o where o.user_id = u.id) as "isOperator",
       coalesce(u.two_factor_enabled, false) as "hasTwoFactor",
       a.id as "accountId"
     from auth.users u
     left join accounts a on a.user_id = u.id and a.closed_at is null
-    where ${"userId" in by ? sql`u.id = ${by.userId}` : sql`u.email = lower(${by.email})`}`;
+    where u.surface = 'console'
+      and ${"userId" in by ? sql`u.id = ${by.userId}` : sql`u.email = lower(${by.email})`}`;
   return found ?? null;
 }
 
@@ -36,7 +34,7 @@ export async function isVerified(sql: Queryable, userId: string): Promise<boolea
   const rows = await sql`
     select
     from auth.users
-    where id = ${userId} and email_verified`;
+    where id = ${userId} and email_verified and surface = 'console'`;
   return rows.length > 0;
 }
 
@@ -46,8 +44,8 @@ export async function insertPerson(
   { email, passwordHash }: { email: string; passwordHash: string },
 ): Promise<string | null> {
   const [made] = await tx<{ id: string }[]>`
-    insert into auth.users (id, name, email, email_verified)
-    values (${randomUUID()}, ${email}, ${email}, true)
+    insert into auth.users (id, name, email, email_verified, surface)
+    values (${randomUUID()}, ${email}, ${email}, true, 'console')
     on conflict (email) do nothing
     returning id`;
   if (made === undefined) return null;

@@ -2,12 +2,13 @@ import { appendAudit } from "../audit/store.ts";
 import type { Sql } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import { type Doer, holderEntry } from "./holder-entry.ts";
-import { passwordChanged, resetOfOperator, resetPassword } from "./letters.ts";
+import { passwordChanged, resetPassword } from "./letters.ts";
 import { findMailToken, insertMailToken, takeMailToken, withdrawMailTokens } from "./mail-token-store.ts";
 import { savePassword } from "./operator-store.ts";
 import { hashPassword, passwordProblem } from "./password.ts";
 import { findPerson, lockPerson } from "./person-store.ts";
 import { endSessions } from "./session-store.ts";
+import type { Mailing } from "./sign-up.ts";
 
 /** How long the link that lets somebody choose a new password works. */
 const LASTS_SECONDS = 3_600;
@@ -16,18 +17,17 @@ const LASTS_SECONDS = 3_600;
  * Mails a link for a new password to somebody who is known by an address; nothing where nobody is. Operators get none:
  * theirs is set by an admin, since it opens more than an account.
  */
-export async function askReset(sql: Sql, { email, site }: { email: string; site: string }): Promise<void> {
+export async function askReset(sql: Sql, { email, site, mailKey }: { email: string } & Mailing): Promise<void> {
   await sql.begin(async (tx) => {
     const known = await findPerson(tx, { email });
     if (known === null) return;
     await lockPerson(tx, known.userId);
     const person = await findPerson(tx, { email }); // again: they may have closed their account, or left the address
     if (person === null) return;
-    const { userId, email: recipient, isOperator } = person;
-    if (isOperator) return queueMail(tx, { ...resetOfOperator({ site }), recipient });
+    const { userId, email: recipient } = person;
     const purpose = "reset-password" as const;
     const token = await insertMailToken(tx, { purpose, userId, email: recipient, lastsSeconds: LASTS_SECONDS });
-    await queueMail(tx, { ...resetPassword({ site, token }), recipient });
+    await queueMail(tx, { ...resetPassword({ site, token }), recipient, sealWith: mailKey });
   });
 }
 
@@ -54,7 +54,7 @@ export async function setNewPassword(
     const taken = await takeMailToken(tx, "reset-password", token);
     const person = taken && (await findPerson(tx, { userId: taken.userId }));
     // a link that was written while its address was being changed is one to a mailbox that may be somebody else's by now
-    if (!person || person.isOperator || person.email !== taken?.email) return { ok: false, reason: "unknown-link" };
+    if (!person || person.email !== taken?.email) return { ok: false, reason: "unknown-link" };
     const { userId, email, accountId } = person;
     await savePassword(tx, userId, passwordHash);
     await withdrawMailTokens(tx, userId);

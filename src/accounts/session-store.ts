@@ -131,6 +131,12 @@ export async function endSessions(
   return gone.length;
 }
 
+/** Ends all sign-ins of a holder for an operator, who cannot see them. Gives how many there were. */
+export async function endHolderSessions(tx: Transaction, userId: string): Promise<number> {
+  const [row] = await tx<{ ended: number }[]>`select end_console_sessions(${userId}) as ended`;
+  return row?.ended ?? 0;
+}
+
 /**
  * Forgets sign-ins whose time has been over for a day, with the addresses they came from, second steps that nobody took,
  * sign-ups that nobody confirmed, and links in mails that no longer work. Gives how many.

@@ -2,6 +2,7 @@ import { appendAudit } from "../audit/store.ts";
 import { announce } from "../callers/store.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
+import type { MailKey } from "../mail/seal.ts";
 import { type GivenConsent, keepLegalText, saveConsent, saveEarlierConsents } from "./consent-store.ts";
 import { type Doer, holderEntry } from "./holder-entry.ts";
 import type { LegalKind } from "./legal.ts";
@@ -29,7 +30,7 @@ export interface Origin {
  */
 export async function signUp(
   sql: Sql,
-  { email, password, origin, site }: { email: string; password: string; origin: Origin; site: string },
+  { email, password, origin, ...mailing }: { email: string; password: string; origin: Origin } & Mailing,
 ): Promise<void> {
   const passwordHash = await hashPassword(password);
   const { token, sha256 } = makeToken();
@@ -40,9 +41,15 @@ export async function signUp(
     for (const kind of AGREED) consents.push({ ...(await keepLegalText(tx, kind)), givenAt, ...origin });
     // where the address is known nobody learns this token; it is kept all the same, so that nothing takes less time
     await saveSignUp(tx, { sha256, email, passwordHash, consents, lastsSeconds: LASTS_SECONDS });
-    const letter = known === null ? confirmAddress({ site, token }) : signUpOfKnown({ site });
-    await queueMail(tx, { ...letter, recipient: email });
+    const letter = known === null ? confirmAddress({ ...mailing, token }) : signUpOfKnown(mailing);
+    await queueMail(tx, { ...letter, recipient: email, sealWith: mailing.mailKey });
   });
+}
+
+/** What mails with links are written with: our public address, and what links are encrypted with. */
+export interface Mailing {
+  site: string;
+  mailKey: MailKey;
 }
 
 /** What came of opening the link of a sign-up. */

@@ -3,6 +3,7 @@ import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import type { Shown } from "../frame/shown.ts";
 import type { Log } from "../log.ts";
+import type { MailKey } from "../mail/seal.ts";
 
 /** Who is signed in at the console: the account that pages and actions are of, and from where they are asked for. */
 export interface Holder {
@@ -24,6 +25,8 @@ export interface ConsoleParts {
   site: () => string;
   /** Where this process is reached from this machine: for calls that it makes to itself. */
   ownUrl: () => string;
+  /** What links in mails are encrypted with. */
+  mailKey: MailKey;
 }
 
 /** A page that is only looked at. Everything on it is of the holder's account alone. */

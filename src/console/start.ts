@@ -2,6 +2,7 @@ import type { RequestListener } from "node:http";
 import { type Identity, openIdentity } from "../accounts/identity.ts";
 import { isVerified } from "../accounts/person-store.ts";
 import type { SharedParts } from "../serve/server.ts";
+import { mailKeyOf } from "../mail/seal.ts";
 import { openConsole } from "./app.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
 import { actions, pages } from "./index.ts";
@@ -12,7 +13,7 @@ import { addOwn } from "./security/own.ts";
 
 /** What `/console` is opened with. */
 export interface StartConsole {
-  parts: Omit<ConsoleParts, "site" | "ownUrl">;
+  parts: Omit<ConsoleParts, "site" | "ownUrl" | "mailKey">;
   /** Past a transaction pooler. */
   directUrl: string;
   /** Signs cookies; the same in every process. */
@@ -48,7 +49,7 @@ export function startConsole({ parts, directUrl, secret, lists = { pages, action
     listener({ buckets, site, ownUrl }) {
       const doors = { sql, identity, buckets, log };
       return openConsole({
-        parts: { ...parts, site, ownUrl },
+        parts: { ...parts, site, ownUrl, mailKey: mailKeyOf(secret) },
         doorkeeper: openConsoleDoorkeeper(doors),
         ...lists,
         addDoors: (app, made) => addDoors(app, made, doors),

@@ -1,3 +1,5 @@
+import { hash } from "node:crypto";
+
 /**
  * What each part of the program may do with each table, and nothing beyond it.
  *
@@ -19,7 +21,7 @@ export const ROLES: Record<Part, string> = {
 };
 
 /** The role of the workers owns the tables that are made of days: it takes old days out, which only an owner can. */
-export const OWNED_BY_WORKERS = ["payloads", "polls", "poll_failures", "usage_facts"] as const;
+export const OWNED_BY_WORKERS = ["payloads", "polls", "poll_failures"] as const;
 
 /**
  * By part: r = select, a = insert, w = update, d = delete; with columns in brackets, those alone. Locking a row of a
@@ -29,7 +31,6 @@ type Grants = Partial<Record<Part, string>>;
 
 const EVERYBODY: Grants = { api: "r", console: "r", ops: "r", worker: "r", read: "r" };
 const FACTS: Grants = { ...EVERYBODY, worker: "ra" };
-const IDENTITY: Grants = { console: "rawd", ops: "rawd" };
 
 /** Every table and view there is; a test fails where one is missing here. */
 export const GRANTS: Record<string, Grants> = {
@@ -106,21 +107,32 @@ export const GRANTS: Record<string, Grants> = {
   backups: { api: "r", ops: "r", read: "r" },
   migrations: EVERYBODY,
   audit_log: { console: "ra", ops: "ra", worker: "ra" },
-  audit_head: { console: "rw", ops: "rw", worker: "rw" },
+  audit_head: { console: "r w(seq,hash)", ops: "r w(seq,hash)", worker: "r w(seq,hash)" },
 
   // callers
-  accounts: { api: "r", console: "raw", ops: "raw", worker: "r" },
+  accounts: {
+    api: "r(id,verified_at,suspended_at,closed_at)",
+    console: "r a(email,verified_at,user_id) w(email,verified_at,user_id,closed_at)",
+    ops: "r w(suspended_at,suspended_by,suspend_reason)",
+    worker: "r",
+  },
   keys: {
     api: "r w(last_used_at)",
-    console: "raw",
+    console: "r a(account_id,name,sha256,last4,expires_at) w(name,expires_at,revoked_at,replaced_by)",
     ops: "r w(revoked_at,expires_at)",
     worker: "r(id,account_id,name,last4,created_at,expires_at,revoked_at,last_used_at,replaced_by)",
   },
   plans: { api: "r", console: "r w(revision)", ops: "rw", worker: "r" },
   plan_houses: { api: "r", console: "r", ops: "rad", worker: "r" },
-  entitlements: { api: "r", console: "rawd", ops: "raw", worker: "r w(reminded_at,end_told_at)" },
-  quotas: { api: "raw", console: "r", ops: "r", worker: "rd" },
-  usage_facts: { api: "ra", console: "r", ops: "r" },
+  entitlements: {
+    api: "r",
+    console: "r a(account_id,plan,starts_at,ends_at,purchase_id) w(ends_at,reminded_at,end_told_at) d",
+    ops: "r w(ends_at,end_told_at)",
+    worker: "r w(reminded_at,end_told_at)",
+  },
+  quotas: { api: "r", console: "r", ops: "r", worker: "rd" },
+  usage_facts: { api: "r", console: "r", ops: "r", worker: "r" },
+  usage_facts_default: { worker: "r" },
   usage_counts: { api: "r", console: "r", ops: "r", worker: "rd" },
   usage_days: { ops: "r", worker: "rawd", read: "r" },
   usage_sums: { ops: "r", worker: "rawd", read: "r" },
@@ -128,56 +140,163 @@ export const GRANTS: Record<string, Grants> = {
   purchase_credits: { console: "ra", ops: "r", worker: "r" },
 
   // money
-  ledger_accounts: { console: "raw", ops: "raw", worker: "raw" },
+  // what each transaction needs beside it: sql/0028_documents.sql
+  ledger_accounts: {
+    console: "r a(kind,owner_id) w(balance)",
+    ops: "r a(kind,owner_id) w(balance)",
+    worker: "r a(kind,owner_id) w(balance)",
+  },
   ledger_transactions: { console: "ra", ops: "ra", worker: "ra" },
   ledger_entries: { console: "ra", ops: "ra", worker: "ra" },
   reversal_proposals: { ops: "raw" },
-  topups: { console: "raw", ops: "raw", worker: "raw" },
+  topups: {
+    console: "r a(account_id,method,reference,state,amount_micros,expires_at,details) w(state,reason)",
+    ops: "raw",
+    worker: "raw",
+  },
   bank_imports: { console: "r", ops: "raw", worker: "r" },
   bank_lines: { console: "r", ops: "raw", worker: "r" },
   bank_matches: { console: "r", ops: "raw", worker: "r" },
   bank_returns: { console: "r", ops: "raw", worker: "r" },
   deposit_addresses: { console: "ra", ops: "r", worker: "r" },
-  chain_endpoints: { api: "r", console: "raw", ops: "r", worker: "raw" },
+  chain_endpoints: { api: "r", console: "r", ops: "r", worker: "raw" },
   chain_deposits: { api: "r(chain_id,state,seen_at)", console: "r", ops: "r", worker: "raw" },
   credited_deposits: { console: "r", ops: "r", worker: "rawd" },
-  payment_app_orders: { console: "raw", ops: "r w(ask_at)", worker: "raw" },
+  payment_app_orders: {
+    console: "r a(topup_id,trade_no,amount_micros,ask_at) w(ask_at)",
+    ops: "r w(ask_at)",
+    worker: "raw",
+  },
   payment_app_nonces: { console: "rad", worker: "rd" },
   payment_app_certificates: { console: "r", ops: "r", worker: "rawd" },
-  payment_app_state: { console: "rw", ops: "r", worker: "rw" },
+  payment_app_state: { console: "r w(certificates_wanted_at)", ops: "r", worker: "rw" },
 
   // people, and what they prove who they are with
-  "auth.users": IDENTITY,
-  "auth.accounts": IDENTITY,
-  "auth.sessions": { ...IDENTITY, worker: "r(expires_at) d" },
-  "auth.verifications": { ...IDENTITY, worker: "r(expires_at) d" },
-  "auth.two_factors": IDENTITY,
-  "auth.used_codes": IDENTITY,
-  operators: { console: "r", ops: "raw" },
-  sign_in_links: { ops: "rawd" },
-  sign_ups: { console: "rad", ops: "rd", worker: "r(expires_at) d" },
-  mail_tokens: { console: "rawd", ops: "rd", worker: "r(expires_at) d" },
+  "auth.users": {
+    console: "r a(id,name,email,email_verified,surface) w(name,email,email_verified,two_factor_enabled,updated_at) d",
+    ops: "r a(id,name,email,email_verified,surface) w(two_factor_enabled,updated_at)",
+  },
+  "auth.accounts": { console: "rawd", ops: "raw" },
+  "auth.sessions": { console: "rawd", ops: "rawd", worker: "r(expires_at) d" },
+  "auth.verifications": { console: "rawd", ops: "rawd", worker: "r(expires_at) d" },
+  "auth.two_factors": { console: "rawd", ops: "rawd" },
+  "auth.used_codes": { console: "rad", ops: "rad" },
+  operators: { ops: "r a(user_id,role,created_by) w(role,disabled_at)" },
+  sign_in_links: { ops: "r w(used_at) d" },
+  sign_ups: { console: "rad", worker: "r(expires_at) d" },
+  mail_tokens: { console: "r a(sha256,purpose,user_id,email,expires_at) w(used_at) d", worker: "r(expires_at) d" },
   legal_texts: { api: "r", console: "ra", ops: "r" },
   consents: { console: "ra w(address,user_agent)", ops: "r" },
   mails: {
     api: "r(id,created_at,next_try_at,sent_at,given_up_at)",
-    console: "raw",
-    ops: "raw",
+    console:
+      "r(kind,recipient,subject,dedup_key,created_at,sent_at,id) a(kind,recipient,subject,body,sealed,dedup_key)",
+    ops: "r a(kind,recipient,subject,body,dedup_key) w(given_up_at,is_refused,attempts,asked_at,next_try_at)",
     worker: "rawd",
   },
   mail_trouble: { console: "r", ops: "r", worker: "rawd" },
 };
 
-/** Sequences that a statement of ours asks by name; those of identity columns need no grant. */
-const SEQUENCE_GRANTS: Record<string, readonly Part[]> = {
-  usage_batches: ["api"],
-};
+/** Sequences that a statement of ours asks by name; those of identity columns need no grant. Functions use this one. */
+const SEQUENCE_GRANTS: Record<string, readonly Part[]> = { usage_batches: [] };
 
 /** Functions that run as whoever owns the schema, by their signature, and who may call them. */
 const FUNCTION_GRANTS: Record<string, readonly Part[]> = {
-  "count_usage()": ["api"], // a trigger's function: it cannot be called by itself
+  "consume_calls(bigint[], text[], integer[], timestamp with time zone)": ["api"],
+  "consume_runs(bigint[], text[], integer[], timestamp with time zone)": ["api"],
+  "count_console_sessions(text)": ["ops"],
+  "count_usage()": [],
+  "drop_usage_day(date)": ["worker"],
+  "end_console_sessions(text)": ["ops"],
+  "entitlement_end(bigint)": ["console", "ops"],
+  "is_admin(text)": ["ops"],
   "make_day_partitions(date, integer)": ["worker"],
+  "refuse_undocumented()": [],
   "sessions()": ["api", "ops", "worker"],
+  "take_off_second_factor(text)": ["ops"],
+};
+
+/** Rows that a role may touch in a table with row security; for a part and command that is not here there are none. */
+export interface RowRule {
+  part: Part;
+  command: "select" | "insert" | "update" | "delete" | "all";
+  /** Rows that it sees; not of an insert. */
+  using?: string;
+  /** Rows that it may leave behind; as `using` where not given. */
+  check?: string;
+}
+
+const ownPerson = (part: "console" | "ops", column: string): RowRule => ({
+  part,
+  command: "all",
+  using: `exists (select from auth.users u where u.id = ${column} and u.surface = '${part}')`,
+});
+const ownSurface: RowRule[] = (["console", "ops"] as const).map((part) => ({
+  part,
+  command: "all",
+  using: `surface = '${part}'`,
+}));
+const readBy = (...parts: Part[]): RowRule[] => parts.map((part) => ({ part, command: "select", using: "true" }));
+const ended: RowRule[] = (["select", "delete"] as const).map((command) => ({
+  part: "worker",
+  command,
+  using: "expires_at < clock_timestamp()",
+}));
+/** The console and operators may end a plan earlier, and nobody later. */
+const shortening: Omit<RowRule, "part"> = {
+  command: "update",
+  using: "true",
+  check: "coalesce(ends_at, 'infinity') <= entitlement_end(id)",
+};
+
+/**
+ * Row security: which rows a role may touch where not all of them. The console knows holders alone, and operators' surface
+ * operators alone; nobody extends what was bought, and each writes into the audit log in its own name. The owner of the
+ * schema is not bound by these.
+ */
+const ROWS: Record<string, readonly RowRule[]> = {
+  "auth.users": [
+    { part: "console", command: "all", using: "surface = 'console'" },
+    ...readBy("ops"),
+    { part: "ops", command: "insert", check: "surface = 'ops'" },
+    { part: "ops", command: "update", using: "surface = 'ops'" },
+  ],
+  "auth.accounts": [ownPerson("console", "user_id"), ownPerson("ops", "user_id")],
+  "auth.two_factors": [ownPerson("console", "user_id"), ownPerson("ops", "user_id")],
+  "auth.used_codes": [ownPerson("console", "user_id"), ownPerson("ops", "user_id")],
+  "auth.verifications": [...ownSurface, ...ended],
+  "auth.sessions": [...ownSurface, ...ended],
+  operators: [
+    ...readBy("ops"),
+    { part: "ops", command: "insert", check: "role <> 'admin'" },
+    { part: "ops", command: "update", using: "true", check: "role <> 'admin' or is_admin(user_id)" },
+  ],
+  entitlements: [
+    ...readBy("api", "console", "ops", "worker"),
+    { part: "console", command: "insert", check: "purchase_id is not null" },
+    { part: "console", ...shortening },
+    { part: "console", command: "delete", using: "true" },
+    { part: "ops", ...shortening },
+    { part: "worker", command: "update", using: "true" },
+  ],
+  quotas: [
+    ...readBy("api", "console", "ops", "worker"),
+    {
+      part: "worker",
+      command: "delete",
+      using: "length(period) = 10 and period < to_char(now() - interval '60 days', 'YYYY-MM-DD')",
+    },
+  ],
+  usage_counts: [
+    ...readBy("api", "console", "ops", "worker"),
+    { part: "worker", command: "delete", using: "day < current_date - 60" },
+  ],
+  audit_log: [
+    { part: "console", command: "all", using: "surface = 'console'" },
+    ...readBy("ops"),
+    { part: "ops", command: "insert", check: "surface = 'ops'" },
+    { part: "worker", command: "all", using: "surface = 'system'" },
+  ],
 };
 
 /** Columns that let whoever reads them sign in, call, or pass for someone; no worker may. */
@@ -230,6 +349,9 @@ export function wantedGrants(): Grant[] {
   return [...tables, ...given("sequence", "USAGE", SEQUENCE_GRANTS), ...given("function", "EXECUTE", FUNCTION_GRANTS)];
 }
 
+/** Sequences and functions that are listed, with their schema. */
+export const LISTED_OTHERS = [...Object.keys(SEQUENCE_GRANTS), ...Object.keys(FUNCTION_GRANTS)].map(withSchema);
+
 /** A table's, sequence's or function's name with its schema. */
 export function withSchema(name: string): string {
   return name.includes(".") ? name : `public.${name}`;
@@ -240,5 +362,28 @@ function privilegesOf(text: string): { privilege: string; column: string | null 
     [...letters].flatMap((letter) =>
       (columns?.split(",") ?? [null]).map((column) => ({ privilege: PRIVILEGES[letter as "r"], column })),
     ),
+  );
+}
+
+/** A row rule as PostgreSQL keeps it; the name carries a hash of the rule, so that a changed one has another name. */
+export interface Policy {
+  table: string;
+  name: string;
+  statement: string;
+}
+
+/** The policies of {@link ROWS}. */
+export function wantedPolicies(): Policy[] {
+  return Object.entries(ROWS).flatMap(([name, rules]) =>
+    rules.map(({ part, command, using, check }): Policy => {
+      const table = withSchema(name);
+      const rule = [
+        `for ${command} to ${ROLES[part]}`,
+        ...(using === undefined ? [] : [`using (${using})`]),
+        ...(check === undefined ? [] : [`with check (${check})`]),
+      ].join(" ");
+      const policy = `${part}_${command}_${hash("sha256", rule).slice(0, 8)}`;
+      return { table, name: policy, statement: `create policy ${policy} on ${table} ${rule}` };
+    }),
   );
 }

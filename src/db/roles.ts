@@ -3,7 +3,16 @@ import { reasonOf } from "../errors.ts";
 import { whileInUse } from "./while-in-use.ts";
 import { withPgClient } from "./pg-client.ts";
 import { listLogins, type Login, quoted, takingOf } from "./take-role.ts";
-import { type Grant, GRANTS, OWNED_BY_WORKERS, ROLES, wantedGrants, withSchema } from "./role-grants.ts";
+import {
+  type Grant,
+  GRANTS,
+  LISTED_OTHERS,
+  OWNED_BY_WORKERS,
+  ROLES,
+  wantedGrants,
+  wantedPolicies,
+  withSchema,
+} from "./role-grants.ts";
 
 /** Codes of PostgreSQL: not allowed to; and a role that someone else made at the same moment. */
 const NOT_ALLOWED = "42501";
@@ -17,6 +26,8 @@ export interface RolesState {
   lacking: Grant[];
   /** Grants of ours that the list does not have. */
   beyond: Grant[];
+  /** Statements that make the row rules right: those that are missing, and those that are not ours. */
+  rowRules: string[];
   /** Tables that do not belong to the role of the workers as they should. */
   notOwned: string[];
 }
@@ -49,7 +60,8 @@ export async function applyRoles(client: pg.Client, say: (line: string) => void)
     await client.query([...schemas, ...inAuth].join("; "));
     await client.query(statements("revoke", (await readRolesState(client)).beyond).join("; "));
     // what is taken back on a table goes from each of its columns, too: what is lacking shows only afterwards
-    await client.query(statements("grant", (await readRolesState(client)).lacking).join("; "));
+    const { lacking, rowRules } = await readRolesState(client);
+    await client.query([...statements("grant", lacking), ...rowRules].join("; "));
     await client.query("commit");
   } catch (error) {
     await client.query("rollback");
@@ -90,15 +102,31 @@ export async function readRolesState(client: pg.Client): Promise<RolesState> {
     missing,
     lacking: wanted.filter((grant) => !foundKeys.has(keyOf(grant))),
     beyond: found.filter((grant) => !wantedKeys.has(keyOf(grant))),
+    rowRules: missing.length > 0 ? [] : await listRowRules(client, names),
     notOwned: strangers.map(({ name }) => name),
   };
+}
+
+async function listRowRules(client: pg.Client, tables: ReadonlySet<string>): Promise<string[]> {
+  const { rows } = await client.query<{ table: string; name: string }>(`
+    select schemaname || '.' || tablename as table, policyname as name
+    from pg_policies
+    where schemaname in ('public', 'auth')
+    order by 1, 2`);
+  const wanted = wantedPolicies().filter(({ table }) => tables.has(table));
+  const keyOfRule = ({ table, name }: { table: string; name: string }) => `${table} ${name}`;
+  const [found, known] = [new Set(rows.map(keyOfRule)), new Set(wanted.map(keyOfRule))];
+  return [
+    ...rows.filter((rule) => !known.has(keyOfRule(rule))).map(({ table, name }) => `drop policy ${name} on ${table}`),
+    ...wanted.filter((rule) => !found.has(keyOfRule(rule))).map(({ statement }) => statement),
+  ];
 }
 
 /** Tables and views of the database that the list does not name. */
 export async function listUnlisted(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(OBJECTS);
   const listed = new Set(Object.keys(GRANTS).map(withSchema));
-  const others = new Set(wantedGrants().flatMap(({ kind, object }) => (kind === "table" ? [] : [object])));
+  const others = new Set(LISTED_OTHERS);
   return rows.map(({ name }) => name).filter((name) => !listed.has(name) && !others.has(name));
 }
 
@@ -136,14 +164,14 @@ async function quotedUser(client: pg.Client): Promise<string> {
   return quoted(rows[0]?.name ?? "");
 }
 
-/** What grants are on: partitions are reached through their whole table alone. */
+/** What grants are on: partitions are reached through their whole table, but for the default one of usage, which is looked into. */
 const OBJECTS = `
   select n.nspname || '.' || c.relname as name
   from pg_class c
   join pg_namespace n on n.oid = c.relnamespace
   where n.nspname in ('public', 'auth')
     and c.relkind in ('r', 'p', 'v', 'm', 'f')
-    and not c.relispartition
+    and (not c.relispartition or c.relname = 'usage_facts_default')
     -- lines of an import that continues, and days that are being taken out
     and c.relname !~ '^(import_|.*_[0-9]{8}$)'
   union all

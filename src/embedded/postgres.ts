@@ -3,7 +3,7 @@ import { chown, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ROLES } from "../db/role-grants.ts";
-import { keepPassword } from "./password.ts";
+import { keepPassword } from "../config/keep-password.ts";
 import { commandLine, endLeftover, isRunning } from "./pids.ts";
 import { freePort, PORT_ATTEMPTS, PORT_TAKEN } from "./ports.ts";
 import { type PostgresBinaries, preparePostgres } from "./postgres-binaries.ts";

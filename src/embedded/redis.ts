@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { keepPassword } from "./password.ts";
+import { keepPassword } from "../config/keep-password.ts";
 import { commandLine, endLeftover, isRunning, workingDirectory } from "./pids.ts";
 import { freePort, PORT_ATTEMPTS, PORT_TAKEN } from "./ports.ts";
 import { type PrivateServer, watchServer } from "./private-server.ts";

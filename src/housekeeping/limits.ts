@@ -41,5 +41,3 @@ export const DETACH_PATIENCE_MS = 5_000;
 export const LEAST_FREE_SHARE = 0.1;
 /** A lock that is not had within this is given up for this hour, since everybody else queues behind the wait. */
 export const LOCK_TIMEOUT_MS = 1_000;
-/** The same of a lock that callers wait behind. */
-export const EXCLUSIVE_LOCK_TIMEOUT_MS = 200;

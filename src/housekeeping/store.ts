@@ -4,7 +4,6 @@ import {
   BATCH,
   DAYS_AHEAD,
   DETACH_PATIENCE_MS,
-  EXCLUSIVE_LOCK_TIMEOUT_MS,
   KEPT_PER_HOUSE,
   LOCK_TIMEOUT_MS,
   POLLS_KEPT_DAYS,
@@ -150,22 +149,22 @@ export async function trimKeptPayloads(sql: Sql, signal: AbortSignal): Promise<n
 
 /**
  * Detaches a partition and drops it: concurrently, since dropping it in place would lock the whole table against readers.
- * One that an interrupted run left half detached is finished. PostgreSQL cannot do that next to a default partition: then
- * the table is locked for the moment of the detachment, and new calls wait at most 200 ms for it.
+ * One that an interrupted run left half detached is finished. PostgreSQL cannot do that next to a default partition, as
+ * the facts of usage have, which no role owns: a function locks their table for the moment of the detachment, and new
+ * calls wait at most 200 ms for it.
  * @throws when a transaction that began before uses the table for longer than that, or five seconds: the next hour retries.
  */
-export async function dropPartition(sql: Sql, { name, parent }: DayPartition): Promise<void> {
-  const [attached] = await sql<{ pending: boolean; hasDefault: boolean }[]>`
-    select i.inhdetachpending as pending, p.partdefid <> 0 as "hasDefault"
-    from pg_inherits i
-    join pg_partitioned_table p on p.partrelid = i.inhparent
-    where i.inhrelid = ${name}::regclass`;
-  if (attached?.hasDefault === true) {
-    await sql.begin(async (tx) => {
-      await tx`select set_config('lock_timeout', ${`${EXCLUSIVE_LOCK_TIMEOUT_MS}ms`}, true)`;
-      await tx.unsafe(`alter table ${quoted(parent)} detach partition ${quoted(name)}`);
-    });
-  } else if (attached !== undefined) {
+export async function dropPartition(sql: Sql, { name, parent, day }: DayPartition): Promise<void> {
+  if (parent === "usage_facts") {
+    await sql`select drop_usage_day(${day})`; // detaches
+    await sql`select drop_usage_day(${day})`; // drops
+    return;
+  }
+  const [attached] = await sql<{ pending: boolean }[]>`
+    select inhdetachpending as pending
+    from pg_inherits
+    where inhrelid = ${name}::regclass`;
+  if (attached !== undefined) {
     const how = attached.pending ? "finalize" : "concurrently";
     const detached = sql.unsafe(`alter table ${quoted(parent)} detach partition ${quoted(name)} ${how}`);
     // a timeout of the session would outlive it behind a pooler, and it runs in no transaction

@@ -5,6 +5,8 @@ export interface Letter {
   subject: string;
   /** Plain text, wrapped at 72 columns, ending with the notice. */
   body: string;
+  /** A link that grants access: stored encrypted, while the body has {@link LINK} in its place. */
+  link?: string;
 }
 
 /** What every mail ends with, on two lines. */

@@ -67,15 +67,18 @@ export async function countMails(sql: Queryable): Promise<{ waiting: number; giv
  * The text of a mail that nothing has ever tried to send; null for every other, and for all of them once any mail was
  * tried here. If there is a mail server a text belongs to whoever it is for: it may hold a link that opens something.
  */
-export async function findUntouchedText(sql: Queryable, id: bigint): Promise<string | null> {
-  const [mail] = await sql<{ body: string }[]>`
-    select body
+export async function findUntouchedText(
+  sql: Queryable,
+  id: bigint,
+): Promise<{ recipient: string; body: string; sealed: Buffer | null } | null> {
+  const [mail] = await sql<{ recipient: string; body: string; sealed: Buffer | null }[]>`
+    select recipient, body, sealed
     from mails
     where id = ${id}
       and sent_at is null
       and given_up_at is null
       and last_error is null`;
-  return mail === undefined || (await wasMailTried(sql)) ? null : mail.body;
+  return mail === undefined || (await wasMailTried(sql)) ? null : mail;
 }
 
 /** Whether any mail that is still listed was ever tried, from whichever process. */

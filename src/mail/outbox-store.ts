@@ -1,4 +1,5 @@
 import type { Queryable } from "../db/client.ts";
+import { type MailKey, sealLink } from "./seal.ts";
 import { type Backoff, LEASE_SECONDS, REFUSALS_TO_TELL, TRIED_FOR_DAYS } from "./limits.ts";
 
 /** A mail as a concept writes it; `letter` makes kind, subject and body. */
@@ -8,8 +9,11 @@ export interface NewMail {
   /** One address, such as `someone@example.com`. */
   recipient: string;
   subject: string;
-  /** Plain text. */
+  /** Plain text, with {@link LINK} where a link that grants access belongs. */
   body: string;
+  /** That link, and what it is encrypted with: only processes with AUTH_SECRET can read it. */
+  link?: string;
+  sealWith?: MailKey;
   /** What this mail tells of, such as `purchase 12`: written once, however often it is queued. */
   dedupKey?: string;
 }
@@ -21,6 +25,8 @@ export interface TakenMail {
   recipient: string;
   subject: string;
   body: string;
+  /** The link that the body has a placeholder for, encrypted. */
+  sealed: Buffer | null;
   /** A UUID; the same at every try. */
   messageId: string;
   /** This try among the others, from 1. */
@@ -34,10 +40,18 @@ export interface TakenMail {
  *   subject.
  */
 export async function queueMail(tx: Queryable, mail: NewMail): Promise<void> {
-  const { kind, recipient, subject, body, dedupKey = null } = mail;
+  const { kind, recipient, subject, body, link, sealWith, dedupKey = null } = mail;
+  if (link === undefined) {
+    await tx`
+      insert into mails (kind, recipient, subject, body, dedup_key)
+      values (${kind}, ${recipient}, ${subject}, ${body}, ${dedupKey})
+      on conflict (dedup_key) do nothing`;
+    return;
+  }
+  if (sealWith === undefined) throw new Error(`a mail of the kind ${kind} has a link and no key to encrypt it with`);
   await tx`
-    insert into mails (kind, recipient, subject, body, dedup_key)
-    values (${kind}, ${recipient}, ${subject}, ${body}, ${dedupKey})
+    insert into mails (kind, recipient, subject, body, sealed, dedup_key)
+    values (${kind}, ${recipient}, ${subject}, ${body}, ${sealLink(sealWith, recipient, link)}, ${dedupKey})
     on conflict (dedup_key) do nothing`;
 }
 
@@ -76,7 +90,7 @@ export async function takeMail(sql: Queryable): Promise<TakenMail | null> {
       limit 1
       for update skip locked
     )
-    returning id, kind, recipient, subject, body, message_id as "messageId", attempts`;
+    returning id, kind, recipient, subject, body, sealed, message_id as "messageId", attempts`;
   return taken ?? null;
 }
 
@@ -84,7 +98,7 @@ export async function takeMail(sql: Queryable): Promise<TakenMail | null> {
 export async function finishMail(sql: Queryable, { id }: Pick<TakenMail, "id">): Promise<void> {
   await sql`
     update mails
-    set sent_at = clock_timestamp(), body = null, given_up_at = null, is_refused = false, last_error = null
+    set sent_at = clock_timestamp(), body = null, sealed = null, given_up_at = null, is_refused = false, last_error = null
     where id = ${id}
       and sent_at is null`;
 }

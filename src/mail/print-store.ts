@@ -5,6 +5,8 @@ export interface PrintedMail {
   recipient: string;
   subject: string;
   body: string;
+  /** The link that the body has a placeholder for, encrypted. */
+  sealed: Buffer | null;
 }
 
 /** In one look; the next one comes a second later. */
@@ -26,8 +28,8 @@ export async function takeMailsToPrint(sql: Queryable): Promise<PrintedMail[]> {
       limit ${MOST_AT_ONCE}
       for update skip locked
     )
-    returning id, recipient, subject, body`;
+    returning id, recipient, subject, body, sealed`;
   return rows
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-    .map(({ recipient, subject, body }) => ({ recipient, subject, body }));
+    .map(({ recipient, subject, body, sealed }) => ({ recipient, subject, body, sealed }));
 }

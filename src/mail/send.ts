@@ -4,6 +4,7 @@ import { type Delivery, type MailServer, openMailServer } from "./deliver.ts";
 import { MAIL_RETRY, MOST_PER_RUN, RUN_BEGINS_WITHIN_MS, SERVER_RETRY } from "./limits.ts";
 import { finishMail, giveUpLateMails, putOffMail, refuseMail, type TakenMail, takeMail } from "./outbox-store.ts";
 import { clearSendFailure, saveSendFailure } from "./failure-store.ts";
+import { type MailKey, unsealText } from "./seal.ts";
 import type { Sender } from "../config/mail.ts";
 
 /** What a run of sending came to. */
@@ -19,6 +20,8 @@ export interface SendParts {
   sql: Sql;
   url: string;
   from: Sender;
+  /** What links in mails may be encrypted with. */
+  keys: readonly MailKey[];
   log: Log;
   signal: AbortSignal;
   /** Told for how many seconds the server has been in trouble by now, and why; 0 where it takes mails. */
@@ -56,9 +59,16 @@ export async function sendWaitingMails(parts: SendParts): Promise<SentCounts> {
 
 const COUNTED = { sent: "sent", never: "refused", later: "putOff", trouble: "putOff" } as const;
 
+/** Another worker may have the secret. */
+const UNREADABLE: Delivery = {
+  outcome: "later",
+  reason: "its link is encrypted with another AUTH_SECRET; give this worker the one that the console has",
+};
+
 /** Sends one mail and notes what came of it. */
-async function sendOne({ sql, log, signal }: SendParts, server: MailServer, mail: TakenMail): Promise<Delivery> {
-  const delivery = await server.deliver(mail, signal);
+async function sendOne({ sql, keys, log, signal }: SendParts, server: MailServer, mail: TakenMail): Promise<Delivery> {
+  const body = unsealText(keys, mail);
+  const delivery = body === null ? UNREADABLE : await server.deliver({ ...mail, body }, signal);
   if (delivery.outcome === "sent") {
     await finishMail(sql, mail);
     return delivery;

@@ -4,6 +4,7 @@ import type { Settings } from "../config/environment.ts";
 import type { Sql } from "../db/client.ts";
 import type { Shown } from "../frame/shown.ts";
 import type { Log } from "../log.ts";
+import type { MailKey } from "../mail/seal.ts";
 import type { Queues } from "../queue/inspect.ts";
 
 /**
@@ -30,6 +31,8 @@ export interface OpsParts {
   liveWindowSeconds: number;
   settings: Settings;
   log: Log;
+  /** What links in waiting mails may be encrypted with. */
+  mailKeys: readonly MailKey[];
 }
 
 /** A page that is only looked at. Everybody who is signed in may see every page. */

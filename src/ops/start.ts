@@ -1,3 +1,4 @@
+import { mailKeysOf } from "../mail/seal.ts";
 import type { RequestListener } from "node:http";
 import { type Identity, openIdentity } from "../accounts/identity.ts";
 import { redeemLink } from "../accounts/link-store.ts";
@@ -16,7 +17,7 @@ import { SESSION_SECONDS } from "./sign-in/limits.ts";
 
 /** What `/ops` is opened with. */
 export interface StartOps {
-  parts: OpsParts;
+  parts: Omit<OpsParts, "mailKeys">;
   /** Past a transaction pooler. */
   directUrl: string;
   /** Signs cookies; the same in every process. */
@@ -61,7 +62,7 @@ export function startOps({ parts, directUrl, secret, settings, printLink, lists 
     listener({ buckets, site }) {
       const doors = { sql, identity, buckets, log };
       return openOps({
-        parts,
+        parts: { ...parts, mailKeys: mailKeysOf(secret, parts.settings.AUTH_SECRET_PREVIOUS) },
         doorkeeper: openDoorkeeper(doors),
         ...lists,
         addDoors: (app, made) => addDoors(app, made, { ...doors, printLink }),

@@ -12,10 +12,9 @@ import { createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { verify } from "../../src/verify/verify.ts";
-import { post } from "../../src/ledger/store.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
 import type { PassState } from "../../src/pass/state.ts";
-import { topup } from "../ledger/world.ts";
+import { fund } from "../support/fund.ts";
 import { createDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { houseEntry, tableEntry } from "../support/houses.ts";
@@ -48,7 +47,7 @@ beforeAll(async () => {
   const [account] = await sql<{ id: bigint }[]>`
     insert into accounts (email, verified_at) values ('ann@example.com', now()) returning id`;
   await createKey(sql, { email: "ann@example.com", plan: "Pro", name: "tab\tline\nback\\slash \\. é" });
-  await sql.begin((tx) => post(tx, topup(account?.id ?? 0n, 25_000_000n, "first")));
+  await sql.begin((tx) => fund(tx, account?.id ?? 0n, 25_000_000n));
   await sql.begin((tx) =>
     appendAudit(tx, {
       surface: "cli",
@@ -139,7 +138,7 @@ describe("a backup", () => {
       const [account] = await sql<
         { id: bigint }[]
       >`insert into accounts (email) values ('bob@example.com') returning id`;
-      expect(await sql.begin((tx) => post(tx, topup(account?.id ?? 0n, 1_000_000n, "second")))).toMatchObject({
+      expect(await sql.begin((tx) => fund(tx, account?.id ?? 0n, 1_000_000n))).toMatchObject({
         ok: true,
       });
       await expect(sql`delete from ledger_entries`).rejects.toThrow("only ever added to");

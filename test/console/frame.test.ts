@@ -2,8 +2,6 @@ import { globSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { z } from "zod";
 import { legalText } from "../../src/accounts/legal.ts";
-import { insertOperator } from "../../src/accounts/operator-store.ts";
-import { hashPassword } from "../../src/accounts/password.ts";
 import { suspendAccount } from "../../src/callers/account-store.ts";
 import type { ConsoleAction, ConsolePage } from "../../src/console/contract.ts";
 import { actions, pages } from "../../src/console/index.ts";
@@ -119,7 +117,7 @@ describe("every action", () => {
     "is refused to whoever is not signed in, and to those without an account: %s",
     async (_, action) => {
       expect((await world.stranger().post(filled(action.path))).status).toBe(401);
-      const operator = await lookingOperator();
+      const operator = await withoutAccount();
       expect((await operator.post(filled(action.path))).status).toBe(403);
     },
   );
@@ -203,7 +201,7 @@ describe("every page", () => {
       302,
       `/console/sign-in?to=${encodeURIComponent(asked)}`,
     ]);
-    const welcome = await (await lookingOperator()).get(filled(path));
+    const welcome = await (await withoutAccount()).get(filled(path));
     expect([welcome.status, welcome.headers.get("location")]).toEqual([303, "/console/welcome"]);
   });
 
@@ -514,14 +512,12 @@ function freshHolder(options: { hasAgreed?: boolean } = {}): Promise<Somebody & 
 
 let operator: Promise<Somebody> | undefined;
 
-/** An operator, who may sign in at the console like everybody and holds no account. */
-function lookingOperator(): Promise<Somebody> {
+/** Somebody who signs in at the console and holds no account. */
+function withoutAccount(): Promise<Somebody> {
   operator ??= (async () => {
-    const passwordHash = await hashPassword(PASSWORD);
-    await world.sql.begin((tx) =>
-      insertOperator(tx, { email: "op@example.com", role: "viewer", passwordHash, by: "test" }),
-    );
-    return (await world.signIn("op@example.com")).somebody;
+    const { accountId } = await world.makeHolder("none@example.com");
+    await world.sql`update accounts set user_id = null, email = 'left@example.com' where id = ${accountId}`;
+    return (await world.signIn("none@example.com")).somebody;
   })();
   return operator;
 }

@@ -1,11 +1,30 @@
 import { z } from "zod";
+import { mailKeyOf, unsealText } from "../../src/mail/seal.ts";
 import type { Sql } from "../../src/db/client.ts";
 
-const kept = z.array(z.object({ kind: z.string(), subject: z.string(), body: z.string() }));
+/** The secret of worlds of tests. */
+export const SECRET = "a secret of a test, 32 characters at least";
 
-/** The mails that were written to an address, oldest first. */
+const kept = z.array(
+  z.object({
+    kind: z.string(),
+    subject: z.string(),
+    recipient: z.string(),
+    body: z.string(),
+    sealed: z.instanceof(Buffer).nullable(),
+  }),
+);
+
+/** The mails that were written to an address as they are sent, oldest first. */
 export async function mailsTo(sql: Sql, recipient: string) {
-  return kept.parse(await sql`select kind, subject, body from mails where recipient = ${recipient} order by id`);
+  const mails = kept.parse(
+    await sql`select kind, subject, recipient, body, sealed from mails where recipient = ${recipient} order by id`,
+  );
+  return mails.map((mail) => {
+    const body = unsealText([mailKeyOf(SECRET)], mail);
+    if (body === null) throw new Error(`the link of a mail to ${recipient} is encrypted with another secret`);
+    return { kind: mail.kind, subject: mail.subject, body };
+  });
 }
 
 /** The path of the link in the newest mail to an address. */

@@ -146,14 +146,6 @@ describe("[V6] a second factor", () => {
       await again.somebody.post(`${SECURITY}/two-factor/codes`, { password: PASSWORD, code: "" })
     ).text();
     expect(codes).toContain("the code is not right");
-    // where whoever operates needs one, the console is no way around it
-    await world.sql`insert into operators (user_id, role, created_by) select id, 'viewer', 'test' from auth.users where email = ${email}`;
-    const kept = await again.somebody.post(`${SECURITY}/two-factor/disable`, {
-      password: PASSWORD,
-      code: await code(),
-    });
-    expect(await kept.text()).toContain("who operates needs a second factor");
-    await world.sql`delete from operators where created_by = 'test' and role = 'viewer'`;
     const done = await again.somebody.post(`${SECURITY}/two-factor/disable`, {
       password: PASSWORD,
       code: await code(),
@@ -185,8 +177,6 @@ describe("a second factor that was lost", () => {
     expect(await isIn(somebody)).toBe(false);
     expect((await world.signIn(email)).response.headers.get("location")).toBe("/console");
     expect(await lastMail(email)).toBe("second-factor-changed");
-    await world.sql`insert into operators (user_id, role, created_by) values (${userId}, 'viewer', 'test')`;
-    expect(await drop()).toMatchObject({ ok: false, reason: `${email} is an operator; do it at /ops/people` });
   });
 });
 
@@ -240,14 +230,6 @@ describe("another e-mail address", () => {
     expect(late.status).toBe(410);
     expect(await late.text()).toContain("an account of its own meanwhile");
   });
-
-  it("is not taken of an operator, whom the audit log knows by it", async () => {
-    const { email } = await world.makeHolder("oscar@example.com");
-    await world.sql.begin((tx) => insertOperator(tx, { email, role: "viewer", passwordHash: null, by: "test" }));
-    const { somebody } = await world.signIn(email);
-    const refused = await somebody.post(`${SECURITY}/email`, { email: "oscar2@example.com", password: PASSWORD });
-    expect([refused.status, await mailsTo(world.sql, "oscar2@example.com")]).toEqual([422, []]);
-  });
 });
 
 describe("an account", () => {
@@ -296,20 +278,6 @@ describe("an account", () => {
     expect((await verifyAudit(world.sql)).failure).toBeNull();
 
     await world.makeHolder(email); // the address is free for a new account
-  });
-
-  it("of an operator is closed, and the operator stays one", async () => {
-    const { email, userId, accountId } = await world.makeHolder("olaf@example.com");
-    await world.sql.begin((tx) => insertOperator(tx, { email, role: "viewer", passwordHash: null, by: "test" }));
-    const { somebody } = await world.signIn(email);
-    await somebody.post("/console/account/close", { address: email, password: PASSWORD });
-    const rows = await world.sql`
-      select closed_at is not null as closed, (select count(*)::integer from auth.users where id = ${userId}) as users
-      from accounts where id = ${accountId}`;
-    expect([...rows]).toEqual([{ closed: true, users: 1 }]);
-    expect(await isIn(somebody)).toBe(false);
-    const { somebody: anew } = await world.signIn(email);
-    expect((await anew.get("/console/account")).headers.get("location")).toBe("/console/welcome");
   });
 
   it("is given to its holder as a file, without a secret and without anybody else's", async () => {

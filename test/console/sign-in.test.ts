@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createOperator } from "../../src/accounts/manage.ts";
 import { insertOperator } from "../../src/accounts/operator-store.ts";
 import { hashPassword } from "../../src/accounts/password.ts";
 import { saveAddress } from "../../src/accounts/person-store.ts";
@@ -106,11 +107,12 @@ describe("[API2][V6] signing in at the console", () => {
   });
 
   it("[API5] opens nothing at /ops, nor a sign-in of /ops anything here", async () => {
-    await makeOperator("opal@example.com");
+    await world.makeHolder("opal@example.com");
     const { somebody } = await world.signIn("opal@example.com");
     const cookie = [...somebody.cookies].find(([name]) => name.includes("session_token"))!;
-    await world.sql`update auth.sessions set surface = 'ops'`;
-    expect((await somebody.get("/console/welcome")).status).toBe(302);
+    await expect(world.sql`update auth.sessions set surface = 'ops'`).rejects.toThrow(
+      "session_is_of_its_holders_surface",
+    );
     expect(cookie[0]).toBe("__Host-rh_console.session_token");
   });
 
@@ -197,19 +199,19 @@ describe("[V6] a forgotten password", () => {
     }
     expect(answers[1]).toEqual(answers[0]);
     expect(answers[2]).toEqual(answers[0]);
-    await eventually(async () => (await mailsTo(world.sql, "boss@example.com")).length === 1);
-    const [mail] = await mailsTo(world.sql, "boss@example.com");
-    expect(mail!.kind).toBe("reset-of-operator");
-    expect(mail!.body).not.toContain("token=");
+    await eventually(async () => (await mailsTo(world.sql, "known@example.com")).length === 1);
+    expect(await mailsTo(world.sql, "boss@example.com")).toEqual([]); // an admin resets an operator's password
     expect(await mailsTo(world.sql, "unknown@example.com")).toEqual([]);
   });
 
-  it("gives no link that outlives becoming an operator", async () => {
-    await world.makeHolder("rises@example.com");
-    const token = await forget("rises@example.com");
-    await makeOperator("rises@example.com");
-    expect((await reset(token)).status).toBe(410);
-    expect((await world.signIn("rises@example.com")).response.status).toBe(303);
+  it("[DATABASE-ROLES] is of holders alone: an operator has another address and does not sign in here", async () => {
+    await makeOperator("watcher@example.com");
+    expect((await world.signIn("watcher@example.com")).response.status).toBe(401);
+    await world.makeHolder("caller@example.com");
+    const made = await world.sql.begin((tx) =>
+      createOperator(tx, { email: "caller@example.com", role: "viewer", passwordHash: "x", by: "test" }),
+    );
+    expect(made).toMatchObject({ ok: false, reason: expect.stringContaining("holds no account") as string });
   });
 
   it("is chosen with no link that went to an address that is theirs no more", async () => {

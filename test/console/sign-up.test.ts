@@ -114,7 +114,11 @@ describe("signing up", () => {
     expect(answers[2]).toEqual(answers[0]);
     const kinds = async (email: string) => (await mailsTo(world.sql, email)).map(({ kind }) => kind);
     expect(await kinds("known@example.com")).toEqual(["sign-up-of-known"]);
-    expect(await kinds("boss@example.com")).toEqual(["sign-up-of-known"]);
+    expect(await kinds("boss@example.com")).toEqual(["confirm-address"]); // the console does not know operators
+    const token = tokenOf(await linkTo(world.sql, "boss@example.com", "confirm"));
+    await world.stranger().post("/console/confirm", { token, password: "another good password" });
+    expect((await world.signIn("boss@example.com", "another good password")).response.status).toBe(401);
+    expect(await world.sql`select from accounts where email = 'boss@example.com'`).toEqual([]);
     expect(await kinds("unknown@example.com")).toEqual(["confirm-address"]);
     const [mail] = await mailsTo(world.sql, "known@example.com");
     expect(mail!.body).not.toContain("token=");
@@ -216,11 +220,8 @@ describe("signing up", () => {
 
 describe("somebody who signs in and holds no account", () => {
   it("is asked for both boxes at the welcome page, and nothing else opens before", async () => {
-    const { hashPassword } = await import("../../src/accounts/password.ts");
-    const passwordHash = await hashPassword(PASSWORD);
-    await world.sql.begin((tx) =>
-      insertOperator(tx, { email: "olga@example.com", role: "viewer", passwordHash, by: "test" }),
-    );
+    const { accountId } = await world.makeHolder("olga@example.com", { hasAgreed: false });
+    await world.sql`update accounts set user_id = null where id = ${accountId}`;
     const { somebody: olga } = await world.signIn("olga@example.com");
     for (const path of ["/console", "/console/security", "/console/account", "/console/account/data.json"]) {
       const { status, headers } = await olga.get(path);

@@ -1,3 +1,4 @@
+import { SECRET } from "./mails.ts";
 import { randomUUID } from "node:crypto";
 import type { Express } from "express";
 import pino from "pino";
@@ -11,12 +12,11 @@ import { startConsole, type StartConsole } from "../../src/console/start.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { ROLES } from "../../src/db/role-grants.ts";
 import { withRole } from "../../src/db/take-role.ts";
-import { post } from "../../src/ledger/store.ts";
 import { CHECKS } from "../api/world.ts";
+import { fund } from "../support/fund.ts";
 import { createDatabase } from "../support/database.ts";
 import { openSomebody, type Somebody } from "../support/somebody.ts";
 
-const SECRET = "a secret of a test, 32 characters at least";
 /** The password of every holder of a world. */
 export const PASSWORD = "five rare green kettles";
 
@@ -121,8 +121,8 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     return sql.begin(async (tx) => {
       const userId = randomUUID();
       await tx`
-        insert into auth.users (id, name, email, email_verified)
-        values (${userId}, ${email}, ${email}, true)`;
+        insert into auth.users (id, name, email, email_verified, surface)
+        values (${userId}, ${email}, ${email}, true, 'console')`;
       await savePassword(tx, userId, passwordHash);
       const [made] = await tx<{ id: bigint }[]>`
         insert into accounts (email, verified_at, user_id)
@@ -164,17 +164,7 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
       return both;
     },
     async giveMoney(accountId, micros) {
-      const posted = await sql.begin((tx) =>
-        post(tx, {
-          kind: "topup",
-          key: `test ${randomUUID()}`,
-          legs: [
-            { side: { kind: "cash_bank" }, micros: -micros },
-            { side: { kind: "wallet", owner: accountId }, micros },
-          ],
-        }),
-      );
-      if (!posted.ok) throw new Error(posted.message);
+      await sql.begin((tx) => fund(tx, accountId, micros));
     },
     async givePlan(accountId, plan, days) {
       await sql`

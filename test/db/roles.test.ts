@@ -10,7 +10,7 @@ import { applyRoles, listUnlisted, readRolesState } from "../../src/db/roles.ts"
 import { listLogins, withRole, withRoleOf } from "../../src/db/take-role.ts";
 import { createDatabase } from "../support/database.ts";
 
-const AS_LISTED = { missing: [], lacking: [], beyond: [], notOwned: [] };
+const AS_LISTED = { missing: [], lacking: [], beyond: [], rowRules: [], notOwned: [] };
 const DENIED = "42501";
 /** What nobody but a worker adds to, and nobody at all changes. */
 const FACTS = ["rounds", "forecast_sets", "score_sets", "score_revisions", "log_entries"];

@@ -239,11 +239,11 @@ describe("retention", () => {
 
   test("forgets sign-ins that ended a day ago, and second steps that nobody took", async () => {
     await sql.unsafe(`
-      insert into auth.users (id, name, email) values ('u', 'u', 'ann@example.com');
+      insert into auth.users (id, name, email, surface) values ('u', 'u', 'ann@example.com', 'console');
       insert into auth.sessions (id, token, expires_at, updated_at, user_id, surface, ip_address)
-      select s, s, now() - s::interval, now(), 'u', 'ops', '203.0.113.9' from unnest(array['25 h', '23 h', '-1 h']) s;
-      insert into auth.verifications (id, identifier, value, expires_at)
-      select s, '2fa-' || s, 'u', now() - s::interval from unnest(array['25 h', '-1 h']) s`);
+      select s, s, now() - s::interval, now(), 'u', 'console', '203.0.113.9' from unnest(array['25 h', '23 h', '-1 h']) s;
+      insert into auth.verifications (id, identifier, value, expires_at, surface)
+      select s, '2fa-' || s, 'u', now() - s::interval, 'console' from unnest(array['25 h', '-1 h']) s`);
     expect((await run("retention")).counts).toMatchObject({ pruned: 2 });
     expect(await sql`select id from auth.sessions order by id`).toEqual([{ id: "-1 h" }, { id: "23 h" }]);
     expect(await sql`select id from auth.verifications`).toEqual([{ id: "-1 h" }]);
@@ -253,8 +253,8 @@ describe("retention", () => {
 
   test("goes on with what has nothing to do with a step that fails, and fails in the end", async () => {
     await sql`
-      insert into auth.verifications (id, identifier, value, expires_at)
-      values ('over', '2fa-over', 'u', now() - interval '25 hours')`;
+      insert into auth.verifications (id, identifier, value, expires_at, surface)
+      values ('over', '2fa-over', 'u', now() - interval '25 hours', 'console')`;
     await sql`alter table quarantine rename to quarantine_away`;
     try {
       await expect(run("retention")).rejects.toThrow('relation "quarantine" does not exist');

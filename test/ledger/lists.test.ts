@@ -5,6 +5,7 @@ import { post, walletMicros, type Posting } from "../../src/ledger/store.ts";
 import * as words from "../../src/ledger/statement-text.ts";
 import { roundhouse } from "../cli/world.ts";
 import { openOpsWorld, type OpsWorld, type Somebody } from "../ops/world.ts";
+import { withoutDocuments } from "../support/fund.ts";
 import { listExamples, runExample } from "../support/examples.ts";
 import { placement, purchase, suspense, topup } from "./world.ts";
 
@@ -14,13 +15,18 @@ let operator: Somebody;
 let viewer: Somebody;
 let owner: bigint;
 let other: bigint;
+let guardAgain: () => Promise<void>;
 
 beforeAll(async () => {
   world = await openOpsWorld();
+  guardAgain = await withoutDocuments(world.sql);
   [admin, operator, viewer] = [await world.as("admin"), await world.as("operator"), await world.as("viewer")];
   [owner, other] = [await account("ana@example.com"), await account("ben@example.com")];
 }, 60_000);
-afterAll(() => world.close());
+afterAll(async () => {
+  await guardAgain();
+  await world.close();
+});
 
 async function account(email: string): Promise<bigint> {
   const [row] = await world.sql<{ id: bigint }[]>`insert into accounts (email) values (${email}) returning id`;

@@ -1,6 +1,7 @@
 import { connect, type Sql } from "../../src/db/client.ts";
 import { post, type Posted, type Posting } from "../../src/ledger/store.ts";
 import { createDatabase } from "../support/database.ts";
+import { withoutDocuments } from "../support/fund.ts";
 
 /** A database with a ledger, and what tests say to it. */
 export interface LedgerWorld {
@@ -18,6 +19,7 @@ export interface LedgerWorld {
 export async function openLedgerWorld(): Promise<LedgerWorld> {
   const database = await createDatabase();
   const sql = connect(database.url, { name: "test ledger", max: 8 });
+  const guardAgain = await withoutDocuments(sql);
   let made = 0;
   const book = (posting: Posting) => sql.begin((tx) => post(tx, posting));
   return {
@@ -36,6 +38,7 @@ export async function openLedgerWorld(): Promise<LedgerWorld> {
       return posted.transactionId;
     },
     async close() {
+      await guardAgain();
       await sql.end();
       await database.drop();
     },

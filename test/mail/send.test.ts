@@ -363,7 +363,7 @@ describe("without a mail server", () => {
     const said: string[] = [];
     const stop = new AbortController();
     const printing = [1, 2].map(() =>
-      printMails(sql, { say: (text) => said.push(text), log: context.log, signal: stop.signal }),
+      printMails(sql, { say: (text) => said.push(text), log: context.log, signal: stop.signal, keys: [] }),
     );
     await eventually(() => said.length > 0);
     await write("ben@example.com");

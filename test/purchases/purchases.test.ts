@@ -1,3 +1,4 @@
+import { insertOperator } from "../../src/accounts/operator-store.ts";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findCaller } from "../../src/callers/caller-store.ts";
@@ -97,7 +98,7 @@ describe("a purchase", () => {
         account_id, idempotency_key, kind, plan, plan_revision, listed_micros, discount_micros, paid_micros, days, starts_at,
         ends_at, start_now_version, no_withdrawal_version, transaction_id
       )
-      select account_id, 'copy', 'upgrade', plan, 1, listed_micros, ${changed}, 1, now(), now() + interval '1 day', 'a', 'b', `;
+      select account_id, 'copy', 'upgrade', plan, plan_revision, listed_micros, ${changed}, days, now(), now() + interval '1 day', 'a', 'b', `;
     const [topUp] = await world.sql<
       { id: bigint }[]
     >`select min(id) as id from ledger_transactions where kind = 'topup'`;
@@ -170,9 +171,16 @@ describe("a plan that is had already", () => {
     const id = await world.makeHolder(299n);
     const made = await findPurchase(world.sql, id, await world.bought(id, "Pro"));
     const paidBy = made?.transactionId ?? 0n;
+    const [ann = "", ben = ""] = await world.sql.begin((tx) =>
+      Promise.all(
+        ["ann.operator@example.com", "ben.operator@example.com"].map(
+          async (email) => (await insertOperator(tx, { email, role: "operator", passwordHash: null, by: "test" }))!.id,
+        ),
+      ),
+    );
     const takeBack = (reverses: bigint, sign: bigint) =>
-      world.sql.begin((tx) =>
-        post(tx, {
+      world.sql.begin(async (tx) => {
+        const posted = await post(tx, {
           kind: "reversal",
           key: `reversal:${reverses}`,
           reverses,
@@ -180,8 +188,15 @@ describe("a plan that is had already", () => {
             { side: { kind: "wallet", owner: id }, micros: sign * 99n * USD },
             { side: { kind: "revenue" }, micros: sign * -99n * USD },
           ],
-        }),
-      );
+        });
+        if (!posted.ok) throw new Error(posted.message);
+        await tx`
+          insert into reversal_proposals (
+            transaction_id, reason, proposed_by, state, decided_by, decided_at, decided_why, reversal_id
+          )
+          values (${reverses}, 'a test', ${ann}, 'approved', ${ben}, now(), 'a test', ${posted.transactionId})`;
+        return posted;
+      });
     const discount = async () => {
       const { offer } = await world.offer(id, "Max");
       return "discountMicros" in offer ? Number(offer.discountMicros) : null;

@@ -1,12 +1,13 @@
 import { createAccount, createKey } from "../../src/callers/store.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
 import { legalText } from "../../src/accounts/legal.ts";
-import { post, walletMicros } from "../../src/ledger/store.ts";
+import { walletMicros } from "../../src/ledger/store.ts";
 import { isOffer, offerOf, type Offer, type Refusal } from "../../src/purchases/offer.ts";
 import type { Order, Purchased } from "../../src/purchases/check-order.ts";
 import { purchase } from "../../src/purchases/purchase-store.ts";
 import { quoteOf } from "../../src/purchases/quote.ts";
 import { readBuyer } from "../../src/purchases/state-store.ts";
+import { fund } from "../support/fund.ts";
 import { createDatabase } from "../support/database.ts";
 
 const USD = 1_000_000n;
@@ -37,17 +38,9 @@ export interface PurchaseWorld {
 export async function openPurchaseWorld(): Promise<PurchaseWorld> {
   const database = await createDatabase();
   const sql = connect(database.url, { name: "test", max: 22 });
-  let counted = 0;
 
   async function topUp(accountId: bigint, usd: bigint): Promise<void> {
-    const key = `test:${++counted}`;
-    const micros = usd * USD;
-    const legs = [
-      { side: { kind: "cash_bank" as const }, micros: -micros },
-      { side: { kind: "wallet" as const, owner: accountId }, micros },
-    ];
-    const posted = await sql.begin((tx) => post(tx, { kind: "topup", key, legs }));
-    if (!posted.ok) throw new Error(posted.message);
+    await sql.begin((tx) => fund(tx, accountId, usd * USD));
   }
   async function offer(accountId: bigint, name: string) {
     const buyer = await readBuyer(sql, accountId);

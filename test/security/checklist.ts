@@ -43,7 +43,7 @@ export const CHECKLIST: readonly Control[] = [
   {
     id: "API7",
     control: "houses are asked at public addresses alone, whatever names, redirects and answers say",
-    shownIn: ["houses/guard", "houses/http", "security/ssrf"],
+    shownIn: ["houses/polling/guard", "houses/polling/http", "security/ssrf"],
   },
   {
     id: "API8",
@@ -58,13 +58,13 @@ export const CHECKLIST: readonly Control[] = [
   {
     id: "API10",
     control: "what houses and the payment app answer is bounded and read by schemas",
-    shownIn: ["houses/http", "houses/adapters/json", "houses/adapters/named", "topups/binance-pay"],
+    shownIn: ["houses/polling/http", "houses/adapters/json", "houses/adapters/named", "topups/binance-pay"],
   },
   { id: "LOGS", control: "no secret in any line of a log", shownIn: ["log", "api/keys", "security/logs"] },
   {
     id: "ETAG",
     control: "an ETag shows nothing of contents that were not paid for",
-    shownIn: ["api/etag"],
+    shownIn: ["http/etag"],
   },
   {
     id: "COUNTED",
@@ -108,6 +108,11 @@ export const CHECKLIST: readonly Control[] = [
     id: "SUPERUSER",
     control: "the private PostgreSQL never runs as root, and its login may neither act as superuser nor make roles",
     shownIn: ["cli/up", "embedded/server-user"],
+  },
+  {
+    id: "DATABASE-ROLES",
+    control: "one part's login of the database opens that part alone; money moves with its document",
+    shownIn: ["security/database-roles", "console/sign-in"],
   },
   { id: "ROTATION", control: "secrets can be changed, and what ends with them does", shownIn: ["security/people"] },
   {

@@ -16,9 +16,17 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
-const begin = (accountId: bigint, reference: string) => saveTopup(world.sql, { accountId, method: "usdt", reference });
+/** A top-up by the payment app, with its order: paid, so that it may be credited. */
+const begin = async (accountId: bigint, reference: string) => {
+  const id = await saveTopup(world.sql, { accountId, method: "binance-pay", reference });
+  if (id === null) return null;
+  await world.sql`
+    insert into payment_app_orders (topup_id, trade_no, amount_micros, state, prepay_id, checkout_url, expires_at)
+    values (${id}, ${`trade${id}`}, 5000000, 'paid', ${`prepay${id}`}, 'https://pay.example', now())`;
+  return id;
+};
 const credit = (topupId: bigint, key: string, micros = 5_000_000n) =>
-  world.sql.begin((tx) => creditTopup(tx, { topupId, micros, key, cash: "cash_onchain" }));
+  world.sql.begin((tx) => creditTopup(tx, { topupId, micros, key, cash: "cash_payapp" }));
 
 describe("a top-up", () => {
   it("is credited once, however often it is asked for, with one mail", async () => {

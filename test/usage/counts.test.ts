@@ -132,19 +132,18 @@ describe("counts of calls", () => {
     expect(lines).toEqual(["2026-01-31 key games 3", "2026-02-01 key games 30", "2026-02-02 key games 100"]);
   });
 
-  it("include facts of an API that knows nothing of them, which may not change a count itself", async () => {
+  it("are written in the transaction of the meter, whose role changes neither facts nor counts itself", async () => {
     const { accountId, keyIds } = await makeAccount(sql);
-    const older = connect(withRole(database.url, ROLES.api), { name: "api", max: 1 });
+    const api = connect(withRole(database.url, ROLES.api), { name: "api", max: 1 });
     try {
       for (const n of [3, 4]) {
-        await older`
-          insert into usage_facts (minute, key_id, account_id, endpoint, batch, n)
-          values (date_trunc('minute', now()), ${keyIds[0] ?? 0n}, ${accountId}, 'games', nextval('usage_batches'), ${n})`;
+        await api`select consume_calls(array[${keyIds[0] ?? 0n}::bigint], array['games'], array[${n}::integer])`;
       }
       expect(await expectEqual(sql, accountId)).toHaveLength(1);
-      await expect(older`update usage_counts set n = 1`).rejects.toThrow(/permission denied/);
+      await expect(api`update usage_counts set n = 1`).rejects.toThrow(/permission denied/);
+      await expect(api`insert into usage_facts select * from usage_facts`).rejects.toThrow(/permission denied/);
     } finally {
-      await older.end();
+      await api.end();
     }
   });
 });

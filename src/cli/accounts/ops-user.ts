@@ -137,11 +137,10 @@ async function create(email: string, { role, generate, json }: Given): Promise<v
   const made = await withDatabase(({ sql }) =>
     doing(sql, "operator.create", null, (tx) => createOperator(tx, { email, role, passwordHash, by: operator() })),
   );
-  const keptPassword = "keptPassword" in made && made.keptPassword;
-  const shown = generate && !keptPassword ? password : null;
-  if (json) return printJson({ email: made.email, role, password: shown, kept_password: keptPassword });
+  const shown = generate ? password : null;
+  if (json) return printJson({ email: made.email, role, password: shown });
   if (shown !== null) await print(shown);
-  say(`${made.email} is ${role} now${keptPassword ? " and signs in with the password they have as a caller" : ""}`);
+  say(`${made.email} is ${role} now`);
 }
 
 async function change(

@@ -26,7 +26,7 @@ export async function checkDatabase(found: Found, migrations: Finding["status"] 
 /** Whether the parts of the program hold no more than they need. */
 async function checkRoles(url: string, isPrivate: boolean): Promise<Finding> {
   const check = "roles";
-  const { missing, lacking, beyond, notOwned, logins } = await readRoles(url);
+  const { missing, lacking, beyond, rowRules, notOwned, logins } = await readRoles(url);
   if (missing.length > 0) {
     const statements = missing.map((role) => `create role ${role} nologin`).join("; ");
     const advice = `let an administrator run: ${statements}; and grant each to the user that migrates; then \`roundhouse migrate\``;
@@ -38,8 +38,8 @@ async function checkRoles(url: string, isPrivate: boolean): Promise<Finding> {
     };
   }
   const wrong = [...lacking, ...beyond].map(({ role, privilege, object }) => `${privilege} on ${object} of ${role}`);
-  if (wrong.length + notOwned.length > 0) {
-    const named = [...wrong, ...notOwned.map((table) => `the owner of ${table}`)];
+  if (wrong.length + rowRules.length + notOwned.length > 0) {
+    const named = [...wrong, ...rowRules, ...notOwned.map((table) => `the owner of ${table}`)];
     const found = `${named.length} grants are not as they should be: ${named.slice(0, 5).join(", ")}`;
     return { check, status: "warn", found, advice: "run `roundhouse migrate`, and see what it says" };
   }

@@ -13,7 +13,8 @@ import { startOps } from "../../ops/start.ts";
 import { openQueues, type Queues } from "../../queue/queues.ts";
 import { reasonOf } from "../../errors.ts";
 import { examples } from "../arguments.ts";
-import { authSecret, carryOverSecret } from "./ops.ts";
+import { authSecret } from "../../config/auth-secret.ts";
+import { carryOverSecret } from "./ops.ts";
 import { requireVariables } from "./deployment.ts";
 import { type Life, live } from "./life.ts";
 import { print, printJson } from "../output.ts";
@@ -58,7 +59,7 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
   const { REDIS_URL: redisUrl } = settings;
   const queues = reachQueues(life, redisUrl, log);
   const metrics = createMetrics({ sql, queues }, { version: VERSION, endpoints: ENDPOINTS, log });
-  await carryOverSecret(opsSql, settings, log);
+  await carryOverSecret([opsSql, consoleSql], settings, log);
   const ops = await openOps(life, { settings, sql: opsSql, directUrl: forOps.directUrl, queues, log });
   const secret = await authSecret(settings);
   const consoleSurface = startConsole({

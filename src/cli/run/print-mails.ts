@@ -3,6 +3,7 @@ import type { Sql } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { takeMailsToPrint } from "../../mail/print-store.ts";
+import { type MailKey, unsealText } from "../../mail/seal.ts";
 
 const LOOKS_EVERY_MS = 1_000;
 
@@ -13,11 +14,13 @@ const LOOKS_EVERY_MS = 1_000;
  */
 export async function printMails(
   sql: Sql,
-  { say, log, signal }: { say: (text: string) => void; log: Log; signal: AbortSignal },
+  { say, keys, log, signal }: { say: (text: string) => void; keys: readonly MailKey[]; log: Log; signal: AbortSignal },
 ): Promise<void> {
   while (!signal.aborted) {
     try {
-      for (const { recipient, subject, body } of await takeMailsToPrint(sql)) {
+      for (const mail of await takeMailsToPrint(sql)) {
+        const { recipient, subject } = mail;
+        const body = unsealText(keys, mail) ?? mail.body;
         say(`a mail to ${recipient} (no SMTP_URL, so it is printed here)\n  ${subject}\n\n${indent(body)}`);
       }
     } catch (error) {

@@ -23,7 +23,9 @@ import { startOps } from "../../ops/start.ts";
 import { mintDemoKey } from "./demo-key.ts";
 import { type Life, live } from "./life.ts";
 import { servesThisMachineAlone } from "../../this-machine.ts";
-import { authSecret, carryOverSecret, localLink } from "./ops.ts";
+import { authSecret } from "../../config/auth-secret.ts";
+import { mailKeysOf } from "../../mail/seal.ts";
+import { carryOverSecret, localLink } from "./ops.ts";
 import { paint, print, printJson, say } from "../output.ts";
 import { urlsOf } from "./part.ts";
 import { printMails } from "./print-mails.ts";
@@ -117,7 +119,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
     const link = await localLink(ownSql, ownUrl);
     if (link !== null) say(`sign in, once, within an hour: ${link}`);
   };
-  await carryOverSecret(opsSql, settings, log);
+  await carryOverSecret([opsSql, consoleSql], settings, log);
   const secret = await authSecret(settings);
   const ops = startOps({
     parts: {
@@ -141,7 +143,12 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   life.onStop("the console", () => consoleSurface.close());
   const printsMails = isAlone && settings.SMTP_URL === undefined;
   if (printsMails) {
-    const printing = printMails(connections.work, { say, log, signal: life.ending });
+    const printing = printMails(connections.work, {
+      say,
+      keys: mailKeysOf(secret, settings.AUTH_SECRET_PREVIOUS),
+      log,
+      signal: life.ending,
+    });
     life.onStop("the printing of mails", () => printing);
   }
   const api = await startApi({

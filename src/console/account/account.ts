@@ -44,7 +44,6 @@ const accountPage: ConsolePage = {
       balance: usd(balance),
       hasBalance: balance > 0n,
       plans: plans.filter(({ state }) => state !== "past"),
-      isOperator: person?.isOperator === true,
       hasTwoFactor: person?.hasTwoFactor === true,
     };
     return { template: "account/account", title: "Account", data };

@@ -46,7 +46,7 @@ export function addForgot(app: Express, { answers, parts }: RouteParts, { sql, b
       const data = { email };
       answers.show(request, reply, { template: "sign-in/asked", title: "Look at your mail", data });
       // after the answer: only to whom it is known something is written, and the time it takes would tell that it is
-      await askReset(sql, { email, site: parts.site() }).catch((error: unknown) =>
+      await askReset(sql, { email, site: parts.site(), mailKey: parts.mailKey }).catch((error: unknown) =>
         log.error({ request_id: reply.locals.requestId }, `no mail for a new password was written: ${reasonOf(error)}`),
       );
     },

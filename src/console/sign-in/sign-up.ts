@@ -50,7 +50,7 @@ export function addSignUp(app: Express, { answers, parts }: RouteParts, { sql, i
         return showSignUp(request, reply, { problem: tooMany(wait), email }, 429);
       }
       const origin = { address, userAgent: userAgentOf(request) };
-      await signUp(sql, { email, password, origin, site: parts.site() });
+      await signUp(sql, { email, password, origin, site: parts.site(), mailKey: parts.mailKey });
       const data = { email };
       answers.show(request, reply, { template: "sign-in/sent", title: "Look at your mail", data });
     },

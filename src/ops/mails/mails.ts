@@ -9,6 +9,7 @@ import {
   type MailState,
   wasMailTried,
 } from "../../mail/list-store.ts";
+import { unsealText } from "../../mail/seal.ts";
 import { audited } from "../../audit/store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsPage, Visitor } from "../contract.ts";
@@ -74,13 +75,14 @@ const nothing = z.object({});
 export const mailPage: OpsPage<z.infer<typeof nothing>> = {
   path: "/mails/:id",
   query: nothing,
-  async show({ sql, settings }, { params, visitor }) {
+  async show({ sql, settings, mailKeys }, { params, visitor }) {
     const id = idOf(params["id"]);
     const mail = id === null ? null : await findMail(sql, id);
     if (mail === null) return null;
     const hasServer = settings.SMTP_URL !== undefined;
     const isForMe = visitor.role === "admin" && !hasServer;
-    const text = isForMe ? await findUntouchedText(sql, mail.id) : null;
+    const untouched = isForMe ? await findUntouchedText(sql, mail.id) : null;
+    const text = untouched && (unsealText(mailKeys, untouched) ?? untouched.body);
     if (text !== null) {
       const entry = auditEntry(visitor, { action: "mail.read", target: `mail ${mail.id}` });
       await audited(sql, () => Promise.resolve({ result: null, entry }));

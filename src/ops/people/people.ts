@@ -18,6 +18,9 @@ import type { Done, OpsAction, OpsPage, Sent, Visitor } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 
 const LIST = "/ops/people";
+/** Roles that `/ops` gives: the database lets its login make no admin. */
+const GIVEN_ROLES = OPERATOR_ROLES.filter((role) => role !== "admin");
+const givenRole = z.enum(GIVEN_ROLES, "expected viewer, operator or data; an admin is made with `roundhouse ops-user`");
 const nothing = z.strictObject({});
 const reason = z.string().trim().min(3, "expected a reason of at least 3 characters").max(500);
 const withReason = z.strictObject({ reason });
@@ -27,7 +30,7 @@ const peoplePage: OpsPage = {
   nav: { label: "People", order: 40, group: "Administration" },
   query: nothing,
   async show({ sql }) {
-    const data = { operators: await listOperators(sql), roles: OPERATOR_ROLES };
+    const data = { operators: await listOperators(sql), roles: GIVEN_ROLES };
     return { template: "people/people", title: "People", data };
   },
 };
@@ -39,7 +42,7 @@ const personPage: OpsPage = {
     const operator = await findOperator(sql, { id: params["id"] ?? "" });
     if (operator === null) return null;
     const crumbs = [{ label: "People", href: LIST }];
-    return { template: "people/person", title: operator.email, data: { operator, roles: OPERATOR_ROLES }, crumbs };
+    return { template: "people/person", title: operator.email, data: { operator, roles: GIVEN_ROLES }, crumbs };
   },
 };
 
@@ -48,7 +51,7 @@ const create: OpsAction<{ email: string; role: (typeof OPERATOR_ROLES)[number] }
   path: "/people",
   roles: [],
   isDangerous: true,
-  form: z.strictObject({ email: z.email().max(254), role: z.enum(OPERATOR_ROLES) }),
+  form: z.strictObject({ email: z.email().max(254), role: givenRole }),
   async run({ sql }, { visitor, form }) {
     const { password, passwordHash } = await makeHashedPassword();
     const made = await sql.begin(async (tx) => {
@@ -58,7 +61,6 @@ const create: OpsAction<{ email: string; role: (typeof OPERATOR_ROLES)[number] }
     });
     if (!made.ok) return { ok: false, problem: made.reason };
     const message = `${made.email} is ${form.role} now`;
-    if (made.keptPassword === true) return { ok: true, message: `${message} and signs in as before`, location: LIST };
     return { ok: true, message, location: LIST, once: shownOnce(made.email, password) };
   },
 };
@@ -68,7 +70,7 @@ const role: OpsAction<{ role: (typeof OPERATOR_ROLES)[number]; was: string; reas
   path: "/people/:id/role",
   roles: [],
   isDangerous: true,
-  form: z.strictObject({ role: z.enum(OPERATOR_ROLES), was: z.string().max(20), reason }),
+  form: z.strictObject({ role: givenRole, was: z.string().max(20), reason }),
   run: (parts, sent) =>
     changing(parts, sent, {
       name: role.name,

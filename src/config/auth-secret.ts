@@ -1,0 +1,20 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Settings } from "./environment.ts";
+import { keepPassword } from "./keep-password.ts";
+import { reasonOf, UsageError } from "../errors.ts";
+
+/**
+ * What signs cookies and encrypts second factors and links in mails: AUTH_SECRET, or one that the data folder keeps.
+ * @throws UsageError where neither can be had.
+ */
+export async function authSecret({ AUTH_SECRET, DATA_DIR }: Settings): Promise<string> {
+  if (AUTH_SECRET !== undefined) return AUTH_SECRET;
+  try {
+    await mkdir(DATA_DIR, { recursive: true, mode: 0o711 });
+    const { password } = await keepPassword(join(DATA_DIR, "auth-secret"));
+    return password;
+  } catch (error) {
+    throw new UsageError(`set AUTH_SECRET: the folder ${DATA_DIR} cannot keep a secret of its own: ${reasonOf(error)}`);
+  }
+}

@@ -1,0 +1,295 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Part, ROLES } from "../../src/db/role-grants.ts";
+import { createDatabase } from "../support/database.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let owner: pg.Client;
+beforeAll(async () => {
+  database = await createDatabase();
+  owner = new pg.Client(database.url);
+  await owner.connect();
+  await owner.query(`
+    insert into auth.users (id, name, email, email_verified, surface)
+    values ('boss', 'boss', 'boss@example.com', true, 'ops'), ('ann', 'ann', 'ann@example.com', true, 'console');
+    insert into auth.accounts (id, account_id, provider_id, user_id, password)
+    values ('boss', 'boss', 'credential', 'boss', 'hash'), ('ann', 'ann', 'credential', 'ann', 'hash');
+    insert into auth.two_factors (id, secret, backup_codes, user_id)
+    values ('boss', 'encrypted', 'encrypted', 'boss'), ('ann', 'encrypted', 'encrypted', 'ann');
+    insert into operators (user_id, role, created_by) values ('boss', 'admin', 'test');
+    insert into accounts (email, user_id, verified_at) values ('ann@example.com', 'ann', now());
+    insert into accounts (email) values ('ben@example.com');
+    insert into ledger_accounts (kind, owner_id) select 'wallet', id from accounts;
+    insert into entitlements (account_id, plan, ends_at) select id, 'Starter', now() + interval '9 days' from accounts where email = 'ben@example.com';
+    insert into quotas (account_id, period, used) select id, '2026-11', 500000 from accounts;
+    -- Ben's money, as it would be there from before
+    begin;
+    set local session_replication_role = replica;
+    insert into ledger_transactions (kind, idempotency_key, request_hash) values ('topup', 'earlier', repeat('0', 64));
+    update ledger_accounts set balance = -5000000 where kind = 'cash_bank';
+    update ledger_accounts set balance = 5000000 where id = ${wallet("ben@example.com")};
+    insert into ledger_entries (transaction_id, seq, account_id, amount, balance_after)
+    select t.id, row_number() over (), l.id, l.balance, l.balance
+    from ledger_transactions t, ledger_accounts l
+    where l.balance <> 0;
+    commit`);
+});
+afterAll(async () => {
+  await owner.end();
+  await database.drop();
+});
+
+/** What statements come to when a role runs them in one transaction: rows of the last one, or why they were refused. */
+async function attempt(part: Part, statements: string): Promise<string> {
+  await owner.query("begin");
+  try {
+    await owner.query(`set local role ${ROLES[part]}`);
+    const results = await owner.query(statements);
+    await owner.query("set constraints all immediate");
+    const last = [results].flat().at(-1);
+    return `${last?.rowCount ?? 0} rows`;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError) return error.constraint ?? error.code ?? "";
+    throw error;
+  } finally {
+    await owner.query("rollback");
+  }
+}
+
+const DENIED = "42501";
+const wallet = (email: string) =>
+  `(select l.id from ledger_accounts l join accounts a on a.id = l.owner_id where a.email = '${email}')`;
+const side = (kind: string) => `(select id from ledger_accounts where kind = '${kind}')`;
+
+/** Moves 5 USD as any role may write it down: balances, a transaction of a kind, and two entries. */
+function moving(kind: string, from: string, to: string): string {
+  return `
+    update ledger_accounts set balance = balance - 5000000 where id = ${from};
+    update ledger_accounts set balance = balance + 5000000 where id = ${to};
+    with made as (
+      insert into ledger_transactions (kind, idempotency_key, request_hash)
+      values ('${kind}', 'stolen', repeat('0', 64))
+      returning id
+    )
+    insert into ledger_entries (transaction_id, seq, account_id, amount, balance_after)
+    select made.id, leg.seq, l.id, leg.amount, l.balance + leg.before
+    from made, (values (1, ${from}, -5000000, 0), (2, ${to}, 5000000, 0)) leg (seq, account, amount, before)
+    join ledger_accounts l on l.id = leg.account`;
+}
+
+describe("[DATABASE-ROLES] one stolen login of the database", () => {
+  it.each<Part>(["console", "ops", "worker"])("%s puts nothing into a wallet without a document", async (part) => {
+    const mint = moving("topup", side("cash_bank"), wallet("ann@example.com"));
+    expect(await attempt(part, mint)).toBe("transaction_has_its_document");
+    const topup = `
+      insert into topups (account_id, method, reference, state, amount_micros, credited_at, transaction_id)
+      select a.id, 'bank', 'stolen', 'credited', 5000000, now(), t.id
+      from accounts a, ledger_transactions t
+      where a.email = 'ann@example.com' and t.idempotency_key = 'stolen'`;
+    expect(await attempt(part, `${mint}; ${topup}`)).toBe(part === "console" ? DENIED : "transaction_has_its_document");
+  });
+
+  it.each<Part>(["console", "ops", "worker"])("%s moves nothing from one wallet to another", async (part) => {
+    const move = moving("purchase", wallet("ben@example.com"), wallet("ann@example.com"));
+    expect(await attempt(part, move)).toBe("transaction_has_its_document");
+  });
+
+  it("console gives itself no plan, none for nothing and none for longer", async () => {
+    const ann = "select id from accounts where email = 'ann@example.com'";
+    const granted = `insert into entitlements (account_id, plan, starts_at, ends_at) select id, 'Max', now(), null from (${ann}) a`;
+    expect(await attempt("console", granted)).toBe(DENIED);
+    const bought = (price: number, days: number, ends: number) => `
+      with made as (
+        insert into purchases (account_id, idempotency_key, kind, plan, plan_revision, listed_micros, paid_micros, days,
+          starts_at, ends_at, start_now_version, no_withdrawal_version)
+        select a.id, 'k', 'buy', p.name, p.revision, ${price}, ${price}, ${days}, now(), now() + ${ends} * interval '1 day', '1', '1'
+        from (${ann}) a, plans p where p.name = 'Max'
+        returning id, account_id, plan, starts_at, ends_at
+      )
+      insert into entitlements (account_id, plan, starts_at, ends_at, purchase_id)
+      select account_id, plan, starts_at, ends_at, id from made`;
+    expect(await attempt("console", bought(0, 30, 30))).toBe("purchase_is_as_its_plan_was_listed");
+    await owner.query("update plans set price_micros = 0 where name = 'Max'");
+    try {
+      expect(await attempt("console", bought(0, 30, 30))).toBe("1 rows");
+      expect(await attempt("console", bought(0, 30, 300))).toBe("purchase_is_as_its_plan_was_listed");
+      const longer = bought(0, 30, 30).replace(
+        "starts_at, ends_at, id from made",
+        "starts_at, ends_at + interval '1 year', id from made",
+      );
+      expect(await attempt("console", longer)).toBe("entitlement_is_what_was_bought");
+    } finally {
+      await owner.query("update plans set price_micros = 299000000 where name = 'Max'");
+    }
+    expect(await attempt("console", "update entitlements set ends_at = ends_at + interval '1 second'")).toBe(DENIED);
+    expect(await attempt("ops", "update entitlements set ends_at = ends_at + interval '1 second'")).toBe(DENIED);
+    expect(await attempt("console", "update entitlements set ends_at = null")).toBe(DENIED);
+    expect(await attempt("console", "update entitlements set ends_at = ends_at - interval '1 second'")).toBe("1 rows");
+  });
+
+  it("console neither sees nor changes what operators prove who they are with", async () => {
+    const session = `
+      insert into auth.sessions (id, expires_at, token, updated_at, user_id, surface)
+      values ('s', now() + interval '1 day', 'stolen', now(), 'boss', `;
+    expect(await attempt("console", `${session}'ops')`)).toBe(DENIED);
+    expect(await attempt("console", `${session}'console')`)).toBe("session_is_of_its_holders_surface");
+    for (const table of ["two_factors", "accounts"]) {
+      expect(await attempt("console", `delete from auth.${table} where user_id = 'boss'`)).toBe("0 rows");
+      expect(await attempt("console", `delete from auth.${table} where user_id = 'ann'`)).toBe("1 rows");
+      expect(await attempt("console", `select from auth.${table} where user_id = 'boss'`)).toBe("0 rows");
+    }
+    expect(await attempt("console", "update auth.accounts set password = 'stolen'")).toBe("1 rows");
+    expect(await attempt("console", "update auth.users set surface = 'ops' where id = 'ann'")).toBe(DENIED);
+    expect(
+      await attempt("console", "insert into operators (user_id, role, created_by) values ('ann', 'admin', 'x')"),
+    ).toBe(DENIED);
+  });
+
+  it("ops reads no password of a holder, and makes no sign-in in a holder's name", async () => {
+    expect(await attempt("ops", "select password from auth.accounts where user_id = 'ann'")).toBe("0 rows");
+    expect(await attempt("ops", "update auth.accounts set password = 'stolen'")).toBe("1 rows");
+    const session = `
+      insert into auth.sessions (id, expires_at, token, updated_at, user_id, surface)
+      values ('s', now() + interval '1 day', 'stolen', now(), 'ann', 'console')`;
+    expect(await attempt("ops", session)).toBe(DENIED);
+  });
+
+  it("ops makes no admin", async () => {
+    const user = `insert into auth.users (id, name, email, email_verified, surface) values ('eve', 'eve', 'eve@example.com', true, 'ops')`;
+    const made = (role: string) =>
+      `${user}; insert into operators (user_id, role, created_by) values ('eve', '${role}', 'x')`;
+    expect(await attempt("ops", made("admin"))).toBe(DENIED);
+    expect(await attempt("ops", made("operator"))).toBe("1 rows");
+    expect(await attempt("ops", `${made("operator")}; update operators set role = 'admin' where user_id = 'eve'`)).toBe(
+      DENIED,
+    );
+    expect(await attempt("ops", "update operators set disabled_at = now() where user_id = 'boss'")).toBe("1 rows");
+  });
+
+  it("worker takes no count of calls out, and api resets no quota and reads no address", async () => {
+    expect(await attempt("worker", "truncate usage_facts")).toBe(DENIED);
+    expect(await attempt("worker", "delete from usage_facts")).toBe(DENIED);
+    expect(await attempt("worker", "alter table usage_facts disable trigger all")).toBe(DENIED);
+    expect(await attempt("worker", "select drop_usage_day((now() at time zone 'UTC')::date)")).toBe("P0001");
+    expect(await attempt("worker", "delete from quotas where period = '2026-11'")).toBe("0 rows");
+    expect(await attempt("api", "update quotas set used = 0")).toBe(DENIED);
+    expect(await attempt("api", "insert into usage_facts select from usage_facts where false")).toBe(DENIED);
+    expect(await attempt("api", "select email from accounts")).toBe(DENIED);
+    expect(await attempt("api", "select * from consume_calls(array[1]::bigint[], array['/x'], array[1])")).toBe(
+      "1 rows",
+    );
+    for (const part of ["console", "ops", "worker", "read"] as const) {
+      const calls = "select * from consume_calls(array[1]::bigint[], array['/x'], array[1])";
+      expect(await attempt(part, calls)).toBe(DENIED);
+    }
+  });
+
+  it("a surface writes into the audit log in its own name alone", async () => {
+    const entry = (surface: string, role: string) => `
+      insert into audit_log (seq, at, surface, actor, role, action, target, prev_hash, hash)
+      values (1, now(), '${surface}', 'boss@example.com', ${role}, 'x.y', 'z', 'a', 'b')`;
+    expect(await attempt("console", entry("ops", "'admin'"))).toBe(DENIED);
+    expect(await attempt("worker", entry("ops", "'admin'"))).toBe(DENIED);
+    expect(await attempt("console", entry("console", "null"))).toBe("1 rows");
+    expect(await attempt("ops", entry("console", "null"))).toBe(DENIED);
+  });
+});
+
+/** Runs each statement as the current role, undone at once: whether the role may. */
+const TRIES = `
+  create or replace function pg_temp.tries(statements text[], is_strict boolean) returns boolean[] language plpgsql as $$
+  declare
+    statement text;
+    outcomes boolean[] := '{}';
+  begin
+    foreach statement in array statements loop
+      begin
+        execute statement;
+        raise exception using errcode = 'TRY01';
+      exception
+        when insufficient_privilege then outcomes := outcomes || false;
+        when sqlstate 'TRY01' then outcomes := outcomes || true;
+        when others then
+          if is_strict then raise; end if;
+          outcomes := outcomes || true; -- a function that was called, with nulls
+      end;
+    end loop;
+    return outcomes;
+  end $$`;
+
+const PARTS = ["api", "console", "ops", "worker", "read"] as const;
+const DOCUMENT = join(import.meta.dirname, "../../docs/database-roles.md");
+
+async function triedAs(part: Part, statements: readonly string[], isStrict = true): Promise<boolean[]> {
+  await owner.query(`begin; set local role ${ROLES[part]}`);
+  const { rows } = await owner.query<{ tries: boolean[] }>("select pg_temp.tries($1, $2)", [statements, isStrict]);
+  await owner.query("rollback");
+  return rows[0]?.tries ?? [];
+}
+
+/** What a role may do with a table, in the letters of the documentation. */
+async function triedTable(part: Part, table: string, columns: { name: string; isWritable: boolean }[]) {
+  const writable = columns.filter(({ isWritable }) => isWritable).map(({ name }) => name);
+  const perColumn: [string, string[], (column: string) => string][] = [
+    ["r", columns.map(({ name }) => name), (column) => `select ${column} from ${table} limit 1`],
+    ["a", writable, (column) => `insert into ${table} (${column}) select null where false`],
+    ["w", writable, (column) => `update ${table} set ${column} = null where false`],
+  ];
+  const said: string[] = [];
+  for (const [letter, names, statement] of perColumn) {
+    const tried = await triedAs(part, names.map(statement));
+    const allowed = names.filter((_, at) => tried[at]);
+    if (allowed.length > 0) said.push(allowed.length === names.length ? letter : `${letter}(${allowed.join(", ")})`);
+  }
+  if (writable.length === 0) return said.join(" "); // a view
+  const [deletes, truncates] = await triedAs(part, [`delete from ${table} where false`, `truncate ${table}`]);
+  return [...said, ...(deletes ? ["d"] : []), ...(truncates ? ["t"] : [])].join(" ");
+}
+
+it("[DATABASE-ROLES] each role may do with every table and function what docs/database-roles.md lists", async () => {
+  await owner.query(TRIES);
+  const { rows: tables } = await owner.query<{ name: string; columns: { name: string; isWritable: boolean }[] }>(`
+    select
+      case n.nspname when 'public' then '' else n.nspname || '.' end || c.relname as name,
+      json_agg(json_build_object('name', quote_ident(a.attname), 'isWritable',
+        a.attgenerated = '' and a.attidentity <> 'a' and c.relkind in ('r', 'p')) order by a.attnum) as columns
+    from pg_class c
+    join pg_namespace n on n.oid = c.relnamespace
+    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+    where n.nspname in ('public', 'auth') and c.relkind in ('r', 'p', 'v') and (not c.relispartition or c.relname = 'usage_facts_default')
+    group by 1
+    order by 1`);
+  const lines = [`| table | ${PARTS.join(" | ")} |`, `| --- |${" --- |".repeat(PARTS.length)}`];
+  for (const { name, columns } of tables) {
+    const cells: string[] = [];
+    for (const part of PARTS) cells.push(await triedTable(part, name, columns));
+    lines.push(`| \`${name}\` | ${cells.join(" | ")} |`);
+  }
+  const { rows: functions } = await owner.query<{ name: string; nulls: string }>(`
+    select
+      p.proname as name,
+      (select coalesce(string_agg('null::' || format_type(t, null), ', ' order by at), '')
+        from unnest(p.proargtypes) with ordinality a (t, at)) as nulls
+    from pg_proc p
+    where p.pronamespace = 'public'::regnamespace and p.prorettype <> 'trigger'::regtype
+    order by 1`);
+  const calls = functions.map(({ name, nulls }) => `select * from ${name}(${nulls})`);
+  const byPart: boolean[][] = [];
+  for (const part of PARTS) byPart.push(await triedAs(part, calls, false));
+  lines.push("", "| function | may be called by |", "| --- | --- |");
+  for (const [at, { name }] of functions.entries()) {
+    const callers = PARTS.filter((_, column) => byPart[column]?.[at]);
+    lines.push(
+      `| \`${name}\` | ${callers.length === PARTS.length ? "all" : callers.join(", ") || "the owner alone"} |`,
+    );
+  }
+  const text = readFileSync(DOCUMENT, "utf8");
+  const [before, after] = [text.indexOf("| table |"), text.indexOf("\n\n", text.indexOf("| function |"))];
+  if (process.env["WRITE_DOCS"] === "1") {
+    writeFileSync(DOCUMENT, text.slice(0, before) + lines.join("\n") + text.slice(after));
+  } else {
+    expect(text.slice(before, after)).toBe(lines.join("\n"));
+  }
+});
