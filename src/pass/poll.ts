@@ -359,7 +359,7 @@ function feedsOf({ tables }: Lease, taken: readonly Taken[]): FeedChange[] {
   return [...newest].flatMap(([tableId, { received, response, part }]): FeedChange[] => {
     const { answer } = received.asked;
     if (answer.kind !== "answer" && !isPart) return [];
-    if (answer.kind === "answer" && response.isRepeat && part !== null && !due.has(tableId)) return [];
+    if (!isPart && response.isRepeat && part !== null && !due.has(tableId)) return [];
     return [
       {
         tableId,

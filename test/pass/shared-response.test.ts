@@ -165,6 +165,20 @@ describe("tables with the same request", () => {
     expect(await poll([4, 14, 24])).toMatchObject({ requests: 0 });
   });
 
+  it("let tables with other requests have their turn when the house's budget is for one request", async () => {
+    const own = tableEntry({ market: "own", feed: feedEntry({ path: "/own", items: "m0" }) });
+    const entries = ["m0", "m1"].map((market) =>
+      tableEntry({ market, feed: feedEntry({ path: "/all", items: market }) }),
+    );
+    await makeHouse(sql, { base_url: house.url, requests_per_minute: 1, tables: [...entries, own] });
+    house.on("/own", says(listOf([3])));
+    for (let newest = 3; newest < 7; newest += 1) {
+      await poll([newest, 13]);
+      await sql`delete from request_budgets`;
+    }
+    expect(house.requests.map(({ path }) => path)).toEqual(["/all", "/own", "/all", "/own"]);
+  });
+
   it("are read by another worker that holds no state of them", async () => {
     await poll([3, 13, 23]);
     const other = createPasses(pipeline);
