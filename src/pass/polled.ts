@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { gzip, gzipSync } from "node:zlib";
 import type { Lease } from "../houses/polling/lease-store.ts";
 import type { AskedTable } from "../houses/polling/poll-summary.ts";
+import { LARGEST_HERE } from "../rounds/read-response.ts";
 import { shareParsing } from "../houses/reading/read-text.ts";
 import type { HeadRow } from "./rows.ts";
 import type { PolledResponse, ReadResponse, ReceivedPayload } from "./state.ts";
@@ -21,7 +22,7 @@ export interface Received {
 export interface ReceivedBody {
   bytes: Buffer;
   sha256: string;
-  /** Several tables read it. */
+  /** Several tables read it, and it is small enough to be looked through before. */
   isShared: boolean;
   /** gzip; the same array each time, so that it is stored once. */
   packed: () => Promise<Buffer>;
@@ -45,9 +46,10 @@ export function receiveAll(lease: Lease, asked: readonly AskedTable[]): Received
   });
 }
 
-function bodyOf(answer: AskedTable["answer"], isShared: boolean): ReceivedBody | null {
+function bodyOf(answer: AskedTable["answer"], hasOthers: boolean): ReceivedBody | null {
   if (answer.kind !== "answer") return null;
   const { body: bytes } = answer;
+  const isShared = hasOthers && bytes.length <= LARGEST_HERE;
   if (isShared) shareParsing(bytes);
   let packed: Promise<Buffer> | null = null;
   return { bytes, sha256: hash("sha256", bytes), isShared, packed: () => (packed ??= compressed(bytes)) };

@@ -25,7 +25,7 @@ export interface ReceivedBody {
 }
 
 /** Larger bodies are read in a thread: 32 KiB can take 20 ms to read, 4 MiB three seconds. 50 rounds are 5 to 20 kB. */
-const LARGEST_HERE = 32 << 10;
+export const LARGEST_HERE = 32 << 10;
 
 const thread = createThread<ReadTask, ReadByThread>(new URL("read-thread.ts", import.meta.url), {
   deadlineMs: 10_000,

@@ -228,6 +228,13 @@ describe("a shared response", () => {
     expect(await run(normalizeRounds)).toMatchObject({ payloads: 3, rounds: 3 });
   });
 
+  it("that is large is read for each table in a thread, and stored once", async () => {
+    const more = { more: "x".repeat(40_000) };
+    await poll([3, 13, 23], more);
+    expect(await poll([3, 14, 23], more)).toMatchObject({ payloads: 3, rounds: 1, forecasts: 10 });
+    expect((await payloads()).slice(TABLES)).toMatchObject([{ body: true }, { held: 0 }, { held: 0 }]);
+  });
+
   it("can be read again for every table when an adapter was wrong about what it lists", async () => {
     tables = await makeTables({}, (n) => (n === 2 ? "m2[?id < `24`]" : `m${n}`));
     await poll([3, 13, 23]);
