@@ -112,6 +112,21 @@ alter table operators enable row level security;
 comment on table operators is
   'who may sign in at /ops, and with which role; rows are never deleted, so that the audit log keeps its names';
 
+create table operator_changes (
+  id bigint generated always as identity primary key,
+  user_id text not null references operators,
+  what text not null constraint operator_change_is_known check (what in ('created', 'password', 'second-factor')),
+  made_by text not null,
+  made_at timestamptz not null default clock_timestamp()
+);
+comment on table operator_changes is
+  'who created an operator, or reset their password or second factor: whoever it was controls them for a while, so they approve nothing for a day, and never that person''s work';
+create index operator_changes_of_user on operator_changes (user_id, made_at desc);
+create trigger operator_change_is_never_changed before update or delete on operator_changes
+  for each row execute function refuse_change_of_record();
+create trigger operator_changes_are_never_emptied before truncate on operator_changes
+  for each statement execute function refuse_change_of_record();
+
 create table sign_in_links (
   sha256 bytea primary key,
   user_id text not null references auth.users (id) on delete cascade,

@@ -115,3 +115,15 @@ export function accountClosed({ accountId }: { accountId: bigint }): Letter {
     "What was paid and bought stays in the books under the number alone, as the law wants it.",
   ]);
 }
+
+/** To every admin: somebody was made an operator, or their sign-in was reset. */
+export function operatorChanged({ email, what, by }: { email: string; what: string; by: string }): Letter {
+  const done =
+    what === "created"
+      ? "was made an operator"
+      : `has another ${what === "password" ? "password" : "second factor, or none"}`;
+  return letter("operator-changed", "A sign-in of an operator changed", [
+    `${email} ${done}: ${by} did it. For 24 hours they approve nothing, and never the work of ${by}.`,
+    "If this was not agreed between you, disable both sign-ins and look at the audit log.",
+  ]);
+}

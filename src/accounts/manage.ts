@@ -10,6 +10,7 @@ import {
   savePassword,
   saveRole,
 } from "./operator-store.ts";
+import { noteOperatorChange } from "./operator-change-store.ts";
 import { withdrawLinks } from "./link-store.ts";
 import { hashPassword } from "./password.ts";
 import type { OperatorRole } from "./roles.ts";
@@ -34,6 +35,7 @@ export async function createOperator(
 ): Promise<Change> {
   const made = await insertOperator(tx, given);
   const email = given.email.toLowerCase();
+  if (made !== null) await noteOperatorChange(tx, { userId: made.id, email, what: "created", by: given.by });
   if (made !== null) return { ok: true, email, before: null, after: { role: given.role } };
   if ((await findOperator(tx, { email })) !== null) return { ok: false, reason: `${email} is an operator already` };
   return {
@@ -80,19 +82,21 @@ export async function endAllSessions(tx: Transaction, who: Who): Promise<Change>
 }
 
 /** Gives somebody a new password and ends their sign-ins. */
-export async function resetPassword(tx: Transaction, who: Who, passwordHash: string): Promise<Change> {
+export async function resetPassword(tx: Transaction, who: Who, passwordHash: string, by: string): Promise<Change> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
   await savePassword(tx, operator.id, passwordHash);
+  await noteOperatorChange(tx, { userId: operator.id, email: operator.email, what: "password", by });
   const ended = await signOut(tx, operator.id);
   return { ok: true, email: operator.email, before: null, after: { sessions_ended: ended } };
 }
 
 /** Takes off the second factor of somebody who lost it, and ends their sign-ins. */
-export async function resetTwoFactor(tx: Transaction, who: Who): Promise<Change> {
+export async function resetTwoFactor(tx: Transaction, who: Who, by: string): Promise<Change> {
   const operator = await findOperator(tx, who);
   if (operator === null) return unknown(who);
   if (!(await deleteTwoFactor(tx, operator.id))) return { ok: false, reason: `${operator.email} has no second factor` };
+  await noteOperatorChange(tx, { userId: operator.id, email: operator.email, what: "second-factor", by });
   const ended = await signOut(tx, operator.id);
   const after = { two_factor: false, sessions_ended: ended };
   return { ok: true, email: operator.email, before: { two_factor: true }, after };

@@ -182,6 +182,7 @@ export const GRANTS: Record<string, Grants> = {
   "auth.two_factors": { console: "rawd", ops: "rawd" },
   "auth.used_codes": { console: "rad", ops: "rad" },
   operators: { ops: "r a(user_id,role,created_by) w(role,disabled_at)" },
+  operator_changes: { ops: "ra" },
   sign_in_links: { ops: "r w(used_at) d" },
   sign_ups: { console: "rad", worker: "r(expires_at) d" },
   mail_tokens: { console: "r a(sha256,purpose,user_id,email,expires_at) w(used_at) d", worker: "r(expires_at) d" },

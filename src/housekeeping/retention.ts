@@ -94,6 +94,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   alert_mails: pruned("30 days"),
   migrations: bounded("one a file of sql/"),
   audit_log: forever("who did what, a chain of hashes"),
+  operator_changes: forever(DECISION),
   audit_head: bounded("one"),
   backups: forever("one a backup, so that a restored one can be told"),
 

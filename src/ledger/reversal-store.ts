@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from "../db/client.ts";
+import { whyNoApproval } from "../accounts/operator-change-store.ts";
 import type { Leg, LedgerSide } from "./posting.ts";
 import { post } from "./store.ts";
 
@@ -19,7 +20,13 @@ export interface Proposal {
 }
 
 /** What came of a proposal; refused means that nothing was changed. */
-export type Decided<Result> = ({ ok: true } & Result) | { ok: false; reason: string };
+export type Decided<Result> =
+  | ({ ok: true } & Result)
+  | {
+      ok: false;
+      reason: string;
+      /** Who asked may not approve the reversal of this: it is recorded. */ refused?: bigint;
+    };
 
 /** Proposals, newest first: the open ones, or all of one transaction. */
 export async function listProposals(
@@ -88,6 +95,8 @@ export async function decideReversal(
   if (isApproved && proposedBy === by) {
     return { ok: false, reason: "you proposed this yourself; someone else must look at it and approve it" };
   }
+  const notYet = isApproved ? await whyNoApproval(tx, by, [proposedBy]) : null;
+  if (notYet !== null) return { ok: false, reason: notYet, refused: transactionId };
   let reversalId: bigint | null = null;
   if (isApproved) {
     await lockOwners(tx, transactionId);

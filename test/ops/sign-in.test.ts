@@ -368,7 +368,7 @@ describe("[V6] a second factor", () => {
     await somebody.post("/ops/me/two-factor/verify", { code: totp(secret, -1) });
     const { somebody: thief } = await world.signIn("reset@example.com");
     const passwordHash = await hashPassword("seven new grey kettles");
-    await world.sql.begin((tx) => resetPassword(tx, { id }, passwordHash));
+    await world.sql.begin((tx) => resetPassword(tx, { id }, passwordHash, "test"));
     expect((await thief.post("/ops/sign-in/code", { code: totp(secret) })).status).toBe(401);
     expect(await isIn(thief)).toBe(false);
   });

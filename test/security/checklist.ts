@@ -114,6 +114,11 @@ export const CHECKLIST: readonly Control[] = [
     control: "one part's login of the database opens that part alone; money moves with its document",
     shownIn: ["security/database-roles", "console/sign-in"],
   },
+  {
+    id: "FOUR-EYES",
+    control: "an operator who is new or was reset approves nothing for a day, and never the work of who did it",
+    shownIn: ["topups/bank"],
+  },
   { id: "ROTATION", control: "secrets can be changed, and what ends with them does", shownIn: ["security/people"] },
   {
     id: "V2",

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { noteOperatorChange } from "../../src/accounts/operator-change-store.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkLedger } from "../../src/ledger/check.ts";
 import { listOpenSubjects } from "../../src/alerts/store.ts";
@@ -50,6 +51,43 @@ describe("a bank transfer", () => {
     const [posted] =
       await desk.sql`select kind, idempotency_key as key from ledger_transactions order by id desc limit 1`;
     expect(posted).toEqual({ kind: "topup", key: "bank:main:ref-1" });
+  });
+
+  it("[FOUR-EYES] is approved by nobody who was made or reset within a day, or ever by whose work it is", async () => {
+    const { sql, world } = desk;
+    await world.makeOperator("chief@example.com", "admin");
+    const userId = await world.makeOperator("puppet@example.com", "operator");
+    const { somebody: puppet } = await world.signIn("puppet@example.com");
+    await sql`update auth.users set two_factor_enabled = true where id = ${userId}`;
+    const account = await desk.account("eyes@example.com");
+    const topup = await desk.announce(account);
+    const path = await desk.enter({ remittance: topup.reference });
+    await desk.match(path, topup.reference, account);
+    const match = await desk.matchId(path);
+    const change = (by: string) =>
+      sql.begin((tx) => noteOperatorChange(tx, { userId, email: "puppet@example.com", what: "password", by }));
+    const aDayLater = async () => {
+      await sql`alter table operator_changes disable trigger operator_change_is_never_changed`;
+      await sql`update operator_changes set made_at = made_at - interval '25 hours'`;
+      await sql`alter table operator_changes enable trigger operator_change_is_never_changed`;
+    };
+    const approve = async () => problemOf(await puppet.post(`${path}/approve`, { match }));
+
+    await change("chief@example.com");
+    expect(await sql`select recipient from mails where kind = 'operator-changed'`).toEqual([
+      { recipient: "chief@example.com" },
+    ]);
+    expect(await approve()).toContain("your password was reset by chief@example.com; you can approve from");
+    await change("ann@example.com");
+    await aDayLater();
+    expect(await approve()).toContain("by ann@example.com, whose work this is: another person has to approve it");
+    const refusals = await sql`select actor from audit_log where action = 'bank.match.approve.refused'`;
+    expect(refusals).toEqual([{ actor: "puppet@example.com" }, { actor: "puppet@example.com" }]);
+
+    expect((await desk.ben.post(`${path}/approve`, { match })).status).toBe(303);
+    const [entry] = await sql`
+      select after -> 'approver' as approver from audit_log where action = 'bank.match.approve' order by seq desc limit 1`;
+    expect(entry).toEqual({ approver: [] });
   });
 
   it("[V2] is not approved by who matched or entered it, at the page, or past it at the database", async () => {

@@ -90,7 +90,7 @@ export function opsUserCommand(): Command {
     "take off the second factor of somebody who lost it, and sign them out",
     "operator.reset-two-factor",
     "has no second factor now",
-    resetTwoFactor,
+    (tx, who) => resetTwoFactor(tx, who, operator()),
   );
   json(generate(command.command("reset-password")))
     .description("give an operator a new password, and sign them out; it is asked for, or read from stdin")
@@ -104,7 +104,7 @@ export function opsUserCommand(): Command {
         given,
         "operator.reset-password",
         "has a new password",
-        (tx, who) => resetPassword(tx, who, passwordHash),
+        (tx, who) => resetPassword(tx, who, passwordHash, operator()),
         given.generate ? password : null,
       );
     });

@@ -26,7 +26,13 @@ export async function decide<Form>(
   if (id === null) throw new PageError(404, "there is no such bank line");
   const outcome = await sql.begin(async (tx) => {
     const done = await act.work(tx, await personOf(tx, visitor), id, form);
-    if (!done.ok) return done;
+    if (!done.ok) {
+      if (done.refused !== undefined) {
+        const target = lineName(done.refused);
+        await appendAudit(tx, auditEntry(visitor, { action: `${act.name}.refused`, target, reason: done.problem }));
+      }
+      return done;
+    }
     const { before, after } = done;
     const told = { action: act.name, target: lineName(done.line), before, after, reason: act.reason ?? null };
     await appendAudit(tx, auditEntry(visitor, told));

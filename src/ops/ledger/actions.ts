@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { listOperatorChanges } from "../../accounts/operator-change-store.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { decideReversal, proposeReversal } from "../../ledger/reversal-store.ts";
@@ -66,12 +67,26 @@ async function decide(
   if (proposalId === null) throw new PageError(404, "there is no such proposal");
   const outcome = await sql.begin(async (tx) => {
     const decided = await decideReversal(tx, { proposalId, isApproved, by: visitor.operatorId, why: given.reason });
-    if (!decided.ok) return decided;
+    if (!decided.ok) {
+      if (decided.refused !== undefined) {
+        const target = `transaction ${decided.refused}`;
+        await appendAudit(
+          tx,
+          auditEntry(visitor, { action: "reversal.approve.refused", target, reason: decided.reason }),
+        );
+      }
+      return decided;
+    }
     const told = {
       action: isApproved ? "reversal.approve" : "reversal.decline",
       target: `transaction ${decided.transactionId}`,
       before: { proposal: proposalId, state: "proposed" },
-      after: { proposal: proposalId, state: isApproved ? "approved" : "declined", reversal: decided.reversalId },
+      after: {
+        proposal: proposalId,
+        state: isApproved ? "approved" : "declined",
+        reversal: decided.reversalId,
+        approver: await listOperatorChanges(tx, visitor.operatorId),
+      },
       reason: given.reason,
     };
     await appendAudit(tx, auditEntry(visitor, told));

@@ -1,3 +1,4 @@
+import { noteOperatorChange } from "../../accounts/operator-change-store.ts";
 import type { Express } from "express";
 import { z } from "zod";
 import { findPasswordHash, savePassword } from "../../accounts/operator-store.ts";
@@ -118,7 +119,11 @@ export function addOwn(app: Express, { answers }: RouteParts, own: OwnParts): vo
     async note(reply, change) {
       const { visitor } = signedIn(reply);
       const entry = auditEntry(visitor, { ...FACTOR_CHANGES[change], target: `operator ${visitor.email}` });
-      await audited(sql, () => Promise.resolve({ result: null, entry }));
+      await audited(sql, async (tx) => {
+        const { operatorId: userId, email } = visitor;
+        if (change === "off") await noteOperatorChange(tx, { userId, email, what: "second-factor", by: email });
+        return { result: null, entry };
+      });
     },
   });
 

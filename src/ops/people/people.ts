@@ -84,7 +84,9 @@ const disable = simple("operator.disable", "disable", "can sign in no longer", (
 );
 const enable = simple("operator.enable", "enable", "can sign in again", (tx, who) => changeDisabled(tx, who, false));
 const endThem = simple("operator.end-sessions", "end-sessions", "is signed out everywhere", endAllSessions);
-const dropFactor = simple("operator.reset-two-factor", "reset-two-factor", "has no second factor now", resetTwoFactor);
+const dropFactor = simple("operator.reset-two-factor", "reset-two-factor", "has no second factor now", (tx, who, by) =>
+  resetTwoFactor(tx, who, by),
+);
 
 const newPassword: OpsAction<{ reason: string }> = {
   name: "operator.reset-password",
@@ -98,8 +100,8 @@ const newPassword: OpsAction<{ reason: string }> = {
     const done = await changing(parts, sent, {
       name: newPassword.name,
       said: "has a new password",
-      async change(tx, who) {
-        const change = await resetPassword(tx, who, passwordHash);
+      async change(tx, who, by) {
+        const change = await resetPassword(tx, who, passwordHash, by);
         if (change.ok) email = change.email;
         return change;
       },
@@ -121,7 +123,7 @@ function simple(
   name: string,
   path: string,
   said: string,
-  change: (tx: Transaction, who: { id: string }) => Promise<Change>,
+  change: (tx: Transaction, who: { id: string }, by: string) => Promise<Change>,
 ): OpsAction<{ reason: string }> {
   return {
     name,
@@ -137,11 +139,11 @@ function simple(
 async function changing(
   { sql }: { sql: Parameters<OpsAction["run"]>[0]["sql"] },
   { visitor, params, form }: Sent<{ reason: string }>,
-  act: { name: string; said: string; change(tx: Transaction, who: { id: string }): Promise<Change> },
+  act: { name: string; said: string; change(tx: Transaction, who: { id: string }, by: string): Promise<Change> },
 ): Promise<Done> {
   const id = params["id"] ?? "";
   const change = await sql.begin(async (tx) => {
-    const outcome = await act.change(tx, { id });
+    const outcome = await act.change(tx, { id }, visitor.email);
     await note(tx, visitor, act.name, outcome, form.reason);
     return outcome;
   });

@@ -1,3 +1,4 @@
+import { listOperatorChanges, whyNoApproval } from "../../accounts/operator-change-store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { post } from "../../ledger/store.ts";
@@ -9,7 +10,8 @@ import { type BankReturn, endReturn, findOpenReturn, saveReturn, saveReturnAppro
 
 /** What came of a decision: the line as it was before, and what the audit log keeps. */
 export type Decision =
-  { ok: true; line: BankLine; message: string; before: object; after: object } | { ok: false; problem: string };
+  | { ok: true; line: BankLine; message: string; before: object; after: object }
+  | { ok: false; problem: string; /** Who asked may not approve this: it is recorded. */ refused?: BankLine };
 
 /**
  * Puts a line into suspense: its money came in, and nobody knows for whom, or it must not be credited yet. From now on it
@@ -99,6 +101,8 @@ export async function approveReturn(
   const { line, asked } = found;
   const approval = approvalOf(by, { enteredById: asked.enteredById, decidedById: asked.askedById }, { isOnePerson });
   if (!approval.ok) return approval;
+  const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, [asked.enteredById, asked.askedById]);
+  if (refusal !== null) return { ok: false, problem: refusal, refused: line };
   const { suspenseMicros: micros, suspenseTransactionId } = line;
   if (micros === null || suspenseTransactionId === null)
     throw new Error(`${lineName(line)} is ${line.state} and was never posted`);
@@ -120,7 +124,13 @@ export async function approveReturn(
     line,
     message: `${lineName(line)} is returned by the bank desk: ${usd(micros)} USD left suspense`,
     before: { state: line.state, return: asked.id },
-    after: { state: "returned", usd: usd(micros), transaction: posted.transactionId, one_person: approval.onePerson },
+    after: {
+      state: "returned",
+      usd: usd(micros),
+      transaction: posted.transactionId,
+      one_person: approval.onePerson,
+      approver: await listOperatorChanges(tx, by.id),
+    },
   };
 }
 

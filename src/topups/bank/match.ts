@@ -1,3 +1,4 @@
+import { listOperatorChanges, whyNoApproval } from "../../accounts/operator-change-store.ts";
 import type { Transaction } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
@@ -81,6 +82,8 @@ export async function approveMatch(
   const { line, match } = open;
   const approval = approvalOf(by, { enteredById: match.enteredById, decidedById: match.matchedById }, { isOnePerson });
   if (!approval.ok) return approval;
+  const refusal = isOnePerson ? null : await whyNoApproval(tx, by.id, [match.enteredById, match.matchedById]);
+  if (refusal !== null) return { ok: false, problem: refusal, refused: line };
   if (match.isClosed) {
     const problem = `account ${match.accountId} was closed meanwhile: take the match back and put the line into suspense`;
     return { ok: false, problem };
@@ -107,6 +110,7 @@ export async function approveMatch(
       usd: usd(match.micros),
       transaction: posted.transactionId,
       one_person: approval.onePerson,
+      approver: await listOperatorChanges(tx, by.id),
     },
   };
 }
