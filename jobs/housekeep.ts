@@ -17,6 +17,7 @@ import {
   makePartitions,
   trimKeptPayloads,
 } from "../src/housekeeping/store.ts";
+import { rollUpUptime } from "../src/housekeeping/uptime-store.ts";
 import { watchLedger } from "../src/ledger/watch.ts";
 import { listLateMails } from "../src/mail/outbox-store.ts";
 import { pruneMails } from "../src/mail/retention-store.ts";
@@ -32,7 +33,7 @@ import { job, type Counts, type JobContext } from "../src/queue/job.ts";
  */
 export default job({
   name: "housekeep",
-  payload: z.object({ kind: z.enum(["partitions", "retention", "disk", "unscored", "ledger"]) }),
+  payload: z.object({ kind: z.enum(["partitions", "retention", "disk", "unscored", "uptime", "ledger"]) }),
   key: ({ kind }) => kind,
   schedule: () =>
     Promise.resolve([
@@ -40,6 +41,7 @@ export default job({
       { payload: { kind: "retention" as const }, cron: "23 * * * *" },
       { payload: { kind: "disk" as const }, cron: "* * * * *" },
       { payload: { kind: "unscored" as const }, cron: "* * * * *" },
+      { payload: { kind: "uptime" as const }, cron: "*/5 * * * *" },
       { payload: { kind: "ledger" as const }, cron: "41 3 * * *" },
     ]),
   sweep: null,
@@ -59,6 +61,9 @@ const WORK = {
   retention: retain,
   disk: watchDisk,
   unscored: watchScores,
+  async uptime({ sql }: JobContext): Promise<Counts> {
+    return { written: await rollUpUptime(sql) };
+  },
   async ledger({ sql, log, signal }: JobContext): Promise<Counts> {
     return watchLedger(sql, log, signal);
   },

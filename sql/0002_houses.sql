@@ -161,6 +161,17 @@ comment on table polls is
 comment on column polls.latency_ms is
   'counts of responses within 10, 25, 50, 100, 250, 500, 1000, 2500, 5000 ms, and slower';
 
+create table uptime_days (
+  component text not null,
+  day date not null,
+  good bigint not null,
+  total bigint not null,
+  primary key (component, day),
+  constraint uptime_good_is_part_of_total check (0 <= good and good <= total)
+);
+comment on table uptime_days is
+  'what the status page shows by UTC day: of polling the minutes with a poll, of house:<id> its polls and the good ones';
+
 create table poll_failures (
   house_id text not null,
   table_id integer,

@@ -32,4 +32,4 @@ export const THEME: Config = {
 };
 
 /** The size of a plot in pixels; it is never drawn larger, and smaller where the window is. */
-export const SIZE = { width: 480, height: 320 } as const;
+export const SIZE = { width: 640, height: 360 } as const;

@@ -53,6 +53,7 @@ export const GRANTS: Record<string, Grants> = {
     read: "r",
   },
   polls: { api: "r", ops: "r", read: "r" },
+  uptime_days: { api: "r", ops: "r", worker: "rawd", read: "r" },
   poll_failures: { ops: "r", read: "r" },
 
   // rounds and what is known of them

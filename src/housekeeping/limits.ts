@@ -27,6 +27,8 @@ export const DIFFERENCES_KEPT_DAYS = 90;
 export const RUNS_KEPT_DAYS = 7;
 /** Calls by day: a year, and the month in which its last bill may be disputed. */
 export const USAGE_DAYS_KEPT_DAYS = 400;
+/** Of the history on the status page; one more than it shows, which begins with today. */
+export const UPTIME_KEPT_DAYS = 91;
 /** What is over and settled: quarantined items a person decided on, closed notices, closed alerts. */
 export const SETTLED_KEPT_DAYS = 90;
 /** Rows deleted or copied in one transaction: some tens of milliseconds, so that no one waits behind it. */

@@ -5,6 +5,7 @@ import {
   POLLS_KEPT_DAYS,
   RUNS_KEPT_DAYS,
   SETTLED_KEPT_DAYS,
+  UPTIME_KEPT_DAYS,
   USAGE_DAYS_KEPT_DAYS,
   USAGE_FACTS_KEPT_DAYS,
 } from "./limits.ts";
@@ -44,6 +45,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   payloads: pruned("PAYLOAD_RETENTION_HOURS after their day, by whole days, once every answer of the day was read"),
   payloads_kept: pruned("2,000 answers or 64 MiB of a house, the oldest first"),
   polls: pruned(`${POLLS_KEPT_DAYS} days, by whole days`),
+  uptime_days: pruned(`${UPTIME_KEPT_DAYS} days`),
   poll_failures: pruned(`${POLLS_KEPT_DAYS} days, by whole days`),
 
   rounds: forever(FACT),

@@ -20,6 +20,7 @@ const CONTENT_POLICY = [
 
 /** The main navigation. */
 const NAV = [
+  { label: "Houses", href: "/houses", group: "" },
   { label: "Accuracy", href: "/accuracy", group: "" },
   { label: "Docs", href: "/docs", group: "" },
   { label: "Plans", href: "/plans", group: "" },
@@ -27,10 +28,12 @@ const NAV = [
 ];
 /** The foot of every page. */
 const MORE = [
+  { label: "Houses", href: "/houses", group: "Product" },
   { label: "Accuracy", href: "/accuracy", group: "Product" },
   { label: "Method", href: "/method", group: "Product" },
   { label: "Plans", href: "/plans", group: "Product" },
   { label: "Documentation", href: "/docs", group: "Developers" },
+  { label: "Quick start", href: "/docs/quick-start", group: "Developers" },
   { label: "Errors", href: "/docs/errors", group: "Developers" },
   { label: "Status", href: "/status", group: "Developers" },
   { label: "Console", href: "/console", group: "Developers" },
@@ -53,6 +56,8 @@ export interface SitePage {
   kind?: "page" | "reading" | "home" | "docs";
   crumbs?: readonly Crumb[];
   header?: PageHeader;
+  /** Sections of links next to the content; of the documentation. */
+  sidebar?: readonly { label: string; entries: readonly { label: string; href: string }[] }[];
 }
 
 /** What the layout says beside what every layout does. */
@@ -63,6 +68,7 @@ interface SiteFrame extends Frame {
   notice: string;
   more: typeof MORE;
   kind: string;
+  sidebar: NonNullable<SitePage["sidebar"]>;
   site: string;
   assets: Frame["assets"] & { font: string };
 }
@@ -77,6 +83,7 @@ export function sendPage(response: ServerResponse, page: SitePage, { url, site }
     crumbs: page.crumbs ?? [],
     header: page.header ?? {},
     kind: page.kind ?? "page",
+    sidebar: page.sidebar ?? [],
     site,
     refreshSeconds: null,
     nav: NAV,

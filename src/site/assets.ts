@@ -12,6 +12,7 @@ export const SITE_SCRIPT: Asset = scriptOf("/site.js", [
   scriptFile("refresh"),
   scriptFile("copy"),
   here("scripts/languages.js"),
+  here("scripts/try.js"),
 ]);
 
 /** Adds what pages load: styles, scripts, fonts, images. With the hash of its content in the URL it is cached for a year. */
@@ -24,6 +25,12 @@ export function addAssets(app: Express): void {
       response.end(body);
     });
   }
+  const image = readFileSync(here("og.png"));
+  resource(app, "/og.png", (_, response) => {
+    response.setHeader("Cache-Control", "public, max-age=86400");
+    response.setHeader("Content-Type", "image/png");
+    response.end(image);
+  });
   const icon = readFileSync(here("icon.svg"), "utf8");
   resource(app, "/icon.svg", (_, response) => {
     response.setHeader("Cache-Control", "public, max-age=3600");

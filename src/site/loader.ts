@@ -52,3 +52,22 @@ export function loader<Value>(
     }
   };
 }
+
+/** At most so many are kept of a kind, the oldest go first. */
+const MOST_LOADERS = 1_000;
+
+/** A {@link loader} for each name that is asked for; names are those of what exists, so that nobody makes others. */
+export function loaders<Value>(
+  what: string,
+  load: (of: string) => Promise<Value>,
+  options: { believedMs: number; log: Log },
+): (of: string) => Promise<Value | null> {
+  const all = new Map<string, Loader<Value>>();
+  return (of) => {
+    const found = all.get(of) ?? loader(what, () => load(of), options);
+    all.delete(of);
+    all.set(of, found);
+    if (all.size > MOST_LOADERS) for (const oldest of all.keys().take(1)) all.delete(oldest);
+    return found();
+  };
+}

@@ -6,9 +6,9 @@ import type { Memory } from "../published/memory.ts";
 import { legalText } from "../accounts/legal.ts";
 import { listPlans } from "../callers/plan-store.ts";
 import type { Settings } from "../config/environment.ts";
-import type { Sql } from "../db/client.ts";
 import { networkOf } from "../limits/address.ts";
 import type { Buckets, Size } from "../limits/buckets.ts";
+import type { Sql, Transaction } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import { accuracyPages } from "./accuracy/accuracy.ts";
 import { sendPage, sendText, type SitePage } from "./answer.ts";
@@ -16,20 +16,39 @@ import { addAssets } from "./assets.ts";
 import { busyPage } from "./busy/busy.ts";
 import { docsPage } from "./docs/docs.ts";
 import { errorsPage } from "./docs/errors.ts";
-import { homePage } from "./home/home.ts";
+import { changesFeed, changesPage } from "./docs/changes.ts";
+import { guidePages } from "./docs/guides.ts";
+import { housePage, housesPage } from "./houses/houses.ts";
+import { distributionOf, ROUNDS_COUNTED, tablePage, THRESHOLDS } from "./houses/table.ts";
+import { measureTable } from "./accuracy/lines.ts";
+import { reliabilityOf, type ToDraw } from "./accuracy/plots.ts";
+import { drawing } from "./accuracy/drawn.ts";
+import { delayReadings, ROUNDS_WITHHELD, SECONDS_WITHHELD } from "./delayed.ts";
+import { featuredOf, homePage } from "./home/home.ts";
 import { type MeasuredRecord, recordOf } from "./home/record.ts";
 import { keeping } from "./keeping.ts";
 import { gamblingPage } from "./legal/gambling.ts";
 import { readHelplines } from "./legal/helplines.ts";
 import { privacyPage } from "./legal/privacy.ts";
 import { termsPage } from "./legal/terms.ts";
-import { loader } from "./loader.ts";
+import { loader, loaders } from "./loader.ts";
 import { methodPage, readShownLog } from "./method/method.ts";
 import { addLog } from "./log/log.ts";
 import { isForPeople, notFoundPage } from "./not-found.ts";
 import { plansPage } from "./plans/plans.ts";
-import { listPollSuccess, listSiteHouses, listSiteNotices, readBriefly, readWork } from "./site-store.ts";
-import { statusPage } from "./status/status.ts";
+import {
+  listIncidents,
+  listPollSuccess,
+  listSiteHouses,
+  listSiteNotices,
+  listUptime,
+  readBriefly,
+  readPastForecast,
+  readTableFacts,
+  readWork,
+} from "./site-store.ts";
+import { statusFeed, statusPage } from "./status/status.ts";
+import { UPTIME_DAYS } from "./uptime.ts";
 
 /** Prices and limits change by hand. */
 const PLANS_BELIEVED_MS = 10_000;
@@ -41,9 +60,17 @@ const POLLS_BELIEVED_MS = 30_000;
 const LOG_BELIEVED_MS = 5_000;
 /** Sums over all tables: of ten thousand they take this process some milliseconds. */
 const RECORD_BELIEVED_MS = 5_000;
-const NOTICES_SHOWN = 30;
 /** Loads of the first page from one address: a person never comes near it, and a program has the API. */
 const FIRST_PAGE: Size = { points: 120, seconds: 60 };
+const NOTICES_SHOWN = 20;
+const INCIDENTS_SHOWN = 20;
+const HOUSES_WITH_HISTORY = 30;
+const INCIDENTS_OF_ONE = 20;
+/** History changes every few minutes. */
+const HISTORY_BELIEVED_MS = 30_000;
+/** Ten thousand rounds of a table take PostgreSQL some milliseconds. */
+const FACTS_BELIEVED_MS = 60_000;
+const PAST_BELIEVED_MS = 5_000;
 
 /** Settings that pages speak of; what is not given is not spoken of. */
 export type SiteSettings = Partial<Pick<Settings, "HELPLINES_FILE" | "OPERATOR_NAME" | "PAYLOAD_RETENTION_HOURS">>;
@@ -81,21 +108,53 @@ export function addPages(app: Express, parts: SiteParts): void {
   const accuracy = accuracyPages({ memory, sql, log });
   const helplines = readHelplines(settings.HELPLINES_FILE);
   const { OPERATOR_NAME: operator, PAYLOAD_RETENTION_HOURS: payloadHours } = settings;
+  const incidents = load("the incidents", HISTORY_BELIEVED_MS, (tx) => listIncidents(tx, { limit: INCIDENTS_SHOWN }));
+  const each = <Value>(what: string, believedMs: number, read: (tx: Transaction, of: string) => Promise<Value>) =>
+    loaders(what, (of: string) => readBriefly(sql, (tx) => read(tx, of)), { believedMs, log });
+  const uptime = each("the history of availability", HISTORY_BELIEVED_MS, (tx, of) =>
+    listUptime(tx, of.split(" "), UPTIME_DAYS),
+  );
+  const ownIncidents = each("the incidents", HISTORY_BELIEVED_MS, (tx, of) =>
+    listIncidents(tx, {
+      limit: INCIDENTS_OF_ONE,
+      ...(of.startsWith("#") ? { tableId: Number(of.slice(1)) } : { house: of }),
+    }),
+  );
+  const facts = each("the facts of a table", FACTS_BELIEVED_MS, (tx, id) =>
+    readTableFacts(tx, Number(id), { rounds: ROUNDS_COUNTED, thresholds: THRESHOLDS }),
+  );
+  const past = each("a past forecast", PAST_BELIEVED_MS, (tx, id) =>
+    readPastForecast(tx, Number(id), { rounds: ROUNDS_WITHHELD, seconds: SECONDS_WITHHELD }),
+  );
+  const readingOf = delayReadings();
+  const draw = drawing(log);
+  const drawOne = async (name: string, plot: ToDraw | null) =>
+    (await draw(name, () => Promise.resolve({ all: plot === null ? [] : [plot], missing: "" }))).figures;
   let docs: ReturnType<typeof docsPage> | undefined;
 
   const pages: Record<string, (params: URLSearchParams) => SitePage | Promise<SitePage>> = {
     async "/"() {
       const [loadedHouses, loadedPlans] = await Promise.all([houses(), plans()]);
       const record = records.find("") ?? records.keep("", recordOf(memory));
-      return homePage({ memory, record, site: site(), houses: loadedHouses, plans: loadedPlans });
+      const table = featuredOf(memory);
+      const shown = table && measureTable(table, { feature: "next_color", period: "30d" });
+      const [figures, shownPast] = await Promise.all([
+        drawOne("home", shown && reliabilityOf(shown)),
+        table && past(String(table.id)),
+      ]);
+      const featured = table && { table, past: shownPast, reading: readingOf(table, memory.clock().nowMs) };
+      return homePage({ memory, record, site: site(), houses: loadedHouses, plans: loadedPlans, featured, figures });
     },
+    "/houses": async () => housesPage(await houses(), { memory }),
     "/accuracy": accuracy,
     "/method": async () => methodPage(await publicLog()),
     "/plans": async () => plansPage(await plans()),
     async "/status"() {
-      const loaded = await Promise.all([houses(), polls(), work(), notices()]);
+      const ids = memory.tables.byHouse.keys().take(HOUSES_WITH_HISTORY);
+      const components = ["polling", ...ids.map((id) => `house:${id}`)].join(" ");
+      const loaded = await Promise.all([houses(), polls(), work(), notices(), uptime(components), incidents()]);
       const [ageSeconds, { liveWindowMs }] = [memory.ageSeconds(), memory.clock()];
-      const [shownHouses, shownPolls, shownWork, shownNotices] = loaded;
+      const [shownHouses, shownPolls, shownWork, shownNotices, shownUptime, shownIncidents] = loaded;
       return statusPage({
         version,
         ageSeconds,
@@ -104,6 +163,8 @@ export function addPages(app: Express, parts: SiteParts): void {
         polls: shownPolls,
         work: shownWork,
         notices: shownNotices,
+        uptime: shownUptime,
+        incidents: shownIncidents,
       });
     },
     "/terms": () => termsPage(operator),
@@ -114,6 +175,7 @@ export function addPages(app: Express, parts: SiteParts): void {
       return docs(await plans());
     },
     "/docs/errors": () => errorsPage(),
+    "/docs/changes": () => changesPage(),
   };
   const limitFirstPage: CallHandler = async (request, response, next) => {
     const { isGranted, waitMs } = await buckets.draw(`first-page:${networkOf(request.ip ?? "")}`, firstPage);
@@ -122,18 +184,50 @@ export function addPages(app: Express, parts: SiteParts): void {
     response.setHeader("Retry-After", seconds);
     sendPage(response, busyPage(seconds), { url: request.originalUrl, site: site() });
   };
+  for (const path of Object.keys(guidePages(""))) {
+    pages[path] = () => guidePages(site())[path] ?? notFoundPage("");
+  }
   for (const [path, page] of Object.entries(pages)) {
     resource(app, path, ...(path === "/" ? [limitFirstPage] : []), async (request, response) => {
       sendPage(response, await page(asked(request).query), { url: request.originalUrl, site: site() });
     });
   }
 
+  /** The page of a house or table; null where there is none. */
+  async function pageOf({ house: id = "", game, market }: Record<string, string>): Promise<SitePage | null> {
+    const own = memory.tables.byHouse.get(id) ?? [];
+    if (game === undefined) {
+      const house = (await houses())?.houses.find((one) => one.id === id);
+      if (house === undefined) return null;
+      const [history, notes] = await Promise.all([uptime(`house:${id}`), ownIncidents(id)]);
+      return housePage({ memory, house, uptime: history, incidents: notes });
+    }
+    const table = own.find((one) => one.game === game && one.market === market);
+    if (table === undefined) return null;
+    const key = String(table.id);
+    const loaded = await Promise.all([facts(key), past(key), ownIncidents(`#${key}`)]);
+    const figures = await drawOne(`table ${key}`, loaded[0] && distributionOf(loaded[0]));
+    const reading = readingOf(table, memory.clock().nowMs);
+    return tablePage({ memory, table, facts: loaded[0], past: loaded[1], reading, incidents: loaded[2], figures });
+  }
+  for (const path of ["/houses/:house", "/houses/:house/:game/:market"]) {
+    resource(app, path, async (request, response, next) => {
+      const page = await pageOf(request.params as Record<string, string>);
+      if (page === null) return next("route");
+      sendPage(response, page, { url: request.originalUrl, site: site() });
+    });
+  }
+
+  resource(app, "/status.atom", async (_, response) => {
+    sendText(response, "application/atom+xml", statusFeed(site(), (await incidents()) ?? []));
+  });
+  resource(app, "/docs/changes.atom", (_, response) => sendText(response, "application/atom+xml", changesFeed(site())));
   addLog(app, sql, log);
   resource(app, "/terms.txt", (_, response) => sendText(response, "text/plain", legalText("terms").text));
   addAssets(app);
   resource(app, "/robots.txt", (_, response) => sendText(response, "text/plain", robots(site())));
   resource(app, "/sitemap.xml", (_, response) =>
-    sendText(response, "application/xml", sitemap(site(), Object.keys(pages))),
+    sendText(response, "application/xml", sitemap(site(), [...Object.keys(pages), ...pathsOf(memory)])),
   );
   app.use((request, response, next) => {
     if (!isForPeople(request, asked(request).path)) return next();
@@ -154,6 +248,16 @@ function robots(site: string): string {
     `Sitemap: ${site}/sitemap.xml`,
     "",
   ].join("\n");
+}
+
+/** The pages of houses and tables, at most as many as a sitemap may have. */
+function pathsOf({ tables: { byHouse } }: Memory): string[] {
+  return [...byHouse]
+    .flatMap(([house, tables]) => [
+      `/houses/${house}`,
+      ...tables.map(({ game, market }) => `/houses/${house}/${game}/${market}`),
+    ])
+    .slice(0, 49_000);
 }
 
 function sitemap(site: string, paths: readonly string[]): string {

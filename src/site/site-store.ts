@@ -163,3 +163,151 @@ export async function listSiteNotices(
     notices: rows.map(({ table, simulated, text }) => ({ table, simulated, text })),
   };
 }
+
+/** A day of a component: the minutes or polls that were good, of all. `component` is `polling` or `house:<id>`. */
+export interface UptimeDay {
+  component: string;
+  /** UTC, as 2026-11-21. */
+  day: string;
+  good: number;
+  total: number;
+}
+
+/** The days of these components that the status page shows, oldest first. */
+export async function listUptime(tx: Transaction, components: readonly string[], days: number): Promise<UptimeDay[]> {
+  return tx<UptimeDay[]>`
+    select component, day::text as day, good::float8 as good, total::float8 as total
+    from uptime_days
+    where component = any(${[...components]}::text[])
+      and day > (now() at time zone 'UTC')::date - ${days}::integer
+    order by component, day`;
+}
+
+/** Something that callers were notified of, and when it was over. */
+export interface Incident {
+  id: string;
+  table: string;
+  simulated: boolean;
+  kind: string;
+  text: string;
+  openedAt: Date;
+  updatedAt: Date;
+  closedAt: Date | null;
+}
+
+/** The newest notices, open or closed within 90 days, newest first; of one house, or one table of it, where given. */
+export async function listIncidents(
+  tx: Transaction,
+  { limit, house = null, tableId = null }: { limit: number; house?: string | null; tableId?: number | null },
+): Promise<Incident[]> {
+  return tx<Incident[]>`
+    select
+      n.id::text as id,
+      t.house_id || '/' || t.game || '/' || t.market as table,
+      h.simulated,
+      n.kind,
+      n.text,
+      n.opened_at as "openedAt",
+      n.updated_at as "updatedAt",
+      n.closed_at as "closedAt"
+    from notices n
+    join tables t on t.id = n.table_id
+    join houses h on h.id = t.house_id
+    where n.opened_at > now() - interval '90 days'
+      and (${house}::text is null or t.house_id = ${house})
+      and (${tableId}::integer is null or n.table_id = ${tableId})
+    order by n.opened_at desc, n.id desc
+    limit ${limit}`;
+}
+
+/** What a page about a table reads of it. */
+export interface TableFacts {
+  /** The edge that the house declares; null for none. */
+  edge: number | null;
+  /** How its rounds are proven; null where they cannot be. */
+  scheme: string | null;
+  /** The newest rounds that were counted, and those of them at or above each threshold, in its order. */
+  rounds: number;
+  atLeast: number[];
+  verified: number;
+  failed: number;
+}
+
+/** Facts of the newest `rounds` rounds of a table; thresholds are in hundredths. */
+export async function readTableFacts(
+  tx: Transaction,
+  tableId: number,
+  { rounds, thresholds }: { rounds: number; thresholds: readonly number[] },
+): Promise<TableFacts | null> {
+  const [facts] = await tx<TableFacts[]>`
+    with newest as materialized (
+      select hundredths, verified
+      from rounds
+      where table_id = ${tableId}
+      order by seq desc
+      limit ${rounds}
+    )
+    select
+      (t.settings ->> 'house_edge')::float8 as edge,
+      t.settings -> 'fairness' ->> 'scheme' as scheme,
+      (select count(*)::integer from newest) as rounds,
+      array(
+        select (select count(*)::integer from newest where hundredths >= x)
+        from unnest(${[...thresholds]}::bigint[]) with ordinality as wanted (x, place)
+        order by place
+      ) as "atLeast",
+      (select count(*)::integer from newest where verified) as verified,
+      (select count(*)::integer from newest where not verified) as failed
+    from tables t
+    where t.id = ${tableId}`;
+  return facts ?? null;
+}
+
+/** A forecast of the next color that is over, and the color that came. */
+export interface PastForecast {
+  issuedAt: Date;
+  afterRoundId: string;
+  colors: string[];
+  pPpm: number[];
+  basePpm: number[];
+  /** Null where it was void. */
+  outcome: number | null;
+  multiplier: string | null;
+}
+
+/** The newest scored forecast of a table after which `rounds` rounds came, and which is older than `seconds`. */
+export async function readPastForecast(
+  tx: Transaction,
+  tableId: number,
+  { rounds, seconds }: { rounds: number; seconds: number },
+): Promise<PastForecast | null> {
+  const [past] = await tx<PastForecast[]>`
+    select
+      s.issued_at as "issuedAt",
+      s.cutoff_round_id as "afterRoundId",
+      p.colors,
+      s.p_ppm[1:cardinality(p.colors)] as "pPpm",
+      s.base_ppm[1:cardinality(p.colors)] as "basePpm",
+      o.color::integer as outcome,
+      to_char(o.hundredths / 100.0, 'FM999999999990.00') as multiplier
+    from forecast_sets s
+    join rounds c on c.table_id = s.table_id and c.seq = s.cutoff_seq
+    join lateral (
+      select array(select band ->> 'name' from jsonb_array_elements(bands) as band) as colors
+      from palettes
+      where id = c.palette
+    ) p on true
+    join lateral (
+      select color, hundredths
+      from rounds
+      where table_id = s.table_id and seq > s.cutoff_seq and not late
+      order by seq
+      limit 1
+    ) o on true
+    where s.table_id = ${tableId}
+      and s.issued_at < now() - ${seconds} * interval '1 second'
+      and s.cutoff_seq <= (select max(cutoff_seq) from forecast_sets where table_id = ${tableId}) - ${rounds}::integer
+    order by s.cutoff_seq desc
+    limit 1`;
+  return past ?? null;
+}

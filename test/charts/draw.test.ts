@@ -35,7 +35,7 @@ describe("a plot", () => {
 
   it("of one rate shows what was stated and the baseline too, each as a point", async () => {
     const svg = await drawer.draw(ratePlot("one rate", [rate], "day"));
-    for (const name of ["--warn", "--soft"]) expect(svg).toMatch(new RegExp(`A[^"]*" fill="var\\(${name},`));
+    for (const name of ["--warn", "--muted"]) expect(svg).toMatch(new RegExp(`A[^"]*" fill="var\\(${name},`));
   });
 
   it("that nobody can draw is an error, and the next one is drawn", async () => {

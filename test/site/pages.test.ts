@@ -22,6 +22,7 @@ import { openWire } from "./wire.ts";
 const NOTICE = "Information only. Rounds come from the house&#39;s random generator; no outcome is guaranteed. 18+.";
 const PAGES = [
   "/",
+  "/houses",
   "/accuracy",
   "/method",
   "/plans",
@@ -31,6 +32,11 @@ const PAGES = [
   "/responsible-gambling",
   "/docs",
   "/docs/errors",
+  "/docs/changes",
+  "/docs/quick-start",
+  "/docs/guides/polling",
+  "/docs/guides/verify",
+  "/docs/guides/accuracy",
 ];
 const HELPLINES = join(tmpdir(), `helplines-${process.pid}.txt`);
 let world: World;
@@ -58,13 +64,15 @@ const wordsOf = (text: string) => text.replaceAll(/<[^>]*>/g, " ").replaceAll(/\
 const badge = (word: string, tone: string) => `<span class="badge ${tone}">${word}</span>`;
 
 describe("the first page", () => {
-  it("lists every table, and marks those whose rounds are invented", async () => {
+  it("links tables and houses, and marks those whose rounds are invented", async () => {
     const text = await page("/");
     for (const table of ["alpha/crash/global", "alpha/dice/eu", "gamma/rocket/one"]) {
-      expect(text).toContain(`<th scope="row">${table}</th>`);
+      expect(text).toContain(`<a href="/houses/${table}"><strong>${table}</strong></a>`);
+      expect(text).toContain(`<a href="/houses/${table.split("/")[0]}">`);
     }
-    expect(text).toContain(`<th scope="row">beta/crash/eu${badge("simulated", "info")}</th>`);
-    expect(text).toContain("None: nothing is known to be missing.");
+    expect(text).toMatch(
+      /<strong>beta\/crash\/eu<\/strong><\/a><span class="badge [a-z]+">[a-z]+<\/span><span class="badge info">simulated</,
+    );
   });
 
   it("has every house with the badge that callers get, and says which are simulated", async () => {
@@ -79,7 +87,7 @@ describe("the first page", () => {
     await addRounds(sql, "gamma/rocket/one", [{ id: "1", receivedAt: secondsAgo(301) }]);
     await sql`update houses set demo = true where id = 'gamma'`;
     const row = (name: string, id: string, marks: string, status: string) =>
-      `<th scope="row">${name}<code>${id}</code>${marks}</th><td data-name="Now">${status}</td>`;
+      `<a href="/houses/${id}">${name}</a><p>${status}${marks}`;
     await eventually(async () => {
       const text = await page("/");
       expect(text).toContain(row("Alpha", "alpha", "", badge("live", "good")));
@@ -92,7 +100,13 @@ describe("the first page", () => {
     await sql`update houses set demo = false where id = 'gamma'`;
   });
 
-  it("shows rounds and open notices, escaped", async () => {
+  it("shows rounds a minute and three rounds late, and open notices, escaped", async () => {
+    const old = [1, 2, 3, 4, 5].map((id) => ({
+      id: String(100 + id),
+      hundredths: id === 2 ? 1_234 : 110 + id,
+      receivedAt: secondsAgo(90 - id),
+    }));
+    await addRounds(world.sql, "gamma/rocket/one", [...old, { id: "106", hundredths: 777 }]);
     await world.sql`
       insert into notices (table_id, kind, text)
       select id, 'gap', ${'rounds are missing since <04:00> & "later"'}
@@ -102,15 +116,19 @@ describe("the first page", () => {
     await world.sql`select pg_notify('roundhouse_published', '')`;
     await eventually(async () => expect(await page("/")).toContain("missing since"));
     const text = await page("/");
-    expect(text).toContain("<li>12.34<small>pink</small></li><li>1.87<small>blue</small></li>");
+    expect(text).toContain("12.34×");
+    for (const fresh of ["1.14×", "1.15×", "7.77×"]) expect(text).not.toContain(fresh);
+    const table = await page("/houses/gamma/rocket/one");
+    expect(table).toContain("12.34×");
+    for (const fresh of ["1.14×", "1.15×", "7.77×"]) expect(table).not.toContain(fresh);
     expect(text).toContain("rounds are missing since &lt;04:00&gt; &amp; &quot;later&quot;");
   });
 
   it("[LIVE] shows no round of the last minute, and none of the newest three however old", async () => {
     const { sql } = world;
     const shown = (text: string) => {
-      const [, row = ""] = text.split('<th scope="row">gamma/rocket/one</th>');
-      return [...(row.split("</ol>")[0] ?? "").matchAll(/<li>([\d.]+)/g)].map(([, multiplier]) => multiplier);
+      const [, strip = ""] = text.split("<strong>gamma/rocket/one</strong>");
+      return [...(strip.split("</ol>")[0] ?? "").matchAll(/title="[a-z]+">([\d.]+)×/g)].map(([, multiplier]) => multiplier);
     };
     const rounds = (from: number, to: number, receivedAt: string) =>
       Array.from({ length: to - from + 1 }, (_, at) => ({
@@ -118,11 +136,11 @@ describe("the first page", () => {
         hundredths: 100 * (from + at),
         receivedAt,
       }));
-    await addRounds(sql, "gamma/rocket/one", rounds(101, 110, secondsAgo(120)));
-    await eventually(async () => expect(shown(await page("/"))[0]).toBe("107.00"));
-    await addRounds(sql, "gamma/rocket/one", rounds(111, 115, secondsAgo(1)));
-    await eventually(async () => expect(shown(await page("/"))[0]).toBe("110.00"));
-    expect(await (await world.get("/api/v1/rounds?house=gamma&limit=1")).text()).toContain('"round_id":"115"');
+    await addRounds(sql, "gamma/rocket/one", rounds(201, 210, secondsAgo(120)));
+    await eventually(async () => expect(shown(await page("/"))[0]).toBe("207.00"));
+    await addRounds(sql, "gamma/rocket/one", rounds(211, 215, secondsAgo(1)));
+    await eventually(async () => expect(shown(await page("/"))[0]).toBe("210.00"));
+    expect(await (await world.get("/api/v1/rounds?house=gamma&limit=1")).text()).toContain('"round_id":"215"');
   });
 
   it("[LIVE] is refused to an address that loads it too often, and to no other page's reader", async () => {
@@ -147,13 +165,15 @@ describe("the first page", () => {
   });
 
   it("shows how to ask, under the public address", async () => {
-    expect(await page("/")).toContain('curl -H "X-Api-Key: rh_live_…" https://rounds.example/api/v1/games');
+    const text = unescaped((await page("/")).replaceAll(/<span[^>]*>|<\/span>/g, ""));
+    expect(text).toContain("rh_live_YOUR_KEY}");
+    expect(text).toContain('"https://rounds.example/api/v1/rounds?limit=5"');
   });
 
   it("says on its first screen what it costs and where to begin", async () => {
-    const [above = ""] = (await page("/")).split('<h2 id="houses">');
+    const [above = ""] = (await page("/")).split('<section id="live"');
     expect(above).toContain("Plans from<strong>29.00 USD</strong>for 30 days");
-    expect(above).toContain('<a href="#begin">How to begin</a>');
+    expect(above).toContain('<a class="button primary large" href="/console/sign-up">Get an API key</a>');
   });
 });
 
@@ -168,11 +188,11 @@ describe("while PostgreSQL does not answer", () => {
       const [home, plans, status, method] = await Promise.all(
         ["/", "/plans", "/status", "/method"].map((path) => page(path, far)),
       );
-      for (const sentence of RETRY) expect(home).toContain(`${sentence} Please try again shortly.`);
-      expect(home).toContain('<th scope="row">alpha/crash/global</th>');
-      expect(home).toContain("12.34<small>pink</small>");
-      expect(home).toContain('<h2 id="begin">How to begin</h2>');
-      expect(plans).toContain("The plans could not be loaded. Please try again shortly.");
+      for (const sentence of RETRY) expect(home).toContain(`${sentence} Try again shortly.`);
+      expect(home).toContain("<strong>alpha/crash/global</strong>");
+      expect(home).toContain("12.34×");
+      expect(home).toContain('<h2 id="begin">');
+      expect(plans).toContain("The plans could not be loaded. Try again shortly.");
       expect(plans).toContain("Announced, and not available yet");
       for (const part of ["houses", "notices"]) expect(status).toContain(`The ${part} could not be loaded.`);
       expect(status).toContain(badge("answers from memory", "warn"));
@@ -198,7 +218,7 @@ describe("while PostgreSQL does not answer", () => {
     try {
       await world.sql`alter table plans rename to plans_away`;
       const text = await page("/", far);
-      expect(text).toContain("The plans could not be loaded. Please try again shortly.");
+      expect(text).toContain("The plans could not be loaded. Try again shortly.");
       expect(text).toContain(badge("live", "good"));
       expect(text).not.toContain("The houses could not be loaded.");
     } finally {
@@ -228,30 +248,59 @@ describe("the page about errors", () => {
   });
 });
 
+describe("the page of a house and of a table", () => {
+  it("shows state, availability and tables, and says so where there is no such house", async () => {
+    await world.sql`insert into uptime_days values ('house:alpha', (now() at time zone 'UTC')::date, 999, 1000)`;
+    const house = await page("/houses/alpha");
+    expect(house).toContain("99.90 % of polls returned a good response");
+    expect(house).toContain('<a href="/houses/alpha/crash/global">');
+    const table = await page("/houses/gamma/rocket/one");
+    expect(table).toContain("Multipliers against the declared edge");
+    expect(table).toContain("cannot be verified");
+    for (const path of ["/houses/nobody", "/houses/alpha/crash/nowhere", "/houses/alpha/crash"]) {
+      expect((await fetch(world.api.url + path, { headers: html })).status, path).toBe(404);
+    }
+  });
+});
+
+describe("a feed", () => {
+  it("is Atom: of incidents with their end, and of changes of the API", async () => {
+    const response = await fetch(`${world.api.url}/status.atom`);
+    expect(response.headers.get("content-type")).toBe("application/atom+xml; charset=utf-8");
+    const text = await response.text();
+    expect(text).toContain('<feed xmlns="http://www.w3.org/2005/Atom">');
+    expect(text).toContain("rounds are missing since &lt;04:00&gt;");
+    expect(text).toMatch(/<id>https:\/\/rounds\.example\/status#notice-\d+<\/id>/);
+    expect(await (await fetch(`${world.api.url}/docs/changes.atom`)).text()).toContain("<title>v1</title>");
+  });
+});
+
 describe("the manual", () => {
   it("has the plans with all their limits, but for a ceiling, and none that is not sold", async () => {
     await setPlan(world.sql, "Starter", { rps: 2, burst: 5, houses: ["alpha", "beta"] });
     await world.sql`update plans set on_sale = false where name = 'Pro'`;
-    const cell = (name: string, text: string) => `<td data-name="${name}">${text}</td>`;
-    const starter = [
-      '<th scope="row">Starter</th>',
-      cell("Price", "29.00 USD"),
-      cell("Lasts", "30 days"),
-      cell("Calls a UTC day", "20,000"),
-      cell("Calls a UTC month", "500,000"),
-      cell("Calls a second", "2"),
-      cell("Calls at once", "5"),
-      cell("Houses", "alpha, beta"),
-    ].join("");
+    const limits = {
+      "Calls per day": "20,000",
+      "Calls per month": "500,000",
+      "Calls per second": "2",
+      Burst: "5",
+      Houses: "alpha, beta",
+    };
     for (const path of ["/docs", "/plans", "/"]) {
       // plans that were loaded before are believed for ten seconds
       const text = await eventually(async () => {
         const found = await page(path);
-        return found.includes(starter) && found;
+        return found.includes("alpha, beta") && found;
       });
-      expect(text).toMatch(/<th scope="row">Max<\/th>.*<td data-name="Calls a UTC day">no fixed number<\/td>/);
+      for (const [name, value] of Object.entries(limits)) {
+        expect(text).toContain(
+          path === "/docs" ? `<td data-name="${name}">${value}</td>` : `<dt>${name}</dt><dd>${value}</dd>`,
+        );
+      }
+      expect(text).toContain("29.00 USD");
+      expect(text).toContain("no fixed number");
       expect(text).not.toContain("1,000,000"); // a ceiling is not promised
-      expect(text).not.toContain('<th scope="row">Pro</th>');
+      expect(text).not.toMatch(/>Pro</);
     }
     await world.sql`update plans set on_sale = true`;
   });
@@ -260,27 +309,27 @@ describe("the manual", () => {
     const text = await page("/docs");
     const document = openApiDocument({ site: "https://rounds.example", version: "1.2.3" });
     for (const path of Object.keys(document.paths).filter((one) => one.startsWith("/api/"))) {
-      expect(text).toContain(`<code>GET ${path}</code>`);
+      expect(text).toContain(`<code>${path}</code>`);
     }
     for (const name of OPERATIONS.flatMap(({ params }) => Object.keys(params.shape))) {
-      expect(text).toContain(`<th scope="row"><code>${name}</code></th>`);
+      expect(text).toContain(`<dt><code>${name}</code>`);
     }
     for (const field of ["accuracy[].voids.gap", "forecasts[].windows[].now.rounds_left", "day.remaining"]) {
-      expect(text).toContain(`<th scope="row"><code>${field}</code></th>`);
+      expect(text).toContain(`<dt><code>${field}</code>`);
     }
-    const names = [...Object.keys(document.components.headers), ...Object.keys(FAILURES)];
-    for (const name of names) expect(text).toContain(`<th scope="row"><code>${name}</code></th>`);
+    for (const name of Object.keys(document.components.headers)) expect(text).toContain(`<dt><code>${name}</code>`);
+    for (const name of Object.keys(FAILURES)) expect(text).toContain(`<th scope="row"><code>${name}</code></th>`);
     expect(text).not.toContain("undefined");
     expect(text).not.toContain("[object Object]");
   });
 
   it("says what values can be, in words", async () => {
     const text = await page("/docs");
+    expect(text).toContain('<dt><code>limit</code><span class="quiet">integer, 1 to 100</span></dt>');
     expect(text).toContain(
-      '<th scope="row"><code>limit</code></th><td>integer, 1 to 100</td><td data-name="Without it"><code>20</code></td>',
+      '<dt><code>accuracy[].interval_95</code><span class="quiet">[number, number] or null</span>',
     );
-    expect(text).toContain('<th scope="row"><code>accuracy[].interval_95</code></th><td>[number, number] or null</td>');
-    expect(text).toContain('<th scope="row"><code>games[].last_round_at</code></th><td>time or null</td>');
+    expect(text).toContain('<dt><code>games[].last_round_at</code><span class="quiet">time or null</span>');
     expect(text).toContain("<code>en</code>,<code>es</code>,<code>pt</code>");
   });
 
@@ -289,9 +338,10 @@ describe("the manual", () => {
       "https://rounds.example",
       world.api.url,
     );
-    const programs = [...text.matchAll(/<summary>JavaScript<\/summary>\s*<pre tabindex="0"><code>([^<]*)<\/code>/g)];
-    expect(programs).toHaveLength(6);
-    for (const [, program = ""] of programs) {
+    const programs = [...text.matchAll(/<pre tabindex="0" aria-label="JavaScript"><code>([\s\S]*?)<\/code>/g)];
+    expect(programs).toHaveLength(7);
+    for (const [, marked = ""] of programs) {
+      const program = marked.replaceAll(/<[^>]*>/g, "");
       const printed: unknown[] = [];
       const parts = {
         process: { env: { ROUNDHOUSE_KEY: world.key } },
@@ -408,7 +458,7 @@ describe("every page", () => {
       expect(text).toMatch(/<meta name="description" content="[^"]{40,200}">/);
       expect(text).toContain(`<link rel="canonical" href="https://rounds.example${path}">`);
       expect(text).toMatch(/href="\/console\/sign-up">Get an API key<\/a>/);
-      expect(Buffer.byteLength(text)).toBeLessThan(100_000);
+      expect(Buffer.byteLength(text)).toBeLessThan(path === "/docs" ? 200_000 : 100_000);
       const { headers } = response;
       expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
       expect(headers.get("content-security-policy")).toBe(
@@ -435,7 +485,10 @@ describe("every page", () => {
     const response = await fetch(`${world.api.url}/sitemap.xml`);
     expect(response.headers.get("content-type")).toBe("application/xml; charset=utf-8");
     const listed = [...(await response.text()).matchAll(/<loc>https:\/\/rounds\.example([^<]*)<\/loc>/g)];
-    expect(listed.map(([, path]) => path)).toEqual(PAGES);
+    const paths = listed.map(([, path = ""]) => path);
+    expect(paths.filter((path) => !path.startsWith("/houses/"))).toEqual(PAGES);
+    expect(paths).toContain("/houses/alpha");
+    expect(paths).toContain("/houses/alpha/crash/global");
   });
 
   it("has type and time on its parts too", async () => {
@@ -480,15 +533,15 @@ describe("with more houses and notices than a page can hold", () => {
     const far = await makeWorld({}, { on: world });
     try {
       const first = await page("/", far);
-      expect(first).toContain("And 280 more, which the API lists.");
-      expect(first).toContain("&lt;b&gt;100&lt;/b&gt; a long name &amp; more");
-      expect(first).toMatch(/<td data-name="Houses">many-[^<]* and 260 more<\/td>/);
+      expect(first).toContain("And 298 more tables below");
+      expect(await page("/houses", far)).toContain("&lt;b&gt;100&lt;/b&gt; a long name &amp; more");
+      expect(first).toMatch(/<dt>Houses<\/dt><dd>many-[^<]* and 260 more<\/dd>/);
       const status = await page("/status", far);
       expect(status).toContain(badge("300 offline", "bad"));
-      expect(status).toContain("And 223 more; those that are not live come first here.");
+      expect(status).toContain("And 273 more; those that are not live come first here.");
       for (const path of PAGES) {
         const text = await page(path, far);
-        expect(Buffer.byteLength(text), path).toBeLessThan(100_000);
+        expect(Buffer.byteLength(text), path).toBeLessThan(path === "/docs" ? 200_000 : 100_000);
         expect(text, path).not.toMatch(/<[bi]>/);
       }
     } finally {

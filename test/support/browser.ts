@@ -22,11 +22,11 @@ const here = createRequire(import.meta.url);
  * A real Chromium, out of its npm package: no system package is needed, not even a font. Close it when done. Of the
  * flags that the package proposes none is taken: some switch off the very rules that pages rely on.
  */
-export async function openBrowser(): Promise<Browser> {
+export async function openBrowser(flags: readonly string[] = []): Promise<Browser> {
   const folder = await unpack();
   return driver.launch({
     executablePath: join(folder, "chromium"),
-    args: ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"],
+    args: ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none", ...flags],
     env: { ...process.env, FONTCONFIG_PATH: join(folder, "fonts"), LD_LIBRARY_PATH: join(folder, "al2023/lib") },
   });
 }

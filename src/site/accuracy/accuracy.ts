@@ -70,7 +70,7 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
     const all = present([reliabilityOf(detail), referencesOf(detail)]);
     if (!isAllowed || detail.figures.sample_size === 0) return { all, missing: "" };
     try {
-      return { all: present([await overTime(chosen, detail), ...all]), missing: "" };
+      return { all: present([...all, await overTime(chosen, detail)]), missing: "" };
     } catch (error) {
       log.warn(`the accuracy over time is not shown: ${reasonOf(error)}`);
       return { all, missing: "The hit rate over time could not be loaded. Please try again shortly." };
@@ -87,6 +87,9 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
     return {
       path: "/accuracy",
       template: "accuracy/accuracy",
+      header: {
+        lead: "Every forecast is stored before its round can be known, and every one that was issued is counted. Here is how they did, as it stands now.",
+      },
       title: asked.of === "" ? "Measured accuracy" : `Measured accuracy: ${asked.of}`,
       description:
         "How accurate Roundhouse's forecasts of crash games have been: hit rates with sample size, period, 95 % interval and baseline, and the skill that really is.",
@@ -104,6 +107,7 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
         perPage: LINES_PER_PAGE,
         least: LEAST,
         facts: detail && factsOf(detail),
+        hasModels: new Set(found.lines.map(({ row }) => row.model)).size > 1,
         detail: detail && {
           ...lineOf(detail, 1),
           start: detail.row.start,

@@ -23,7 +23,7 @@ export interface Line {
 }
 
 /** What was measured of one table. */
-export function linesOfTable(table: Table, asked: AskedAccuracy): Line[] {
+export function linesOfTable(table: Table, asked: Pick<AskedAccuracy, "feature" | "period">): Line[] {
   const { house, game, market } = table;
   const of = { house: house.id, game, market };
   const name = `${house.id}/${game}/${market}`;
@@ -37,6 +37,11 @@ export function linesOfTable(table: Table, asked: AskedAccuracy): Line[] {
       figures: showAccuracy(of, row),
     }),
   }));
+}
+
+/** The figures of one feature of a table over a period, of its newest model; null where nothing was measured. */
+export function measureTable(table: Table, asked: Pick<AskedAccuracy, "feature" | "period">): Measured | null {
+  return linesOfTable(table, asked).at(-1)?.measure() ?? null;
 }
 
 /** What was measured of the tables of a house together. */
@@ -56,7 +61,7 @@ export function linesOfHouse(tables: readonly Table[], asked: AskedAccuracy): Li
   });
 }
 
-function rowsOf({ accuracy }: Table, { feature, period }: AskedAccuracy): PeriodSums[] {
+function rowsOf({ accuracy }: Table, { feature, period }: Pick<AskedAccuracy, "feature" | "period">): PeriodSums[] {
   return accuracy.filter((row) => row.period === period && (feature === ALL_FEATURES || row.feature === feature));
 }
 

@@ -7,17 +7,11 @@ import type { ListedPlan } from "../../callers/plan-store.ts";
 import type { SitePage } from "../answer.ts";
 import { shownPlans } from "../plans/plans.ts";
 import { prose } from "../prose.ts";
+import { CHANGES } from "./changes.ts";
 import { errorRows } from "./errors.ts";
 import { fieldsOf, typeOf } from "./fields.ts";
 import { samplesOf } from "./samples.ts";
-
-/** What changed for callers, newest first. */
-const CHANGES = [
-  {
-    name: "v1",
-    what: "The first version: games, rounds, forecasts of the next color and of windows, readings, accuracy, usage.",
-  },
-];
+import { sidebar } from "./sidebar.ts";
 
 /**
  * The manual of the API, from the descriptions that also make the OpenAPI document.
@@ -34,11 +28,14 @@ export function docsPage({ site }: { site: string }): (plans: readonly ListedPla
     })),
     failures: errorRows(),
     changes: CHANGES,
+    start: samplesOf(`${site}/api/v1/games`, "games"),
   };
   return (plans) => ({
     path: "/docs",
     template: "docs/docs",
-    title: "The API",
+    kind: "docs",
+    sidebar,
+    title: "API reference",
     description:
       "The manual of Roundhouse's HTTP API: every path, parameter, field, limit, header and error, with examples in curl, JavaScript and Python.",
     data: { ...fixed, plans: shownPlans(plans) },
@@ -58,6 +55,7 @@ function shownOperation(description: Description, site: string) {
     anchor,
     summary,
     description: prose(description.description),
+    queryOf: queryOf(parameters),
     parameters: parameters.map(shownParameter),
     samples: samplesOf(site + path + queryOf(parameters), list),
     answer: JSON.stringify(example, null, 2),

@@ -1,22 +1,29 @@
-/** How to ask for an address in three languages, each whole enough to be pasted; the key is in the environment. */
-export function samplesOf(url: string, list: string): { name: string; text: string }[] {
+import type { Sample } from "../../frame/components.ts";
+
+const KEY = "rh_live_YOUR_KEY";
+
+/** A request of an address in three languages. Each can be pasted as it is: the key is in the environment, or typed in. */
+export function samplesOf(url: string, list: string): Sample[] {
   return [
-    { name: "curl", text: `curl -H "X-Api-Key: $ROUNDHOUSE_KEY" "${url}"` },
+    { name: "curl", language: "bash", text: `curl -H "X-Api-Key: \${ROUNDHOUSE_KEY:-${KEY}}" "${url}"` },
     {
       name: "JavaScript",
-      text: `const { env } = process;
-const response = await fetch("${url}", { headers: { "X-Api-Key": env.ROUNDHOUSE_KEY } });
+      language: "javascript",
+      text: `const key = process.env.ROUNDHOUSE_KEY ?? "${KEY}";
+const response = await fetch("${url}", { headers: { "X-Api-Key": key } });
 const answer = await response.json();
 if (!answer.ok) throw new Error(\`\${answer.error.code}: \${answer.error.message}\`);
 console.log(answer.${list});`,
     },
     {
       name: "Python",
+      language: "python",
       text: `import json, os
 from urllib.request import Request, urlopen
 
-request = Request("${url}", headers={"X-Api-Key": os.environ["ROUNDHOUSE_KEY"]})
-with urlopen(request, timeout=10) as response:  # raises HTTPError where it is no 200
+key = os.environ.get("ROUNDHOUSE_KEY", "${KEY}")
+request = Request("${url}", headers={"X-Api-Key": key})
+with urlopen(request, timeout=10) as response:  # raises HTTPError unless the status is 200
     answer = json.load(response)
 print(answer["${list}"])`,
     },

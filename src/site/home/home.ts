@@ -1,28 +1,25 @@
-import { z } from "zod";
-import { roundsAfter } from "../../published/held-rounds.ts";
 import type { Memory } from "../../published/memory.ts";
 import type { Table } from "../../published/tables.ts";
 import type { ListedPlan } from "../../callers/plan-store.ts";
+import type { PublishedReadingJson } from "../../forecasts/readings/reading-state.ts";
+import type { Figure } from "../../frame/figure.ts";
 import { between, share } from "../../frame/measured.ts";
 import type { SitePage } from "../answer.ts";
+import { samplesOf } from "../docs/samples.ts";
+import { shownTable } from "../houses/houses.ts";
+import { readingOf, recordOf as recordOfTable, shownForecast } from "../houses/table.ts";
 import { cheapestOf, shownPlans } from "../plans/plans.ts";
-import type { ListedHouse } from "../site-store.ts";
-import { shownHouse, STATUS_TONES } from "./houses.ts";
+import type { ListedHouse, PastForecast } from "../site-store.ts";
+import { shownHouse } from "./houses.ts";
 import type { MeasuredRecord } from "./record.ts";
 
 /** A first page stays short; the API has all of them. */
-const TABLES_SHOWN = 24;
-const NOTICES_SHOWN = 12;
-const HOUSES_SHOWN = 40;
-const ROUNDS_SHOWN = 8;
+const TABLES_SHOWN = 6;
+const NOTICES_SHOWN = 3;
+const HOUSES_SHOWN = 12;
+const ROUNDS_SHOWN = 16;
 /** From here on the page says that what it shows is old. */
 const OLD_SECONDS = 15;
-
-/** Live rounds are for callers: this page has none of the newest of a table, and none that was received within a minute. */
-const ROUNDS_WITHHELD = 3;
-const WITHHELD_MS = 60_000;
-
-const shownRound = z.object({ multiplier: z.number(), color: z.string(), received_at: z.string() });
 
 /** What the first page is made of; what could not be loaded is null. */
 export interface HomeParts {
@@ -31,10 +28,13 @@ export interface HomeParts {
   site: string;
   houses: { houses: ListedHouse[]; total: number } | null;
   plans: readonly ListedPlan[] | null;
+  /** The table that is shown in full; null for none. */
+  featured: { table: Table; past: PastForecast | null; reading: PublishedReadingJson | null } | null;
+  figures: readonly Figure[];
 }
 
-/** The first page: what this is and is not, what runs here now, how accurate it has been, and how to begin. */
-export function homePage({ memory, record, site, houses, plans }: HomeParts): SitePage {
+/** The first page: what this is, what runs now, how accurate it has been, what it costs, and how to begin. */
+export function homePage({ memory, record, site, houses, plans, featured, figures }: HomeParts): SitePage {
   const { tables } = memory.tables;
   const shown = tables.slice(0, TABLES_SHOWN);
   const noticed = tables.filter(({ continuityText }) => continuityText !== null);
@@ -43,22 +43,31 @@ export function homePage({ memory, record, site, houses, plans }: HomeParts): Si
   return {
     path: "/",
     template: "home/home",
+    kind: "home",
     title: "Rounds of crash games, checked and measured",
     description:
       "An API with live rounds of crash games, checked where they can be, and forecasts whose hit rate is measured in public. Information only, 18+.",
     data: {
-      site,
+      samples: samplesOf(`${site}/api/v1/rounds?limit=5`, "tables"),
       liveSeconds: liveWindowMs / 1_000,
       houses: houses && {
         houses: houses.houses.slice(0, HOUSES_SHOWN).map((house) => shownHouse(house, liveWindowMs)),
         total: houses.total,
       },
-      tables: shown.map((table) => shownTable(table, memory)),
+      tables: shown.map((table) => ({ ...shownTable(table, memory, ROUNDS_SHOWN), name: nameOf(table).name })),
       tablesLeft: tables.length - shown.length,
+      featured: featured && {
+        name: nameOf(featured.table).name,
+        href: `/houses/${nameOf(featured.table).name}`,
+        forecast: featured.past && shownForecast(featured.past),
+        record: recordOfTable(featured.table),
+        reading: readingOf(featured.reading),
+      },
       age: age > OLD_SECONDS ? age : null,
       notices: noticed.slice(0, NOTICES_SHOWN).map((table) => ({ ...nameOf(table), text: table.continuityText })),
       noticesLeft: Math.max(0, noticed.length - NOTICES_SHOWN),
       record,
+      figures,
       plans: shownPlans(plans),
       cheapest: cheapestOf(plans),
       share,
@@ -67,16 +76,10 @@ export function homePage({ memory, record, site, houses, plans }: HomeParts): Si
   };
 }
 
-function shownTable(table: Table, memory: Memory) {
-  const status = memory.statusOf(table);
-  const withheldAfterMs = memory.clock().nowMs - WITHHELD_MS;
-  const rounds = roundsAfter(table.rounds, ROUNDS_WITHHELD)
-    .map((json) => shownRound.parse(JSON.parse(json)))
-    .filter(({ received_at }) => Date.parse(received_at) <= withheldAfterMs)
-    .take(ROUNDS_SHOWN)
-    .map(({ multiplier, color }) => ({ multiplier: multiplier.toFixed(2), color }))
-    .toArray();
-  return { ...nameOf(table), status, tone: STATUS_TONES[status], rounds, lastRoundAt: table.lastRoundAt };
+/** The table that the first page shows in full: the first with true rounds and a forecast, else the first with one. */
+export function featuredOf({ tables: { tables } }: Pick<Memory, "tables">): Table | null {
+  const published = tables.filter((table) => table.published !== null);
+  return published.find(({ house }) => !house.simulated) ?? published[0] ?? null;
 }
 
 /** Wherever a table is named, it says so if its rounds are invented. */

@@ -6,6 +6,7 @@ export function gamblingPage(helplines: readonly HelplineBlock[]): SitePage {
   return {
     path: "/responsible-gambling",
     template: "legal/gambling",
+    kind: "reading",
     title: "Responsible gambling",
     description:
       "Where to find help with gambling, free and confidential, and what probabilities cannot do for anyone.",

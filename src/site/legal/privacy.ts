@@ -16,6 +16,7 @@ export function privacyPage({
   return {
     path: "/privacy",
     template: "legal/privacy",
+    kind: "reading",
     title: "Privacy",
     description: "What Roundhouse keeps of you, what for, and how long. No tracking, and cookies for signing in alone.",
     data: {

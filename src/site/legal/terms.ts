@@ -7,6 +7,7 @@ export function termsPage(operator: string | undefined): SitePage {
   return {
     path: "/terms",
     template: "legal/terms",
+    kind: "reading",
     title: "Terms",
     description:
       "The terms of Roundhouse, as they are agreed to at sign-up: no resale of the raw feed, own products allowed.",

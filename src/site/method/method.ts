@@ -27,6 +27,7 @@ export function methodPage(publicLog: ShownLog | null): SitePage {
   return {
     path: "/method",
     template: "method/method",
+    kind: "reading",
     title: "How we measure, and how to check it",
     description:
       "How Roundhouse pre-registers forecasts, scores every one of them, chains them by hash, publishes a signed log, and how anyone checks all of it. Also what cannot be proven.",

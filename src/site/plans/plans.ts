@@ -10,6 +10,9 @@ export function plansPage(plans: readonly ListedPlan[] | null): SitePage {
     path: "/plans",
     template: "plans/plans",
     title: "Plans",
+    header: {
+      lead: "A plan opens the API for the days it lasts. All plans have the same paths and the same data; they differ in how many calls they allow and in the houses they include.",
+    },
     description:
       "What each plan of Roundhouse costs, how long it lasts, and every limit it has: calls a day, a month and a second.",
     data: { plans: shownPlans(plans) },

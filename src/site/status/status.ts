@@ -1,6 +1,8 @@
 import type { SitePage } from "../answer.ts";
 import { type ShownHouse, shownHouse } from "../home/houses.ts";
-import type { ListedHouse, OpenNotice, PollSuccess, Work } from "../site-store.ts";
+import { atom } from "../atom.ts";
+import type { Incident, ListedHouse, OpenNotice, PollSuccess, UptimeDay, Work } from "../site-store.ts";
+import { shownUptime } from "../uptime.ts";
 
 /** A worker reports every few seconds and the scheduler every five; twice six times of that is silence. */
 const SCHEDULER_SILENT_SECONDS = 60;
@@ -10,7 +12,7 @@ const UNREAD_LATE_SECONDS = 60;
 const OLD_SECONDS = 15;
 
 /** A page stays below 100 KB, whatever houses are called. */
-const HOUSES_SHOWN = 80;
+const HOUSES_SHOWN = 30;
 
 /** What the page is made of; what could not be loaded is null. */
 export interface StatusParts {
@@ -21,6 +23,8 @@ export interface StatusParts {
   polls: readonly PollSuccess[] | null;
   work: Work | null;
   notices: { notices: OpenNotice[]; total: number } | null;
+  uptime: readonly UptimeDay[] | null;
+  incidents: readonly Incident[] | null;
 }
 
 /** A part of the service and how it is, in words. */
@@ -33,23 +37,34 @@ export interface PartState {
 
 /** How everything is, from our own rows. Nothing of it says more than a caller or a visitor may know. */
 export function statusPage(parts: StatusParts): SitePage {
-  const { version, liveWindowMs, houses, polls, notices } = parts;
+  const { version, liveWindowMs, houses, polls, notices, uptime, incidents } = parts;
+  const states = [apiState(parts), ...workStates(parts.work)];
+  const uptimeOf = (component: string) =>
+    uptime &&
+    shownUptime(
+      uptime.filter((row) => row.component === component),
+      new Date(),
+    );
   const byHouse = new Map(polls?.map((one) => [one.house, one]));
   const all = houses && houses.houses.map((house) => shownHouse(house, liveWindowMs));
   return {
     path: "/status",
     template: "status/status",
     title: "Status",
+    header: { lead: "How the service is now and how it has been, from its own records." },
     description:
       "How Roundhouse is now: which houses are live, how polling went, whether the API and the work behind it are well.",
     data: {
       version,
-      states: [apiState(parts), ...workStates(parts.work)],
+      overall: overallOf(states, parts.work !== null),
+      states: states.map((state) => ({ ...state, uptime: state.name === "Workers" ? uptimeOf("polling") : null })),
+      incidents,
       isWorkKnown: parts.work !== null,
       houses: all && {
         total: houses?.total ?? 0,
         houses: firstOf(all).map((house) => ({
           ...house,
+          uptime: uptimeOf(`house:${house.id}`),
           polls: polls === null ? null : pollsOf(byHouse.get(house.id)),
         })),
       },
@@ -65,6 +80,31 @@ export function statusPage(parts: StatusParts): SitePage {
 function firstOf(houses: readonly ShownHouse[]): readonly ShownHouse[] {
   if (houses.length <= HOUSES_SHOWN) return houses;
   return houses.toSorted((a, b) => Number(a.status === "live") - Number(b.status === "live")).slice(0, HOUSES_SHOWN);
+}
+
+/** The worst of the states in one sentence. */
+function overallOf(states: readonly PartState[], isWorkKnown: boolean): { tone: PartState["tone"]; text: string } {
+  const bad = states.filter(({ tone }) => tone === "bad").map(({ name }) => name.toLowerCase());
+  const warn = states.filter(({ tone }) => tone === "warn").map(({ name }) => name.toLowerCase());
+  if (bad.length > 0) return { tone: "bad", text: `Not working: ${bad.join(", ")}.` };
+  if (warn.length > 0 || !isWorkKnown) return { tone: "warn", text: `Degraded: ${warn.join(", ") || "unknown"}.` };
+  return { tone: "good", text: "All parts of the service work." };
+}
+
+/** The newest incidents as an Atom feed: an entry is updated when its notice closes. */
+export function statusFeed(site: string, incidents: readonly Incident[]): string {
+  return atom({
+    id: `${site}/status`,
+    self: `${site}/status.atom`,
+    title: "Roundhouse status",
+    entries: incidents.map(({ id, table, simulated, text, openedAt, updatedAt, closedAt }) => ({
+      id: `${site}/status#notice-${id}`,
+      title: `${table}${simulated ? " (simulated)" : ""}: ${closedAt === null ? "open" : "closed"}`,
+      link: `${site}/status#notice-${id}`,
+      updated: closedAt ?? updatedAt,
+      text: `${text} Opened ${openedAt.toISOString()}${closedAt === null ? "" : `, closed ${closedAt.toISOString()}`}.`,
+    })),
+  });
 }
 
 function apiState({ ageSeconds, work }: StatusParts): PartState {

@@ -1,0 +1,49 @@
+import { z } from "zod";
+import type { Memory } from "../published/memory.ts";
+import type { PublishedReadingJson } from "../forecasts/readings/reading-state.ts";
+import { roundsAfter } from "../published/held-rounds.ts";
+import type { Table } from "../published/tables.ts";
+
+/** Live data is for callers: public pages have none of the newest rounds of a table, and none received within a minute. */
+export const ROUNDS_WITHHELD = 3;
+export const SECONDS_WITHHELD = 60;
+
+const heldRound = z.object({
+  multiplier: z.number(),
+  color: z.string(),
+  received_at: z.string(),
+  verified: z.boolean().nullable().optional(),
+});
+
+/** A round as public pages show it. */
+export interface DelayedRound {
+  multiplier: string;
+  color: string;
+}
+
+/** The newest rounds of a table that may be shown, newest first, at most so many. */
+export function delayedRounds(table: Table, memory: Pick<Memory, "clock">, most: number): DelayedRound[] {
+  const until = memory.clock().nowMs - SECONDS_WITHHELD * 1_000;
+  return roundsAfter(table.rounds, ROUNDS_WITHHELD)
+    .map((json) => heldRound.parse(JSON.parse(json)))
+    .filter(({ received_at }) => Date.parse(received_at) <= until)
+    .take(most)
+    .map(({ multiplier, color }) => ({ multiplier: multiplier.toFixed(2), color }))
+    .toArray();
+}
+
+/**
+ * Shows readings of tables late: one is shown when it is a minute old, although a newer one has been made. A reading that
+ * nobody asked for in between is replaced by the next that is old enough.
+ */
+export function delayReadings(): (table: Table, nowMs: number) => PublishedReadingJson | null {
+  const held = new Map<number, PublishedReadingJson[]>();
+  return ({ id, reading }, nowMs) => {
+    const isShowable = ({ made_at }: PublishedReadingJson) => Date.parse(made_at) <= nowMs - SECONDS_WITHHELD * 1_000;
+    const known = held.get(id) ?? [];
+    if (reading !== null && known.at(-1)?.made_at !== reading.made_at) known.push(reading);
+    const shown = known.findLast(isShowable) ?? null;
+    held.set(id, shown === null ? known.slice(-8) : known.slice(known.indexOf(shown)).slice(-8));
+    return shown;
+  };
+}

@@ -1,0 +1,41 @@
+import type { SitePage } from "../answer.ts";
+import { atom } from "../atom.ts";
+import { sidebar } from "./sidebar.ts";
+
+/** What changed for callers, newest first. */
+export const CHANGES = [
+  {
+    name: "v1",
+    date: "2026-11-22",
+    what: "The first version: games, rounds, forecasts of the next color and of windows, readings, accuracy, usage.",
+  },
+] as const;
+
+/** The page of changes. */
+export function changesPage(): SitePage {
+  return {
+    path: "/docs/changes",
+    template: "docs/changes",
+    kind: "docs",
+    sidebar,
+    title: "Changes",
+    description: "What changed in Roundhouse's HTTP API for its callers, newest first, with a feed to subscribe to.",
+    data: { changes: CHANGES },
+  };
+}
+
+/** The same as a feed. */
+export function changesFeed(site: string): string {
+  return atom({
+    id: `${site}/docs/changes`,
+    self: `${site}/docs/changes.atom`,
+    title: "Roundhouse API changes",
+    entries: CHANGES.map(({ name, date, what }) => ({
+      id: `${site}/docs/changes#${name}`,
+      title: name,
+      link: `${site}/docs/changes#${name}`,
+      updated: new Date(date),
+      text: what,
+    })),
+  });
+}
