@@ -39,10 +39,10 @@ export function delayedRounds(table: Table, memory: Pick<Memory, "clock">, most:
 export function delayReadings(): (table: Table, nowMs: number) => PublishedReadingJson | null {
   const held = new Map<number, PublishedReadingJson[]>();
   return ({ id, reading }, nowMs) => {
-    const isShowable = ({ made_at }: PublishedReadingJson) => Date.parse(made_at) <= nowMs - SECONDS_WITHHELD * 1_000;
+    const isOldEnough = ({ made_at }: PublishedReadingJson) => Date.parse(made_at) <= nowMs - SECONDS_WITHHELD * 1_000;
     const known = held.get(id) ?? [];
     if (reading !== null && known.at(-1)?.made_at !== reading.made_at) known.push(reading);
-    const shown = known.findLast(isShowable) ?? null;
+    const shown = known.findLast(isOldEnough) ?? null;
     held.set(id, shown === null ? known.slice(-8) : known.slice(known.indexOf(shown)).slice(-8));
     return shown;
   };

@@ -26,7 +26,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function run(kind: "partitions" | "retention" | "disk", env: Record<string, string> = {}) {
+async function run(kind: "partitions" | "retention" | "disk" | "uptime", env: Record<string, string> = {}) {
   const { context, lines } = testContext(sql, { env });
   return { counts: await housekeep.run({ kind }, context), lines };
 }
@@ -437,4 +437,32 @@ describe("the disk", () => {
     const open = await sql`select subject from alerts where closed_at is null`;
     expect([...open]).toEqual([{ subject: "elsewhere:/data" }]);
   });
+});
+
+test("sums polls by house and day, again when they change, and forgets days that are no longer shown", async () => {
+  const addPolls = (minutesAgo: number, statuses: string) => sql`
+    insert into polls (house_id, shard, minute, requests, statuses, bytes, latency_ms)
+    values (
+      'alpha', ${minutesAgo}, date_trunc('day', now(), 'UTC'), 10, ${statuses}::jsonb, 1, array_fill(0, '{10}')
+    )`;
+  const today = () =>
+    sql<{ component: string; good: string; total: string }[]>`
+      select component, good::text as good, total::text as total
+      from uptime_days
+      where day = (now() at time zone 'UTC')::date
+      order by component`;
+  await sql`insert into uptime_days values ('house:alpha', current_date - 200, 1, 1)`;
+  await addPolls(1, '{"200": 7, "304": 2, "503": 1}');
+  await run("uptime");
+  expect((await today()).find(({ component }) => component === "house:alpha")).toMatchObject({
+    good: "9",
+    total: "10",
+  });
+  await addPolls(2, '{"0": 10}');
+  await run("uptime");
+  const days = await today();
+  expect(days.find(({ component }) => component === "house:alpha")).toMatchObject({ good: "9", total: "20" });
+  expect(days.find(({ component }) => component === "polling")).toMatchObject({ good: "1" });
+  const [left] = await sql`select count(*)::integer as days from uptime_days where day < current_date - 91`;
+  expect(left).toEqual({ days: 0 });
 });

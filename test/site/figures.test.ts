@@ -91,7 +91,7 @@ describe("/accuracy", () => {
     const facts = await fromApi("?feature=next_color");
     expect(text).toContain("<h1>Measured accuracy: alpha/crash/global</h1>");
     const titles = [...text.matchAll(/<figcaption>([^<]*)<\/figcaption>/g)].map(([, title]) => title);
-    expect(titles).toEqual(["Hit rate by day", "Stated against what came", "Skill beside rules that people go by"]);
+    expect(titles).toEqual(["Stated against what came", "Skill beside rules that people go by", "Hit rate by day"]);
     expect(text.match(/<svg role="img"/g)).toHaveLength(3);
     expect(text).toContain(`>ours, ${facts.sample_size} judged: too few to say</text>`);
     expect(text).toContain(`<strong>Skill ${percent(facts.skill, 3)}</strong>`);

@@ -3,7 +3,8 @@ import { samplesOf } from "./samples.ts";
 import { sidebar } from "./sidebar.ts";
 
 const POLL_JAVASCRIPT = (site: string) => `const url = "${site}/api/v1/rounds?limit=20";
-const key = process.env.ROUNDHOUSE_KEY ?? "rh_live_YOUR_KEY";
+const { env } = process;
+const key = env.ROUNDHOUSE_KEY ?? "rh_live_YOUR_KEY";
 let etag = "";
 for (;;) {
   const response = await fetch(url, { headers: { "X-Api-Key": key, "If-None-Match": etag } });

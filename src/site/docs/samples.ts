@@ -9,7 +9,8 @@ export function samplesOf(url: string, list: string): Sample[] {
     {
       name: "JavaScript",
       language: "javascript",
-      text: `const key = process.env.ROUNDHOUSE_KEY ?? "${KEY}";
+      text: `const { env } = process;
+const key = env.ROUNDHOUSE_KEY ?? "${KEY}";
 const response = await fetch("${url}", { headers: { "X-Api-Key": key } });
 const answer = await response.json();
 if (!answer.ok) throw new Error(\`\${answer.error.code}: \${answer.error.message}\`);
