@@ -128,7 +128,9 @@ describe("the first page", () => {
     const { sql } = world;
     const shown = (text: string) => {
       const [, strip = ""] = text.split("<strong>gamma/rocket/one</strong>");
-      return [...(strip.split("</ol>")[0] ?? "").matchAll(/title="[a-z]+">([\d.]+)×/g)].map(([, multiplier]) => multiplier);
+      return [...(strip.split("</ol>")[0] ?? "").matchAll(/title="[a-z]+">([\d.]+)×/g)].map(
+        ([, multiplier]) => multiplier,
+      );
     };
     const rounds = (from: number, to: number, receivedAt: string) =>
       Array.from({ length: to - from + 1 }, (_, at) => ({
