@@ -107,7 +107,7 @@ async function linksBelow(page: Page, base: string, name: string): Promise<Recor
               : "one"
           }`;
     const key = `${name}-${kind}`;
-    if (kind !== "" && !/sign-out|\.csv|download|bull/.test(path) && !found.has(key) && found.size < 60)
+    if (kind !== "" && !/sign-out|\.(?:csv|json)|download|bull/.test(path) && !found.has(key) && found.size < 60)
       found.set(key, path);
   }
 }
