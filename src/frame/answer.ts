@@ -1,5 +1,5 @@
 import type { Request } from "express";
-import { SCRIPT, STYLE } from "./assets.ts";
+import { FONT, SCRIPT, STYLE } from "./assets.ts";
 import type { NavEntry } from "./nav.ts";
 import { renderPage } from "./render.ts";
 import type { Crumb, PageReply, Shown, Surface } from "./shown.ts";
@@ -60,7 +60,7 @@ export function writeAnswers({
         width: shown.width ?? "full",
         header: shown.header ?? {},
         nav,
-        assets: { style: STYLE.url, script: SCRIPT.url },
+        assets: { style: STYLE.url, script: SCRIPT.url, font: FONT.url },
       });
       response.setHeader("Content-Type", "text/html; charset=utf-8");
       response.end(text);

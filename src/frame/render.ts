@@ -20,7 +20,8 @@ export interface Frame {
   width?: Width;
   /** What the page header holds next to the title. */
   header?: PageHeader;
-  assets: { style: string; script: string };
+  /** Addresses; the font is loaded early where it is given. */
+  assets: { style: string; script: string; font?: string };
 }
 
 /** Templates live next to the pages they show. What is written with `<%= %>` is escaped. */
