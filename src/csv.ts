@@ -13,6 +13,17 @@ export function csvField(text: string): string {
 }
 
 /**
+ * A field of CSV for spreadsheets: text that these would run as a formula begins with an apostrophe.
+ *
+ * @example
+ * spreadsheetField("=HYPERLINK(1)"); // => "'=HYPERLINK(1)"
+ * spreadsheetField("-2"); // => "-2"
+ */
+export function spreadsheetField(text: string): string {
+  return csvField(withoutFormula(text));
+}
+
+/**
  * Rows with their header as CSV for spreadsheets: text that these would run as a formula begins with an apostrophe.
  *
  * @example
@@ -20,7 +31,7 @@ export function csvField(text: string): string {
  * csvText([["-2+3", "-99.00", "-0.5 % to 0.7 %"]]); // => "'-2+3,-99.00,-0.5 % to 0.7 %\r\n"
  */
 export function csvText(rows: readonly (readonly string[])[]): string {
-  return rows.map((row) => `${row.map((text) => csvField(withoutFormula(text))).join(",")}\r\n`).join("");
+  return rows.map((row) => `${row.map(spreadsheetField).join(",")}\r\n`).join("");
 }
 
 function withoutFormula(text: string): string {

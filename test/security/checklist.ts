@@ -93,6 +93,11 @@ export const CHECKLIST: readonly Control[] = [
       "responses of houses are read in linear time, within bounds, and outside the event loop when they are large",
     shownIn: ["rounds/read-body"],
   },
+  {
+    id: "FORMULAS",
+    control: "an export holds no formula that a house sent, unless it is asked for raw",
+    shownIn: ["cli/export-formulas"],
+  },
   { id: "KEY-IN-URL", control: "a key in a URL is refused with advice and kept nowhere", shownIn: ["api/keys"] },
   {
     id: "WEBHOOK",

@@ -2,7 +2,7 @@ import { open, rename, stat, type FileHandle } from "node:fs/promises";
 import { codeOf } from "../../errors.ts";
 import type { BacktestFile } from "../../calibration/manual-calibration.ts";
 import { FORECAST_COLUMNS } from "../../forecasts/chain/export-store.ts";
-import { csvField } from "../../csv.ts";
+import { spreadsheetField } from "../../csv.ts";
 
 /**
  * The CSV of a run's forecasts. It grows beside its name, as `….run-N.partial`, and takes the name when it is whole: runs
@@ -34,7 +34,9 @@ export async function openBacktestFile(path: string, run: string, bytes: number 
   if (bytes === null) await append(`${FORECAST_COLUMNS.join(",")}\n`);
   return {
     write: (rows) =>
-      append(rows.map((row) => `${FORECAST_COLUMNS.map((column) => csvField(row[column])).join(",")}\n`).join("")),
+      append(
+        rows.map((row) => `${FORECAST_COLUMNS.map((column) => spreadsheetField(row[column])).join(",")}\n`).join(""),
+      ),
     async mark() {
       await file.datasync();
       return written;

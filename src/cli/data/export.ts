@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import { type Reader, withReader } from "../../db/reader.ts";
 import { codeOf } from "../../errors.ts";
-import { csvField } from "../../csv.ts";
+import { csvField, spreadsheetField } from "../../csv.ts";
 import {
   FORECAST_COLUMNS,
   readForecastsForExport,
@@ -60,6 +60,7 @@ function addExport<Column extends string>(
       new Option("--format <format>", "CSV, or one JSON object a line").choices(["csv", "jsonl"]).default("csv"),
     )
     .addOption(new Option("--json", "the same as --format jsonl").implies({ format: "jsonl" }))
+    .option("--raw", "in CSV, leave texts as they are that a spreadsheet would run as formulas", false)
     .addHelpText(
       "after",
       examples(
@@ -67,9 +68,9 @@ function addExport<Column extends string>(
         `export ${what} --table bustabit/crash/global | head -5`,
       ),
     )
-    .action(async ({ table, format }: { table: string; format: Format }) => {
+    .action(async ({ table, format, raw }: { table: string; format: Format; raw: boolean }) => {
       try {
-        await exportTable(table, what, format, exported);
+        await exportTable(table, what, { format, raw }, exported);
       } catch (error) {
         if (codeOf(error) !== "EPIPE") throw error; // the reader closed the pipe, as `| head` does
       }
@@ -79,11 +80,12 @@ function addExport<Column extends string>(
 async function exportTable<Column extends string>(
   name: string,
   what: string,
-  format: Format,
+  { format, raw }: { format: Format; raw: boolean },
   { columns, read }: Exported<Column>,
 ): Promise<void> {
+  const fieldOf = raw ? csvField : spreadsheetField;
   const lineOf = {
-    csv: (row: Record<Column, string>) => columns.map((column) => csvField(row[column])).join(","),
+    csv: (row: Record<Column, string>) => columns.map((column) => fieldOf(row[column])).join(","),
     jsonl: (row: Record<Column, string>) => JSON.stringify(row, [...columns]),
   }[format];
   await withDatabase(async ({ sql, databaseUrl, settings }) => {
