@@ -98,6 +98,12 @@ export const CHECKLIST: readonly Control[] = [
     control: "an export holds no formula that a house sent, unless it is asked for raw",
     shownIn: ["cli/export-formulas"],
   },
+  {
+    id: "FUZZ",
+    control:
+      "parsers of outside text are fed with texts that are nearly valid: briefly in CI, longer by `npm run fuzz`",
+    shownIn: ["fuzz/fuzz"],
+  },
   { id: "KEY-IN-URL", control: "a key in a URL is refused with advice and kept nowhere", shownIn: ["api/keys"] },
   {
     id: "WEBHOOK",

@@ -53,7 +53,7 @@ export async function answerNotice(sql: Sql, log: Log, { headers, body }: RawNot
   if (publicKey === null) return refuse(log, 401, "the certificate is not known here yet; send it again later");
   if (!isSignedWith(publicKey, signature, { timestamp, nonce, body }))
     return refuse(log, 401, "the signature does not fit");
-  const notice = read(body);
+  const notice = readNotice(body);
   if (notice === null) return refuse(log, 400, "expected JSON with bizType, bizIdStr and bizStatus");
   const { bizType, bizIdStr: prepayId, bizStatus } = notice;
   const taken = await takeNotice(sql, { timestampMs: Number(timestamp), nonce, prepayId }, WINDOW_SECONDS);
@@ -63,7 +63,8 @@ export async function answerNotice(sql: Sql, log: Log, { headers, body }: RawNot
   return { status: 200, body: { returnCode: "SUCCESS", returnMessage: null } };
 }
 
-function read(body: Uint8Array): z.infer<typeof told> | null {
+/** What a notice says; null where it is none. */
+export function readNotice(body: Uint8Array): z.infer<typeof told> | null {
   try {
     return told.parse(JSON.parse(Buffer.from(body).toString("utf8")));
   } catch {
