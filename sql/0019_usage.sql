@@ -66,6 +66,22 @@ create table usage_sums (
 );
 comment on table usage_sums is 'the facts of a day before usage_days.summed_to, summed; deleted when the day is closed';
 
+create table call_minutes (
+  minute timestamptz not null,
+  account_id bigint not null,
+  key_id bigint not null,
+  endpoint text not null,
+  outcome text not null,
+  n integer not null
+    constraint calls_of_a_minute_are_positive check (n > 0),
+  last_at timestamptz not null,
+  primary key (account_id, minute, key_id, endpoint, outcome)
+) partition by range (minute);
+comment on table call_minutes is
+  'calls per minute by key, endpoint and outcome, refused ones included, for their holder to look at; written about once a second, not billed by';
+comment on column call_minutes.outcome is 'ok, not_modified, or the code of the error that was returned';
+comment on column call_minutes.last_at is 'when the last of them ended';
+
 -- Runs as its owner, so that no role needs the right to change a count.
 create function count_usage() returns trigger
 language plpgsql security definer

@@ -54,7 +54,7 @@ export async function listOwnKeys(
         else 'active'
       end as state,
       utc_text(p.created_at) as "createdAt",
-      utc_text(p.last_used_at) as "lastUsedAt",
+      utc_text(greatest(p.last_used_at, recent.last_at)) as "lastUsedAt",
       utc_text(p.expires_at) as "expiresAt",
       utc_text(p.revoked_at) as "revokedAt",
       r.last4 as "replacedBy",
@@ -62,6 +62,15 @@ export async function listOwnKeys(
       p.ended_in_all as "endedInAll"
     from placed p
     left join keys r on r.id = p.replaced_by
+    left join (
+      -- last_used_at is written once a minute, these about once a second
+      select key_id, max(last_at) as last_at
+      from call_minutes
+      where account_id = ${accountId}
+        and minute > now() - interval '5 minutes'
+        and outcome not in ('revoked_api_key', 'expired_api_key')
+      group by key_id
+    ) recent on recent.key_id = p.id
     where p.is_working
       or p.place <= ${ended}
     order by p.id`;

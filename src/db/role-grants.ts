@@ -21,7 +21,7 @@ export const ROLES: Record<Part, string> = {
 };
 
 /** The role of the workers owns the tables that are made of days: it takes old days out, which only an owner can. */
-export const OWNED_BY_WORKERS = ["payloads", "polls", "poll_failures"] as const;
+export const OWNED_BY_WORKERS = ["payloads", "polls", "poll_failures", "call_minutes"] as const;
 
 /**
  * By part: r = select, a = insert, w = update, d = delete; with columns in brackets, those alone. Locking a row of a
@@ -134,6 +134,7 @@ export const GRANTS: Record<string, Grants> = {
   quotas: { api: "r", console: "r", ops: "r", worker: "rd" },
   usage_facts: { api: "r", console: "r", ops: "r", worker: "r" },
   usage_facts_default: { worker: "r" },
+  call_minutes: { api: "raw", console: "r", ops: "r" },
   usage_counts: { api: "r", console: "r", ops: "r", worker: "rd" },
   usage_days: { ops: "r", worker: "rawd", read: "r" },
   usage_sums: { ops: "r", worker: "rawd", read: "r" },

@@ -8,6 +8,8 @@ export const DAYS_AHEAD = 4;
 export const POLLS_KEPT_DAYS = 14;
 /** The facts of the meter; their counts stay. Two months, so that any month can be recomputed while it is being billed. */
 export const USAGE_FACTS_KEPT_DAYS = 62;
+/** Calls by minute, for their holders to look at: after the end of their day, so that the last 24 hours are always there. */
+export const CALL_MINUTES_KEPT_DAYS = 1;
 /**
  * Answers of one house kept beyond their day, oldest dropped first: a feed that breaks and answers differently every
  * 2 s gives 1,800 an hour, so this is more than an hour of the newest, and enough to replay after a fix. A gzipped

@@ -1,5 +1,6 @@
 import {
   CALIBRATIONS_KEPT,
+  CALL_MINUTES_KEPT_DAYS,
   DIFFERENCES_KEPT_DAYS,
   OPEN_QUARANTINE_PER_TABLE,
   POLLS_KEPT_DAYS,
@@ -107,6 +108,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   entitlements: forever("what was bought and held when"),
   quotas: pruned(`${USAGE_DAYS_KEPT_DAYS} days for days; months are kept permanently`),
   usage_facts: pruned(`${USAGE_FACTS_KEPT_DAYS} days, by whole days`),
+  call_minutes: pruned(`${CALL_MINUTES_KEPT_DAYS} day after its own, by whole days`),
   usage_counts: pruned(`${USAGE_DAYS_KEPT_DAYS} days`),
   usage_days: pruned("the facts of its day"),
   usage_sums: pruned("its day is closed", "whoever writes it"),

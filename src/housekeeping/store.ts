@@ -2,6 +2,7 @@ import type { Queryable, Sql } from "../db/client.ts";
 import { inBatches } from "./batch-store.ts";
 import {
   BATCH,
+  CALL_MINUTES_KEPT_DAYS,
   DAYS_AHEAD,
   DETACH_PATIENCE_MS,
   KEPT_PER_HOUSE,
@@ -30,7 +31,7 @@ export async function makePartitions(sql: Sql): Promise<void> {
 
 /**
  * Day partitions whose time is over, oldest first: payloads this many hours after the end of their day, sums and
- * failures of polls after 14 days, the facts of the meter after 62. Half-detached ones of an interrupted run are among them.
+ * failures of polls after 14 days, the facts of the meter after 62, calls by minute after 1. Half-detached ones of an interrupted run are among them.
  */
 export async function listOldPartitions(sql: Queryable, payloadHours: number): Promise<DayPartition[]> {
   return sql<DayPartition[]>`
@@ -45,7 +46,7 @@ export async function listOldPartitions(sql: Queryable, payloadHours: number): P
       cross join lateral (select regexp_replace(part.relname, '_[0-9]{8}$', '') as relname) parent
       where part.relnamespace = 'public'::regnamespace
         and part.relkind = 'r'
-        and part.relname ~ '^(payloads|polls|poll_failures|usage_facts)_[0-9]{8}$'
+        and part.relname ~ '^(payloads|polls|poll_failures|usage_facts|call_minutes)_[0-9]{8}$'
         and (whole.relname is null or whole.relname = parent.relname)
     )
     select name, parent, day::text
@@ -53,6 +54,7 @@ export async function listOldPartitions(sql: Queryable, payloadHours: number): P
     where (day + 1)::timestamp at time zone 'UTC' + case parent
         when 'payloads' then ${payloadHours} * interval '1 hour'
         when 'usage_facts' then ${USAGE_FACTS_KEPT_DAYS} * interval '1 day'
+        when 'call_minutes' then ${CALL_MINUTES_KEPT_DAYS} * interval '1 day'
         else ${POLLS_KEPT_DAYS} * interval '1 day'
       end <= clock_timestamp()
     order by day, name`;

@@ -1,5 +1,6 @@
 import type { NextFunction, Request, Response } from "express";
 import type { Allowance, Caller } from "../callers/caller-store.ts";
+import type { ErrorCode } from "./errors.ts";
 import type { Limits } from "./limit-headers.ts";
 import type { Encoding } from "./etag.ts";
 
@@ -33,6 +34,8 @@ export interface Call {
   answer: Answer;
   /** encode */
   body: Body;
+  /** answerErrors: the error that was returned. */
+  refusal?: ErrorCode;
 }
 
 /** Middleware of a call: it may read what those before it have set. */

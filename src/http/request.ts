@@ -14,7 +14,7 @@ const LARGEST_BODY = 16_384;
 const QUIET_PATHS = new Set(["/healthz", "/readyz", "/metrics", "/frame.css", "/icon.svg"]);
 
 /** What is known of a request, in `response.locals`: the part of Call that is there for any path. */
-export type Facts = Pick<Call, "requestId" | "begunAt"> & Partial<Pick<Call, "caller" | "limits">>;
+export type Facts = Pick<Call, "requestId" | "begunAt"> & Partial<Pick<Call, "caller" | "limits" | "refusal">>;
 
 /** A response with the facts of its request. */
 export type Reply = ServerResponse & { locals: Facts };
@@ -30,8 +30,8 @@ export function newRequestId(): string {
   return ID_PREFIX + (++requests).toString(16).padStart(16, "0");
 }
 
-/** Called when a request is over: its path, its status, and the milliseconds it took. */
-export type Note = (path: string, status: number, ms: number) => void;
+/** Called when a request is over: its path, its status, the milliseconds it took, and what is known of it if it was answered. */
+export type Note = (path: string, status: number, ms: number, facts: Facts | null) => void;
 
 /** Below LIMITS.stalledMs, so that the caller gets an error and not a closed connection. */
 const ANSWER_WITHIN_MS = 25_000;
@@ -58,7 +58,7 @@ export function beginRequest(log: Log, note: Note = () => undefined, answerWithi
       clearTimeout(deadline);
       const ms = performance.now() - facts.begunAt;
       const { path, loggedPath } = asked(request);
-      note(path, response.statusCode, ms);
+      note(path, response.statusCode, ms, response.headersSent ? facts : null);
       const level = QUIET_PATHS.has(loggedPath) ? "debug" : "info";
       if (!log.isLevelEnabled(level)) return;
       const { caller } = facts;
@@ -148,6 +148,7 @@ export function answerErrors(site: () => string, log: Log, refused: (code: Error
     const error = thrown instanceof ApiError ? thrown : new ApiError("internal_error");
     const { status } = FAILURES[error.code];
     refused(error.code);
+    response.locals.refusal = error.code;
     if (!response.hasHeader("X-Request-Id")) setCommonHeaders(request, response, () => undefined);
     if (status === 401) response.setHeader("WWW-Authenticate", 'ApiKey realm="api"');
     if (limits !== undefined) setPairs(response, limitHeaders(limits));

@@ -13,7 +13,9 @@ import { isBelow } from "../http/paths.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { addPages, type SiteSettings } from "../site/pages.ts";
+import { saveCallMinutes } from "../usage/call-minute-store.ts";
 import { consumeCalls, type Call } from "../usage/store.ts";
+<<<<<<< HEAD:src/serve/server.ts
 import { clientGone } from "../http/client-gone.ts";
 import { ApiError } from "../http/errors.ts";
 import type { CallHandler } from "../http/call.ts";
@@ -42,6 +44,29 @@ import {
 import { resource } from "../http/resource.ts";
 import type { Table } from "../published/tables.ts";
 import { answerUsage, USAGE_PATH, USAGE_READS } from "../api/usage.ts";
+=======
+import { clientGone } from "./client-gone.ts";
+import { ApiError } from "./errors.ts";
+import type { CallHandler } from "./call.ts";
+import { requireCaller } from "./gate.ts";
+import { addHealth, type Checks } from "./health.ts";
+import { openServer } from "./http.ts";
+import { knowCallers } from "./known-callers.ts";
+import { rememberLastUsed, type LastUsed } from "./last-used.ts";
+import { limitHeaders } from "./limit-headers.ts";
+import { loadMemory } from "./memory.ts";
+import { meterCalls } from "./metering.ts";
+import { addMetrics } from "./metrics.ts";
+import { addOperation, OPERATIONS } from "./operations.ts";
+import { etagKeyOf } from "./etag.ts";
+import { addOpenApi } from "./openapi/route.ts";
+import { setPairs } from "./protection.ts";
+import { recordCalls } from "./recorded-calls.ts";
+import { answerErrors, asked, beginRequest, refuseUnfit, type Reply, sendJson, setCommonHeaders } from "./request.ts";
+import { resource } from "./resource.ts";
+import type { Table } from "./tables.ts";
+import { answerUsage, USAGE_PATH, USAGE_READS } from "./usage.ts";
+>>>>>>> 80a4bfb (Record calls by minute, key, endpoint and outcome, refused ones included):src/api/server.ts
 
 /** Smaller answers do not get smaller. */
 const COMPRESSED_FROM_BYTES = 1_024;
@@ -118,16 +143,22 @@ export async function startApi(given: ApiParts): Promise<Api> {
   let site = settings.PUBLIC_URL?.replace(/\/+$/, "") ?? "";
   let ownUrl = "";
 
-  const buckets = openBuckets(redisUrl, log);
-  const caller = requireCaller({ callers, buckets });
   const nowMs = () => memory.clock().nowMs;
+  const buckets = openBuckets(redisUrl, log);
+  const recorded = recordCalls((minutes) => saveCallMinutes(sql, minutes), nowMs, log);
+  const caller = requireCaller({ callers, buckets });
   const consume = (calls: readonly Call[], deadline: Date) => consumeCalls(meter, calls, deadline);
   const metering = meterCalls(metrics?.api.batches(consume) ?? consume, nowMs, log);
   const answerError = answerErrors(() => site, log, metrics?.api.refused);
   const shared = { buckets, site: () => site, ownUrl: () => ownUrl };
 
   const app = createApp(settings.TRUSTED_PROXIES);
-  app.use(beginRequest(log, metrics?.api.requests.note));
+  app.use(
+    beginRequest(log, (path, status, ms, facts) => {
+      metrics?.api.requests.note(path, status, ms);
+      if (facts !== null) recorded.note(path, status, facts);
+    }),
+  );
   app.use(serveSurfaces((given.surfaces ?? []).map(({ base, listener }) => ({ base, listener: listener(shared) }))));
   app.use(refuseUnfit);
   for (const operation of OPERATIONS) addOperation(app, operation, { memory, caller, lastUsed, metering, etagKey });
@@ -159,7 +190,7 @@ export async function startApi(given: ApiParts): Promise<Api> {
   );
   const letGo = async () => {
     buckets.close();
-    await Promise.all([listener.close(), memory.close(), lastUsed.close()]);
+    await Promise.all([listener.close(), memory.close(), lastUsed.close(), recorded.close()]);
   };
   try {
     const address = { host: settings.HOST, port: settings.PORT, variable: "PORT" } as const;

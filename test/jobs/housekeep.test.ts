@@ -36,7 +36,7 @@ async function partitions(): Promise<string[]> {
     select relname as name
     from pg_class
     where relkind = 'r'
-      and relname ~ '^(payloads|polls|poll_failures)_[0-9]+$'
+      and relname ~ '^(payloads|polls|poll_failures|call_minutes)_[0-9]+$'
     order by relname`;
   return rows.map(({ name }) => name);
 }
@@ -48,8 +48,11 @@ async function dayOf(parent: string, daysAgo: number): Promise<string> {
   return row?.name ?? "";
 }
 
-const makeDay = (daysAgo: number) =>
-  sql`select make_day_partitions((now() at time zone 'UTC')::date - ${daysAgo}::integer, 1)`;
+/** Makes the partitions of a day, but for calls by minute: their time is over the sooner. */
+async function makeDay(daysAgo: number): Promise<void> {
+  await sql`select make_day_partitions((now() at time zone 'UTC')::date - ${daysAgo}::integer, 1)`;
+  await sql`drop table if exists ${sql(await dayOf("call_minutes", daysAgo))}`;
+}
 
 /** Payloads of a day, one per second from noon; those refused from six. */
 async function payloads(
@@ -100,6 +103,14 @@ describe("partitions", () => {
 });
 
 describe("retention", () => {
+  test("drops calls by minute a day after their own", async () => {
+    await sql`select make_day_partitions((now() at time zone 'UTC')::date - 2, 1)`;
+    await run("retention");
+    const left = await partitions();
+    expect(left).toContain(await dayOf("call_minutes", 1));
+    expect(left).not.toContain(await dayOf("call_minutes", 2));
+  });
+
   test("drops a day of answers once it is over by the retention, and keeps what was refused or quarantined", async () => {
     for (const day of [5, 2]) await makeDay(day);
     await payloads(5, { count: 3 });

@@ -1,0 +1,66 @@
+import { reasonOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { CallCounts, type CallMinute } from "../usage/call-counts.ts";
+import { OPERATIONS } from "./operations.ts";
+import type { Facts } from "./request.ts";
+import { USAGE_PATH } from "./usage.ts";
+
+const WRITE_EVERY_MS = 1_000;
+
+/** Records how calls end, for their holders to look at; writing waits, since a call must not wait for it. */
+export interface RecordedCalls {
+  /** Notes a request that was answered; one without a caller is nobody's. */
+  note(path: string, status: number, facts: Facts): void;
+  /** Writes what is still due. */
+  close(): Promise<void>;
+}
+
+const endpointOf = new Map([
+  ...OPERATIONS.map(({ path, endpoint }) => [path, endpoint] as const),
+  [USAGE_PATH, "usage"],
+]);
+
+/**
+ * Hands calls that ended to `write` about once a second, one batch at a time; what could not be written is tried again
+ * with the next. `nowMs` is database time.
+ */
+export function recordCalls(
+  write: (minutes: CallMinute[]) => Promise<void>,
+  nowMs: () => number,
+  log: Log,
+): RecordedCalls {
+  const counts = new CallCounts();
+  let writing: Promise<void> | null = null;
+  let isFailing = false;
+
+  async function writeDue(): Promise<void> {
+    const due = counts.take();
+    if (due.length === 0) return;
+    try {
+      await write(due);
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) log.warn(`calls by minute cannot be stored: ${reasonOf(error)}`);
+      isFailing = true;
+      counts.putBack(due);
+    }
+  }
+
+  const timer = setInterval(() => {
+    writing ??= writeDue().finally(() => (writing = null));
+  }, WRITE_EVERY_MS);
+  timer.unref();
+  return {
+    note(path, status, { caller, refusal }) {
+      const endpoint = endpointOf.get(path);
+      if (caller === undefined || endpoint === undefined) return;
+      const outcome = refusal ?? (status === 304 ? "not_modified" : "ok");
+      counts.note({ accountId: caller.accountId, keyId: caller.keyId, endpoint, outcome }, nowMs());
+    },
+    async close() {
+      clearInterval(timer);
+      await writing;
+      await writeDue();
+    },
+  };
+}
