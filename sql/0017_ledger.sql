@@ -4,7 +4,7 @@ create table ledger_accounts (
   id bigint generated always as identity primary key,
   kind text not null
     constraint ledger_kind_is_known
-    check (kind in ('wallet', 'cash_bank', 'cash_onchain', 'cash_payapp', 'revenue', 'suspense')),
+    check (kind in ('wallet', 'cash_bank', 'cash_onchain', 'cash_payapp', 'cash_demo', 'revenue', 'suspense')),
   owner_id bigint references accounts,
   currency text not null default 'USD' constraint ledger_is_in_usd check (currency = 'USD'),
   allow_negative boolean generated always as (kind like 'cash\_%') stored,
@@ -15,7 +15,7 @@ create table ledger_accounts (
 );
 comment on table ledger_accounts is
   'who holds how much: wallets of callers, revenue, money not assigned yet (suspense), and where money came in (negative)';
-insert into ledger_accounts (kind) values ('cash_bank'), ('cash_onchain'), ('cash_payapp'), ('revenue'), ('suspense');
+insert into ledger_accounts (kind) values ('cash_bank'), ('cash_onchain'), ('cash_payapp'), ('cash_demo'), ('revenue'), ('suspense');
 
 create table ledger_transactions (
   id bigint generated always as identity primary key,

@@ -3,7 +3,7 @@
 create table topups (
   id bigint generated always as identity primary key,
   account_id bigint not null references accounts,
-  method text not null constraint topup_method_is_known check (method in ('bank', 'usdt', 'binance-pay')),
+  method text not null constraint topup_method_is_known check (method in ('bank', 'usdt', 'binance-pay', 'demo')),
   reference text not null
     constraint topup_reference_is_unique unique
     constraint topup_reference_is_short check (length(reference) between 1 and 200),

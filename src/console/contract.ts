@@ -27,6 +27,8 @@ export interface ConsoleParts {
   ownUrl: () => string;
   /** What links in mails are encrypted with. */
   mailKey: MailKey;
+  /** Whether this is a demo that only this machine reaches: it takes demo payments, and shows mails that it cannot send. */
+  isDemo: boolean;
 }
 
 /** A page that is only looked at. Everything on it is of the holder's account alone. */

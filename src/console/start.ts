@@ -13,7 +13,9 @@ import { addOwn } from "./security/own.ts";
 
 /** What `/console` is opened with. */
 export interface StartConsole {
-  parts: Omit<ConsoleParts, "site" | "ownUrl" | "mailKey">;
+  parts: Omit<ConsoleParts, "site" | "ownUrl" | "mailKey" | "isDemo">;
+  /** See {@link ConsoleParts}; false if not given. */
+  isDemo?: boolean;
   /** Past a transaction pooler. */
   directUrl: string;
   /** Signs cookies; the same in every process. */
@@ -31,7 +33,13 @@ export interface Console {
 }
 
 /** Opens `/console`: whoever serves it gives the rest with `listener`. */
-export function startConsole({ parts, directUrl, secret, lists = { pages, actions } }: StartConsole): Console {
+export function startConsole({
+  parts,
+  directUrl,
+  secret,
+  isDemo = false,
+  lists = { pages, actions },
+}: StartConsole): Console {
   const { sql, settings, log } = parts;
   const isSecure = settings.PUBLIC_URL?.startsWith("https:") === true;
   const identity: Identity = openIdentity({
@@ -49,7 +57,7 @@ export function startConsole({ parts, directUrl, secret, lists = { pages, action
     listener({ buckets, site, ownUrl }) {
       const doors = { sql, identity, buckets, log };
       return openConsole({
-        parts: { ...parts, site, ownUrl, mailKey: mailKeyOf(secret) },
+        parts: { ...parts, site, ownUrl, mailKey: mailKeyOf(secret), isDemo },
         doorkeeper: openConsoleDoorkeeper(doors),
         ...lists,
         addDoors: (app, made) => addDoors(app, made, doors),

@@ -4,7 +4,8 @@ import { sumMicros } from "../money.ts";
 
 /** Where money is, or comes from: the wallet of an account (`owner` is its id), or one of ours. */
 export type LedgerSide =
-  { kind: "wallet"; owner: bigint } | { kind: "cash_bank" | "cash_onchain" | "cash_payapp" | "revenue" | "suspense" };
+  | { kind: "wallet"; owner: bigint }
+  | { kind: "cash_bank" | "cash_onchain" | "cash_payapp" | "cash_demo" | "revenue" | "suspense" };
 
 /** How much a side gets (above zero) or gives (below), in micro-units. */
 export interface Leg {

@@ -4,6 +4,7 @@ const WAYS: Record<string, string> = {
   bank: "bank transfer",
   usdt: "USDT on-chain",
   "binance-pay": "Binance Pay",
+  demo: "demo payment",
 };
 const PURCHASES: Record<string, string> = {
   buy: "Bought",

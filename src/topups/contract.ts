@@ -4,7 +4,7 @@
  */
 import type { Settings } from "../config/environment.ts";
 
-export const METHOD_IDS = ["bank", "usdt", "binance-pay"] as const;
+export const METHOD_IDS = ["bank", "usdt", "binance-pay", "demo"] as const;
 /** Which way money takes. */
 export type MethodId = (typeof METHOD_IDS)[number];
 

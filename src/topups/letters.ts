@@ -6,6 +6,7 @@ const WAYS: Record<MethodId, string> = {
   bank: "bank transfer",
   usdt: "USDT on-chain",
   "binance-pay": "payment app",
+  demo: "demo payment, which is not real money",
 };
 
 /** Says that money is in the wallet. */

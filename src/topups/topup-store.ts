@@ -12,7 +12,7 @@ export interface Credit {
   /** Names the money itself, such as `bank:NAME:REF`: the same money is credited once, whatever asks for it. */
   key: string;
   /** The cash account of its way; `suspense` for money that was posted there first. */
-  cash: "cash_bank" | "cash_onchain" | "cash_payapp" | "suspense";
+  cash: "cash_bank" | "cash_onchain" | "cash_payapp" | "cash_demo" | "suspense";
   meta?: Record<string, string>;
 }
 

@@ -22,6 +22,7 @@ import { notifySurface } from "../../console/top-up/notify.ts";
 import { startOps } from "../../ops/start.ts";
 import { mintDemoKey } from "./demo-key.ts";
 import { type Life, live } from "./life.ts";
+import { isDemoInstance } from "../../topups/demo/method.ts";
 import { servesThisMachineAlone } from "../../this-machine.ts";
 import { authSecret } from "../../config/auth-secret.ts";
 import { mailKeysOf } from "../../mail/seal.ts";
@@ -139,6 +140,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
     parts: { sql: consoleSql, settings, log: quiet(log) },
     directUrl: forConsole.directUrl,
     secret,
+    isDemo: isDemoInstance(settings, houses),
   });
   life.onStop("the console", () => consoleSurface.close());
   const printsMails = isAlone && settings.SMTP_URL === undefined;

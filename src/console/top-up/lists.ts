@@ -1,12 +1,14 @@
 import type { ConsoleAction, ConsolePage } from "../contract.ts";
 import { announceAction, bankFormPage, bankTransferPage, cancelTransferAction } from "./bank.ts";
 import { binancePayActions, binancePayPages } from "./binance-pay.ts";
+import { demoAction, demoPage } from "./demo.ts";
 import { topUpPage } from "./top-up.ts";
 import { usdtPage } from "./usdt.ts";
 
 /** Ways to pay in. */
 export const topUpPages = [
   topUpPage,
+  demoPage,
   bankFormPage,
   bankTransferPage,
   ...binancePayPages,
@@ -14,4 +16,9 @@ export const topUpPages = [
 ] as readonly ConsolePage[];
 
 /** What is done there. */
-export const topUpActions = [announceAction, cancelTransferAction, ...binancePayActions] as readonly ConsoleAction[];
+export const topUpActions = [
+  demoAction,
+  announceAction,
+  cancelTransferAction,
+  ...binancePayActions,
+] as readonly ConsoleAction[];

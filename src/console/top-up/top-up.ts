@@ -6,6 +6,7 @@ import type { Topup, TopupMethod } from "../../topups/contract.ts";
 import { configuredMethods, methodLabel } from "../../topups/methods.ts";
 import { listTopups } from "../../topups/topup-store.ts";
 import type { ConsolePage } from "../contract.ts";
+import { demoReference } from "./demo.ts";
 import { STATES } from "./words.ts";
 
 const MOST_TOPUPS = 200;
@@ -16,13 +17,14 @@ export const topUpPage: ConsolePage<z.infer<typeof nothing>> = {
   path: "/top-up",
   nav: { label: "Top up", order: 30, group: "Billing" },
   query: nothing,
-  async show({ sql, settings }, { holder }) {
+  async show({ sql, settings, isDemo }, { holder }) {
     const [topups, balance] = await Promise.all([
       listTopups(sql, holder.accountId, MOST_TOPUPS),
       walletMicros(sql, holder.accountId),
     ]);
     const offered = configuredMethods(settings);
     const data = {
+      demo: isDemo ? demoReference() : null,
       methods: offered.map((method) => ({ ...method, about: method.about(settings) })),
       balance: usd(balance),
       topups: topups.map((topup) => ({

@@ -93,6 +93,7 @@ const LABELS: Record<LedgerSide["kind"], string> = {
   cash_bank: "Cash: bank",
   cash_onchain: "Cash: on-chain",
   cash_payapp: "Cash: payment app",
+  cash_demo: "Cash: demo payments",
   wallet: "Wallets",
   revenue: "Revenue",
   suspense: "Suspense",

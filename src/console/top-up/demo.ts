@@ -1,0 +1,68 @@
+import { randomInt } from "node:crypto";
+import { z } from "zod";
+import { holderEntry } from "../../accounts/holder-entry.ts";
+import { appendAudit } from "../../audit/store.ts";
+import { listHeldPlans } from "../../callers/account-store.ts";
+import { parseUsd, usd } from "../../ledger/money.ts";
+import { creditDemoMoney, hasOnlyDemoHouses } from "../../topups/demo/demo-store.ts";
+import { DEMO_MICROS } from "../../topups/demo/method.ts";
+import type { ConsoleAction, ConsolePage } from "../contract.ts";
+
+const crumbs = [{ label: "Top up", href: "/console/top-up" }];
+const nothing = z.object({});
+const DIGITS = 12;
+
+/** A new reference: a form that is sent twice credits once. */
+export function demoReference(): string {
+  return `DEMO-${Array.from({ length: DIGITS }, () => randomInt(10)).join("")}`;
+}
+
+/** The form of the demo payment by itself; the page of all ways has it too. */
+export const demoPage: ConsolePage<z.infer<typeof nothing>> = {
+  path: "/top-up/demo",
+  query: nothing,
+  show: ({ isDemo }) =>
+    Promise.resolve(
+      isDemo ? { template: "top-up/demo", title: "Demo payment", data: { reference: demoReference() }, crumbs } : null,
+    ),
+};
+
+const form = z.object({
+  amount: z.string().trim().max(20),
+  reference: z.string().regex(/^DEMO-\d{12}$/, "expected the reference that the form of the page has"),
+});
+
+/** Credits demo money. There is no such action unless the instance is a demo. */
+export const demoAction: ConsoleAction<z.infer<typeof form>> = {
+  name: "topup.demo",
+  path: "/top-up/demo",
+  needs: ["terms"],
+  form,
+  async run({ sql, isDemo }, { holder, form: { amount, reference } }) {
+    if (!isDemo || !(await hasOnlyDemoHouses(sql))) return { ok: false, missing: true };
+    const micros = parseUsd(amount);
+    const { least, most } = DEMO_MICROS;
+    if (micros === null || micros < least || micros > most) {
+      const problem = `expected ${usd(least)} to ${usd(most)} USD, got ${JSON.stringify(amount)}`;
+      return { ok: false, problem };
+    }
+    const credited = await sql.begin(async (tx) => {
+      const topup = await creditDemoMoney(tx, { accountId: holder.accountId, micros, reference });
+      if (topup === null) return false;
+      const after = { topup, method: "demo", usd: usd(micros) };
+      await appendAudit(tx, holderEntry(holder, { action: "topup.demo", after }));
+      return true;
+    });
+    if (!credited) {
+      return {
+        ok: true,
+        message: "This demo payment was credited before.",
+        location: "/console/top-up",
+        didNothing: true,
+      };
+    }
+    const held = await listHeldPlans(sql, holder.accountId);
+    const location = held.length === 0 ? "/console/plans" : "/console/top-up";
+    return { ok: true, message: `${usd(micros)} USD of demo money were added to your balance.`, location };
+  },
+};
