@@ -1,22 +1,26 @@
 import { z } from "zod";
 import { hasHoldersToTell, tellHolders } from "../src/purchases/reminder-store.ts";
+import { hasQuotasToNotify, notifyQuotas } from "../src/usage/quota-mail-store.ts";
 import { job } from "../src/queue/job.ts";
 
 /**
- * Tell whoever has a plan that it ends in three days, and that it has ended: once each, and only where nothing follows.
+ * Notify holders by mail: a plan ends in three days, a plan has ended (only if no other follows), and 80 % or 100 % of a
+ * limit is used. Each is sent once.
  *
- * What is still to be told is a fact of the plans that were bought, so a message that is lost is made again by the sweep.
+ * What is still to be sent follows from what is stored, so the sweep finds again what was lost.
  */
 export default job({
   name: "remind-holders",
   payload: z.object({}),
   key: () => "all",
   schedule: null,
-  sweep: async ({ sql }) => ((await hasHoldersToTell(sql)) ? [{}] : []),
+  sweep: async ({ sql }) => ((await hasHoldersToTell(sql)) || (await hasQuotasToNotify(sql)) ? [{}] : []),
   concurrency: 1,
   timeoutMs: 60_000,
   retry: { attempts: 3, firstMs: 10_000, maxMs: 60_000 },
 
-  run: (_, { sql, settings, signal }) =>
-    tellHolders(sql, { site: settings.PUBLIC_URL?.replace(/\/$/, "") ?? null, signal }),
+  async run(_, { sql, settings, signal }) {
+    const options = { site: settings.PUBLIC_URL?.replace(/\/$/, "") ?? null, signal };
+    return { ...(await tellHolders(sql, options)), quotas: await notifyQuotas(sql, options) };
+  },
 });

@@ -11,6 +11,7 @@ create table accounts (
   user_id text unique,
   surface text not null default 'console' constraint holder_signs_in_at_the_console check (surface = 'console'),
   closed_at timestamptz,
+  quota_mails boolean not null default true,
   constraint email_looks_like_one check (email ~ '^[^@\s]+@[^@\s]+$' and length(email) <= 254),
   constraint suspension_says_why check ((suspended_at is null) = (suspend_reason is null)),
   constraint closed_account_has_no_user check (closed_at is null or user_id is null),
@@ -21,10 +22,12 @@ comment on table accounts is 'holders of keys and plans';
 comment on column accounts.suspended_by is 'who suspended it; null when it is not suspended, or nobody was named';
 comment on column accounts.user_id is 'who signs in for it; null when it was made at the command line and never claimed';
 comment on column accounts.closed_at is 'when its holder closed it: its ledger stays, under an address that names no person';
+comment on column accounts.quota_mails is 'whether its holder gets a mail when 80 % and 100 % of the calls of a day or month are used';
 create unique index account_email_is_unique on accounts (lower(email));
 
 create table sign_ups (
   sha256 bytea primary key,
+  browser_sha256 bytea not null,
   email text not null constraint sign_up_is_written_small check (email = lower(email)),
   password_hash text not null,
   consents jsonb not null,
@@ -32,12 +35,13 @@ create table sign_ups (
   expires_at timestamptz not null
 );
 comment on table sign_ups is 'sign-ups whose address is not confirmed yet; of the token in the mail only the hash is stored';
+comment on column sign_ups.browser_sha256 is 'the hash of a cookie: the browser that signed up confirms the address without the password';
 create index sign_ups_by_end on sign_ups (expires_at);
 create index sign_ups_of_address on sign_ups (email);
 
 create table mail_tokens (
   sha256 bytea primary key,
-  purpose text not null constraint token_purpose_is_known check (purpose in ('reset-password', 'change-email')),
+  purpose text not null constraint token_purpose_is_known check (purpose in ('reset-password', 'change-email', 'first-sign-in')),
   user_id text not null references auth.users (id) on delete cascade,
   email text not null,
   created_at timestamptz not null default clock_timestamp(),

@@ -8,6 +8,7 @@ create table quotas (
     constraint used_is_not_negative check (used >= 0),
   primary key (account_id, period)
 ) with (fillfactor = 50);
+create index quotas_by_period on quotas (period);
 comment on table quotas is 'calls of an account that were admitted in a UTC day (2026-11-21) or month (2026-11)';
 
 alter table quotas enable row level security;

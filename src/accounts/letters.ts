@@ -13,9 +13,9 @@ type LetterWithLink = Letter & { link: string };
 /** To an address that somebody signs up with: the link that proves it. */
 export function confirmAddress({ site, token }: Links & { token: string }): LetterWithLink {
   const written = letter("confirm-address", "Confirm your e-mail address", [
-    "Somebody, most likely you, signed up at Roundhouse with this address. Open this link within a day and type the password that you chose there:",
+    "Somebody, most likely you, signed up at Roundhouse with this address. Open this link within a day, in the browser that you signed up with if you can:",
     LINK,
-    "If it was not you, do nothing: without that password nothing is opened, and after a day it is forgotten. Never type a password on that page that somebody else told you.",
+    "If it was not you, do nothing: in another browser the page asks for the password of the sign-up, and after a day it is forgotten. Never enter a password there that someone else gave you.",
   ]);
   return { ...written, link: `${site}/console/confirm?token=${token}` };
 }

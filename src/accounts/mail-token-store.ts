@@ -1,8 +1,8 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { hashToken, makeToken } from "./token.ts";
 
-/** What a link in a mail lets somebody do. */
-export type TokenPurpose = "reset-password" | "change-email";
+/** What a link in a mail lets somebody do. `first-sign-in` is never mailed: it is used in the request that makes it. */
+export type TokenPurpose = "reset-password" | "change-email" | "first-sign-in";
 
 /** Whose link it is, and for which address. */
 export interface MailToken {

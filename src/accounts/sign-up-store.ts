@@ -6,18 +6,27 @@ import { hashToken } from "./token.ts";
 export interface PendingSignUp {
   email: string;
   passwordHash: string;
+  /** The hash of the token that the browser keeps in which the form was sent. */
+  browserSha256: Buffer;
   consents: GivenConsent[];
 }
 
 /** Keeps a sign-up until the link of its mail is opened. */
 export async function saveSignUp(
   tx: Transaction,
-  { sha256, email, passwordHash, consents, lastsSeconds }: PendingSignUp & { sha256: Buffer; lastsSeconds: number },
+  {
+    sha256,
+    browserSha256,
+    email,
+    passwordHash,
+    consents,
+    lastsSeconds,
+  }: PendingSignUp & { sha256: Buffer; lastsSeconds: number },
 ): Promise<void> {
   await tx`
-    insert into sign_ups (sha256, email, password_hash, consents, expires_at)
+    insert into sign_ups (sha256, browser_sha256, email, password_hash, consents, expires_at)
     values (
-      ${sha256}, ${email}, ${passwordHash}, ${JSON.stringify(consents)}::text::jsonb,
+      ${sha256}, ${browserSha256}, ${email}, ${passwordHash}, ${JSON.stringify(consents)}::text::jsonb,
       clock_timestamp() + make_interval(secs => ${lastsSeconds})
     )`;
 }
@@ -25,9 +34,25 @@ export async function saveSignUp(
 /** The sign-up that a link is of; null where there is none, or its time is over. */
 export async function findSignUp(sql: Queryable, token: string): Promise<PendingSignUp | null> {
   const [found] = await sql<PendingSignUp[]>`
-    select email, password_hash as "passwordHash", consents
+    select email, password_hash as "passwordHash", browser_sha256 as "browserSha256", consents
     from sign_ups
     where sha256 = ${hashToken(token)} and expires_at > clock_timestamp()`;
+  return found ?? null;
+}
+
+/** The newest sign-up of an address that was sent from a browser; null if there is none, or its time is over. */
+export async function findSignUpOfBrowser(
+  sql: Queryable,
+  { email, browser }: { email: string; browser: string },
+): Promise<PendingSignUp | null> {
+  const [found] = await sql<PendingSignUp[]>`
+    select email, password_hash as "passwordHash", browser_sha256 as "browserSha256", consents
+    from sign_ups
+    where email = ${email}
+      and browser_sha256 = ${hashToken(browser)}
+      and expires_at > clock_timestamp()
+    order by created_at desc
+    limit 1`;
   return found ?? null;
 }
 

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from "node:crypto";
 import { appendAudit } from "../audit/store.ts";
 import { announce } from "../callers/store.ts";
 import type { Sql, Transaction } from "../db/client.ts";
@@ -8,12 +9,21 @@ import { type Doer, holderEntry } from "./holder-entry.ts";
 import type { LegalKind } from "./legal.ts";
 import { confirmAddress, signUpOfKnown } from "./letters.ts";
 import { hashPassword, isPassword } from "./password.ts";
-import { findPerson, insertPerson, lockPerson, openAccount } from "./person-store.ts";
-import { deleteSignUps, findSignUp, saveSignUp, timeOf } from "./sign-up-store.ts";
-import { makeToken } from "./token.ts";
+import { insertMailToken, takeMailToken } from "./mail-token-store.ts";
+import { findPerson, insertPerson, isTaken, lockPerson, openAccount } from "./person-store.ts";
+import {
+  deleteSignUps,
+  findSignUp,
+  findSignUpOfBrowser,
+  type PendingSignUp,
+  saveSignUp,
+  timeOf,
+} from "./sign-up-store.ts";
+import { hashToken, makeToken } from "./token.ts";
 
 /** How long the link of a sign-up works. */
 const LASTS_SECONDS = 24 * 3_600;
+const SIGN_IN_WITHIN_SECONDS = 60;
 /** What everybody agrees to before an account is theirs. */
 const AGREED: readonly LegalKind[] = ["terms", "adult"];
 
@@ -31,18 +41,14 @@ export interface Origin {
 export async function signUp(
   sql: Sql,
   { email, password, origin, ...mailing }: { email: string; password: string; origin: Origin } & Mailing,
-): Promise<void> {
+): Promise<{ browser: string } & Sent> {
   const passwordHash = await hashPassword(password);
-  const { token, sha256 } = makeToken();
-  await sql.begin(async (tx) => {
-    const known = await findPerson(tx, { email });
+  const { token: browser, sha256: browserSha256 } = makeToken();
+  return sql.begin(async (tx) => {
     const givenAt = await timeOf(tx);
     const consents: GivenConsent[] = [];
     for (const kind of AGREED) consents.push({ ...(await keepLegalText(tx, kind)), givenAt, ...origin });
-    // where the address is known nobody learns this token; it is kept all the same, so that nothing takes less time
-    await saveSignUp(tx, { sha256, email, passwordHash, consents, lastsSeconds: LASTS_SECONDS });
-    const letter = known === null ? confirmAddress({ ...mailing, token }) : signUpOfKnown(mailing);
-    await queueMail(tx, { ...letter, recipient: email, sealWith: mailing.mailKey });
+    return { browser, ...(await sendLink(tx, { email, passwordHash, browserSha256, consents }, mailing)) };
   });
 }
 
@@ -52,24 +58,54 @@ export interface Mailing {
   mailKey: MailKey;
 }
 
+/** What was sent: the path of the link, for an address that nobody and no account has; null for all others. */
+export interface Sent {
+  path: string | null;
+}
+
+/** Sends the mail of a sign-up again, with another link; only from the browser that signed up. */
+export async function resendSignUp(
+  sql: Sql,
+  { email, browser, ...mailing }: { email: string; browser: string } & Mailing,
+): Promise<Sent> {
+  return sql.begin(async (tx) => {
+    const pending = await findSignUpOfBrowser(tx, { email, browser });
+    return pending === null ? { path: null } : sendLink(tx, pending, mailing);
+  });
+}
+
+async function sendLink(tx: Transaction, pending: PendingSignUp, mailing: Mailing): Promise<Sent> {
+  const { email } = pending;
+  const { token, sha256 } = makeToken();
+  const known = await findPerson(tx, { email });
+  // if the address is known, the token is stored and never shown, so that both cases take the same time
+  await saveSignUp(tx, { ...pending, sha256, lastsSeconds: LASTS_SECONDS });
+  const letter = known === null ? confirmAddress({ ...mailing, token }) : signUpOfKnown(mailing);
+  await queueMail(tx, { ...letter, recipient: email, sealWith: mailing.mailKey });
+  return { path: (await isTaken(tx, email)) ? null : `/console/confirm?token=${token}` };
+}
+
 /** What came of opening the link of a sign-up. */
 export type Confirmed =
-  | { ok: true; email: string; accountId: bigint; isClaimed: boolean }
+  | { ok: true; email: string; accountId: bigint; isClaimed: boolean; signInToken: string }
   | { ok: false; reason: "unknown-link" | "wrong-password" | "known-address" };
 
 /**
- * Makes the sign-in and the account of whoever opens the link of a sign-up and knows the password that was chosen there:
- * the link alone would let an attacker's password into the account of the address's owner, who clicks on it. An account
+ * Makes the sign-in and the account of a person who opens the link of a sign-up, in the browser that signed up or else with
+ * the password that was chosen there: the link alone would let an attacker's password into the account of the address's
+ * owner, who clicks on it. `signInToken` signs them in within a minute. An account
  * that was made at the command line is theirs from then on. Once is all: another sign-up of the address is used up too.
  */
 export async function confirmSignUp(
   sql: Sql,
-  { token, password, by }: { token: string; password: string; by: Omit<Doer, "accountId"> },
+  { token, password, browser, by }: { token: string; password: string; browser: string; by: Omit<Doer, "accountId"> },
 ): Promise<Confirmed> {
   const pending = await findSignUp(sql, token);
   if (pending === null) return { ok: false, reason: "unknown-link" };
   const { email, passwordHash, consents } = pending;
-  if (!(await isPassword(password, passwordHash))) return { ok: false, reason: "wrong-password" };
+  if (!isOfBrowser(pending, browser) && !(await isPassword(password, passwordHash))) {
+    return { ok: false, reason: "wrong-password" };
+  }
   return sql.begin(async (tx): Promise<Confirmed> => {
     await deleteSignUps(tx, email);
     const userId = await insertPerson(tx, { email, passwordHash });
@@ -78,8 +114,25 @@ export async function confirmSignUp(
     if (opened === null) throw new Error("an account whose address signs in nowhere has a holder");
     await saveEarlierConsents(tx, opened.accountId, consents);
     await noteOpened(tx, { ...by, ...opened });
-    return { ok: true, email, ...opened };
+    const signInToken = await insertMailToken(tx, {
+      purpose: "first-sign-in",
+      userId,
+      email,
+      lastsSeconds: SIGN_IN_WITHIN_SECONDS,
+    });
+    return { ok: true, email, ...opened, signInToken };
   });
+}
+
+/** Whether a sign-up was sent from the browser that keeps a token. */
+export function isOfBrowser({ browserSha256 }: Pick<PendingSignUp, "browserSha256">, browser: string): boolean {
+  return timingSafeEqual(browserSha256, hashToken(browser));
+}
+
+/** Uses up what {@link confirmSignUp} gave to sign in with; null if it is none, or no longer one. */
+export async function redeemFirstSignIn(sql: Sql, token: string): Promise<string | null> {
+  const used = await sql.begin((tx) => takeMailToken(tx, "first-sign-in", token));
+  return used?.userId ?? null;
 }
 
 /**

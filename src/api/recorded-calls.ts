@@ -2,7 +2,7 @@ import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { CallCounts, type CallMinute } from "../usage/call-counts.ts";
 import { OPERATIONS } from "./operations.ts";
-import type { Facts } from "./request.ts";
+import type { Facts } from "../http/request.ts";
 import { USAGE_PATH } from "./usage.ts";
 
 const WRITE_EVERY_MS = 1_000;

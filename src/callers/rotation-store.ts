@@ -1,4 +1,5 @@
 import type { Sql } from "../db/client.ts";
+import { successorName } from "./successor-name.ts";
 import { announce, saveKey, takeKey, type Outcome } from "./store.ts";
 
 /** How long a key continues next to the one that replaces it: long enough for servers to be told, in hours. */
@@ -20,7 +21,7 @@ export interface Rotated {
 }
 
 /**
- * Makes the key that replaces another, of the same account and name, and gives the old one an end: now with the overlap
+ * Makes the key that replaces another, of the same account under a name of its own, and gives the old one an end: now with the overlap
  * "0", else after the overlap, or at the end it had if that comes sooner. The new key has the end that the old one had.
  * `which` names the old key as revoking does. One that no longer works or was replaced before is refused, since its
  * holder would end up with another number of keys than he thinks.
@@ -45,6 +46,7 @@ export async function rotateKey(sql: Sql, which: string, overlap: Overlap): Prom
         expired: boolean;
         replacedBy: bigint | null;
         runningOut: number;
+        taken: string[];
       }[]
     >`
       select
@@ -61,14 +63,22 @@ export async function rotateKey(sql: Sql, which: string, overlap: Overlap): Prom
             and o.replaced_by is not null
             and o.revoked_at is null
             and o.expires_at > now()
-        ) as "runningOut"
+        ) as "runningOut",
+        array(
+          select o.name
+          from keys o
+          where o.account_id = a.id
+            and o.revoked_at is null
+            and (o.expires_at is null or o.expires_at > now())
+        ) as taken
       from keys k
       join accounts a on a.id = k.account_id
       where k.id = ${id}`;
     if (old === undefined) throw new Error(`the key ${id} was there and is gone`);
     const problem = problemOf(id, old);
     if (problem !== null) return { ok: false, reason: problem };
-    const made = await saveKey(transaction, { account: old.account, name: old.name, days: null });
+    const name = successorName(old.name, old.taken);
+    const made = await saveKey(transaction, { account: old.account, name, days: null });
     await transaction`
       update keys
       set expires_at = (select expires_at from keys where id = ${id})
@@ -83,7 +93,7 @@ export async function rotateKey(sql: Sql, which: string, overlap: Overlap): Prom
     if (ended === undefined) throw new Error(`the key ${id} was there and is gone`);
     await announce(transaction);
     const replaced = { id, last4: ended.last4, expires_at: ended.expiresAt };
-    return { ok: true, ...made, account: old.email, name: old.name, replaced };
+    return { ok: true, ...made, account: old.email, name, replaced };
   });
 }
 

@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
 import { type Identity, openIdentity } from "../accounts/identity.ts";
+import { redeemFirstSignIn } from "../accounts/sign-up.ts";
 import { isVerified } from "../accounts/person-store.ts";
 import type { SharedParts } from "../serve/server.ts";
 import { mailKeyOf } from "../mail/seal.ts";
@@ -49,7 +50,7 @@ export function startConsole({
     isSecure,
     lastsSeconds: SESSION_SECONDS,
     mayBegin: (userId) => isVerified(sql, userId),
-    redeemLink: () => Promise.resolve(null),
+    redeemLink: (token) => redeemFirstSignIn(sql, token),
     log,
   });
   return {

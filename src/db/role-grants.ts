@@ -317,6 +317,7 @@ export const SECRETS: readonly (readonly [table: string, column: string])[] = [
   ["auth.used_codes", "code"],
   ["sign_ups", "password_hash"],
   ["sign_ups", "sha256"],
+  ["sign_ups", "browser_sha256"],
   ["mail_tokens", "sha256"],
   ["sign_in_links", "sha256"],
   ["keys", "sha256"],

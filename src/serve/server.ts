@@ -15,7 +15,6 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { addPages, type SiteSettings } from "../site/pages.ts";
 import { saveCallMinutes } from "../usage/call-minute-store.ts";
 import { consumeCalls, type Call } from "../usage/store.ts";
-<<<<<<< HEAD:src/serve/server.ts
 import { clientGone } from "../http/client-gone.ts";
 import { ApiError } from "../http/errors.ts";
 import type { CallHandler } from "../http/call.ts";
@@ -23,6 +22,7 @@ import { requireCaller } from "../api/gate.ts";
 import { addHealth, type Checks } from "../http/health.ts";
 import { openServer } from "../http/http.ts";
 import { knowCallers } from "../api/known-callers.ts";
+import { recordCalls } from "../api/recorded-calls.ts";
 import { rememberLastUsed, type LastUsed } from "../api/last-used.ts";
 import { limitHeaders } from "../http/limit-headers.ts";
 import { loadMemory } from "../published/memory.ts";
@@ -44,29 +44,6 @@ import {
 import { resource } from "../http/resource.ts";
 import type { Table } from "../published/tables.ts";
 import { answerUsage, USAGE_PATH, USAGE_READS } from "../api/usage.ts";
-=======
-import { clientGone } from "./client-gone.ts";
-import { ApiError } from "./errors.ts";
-import type { CallHandler } from "./call.ts";
-import { requireCaller } from "./gate.ts";
-import { addHealth, type Checks } from "./health.ts";
-import { openServer } from "./http.ts";
-import { knowCallers } from "./known-callers.ts";
-import { rememberLastUsed, type LastUsed } from "./last-used.ts";
-import { limitHeaders } from "./limit-headers.ts";
-import { loadMemory } from "./memory.ts";
-import { meterCalls } from "./metering.ts";
-import { addMetrics } from "./metrics.ts";
-import { addOperation, OPERATIONS } from "./operations.ts";
-import { etagKeyOf } from "./etag.ts";
-import { addOpenApi } from "./openapi/route.ts";
-import { setPairs } from "./protection.ts";
-import { recordCalls } from "./recorded-calls.ts";
-import { answerErrors, asked, beginRequest, refuseUnfit, type Reply, sendJson, setCommonHeaders } from "./request.ts";
-import { resource } from "./resource.ts";
-import type { Table } from "./tables.ts";
-import { answerUsage, USAGE_PATH, USAGE_READS } from "./usage.ts";
->>>>>>> 80a4bfb (Record calls by minute, key, endpoint and outcome, refused ones included):src/api/server.ts
 
 /** Smaller answers do not get smaller. */
 const COMPRESSED_FROM_BYTES = 1_024;

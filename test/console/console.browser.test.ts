@@ -16,6 +16,7 @@ let browser: Browser;
 beforeAll(async () => {
   const houses = [houseEntry({ tables: [tableEntry(), tableEntry({ game: "dice", market: "eu" })] })];
   const options = {
+    isDemo: true,
     variables: EVERY_METHOD,
     before: async (sql: ConsoleWorld["sql"]) => void (await applyHouses(sql, houses)),
   };

@@ -36,7 +36,7 @@ let world: ConsoleWorld;
 let ann: Somebody & Holding;
 let bob: Somebody & Holding;
 beforeAll(async () => {
-  world = await openConsoleWorld({ variables: EVERY_METHOD, lists: { pages, actions: [...actions, forgets] } });
+  world = await openConsoleWorld({ isDemo: true, variables: EVERY_METHOD, lists: { pages, actions: [...actions, forgets] } });
   await countFromFar();
   [ann, bob] = [await world.as("ann"), await world.as("bob")];
   for (const { accountId } of [ann, bob]) {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { suspendAccount } from "../../src/callers/account-store.ts";
 import { checkKey } from "../../src/callers/key.ts";
 import type { ConsolePage } from "../../src/console/contract.ts";
+import * as successor from "../../src/callers/successor-name.ts";
 import * as state from "../../src/console/dashboard/state.ts";
 import { connect } from "../../src/db/client.ts";
 import * as csv from "../../src/csv.ts";
@@ -110,6 +111,7 @@ describe("the dashboard", () => {
   it("has functions with examples that hold", () => {
     const files = [
       ["src/console/dashboard/state.ts", { ...state }],
+      ["src/callers/successor-name.ts", { ...successor }],
       ["src/console/usage/sums.ts", { ...sums }],
       ["src/csv.ts", { ...csv }],
     ] as const;
@@ -209,7 +211,7 @@ describe("keys", () => {
       expect((await call(key)).status).toBe(200);
       expect((await call(old.key)).status).toBe(hours === null ? 401 : 200);
       const listed = await keysOf(rob);
-      expect(listed.get("server")).toMatchObject({ works: true, hours: null });
+      expect(listed.get("server 2")).toMatchObject({ works: true, hours: null });
       expect(listed.get("server (old)")).toMatchObject(hours === null ? { works: false } : { works: true, hours });
       const again = await rob.post(`/console/keys/${old.id}/rotate`, { overlap });
       expect(again.status).toBe(422);

@@ -1,3 +1,4 @@
+import { demoReference } from "../../src/console/top-up/demo.ts";
 import { XPUB } from "../support/chain.ts";
 import type { Somebody } from "../support/somebody.ts";
 import type { ConsoleWorld, Holding } from "./world.ts";
@@ -79,6 +80,7 @@ export const FIELD_SAMPLES: Readonly<Record<string, Sample>> = {};
  * a list is shown, the mark by which an order is placed once.
  */
 export const OWN_SAMPLES: Readonly<Record<string, Sample>> = {
+  "topup.demo reference": () => Promise.resolve(demoReference()),
   "plan.buy key": async (_, holder) => (await buy(holder)).form["key"]!,
   "/statement ?before": async (world, { accountId }) => {
     const [entry] = await world.sql<[{ id: bigint }]>`
@@ -98,6 +100,7 @@ export const NO_IDS: ReadonlySet<string> = new Set([
   "topup.bank.announce amount",
   "topup.bank.announce currency",
   "topup.binance-pay amount",
+  "topup.demo amount",
   "plan.buy start_now",
   "plan.buy is_final",
   "/usage ?days",
@@ -116,10 +119,9 @@ export const FORMS: Readonly<Record<string, (holder: Somebody) => Promise<Record
  * is who they say. What they answer and do is in sign-in.test.ts and sign-up.test.ts.
  */
 export const DOORS: ReadonlySet<string> = new Set([
-  ...["sign-up", "confirm", "sign-in", "sign-in/code", "forgot", "reset", "new-email"].flatMap((path) => [
-    `GET /console/${path}`,
-    `POST /console/${path}`,
-  ]),
+  ...["sign-up", "sign-up/resend", "confirm", "sign-in", "sign-in/code", "forgot", "reset", "new-email"].flatMap(
+    (path) => [`GET /console/${path}`, `POST /console/${path}`],
+  ),
   "GET /console/terms",
   "POST /console/sign-out",
 ]);

@@ -45,22 +45,22 @@ describe("signing up", () => {
 
     const { somebody, response } = await signUp(" Ann@Example.com ");
     expect(response.status).toBe(200);
-    expect(somebody.cookies.size).toBe(0);
+    expect([...somebody.cookies.keys()]).toEqual(["rh_console_sign_up"]); // which signs nobody in
     expect(await countUsers("ann@example.com")).toBe(0); // nothing is there for an address that nobody proved
 
     const link = await linkTo(world.sql, "ann@example.com", "confirm");
     const page = await somebody.get(link);
     expect(page.status).toBe(200);
-    const text = await page.text();
-    expect(text).toContain('name="password"');
+    expect(await page.text()).not.toContain('name="password"'); // it was asked for in this browser
     expect([page.headers.get("cache-control"), page.headers.get("referrer-policy")]).toEqual([
       "no-store",
       "same-origin",
     ]);
     await somebody.get(link); // looking uses nothing up
-    const done = await somebody.post("/console/confirm", { token: tokenOf(link), password: PASSWORD });
+    const done = await somebody.post("/console/confirm", { token: tokenOf(link) });
     expect([done.status, done.headers.get("location")]).toEqual([303, "/console"]);
     expect((await somebody.get("/console/security")).status).toBe(200);
+    expect((await world.signIn("ann@example.com")).response.status).toBe(303);
 
     const [account] = await world.sql`
       select a.id, a.verified_at is not null as verified, u.email
@@ -91,6 +91,8 @@ describe("signing up", () => {
     const text = await response.text();
     expect(text).toContain(said);
     expect(text).toContain('value="refused@example.com"');
+    const ticked = [...text.matchAll(/name="(\w+)" value="on" required checked/g)].map(([, name]) => name);
+    expect(ticked).toEqual(Object.keys(BOTH).filter((name) => name in boxes));
     expect(text).not.toContain(password);
     expect(await mailsTo(world.sql, "refused@example.com")).toEqual([]);
   });
@@ -108,7 +110,7 @@ describe("signing up", () => {
     const answers: unknown[] = [];
     for (const email of ["known@example.com", "unknown@example.com", "boss@example.com"]) {
       const { somebody, response } = await signUp(email, "another good password");
-      answers.push({ status: response.status, text: await plain(response), cookies: [...somebody.cookies] });
+      answers.push({ status: response.status, text: await plain(response), cookies: [...somebody.cookies.keys()] });
     }
     expect(answers[1]).toEqual(answers[0]);
     expect(answers[2]).toEqual(answers[0]);
@@ -140,6 +142,41 @@ describe("signing up", () => {
     expect(late.status).toBe(410);
     expect((await world.signIn("victim@example.com", "the attacker's password")).response.status).toBe(401);
     expect((await world.signIn("victim@example.com")).response.status).toBe(303);
+  });
+
+  it("asks for the password in any other browser, also in one whose cookie is of another sign-up", async () => {
+    await signUp("phone@example.com");
+    const link = await linkTo(world.sql, "phone@example.com", "confirm");
+    const { somebody: other } = await signUp("other@example.com");
+    for (const browser of [world.stranger(), other]) {
+      expect(await (await browser.get(link)).text()).toContain('name="password"');
+      expect((await browser.post("/console/confirm", { token: tokenOf(link) })).status).toBe(401);
+    }
+    expect(await countUsers("phone@example.com")).toBe(0);
+    expect((await other.post("/console/confirm", { token: tokenOf(link), password: PASSWORD })).status).toBe(303);
+  });
+
+  it("sends its mail again to the browser that signed up, and to no other", async () => {
+    const { somebody } = await signUp("again@example.com");
+    const [sent, foreign] = [
+      await somebody.post("/console/sign-up/resend", { email: "again@example.com" }),
+      await world.stranger().post("/console/sign-up/resend", { email: "again@example.com" }),
+    ];
+    expect([sent.status, foreign.status]).toEqual([200, 200]);
+    expect(await plain(sent)).toBe(await plain(foreign));
+    expect((await mailsTo(world.sql, "again@example.com")).map(({ kind }) => kind)).toEqual([
+      "confirm-address",
+      "confirm-address",
+    ]);
+    const token = tokenOf(await linkTo(world.sql, "again@example.com", "confirm"));
+    expect((await somebody.post("/console/confirm", { token })).headers.get("location")).toBe("/console");
+    await somebody.post("/console/sign-up/resend", { email: "again@example.com" });
+    expect((await mailsTo(world.sql, "again@example.com")).slice(2)).toEqual([]); // the sign-up is used up
+  });
+
+  it("shows no link, whatever the mail server, unless the instance is a demo", async () => {
+    const { response } = await signUp("shown@example.com");
+    expect(await response.text()).not.toContain("token=");
   });
 
   it("has a link that works once, for a day, and for nothing else", async () => {
@@ -211,7 +248,17 @@ describe("signing up", () => {
   it("is not done by a page of another site", async () => {
     const fields = { email: "cross@example.com", password: PASSWORD, ...BOTH };
     const headers = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };
-    for (const path of ["sign-up", "confirm", "sign-in", "sign-in/code", "forgot", "reset", "new-email", "sign-out"]) {
+    for (const path of [
+      "sign-up",
+      "sign-up/resend",
+      "confirm",
+      "sign-in",
+      "sign-in/code",
+      "forgot",
+      "reset",
+      "new-email",
+      "sign-out",
+    ]) {
       expect([path, (await world.stranger().post(`/console/${path}`, fields, headers)).status]).toEqual([path, 403]);
     }
     expect(await mailsTo(world.sql, "cross@example.com")).toEqual([]);
@@ -276,5 +323,38 @@ describe("the terms", () => {
     await expect(world.sql`delete from consents`).rejects.toThrow("only ever added");
     await expect(world.sql`update consents set version = '2020-01-01'`).rejects.toThrow("only ever added");
     await expect(world.sql`update legal_texts set body = ''`).rejects.toThrow("only ever added");
+  });
+});
+
+describe("a demo without a mail server", () => {
+  it("shows the link to the browser that signed up, for addresses that nobody has alone", async () => {
+    const demo = await openConsoleWorld({ isDemo: true });
+    try {
+      const sign = async (email: string) => {
+        const somebody = demo.stranger();
+        const response = await somebody.post("/console/sign-up", { email, password: PASSWORD, ...BOTH });
+        const text = await response.text();
+        return { somebody, link: /href="(\/console\/confirm\?token=[\w-]+)"/.exec(text)?.[1] ?? null };
+      };
+      const { somebody, link } = await sign("new@example.com");
+      const done = await somebody.post("/console/confirm", { token: tokenOf(link ?? "") });
+      expect(done.headers.get("location")).toBe("/console");
+      expect((await sign("new@example.com")).link).toBeNull();
+      await createAccount(demo.sql, "made@example.com"); // at the command line: its keys are not for whoever signs up
+      expect((await sign("made@example.com")).link).toBeNull();
+    } finally {
+      await demo.close();
+    }
+  });
+
+  it("with a mail server shows none", async () => {
+    const demo = await openConsoleWorld({ isDemo: true, variables: { SMTP_URL: "smtp://127.0.0.1:9" } });
+    try {
+      const fields = { email: "new@example.com", password: PASSWORD, ...BOTH };
+      const response = await demo.stranger().post("/console/sign-up", fields);
+      expect(await response.text()).not.toContain("token=");
+    } finally {
+      await demo.close();
+    }
   });
 });

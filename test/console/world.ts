@@ -60,6 +60,8 @@ interface Options {
   variables?: Record<string, string>;
   /** Fills the database before anything is started on it. */
   before?: (sql: Sql) => Promise<void>;
+  /** Whether it is a demo that only its machine reaches. */
+  isDemo?: boolean;
   /** Other pages and actions than those there are. */
   lists?: StartConsole["lists"];
 }
@@ -85,6 +87,7 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     parts: { sql: consoleSql, settings, log },
     directUrl: consoleUrl,
     secret: SECRET,
+    isDemo: options.isDemo === true,
     ...(options.lists && { lists: options.lists }),
   });
   const routes: string[] = [];

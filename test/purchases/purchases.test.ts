@@ -341,20 +341,20 @@ describe("the holder of a plan", () => {
     const id = await world.makeHolder(99n);
     await world.bought(id, "Pro");
     await world.age(id, 26);
-    expect([await isAsked(), await remind()]).toEqual([0, { reminded: 0, ended: 0 }]);
+    expect([await isAsked(), await remind()]).toEqual([0, { reminded: 0, ended: 0, quotas: 0 }]);
     await world.age(id, 1.5);
     expect([await isAsked(), await remind(), await remind()]).toEqual([
       1,
-      { reminded: 1, ended: 0 },
-      { reminded: 0, ended: 0 },
+      { reminded: 1, ended: 0, quotas: 0 },
+      { reminded: 0, ended: 0, quotas: 0 },
     ]);
     expect(await isAsked()).toBe(0);
     expect(await mailsOf(id)).toEqual([["Your plan Pro ends", expect.stringContaining("plan_expired (402)")]]);
     await world.age(id, 3);
     expect([await isAsked(), await remind(), await remind(), await isAsked()]).toEqual([
       1,
-      { reminded: 0, ended: 1 },
-      { reminded: 0, ended: 0 },
+      { reminded: 0, ended: 1, quotas: 0 },
+      { reminded: 0, ended: 0, quotas: 0 },
       0,
     ]);
     expect(await mailsOf(id)).toEqual([
@@ -387,19 +387,19 @@ describe("the holder of a plan", () => {
     await world.sql`update plans set days = 2 where name = 'Free'`;
     const short = await world.makeHolder();
     await world.bought(short, "Free");
-    expect([await isAsked(), await remind()]).toEqual([0, { reminded: 0, ended: 0 }]);
+    expect([await isAsked(), await remind()]).toEqual([0, { reminded: 0, ended: 0, quotas: 0 }]);
     await world.age(follows, 2.5);
-    expect(await remind()).toEqual({ reminded: 0, ended: 0 });
+    expect(await remind()).toEqual({ reminded: 0, ended: 0, quotas: 0 });
     for (const id of [follows, upgraded, suspended, short]) expect(await mailsOf(id)).toEqual([]);
     await world.age(short, 3);
-    expect(await remind()).toEqual({ reminded: 0, ended: 1 });
+    expect(await remind()).toEqual({ reminded: 0, ended: 1, quotas: 0 });
   });
 
   it("is not told of an end that is long ago", async () => {
     const id = await world.makeHolder(99n);
     await world.bought(id, "Pro");
     await world.age(id, 45);
-    expect([await isAsked(), await remind()]).toEqual([0, { reminded: 0, ended: 0 }]);
+    expect([await isAsked(), await remind()]).toEqual([0, { reminded: 0, ended: 0, quotas: 0 }]);
   });
 });
 

@@ -2,30 +2,51 @@ import type { Express, Request } from "express";
 import { z } from "zod";
 import { takeMail } from "../../accounts/mail-limits.ts";
 import { passwordProblem } from "../../accounts/password.ts";
-import { confirmSignUp, signUp } from "../../accounts/sign-up.ts";
+import { confirmSignUp, isOfBrowser, resendSignUp, type Sent, signUp } from "../../accounts/sign-up.ts";
 import { findSignUp } from "../../accounts/sign-up-store.ts";
 import { takeTry, tooMany } from "../../accounts/tries.ts";
 import { addressOf, askerOf, passCookies, userAgentOf } from "../../frame/asker.ts";
 import type { PageReply } from "../../frame/shown.ts";
 import type { RouteParts } from "../who.ts";
+import { browserToken, keepBrowserToken } from "./browser-token.ts";
 import { addDoor, box, emailProblem, formOf, queryOf, typedEmail, typedPassword, typedToken } from "./door.ts";
 import type { DoorParts } from "./doorkeeper.ts";
 
 const signUpForm = z.object({ email: typedEmail, password: typedPassword, terms: box, adult: box });
 const confirmForm = z.object({ token: typedToken, password: typedPassword });
 const confirmQuery = z.object({ token: typedToken });
+const resendForm = z.object({ email: typedEmail });
 const GONE =
-  "this link was used already, is more than a day old, or is not whole; sign up again and use the newest mail";
+  "This link was used already, is more than a day old, or is incomplete. Sign up again and use the newest mail.";
+
+interface ShownSignUp {
+  problem?: string;
+  email?: string;
+  terms?: boolean;
+  adult?: boolean;
+}
 
 /** Adds signing up, and the page to which the link in its mail leads. */
 export function addSignUp(app: Express, { answers, parts }: RouteParts, { sql, identity, buckets, log }: DoorParts) {
-  function showSignUp(request: Request, reply: PageReply, shown: { problem?: string; email?: string }, status = 200) {
-    const data = { problem: "", email: "", ...shown };
+  function showSignUp(request: Request, reply: PageReply, shown: ShownSignUp, status = 200) {
+    const data = { problem: "", email: "", terms: false, adult: false, ...shown };
     answers.show(request, reply, { template: "sign-in/sign-up", title: "Sign up", data }, status);
   }
 
-  function showConfirm(request: Request, reply: PageReply, shown: { problem: string; token: string }, status = 200) {
+  function showConfirm(
+    request: Request,
+    reply: PageReply,
+    shown: { problem: string; token: string; asksPassword: boolean },
+    status = 200,
+  ) {
     answers.show(request, reply, { template: "sign-in/confirm", title: "Confirm your address", data: shown }, status);
+  }
+
+  /** A demo without a mail server shows the link that it cannot send, to the browser that signed up. */
+  function showSent(request: Request, reply: PageReply, { email, path }: { email: string } & Sent, isAgain = false) {
+    const isShown = parts.isDemo && parts.settings.SMTP_URL === undefined;
+    const data = { email, isAgain, isDemo: isShown, path: isShown ? path : null };
+    answers.show(request, reply, { template: "sign-in/sent", title: "Check your inbox", data });
   }
 
   function showGone(request: Request, reply: PageReply) {
@@ -36,31 +57,50 @@ export function addSignUp(app: Express, { answers, parts }: RouteParts, { sql, i
   addDoor(app, "/sign-up", {
     show: (request, reply) => showSignUp(request, reply, {}),
     async take(request, reply) {
-      const { email, password, terms, adult } = await formOf(request, signUpForm);
+      const { password, ...kept } = await formOf(request, signUpForm);
+      const { email, terms, adult } = kept;
       const problem =
         emailProblem(email) ??
         (await passwordProblem(password, email)) ??
-        (terms ? null : "the terms are not accepted; read them and tick their box") ??
-        (adult ? null : "only who is 18 or older may have an account; tick the box if you are");
-      if (problem !== null) return showSignUp(request, reply, { problem, email }, 422);
+        (terms ? null : "The terms are not accepted. Read them and tick their box.") ??
+        (adult ? null : "You must be 18 or older to have an account. Tick the box if you are.");
+      if (problem !== null) return showSignUp(request, reply, { problem, ...kept }, 422);
       const address = addressOf(request);
       const wait = await takeMail(buckets, address, { purpose: "sign-up", recipient: email });
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
-        return showSignUp(request, reply, { problem: tooMany(wait), email }, 429);
+        return showSignUp(request, reply, { problem: tooMany(wait), ...kept }, 429);
       }
       const origin = { address, userAgent: userAgentOf(request) };
-      await signUp(sql, { email, password, origin, site: parts.site(), mailKey: parts.mailKey });
-      const data = { email };
-      answers.show(request, reply, { template: "sign-in/sent", title: "Look at your mail", data });
+      const { browser, path } = await signUp(sql, { email, password, origin, site: parts.site(), mailKey: parts.mailKey });
+      keepBrowserToken(reply, browser, parts.settings);
+      showSent(request, reply, { email, path });
+    },
+  });
+
+  addDoor(app, "/sign-up/resend", {
+    show: (_, reply) => answers.goOn(reply, "/console/sign-up", ""),
+    async take(request, reply) {
+      const { email } = await formOf(request, resendForm);
+      const problem = emailProblem(email);
+      if (problem !== null) return showSignUp(request, reply, { problem, email }, 422);
+      const wait = await takeMail(buckets, addressOf(request), { purpose: "sign-up", recipient: email });
+      if (wait > 0) {
+        reply.setHeader("Retry-After", wait);
+        return showSignUp(request, reply, { problem: tooMany(wait), email }, 429);
+      }
+      const mailing = { site: parts.site(), mailKey: parts.mailKey };
+      const { path } = await resendSignUp(sql, { email, browser: browserToken(request), ...mailing });
+      showSent(request, reply, { email, path }, true);
     },
   });
 
   addDoor(app, "/confirm", {
     async show(request, reply) {
       const { token } = queryOf(request, confirmQuery);
-      if ((await findSignUp(sql, token)) === null) return showGone(request, reply);
-      showConfirm(request, reply, { problem: "", token });
+      const pending = await findSignUp(sql, token);
+      if (pending === null) return showGone(request, reply);
+      showConfirm(request, reply, { problem: "", token, asksPassword: !isOfBrowser(pending, browserToken(request)) });
     },
     async take(request, reply) {
       const { token, password } = await formOf(request, confirmForm);
@@ -68,24 +108,24 @@ export function addSignUp(app: Express, { answers, parts }: RouteParts, { sql, i
       const wait = await takeTry(buckets, "console-confirm", asker.address, token);
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
-        return showConfirm(request, reply, { problem: tooMany(wait), token }, 429);
+        return showConfirm(request, reply, { problem: tooMany(wait), token, asksPassword: true }, 429);
       }
       const { requestId } = reply.locals;
-      const done = await confirmSignUp(sql, { token, password, by: { requestId, address: asker.address } });
+      const browser = browserToken(request);
+      const done = await confirmSignUp(sql, { token, password, browser, by: { requestId, address: asker.address } });
       if (!done.ok) {
         if (done.reason === "unknown-link") return showGone(request, reply);
         if (done.reason === "known-address") {
-          return answers.goOn(reply, "/console/sign-in", "this address has a sign-in already; sign in with it");
+          return answers.goOn(reply, "/console/sign-in", "This address has a sign-in already. Sign in with it.");
         }
-        const problem =
-          "this is not the password that was chosen at the sign-up of this link; if you chose none, leave it";
-        return showConfirm(request, reply, { problem, token }, 401);
+        const problem = "This is not the password that was chosen at sign-up. If you did not sign up, leave this page.";
+        return showConfirm(request, reply, { problem, token, asksPassword: true }, 401);
       }
       log.info({ request_id: requestId, account: String(done.accountId) }, "an account was opened at /console");
-      const { status, cookies } = await identity.ask("/sign-in/email", { email: done.email, password }, asker);
+      const { status, cookies } = await identity.ask("/sign-in/link", { token: done.signInToken }, asker);
       if (status !== 200) throw new Error(`better-auth answered the first sign-in with ${status}`);
       passCookies(reply, cookies);
-      answers.goOn(reply, "/console", "your address is confirmed, and the account is yours");
+      answers.goOn(reply, "/console", "Your address is confirmed. Welcome to Roundhouse.");
     },
   });
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { holderEntry } from "../../accounts/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { listHeldPlans } from "../../callers/account-store.ts";
-import { parseUsd, usd } from "../../ledger/money.ts";
+import { parseUsd, usd } from "../../money.ts";
 import { creditDemoMoney, hasOnlyDemoHouses } from "../../topups/demo/demo-store.ts";
 import { DEMO_MICROS } from "../../topups/demo/method.ts";
 import type { ConsoleAction, ConsolePage } from "../contract.ts";

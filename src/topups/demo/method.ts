@@ -1,5 +1,6 @@
-import type { HouseEntry, Settings } from "../../config.ts";
-import { usd } from "../../ledger/money.ts";
+import type { Settings } from "../../config/environment.ts";
+import type { HouseEntry } from "../../houses-file/load.ts";
+import { usd } from "../../money.ts";
 import { servesThisMachineAlone } from "../../this-machine.ts";
 import type { TopupMethod } from "../contract.ts";
 

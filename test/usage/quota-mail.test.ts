@@ -1,0 +1,87 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import remindHolders from "../../jobs/remind-holders.ts";
+import { createAccount, createKey } from "../../src/callers/store.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { consumeCalls } from "../../src/usage/store.ts";
+import { mailsTo } from "../console/mails.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+  await sql`update plans set day_limit = 10, month_limit = 1000 where name = 'Starter'`;
+  await sql`update plans set day_limit = 100, month_limit = 20 where name = 'Pro'`;
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+async function makeCaller(plan: string) {
+  const email = `${randomUUID()}@example.com`;
+  const account = await createAccount(sql, email);
+  const made = await createKey(sql, { email, plan });
+  if (!account.ok || !made.ok) throw new Error("expected an account with a key");
+  return {
+    accountId: account.id,
+    call: (times: number) =>
+      consumeCalls(
+        sql,
+        Array.from({ length: times }, () => ({ keyId: made.id, endpoint: "games" })),
+      ),
+    subjects: async () => (await mailsTo(sql, email)).map(({ subject }) => subject),
+    mails: () => mailsTo(sql, email),
+  };
+}
+
+/** What a worker does when its sweep finds something. */
+async function sweep(): Promise<void> {
+  const { context } = testContext(sql, { env: { PUBLIC_URL: "https://example.com/" } });
+  const found = (await remindHolders.sweep?.(context)) ?? [];
+  if (found.length > 0) await remindHolders.run({}, context);
+  expect(await remindHolders.sweep?.(context)).toEqual([]);
+}
+
+describe("mails about used calls", () => {
+  it("are written at 80 % and at 100 % of a day, once each, with the counts, the reset and where to turn them off", async () => {
+    const { call, subjects, mails } = await makeCaller("Starter");
+    await call(7);
+    await sweep();
+    expect(await subjects()).toEqual([]);
+    await call(1);
+    await sweep();
+    await sweep();
+    expect(await subjects()).toEqual(["You have used 80 % of today's calls"]);
+    await call(5);
+    await sweep();
+    await sweep();
+    expect(await subjects()).toEqual(["You have used 80 % of today's calls", "You have used all of today's calls"]);
+    const [near, full] = (await mails()).map(({ body }) => body);
+    expect(near).toContain("8 of 10 calls");
+    expect(near).toContain("day_quota_exceeded (429)");
+    expect(full).toContain("10 of 10 calls");
+    expect(full).toContain("00:00 UTC");
+    expect(full).toContain("https://example.com/console/plans");
+    expect(full).toContain("https://example.com/console/account");
+  });
+
+  it("leave out 80 % for an account that is at 100 % already, and tell the month from the day", async () => {
+    const { call, subjects } = await makeCaller("Pro");
+    await call(20);
+    await sweep();
+    expect(await subjects()).toEqual(["You have used all of this month's calls"]);
+  });
+
+  it("are not written for a plan without limits, a suspended account, or a holder who turned them off", async () => {
+    const [max, off, suspended] = [await makeCaller("Max"), await makeCaller("Starter"), await makeCaller("Starter")];
+    await sql`update accounts set quota_mails = false where id = ${off.accountId}`;
+    for (const { call } of [max, off, suspended]) await call(10);
+    await sql`update accounts set suspended_at = now(), suspend_reason = 'test' where id = ${suspended.accountId}`;
+    await sweep();
+    for (const { subjects } of [max, off, suspended]) expect(await subjects()).toEqual([]);
+  });
+});
