@@ -122,7 +122,7 @@ export interface OwnRotated {
   id: bigint;
   key: string;
   name: string;
-  replaced: { id: bigint; last4: string; endsAt: string };
+  replaced: { id: bigint; name: string; last4: string; endsAt: string };
 }
 
 /** Replaces a key of an account by a new one; the old one continues for the overlap. Null where the account has no such key. */
@@ -156,7 +156,7 @@ export async function rotateOwnKey(
   const done = await rotateKey(nested(tx), idText(id), overlap);
   if (!done.ok) return done;
   const { expires_at: endsAt, ...replaced } = done.replaced;
-  return { ok: true, id: done.id, key: done.key, name: done.name, replaced: { ...replaced, endsAt } };
+  return { ok: true, id: done.id, key: done.key, name: done.name, replaced: { ...replaced, name: found.name, endsAt } };
 }
 
 /**
@@ -166,9 +166,9 @@ export async function revokeOwnKey(
   tx: Transaction,
   accountId: bigint,
   id: bigint,
-): Promise<{ last4: string; wasRevoked: boolean } | null> {
-  const [found] = await tx<{ last4: string; wasRevoked: boolean }[]>`
-    select last4, revoked_at is not null as "wasRevoked"
+): Promise<{ name: string; last4: string; wasRevoked: boolean } | null> {
+  const [found] = await tx<{ name: string; last4: string; wasRevoked: boolean }[]>`
+    select name, last4, revoked_at is not null as "wasRevoked"
     from keys
     where id = ${id}
       and account_id = ${accountId}
@@ -189,11 +189,12 @@ export async function findOwnKey(
   sql: Queryable,
   accountId: bigint,
   by: { id: bigint } | { key: string },
-): Promise<Pick<OwnKey, "id" | "last4" | "state" | "replacedBy"> | null> {
+): Promise<Pick<OwnKey, "id" | "name" | "last4" | "state" | "replacedBy"> | null> {
   if ("key" in by && !checkKey(by.key)) return null;
-  const [found] = await sql<Pick<OwnKey, "id" | "last4" | "state" | "replacedBy">[]>`
+  const [found] = await sql<Pick<OwnKey, "id" | "name" | "last4" | "state" | "replacedBy">[]>`
     select
       k.id,
+      k.name,
       k.last4,
       case
         when k.revoked_at is not null then 'revoked'

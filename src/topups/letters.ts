@@ -9,6 +9,33 @@ const WAYS: Record<MethodId, string> = {
   demo: "demo payment, which is not real money",
 };
 
+/** What a transfer is sent to: all that a bank's form asks for, in the order in which it asks. */
+export interface TransferInstructions {
+  amount: string;
+  reference: string;
+  beneficiary: string;
+  iban: string;
+  bic: string | null;
+  bank: string | null;
+}
+
+/** Repeats everything that a transfer needs, for a holder who sends it elsewhere or later. */
+export function announcedLetter({ amount, reference, beneficiary, iban, bic, bank }: TransferInstructions): Letter {
+  const lines = [
+    `Amount: ${amount}`,
+    `Reference: ${reference}`,
+    `Beneficiary: ${beneficiary}`,
+    `IBAN: ${iban}`,
+    ...(bic === null ? [] : [`BIC: ${bic}`]),
+    ...(bank === null ? [] : [`Bank: ${bank}`]),
+  ];
+  return letter("topup-announced", `How to send your transfer of ${amount}`, [
+    lines.join("\n"),
+    "Write the reference into the transfer exactly. Without it we cannot tell that the money is yours.",
+    "Send it from an account in your own name. You get another mail when it is credited.",
+  ]);
+}
+
 /** Says that money is in the wallet. */
 export function creditedLetter(of: { micros: bigint; method: MethodId; reference: string }): Letter {
   const amount = `${usd(of.micros)} USD`;

@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { holderEntry } from "../../accounts/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
+import { keyCreated, keyRevoked, keyRotated } from "../../callers/key-letters.ts";
 import { createOwnKey, revokeOwnKey, rotateOwnKey } from "../../callers/own-key-store.ts";
 import { OVERLAPS, type Overlap } from "../../callers/rotation-store.ts";
+import { queueMail } from "../../mail/outbox-store.ts";
 import type { Shown } from "../../frame/shown.ts";
 import type { ConsoleAction } from "../contract.ts";
 import { OVERLAP_LABELS } from "./keys.ts";
@@ -35,6 +37,7 @@ export const createKeyAction: ConsoleAction<z.infer<typeof createForm>> = {
       if (!done.ok) return done;
       const after = { key: done.id, last4: done.key.slice(-4) };
       await appendAudit(tx, holderEntry(holder, { action: "key.create", after }));
+      await queueMail(tx, { ...keyCreated(parts.site(), { name, last4: after.last4 }), recipient: holder.email });
       return done;
     });
     if (!made.ok) return { ok: false, problem: made.reason };
@@ -60,6 +63,12 @@ export const rotateKeyAction: ConsoleAction<z.infer<typeof rotateForm>> = {
       const before = { key: done.replaced.id, last4: done.replaced.last4 };
       const after = { key: done.id, last4: done.key.slice(-4), overlap, old_ends_at: done.replaced.endsAt };
       await appendAudit(tx, holderEntry(holder, { action: "key.rotate", before, after }));
+      const letter = keyRotated(parts.site(), {
+        from: done.replaced,
+        to: { name: done.name, last4: after.last4 },
+        endsAt: done.replaced.endsAt,
+      });
+      await queueMail(tx, { ...letter, recipient: holder.email });
       return done;
     });
     if (made === null) return { ok: false, missing: true };
@@ -76,7 +85,7 @@ export const revokeKeyAction: ConsoleAction<Record<string, never>> = {
   path: "/keys/:key/revoke",
   needs: [],
   form: z.strictObject({}),
-  async run({ sql }, { holder, params }) {
+  async run({ sql, site }, { holder, params }) {
     const id = idOf(params["key"]);
     if (id === null) return { ok: false, missing: true };
     const done = await sql.begin(async (tx) => {
@@ -84,12 +93,13 @@ export const revokeKeyAction: ConsoleAction<Record<string, never>> = {
       if (revoked !== null && !revoked.wasRevoked) {
         const after = { key: id, last4: revoked.last4 };
         await appendAudit(tx, holderEntry(holder, { action: "key.revoke", after }));
+        await queueMail(tx, { ...keyRevoked(site(), revoked), recipient: holder.email });
       }
       return revoked;
     });
     if (done === null) return { ok: false, missing: true };
-    const said = done.wasRevoked ? "was revoked before" : "is revoked: it is refused from the next call on";
-    const message = `the key …${done.last4} ${said}`;
+    const outcome = done.wasRevoked ? "was revoked before." : "is revoked. Its next call is refused.";
+    const message = `Key …${done.last4} ${outcome}`;
     return { ok: true, message, location: KEYS, ...(done.wasRevoked && { didNothing: true }) };
   },
 };

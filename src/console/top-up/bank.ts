@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { holderEntry } from "../../accounts/holder-entry.ts";
 import { appendAudit } from "../../audit/store.ts";
+import { queueMail } from "../../mail/outbox-store.ts";
 import { usd } from "../../money.ts";
 import { amountText, parseAmount } from "../../topups/bank/amount.ts";
 import { announceTransfer, MOST_EXPECTED } from "../../topups/bank/expected-store.ts";
 import { inFours } from "../../config/iban.ts";
-import { hasBank } from "../../topups/bank/method.ts";
+import { announcedLetter } from "../../topups/letters.ts";
+import { type BankSettings, hasBank } from "../../topups/bank/method.ts";
 import { countExpected, findTopup, lockTopup, saveTopupState } from "../../topups/topup-store.ts";
 import type { ConsoleAction, ConsolePage } from "../contract.ts";
 import { STATES } from "./words.ts";
@@ -54,6 +56,9 @@ export const announceAction: ConsoleAction<z.infer<typeof announceForm>> = {
       if (topup === null) return null;
       const after = { topup: topup.id, reference: topup.reference, announced };
       await appendAudit(tx, holderEntry(holder, { action: "topup.announce", after }));
+      const { reference } = topup;
+      const letter = announcedLetter({ amount: announced, reference, ...bankDetails(settings) });
+      await queueMail(tx, { ...letter, recipient: holder.email });
       return topup;
     });
     if (made === null) {
@@ -80,10 +85,7 @@ export const bankTransferPage: ConsolePage<z.infer<typeof nothing>> = {
       again: topup.details["again"] ?? null,
       credited: topup.state === "credited" && topup.amountMicros !== null ? `${usd(topup.amountMicros)} USD` : null,
       reference: inFours(topup.reference),
-      beneficiary: settings.BANK_BENEFICIARY,
-      iban: inFours(settings.BANK_IBAN ?? ""),
-      bic: settings.BANK_BIC ?? null,
-      bank: settings.BANK_NAME ?? null,
+      ...bankDetails(settings),
       isOnePerson: settings.BANK_ONE_PERSON,
       isOpen: topup.state === "expected" || topup.state === "expired",
     };
@@ -119,6 +121,15 @@ export const cancelTransferAction: ConsoleAction<z.infer<typeof nothing>> = {
     });
   },
 };
+
+function bankDetails({ BANK_BENEFICIARY, BANK_IBAN, BANK_BIC, BANK_NAME }: BankSettings) {
+  return {
+    beneficiary: BANK_BENEFICIARY ?? "",
+    iban: inFours(BANK_IBAN ?? ""),
+    bic: BANK_BIC ?? null,
+    bank: BANK_NAME ?? null,
+  };
+}
 
 function idOf(text: string | undefined): bigint | null {
   return text !== undefined && /^\d{1,18}$/.test(text) ? BigInt(text) : null;
