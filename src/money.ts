@@ -23,6 +23,20 @@ export function usd(micros: bigint): string {
 }
 
 /**
+ * Micro-units as USD to cents, with thousands separated, for reading; never more than there is.
+ *
+ * @example
+ * usdCents(1_200_003_349n); // => "1,200.00"
+ * usdCents(-1_999_999n); // => "-1.99"
+ */
+export function usdCents(micros: bigint): string {
+  const size = micros < 0n ? -micros : micros;
+  const cents = size / 10_000n;
+  const sign = micros < 0n && cents > 0n ? "-" : "";
+  return `${sign}${(cents / 100n).toLocaleString("en-US")}.${String(cents % 100n).padStart(2, "0")}`;
+}
+
+/**
  * USD as somebody types them, in micro-units; null where it is no amount: digits, and after a point one to six more.
  * No sign, no thousands separator and no comma, since the same text means different amounts to different people.
  *

@@ -16,6 +16,8 @@ export interface Account {
   /** Keys that work. */
   keys: number;
   lastUsedAt: string | null;
+  /** Whether its holder gets mails when 80 % and 100 % of a limit are used. */
+  quotaMails: boolean;
 }
 
 /** What accounts are searched by, and how the list is ordered. */
@@ -217,7 +219,16 @@ function columnsOf(sql: Queryable) {
         and revoked_at is null
         and (expires_at is null or expires_at > now())
     ) as keys,
-    utc_text(a.last_used_at) as "lastUsedAt"`;
+    utc_text(a.last_used_at) as "lastUsedAt",
+    a.quota_mails as "quotaMails"`;
+}
+
+/** Turns the mails about used calls on or off. */
+export async function saveQuotaMails(tx: Transaction, id: bigint, isOn: boolean): Promise<void> {
+  await tx`
+    update accounts
+    set quota_mails = ${isOn}
+    where id = ${id}`;
 }
 
 function currentPlan(sql: Queryable) {

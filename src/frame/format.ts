@@ -1,3 +1,4 @@
+import { usd, usdCents } from "../money.ts";
 import { escape } from "./escape.ts";
 import { highlight } from "./highlight.ts";
 import { grouped } from "./nav.ts";
@@ -147,6 +148,11 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
         .filter(([, value]) => value !== undefined && value !== "")
         .map(([name, value]) => ` ${name}="${escape(String(value))}"`)
         .join("");
+    },
+    /** HTML: an amount of 1e-6 USD to cents, with the exact amount as its title where it has more digits. */
+    money(micros: bigint): string {
+      const isExact = micros % 10_000n === 0n;
+      return isExact ? usdCents(micros) : `<span title="${usd(micros)} USD">${usdCents(micros)}</span>`;
     },
     /** HTML: a word with a color beside it. */
     badge(text: string, tone: Tone = "quiet"): string {

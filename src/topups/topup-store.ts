@@ -143,6 +143,18 @@ export async function listTopups(sql: Queryable, accountId: bigint, limit: numbe
     limit ${limit}`;
 }
 
+/** Top-ups of an account that are announced or in review, newest first. */
+export async function listPendingTopups(sql: Queryable, accountId: bigint, limit: number): Promise<Topup[]> {
+  return sql<Topup[]>`
+    select ${columns(sql)}
+    from topups t
+    where t.account_id = ${accountId}
+      and t.state in ('expected', 'seen')
+      and (t.state = 'seen' or t.expires_at is null or t.expires_at > clock_timestamp())
+    order by t.id desc
+    limit ${limit}`;
+}
+
 /** One top-up of an account; null where there is none of that id, or it is of somebody else. */
 export async function findTopup(sql: Queryable, accountId: bigint, id: bigint): Promise<Topup | null> {
   const [found] = await sql<Topup[]>`

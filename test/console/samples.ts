@@ -1,4 +1,3 @@
-import { demoReference } from "../../src/console/top-up/demo.ts";
 import { XPUB } from "../support/chain.ts";
 import type { Somebody } from "../support/somebody.ts";
 import type { ConsoleWorld, Holding } from "./world.ts";
@@ -80,7 +79,6 @@ export const FIELD_SAMPLES: Readonly<Record<string, Sample>> = {};
  * a list is shown, the mark by which an order is placed once.
  */
 export const OWN_SAMPLES: Readonly<Record<string, Sample>> = {
-  "topup.demo reference": () => Promise.resolve(demoReference()),
   "plan.buy key": async (_, holder) => (await buy(holder)).form["key"]!,
   "/statement ?before": async (world, { accountId }) => {
     const [entry] = await world.sql<[{ id: bigint }]>`

@@ -2,14 +2,15 @@ import { z } from "zod";
 import { listConsents } from "../../accounts/consent-store.ts";
 import { readOwnData } from "../../accounts/data-store.ts";
 import { findPerson } from "../../accounts/person-store.ts";
-import { findAccount, listHeldPlans } from "../../callers/account-store.ts";
-import { usd } from "../../money.ts";
+import { holderEntry } from "../../accounts/holder-entry.ts";
+import { appendAudit } from "../../audit/store.ts";
+import { findAccount, listHeldPlans, saveQuotaMails } from "../../callers/account-store.ts";
 import { listStatement } from "../../ledger/statement-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { listPurchases } from "../../purchases/history-store.ts";
 import { listTopups } from "../../topups/topup-store.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
-import type { ConsolePage } from "../contract.ts";
+import type { ConsoleAction, ConsolePage } from "../contract.ts";
 
 /** More than anybody has, so that a file is whole; one that would not be says so. */
 const MOST = 50_000;
@@ -41,7 +42,7 @@ const accountPage: ConsolePage = {
       account,
       email,
       agreed: agreed.map((one) => ({ ...one, label: LABELS[one.kind] ?? one.kind })),
-      balance: usd(balance),
+      balance,
       hasBalance: balance > 0n,
       plans: plans.filter(({ state }) => state !== "past"),
       hasTwoFactor: person?.hasTwoFactor === true,
@@ -74,6 +75,28 @@ const dataFile: ConsolePage = {
     return { file: `roundhouse-account-${accountId}.json`, type: "application/json", text: `${text}\n` };
   },
 };
+
+const mailsForm = z.object({ quota_mails: z.enum(["yes"]).optional() });
+
+/** Turns the mails about used calls on or off. */
+const mailsAction: ConsoleAction<z.infer<typeof mailsForm>> = {
+  name: "account.mails",
+  path: "/account/mails",
+  needs: [],
+  form: mailsForm,
+  async run({ sql }, { holder, form: { quota_mails } }) {
+    const isOn = quota_mails === "yes";
+    await sql.begin(async (tx) => {
+      await saveQuotaMails(tx, holder.accountId, isOn);
+      await appendAudit(tx, holderEntry(holder, { action: "account.mails", after: { quota_mails: isOn } }));
+    });
+    const message = isOn ? "Mails about used calls are on." : "Mails about used calls are off.";
+    return { ok: true, message, location: "/console/account" };
+  },
+};
+
+/** What holders change about their account here. */
+export const accountActions = [mailsAction] as readonly ConsoleAction[];
 
 /** What is kept of an account, to look at and as a file. */
 export const accountPages: readonly ConsolePage[] = [accountPage, dataFile];

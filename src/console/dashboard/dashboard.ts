@@ -1,18 +1,24 @@
 import { z } from "zod";
-import { findAccount, listHeldPlans } from "../../callers/account-store.ts";
+import { type Account, findAccount, listHeldPlans } from "../../callers/account-store.ts";
 import { listOwnKeys } from "../../callers/own-key-store.ts";
 import { listPlans } from "../../callers/plan-store.ts";
 import { ACTIVE_KEYS } from "../../callers/store.ts";
-import { callsPlot } from "../../charts/over-time.ts";
-import { figureOf } from "../../frame/figure.ts";
-import { number } from "../../frame/format.ts";
-import { usd } from "../../money.ts";
+import { number, timeText } from "../../frame/format.ts";
 import { walletMicros } from "../../ledger/store.ts";
-import { readUsage } from "../../usage/store.ts";
+import type { TopupMethod } from "../../topups/contract.ts";
+import { configuredMethods } from "../../topups/methods.ts";
+import { listPendingTopups } from "../../topups/topup-store.ts";
+import { listRefusals } from "../../usage/call-minute-store.ts";
+import { readUsage, type UsageFacts } from "../../usage/store.ts";
 import type { ConsolePage } from "../contract.ts";
-import { nextSteps, planState, timeLeft } from "./state.ts";
+import { outcomeOf } from "../outcomes.ts";
+import { shownTopup } from "../top-up/shown-topup.ts";
+import { type LimitBar, limitBars } from "./limits.ts";
+import { nextSteps, planState, type PlanState, timeLeft } from "./state.ts";
 
-const DAYS_PLOTTED = 31;
+const DAYS_SHOWN = 31;
+const REFRESH_SECONDS = 10;
+const MOST_PENDING = 10;
 
 const query = z.object({});
 
@@ -21,50 +27,126 @@ export const dashboardPage: ConsolePage<z.infer<typeof query>> = {
   path: "/",
   nav: { label: "Dashboard", order: 10, group: "" },
   query,
-  async show({ sql, log }, { holder: { accountId } }) {
+  async show({ sql, settings }, { holder: { accountId } }) {
     const account = await findAccount(sql, { id: accountId });
     if (account === null) return null;
-    const [held, plans, usage, balance, keys] = await Promise.all([
+    const [held, plans, usage, balance, keys, refusals, pending] = await Promise.all([
       listHeldPlans(sql, accountId),
       listPlans(sql),
-      readUsage(sql, accountId, DAYS_PLOTTED),
+      readUsage(sql, accountId, DAYS_SHOWN),
       walletMicros(sql, accountId),
       listOwnKeys(sql, accountId, 0),
+      listRefusals(sql, accountId),
+      listPendingTopups(sql, accountId, MOST_PENDING),
     ]);
-    const plotted = usage.days.toReversed().map(({ date, requests }) => ({ date, requests: Number(requests) }));
-    const figure = await figureOf(log, callsPlot(`Your calls on the last ${DAYS_PLOTTED} days`, plotted), {
-      columns: ["UTC day", "calls"],
-      rows: usage.days.map(({ date, requests }) => [date, number(requests)]),
-    });
     const state = planState(held, usage.readAtMs);
     const holds = state.kind === "running" || state.kind === "ending";
     const limits = plans.find(({ name }) => holds && name === state.plan) ?? null;
+    const bars = limitBars(usage, limits);
     const isUsed = usage.days.some(({ requests }) => requests > 0n);
+    const offered: readonly TopupMethod[] = configuredMethods(settings);
     const data = {
       suspendReason: account.suspendedAt === null ? null : (account.suspendReason ?? ""),
       state,
-      left: state.endsAt === null ? "without end" : timeLeft(Date.parse(state.endsAt) - usage.readAtMs),
       limits,
-      bars: [
-        { name: "Calls today", used: usage.dayUsed, limit: limits?.day_limit ?? null, resetsAt: usage.dayResetsAt },
-        {
-          name: "Calls this month",
-          used: usage.monthUsed,
-          limit: limits?.month_limit ?? null,
-          resetsAt: usage.monthResetsAt,
-        },
-      ],
-      balance: usd(balance),
+      bars,
+      banners: [...limitBanners(bars), ...planBanners(state)],
+      stats: statsOf({ account, state, usage, bars, balance, keys: keys.working.length, pending: pending.length }),
+      quotaMails: account.quotaMails,
       keys: keys.working,
-      mostKeys: ACTIVE_KEYS,
+      refusals: refusals.map((one) => ({ ...one, ...outcomeOf(one.outcome) })),
+      pending: pending.map((topup) => shownTopup(topup, offered)),
       steps: nextSteps({
         hasBalance: balance > 0n,
         hasHadPlan: held.length > 0,
         hasKey: keys.working.length > 0,
         hasCalled: isUsed || keys.working.some(({ lastUsedAt }) => lastUsedAt !== null),
       }),
-      figure,
     };
-    return { template: "dashboard/dashboard", title: "Dashboard", data };
+    return { template: "dashboard/dashboard", title: "Dashboard", data, refreshSeconds: REFRESH_SECONDS };
   },
 };
+
+interface Facts {
+  account: Account;
+  state: PlanState;
+  usage: UsageFacts;
+  bars: readonly LimitBar[];
+  balance: bigint;
+  keys: number;
+  pending: number;
+}
+
+function statsOf({ state, usage, bars, balance, keys, pending }: Facts) {
+  const holds = state.kind === "running" || state.kind === "ending";
+  const left = state.endsAt === null ? "no end" : `${timeLeft(Date.parse(state.endsAt) - usage.readAtMs)} left`;
+  const daily = usage.days.toReversed().map(({ requests }) => Number(requests));
+  return [
+    {
+      label: "Plan",
+      value: state.plan ?? "none yet",
+      note: state.kind === "over" ? "ended" : holds ? left : "",
+      ...(state.kind === "over" && { tone: "bad", state: "bad" }),
+      ...(state.kind === "ending" && { tone: "warn", state: "warn" }),
+      href: "/console/plans",
+    },
+    {
+      label: "Balance",
+      value: { money: balance },
+      unit: "USD",
+      note: pending === 0 ? "" : `${pending} top-up${pending === 1 ? "" : "s"} pending`,
+      href: "/console/top-up",
+    },
+    ...bars.map(({ name, used, limit, percent, tone }) => ({
+      label: name,
+      value: number(used),
+      ...(limit !== null && { unit: `of ${number(limit)}`, note: `${percent} % used`, tone }),
+      ...(tone !== "" && { state: tone }),
+      href: "/console/usage",
+    })),
+    { label: "Keys", value: String(keys), unit: `of ${ACTIVE_KEYS}`, href: "/console/keys" },
+    {
+      label: `Calls, ${DAYS_SHOWN} days`,
+      value: number(daily.reduce((sum, n) => sum + n, 0)),
+      trend: { values: daily, label: `calls by day over the last ${DAYS_SHOWN} days` },
+      href: "/console/usage",
+    },
+  ];
+}
+
+/** From 80 % of a limit; of two limits at 100 % the month, which lasts longer, is named first. */
+function limitBanners(bars: readonly LimitBar[]) {
+  return bars.toReversed().flatMap(({ name, used, limit, percent, tone, resetsAt, code }) => {
+    if (tone === "" || limit === null) return [];
+    const counts = `${number(used)} of ${number(limit)}`;
+    const until = timeText(new Date(resetsAt));
+    const title = tone === "bad" ? `${name}: all used.` : `${name}: ${percent} % used.`;
+    const text =
+      tone === "bad"
+        ? `${counts}. Calls are refused with ${code} (429) until ${until}. A larger plan takes effect immediately.`
+        : `${counts}. At 100 %, calls are refused with ${code} (429) until ${until}.`;
+    return [{ tone, title, text, action: { label: "Upgrade plan", href: "/console/plans" } }];
+  });
+}
+
+function planBanners({ kind, plan, endsAt }: PlanState) {
+  if ((kind !== "ending" && kind !== "over") || endsAt === null) return [];
+  const at = timeText(new Date(endsAt));
+  return kind === "over"
+    ? [
+        {
+          tone: "bad",
+          title: `Your plan ${plan} ended at ${at}.`,
+          text: "Calls are refused with plan_expired (402) until you buy a plan.",
+          action: { label: "Buy plan", href: "/console/plans" },
+        },
+      ]
+    : [
+        {
+          tone: "warn",
+          title: `Your plan ${plan} ends at ${at}.`,
+          text: "From then on calls are refused with plan_expired (402). Nothing renews by itself.",
+          action: { label: "Renew plan", href: "/console/plans" },
+        },
+      ];
+}

@@ -34,7 +34,7 @@ const TOLD_HEADERS = [
 export async function callWithKey(url: string, key: string): Promise<LiveAnswer> {
   const begunAt = performance.now();
   const response = await fetch(url, {
-    headers: { "X-API-Key": key, Accept: "application/json" },
+    headers: { "X-Api-Key": key, Accept: "application/json" },
     redirect: "manual",
     signal: AbortSignal.timeout(PATIENCE_MS),
   });

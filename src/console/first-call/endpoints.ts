@@ -12,11 +12,11 @@ export interface Tried {
 
 /** Parameters that keep an answer short, and what an endpoint is for. */
 const TOLD: Readonly<Record<string, { parameters: string; about: string }>> = {
-  games: { parameters: "", about: "the tables of your plan, and whether each is live" },
-  rounds: { parameters: "?limit=3", about: "the newest rounds of each table" },
-  forecasts: { parameters: "", about: "what is stated of the rounds to come, with its uncertainty" },
-  readings: { parameters: "", about: "how each table behaves now, in words and numbers" },
-  accuracy: { parameters: "?period=24h", about: "how forecasts fared against what came" },
+  games: { parameters: "", about: "The tables of your plan, and whether each is live." },
+  rounds: { parameters: "?limit=3", about: "The newest rounds of each table." },
+  forecasts: { parameters: "", about: "Forecast windows and probabilities of the rounds to come." },
+  readings: { parameters: "", about: "How each table behaves now, in words and numbers." },
+  accuracy: { parameters: "?period=24h", about: "The measured accuracy of forecasts, with sample sizes." },
 };
 
 /** Every endpoint of the API, in its order; the last costs no call. */
@@ -26,5 +26,5 @@ export const ENDPOINTS_TO_TRY: readonly Tried[] = [
     path: path + (TOLD[endpoint]?.parameters ?? ""),
     about: TOLD[endpoint]?.about ?? "",
   })),
-  { name: "usage", path: USAGE_PATH, about: "what you have used; this one costs no call" },
+  { name: "usage", path: USAGE_PATH, about: "What you have used. This endpoint is free." },
 ];

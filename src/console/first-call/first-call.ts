@@ -11,7 +11,7 @@ const query = z.object({});
 /** How a call is made: the line to paste, and a form that makes it from here. */
 export const firstCallPage: ConsolePage<z.infer<typeof query>> = {
   path: "/first-call",
-  nav: { label: "First call", order: 22, group: "API" },
+  nav: { label: "First call", order: 23, group: "API" },
   query,
   show: (parts, { holder }) => page(parts, holder, { endpoint: "games", problem: null, answer: null }),
 };
@@ -44,7 +44,7 @@ export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
     });
     // only keys of the account are tried, so that nobody tests here whether a text is somebody's key
     if ((await findOwnKey(parts.sql, holder.accountId, { key })) === null) {
-      return done("this is not a key of your account; paste the whole of one, from rh_live_ on", null);
+      return done("This is not a key of your account. Enter all of it, from rh_live_ on.", null);
     }
     const path = ENDPOINTS_TO_TRY.find(({ name }) => name === endpoint)?.path;
     if (path === undefined) throw new Error(`expected an endpoint of ours, got ${endpoint}`);
@@ -52,7 +52,7 @@ export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
       return await done(null, await callWithKey(parts.ownUrl() + path, key));
     } catch (error) {
       parts.log.warn({ request_id: holder.requestId }, `a call from the console was not answered: ${reasonOf(error)}`);
-      return done("our API did not answer in time; try again in a moment", null);
+      return done("The API did not respond in time. Try again in a moment.", null);
     }
   },
 };
@@ -63,6 +63,7 @@ async function page(
   shown: { endpoint: string; problem: string | null; answer: LiveAnswer | null },
 ): Promise<Shown> {
   const { working } = await listOwnKeys(sql, accountId, 0);
-  const data = { ...shown, site: site(), endpoints: ENDPOINTS_TO_TRY, hasKey: working.length > 0, isSuspended };
+  const path = ENDPOINTS_TO_TRY.find(({ name }) => name === shown.endpoint)?.path ?? "";
+  const data = { ...shown, path, site: site(), endpoints: ENDPOINTS_TO_TRY, hasKey: working.length > 0, isSuspended };
   return { template: "first-call/first-call", title: "Your first call", data };
 }

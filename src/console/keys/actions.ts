@@ -7,7 +7,6 @@ import { OVERLAPS, type Overlap } from "../../callers/rotation-store.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import type { Shown } from "../../frame/shown.ts";
 import type { ConsoleAction } from "../contract.ts";
-import { OVERLAP_LABELS } from "./keys.ts";
 
 const KEYS = "/console/keys";
 const crumbs = [{ label: "Keys", href: KEYS }];
@@ -73,7 +72,7 @@ export const rotateKeyAction: ConsoleAction<z.infer<typeof rotateForm>> = {
     });
     if (made === null) return { ok: false, missing: true };
     if (!made.ok) return { ok: false, problem: made.reason };
-    const replaced = { ...made.replaced, isOver: OVERLAPS[overlap] === 0, goesOn: OVERLAP_LABELS[overlap] };
+    const replaced = { ...made.replaced, isOver: OVERLAPS[overlap] === 0 };
     const once = shownOnce("Your new key", { key: made.key, name: made.name, replaced, site: parts.site() });
     return { ok: true, message: "", location: KEYS, once };
   },

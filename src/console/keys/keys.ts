@@ -7,12 +7,15 @@ import type { ConsolePage } from "../contract.ts";
 /** Keys that ended and are still listed; more would only be long. */
 const ENDED_SHOWN = 20;
 
-/** What somebody may choose for how long a key that is replaced goes on. */
+/** The last use of a key shows within seconds. */
+const REFRESH_SECONDS = 5;
+
+/** How long a key that is replaced keeps working, as a form offers it. */
 export const OVERLAP_LABELS: Readonly<Record<Overlap, string>> = {
-  "0": "ends at once",
-  "1h": "goes on for 1 hour",
-  "24h": "goes on for 24 hours",
-  "7d": "goes on for 7 days",
+  "0": "expires immediately",
+  "1h": "expires in 1 hour",
+  "24h": "expires in 24 hours",
+  "7d": "expires in 7 days",
 };
 
 const query = z.object({});
@@ -31,6 +34,7 @@ export const keysPage: ConsolePage<z.infer<typeof query>> = {
       overlaps: OVERLAP_LABELS,
       isSuspended: holder.isSuspended,
     };
-    return { template: "keys/keys", title: "Keys", data };
+    const lead = "Programs send a key with each call, in the header X-Api-Key. It is shown once, when it is created.";
+    return { template: "keys/keys", title: "Keys", data, header: { lead }, refreshSeconds: REFRESH_SECONDS };
   },
 };

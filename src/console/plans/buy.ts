@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { legalText } from "../../accounts/legal.ts";
-import { usd } from "../../money.ts";
 import { purchase } from "../../purchases/purchase-store.ts";
 import { quoteOf, quoteText, readQuote } from "../../purchases/quote.ts";
 import { readBuyer } from "../../purchases/state-store.ts";
@@ -41,22 +40,24 @@ export const buyAction: ConsoleAction<z.infer<typeof form>> = {
       const once = await showOrder(parts, { holder, plan, problem });
       return once === null ? ({ ok: false, missing: true } as const) : { ...shownAnew, once };
     };
-    if (start_now === "" || is_final === "") return anew("Nothing was bought: both boxes have to be ticked for it");
+    if (start_now === "" || is_final === "") return anew("Nothing was bought. Tick both boxes to buy");
     const { accountId, address, userAgent, requestId } = holder;
     const agreed = { startNow: start_now, noWithdrawal: is_final };
     const done = await purchase(parts.sql, { accountId, quote, key, agreed, address, userAgent, requestId });
     if (done.ok) {
       const message = done.isReplay
-        ? "this form has bought it already: here it is, bought once"
-        : `${plan} is ${quote.kind === "renew" ? "renewed" : "bought"}; the receipt is on its way by mail`;
+        ? "This form was sent twice. The plan was bought once."
+        : `${plan} is ${OUTCOMES[quote.kind]}. The receipt is on its way by mail.`;
       const location = `/console/purchases/${done.purchaseId}`;
       return { ok: true, message, location, ...(done.isReplay && { didNothing: true }) };
     }
     if (done.reason === "not-yours") return { ok: false, missing: true };
     if (done.reason === "other-request") return { ok: false, problem: done.message };
-    return anew(`Nothing was bought: ${done.message}. Below it is as it is now`);
+    return anew(`Nothing was bought: ${done.message}. The current offer is below`);
   },
 };
+
+const OUTCOMES = { buy: "active", renew: "renewed", upgrade: "active", downgrade: "bought for later" } as const;
 
 const shownAnew = { ok: true, message: "", location: "/console/plans", didNothing: true } as const;
 
@@ -71,7 +72,7 @@ async function showOrder(
     name,
     problem,
     told,
-    balance: usd(buyer.balanceMicros),
+    balance: buyer.balanceMicros,
     isSuspended: holder.isSuspended,
     startNow: legalText("start-now"),
     isFinal: legalText("no-withdrawal"),

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { listPlans } from "../../callers/plan-store.ts";
-import { usd } from "../../money.ts";
 import { readBuyer } from "../../purchases/state-store.ts";
 import type { ConsolePage } from "../contract.ts";
 import { listHousesNow } from "./house-store.ts";
@@ -31,7 +30,7 @@ export const plansPage: ConsolePage<z.infer<typeof query>> = {
       plans,
       held,
       isSuspended,
-      balance: usd(buyer.balanceMicros),
+      balance: buyer.balanceMicros,
       allHouses: houses.map(({ name }) => name),
       namesOf: (ids: readonly string[]) => ids.map((id) => nameOf.get(id) ?? id),
     };

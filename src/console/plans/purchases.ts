@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { usd } from "../../money.ts";
+import { listOwnKeys } from "../../callers/own-key-store.ts";
 import { walletMicros } from "../../ledger/store.ts";
 import { findPurchase, listPurchases, type Purchase } from "../../purchases/history-store.ts";
 import { KIND_WORDS } from "../../purchases/receipt.ts";
@@ -23,11 +24,11 @@ export const purchasesPage: ConsolePage<z.infer<typeof query>> = {
 
 const none = z.object({});
 
-/** One purchase, as its receipt says it: also where somebody comes to who has just bought. */
+/** One purchase, as its receipt shows it. A newcomer who has just bought creates the first key here. */
 export const purchasePage: ConsolePage<z.infer<typeof none>> = {
   path: "/purchases/:purchase",
   query: none,
-  async show({ sql }, { holder: { accountId, email }, params }) {
+  async show({ sql }, { holder: { accountId, email, isSuspended }, params }) {
     const id = /^\d{1,18}$/.test(params["purchase"] ?? "") ? BigInt(params["purchase"] ?? "") : null;
     const made = id === null ? null : await findPurchase(sql, accountId, id);
     if (made === null) return null;
@@ -35,7 +36,8 @@ export const purchasePage: ConsolePage<z.infer<typeof none>> = {
       one: told(made),
       texts: [made.startNow, made.noWithdrawal],
       email,
-      balance: usd(await walletMicros(sql, accountId)),
+      balance: await walletMicros(sql, accountId),
+      mayCreateKey: !isSuspended && (await listOwnKeys(sql, accountId, 0)).working.length === 0,
     };
     const crumbs = [{ label: "Purchases", href: "/console/purchases" }];
     return { template: "plans/purchase", title: `Purchase ${made.id}`, data, crumbs };

@@ -21,7 +21,7 @@ export function addSecondFactor(
     answers,
     sql,
     identity,
-    page: { href: SECURITY, label: "Your sign-in" },
+    page: { href: SECURITY, label: "Security" },
     mustHaveOne: () => Promise.resolve(false),
     async note(reply, change) {
       const { holder } = holding(reply);

@@ -17,7 +17,7 @@ export function addSessions(app: Express, addForm: AddOwnForm, { answers, parts:
     const { person, sessionId, hasTwoFactor } = holding(response);
     const sessions = await listSessions(sql, person.userId, { idleSeconds: IDLE_SECONDS, surface: "console" });
     const data = { sessions, sessionId, hasTwoFactor, email: person.email };
-    answers.show(request, response as PageReply, { template: "security/security", title: "Your sign-in", data });
+    answers.show(request, response as PageReply, { template: "security/security", title: "Security", data });
   });
 
   addForm("/sessions/end", z.object({ id: z.string().max(100) }), async ({ reply, own, form, refuse }) => {
@@ -27,8 +27,8 @@ export function addSessions(app: Express, addForm: AddOwnForm, { answers, parts:
       await appendAudit(tx, holderEntry(holder, { action: "own.end-session", after: { sessions_ended: 1 } }));
       return true;
     });
-    if (!isEnded) return refuse("this sign-in is not yours, or has ended");
-    answers.goOn(reply, SECURITY, "the sign-in has ended");
+    if (!isEnded) return refuse("This sign-in is not yours, or has ended.");
+    answers.goOn(reply, SECURITY, "The sign-in has ended.");
   });
 
   addForm("/sessions/end-others", z.object({}), async ({ reply, own }) => {
@@ -38,6 +38,6 @@ export function addSessions(app: Express, addForm: AddOwnForm, { answers, parts:
       await appendAudit(tx, holderEntry(holder, { action: "own.end-session", after: { sessions_ended: count } }));
       return count;
     });
-    answers.goOn(reply, SECURITY, ended === 1 ? "one other sign-in has ended" : `${ended} other sign-ins have ended`);
+    answers.goOn(reply, SECURITY, ended === 1 ? "One other sign-in has ended." : `${ended} other sign-ins have ended.`);
   });
 }

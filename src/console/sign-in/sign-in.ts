@@ -32,7 +32,7 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
   }
 
   function showCode(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
-    answers.show(request, reply, { template: "sign-in/code", title: "The second step", data: shown }, status);
+    answers.show(request, reply, { template: "sign-in/code", title: "Two-factor authentication", data: shown }, status);
   }
 
   /** Writes to the log who signed in, so that a stolen password leaves a trace that outlives its sign-in. */

@@ -33,16 +33,16 @@ const statementPage: ConsolePage<z.infer<typeof query>> = {
     const entries = found.slice(0, PER_PAGE).map((entry) => ({
       ...entry,
       words: statementText(entry),
-      amount: usd(entry.micros),
-      after: usd(entry.balanceAfter),
     }));
     const data = {
       entries,
-      balance: usd(balance),
+      balance,
       isNewest: before === null,
       older: found.length > PER_PAGE ? (entries.at(-1)?.id ?? null) : null,
     };
-    return { template: "statement/statement", title: "Statement", data };
+    const lead =
+      "Everything that changed your balance, newest first. Entries are never changed; a mistake is corrected by an entry of its own.";
+    return { template: "statement/statement", title: "Statement", data, header: { lead } };
   },
 };
 

@@ -62,10 +62,10 @@ export const announceAction: ConsoleAction<z.infer<typeof announceForm>> = {
       return topup;
     });
     if (made === null) {
-      const problem = `you have ${MOST_EXPECTED} transfers that have not come yet; send one of these, or cancel one`;
+      const problem = `You have ${MOST_EXPECTED} pending transfers, the most there may be. Send or cancel one of them first.`;
       return { ok: false, problem };
     }
-    const message = "Send it with the reference below: without it we cannot tell that it is yours.";
+    const message = "Use the reference below. The bank details are on their way to you by mail too.";
     return { ok: true, message, location: `/console/top-up/bank/${made.id}` };
   },
 };
@@ -107,7 +107,7 @@ export const cancelTransferAction: ConsoleAction<z.infer<typeof nothing>> = {
       if (own?.method !== "bank") return { ok: false, missing: true } as const;
       const topup = await lockTopup(tx, id);
       if (topup.state !== "expected" && topup.state !== "expired") {
-        const problem = `this transfer is ${STATES[topup.state].word}: there is nothing to cancel`;
+        const problem = `This transfer is ${STATES[topup.state].word}, so it cannot be cancelled.`;
         return { ok: false, problem } as const;
       }
       await saveTopupState(tx, id, "cancelled");
@@ -117,7 +117,7 @@ export const cancelTransferAction: ConsoleAction<z.infer<typeof nothing>> = {
         after: { topup: id, state: "cancelled" },
       };
       await appendAudit(tx, holderEntry(holder, told));
-      return { ok: true, message: "It is cancelled.", location: "/console/top-up" } as const;
+      return { ok: true, message: "The transfer is cancelled.", location: "/console/top-up" } as const;
     });
   },
 };

@@ -1,15 +1,14 @@
 import { z } from "zod";
-import { usd } from "../../money.ts";
 import { walletMicros } from "../../ledger/store.ts";
-import { inFours } from "../../config/iban.ts";
-import type { Topup, TopupMethod } from "../../topups/contract.ts";
-import { configuredMethods, methodLabel } from "../../topups/methods.ts";
+import { configuredMethods } from "../../topups/methods.ts";
 import { listTopups } from "../../topups/topup-store.ts";
 import type { ConsolePage } from "../contract.ts";
 import { demoReference } from "./demo.ts";
-import { STATES } from "./words.ts";
+import { shownTopup } from "./shown-topup.ts";
 
 const MOST_TOPUPS = 200;
+/** While a top-up is pending. */
+const REFRESH_SECONDS = 15;
 const nothing = z.object({});
 
 /** Ways to pay in that are set up here, and what was paid in. */
@@ -26,24 +25,17 @@ export const topUpPage: ConsolePage<z.infer<typeof nothing>> = {
     const data = {
       demo: isDemo ? demoReference() : null,
       methods: offered.map((method) => ({ ...method, about: method.about(settings) })),
-      balance: usd(balance),
-      topups: topups.map((topup) => ({
-        ...topup,
-        label: methodLabel(topup.method),
-        said: STATES[topup.state],
-        amount: topup.amountMicros === null ? (topup.details["announced"] ?? null) : `${usd(topup.amountMicros)} USD`,
-        shown: topup.method === "bank" ? inFours(topup.reference) : topup.reference,
-        href: hrefOf(topup, offered),
-      })),
+      balance,
+      isPending: topups.some(({ state }) => state === "expected" || state === "seen"),
+      topups: topups.map((topup) => shownTopup(topup, offered)),
       isCut: topups.length === MOST_TOPUPS,
     };
-    return { template: "top-up/top-up", title: "Top up", data };
+    return {
+      template: "top-up/top-up",
+      title: "Top up",
+      data,
+      header: { lead: "The balance pays for plans and for nothing else. It is not paid out, and purchases are final." },
+      ...(data.isPending && { refreshSeconds: REFRESH_SECONDS }),
+    };
   },
 };
-
-/** The page of a top-up; null where its way is not set up any more. All deposits to an address on a chain share one. */
-function hrefOf({ id, method }: Topup, offered: readonly TopupMethod[]): string | null {
-  const path = offered.find((one) => one.id === method)?.path;
-  if (path === undefined) return null;
-  return method === "usdt" ? `/console/top-up${path}` : `/console/top-up${path}/${id}`;
-}

@@ -3,18 +3,18 @@ import type { TopupState } from "../../topups/contract.ts";
 
 /** What a state of a top-up is called, and what it means for its holder. */
 export const STATES: Record<TopupState, { word: string; tone: Tone; meaning: string }> = {
-  expected: { word: "waiting", tone: "info", meaning: "Announced; nothing has come yet." },
-  seen: { word: "being checked", tone: "info", meaning: "It has come and is being checked." },
+  expected: { word: "pending", tone: "info", meaning: "Announced; nothing has arrived yet." },
+  seen: { word: "in review", tone: "info", meaning: "It has arrived and is being checked." },
   credited: { word: "credited", tone: "good", meaning: "It is in your balance." },
   rejected: { word: "rejected", tone: "bad", meaning: "It was not added to your balance." },
   cancelled: {
     word: "cancelled",
     tone: "quiet",
-    meaning: "You said that you will not send it. Money that comes with its reference is checked all the same.",
+    meaning: "You cancelled it. Money that arrives with its reference is checked all the same.",
   },
   expired: {
     word: "expired",
     tone: "quiet",
-    meaning: "It did not come in time. Money that still comes with its reference is checked all the same.",
+    meaning: "It did not arrive in time. Money that still arrives with its reference is checked all the same.",
   },
 };

@@ -22,7 +22,7 @@ type Query = z.infer<typeof query>;
 /** What was called: by day, by key and by endpoint, of up to 92 UTC days. */
 export const usagePage: ConsolePage<Query> = {
   path: "/usage",
-  nav: { label: "Usage", order: 21, group: "API" },
+  nav: { label: "Usage", order: 22, group: "API" },
   query,
   async show({ sql, log }, { holder: { accountId }, query: { days } }) {
     const [usage, rows] = await Promise.all([readUsage(sql, accountId, days), listKeyDays(sql, accountId, days)]);
@@ -42,7 +42,14 @@ export const usagePage: ConsolePage<Query> = {
       rows: rows.slice(0, ROWS_SHOWN),
       all: rows.length,
     };
-    return { template: "usage/usage", title: "Usage", data };
+    const header = {
+      lead: "What was counted against your plan.",
+      more: [
+        { label: "Requests of the last hours", href: "/console/requests" },
+        { label: "Download as CSV", href: `/console/usage/usage.csv?days=${days}` },
+      ],
+    };
+    return { template: "usage/usage", title: "Usage", data, header };
   },
 };
 

@@ -1,0 +1,24 @@
+import { usd } from "../../money.ts";
+import { inFours } from "../../config/iban.ts";
+import type { Topup, TopupMethod } from "../../topups/contract.ts";
+import { methodLabel } from "../../topups/methods.ts";
+import { STATES } from "./words.ts";
+
+/** A top-up as lists show it. */
+export function shownTopup(topup: Topup, offered: readonly TopupMethod[]) {
+  return {
+    ...topup,
+    label: methodLabel(topup.method),
+    said: STATES[topup.state],
+    amount: topup.amountMicros === null ? (topup.details["announced"] ?? null) : `${usd(topup.amountMicros)} USD`,
+    shown: topup.method === "bank" ? inFours(topup.reference) : topup.reference,
+    href: hrefOf(topup, offered),
+  };
+}
+
+/** The page of a top-up; null if its method is not configured any more. All deposits to an address on a chain share one. */
+function hrefOf({ id, method }: Topup, offered: readonly TopupMethod[]): string | null {
+  const path = offered.find((one) => one.id === method)?.path;
+  if (path === undefined) return null;
+  return method === "usdt" ? `/console/top-up${path}` : `/console/top-up${path}/${id}`;
+}
