@@ -58,6 +58,8 @@ export type Need =
 export interface ConsoleAction<Form = unknown> {
   /** The word of logs for it: `key.create`. */
   name: string;
+  /** What it does, for people who are asked to confirm that it is them: `Create key`. */
+  title?: string;
   /** Below `/console`, as Express reads it: `/keys/:key/revoke`. */
   path: string;
   needs: readonly Need[];

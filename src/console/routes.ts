@@ -62,7 +62,7 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper 
           askForProof(answers, request, reply, {
             email: person.email,
             hasTwoFactor,
-            name: "what you were doing", // an action's own name is a word of logs
+            name: action.title ?? "your request",
             fields: sent.fields,
             problem,
           }),

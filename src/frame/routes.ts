@@ -138,7 +138,7 @@ export function askForProof(
     fields: fieldsOf(fields),
     back: backOf(answers.surface.base, request),
   };
-  answers.show(request, reply, { template: "frame/confirm", title: "Is it still you?", data }, 403);
+  answers.show(request, reply, { template: "frame/confirm", title: "Confirm that it is you", data }, 403);
 }
 
 /** What is wrong with what was typed, one field after another. */

@@ -103,28 +103,28 @@ describe("a holder in a browser", () => {
     await world.givePlan(amy.accountId, "Starter", 30);
     await page.getByRole("link", { name: "Create a key" }).click();
     await page.getByLabel("Name of the new key").fill("laptop");
-    await page.getByRole("button", { name: "Create the key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     await look(page, "agree");
     await page.getByLabel("I accept these terms.").check();
-    await page.getByRole("button", { name: "Accept and go on" }).click();
+    await page.getByRole("button", { name: "Accept and continue" }).click();
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     const key = await page.getByLabel("Your key").inputValue();
-    await page.getByRole("button", { name: "Copy" }).click();
+    await page.getByRole("button", { name: "Copy" }).first().click();
     await page.getByText("copied").waitFor();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(key);
     await look(page, "key-once");
-    await page.getByRole("link", { name: "To your keys" }).click();
-    await page.getByRole("heading", { name: "Keys that work" }).waitFor();
+    await page.getByRole("link", { name: "Back to keys" }).click();
+    await page.getByRole("heading", { name: "Active keys" }).waitFor();
     await expect(page.goBack()).rejects.toThrow("ERR_CACHE_MISS"); // nobody keeps that page, so there is no way back to it
     await page.waitForURL("chrome-error://chromewebdata/");
     await page.goto(`${world.url}/console/first-call`);
     await page.getByLabel("Key", { exact: true }).fill(key);
-    await page.getByRole("button", { name: "Call" }).click();
-    await page.getByRole("heading", { name: "The answer" }).waitFor();
+    await page.getByRole("button", { name: "Make call" }).click();
+    await page.getByRole("heading", { name: "Response" }).waitFor();
     expect(await page.content()).not.toContain(key);
     await look(page, "answer");
     await page.getByLabel("Key", { exact: true }).fill("rh_live_none");
-    await page.getByRole("button", { name: "Call" }).click();
+    await page.getByRole("button", { name: "Make call" }).click();
     expect(await page.getByRole("alert").textContent()).toContain("not a key of your account");
     expect(said).toEqual([expect.stringContaining("403")]); // the terms that came first
     await page.context().close();
@@ -142,15 +142,15 @@ describe("without JavaScript", () => {
     await page.keyboard.type("laptop");
     await page.keyboard.press("Enter");
     expect(await page.getByLabel("Your key").inputValue()).toMatch(/^rh_live_/);
-    expect(await page.getByRole("button", { name: "Copy" }).isVisible()).toBe(false);
-    await page.getByRole("link", { name: "To your keys" }).press("Enter");
+    expect(await page.getByRole("button", { name: "Copy" }).count()).toBe(0); // hidden
+    await page.getByRole("link", { name: "Back to keys" }).press("Enter");
     await page.locator("summary", { hasText: "Rotate the key laptop" }).press("Enter");
-    await page.getByRole("button", { name: /^Rotate it/ }).press("Enter");
+    await page.getByRole("button", { name: /^Rotate key/ }).press("Enter");
     expect(await page.getByLabel("Your key").inputValue()).toMatch(/^rh_live_/);
-    await page.getByRole("link", { name: "To your keys" }).press("Enter");
+    await page.getByRole("link", { name: "Back to keys" }).press("Enter");
     await page.locator("summary", { hasText: "Revoke the key laptop" }).first().press("Enter");
     await page
-      .getByRole("button", { name: /^Revoke it/ })
+      .getByRole("button", { name: /^Revoke key/ })
       .first()
       .press("Enter");
     expect(await page.getByRole("status").textContent()).toContain("is revoked");

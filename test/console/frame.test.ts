@@ -36,7 +36,11 @@ let world: ConsoleWorld;
 let ann: Somebody & Holding;
 let bob: Somebody & Holding;
 beforeAll(async () => {
-  world = await openConsoleWorld({ isDemo: true, variables: EVERY_METHOD, lists: { pages, actions: [...actions, forgets] } });
+  world = await openConsoleWorld({
+    isDemo: true,
+    variables: EVERY_METHOD,
+    lists: { pages, actions: [...actions, forgets] },
+  });
   await countFromFar();
   [ann, bob] = [await world.as("ann"), await world.as("bob")];
   for (const { accountId } of [ann, bob]) {
@@ -151,7 +155,7 @@ describe("every action", () => {
         expect(text).toContain(legalText("terms").sha256);
         expect(text).toContain(`<form method="post" action="${filled(path)}">`);
         expect(text).toContain('name="name" value="typed &lt;&quot;before&quot;&gt;"');
-        expect(text).toContain('<a href="/console/keys?x=1">Leave it</a>');
+        expect(text).toContain('<a class="button quiet" href="/console/keys?x=1">Cancel</a>');
         expect(text).not.toMatch(/name="_terms"[^>]* checked/);
       }
       expect(await everythingOf(tom)).toBe(before);

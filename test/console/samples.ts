@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { XPUB } from "../support/chain.ts";
 import type { Somebody } from "../support/somebody.ts";
 import type { ConsoleWorld, Holding } from "./world.ts";
@@ -80,6 +81,8 @@ export const FIELD_SAMPLES: Readonly<Record<string, Sample>> = {};
  */
 export const OWN_SAMPLES: Readonly<Record<string, Sample>> = {
   "plan.buy key": async (_, holder) => (await buy(holder)).form["key"]!,
+  // of another's key nothing is found: only calls of one's own account are looked at
+  "/requests ?key": async (world, { accountId }) => String((await world.giveKey(accountId, randomUUID())).id),
   "/statement ?before": async (world, { accountId }) => {
     const [entry] = await world.sql<[{ id: bigint }]>`
       select max(e.transaction_id) as id
@@ -102,6 +105,7 @@ export const NO_IDS: ReadonlySet<string> = new Set([
   "plan.buy start_now",
   "plan.buy is_final",
   "/usage ?days",
+  "/requests ?endpoint",
   "/usage/usage.csv ?days",
   "/purchases ?page",
 ]);

@@ -133,7 +133,7 @@ describe("data staff in a browser", () => {
     await page.getByLabel("Reason").fill("it fits the changed table");
     await page.getByRole("button", { name: `Make calibration ${id} live on ${table.name}` }).click();
     await page.getByLabel(`Password of ${email}`).fill(PASSWORD);
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Continue" }).click();
     expect(await page.getByRole("status").textContent()).toContain(`calibration ${id} is live on ${table.name}`);
     await page.goto(`${world.url}/ops/calibrations`);
     await look(page, "calibrations");

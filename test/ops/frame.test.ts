@@ -348,7 +348,7 @@ describe("[API5][V7] what is dangerous", () => {
     const asked = await slow.post(path, { reason: "left <the> team" });
     const text = await asked.text();
     expect(asked.status).toBe(403);
-    expect(text).toContain("Is it still you?");
+    expect(text).toContain("Confirm that it is you");
     expect(text).toContain('<input type="hidden" name="reason" value="left &lt;the&gt; team">');
     expect((await slow.post(path, { reason: "left", _password: "not it at all" })).status).toBe(403);
     const [{ disabled }] = await world.sql<[{ disabled: boolean }]>`

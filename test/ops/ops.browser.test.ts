@@ -98,13 +98,13 @@ describe("an admin in a browser", () => {
     await page.getByLabel("New role").selectOption("data");
     await page.getByLabel("Reason", { exact: true }).first().fill("moves to the data staff");
     await page.getByRole("button", { name: "Change the role" }).click();
-    await page.getByRole("heading", { name: "Is it still you?" }).waitFor();
+    await page.getByRole("heading", { name: "Confirm that it is you" }).waitFor();
     await look(page, "confirm");
     await page.getByLabel("Password of ann@example.com").fill("not it at all");
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Continue" }).click();
     expect(await page.getByRole("alert").textContent()).toBe("the password is not right");
     await page.getByLabel("Password of ann@example.com").fill(PASSWORD);
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Continue" }).click();
     expect(await page.getByRole("status").textContent()).toBe("bob@example.com is data now");
 
     await page.getByRole("link", { name: "Audit log" }).click();
@@ -175,7 +175,7 @@ describe("without JavaScript", () => {
     await page.keyboard.press("Enter");
     const secret = (await page.locator("ol code").first().textContent()) ?? "";
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/enroll.png`, fullPage: true });
-    await page.getByLabel("Code that the app shows now").fill(totp(secret, -1));
+    await page.getByLabel("Code from the app").fill(totp(secret, -1));
     await page.keyboard.press("Enter");
     expect(await page.getByRole("status").textContent()).toContain("the second factor is on");
     await page.getByRole("button", { name: "kim@example.com" }).click();

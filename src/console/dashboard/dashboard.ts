@@ -85,7 +85,10 @@ function statsOf({ state, usage, bars, balance, keys, pending }: Facts) {
     {
       label: "Plan",
       value: state.plan ?? "none yet",
-      note: state.kind === "over" ? "ended" : holds ? left : "",
+      note: [
+        ...(state.kind === "over" ? ["ended"] : holds ? [left] : []),
+        ...(state.next ? [`then ${state.next.plan}`] : []),
+      ].join(", "),
       ...(state.kind === "over" && { tone: "bad", state: "bad" }),
       ...(state.kind === "ending" && { tone: "warn", state: "warn" }),
       href: "/console/plans",

@@ -27,6 +27,7 @@ const createForm = z.object({
 /** Makes a key and shows it, this once. */
 export const createKeyAction: ConsoleAction<z.infer<typeof createForm>> = {
   name: "key.create",
+  title: "Create key",
   path: "/keys",
   needs: ["terms", "fresh-with-second-factor"],
   form: createForm,
@@ -50,6 +51,7 @@ const rotateForm = z.object({ overlap: z.enum(Object.keys(OVERLAPS) as [Overlap,
 /** Makes the key that replaces another, which goes on for as long as was chosen. */
 export const rotateKeyAction: ConsoleAction<z.infer<typeof rotateForm>> = {
   name: "key.rotate",
+  title: "Rotate key",
   path: "/keys/:key/rotate",
   needs: ["terms", "fresh-with-second-factor"],
   form: rotateForm,

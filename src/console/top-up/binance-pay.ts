@@ -100,7 +100,7 @@ const beginAction: ConsoleAction<z.infer<typeof form>> = {
       return done;
     });
     if (!begun.ok) return { ok: false, problem: begun.reason };
-    const message = "your order is being made; this page shows in a few seconds where to pay it";
+    const message = "Your order is being created. This page shows where to pay it in a few seconds.";
     return { ok: true, message, location: `/console${PATH}/${begun.topupId}` };
   },
 };

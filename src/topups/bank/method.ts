@@ -14,9 +14,9 @@ export const bankTransfer: TopupMethod = {
   path: "/bank",
   isConfigured: hasBank,
   about: ({ BANK_CURRENCIES, BANK_ONE_PERSON }) => ({
-    time: `One to five working days from bank to bank; after that ${BANK_ONE_PERSON ? "somebody" : "two people"} of ours look${BANK_ONE_PERSON ? "s" : ""} at it on a working day.`,
-    minimum: "None of ours; a bank in between may keep a fee, so small amounts make little sense.",
-    credited: `What arrives, in USD. We take ${BANK_CURRENCIES.join(", ")}; another currency than USD is changed at the rate of the day it is looked at.`,
+    time: `One to five working days from bank to bank; then ${BANK_ONE_PERSON ? "a member of staff checks" : "two members of staff check"} it on a working day.`,
+    minimum: "None. A bank in between may keep a fee, so small amounts make little sense.",
+    credited: `What arrives, in USD. We take ${BANK_CURRENCIES.join(", ")}; other currencies are converted at the rate of the day on which it is checked.`,
   }),
 };
 

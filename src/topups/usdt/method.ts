@@ -12,7 +12,7 @@ export const usdtOnChain: TopupMethod = {
     const { confirmations, network } = usdtFacts(settings);
     return {
       time: `After ${confirmations} blocks of ${network}, by itself, at any hour.`,
-      minimum: `${usd(settings.USDT_MIN)} USDT; smaller deposits are kept, and credited together once they make that.`,
+      minimum: `${usd(settings.USDT_MIN)} USDT; smaller deposits are kept, and credited together once they reach it.`,
       credited: "What arrives: 1 USDT is 1 USD.",
     };
   },

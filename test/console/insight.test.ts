@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as limits from "../../src/console/dashboard/limits.ts";
+import * as sums from "../../src/console/requests/sums.ts";
+import * as money from "../../src/money.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
+import { eventually } from "../support/eventually.ts";
+import { listExamples, runExample } from "../support/examples.ts";
+import { houseEntry } from "../support/houses.ts";
+import type { Somebody } from "../support/somebody.ts";
+import { mailsTo } from "./mails.ts";
+import { EVERY_METHOD } from "./samples.ts";
+import { type ConsoleWorld, openConsoleWorld } from "./world.ts";
+
+let world: ConsoleWorld;
+beforeAll(async () => {
+  world = await openConsoleWorld({
+    variables: EVERY_METHOD,
+    before: async (sql) => {
+      await applyHouses(sql, [houseEntry()]);
+      await sql`update plans set day_limit = 5, burst_per_second = 1000, burst = 1000 where name = 'Starter'`;
+    },
+  });
+});
+afterAll(() => world.close());
+
+async function textOf(somebody: Somebody, path: string): Promise<string> {
+  const response = await somebody.get(path);
+  expect(response.status).toBe(200);
+  const text = await response.text();
+  return text
+    .slice(text.indexOf("<main"))
+    .replaceAll(/<svg[\s\S]*?<\/svg>/g, "")
+    .replaceAll(/<[^>]+>/g, " ")
+    .replaceAll(/\s+/g, " ");
+}
+
+async function call(key: string, times = 1, path = "/api/v1/games"): Promise<void> {
+  for (let n = 0; n < times; n += 1) {
+    await (await fetch(world.url + path, { headers: { "x-api-key": key } })).arrayBuffer();
+  }
+}
+
+describe("the dashboard", () => {
+  it("warns from 80 % of a limit, turns red at 100 %, and shows refused calls by reason within seconds", async () => {
+    const ulf = await world.as("ulf");
+    await world.givePlan(ulf.accountId, "Starter", 30);
+    const { key } = await world.giveKey(ulf.accountId, "server");
+    await call(key, 3);
+    expect(await textOf(ulf, "/console")).not.toContain("Calls today: ");
+    await call(key);
+    const near = await textOf(ulf, "/console");
+    expect(near).toMatch(/Calls today: 80 % used\. 4 of 5\. At 100 %, calls are refused with day_quota_exceeded/);
+    await call(key, 3);
+    const full = await (await ulf.get("/console")).text();
+    expect(full).toMatch(/class="banner bad"[^>]*>\s*<p><strong>Calls today: all used\./);
+    expect(full).toContain("Upgrade plan");
+    await call(key, 1, "/api/v1/games?nonsense=1");
+    await eventually(async () => (await textOf(ulf, "/console")).includes("unknown_parameter"));
+    expect(await textOf(ulf, "/console")).toMatch(/day_quota_exceeded 429 .*? 2 \d s ago unknown_parameter 400/);
+  });
+
+  it("shows the last use of a key within seconds, and top-ups that are pending", async () => {
+    const ute = await world.as("ute");
+    await world.givePlan(ute.accountId, "Pro", 30);
+    const { key } = await world.giveKey(ute.accountId, "server");
+    expect(await textOf(ute, "/console")).toContain("active never");
+    await call(key);
+    await eventually(async () => /active \d s ago/.test(await textOf(ute, "/console")));
+    expect(await textOf(ute, "/console")).not.toContain("Pending top-ups");
+    await ute.post("/console/top-up/bank", { amount: "100.00", currency: "USD" });
+    const text = await textOf(ute, "/console");
+    expect(text).toContain("1 top-up pending");
+    expect(text).toMatch(/Pending top-ups .* Bank transfer 100\.00 USD pending/);
+  });
+
+  it("turns mails about used calls off and on again", async () => {
+    const uwe = await world.as("uwe");
+    const isOn = async () => (await (await uwe.get("/console/account")).text()).includes('value="yes" checked');
+    expect(await isOn()).toBe(true);
+    expect((await uwe.post("/console/account/mails")).status).toBe(303);
+    expect(await isOn()).toBe(false);
+    await uwe.post("/console/account/mails", { quota_mails: "yes" });
+    expect(await isOn()).toBe(true);
+  });
+});
+
+describe("requests", () => {
+  it("are counted by status, endpoint, key and minute, can be filtered, and are shown to nobody else", async () => {
+    const [vic, other] = [await world.as("vic"), await world.as("vera")];
+    await world.givePlan(vic.accountId, "Pro", 30);
+    const [one, two] = [await world.giveKey(vic.accountId, "one"), await world.giveKey(vic.accountId, "two")];
+    await call(one.key, 3);
+    await call(two.key, 2, "/api/v1/rounds");
+    await call(two.key, 1, "/api/v1/rounds?limit=0");
+    const page = await eventually(async () => {
+      const text = await textOf(vic, "/console/requests");
+      return text.includes("invalid_parameter") && text.includes("Answered 5") ? text : false;
+    });
+    expect(page).toMatch(/Refused 1 4xx, 5xx/);
+    expect(page).toMatch(new RegExp(`invalid_parameter 400 rounds two \\(…${two.key.slice(-4)}\\) 1 `));
+    expect(page).toMatch(/requests by status|ok 200 5 /);
+    expect(page).toMatch(/By endpoint .*games 3 .*rounds 3 /);
+    const filtered = await textOf(vic, `/console/requests?key=${one.id}&minutes=15`);
+    expect(filtered).toContain("Answered 3");
+    expect(filtered).not.toContain("invalid_parameter 400");
+    expect(await textOf(other, "/console/requests?minutes=1440")).toContain("No requests in the last 24 hours");
+    expect(await textOf(other, `/console/requests?key=${one.id}`)).toContain("No requests in the last 1 hour");
+    expect((await vic.get("/console/requests?minutes=7")).status).toBe(400);
+  });
+});
+
+describe("mails", () => {
+  it("are written when a key is created, rotated and revoked, without the key", async () => {
+    const wim = await world.as("wim");
+    const made = await (await wim.post("/console/keys", { name: "server" })).text();
+    const key = /value="(rh_live_\w+)"/.exec(made)?.[1] ?? "";
+    const ids = async () =>
+      (await world.sql<{ id: bigint }[]>`select id from keys where account_id = ${wim.accountId} order by id`).map(
+        ({ id }) => id,
+      );
+    const [first] = await ids();
+    await wim.post(`/console/keys/${first}/rotate`, { overlap: "1h" });
+    const [, second] = await ids();
+    await wim.post(`/console/keys/${second}/revoke`);
+    await wim.post(`/console/keys/${second}/revoke`); // twice is once
+    const mails = await mailsTo(world.sql, wim.email);
+    expect(mails.map(({ subject }) => subject)).toEqual([
+      "A key was created: server",
+      "A key was rotated: server",
+      "A key was revoked: server 2",
+    ]);
+    for (const { body } of mails) {
+      expect(body).toContain(`${world.url}/console/keys`);
+      expect(body).not.toContain(key);
+    }
+    expect(mails[0]!.body).toContain(`ends in ${key.slice(-4)}`);
+  });
+
+  it("repeat where a bank transfer goes: IBAN, reference and amount", async () => {
+    const wes = await world.as("wes");
+    await wes.post("/console/top-up/bank", { amount: "1250.5", currency: "USD" });
+    const [topup] = await world.sql<[{ reference: string }]>`
+      select reference from topups where account_id = ${wes.accountId}`;
+    const [mail] = await mailsTo(world.sql, wes.email);
+    expect(mail!.body).toContain("Amount: 1250.50 USD");
+    expect(mail!.body).toContain(`Reference: ${topup.reference}`);
+    expect(mail!.body.replaceAll(" ", "")).toContain("IBAN:DE89370400440532013000");
+  });
+});
+
+describe("payment methods", () => {
+  it("are listed the fastest first", async () => {
+    const text = await textOf(await world.as("xia"), "/console/top-up");
+    const places = ["Top up by Binance Pay", "Top up by USDT on-chain", "Top up by Bank transfer"].map((name) =>
+      text.indexOf(name),
+    );
+    expect(places.every((place) => place > 0)).toBe(true);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  });
+});
+
+it("functions have examples that hold", () => {
+  for (const [file, scope] of [
+    ["src/console/dashboard/limits.ts", { ...limits }],
+    ["src/console/requests/sums.ts", { ...sums }],
+    ["src/money.ts", { ...money }],
+  ] as const) {
+    const claims = listExamples(file).flatMap((example) => runExample(example, scope));
+    expect(claims.length).toBeGreaterThan(0);
+    for (const { line, actual, expected } of claims) expect(actual, line).toEqual(expected);
+  }
+});
