@@ -96,6 +96,6 @@ export async function processesOf(folder: string): Promise<string[]> {
 
 /** Asks the API of a started instance. */
 export async function ask(ready: Ready, path: string): Promise<{ status: number; body: Record<string, unknown> }> {
-  const response = await fetch(`${ready.url}${path}`, { headers: { "X-API-Key": ready.api_key } });
+  const response = await fetch(`${ready.url}${path}`, { headers: { "X-Api-Key": ready.api_key } });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }

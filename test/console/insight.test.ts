@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import * as limits from "../../src/console/dashboard/limits.ts";
 import * as sums from "../../src/console/requests/sums.ts";
 import * as money from "../../src/money.ts";
 import { applyHouses } from "../../src/houses-file/apply-store.ts";
@@ -161,7 +160,6 @@ describe("payment methods", () => {
 
 it("functions have examples that hold", () => {
   for (const [file, scope] of [
-    ["src/console/dashboard/limits.ts", { ...limits }],
     ["src/console/requests/sums.ts", { ...sums }],
     ["src/money.ts", { ...money }],
   ] as const) {

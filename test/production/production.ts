@@ -103,7 +103,7 @@ async function useInstance(npm: ChildProcessByStdio<null, Readable, null>): Prom
   const { url, api_key: key } = ready.parse(JSON.parse(stdout));
 
   const ask = async (path: string) => {
-    const response = await fetch(url + path, { headers: { "X-API-Key": key }, signal: AbortSignal.timeout(30_000) });
+    const response = await fetch(url + path, { headers: { "X-Api-Key": key }, signal: AbortSignal.timeout(30_000) });
     if (!response.ok) throw new Error(`expected ${path} to be served, got ${response.status}`);
     return response.text();
   };

@@ -236,7 +236,7 @@ async function greet({ url, key, opsLink, printsMails, houses }: Started): Promi
     ...(printsMails ? ["            (mails to them, with their links, are printed here: SMTP_URL is not set)"] : []),
     `  demo key  ${paint.bold(key)}  (all houses; works until this stops)`,
     "",
-    `  curl -H "X-API-Key: ${key}" ${url}/api/v1/games`,
+    `  curl -H "X-Api-Key: ${key}" ${url}/api/v1/games`,
     "",
     ...(demos.length === 0 ? [] : [`  ${names(demos)}: true rounds of the past, played again by a demo house.`]),
     ...(simulated.length === 0 ? [] : [`  ${names(simulated)}: simulated rounds, with troubles on purpose.`]),

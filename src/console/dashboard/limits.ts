@@ -32,16 +32,8 @@ function bar(name: string, used: bigint, limit: bigint | null, resetsAt: string,
   return { name, used, limit, percent, tone, resetsAt, code };
 }
 
-/**
- * Whole percent of a limit that is used, rounded down: 100 only if nothing is left.
- *
- * @example
- * percentOf(7_999n, 10_000n); // => 79
- * percentOf(12n, 10n); // => 100
- * percentOf(0n, 0n); // => 100
- * percentOf(5n, null); // => null
- */
-export function percentOf(used: bigint, limit: bigint | null): number | null {
+/** Whole percent of a limit that is used, rounded down: 100 only if nothing is left. */
+function percentOf(used: bigint, limit: bigint | null): number | null {
   if (limit === null) return null;
   return used >= limit ? 100 : Number((used * 100n) / limit);
 }

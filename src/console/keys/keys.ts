@@ -11,7 +11,7 @@ const ENDED_SHOWN = 20;
 const REFRESH_SECONDS = 5;
 
 /** How long a key that is replaced keeps working, as a form offers it. */
-export const OVERLAP_LABELS: Readonly<Record<Overlap, string>> = {
+const OVERLAP_LABELS: Readonly<Record<Overlap, string>> = {
   "0": "expires immediately",
   "1h": "expires in 1 hour",
   "24h": "expires in 24 hours",
