@@ -12,8 +12,14 @@ import { type Attempt, backOf, fieldsOf, showProblem } from "./trouble.ts";
  */
 export type Done =
   | { ok: true; message: string; location: string; once?: Shown; didNothing?: true }
-  | { ok: false; problem: string }
+  | { ok: false; problem: string; next?: NextStep }
   | { ok: false; missing: true };
+
+/** What has to be done first, where sending the same form again would fail again. */
+export interface NextStep {
+  label: string;
+  href: string;
+}
 
 /** A form as it was sent: its fields, and apart from them what its sender proves to be still the same person with. */
 export interface SentForm {
@@ -96,7 +102,8 @@ export async function takeForm<Form>(
   const done = await action.run({ params: paramsOf(request), form: form.data });
   if (!done.ok) {
     if ("missing" in done) throw new PageError(404, "there is nothing under this address");
-    return showProblem(answers, request, reply, { status: 422, message: done.problem, attempt });
+    const again = done.next === undefined ? { attempt } : { attempt: null, next: done.next };
+    return showProblem(answers, request, reply, { status: 422, message: done.problem, ...again });
   }
   if (done.didNothing !== true) await action.wasDone();
   if (done.once === undefined) answers.goOn(reply, done.location, done.message);

@@ -43,10 +43,16 @@ export function showProblem(
   answers: Answers,
   request: Request,
   response: PageReply,
-  { status, message, attempt }: { status: number; message: string; attempt: Attempt | null },
+  {
+    status,
+    message,
+    attempt,
+    next = null,
+  }: { status: number; message: string; attempt: Attempt | null; next?: { label: string; href: string } | null },
 ): void {
   const data = {
     message,
+    next,
     method: attempt?.method ?? "get",
     action: attempt?.action ?? "",
     fields: attempt === null ? [] : fieldsOf(attempt.typed),

@@ -332,14 +332,17 @@ describe("money that cannot be placed", () => {
 });
 
 describe("who may do what at the bank desk", () => {
-  it("approving wants a second factor", async () => {
+  it("approving without a second factor leads to turning it on, and offers no form that would fail again", async () => {
     const account = await desk.account("factor@example.com");
     const topup = await desk.announce(account);
     const path = await desk.enter({ remittance: topup.reference });
     await desk.match(path, topup.reference, account);
     await desk.sql`update auth.users set two_factor_enabled = false where email = 'ben@example.com'`;
     const refused = await desk.ben.post(`${path}/approve`, { match: await desk.matchId(path) });
-    expect(await problemOf(refused)).toContain("second factor");
+    const text = await refused.clone().text();
+    expect(await problemOf(refused)).toContain("two-factor");
+    expect(text).toContain('<a class="button" href="/ops/me">');
+    expect(text).not.toContain("Try again");
     await desk.sql`update auth.users set two_factor_enabled = true where email = 'ben@example.com'`;
   });
 

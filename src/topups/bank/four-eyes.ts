@@ -7,7 +7,8 @@ export interface Person {
 }
 
 /** Whether somebody may approve: `onePerson` is written down where they approve what is their own. */
-export type Approval = { ok: true; onePerson: boolean } | { ok: false; problem: string };
+export type Approval =
+  { ok: true; onePerson: boolean } | { ok: false; problem: string; next?: { label: string; href: string } };
 
 /**
  * Whether somebody may approve what others did. Whoever entered the line or decided on it may not, unless the team was
@@ -28,7 +29,8 @@ export function approvalOf(
   if (!person.hasTwoFactor) {
     return {
       ok: false,
-      problem: "approving wants a second factor: turn yours on at your own page (/ops/me), then approve",
+      problem: "Approving requires two-factor authentication. Turn it on at your own page (/ops/me), then approve.",
+      next: { label: "Turn on two-factor authentication", href: "/ops/me" },
     };
   }
   const own =
