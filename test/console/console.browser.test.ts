@@ -64,37 +64,41 @@ async function openPage(
 const nameOf = (path: string) => path.replaceAll(/[^a-z]+/g, "-").replaceAll(/^-|-$/g, "") || "dashboard";
 
 describe("a holder in a browser", () => {
-  it("finds every page without a fault for a screen reader, in both themes, and none wider than a small phone", async () => {
-    const eve = await world.as("eve");
-    await world.giveMoney(eve.accountId, 1_000_500_000n);
-    await world.givePlan(eve.accountId, "Pro", 3.5);
-    const { key } = await world.giveKey(eve.accountId, "a server with quite a long name of its own");
-    await eve.post(`/console/keys/${(await world.giveKey(eve.accountId, "old")).id}/rotate`, { overlap: "24h" });
-    await eve.post(`/console/keys/${(await world.giveKey(eve.accountId, "gone")).id}/revoke`);
-    for (let n = 0; n < 3; n += 1) await fetch(`${world.url}/api/v1/games`, { headers: { "x-api-key": key } });
-    const { page, said } = await openPage(eve, { address: "203.0.113.1" });
-    for (const { path } of pages) {
-      if (/\.(?:csv|json)$/.test(path)) continue;
-      let filled = path;
-      for (const [, name] of path.matchAll(/:(\w+)/g)) {
-        const place = `${path} ${name}`;
-        const id = SHARED[place] ?? (await PATH_SAMPLES[place]?.(world, eve));
-        if (id === undefined) throw new Error(`no sample for ${place}: add one to test/console/samples.ts`);
-        filled = filled.replace(`:${name}`, id);
+  it(
+    "finds every page without a fault for a screen reader, in both themes, and none wider than a small phone",
+    { timeout: 240_000 },
+    async () => {
+      const eve = await world.as("eve");
+      await world.giveMoney(eve.accountId, 1_000_500_000n);
+      await world.givePlan(eve.accountId, "Pro", 3.5);
+      const { key } = await world.giveKey(eve.accountId, "a server with quite a long name of its own");
+      await eve.post(`/console/keys/${(await world.giveKey(eve.accountId, "old")).id}/rotate`, { overlap: "24h" });
+      await eve.post(`/console/keys/${(await world.giveKey(eve.accountId, "gone")).id}/revoke`);
+      for (let n = 0; n < 3; n += 1) await fetch(`${world.url}/api/v1/games`, { headers: { "x-api-key": key } });
+      const { page, said } = await openPage(eve, { address: "203.0.113.1" });
+      for (const { path } of pages) {
+        if (/\.(?:csv|json)$/.test(path)) continue;
+        let filled = path;
+        for (const [, name] of path.matchAll(/:(\w+)/g)) {
+          const place = `${path} ${name}`;
+          const id = SHARED[place] ?? (await PATH_SAMPLES[place]?.(world, eve));
+          if (id === undefined) throw new Error(`no sample for ${place}: add one to test/console/samples.ts`);
+          filled = filled.replace(`:${name}`, id);
+        }
+        const answer = await page.goto(`${world.url}/console${filled === "/" ? "" : filled}`);
+        expect([path, answer?.status()]).toEqual([path, 200]);
+        await look(page, nameOf(path));
       }
-      const answer = await page.goto(`${world.url}/console${filled === "/" ? "" : filled}`);
-      expect([path, answer?.status()]).toEqual([path, 200]);
-      await look(page, nameOf(path));
-    }
-    for (const own of ["security", "terms"]) {
-      await page.goto(`${world.url}/console/${own}`);
-      await look(page, own);
-    }
-    expect(said).toEqual([]);
-    await page.goto(`${world.url}/console/nothing`);
-    await look(page, "trouble");
-    await page.context().close();
-  });
+      for (const own of ["security", "terms"]) {
+        await page.goto(`${world.url}/console/${own}`);
+        await look(page, own);
+      }
+      expect(said).toEqual([]);
+      await page.goto(`${world.url}/console/nothing`);
+      await look(page, "trouble");
+      await page.context().close();
+    },
+  );
 
   it("accepts new terms, makes the key that was asked for, copies it, and calls with it from the console", async () => {
     const amy = await world.makeHolder("amy@example.com", { hasAgreed: false });

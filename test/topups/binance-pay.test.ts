@@ -60,7 +60,7 @@ describe("an order", () => {
     expect(await text(await ana.get("/console/top-up/binance-pay"))).toContain("5.00 to 10000.00");
     const page = await begin(ana);
     const id = page.split("/").at(-1) ?? "";
-    expect(await text(await ana.get(page))).toContain("The order is being made");
+    expect(await text(await ana.get(page))).toContain("The order is being created");
     expect(await world.work()).toMatchObject({ made: 1 });
     const order = await orderOf(id);
     expect(order.asked).toMatchObject({
@@ -131,7 +131,7 @@ describe("an order", () => {
   });
 
   it.each([
-    ["EXPIRED", "expired", "It ended unpaid"],
+    ["EXPIRED", "expired", "It expired unpaid"],
     ["CANCELED", "cancelled", "It was cancelled"],
     ["ERROR", "rejected", "It was rejected"],
   ])(

@@ -81,7 +81,7 @@ describe("a holder who tops up by bank", () => {
     expect(entries).toMatchObject([{ actor: `account ${ann.accountId}` }]);
     expect(JSON.stringify(entries)).not.toContain("@");
     await world.sql`update topups set expires_at = now() where id = ${row!.id}`;
-    expect(await (await ann.get(path)).text()).toContain("It did not come in time");
+    expect(await (await ann.get(path)).text()).toContain("It did not arrive in time");
   });
 
   it("has a few that are waited for at most, may cancel one, and none of somebody else's", async () => {
@@ -90,7 +90,7 @@ describe("a holder who tops up by bank", () => {
     const made = await Promise.all(Array.from({ length: 7 }, announce));
     expect(made.filter(({ status }) => status === 303)).toHaveLength(5);
     expect(made.filter(({ status }) => status === 422)).toHaveLength(2);
-    expect(await (await ben.get("/console/top-up/bank")).text()).toContain("You have 5 transfers");
+    expect(await (await ben.get("/console/top-up/bank")).text()).toContain("You have 5 pending transfers");
     const path = made.find(({ status }) => status === 303)!.headers.get("location")!;
     expect((await cleo.get(path)).status).toBe(404);
     expect((await cleo.post(`${path}/cancel`)).status).toBe(404);
@@ -117,7 +117,7 @@ describe("where no way to pay in is set up", () => {
     try {
       const ann = await bare.as("ann");
       const page = await (await ann.get("/console/top-up")).text();
-      expect(page).toContain("No way to pay in is set up here");
+      expect(page).toContain("has not set up a payment method yet");
       expect(page).not.toContain("Bank transfer");
       for (const path of ["/console/top-up/bank", "/console/top-up/bank/1"])
         expect((await ann.get(path)).status).toBe(404);

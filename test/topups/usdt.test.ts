@@ -716,7 +716,7 @@ describe("the pages", () => {
     await settle();
     expect(await page("console", await asHolder(id))).toMatch(/30\.50<\/td>[^]*credited/);
     expect(await page("console", await asHolder(other.id))).toMatch(
-      /Kept below the minimum until there is more: <strong>1\.23 USDT/,
+      /Kept until the minimum is reached: <strong>1\.23 USDT/,
     );
   });
 
