@@ -20,16 +20,31 @@ const GONE =
 /** Adds asking for a new password, and choosing it with the link of the mail. */
 export function addForgot(app: Express, { answers, parts }: RouteParts, { sql, buckets, log }: DoorParts): void {
   function showForgot(request: Request, reply: PageReply, data: { problem: string; email: string }, status = 200) {
-    answers.show(request, reply, { template: "sign-in/forgot", title: "Forgot password", data }, status);
+    answers.show(
+      request,
+      reply,
+      { template: "sign-in/forgot", width: "reading", title: "Forgot password", data },
+      status,
+    );
   }
 
   function showReset(request: Request, reply: PageReply, data: { problem: string; token: string }, status = 200) {
-    answers.show(request, reply, { template: "sign-in/reset", title: "Choose a new password", data }, status);
+    answers.show(
+      request,
+      reply,
+      { template: "sign-in/reset", width: "reading", title: "Choose a new password", data },
+      status,
+    );
   }
 
   function showGone(request: Request, reply: PageReply) {
     const data = { problem: GONE, href: "/console/forgot", label: "Ask for another" };
-    answers.show(request, reply, { template: "sign-in/gone", title: "This link does not work", data }, 410);
+    answers.show(
+      request,
+      reply,
+      { template: "sign-in/gone", width: "reading", title: "This link does not work", data },
+      410,
+    );
   }
 
   addDoor(app, "/forgot", {
@@ -44,7 +59,7 @@ export function addForgot(app: Express, { answers, parts }: RouteParts, { sql, b
         return showForgot(request, reply, { problem: tooMany(wait), email }, 429);
       }
       const data = { email };
-      answers.show(request, reply, { template: "sign-in/asked", title: "Check your inbox", data });
+      answers.show(request, reply, { template: "sign-in/asked", width: "reading", title: "Check your inbox", data });
       // after the answer: only to whom it is known something is written, and the time it takes would tell that it is
       await askReset(sql, { email, site: parts.site(), mailKey: parts.mailKey }).catch((error: unknown) =>
         log.error({ request_id: reply.locals.requestId }, `no mail for a new password was written: ${reasonOf(error)}`),

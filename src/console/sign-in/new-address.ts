@@ -28,12 +28,22 @@ export function addNewAddress(app: Express, { answers, parts, doorkeeper }: Rout
     data: { problem: string; token: string; asksPassword: boolean },
     status = 200,
   ) {
-    answers.show(request, reply, { template: "sign-in/new-address", title: "Your new address", data }, status);
+    answers.show(
+      request,
+      reply,
+      { template: "sign-in/new-address", width: "reading", title: "Your new address", data },
+      status,
+    );
   }
 
   function showGone(request: Request, reply: PageReply, problem: string) {
     const data = { problem, href: "/console/security", label: "To your sign-in" };
-    answers.show(request, reply, { template: "sign-in/gone", title: "This link does not work", data }, 410);
+    answers.show(
+      request,
+      reply,
+      { template: "sign-in/gone", width: "reading", title: "This link does not work", data },
+      410,
+    );
   }
 
   async function isSignedInAs(request: Request, reply: PageReply, userId: string): Promise<boolean> {

@@ -28,11 +28,16 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
     status = 200,
   ) {
     const data = { problem: "", email: "", ...shown };
-    answers.show(request, reply, { template: "sign-in/sign-in", title: "Sign in", data }, status);
+    answers.show(request, reply, { template: "sign-in/sign-in", width: "reading", title: "Sign in", data }, status);
   }
 
   function showCode(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
-    answers.show(request, reply, { template: "sign-in/code", title: "Two-factor authentication", data: shown }, status);
+    answers.show(
+      request,
+      reply,
+      { template: "sign-in/code", width: "reading", title: "Two-factor authentication", data: shown },
+      status,
+    );
   }
 
   /** Writes to the log who signed in, so that a stolen password leaves a trace that outlives its sign-in. */

@@ -30,7 +30,7 @@ interface ShownSignUp {
 export function addSignUp(app: Express, { answers, parts }: RouteParts, { sql, identity, buckets, log }: DoorParts) {
   function showSignUp(request: Request, reply: PageReply, shown: ShownSignUp, status = 200) {
     const data = { problem: "", email: "", terms: false, adult: false, ...shown };
-    answers.show(request, reply, { template: "sign-in/sign-up", title: "Sign up", data }, status);
+    answers.show(request, reply, { template: "sign-in/sign-up", width: "reading", title: "Sign up", data }, status);
   }
 
   function showConfirm(
@@ -39,19 +39,29 @@ export function addSignUp(app: Express, { answers, parts }: RouteParts, { sql, i
     shown: { problem: string; token: string; asksPassword: boolean },
     status = 200,
   ) {
-    answers.show(request, reply, { template: "sign-in/confirm", title: "Confirm your address", data: shown }, status);
+    answers.show(
+      request,
+      reply,
+      { template: "sign-in/confirm", width: "reading", title: "Confirm your address", data: shown },
+      status,
+    );
   }
 
   /** A demo without a mail server shows the link that it cannot send, to the browser that signed up. */
   function showSent(request: Request, reply: PageReply, { email, path }: { email: string } & Sent, isAgain = false) {
     const isShown = parts.isDemo && parts.settings.SMTP_URL === undefined;
     const data = { email, isAgain, isDemo: isShown, path: isShown ? path : null };
-    answers.show(request, reply, { template: "sign-in/sent", title: "Check your inbox", data });
+    answers.show(request, reply, { template: "sign-in/sent", width: "reading", title: "Check your inbox", data });
   }
 
   function showGone(request: Request, reply: PageReply) {
     const data = { problem: GONE, href: "/console/sign-up", label: "Sign up" };
-    answers.show(request, reply, { template: "sign-in/gone", title: "This link does not work", data }, 410);
+    answers.show(
+      request,
+      reply,
+      { template: "sign-in/gone", width: "reading", title: "This link does not work", data },
+      410,
+    );
   }
 
   addDoor(app, "/sign-up", {

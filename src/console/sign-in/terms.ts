@@ -23,7 +23,7 @@ export function addTerms(app: Express, { answers, parts, doorkeeper }: RoutePart
     const asks = who !== null && who.holder !== null && !who.hasCurrentTerms;
     const operator = parts.settings.OPERATOR_NAME ?? null;
     const data = { ...shown, version, sha256, asks, operator, paragraphs: paragraphsOf(text) };
-    answers.show(request, reply, { template: "sign-in/terms", title: "Terms", data }, status);
+    answers.show(request, reply, { template: "sign-in/terms", width: "reading", title: "Terms", data }, status);
   }
 
   app.get(TERMS, (request, response) =>
@@ -52,7 +52,12 @@ export function addAgreeing(app: Express, { answers, parts }: RouteParts): void 
 
   function showWelcome(request: Request, reply: PageReply, problem: string, status = 200) {
     const data = { problem, email: signedIn(reply).person.email };
-    answers.show(request, reply, { template: "sign-in/welcome", title: "Open an account", data }, status);
+    answers.show(
+      request,
+      reply,
+      { template: "sign-in/welcome", width: "reading", title: "Open an account", data },
+      status,
+    );
   }
 
   addDoor(app, "/welcome", {

@@ -2,7 +2,7 @@ import { toDataURL } from "qrcode";
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
-import { parseUsd, usd } from "../../money.ts";
+import { parseUsd, usd, usdCents } from "../../money.ts";
 import { beginOrder } from "../../topups/binance-pay/begin.ts";
 import { binancePay, ORDER_MICROS, ORDER_MINUTES } from "../../topups/binance-pay/method.ts";
 import { findOrder } from "../../topups/binance-pay/order-store.ts";
@@ -24,8 +24,8 @@ const binancePayPage: ConsolePage<z.infer<typeof nothing>> = {
     const topups = await listTopups(sql, accountId, MOST_LISTED);
     const data = {
       orders: topups.filter(({ method }) => method === "binance-pay"),
-      least: usd(ORDER_MICROS.least),
-      most: usd(ORDER_MICROS.most),
+      least: usdCents(ORDER_MICROS.least),
+      most: usdCents(ORDER_MICROS.most),
       minutes: ORDER_MINUTES,
       about: binancePay.about(settings),
       states: STATES,

@@ -1,4 +1,4 @@
-import { usd } from "../../money.ts";
+import { usdCents } from "../../money.ts";
 import type { TopupMethod } from "../contract.ts";
 import { binancePayOf } from "../../config/binance-pay.ts";
 
@@ -15,7 +15,7 @@ export const binancePay: TopupMethod = {
   isConfigured: (settings) => binancePayOf(settings) !== null,
   about: () => ({
     time: "A minute or two after you have paid in the app.",
-    minimum: `${usd(ORDER_MICROS.least)} USDT, and at most ${usd(ORDER_MICROS.most)} USDT at a time.`,
+    minimum: `${usdCents(ORDER_MICROS.least)} USDT, and at most ${usdCents(ORDER_MICROS.most)} USDT at a time.`,
     credited: "1 USDT as 1 USD, exactly what the order says.",
   }),
 };
