@@ -95,7 +95,7 @@ describe("a holder who tops up by bank", () => {
     expect((await cleo.get(path)).status).toBe(404);
     expect((await cleo.post(`${path}/cancel`)).status).toBe(404);
     expect((await ben.post(`${path}/cancel`)).status).toBe(303);
-    expect(await problemOf(await ben.post(`${path}/cancel`))).toContain("nothing to cancel");
+    expect(await problemOf(await ben.post(`${path}/cancel`))).toContain("cannot be cancelled");
     expect((await announce()).status).toBe(303);
   });
 
