@@ -77,6 +77,8 @@ begin
             from payment_app_orders o
             where o.topup_id = t.id and o.state = 'paid' and o.amount_micros = total
           )
+          -- no real house: what is bought with demo money is worth nothing
+          when 'cash_demo' then t.method = 'demo' and not exists (select from houses where enabled and not demo)
           else t.method = 'bank' and exists (
             select
             from bank_lines l
@@ -99,7 +101,7 @@ end
 $$;
 revoke execute on function refuse_undocumented() from public;
 comment on function refuse_undocumented is
-  'trigger: topup = a credited top-up with its bank line, deposits or paid order; placement = a bank line out of suspense; suspense = a bank line held or returned; purchase = a purchase; reversal = an approved proposal';
+  'trigger: topup = a credited top-up with its bank line, deposits or paid order, or of a demo whose houses are all demo houses; placement = a bank line out of suspense; suspense = a bank line held or returned; purchase = a purchase; reversal = an approved proposal';
 
 create constraint trigger transaction_has_its_document after insert on ledger_entries
   deferrable initially deferred for each row execute function refuse_undocumented();

@@ -113,7 +113,7 @@ export const GRANTS: Record<string, Grants> = {
   // callers
   accounts: {
     api: "r(id,verified_at,suspended_at,closed_at)",
-    console: "r a(email,verified_at,user_id) w(email,verified_at,user_id,closed_at)",
+    console: "r a(email,verified_at,user_id) w(email,verified_at,user_id,closed_at,quota_mails)",
     ops: "r w(suspended_at,suspended_by,suspend_reason)",
     worker: "r",
   },
@@ -152,7 +152,9 @@ export const GRANTS: Record<string, Grants> = {
   ledger_entries: { console: "ra", ops: "ra", worker: "ra" },
   reversal_proposals: { ops: "raw" },
   topups: {
-    console: "r a(account_id,method,reference,state,amount_micros,expires_at,details) w(state,reason)",
+    // it credits demo money alone: any other credit needs a document that it cannot write
+    console:
+      "r a(account_id,method,reference,state,amount_micros,expires_at,details) w(state,reason,amount_micros,credited_at,transaction_id)",
     ops: "raw",
     worker: "raw",
   },
