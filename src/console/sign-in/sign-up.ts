@@ -82,7 +82,13 @@ export function addSignUp(app: Express, { answers, parts }: RouteParts, { sql, i
         return showSignUp(request, reply, { problem: tooMany(wait), ...kept }, 429);
       }
       const origin = { address, userAgent: userAgentOf(request) };
-      const { browser, path } = await signUp(sql, { email, password, origin, site: parts.site(), mailKey: parts.mailKey });
+      const { browser, path } = await signUp(sql, {
+        email,
+        password,
+        origin,
+        site: parts.site(),
+        mailKey: parts.mailKey,
+      });
       keepBrowserToken(reply, browser, parts.settings);
       showSent(request, reply, { email, path });
     },
