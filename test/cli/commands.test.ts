@@ -45,6 +45,15 @@ describe("houses and tables", () => {
       },
       { table: "bolt/crash/global" },
     ]);
+    expect(await json("table", "show", "acme/crash/global")).toMatchObject({
+      table: "acme/crash/global",
+      status: "offline",
+      rounds: 0,
+      newest_round: null,
+      open: { gaps: 0, missing: 0, quarantined: 0, conflicts: 0, unread_payloads: 0 },
+      notices: [],
+    });
+    expect((await run("table", "show", "acme/crash/global")).stdout).toMatch(/^open gaps +0 \(0 rounds missing\)$/m);
     expect((await run("table", "list")).stdout).toMatch(/^acme\/crash\/global +offline +- +- +0 +0 +-$/m);
   });
 

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import { readCoverage } from "../../forecasts/accuracy/measured-store.ts";
 import { type ListedTable, listTables } from "../../rounds/lists/listed-table-store.ts";
+import { readTable, type TableFacts } from "../../rounds/lists/shown-table-store.ts";
 import { resetNewestNumber, toldReset } from "../../corrections/reset-newest.ts";
 import { numberOf } from "../../rounds/round.ts";
 import { createLog } from "../../log.ts";
@@ -15,13 +16,17 @@ import { progressBar } from "../progress.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
-/** `roundhouse table …`: every table and how it is doing. */
+/** `roundhouse table …`: every table, how it is doing, and repairs of one. */
 export function tableCommand(): Command {
   const command = new Command("table")
     .description("the tables: one house, game and market each")
     .addHelpText(
       "after",
-      examples("table list", 'table repair bustabit/crash/global --reason "its snapshot does not hash"'),
+      examples(
+        "table list",
+        "table show bustabit/crash/global",
+        'table repair bustabit/crash/global --reason "its snapshot does not hash"',
+      ),
     );
   command
     .command("list")
@@ -38,6 +43,13 @@ export function tableCommand(): Command {
         return json ? printJson(tables) : showTables(tables);
       }),
     );
+  command
+    .command("show")
+    .description("one table: its status, newest round, missing rounds, open notices, model and recent accuracy")
+    .argument("<house/game/market>", "the table", tableName)
+    .option("--json", "print one JSON object", false)
+    .addHelpText("after", examples("table show bustabit/crash/global", "table show bustabit/crash/global --json"))
+    .action(show);
   command
     .command("reset-newest")
     .description(
@@ -58,6 +70,48 @@ export function tableCommand(): Command {
     .addHelpText("after", examples('table repair bustabit/crash/global --reason "its snapshot does not hash"'))
     .action(repair);
   return command;
+}
+
+async function show(name: string, { json }: { json: boolean }): Promise<void> {
+  await withDatabase(async ({ sql, settings }) => {
+    const { id } = await findTableByName(sql, name);
+    const [listed, coverage, facts] = await Promise.all([
+      listTables(sql, settings.LIVE_WINDOW_SECONDS),
+      readCoverage(sql),
+      readTable(sql, id),
+    ]);
+    const table = listed.find((one) => one.table === name);
+    if (table === undefined)
+      throw new Error(`expected the table ${name} in the list, found none; run the command again`);
+    const shown = { ...table, coverage: coverage.get(name) ?? null, ...facts };
+    return json ? printJson(shown) : showTable(shown);
+  });
+}
+
+async function showTable(table: ListedTable & TableFacts & { coverage: number | null }): Promise<void> {
+  const { open, notices } = table;
+  await printTable(
+    ["", table.table],
+    [
+      ["status", `${coloredStatus(table.status)}${table.simulated ? " (simulated)" : ""}`],
+      ["colors", table.colors.join(", ")],
+      [
+        "newest round",
+        table.newest_round === null ? null : `${table.newest_round} at ${shortTime(table.last_round_at)}`,
+      ],
+      ["lag", table.lag_seconds === null ? null : `${table.lag_seconds} s`],
+      ["rounds", `${table.rounds}, of which ${table.on_time} on time`],
+      ["forecasts", table.forecasts],
+      ["coverage", table.coverage === null ? null : `${(table.coverage * 100).toFixed(1)} %`],
+      ["model", table.model],
+      ["last request", shortTime(table.last_request_at)],
+      ["open gaps", `${open.gaps} (${open.missing} rounds missing)`],
+      ["quarantined", open.quarantined],
+      ["conflicts", open.conflicts],
+      ["unread payloads", open.unread_payloads],
+      ...notices.map(({ kind, text }) => [`notice: ${kind}`, text]),
+    ],
+  );
 }
 
 async function repair(name: string, { reason, json }: { reason: string; json: boolean }): Promise<void> {

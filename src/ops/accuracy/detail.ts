@@ -9,7 +9,7 @@ import type { OpsPage } from "../contract.ts";
 import { csvText } from "../../csv.ts";
 import { type Figure, figureOf } from "../../frame/figure.ts";
 import { featureText } from "./list.ts";
-import { byOf, TONES } from "../../frame/measured.ts";
+import { byOf, shownVerdict, TONES } from "../../frame/measured.ts";
 import { figuresOf, sectionsOf } from "./sections.ts";
 import { nameOf } from "./words.ts";
 
@@ -28,7 +28,8 @@ export const accuracyDetailPage: OpsPage<Query> = {
   async show(parts, { query: asked }) {
     const found = await read(parts.sql, asked);
     if (found === null) return null;
-    const { row, models, rates, from } = found;
+    const { row, models, rates, from, pooled } = found;
+    const verdict = row && shownVerdict(row.verdict, row.sample_size);
     const sections = sectionsOf(row);
     const figures = row === null ? [] : await drawnOf(parts, row, rates);
     const data = {
@@ -39,7 +40,9 @@ export const accuracyDetailPage: OpsPage<Query> = {
       sections,
       figures,
       from,
-      tone: row && TONES[row.verdict],
+      pooled,
+      verdict,
+      tone: verdict && TONES[verdict],
     };
     const title = `${asked.of}: ${asked.feature}`;
     const crumbs = [{ label: "Accuracy", href: `/ops/accuracy?period=${asked.period}` }];
@@ -75,9 +78,10 @@ async function read(sql: Sql, { of, feature, period, model }: Query) {
   const isHouse = !of.includes("/");
   const scope = isHouse ? { house: chosen.house } : { tableId: chosen.ids[0] };
   const measured = await measure(sql, { ...scope, feature, period });
+  const pooled = isHouse ? chosen.ids.length : null;
   const models = measured.map((row) => row.model);
   const row = (model === "" ? measured.at(-1) : measured.find((one) => one.model === model)) ?? null;
-  if (row === null) return { row, models, rates: [], from: null };
+  if (row === null) return { row, models, rates: [], from: null, pooled };
   const { rates, from } = await listHitRates(sql, {
     tableIds: chosen.ids,
     model: row.model,
@@ -86,7 +90,7 @@ async function read(sql: Sql, { of, feature, period, model }: Query) {
     end: row.period_end,
     by: byOf(row),
   });
-  return { row, models, rates, from: new Date(from) > new Date(row.period_start) ? from : null };
+  return { row, models, rates, pooled, from: new Date(from) > new Date(row.period_start) ? from : null };
 }
 
 async function drawnOf({ log }: { log: Log }, row: Measured, rates: readonly RateSums[]): Promise<Figure[]> {

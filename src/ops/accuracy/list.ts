@@ -8,7 +8,7 @@ import { csvText } from "../../csv.ts";
 import { PageError } from "../../frame/errors.ts";
 import type { Tone } from "../../frame/format.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
-import { between, digits, share, TONES } from "../../frame/measured.ts";
+import { between, digits, share, shownVerdict, TONES } from "../../frame/measured.ts";
 import { evidence, nameOf, voidsText } from "./words.ts";
 
 /** Lines of a file: one feature of every table, where there are four times as many tables as we expect. */
@@ -132,7 +132,7 @@ interface Line {
 function lineOf(row: MeasuredRow | DamagedRow, shown: number): Line {
   if ("damage" in row) return damagedLine(row);
   const figures = figuresOf(row.feature, row.sums);
-  const verdict = verdictOf(row.sums, { period: row.period, shown });
+  const verdict = shownVerdict(verdictOf(row.sums, { period: row.period, shown }), figures.sample_size);
   const cells: Cells = {
     of: nameOf(row),
     feature: row.feature,

@@ -2,7 +2,7 @@ import type { Table } from "../../published/tables.ts";
 import { mergePeriods, type PeriodSums, showAccuracy } from "../../forecasts/accuracy/present.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { verdictOf } from "../../forecasts/accuracy/figures/verdict.ts";
-import { between, digits, share, TONES } from "../../frame/measured.ts";
+import { between, digits, share, shownVerdict, TONES } from "../../frame/measured.ts";
 import { ALL_FEATURES, type AskedAccuracy } from "./asked.ts";
 import { LEAST } from "./skill.ts";
 
@@ -67,7 +67,7 @@ function rowsOf({ accuracy }: Table, { feature, period }: Pick<AskedAccuracy, "f
 
 /** A line as the page writes it; `shown`: how many are shown together. */
 export function lineOf({ name, simulated, isHouse, row, figures }: Measured, shown: number) {
-  const verdict = verdictOf(row.sums, { period: row.period, shown });
+  const verdict = shownVerdict(verdictOf(row.sums, { period: row.period, shown }), figures.sample_size);
   return {
     name,
     simulated,

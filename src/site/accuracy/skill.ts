@@ -1,4 +1,4 @@
-import { share } from "../../frame/measured.ts";
+import { LEAST_FOR_SKILL, share } from "../../frame/measured.ts";
 
 /** A skill and how far it can be believed. */
 export interface Skill {
@@ -11,7 +11,7 @@ export interface Skill {
  * Judged forecasts before anything is said of skill. The interval is a normal approximation, which wants the rarest color,
  * one round in ten, to have come some fifty times.
  */
-export const LEAST = 500;
+export const LEAST = LEAST_FOR_SKILL;
 
 /**
  * What a skill says, in plain words: zero is called zero, and a few forecasts too few.
