@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Sql } from "../../src/db/client.ts";
@@ -7,6 +7,7 @@ import { makeCallers, type Caller } from "../simulate/callers.ts";
 import { startMember, type Member } from "../simulate/crew.ts";
 import { serveHouses } from "../simulate/house.ts";
 import { housesFile } from "../simulate/houses-file.ts";
+import { removeFolder } from "../simulate/leftovers.ts";
 import { startSimulatedServers, type SimulatedServers } from "../simulate/servers.ts";
 import { drawTruth, type Truth } from "../simulate/truth.ts";
 import { openDoor } from "./door.ts";
@@ -55,7 +56,7 @@ export async function startWorld(say: (line: string) => void): Promise<World> {
     door.close();
     await houses.close();
     await servers.stop();
-    if (!isKept) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    if (!isKept) await removeFolder(folder);
     return isKept ? folder : null;
   }
   try {
