@@ -18,7 +18,7 @@ export const LONG_CASES: readonly FaultCase[] = [
     askedSeconds: ASKED.postgresBack,
     from: "end",
     async run({ sql }) {
-      for (const until = Date.now() + SLOW_FOR_MS; Date.now() < until; await delay(BETWEEN_MS)) {
+      for (const end = Date.now() + SLOW_FOR_MS; Date.now() < end; await delay(BETWEEN_MS)) {
         const stall = await stallCommits(sql);
         await delay(SLOW_COMMIT_MS);
         await stall.release();

@@ -105,6 +105,13 @@ describe("/accuracy", () => {
     expect(text).toContain(`<dt>Judged forecasts</dt><dd>${facts.sample_size}</dd>`);
   });
 
+  it("calls no forecast on target next to a sample that is too few to say anything of skill", async () => {
+    const { text } = await ask("/accuracy?period=all&feature=all&of=alpha");
+    const rows = [...text.matchAll(/<tr>(?:(?!<\/tr>).)*too few to say.*?<\/tr>/g)].map(([line]) => line);
+    expect(rows.length).toBeGreaterThan(0);
+    for (const line of rows) expect(line).not.toMatch(/>(on target|undecided)</);
+  });
+
   it("is filtered by house, feature and period, and says what there is not", async () => {
     const house = await ask("/accuracy?of=alpha&feature=all&period=24h");
     expect(house.text).toContain("<figcaption>Hit rate by hour</figcaption>");
