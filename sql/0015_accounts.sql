@@ -19,7 +19,7 @@ create table accounts (
     foreign key (user_id, surface) references auth.users (id, surface) on delete set null (user_id)
 );
 comment on table accounts is 'holders of keys and plans';
-comment on column accounts.suspended_by is 'who suspended it; null when it is not suspended, or nobody was named';
+comment on column accounts.suspended_by is 'who suspended it; null when it is not suspended, or no one was named';
 comment on column accounts.user_id is 'who signs in for it; null when it was made at the command line and never claimed';
 comment on column accounts.closed_at is 'when its holder closed it: its ledger stays, under an address that names no person';
 comment on column accounts.quota_mails is 'whether its holder gets a mail when 80 % and 100 % of the calls of a day or month are used';

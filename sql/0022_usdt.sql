@@ -99,7 +99,7 @@ create trigger credited_deposit_is_never_changed before update or delete on chai
 create trigger chain_deposits_are_never_emptied before truncate on chain_deposits
   for each statement execute function refuse_change_of_record();
 
--- A credited deposit never changes, so what its watch finds is kept apart.
+-- A credited deposit never changes, so what its watch finds has a table of its own.
 create table credited_deposits (
   deposit_id bigint primary key references chain_deposits,
   credited_at timestamptz not null default clock_timestamp(),
