@@ -34,7 +34,7 @@ describe("documents", () => {
   it("list every folder of src", () => {
     const [, table = ""] = architecture.split("## Folders of src");
     const listed = table.split("\n").flatMap((row) => namesIn(row.split("|")[1] ?? "", /`([a-z-]+)`/g));
-    const folders = new Set(globSync("src/*/**/*.ts", { cwd: ROOT }).map((file) => file.split(path.sep)[1]));
+    const folders = new Set(globSync("src/*/**/*.ts", { cwd: ROOT }).map((file) => file.split("/")[1] ?? ""));
     expect(listed.toSorted()).toEqual([...folders].toSorted());
   });
 });
