@@ -34,8 +34,9 @@ RUN ln -s /app/src/start.js /usr/local/bin/roundhouse \
 COPY --from=packages /app ./
 USER node
 EXPOSE 3000 3001
-# an `api` serves on PORT, a separate `worker` on WORKER_PORT; whichever this container runs must answer
-HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
+# an `api` serves on PORT, a separate `worker` on WORKER_PORT; whichever this container runs must answer.
+# Patient, since ten containers that start together on two cores take their time.
+HEALTHCHECK --interval=10s --timeout=10s --start-period=60s --retries=3 \
   CMD ["node", "-e", "const ok = (port) => fetch(`http://127.0.0.1:${port}/healthz`).then((r) => r.ok || Promise.reject()); Promise.any([ok(process.env.PORT || 3000), ok(process.env.WORKER_PORT || 3001)]).catch(() => process.exit(1))"]
 ENTRYPOINT ["roundhouse"]
 CMD ["api"]

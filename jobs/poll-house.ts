@@ -8,6 +8,7 @@ import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { tellDamage } from "../src/pass/damage.ts";
 import { endUnsavedPoll, LeaseLostError, prepareStates, savePoll, type SavedPoll } from "../src/pass/poll.ts";
 import type { PollBudget } from "../src/houses/polling/poll-room.ts";
+import { traced } from "../src/telemetry.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 import backfillGap from "./backfill-gap.ts";
 import normalizeRounds from "./normalize-rounds.ts";
@@ -52,7 +53,7 @@ async function poll(
   const perMinute = house.settings.requests_per_minute;
   const limit = perMinute === undefined ? {} : { mayAsk: async () => (await takeRequest(sql, id, perMinute)) === 0 };
   const options = { allowPrivateHouses: settings.ALLOW_PRIVATE_HOUSES, elapsedMs, budget: bytes, ...limit };
-  const asked = await askTables(http, house, lease, options, signal);
+  const asked = await traced("house.request", { house: id }, () => askTables(http, house, lease, options, signal));
   if (signal.aborted) {
     await releaseLease(sql, lease);
     signal.throwIfAborted();
@@ -60,7 +61,11 @@ async function poll(
   const polled = { house, lease, asked, jitter: Math.random() };
   let saved: SavedPoll;
   try {
-    saved = await savePoll(passes, polled, signal);
+    saved = await traced("pass", { house: id, shard }, async (note) => {
+      const done = await savePoll(passes, polled, signal);
+      note({ ...countPasses(done.results) });
+      return done;
+    });
   } catch (error) {
     if (!(error instanceof LeaseLostError)) {
       if (!signal.aborted) await endUnsavedPoll(passes, polled, error);

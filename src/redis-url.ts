@@ -1,45 +1,61 @@
-/** Where a Redis is: one server by its URL, or the nodes of a Redis Cluster by which the others are found. */
+import type { ConnectionOptions } from "node:tls";
+
+/** What a server wants of those that connect. */
+interface Access {
+  username?: string;
+  password?: string;
+  tls?: ConnectionOptions;
+}
+
+/** Where a Redis is: one server by its URL, the nodes of a Redis Cluster, or the sentinels that know the master. */
 export type RedisPlace =
   | { kind: "server"; url: string }
-  | {
-      kind: "cluster";
-      nodes: { host: string; port: number }[];
-      /** What every node of it wants. */
-      access: { username?: string; password?: string; tls?: object };
-    };
+  | { kind: "cluster"; nodes: RedisNode[]; access: Access }
+  | { kind: "sentinel"; sentinels: RedisNode[]; master: string; access: Access; sentinelPassword?: string };
 
-const CLUSTER = /^(rediss?)\+cluster:\/\/(?:([^/@\s]*)@)?([^/@\s]+)\/?$/;
-const DEFAULT_PORT = 6379;
+/** An address of a Redis process. */
+interface RedisNode {
+  host: string;
+  port: number;
+}
+
+const SEVERAL =
+  /^(rediss?)\+(cluster|sentinel):\/\/(?:([^/@\s]*)@)?([^/@\s]+?)(?:\/([\w.-]+)?)?(?:\?sentinel_password=([^&\s]+))?$/;
+const DEFAULT_PORT = { cluster: 6379, sentinel: 26_379 };
 
 /**
- * Reads REDIS_URL; null where it is neither form. One address is enough for a cluster that answers by one name.
+ * Reads REDIS_URL; null where it is none of the forms. One address is enough for a cluster that answers by one name, or for
+ * sentinels that do.
  *
  * @example
  * placeOfRedis("redis://:geheim@cache:6379/0"); // => { kind: "server", url: "redis://:geheim@cache:6379/0" }
  * placeOfRedis("redis+cluster://:geheim@a:7001,b"); // => { kind: "cluster", nodes: [{ host: "a", port: 7001 }, { host: "b", port: 6379 }], access: { password: "geheim" } }
+ * placeOfRedis("redis+sentinel://:geheim@a,b:26380/main"); // => { kind: "sentinel", sentinels: [{ host: "a", port: 26379 }, { host: "b", port: 26380 }], master: "main", access: { password: "geheim" } }
  * placeOfRedis("redis://a:7001,b:7002"); // => null
  */
 export function placeOfRedis(text: string): RedisPlace | null {
-  const [, scheme, account = "", hosts = ""] = CLUSTER.exec(text) ?? [];
+  const [, scheme, kind, account = "", hosts = "", master, sentinelSecret] = SEVERAL.exec(text) ?? [];
   if (scheme === undefined) {
     return URL.canParse(text) && /^rediss?:$/.test(new URL(text).protocol) ? { kind: "server", url: text } : null;
   }
+  const isCluster = kind === "cluster";
+  const defaultPort = isCluster ? DEFAULT_PORT.cluster : DEFAULT_PORT.sentinel;
   const urls = hosts.split(",").map((host) => URL.parse(`redis://${account}@${host}`));
   const nodes = urls.flatMap((url) => {
     if (url === null || url.hostname === "") return [];
-    return [{ host: url.hostname.replaceAll(/[[\]]/g, ""), port: url.port === "" ? DEFAULT_PORT : Number(url.port) }];
+    return [{ host: url.hostname.replaceAll(/[[\]]/g, ""), port: url.port === "" ? defaultPort : Number(url.port) }];
   });
   const [username, password] = account.split(/:(.*)/s, 2).concat("", "").map(decoded);
   if (nodes.length < urls.length || username === undefined || password === undefined) return null;
-  return {
-    kind: "cluster",
-    nodes,
-    access: {
-      ...(username !== "" && { username }),
-      ...(password !== "" && { password }),
-      ...(scheme === "rediss" && { tls: {} }),
-    },
+  const access = {
+    ...(username !== "" && { username }),
+    ...(password !== "" && { password }),
+    ...(scheme === "rediss" && { tls: {} }),
   };
+  if (isCluster) return master === undefined && sentinelSecret === undefined ? { kind, nodes, access } : null;
+  const sentinelPassword = decoded(sentinelSecret ?? "");
+  if (master === undefined || sentinelPassword === undefined) return null;
+  return { kind: "sentinel", sentinels: nodes, master, access, ...(sentinelPassword !== "" && { sentinelPassword }) };
 }
 
 /** A text without its percent signs; undefined where they stand for nothing. */

@@ -40,7 +40,7 @@ describe("who may import whom", () => {
     [["pg", "pg-cursor", "pg-copy-streams", "node-pg-migrate"], ["src/db"]],
     [["postgres"], ["src/db/reader.ts"]],
     [["bullmq"], ["src/queue"]],
-    [["ioredis"], ["src/queue", "src/limits/redis.ts"]],
+    [["ioredis"], ["src/queue", "src/limits/redis.ts", "src/redis-client.ts"]],
     [["rate-limiter-flexible"], ["src/limits"]],
     [["prom-client"], ["src/metrics"]],
     [["ipaddr.js"], ["src/houses/polling/guard.ts", "src/limits/address.ts"]],
@@ -106,7 +106,7 @@ describe("who may import whom", () => {
           imported === "src/queue/job.ts" ||
           CONCEPTS.has(conceptOf(imported)) ||
           within("src/config")(imported) ||
-          ["src/errors.ts", "src/log.ts", "src/db/client.ts"].includes(imported) ||
+          ["src/errors.ts", "src/log.ts", "src/telemetry.ts", "src/db/client.ts"].includes(imported) ||
           imported === "zod" ||
           imported.startsWith("node:"),
       ),

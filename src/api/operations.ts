@@ -1,3 +1,4 @@
+import { traced } from "../telemetry.ts";
 import type { Express, Request } from "express";
 import { accuracy } from "./accuracy.ts";
 import { keepBodies } from "./bodies.ts";
@@ -129,7 +130,7 @@ function count(endpoint: string, metering: Metering): CallHandler {
   return async (request, response, next) => {
     const call = response.locals;
     if (!request.complete || request.destroyed) await receiveWhole(request);
-    admit(call, await metering.count(call, endpoint));
+    admit(call, await traced("meter.count", { endpoint }, () => metering.count(call, endpoint)));
     next();
   };
 }

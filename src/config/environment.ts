@@ -26,7 +26,7 @@ const serverUrl = (...schemes: string[]) =>
 
 const redisUrl = z.string().refine((text) => placeOfRedis(text) !== null, {
   error:
-    "expected a URL that begins with redis:// or rediss://, or redis+cluster:// or rediss+cluster:// with the nodes of a cluster and commas between",
+    "expected a URL that begins with redis:// or rediss://, redis+cluster:// (rediss+cluster://) with the nodes of a cluster and commas between, or redis+sentinel:// (rediss+sentinel://) with sentinels and the master's name, such as redis+sentinel://:password@a,b,c/main",
 });
 
 /** Addresses or networks such as 10.0.0.0/8, with commas between: who may say on whose behalf a request comes. */
@@ -63,6 +63,7 @@ const witnesses = z
 const environment = z
   .object({
     DATABASE_URL: serverUrl("postgres:", "postgresql:").optional(),
+    DATABASE_READ_URL: serverUrl("postgres:", "postgresql:").optional(),
     DATABASE_DIRECT_URL: serverUrl("postgres:", "postgresql:").optional(),
     REDIS_URL: redisUrl.optional(),
     DATA_DIR: z.string().min(1).default(".roundhouse"),
@@ -79,6 +80,7 @@ const environment = z
     PUBLIC_URL: serverUrl("http:", "https:").optional(),
     PAYLOAD_RETENTION_HOURS: count(48, 1, 24 * 366),
     TRUSTED_PROXIES: proxies,
+    OTEL_EXPORTER_OTLP_ENDPOINT: serverUrl("http:", "https:").optional(),
     OPERATOR_NAME: z.string().trim().min(1).max(200).optional(),
     HELPLINES_FILE: z.string().min(1).optional(),
     AUTH_SECRET: z
@@ -119,6 +121,7 @@ export type Variables = (name: string) => string | undefined;
 export const SECRET_SETTINGS = [
   "DATABASE_URL",
   "DATABASE_DIRECT_URL",
+  "DATABASE_READ_URL",
   "REDIS_URL",
   "AUTH_SECRET",
   "AUTH_SECRET_PREVIOUS",

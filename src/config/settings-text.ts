@@ -26,9 +26,12 @@ export const SETTING_GROUPS = {
       "`DATABASE_URL`",
       "the same database without a pooler, for LISTEN, migrations, sign-ins and long commands; required if `DATABASE_URL` leads to a transaction pooler",
     ),
+    DATABASE_READ_URL: none(
+      "a streaming replica: an `api` reads what is published from it, and its lag is part of `X-Data-Age`; all else is read and written in `DATABASE_URL`",
+    ),
     REDIS_URL: other(
       "a private server in `DATA_DIR`",
-      "`redis://` or `rediss://`; a Redis Cluster by some of its nodes: `redis+cluster://:password@a:6379,b:6379` or `rediss+cluster://`",
+      "`redis://` or `rediss://`; a Redis Cluster by some of its nodes: `redis+cluster://:password@a:6379,b:6379` or `rediss+cluster://`; a master by its sentinels: `redis+sentinel://:password@a,b,c/name` or `rediss+sentinel://`, with `?sentinel_password=` if they need one",
     ),
     DATA_DIR: literal("private servers, their passwords (mode 0600) and `run.json`"),
     HOST: literal("the address to listen on; anything but a loopback address serves other machines"),
@@ -44,6 +47,9 @@ export const SETTING_GROUPS = {
     ),
     LOG_LEVEL: literal(
       "`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`; `up` writes warnings only unless it is set",
+    ),
+    OTEL_EXPORTER_OTLP_ENDPOINT: none(
+      "a collector that gets traces by OTLP over HTTP, such as `http://127.0.0.1:4318`; headers by `OTEL_EXPORTER_OTLP_HEADERS`",
     ),
     METRICS_TOKEN: none(
       "bearer token of `/metrics`, 16 characters or more; required unless the instance serves only this machine",

@@ -26,6 +26,18 @@ export async function readDatabaseFacts(url: string): Promise<DatabaseFacts> {
   }
 }
 
+/** The number of the cluster that a server and all its replicas share. @throws the driver's error if it cannot be reached. */
+export async function clusterOf(url: string): Promise<string> {
+  const sql = connect(url, { name: "replica", max: 1 });
+  try {
+    const [row] = await sql<{ id: string }[]>`select system_identifier::text as id from pg_control_system()`;
+    if (row === undefined) throw new Error("the database answered with no row");
+    return row.id;
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
 /** Whether the database answers. @throws the driver's error where it does not. */
 export async function isAnswering(sql: Sql): Promise<boolean> {
   const rows = await sql`select 1`;

@@ -1,6 +1,7 @@
-import { Cluster, Redis } from "ioredis";
+import { Cluster, type Redis } from "ioredis";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { makeServerClient } from "../redis-client.ts";
 import { placeOfRedis } from "../redis-url.ts";
 
 /** Redis answers in well under a millisecond; whoever calls must not notice when it does not. */
@@ -37,7 +38,9 @@ function open(url: string): Redis | Cluster {
   };
   const again = (times: number) => Math.min(times * 100, 1_000);
   const place = placeOfRedis(url);
-  if (place?.kind !== "cluster") return new Redis(url, { ...each, enableOfflineQueue: false, retryStrategy: again });
+  if (place?.kind !== "cluster") {
+    return makeServerClient(url, { ...each, enableOfflineQueue: false, retryStrategy: again });
+  }
   const cluster = new Cluster(place.nodes, {
     enableOfflineQueue: false,
     clusterRetryStrategy: again,

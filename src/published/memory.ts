@@ -26,6 +26,8 @@ import { within } from "../http/within.ts";
 const SPACING_MS = 50;
 /** How often it looks at all tables without a notification. */
 const LOOK_EVERY_MS = 5_000;
+/** The same of a replica: a notification is of the primary, and may arrive before what it is about. */
+const LOOK_AT_REPLICA_EVERY_MS = 1_000;
 /** With notifications of some tables it looks at all when the last such look is older: `ageSeconds` counts from it. */
 const ALL_EVERY_MS = 1_000;
 /** Houses are read with any look, but not more often than this: they change seldom, and that is announced nowhere. */
@@ -47,7 +49,7 @@ export interface Memory {
   statusOf(table: Table): Status;
   /** Database time now, and how long a house may be silent and be live, in milliseconds. */
   clock(): { nowMs: number; liveWindowMs: number };
-  /** Whole seconds since what is held was read. */
+  /** Whole seconds since what is held was read, and by which the replica that it was read from was behind at most. */
   ageSeconds(): number;
   /** Size and root of the newest checkpoint of the public log, as `1234 <base64>`; null before the first. */
   checkpoint(): string | null;
@@ -62,11 +64,16 @@ export interface Memory {
  * PostgreSQL does not respond, what was read last is still shown; `ageSeconds` says how old it is.
  *
  * Per table it holds its head, its open forecasts and at most `bufferRounds` rounds, about 45 kB at 200 rounds.
+ * `isReplica` means that the connections lead to a replica: then it looks each second, and how far that is behind counts as age.
  * @throws the driver's error when the first look fails: without it there is nothing to show.
  */
 export async function loadMemory(
   sql: Sql,
-  { bufferRounds, liveWindowSeconds }: { bufferRounds: number; liveWindowSeconds: number },
+  {
+    bufferRounds,
+    liveWindowSeconds,
+    isReplica = false,
+  }: { bufferRounds: number; liveWindowSeconds: number; isReplica?: boolean },
   log: Log,
 ): Promise<Memory> {
   const holding = emptyHolding();
@@ -75,6 +82,8 @@ export async function loadMemory(
   /** Tables whose accuracy changed and was not read yet. */
   const staleAccuracy = new Map<number, number>();
   let readAt = 0;
+  /** How far the database was behind its primary at the last look at all tables. */
+  let behindMs = 0;
   let accuracyReadAt = 0;
   let housesReadAt = 0;
   let look = 0;
@@ -129,7 +138,7 @@ export async function loadMemory(
       },
       bufferRounds,
     );
-    if (isWhole) readAt = at;
+    if (isWhole) [readAt, behindMs] = [at, versions.behindMs];
     if (houses !== null) housesReadAt = at;
     if (withAccuracy) {
       accuracyReadAt = at;
@@ -231,7 +240,7 @@ export async function loadMemory(
 
   const liveWindowMs = liveWindowSeconds * 1_000;
   const nowMs = () => clock.nowMs();
-  const timer = setInterval(() => refresh(), LOOK_EVERY_MS);
+  const timer = setInterval(() => refresh(), isReplica ? LOOK_AT_REPLICA_EVERY_MS : LOOK_EVERY_MS);
   timer.unref();
 
   return {
@@ -242,7 +251,7 @@ export async function loadMemory(
     },
     clock: () => ({ nowMs: nowMs(), liveWindowMs }),
     checkpoint: () => checkpoint,
-    ageSeconds: () => Math.floor((performance.now() - readAt) / 1_000),
+    ageSeconds: () => Math.floor((performance.now() - readAt + behindMs) / 1_000),
     refresh,
     async close() {
       clearInterval(timer);

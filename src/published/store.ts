@@ -38,6 +38,8 @@ export interface Look {
   accuracy: Versions;
   /** Milliseconds since 1970. */
   ms: number;
+  /** How long ago a replica last replayed a commit, and so how far it is behind at most; 0 of a primary. */
+  behindMs: number;
 }
 
 /** The versions of these tables, or of all: one row, whose lists are read faster than a row for each table. */
@@ -46,15 +48,23 @@ export async function readVersions(sql: Queryable, tableIds: readonly number[] |
     heads: [number[] | null, number[] | null];
     accuracy: [number[] | null, number[] | null];
     ms: number;
+    behindMs: number;
   }
   const own = tableIds === null ? sql`true` : sql`table_id = any(${[...tableIds]}::integer[])`;
   const [row] = await sql<Row[]>`
     select
       (select json_build_array(array_agg(table_id), array_agg(version)) from table_heads where ${own}) as heads,
       (select json_build_array(array_agg(table_id), array_agg(version)) from accuracy_marks where ${own}) as accuracy,
-      extract(epoch from clock_timestamp())::float8 * 1000 as ms`;
+      extract(epoch from clock_timestamp())::float8 * 1000 as ms,
+      case
+        when pg_is_in_recovery() then
+          -- a replica that has replayed no commit since its start is as old as its newest checkpoint
+          greatest(0, extract(epoch from clock_timestamp()
+            - coalesce(pg_last_xact_replay_timestamp(), (select checkpoint_time from pg_control_checkpoint()))))::float8 * 1000
+        else 0
+      end as "behindMs"`;
   if (row === undefined) throw new Error("expected the versions of the tables, found none");
-  return { heads: asVersions(row.heads), accuracy: asVersions(row.accuracy), ms: row.ms };
+  return { heads: asVersions(row.heads), accuracy: asVersions(row.accuracy), ms: row.ms, behindMs: row.behindMs };
 }
 
 function asVersions([ids, versions]: [number[] | null, number[] | null]): Versions {

@@ -1,4 +1,5 @@
 import { MetricsTime, WaitingError, Worker } from "bullmq";
+import { queueTelemetry } from "../telemetry.ts";
 import type { Log } from "../log.ts";
 import type { Job } from "./job.ts";
 import { BACKOFF, prefixOf } from "./queues.ts";
@@ -75,6 +76,7 @@ function openWorker(job: Job<unknown>, runner: Runner, redis: RedisConnection, l
     {
       connection: redis,
       prefix: prefixOf(job.name),
+      ...queueTelemetry(),
       concurrency: job.concurrency,
       ...pace,
       maxStalledCount: MAX_STALLED,

@@ -1,5 +1,6 @@
 import { Queue, type JobsOptions } from "bullmq";
 import { UsageError } from "../errors.ts";
+import { queueTelemetry } from "../telemetry.ts";
 import type { Log } from "../log.ts";
 import type { Job } from "./job.ts";
 import { connectProducer, logQueueTrouble, type RedisConnection } from "./redis.ts";
@@ -88,6 +89,7 @@ function openQueue(name: string, redis: RedisConnection, log: Log): Queue {
   const queue = new Queue(name, {
     connection: redis,
     prefix: prefixOf(name),
+    ...queueTelemetry(),
     streams: { events: { maxLen: KEPT_EVENTS } },
   });
   queue.on("error", logQueueTrouble(log, `queue ${name}`));

@@ -1,7 +1,8 @@
-import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { Cluster, type Redis, type RedisOptions } from "ioredis";
 import { isConnectionError } from "../db/errors.ts";
 import { reasonOf, UsageError } from "../errors.ts";
 import { withoutPassword, type Log } from "../log.ts";
+import { makeServerClient } from "../redis-client.ts";
 import { placeOfRedis } from "../redis-url.ts";
 import { type ClusterPlace, connectCluster, makeCluster, type ServerOptions, type Tries } from "./cluster.ts";
 
@@ -56,7 +57,7 @@ export async function connectConsumer(url: string, log: Log): Promise<RedisConne
 
 function makeClient(url: string, options: ServerOptions, tries: Tries): RedisConnection {
   const place = placeOfRedis(url);
-  return place?.kind === "cluster" ? makeCluster(place, options, tries) : new Redis(url, options);
+  return place?.kind === "cluster" ? makeCluster(place, options, tries) : makeServerClient(url, options);
 }
 
 /** Makes duplicates of a client bear a read that blocks. */
@@ -111,7 +112,7 @@ export async function checkRedis(url: string): Promise<{ version: string; nodes:
   const place = placeOfRedis(url);
   const infos = place?.kind === "cluster" ? await askCluster(url, place, options) : [await askServer(url, options)];
   for (const info of infos) {
-    const problem = redisProblem(info, place?.kind);
+    const problem = redisProblem(info, place?.kind === "cluster" ? "cluster" : "server");
     if (problem !== null) throw new UsageError(`Redis at ${withoutPassword(url)} is not usable: ${problem}`);
   }
   return {
@@ -121,7 +122,7 @@ export async function checkRedis(url: string): Promise<{ version: string; nodes:
 }
 
 async function askServer(url: string, options: ServerOptions): Promise<string> {
-  const redis = new Redis(url, options);
+  const redis = makeServerClient(url, options);
   let first: unknown;
   redis.on("error", (error: unknown) => (first ??= error));
   try {

@@ -12,6 +12,7 @@ import { openBuckets, type Buckets, type Size } from "../limits/buckets.ts";
 import { isBelow } from "../http/paths.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import { traceRequest } from "../telemetry.ts";
 import { addPages, type SiteSettings } from "../site/pages.ts";
 import { saveCallMinutes } from "../usage/call-minute-store.ts";
 import { consumeCalls, type Call } from "../usage/store.ts";
@@ -54,6 +55,8 @@ export interface ApiParts {
   sql: Sql;
   /** Connections for counting calls and finding callers; when not given, the ones above serve. */
   meter?: Sql;
+  /** Connections to a replica, for what is published and the site; when not given, those above serve. */
+  replica?: Sql | undefined;
   /** Leads to the database itself, not through a transaction pooler: for LISTEN. */
   directUrl: string;
   /** Where processes share how fast callers call; each keeps it for itself where none is given or while it is away. */
@@ -113,7 +116,9 @@ export async function startApi(given: ApiParts): Promise<Api> {
   const meter = given.meter ?? sql;
   const etagKey = etagKeyOf(given.secret);
   const { BUFFER_ROUNDS: bufferRounds, LIVE_WINDOW_SECONDS: liveWindowSeconds } = settings;
-  const memory = await loadMemory(sql, { bufferRounds, liveWindowSeconds }, log);
+  const { replica } = given;
+  const published = { bufferRounds, liveWindowSeconds, isReplica: replica !== undefined };
+  const memory = await loadMemory(replica ?? sql, published, log);
   const callers = knowCallers((sha256) => findCaller(meter, sha256), log);
   const lastUsed = rememberLastUsed((keys) => touchKeys(meter, keys), log);
   let isDraining = false;
@@ -136,6 +141,7 @@ export async function startApi(given: ApiParts): Promise<Api> {
       if (facts !== null) recorded.note(path, status, facts);
     }),
   );
+  app.use((request, response, next) => traceRequest(request, response, asked(request).loggedPath, next));
   app.use(serveSurfaces((given.surfaces ?? []).map(({ base, listener }) => ({ base, listener: listener(shared) }))));
   app.use(refuseUnfit);
   for (const operation of OPERATIONS) addOperation(app, operation, { memory, caller, lastUsed, metering, etagKey });
@@ -146,7 +152,16 @@ export async function startApi(given: ApiParts): Promise<Api> {
   addHealth(app, { version, checks, isDraining: () => isDraining }, log);
   if (metrics !== undefined) addMetrics(app, metrics, settings);
   addOpenApi(app, { version, site: () => site });
-  addPages(app, { memory, sql, version, site: () => site, settings, log, buckets, firstPage: given.firstPage });
+  addPages(app, {
+    memory,
+    sql: replica ?? sql,
+    version,
+    site: () => site,
+    settings,
+    log,
+    buckets,
+    firstPage: given.firstPage,
+  });
   app.use(() => {
     throw new ApiError("not_found");
   });

@@ -5,23 +5,25 @@ import { loadSettings, type Settings } from "../../config/environment.ts";
 import type { Sql } from "../../db/client.ts";
 import { createLog, type Log } from "../../log.ts";
 import { createMetrics } from "../../metrics/metrics.ts";
+import { startTelemetry } from "../../telemetry.ts";
 import { VERSION } from "../../version.ts";
 import { jobs } from "../../../jobs/index.ts";
 import { startConsole } from "../../console/start.ts";
 import { notifySurface } from "../../console/top-up/notify.ts";
 import { startOps } from "../../ops/start.ts";
 import { openQueues, type Queues } from "../../queue/queues.ts";
-import { reasonOf } from "../../errors.ts";
+import { clusterOf } from "../../db/facts.ts";
+import { reasonOf, UsageError } from "../../errors.ts";
 import { examples } from "../arguments.ts";
 import { authSecret } from "../../config/auth-secret.ts";
 import { carryOverSecret } from "./ops.ts";
 import { requireVariables } from "./deployment.ts";
 import { type Life, live } from "./life.ts";
 import { print, printJson } from "../output.ts";
-import { urlsOf } from "./part.ts";
+import { type PartUrls, urlsOf } from "./part.ts";
 import { readinessChecks } from "./readiness.ts";
 import { openServingConnections } from "./serving-connections.ts";
-import { requireDatabase } from "../session.ts";
+import { reaching, requireDatabase } from "../session.ts";
 
 const REDIS_AGAIN_MS = 10_000;
 
@@ -38,6 +40,10 @@ export function apiCommand(): Command {
       await live(
         log,
         async (life) => {
+          life.onStop(
+            "telemetry",
+            await startTelemetry(settings.OTEL_EXPORTER_OTLP_ENDPOINT, { part: "api", version: VERSION }),
+          );
           const url = await serve(life, settings, DATABASE_URL, log);
           await (json ? printJson({ event: "ready", url }) : print(url));
         },
@@ -54,7 +60,13 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
     urlsOf("ops", databaseUrl, settings, log),
     urlsOf("console", databaseUrl, settings, log),
   ]);
-  const { sql, meter, opsSql, consoleSql } = await openServingConnections(life, { forApi, forOps, forConsole });
+  const forReplica = await replicaUrls(settings, directUrl, log);
+  const { sql, meter, opsSql, consoleSql, replica } = await openServingConnections(life, {
+    forApi,
+    forOps,
+    forConsole,
+    forReplica,
+  });
   const checks = readinessChecks({ sql, directUrl, redisUrl: settings.REDIS_URL, workers: null });
   const { REDIS_URL: redisUrl } = settings;
   const queues = reachQueues(life, redisUrl, log);
@@ -71,6 +83,7 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
   const api = await startApi({
     sql,
     meter,
+    replica: replica ?? undefined,
     directUrl: forApi.directUrl,
     redisUrl,
     settings,
@@ -84,6 +97,22 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
   life.ending.addEventListener("abort", () => api.draining());
   life.onStop("the API", () => api.close());
   return api.url;
+}
+
+/**
+ * How the replica of DATABASE_READ_URL is reached; null if none is configured.
+ * @throws UsageError if it is no copy of the database of `primaryUrl`.
+ */
+async function replicaUrls(settings: Settings, primaryUrl: string, log: Log): Promise<PartUrls | null> {
+  const { DATABASE_READ_URL: url } = settings;
+  if (url === undefined) return null;
+  const [ours, theirs] = await Promise.all([primaryUrl, url].map((one) => reaching(one, () => clusterOf(one))));
+  if (ours !== theirs) {
+    throw new UsageError(
+      "DATABASE_READ_URL: expected a replica of the server of DATABASE_URL, found another server; set it to one that replicates it, or to nothing",
+    );
+  }
+  return urlsOf("api", url, { ...settings, DATABASE_DIRECT_URL: undefined }, log);
 }
 
 /** The queues, for looking at them: null until Redis was there, and where there is none. */

@@ -25,7 +25,7 @@ export interface Life {
 export interface Ending {
   /**
    * How long everything continues after SIGTERM, with `ending` aborted already: a load balancer needs that time to notice.
-   * Nobody waits for Ctrl-C that way, and a second signal cuts it short.
+   * Ctrl-C does not wait, and a second signal cuts it short.
    */
   drainMs?: number;
   /** The time after that; see {@link STOP_WITHIN_MS}. */

@@ -11,6 +11,8 @@ export interface ServingConnections {
   meter: Sql;
   opsSql: Sql;
   consoleSql: Sql;
+  /** A replica, for what is published and the site; null if none is configured. */
+  replica: Sql | null;
 }
 
 /**
@@ -20,7 +22,12 @@ export interface ServingConnections {
  */
 export async function openServingConnections(
   life: Life,
-  { forApi, forOps, forConsole }: { forApi: PartUrls; forOps: PartUrls; forConsole: PartUrls },
+  {
+    forApi,
+    forOps,
+    forConsole,
+    forReplica = null,
+  }: { forApi: PartUrls; forOps: PartUrls; forConsole: PartUrls; forReplica?: PartUrls | null },
 ): Promise<ServingConnections> {
   const open = ({ url, pooled }: PartUrls, name: string, use: "meter" | "request", max: number) => {
     const sql = connect(url, { name, use, max, pooled });
@@ -34,5 +41,6 @@ export async function openServingConnections(
     meter,
     opsSql: open(forOps, "ops", "request", 6),
     consoleSql: open(forConsole, "console", "request", 6),
+    replica: forReplica === null ? null : open(forReplica, "api", "request", 6),
   };
 }

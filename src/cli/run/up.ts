@@ -15,6 +15,7 @@ import { reasonOf } from "../../errors.ts";
 import { createLog, type Log } from "../../log.ts";
 import { createMetrics } from "../../metrics/metrics.ts";
 import type { Workers } from "../../queue/worker.ts";
+import { startTelemetry } from "../../telemetry.ts";
 import { VERSION } from "../../version.ts";
 import { examples } from "../arguments.ts";
 import { startConsole } from "../../console/start.ts";
@@ -50,6 +51,10 @@ export function upCommand(): Command {
       const settings = loadSettings();
       const log = createLog(settings.LOG_LEVEL, process.stderr.isTTY);
       await live(log, async (life) => {
+        life.onStop(
+          "telemetry",
+          await startTelemetry(settings.OTEL_EXPORTER_OTLP_ENDPOINT, { part: "up", version: VERSION }),
+        );
         const started = await start(life, settings, log);
         const { url, key, opsLink } = started;
         if (json) await printJson({ event: "ready", url, api_key: key, ops_url: opsLink ?? `${url}/ops` });

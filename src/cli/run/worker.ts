@@ -4,6 +4,7 @@ import { loadSettings, type Settings } from "../../config/environment.ts";
 import { createLog, type Log } from "../../log.ts";
 import { createMetrics } from "../../metrics/metrics.ts";
 import type { Workers } from "../../queue/worker.ts";
+import { startTelemetry } from "../../telemetry.ts";
 import { VERSION } from "../../version.ts";
 import { commaList, examples } from "../arguments.ts";
 import { requireVariables } from "./deployment.ts";
@@ -33,6 +34,10 @@ export function workerCommand(): Command {
       await live(
         log,
         async (life) => {
+          life.onStop(
+            "telemetry",
+            await startTelemetry(settings.OTEL_EXPORTER_OTLP_ENDPOINT, { part: "worker", version: VERSION }),
+          );
           const url = await work(life, settings, { ...given, queues, log });
           await (json ? printJson({ event: "ready", url }) : print(url));
         },

@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { z } from "zod";
+import { VERSION } from "../../src/version.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const FOLDER = join(ROOT, "deploy/kubernetes");
+const objects = readdirSync(FOLDER).flatMap((file) =>
+  parseAllDocuments(readFileSync(join(FOLDER, file), "utf8")).map((document): unknown => document.toJS()),
+);
+const named = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string() }),
+});
+type Model = new (data: object) => { validate(): void };
+const pods = z.looseObject({
+  spec: z.looseObject({
+    template: z.looseObject({
+      spec: z.looseObject({
+        containers: z.array(z.looseObject({ image: z.string(), securityContext: z.looseObject({}) })),
+      }),
+    }),
+  }),
+});
+
+/** Checks an object against Kubernetes' schema of its kind. @throws the schema's error. */
+async function validate(object: unknown): Promise<void> {
+  const { apiVersion, kind } = named.parse(object);
+  const module = (await import(`kubernetes-models/${apiVersion}/${kind}`)) as Record<string, Model>;
+  const model = module[kind];
+  if (model === undefined) throw new Error(`expected a schema of ${apiVersion} ${kind}, found none`);
+  new model(object as object).validate();
+}
+
+describe("the manifests of Kubernetes", () => {
+  it.each(
+    objects.map((object) => ({ object, title: `${named.parse(object).kind} ${named.parse(object).metadata.name}` })),
+  )("$title fits the schema of its kind", async ({ object }) => {
+    await expect(validate(object)).resolves.toBeUndefined();
+  });
+
+  it("would not fit with a wrong type", async () => {
+    const api = objects.find((object) => named.parse(object).kind === "Deployment");
+    const wrong = { ...(api as object), spec: { replicas: "two" } };
+    await expect(validate(wrong)).rejects.toThrow("data/spec/replicas must be integer");
+  });
+
+  it("run the image of this version, on a read-only file system, without rights", () => {
+    const found = objects.flatMap((object) => {
+      const pod = pods.safeParse(object);
+      return pod.success ? pod.data.spec.template.spec.containers : [];
+    });
+    expect(found).toHaveLength(3);
+    for (const { image, securityContext } of found) {
+      expect(image).toBe(`roundhouse:${VERSION}`);
+      expect(securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+    }
+  });
+});
+
+it("docker-compose.yml and the Dockerfile name the version of package.json", () => {
+  const compose = readFileSync(join(ROOT, "docker-compose.yml"), "utf8");
+  expect(z.looseObject({ services: z.looseObject({}) }).safeParse(parse(compose, { merge: true })).success).toBe(true);
+  expect(compose).toContain(`roundhouse:\${ROUNDHOUSE_VERSION:-${VERSION}}`);
+  expect(readFileSync(join(ROOT, "Dockerfile"), "utf8")).toContain(`ARG VERSION=${VERSION}`);
+});
