@@ -21,7 +21,7 @@ export async function fund(tx: Transaction, accountId: bigint, micros: bigint, k
   await tx`
     insert into payment_app_orders (topup_id, trade_no, amount_micros, state, prepay_id, checkout_url, expires_at)
     values (
-      ${topup!.id}, ${randomUUID().replaceAll("-", "")}, ${micros}, 'paid', ${randomUUID()}, 'https://pay.example', now()
+      ${topup!.id}, ${randomUUID().replaceAll("-", "")}, ${micros}, 'paid', ${randomUUID().replaceAll("-", "")}, 'https://pay.example', now()
     )`;
   return posted;
 }
