@@ -294,7 +294,8 @@ describe("an account", () => {
         chain_id, tx_hash, position, account_id, token, sender, units, micros, rest_units, block_number, block_hash, log_index
       )
       values (
-        1, ${`0x${"ab".repeat(32)}`}, 0, ${ida.accountId}, 't', ${`0x${"5e".repeat(20)}`}, 1, 2500000, 0, 1, 'h', 0
+        1, ${`0x${"ab".repeat(32)}`}, 0, ${ida.accountId}, 't', ${`0x${"5e".repeat(20)}`}, 1, 2500000, 0, 1,
+        ${`0x${"b1".repeat(32)}`}, 0
       )`;
     const [keeper, checker] = await sql.begin((tx) =>
       Promise.all(
