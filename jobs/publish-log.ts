@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { closeAlert, openAlert } from "../src/alerts/store.ts";
 import { logFolderOf } from "../src/config/environment.ts";
+import { reasonOf } from "../src/errors.ts";
 import { LogRefusal, publishLog } from "../src/record/log/publish-log.ts";
 import { job } from "../src/queue/job.ts";
 
@@ -29,8 +30,9 @@ export default job({
       await closeAlert(sql, log, ALERT);
       return published;
     } catch (error) {
+      // a full disk or a lost key folder is no refusal, and as silent to readers of the log
+      await openAlert(sql, log, { ...ALERT, text: `the transparency log is not signed: ${reasonOf(error)}` });
       if (!(error instanceof LogRefusal)) throw error;
-      await openAlert(sql, log, { ...ALERT, text: `the public log is not signed: ${error.message}` });
       return { refused: 1 };
     }
   },

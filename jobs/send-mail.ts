@@ -52,8 +52,7 @@ async function send({ sql, settings, log, signal }: JobContext, url: string): Pr
     async troubled(seconds, reason) {
       if (seconds === 0) return closeAlert(sql, log, alert);
       if (seconds < TROUBLE_ALERT_SECONDS) return;
-      const minutes = Math.floor(seconds / 60);
-      const text = `the mail server has taken no mail for ${minutes} min: ${reason}; no one gets a mail until it does: see whether it runs, and SMTP_URL (\`roundhouse doctor\` tries it)`;
+      const text = `the mail server has taken no mail for ${Math.floor(seconds)} s: ${reason}; no one gets a mail until it does: see whether it runs, and SMTP_URL (\`roundhouse doctor\` tries it)`;
       await openAlert(sql, log, { ...alert, text });
     },
   });

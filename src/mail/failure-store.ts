@@ -2,7 +2,7 @@ import type { Queryable } from "../db/client.ts";
 import { SERVER_RETRY } from "./limits.ts";
 
 /**
- * Notes that the mail server takes no mail from anybody, so that nothing is tried for a while: a minute, doubled with
+ * Notes that the mail server takes no mail from anybody, so that nothing is tried for a while: 20 seconds, doubled with
  * each try up to ten. Gives since when, in seconds.
  */
 export async function saveSendFailure(sql: Queryable, reason: string): Promise<number> {

@@ -104,10 +104,10 @@ describe("the board", () => {
     await sql`insert into alerts (kind, subject, text) values ('house_offline', 'beta', 'beta is offline')`;
     const problems = problemsOf(await page("/ops"));
     expect(problems[0]).toMatch(
-      /^bad wrong beta does not answer, circuit open since .*\(10 min.* ago\) crash\/global: answered 503, expected 200 Being done: circuit probes in 1 min 2\d s, at .*, probe 3; alert open since/,
+      /^bad wrong beta does not answer, circuit open since .*\(10 min.* ago\) crash\/global: answered 503, expected 200 Next: circuit probes in 1 min 2\d s, at .*, probe 3; alert open since/,
     );
     expect(problems.join("\n")).toMatch(
-      /warn look alpha\/crash\/global 2 gaps since .* 5 rounds are missing Being done: backfill attempt 1 of 8/,
+      /warn look alpha\/crash\/global 2 gaps since .* 5 rounds are missing Next: backfill attempt 1 of 8/,
     );
     expect(problems.join("\n")).toMatch(/a round came with two results/);
     expect(problems.filter((text) => text.includes("house_offline"))).toEqual([]);
@@ -189,6 +189,48 @@ describe("the board", () => {
     expect(refused.status).toBe(503);
     expect((await viewer.get("/ops/queues/board")).status).toBe(503);
     await sql`delete from queue_controls`;
+  });
+
+  it("shows every alert with its action, also of a table that has another problem", async () => {
+    await sql`
+      insert into alerts (kind, subject, text)
+      values
+        ('scoring', 'alpha/crash/global', 'its forecasts cannot be scored'),
+        ('usdt', 'endpoint 1', 'BNB Smart Chain cannot be read'),
+        ('payment-app', 'orders not told of', 'it did not answer')`;
+    const html = await page("/ops?problems=all");
+    const problems = problemsOf(html).join("\n");
+    expect(problems).toMatch(
+      /bad wrong alpha\/crash\/global alert: scoring .*its forecasts cannot be scored.* Open table/,
+    );
+    expect(problems).toMatch(/bad wrong endpoint 1 chain endpoint or deposit .* Open deposits/);
+    expect(problems).toMatch(/bad wrong orders not told of payment app .* Open payment app/);
+    expect(html).toContain('<a href="/ops/deposits">Open deposits</a>');
+    await sql`update alerts set closed_at = clock_timestamp() where kind in ('scoring', 'usdt', 'payment-app')`;
+    expect(problemsOf(await page("/ops?problems=all")).join()).not.toMatch(/scoring|chain endpoint|payment app/);
+  });
+
+  it("shows seven equal problems as one with seven places, as old as the oldest", async () => {
+    await sql`
+      insert into alerts (kind, subject, text, opened_at)
+      select 'scoring', 'zeta/crash/m' || n, 'failure ' || n, clock_timestamp() - n * interval '1 hour'
+      from generate_series(1, 7) n`;
+    const html = await page("/ops?problems=all");
+    expect(html.match(/alert: scoring/g)).toHaveLength(1);
+    expect(html).toMatch(/7 places:<\/strong> alert: scoring [^(]*\(<time [^>]*>7 h ago<\/time>\)/);
+    for (const n of [1, 2, 3, 4, 5, 6, 7]) {
+      expect(html).toContain(`<a href="/ops/tables/zeta/crash/m${n}">zeta/crash/m${n}</a>: failure ${n}`);
+    }
+    await sql`delete from alerts where kind = 'scoring'`;
+  });
+
+  it("shows a part of the reconciler that fails", async () => {
+    await sql`
+      update heartbeats
+      set detail = jsonb_set(detail, '{troubles}', '{"Redis": "it is away, so nothing is reconciled"}'), at = now()
+      where name = 'reconcile'`;
+    expect(problemsOf(await page("/ops?problems=all")).join()).toMatch(/bad wrong Redis reconciliation fails/);
+    await sql`update heartbeats set detail = jsonb_set(detail, '{troubles}', '{}'), at = now() where name = 'reconcile'`;
   });
 
   it("says where nobody works", async () => {
@@ -328,13 +370,13 @@ describe("a house that is killed", () => {
       await house.close();
       const red = await eventually(problem, { timeoutMs: 15_000 });
       expect(red).toMatch(
-        /^bad wrong demo .*(in a row failed|does not answer).*since .*ECONNREFUSED.*Being done: (asked again|circuit)/,
+        /^bad wrong demo .*(in a row failed|does not answer).*since .*ECONNREFUSED.*Next: (asked again|circuit)/,
       );
       const open = await eventually(async () => {
         const text = await problem();
         return text?.includes("circuit open since") === true && text;
       });
-      expect(open).toMatch(/Being done: circuit probes (now|in \d+ s)/);
+      expect(open).toMatch(/Next: circuit probes (now|in \d+ s)/);
 
       house = await startBadHouse(Number(port));
       answer();

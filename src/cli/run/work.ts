@@ -1,5 +1,7 @@
 import { type HouseEntry, loadHouses } from "../../houses-file/load.ts";
 import { jobs } from "../../../jobs/index.ts";
+import { findLogBehind, findUnreadBacklog } from "../../alerts/behind-store.ts";
+import { createLasting } from "../../alerts/lasting.ts";
 import { syncAlerts } from "../../alerts/store.ts";
 import { type Settings, variablesOf } from "../../config/environment.ts";
 import { connect, openPipeline, type Pipeline, type Sql } from "../../db/client.ts";
@@ -29,6 +31,9 @@ import { slowPolls } from "./poll-rate.ts";
 
 /** How long runs may take to end before they are aborted, if the command sets nothing else: a person waits for `up`. */
 const RUNS_END_WITHIN_MS = 5_000;
+
+/** Work that stays undone for so long is a problem; a worker that starts catches up with what it finds within seconds. */
+const BEHIND_SECONDS = 20;
 
 /** The connections of the working half: those that most jobs share, and those apart. */
 export interface WorkConnections extends WorkerPools {
@@ -138,6 +143,7 @@ function upkeep(
   const tell = (changed: readonly number[]) => {
     if (changed.length > 0) published(changed);
   };
+  const lasting = { backlog: createLasting(BEHIND_SECONDS), log: createLasting(BEHIND_SECONDS) };
   return [
     async function expire(sql) {
       tell(await expireNotices(sql));
@@ -163,6 +169,12 @@ function upkeep(
     },
     async function usage(sql) {
       await syncAlerts(sql, log, "usage_behind", await findUsageBehind(sql));
+    },
+    async function backlog(sql) {
+      await syncAlerts(sql, log, "backlog", lasting.backlog(await findUnreadBacklog(sql)));
+    },
+    async function logBehind(sql) {
+      await syncAlerts(sql, log, "log_behind", lasting.log(await findLogBehind(sql)));
     },
     async function unreadable(sql) {
       await syncAlerts(sql, log, "answers_unreadable", await findUnreadableTables(sql));

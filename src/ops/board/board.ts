@@ -6,7 +6,7 @@ import { heatRow, heatStart } from "./heat.ts";
 import { listCells, listGapMarks } from "./heat-store.ts";
 import { latencyText } from "./latency.ts";
 import { listStatuses, sumPolls } from "./polls-store.ts";
-import { findProblems } from "./problems.ts";
+import { findProblems, groupProblems } from "./problems.ts";
 import { boardRows, type BoardRow, evidenceText, filterRows, SORTS, sortRows, withHits, withPolls } from "./rows.ts";
 import { CLASS_TEXT, codeText, statusStrip } from "./strip.ts";
 import { readHits } from "./table-facts-store.ts";
@@ -32,8 +32,9 @@ export const boardPage: OpsPage<z.infer<typeof query>> = {
   query,
   async show(parts, { query: asked }) {
     const facts = await readBoard(parts);
-    const problems = findProblems(facts);
-    const all = boardRows(facts, problems, parts.liveWindowSeconds);
+    const found = findProblems(facts);
+    const problems = groupProblems(found);
+    const all = boardRows(facts, found, parts.liveWindowSeconds);
     const rows = filterRows(all, { q: asked.q, status: asked.status, wrong: asked.wrong === "1" });
     const { shown, strips } = await pageOfRows(parts, rows, asked);
     const heat = await heatOf(parts, shown);

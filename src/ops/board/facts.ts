@@ -20,6 +20,8 @@ export async function readBoard({ sql, liveWindowSeconds }: OpsParts): Promise<B
     findHeartbeat(sql),
   ]);
   const reconciledMsAgo = heartbeat?.ageMs ?? null;
+  const reconcilerErrors = heartbeat?.troubles ?? {};
   const now = new Date();
-  return { tables, houses, open, notices, alerts, usual, pauses, workers, reconciledMsAgo, liveWindowSeconds, now };
+  const queues = { pauses, workers, reconciledMsAgo, reconcilerErrors };
+  return { tables, houses, open, notices, alerts, usual, ...queues, liveWindowSeconds, now };
 }

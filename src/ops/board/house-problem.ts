@@ -19,7 +19,7 @@ export function houseProblem(
   if (!house.enabled) return null;
   const found = pauseOf(house) ?? circuitOf(house, now) ?? silenceOf(house, liveWindowSeconds);
   if (found === null) return null;
-  const alert = alerts.find(({ subject }) => subject === house.id);
+  const alert = alerts.find(({ kind, subject }) => kind === "house_offline" && subject === house.id);
   const doing = alert === undefined ? found.doing : `${found.doing}; alert open since ${timeText(alert.openedAt)}`;
   return { subject: house.id, href: `/ops/houses/${house.id}`, ...found, doing };
 }

@@ -20,6 +20,16 @@ export interface Problem {
   why: string;
   /** What is being done about it without anybody, and when. */
   doing: string;
+  /** What the link to the evidence is called, such as "See gaps". */
+  action?: string;
+}
+
+/** One place of a problem that several places have. */
+export type Place = Pick<Problem, "subject" | "href" | "since" | "why">;
+
+/** Equal problems as one; `places` is empty for a problem of one place. */
+export interface GroupedProblem extends Problem {
+  places: Place[];
 }
 
 /** All that problems are found in. */
@@ -33,6 +43,8 @@ export interface ProblemFacts {
   workers: readonly ReportedWorker[];
   /** Since the reconciler was last alive; null before it ever was. */
   reconciledMsAgo: number | null;
+  /** Parts of the reconciler that fail, by name: the error of each. */
+  reconcilerErrors: Readonly<Record<string, string>>;
   liveWindowSeconds: number;
   now: Date;
 }
@@ -50,8 +62,14 @@ export function findProblems(facts: ProblemFacts): Problem[] {
   const houses = facts.houses.flatMap((house) => houseProblem(house, facts) ?? []);
   const wrong = new Set(houses.map(({ subject }) => subject));
   const tables = tableProblems(facts, wrong);
-  const known = new Set([...wrong, ...tables.map(({ subject }) => subject)]);
-  const rest = facts.alerts.filter(({ subject, kind }) => !known.has(subject) && !SAID_OTHERWISE.has(kind));
+  const noticed = new Set(facts.notices.map(({ tableId, kind }) => `${tableId} ${kind}`));
+  const idOf = new Map(facts.tables.map((table) => [tableName(table), table.id]));
+  const rest = facts.alerts.filter(({ subject, kind }) => {
+    if (kind === "house_offline") return !wrong.has(subject);
+    const notice = NOTICE_OF_ALERT[kind];
+    if (notice !== undefined) return !noticed.has(`${idOf.get(subject)} ${notice}`);
+    return !SAID_OTHERWISE.has(kind);
+  });
   const newest = (problems: readonly Problem[]) =>
     problems.toSorted((a, b) => Number(b.since ?? 0) - Number(a.since ?? 0));
   return [systemProblems(facts), houses, tables, rest.map(alertProblem)]
@@ -59,10 +77,35 @@ export function findProblems(facts: ProblemFacts): Problem[] {
     .toSorted((a, b) => RANKS.indexOf(a.tone) - RANKS.indexOf(b.tone));
 }
 
+/** So many equal problems are shown as one: three lines still fit, seven push everything else off the screen. */
+const GROUPED_FROM = 3;
+
+/** Problems of one severity and cause as one problem with its places, in the place of the first; it is as old as the oldest. */
+export function groupProblems(problems: readonly Problem[]): GroupedProblem[] {
+  const causeOf = ({ tone, what }: Problem) => `${tone} ${what.replace(/^\d+ /, "").replace(/^a gap$/, "gaps")}`;
+  return [...Map.groupBy(problems, causeOf).values()].flatMap((equal): GroupedProblem[] => {
+    const [first] = equal;
+    if (first === undefined || equal.length < GROUPED_FROM) return equal.map((one) => ({ ...one, places: [] }));
+    const times = equal.flatMap(({ since }) => since ?? []);
+    return [
+      {
+        ...first,
+        subject: `${equal.length} places`,
+        what: first.what.replace(/^\d+ /, "").replace(/^a gap$/, "gaps"),
+        since: times.length === 0 ? null : new Date(Math.min(...times.map(Number))),
+        places: equal.map(({ subject, href, since, why }) => ({ subject, href, since, why })),
+      },
+    ];
+  });
+}
+
+/** Alerts that say of a table what an open notice of this kind says. */
+const NOTICE_OF_ALERT: Record<string, string> = { answers_unreadable: "format", "proof mismatch": "proof" };
+
 /** Alerts about what systemProblems finds by itself. */
 const SAID_OTHERWISE = new Set(["no_leader", "clock_skew"]);
 
-function systemProblems({ workers, pauses, reconciledMsAgo, now }: ProblemFacts): Problem[] {
+function systemProblems({ workers, pauses, reconciledMsAgo, reconcilerErrors, now }: ProblemFacts): Problem[] {
   const found: Problem[] = [];
   const alive = workers.filter(({ seenAt }) => now.getTime() - seenAt.getTime() < SILENT_MS);
   const of = (subject: string, href: string) => ({ tone: "bad" as const, subject, href });
@@ -77,6 +120,10 @@ function systemProblems({ workers, pauses, reconciledMsAgo, now }: ProblemFacts)
     const why = "no worker leads: schedules, pauses and lost work are not looked after";
     const doing = "every worker tries to lead every five seconds; restart one where none does";
     found.push({ ...of("workers", "/ops/workers"), what: "nobody reconciles the queues", since, why, doing });
+  }
+  for (const [part, error] of Object.entries(alive.length === 0 ? {} : reconcilerErrors)) {
+    const doing = "tried again every five seconds";
+    found.push({ ...of(part, "/ops/workers"), what: "reconciliation fails", since: null, why: error, doing });
   }
   for (const { host, clockProblem, seenAt } of alive) {
     if (clockProblem === null) continue;
@@ -141,16 +188,39 @@ function tableProblems({ tables, open, notices, now }: ProblemFacts, wrongHouses
 }
 
 function alertProblem({ kind, subject, text, openedAt }: OpenAlert): Problem {
+  const isTable = /^[\w-]+\/[\w-]+\/[\w-]+$/.test(subject);
+  const known = ALERTS[kind];
   return {
     tone: "bad",
     subject: subject === "" ? kind : subject,
-    href: /^[\w-]+\/[\w-]+\/[\w-]+$/.test(subject) ? `/ops/tables/${subject}` : "/ops/workers",
-    what: `alert: ${kind.replaceAll("_", " ")}`,
+    href: known?.href ?? (isTable ? `/ops/tables/${subject}` : "/ops/workers"),
+    what: known?.what ?? `alert: ${kind.replaceAll("_", " ")}`,
     since: openedAt,
     why: text,
     doing: "the alert closes by itself when it is over",
+    action: known?.action ?? (isTable ? "Open table" : "Open workers"),
   };
 }
+
+/** What the kinds of alerts are called, and where to act on them. */
+const ALERTS: Record<string, { what: string; href: string; action: string }> = {
+  usdt: { what: "chain endpoint or deposit", href: "/ops/deposits", action: "Open deposits" },
+  "payment-app": { what: "payment app", href: "/ops/payment-app", action: "Open payment app" },
+  topup: { what: "top-up needs a decision", href: "/ops/payment-app", action: "Open payment app" },
+  mail_server: { what: "mail server", href: "/ops/mails", action: "Open mails" },
+  mail_refused: { what: "mails refused", href: "/ops/mails", action: "Open mails" },
+  mail_given_up: { what: "mails not sent", href: "/ops/mails", action: "Open mails" },
+  staff_webhook: { what: "staff webhook", href: "/ops/workers", action: "Open workers" },
+  "bank-desk": { what: "bank desk", href: "/ops/bank", action: "Open bank desk" },
+  ledger: { what: "ledger does not add up", href: "/ops/ledger", action: "Open ledger" },
+  disk: { what: "disk nearly full", href: "/ops/workers", action: "Open workers" },
+  backlog: { what: "responses not read", href: "/ops/payloads?state=unread", action: "Open payloads" },
+  log: { what: "transparency log not signed", href: "/ops/queues", action: "Open queues" },
+  log_behind: { what: "transparency log behind", href: "/ops/queues", action: "Open queues" },
+  usage_behind: { what: "usage roll-up behind", href: "/ops/queues", action: "Open queues" },
+  usage: { what: "usage counts differ", href: "/ops/callers", action: "Open callers" },
+  redis_lost: { what: "Redis lost its data", href: "/ops/queues", action: "Open queues" },
+};
 
 const WHAT: Record<string, string> = {
   conflict: "a round came with two results",

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 
-/** The payment app stumbles for minutes without anybody's doing. */
-const SILENT_MINUTES = 15;
+/** The second failure to make an order comes ten seconds after the first: an alert within a minute, and none for one hiccup. */
+const TRIES_TO_REPORT = 2;
 /** How long one knows of orders that could not be made. */
 const GIVEN_UP_MINUTES = 60;
 /** Keys are fetched daily; until then the former ones hold. */
@@ -25,14 +25,13 @@ export async function findPaymentAppTroubles(sql: Queryable, isConfigured: boole
       from payment_app_orders
       where ask_at is not null
         and state = 'open'
-        and last_error is not null
-        and created_at < clock_timestamp() - make_interval(mins => ${SILENT_MINUTES})`,
+        and last_error is not null`,
     sql<{ n: number; why: string | null }[]>`
       select count(*)::integer as n, max(last_error) as why
       from payment_app_orders
       where prepay_id is null
-        and state = 'closed'
-        and asked_at > clock_timestamp() - make_interval(mins => ${GIVEN_UP_MINUTES})`,
+        and asked_at > clock_timestamp() - make_interval(mins => ${GIVEN_UP_MINUTES})
+        and (state = 'closed' or (state = 'new' and last_error is not null and attempts >= ${TRIES_TO_REPORT}))`,
     sql<{ since: Date | null }[]>`
       select certificates_at as since
       from payment_app_state

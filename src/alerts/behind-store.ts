@@ -1,0 +1,47 @@
+import type { Queryable } from "../db/client.ts";
+
+/** Reading takes milliseconds: what is unread for longer waits for something that does not happen. */
+const UNREAD_SECONDS = 20;
+/** The log is signed every ten seconds. */
+const UNSIGNED_SECONDS = 20;
+/** Unread responses that are counted; beyond these their number says nothing new. */
+const MOST_COUNTED = 10_000;
+
+/** Houses whose responses are stored and not read, the longest waiting first: for the alert "backlog". */
+export async function findUnreadBacklog(sql: Queryable): Promise<{ subject: string; text: string }[]> {
+  const rows = await sql<{ house: string; n: number; since: string }[]>`
+    select
+      t.house_id as house,
+      count(*)::integer as n,
+      to_char(min(p.received_at) at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') as since
+    from (
+      select table_id, received_at
+      from payloads
+      where state = 'unread'
+      limit ${MOST_COUNTED}
+    ) p
+    join tables t on t.id = p.table_id
+    group by t.house_id
+    having min(p.received_at) < clock_timestamp() - ${UNREAD_SECONDS} * interval '1 second'
+    order by min(p.received_at), t.house_id`;
+  return rows.map(({ house, n, since }) => ({
+    subject: house,
+    text: `${n === MOST_COUNTED ? "at least " : ""}${n} responses of ${house} are not read since ${since} UTC; see whether the queue normalize-rounds is paused or fails`,
+  }));
+}
+
+/** Whether tables moved that no statement of the transparency log covers yet: for the alert "log_behind". */
+export async function findLogBehind(sql: Queryable): Promise<{ subject: string; text: string }[]> {
+  const [row] = await sql<{ n: number; since: string | null }[]>`
+    select
+      count(*)::integer as n,
+      to_char(min(h.changed_at) at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') as since
+    from table_heads h
+    left join log_heads l on l.log_id = (select max(id) from logs) and l.table_id = h.table_id
+    where l.version is distinct from h.version
+      and (h.last_seq > 0 or h.forecast_seq > 0)
+      and h.changed_at < clock_timestamp() - ${UNSIGNED_SECONDS} * interval '1 second'`;
+  if (row === undefined || row.n === 0) return [];
+  const text = `${row.n} tables changed since ${row.since} UTC and are not in the transparency log; see whether the queue publish-log is paused or fails`;
+  return [{ subject: "log", text }];
+}

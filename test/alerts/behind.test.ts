@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import publishLog from "../../jobs/publish-log.ts";
+import { findLogBehind, findUnreadBacklog } from "../../src/alerts/behind-store.ts";
+import { createLasting } from "../../src/alerts/lasting.ts";
+import { connect, type Sql } from "../../src/db/client.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
+import { testContext } from "../support/context.ts";
+import { createDatabase } from "../support/database.ts";
+import { houseEntry } from "../support/houses.ts";
+import { makeItem, makePayload } from "../support/make.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test" });
+  await applyHouses(sql, [houseEntry()]);
+});
+afterAll(async () => {
+  await sql.end({ timeout: 1 });
+  await database.drop();
+});
+
+const texts = (found: readonly { text: string }[]) => found.map(({ text }) => text);
+
+describe("responses that are not read", () => {
+  it("are a backlog of their house after 20 s, until they are read", async () => {
+    const [table] = await sql<{ id: number }[]>`select id from tables limit 1`;
+    if (table === undefined) throw new Error("expected a table");
+    await makePayload(sql, table, { second: 0, items: [makeItem(1, 1.5)] });
+    await sql`update payloads set received_at = clock_timestamp()`;
+    expect(await findUnreadBacklog(sql)).toEqual([]);
+    await sql`update payloads set received_at = clock_timestamp() - interval '21 seconds'`;
+    expect(texts(await findUnreadBacklog(sql))).toEqual([
+      expect.stringMatching(/^1 responses of alpha are not read since .* normalize-rounds is paused or fails$/),
+    ]);
+    await sql`update payloads set state = 'read', read_at = clock_timestamp()`;
+    expect(await findUnreadBacklog(sql)).toEqual([]);
+  });
+});
+
+describe("the transparency log", () => {
+  it("is behind when a table changed 20 s ago and no statement covers it", async () => {
+    expect(await findLogBehind(sql)).toEqual([]);
+    await sql`update table_heads set last_seq = 1, version = version + 1, changed_at = clock_timestamp() - interval '21 seconds'`;
+    expect(texts(await findLogBehind(sql))).toEqual([expect.stringMatching(/^1 tables changed since .* publish-log/)]);
+    await sql`update table_heads set version = version + 1, changed_at = clock_timestamp()`;
+    expect(await findLogBehind(sql)).toEqual([]);
+  });
+
+  it("raises an alert when its folder cannot be written, and the job still fails", async () => {
+    const { context } = testContext(sql, { env: { LOG_DIR: "/dev/null/log" } });
+    await expect(publishLog.run({}, context)).rejects.toThrow(/ENOTDIR/);
+    expect([...(await sql`select kind, text from alerts where closed_at is null`)]).toMatchObject([
+      { kind: "log", text: expect.stringContaining("the transparency log is not signed") as string },
+    ]);
+  });
+});
+
+it("a finding counts once it was there without a break for the time that is set", () => {
+  let ms = 0;
+  const lasting = createLasting(20, () => ms);
+  const late = [{ subject: "alpha", text: "late" }];
+  expect(lasting(late)).toEqual([]);
+  ms = 19_999;
+  expect(lasting(late)).toEqual([]);
+  ms = 20_000;
+  expect(lasting(late)).toEqual(late);
+  expect(lasting([])).toEqual([]);
+  expect(lasting(late)).toEqual([]);
+});
