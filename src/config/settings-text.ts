@@ -49,7 +49,7 @@ export const SETTING_GROUPS = {
       "`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`; `up` writes warnings only unless it is set",
     ),
     OTEL_EXPORTER_OTLP_ENDPOINT: none(
-      "a collector that gets traces by OTLP over HTTP, such as `http://127.0.0.1:4318`; headers by `OTEL_EXPORTER_OTLP_HEADERS`",
+      "a collector that gets traces by OTLP over HTTP, such as `http://127.0.0.1:4318`",
     ),
     METRICS_TOKEN: none(
       "bearer token of `/metrics`, 16 characters or more; required unless the instance serves only this machine",
