@@ -44,8 +44,8 @@ try {
   if (own !== null) await delay(WARM_MS);
   if (values.out !== undefined) await mkdir(values.out, { recursive: true });
   for (const [name, path] of Object.entries(SITE_PAGES)) {
-    // a page that is not there has no place in search results
-    if (name === "missing" || !name.includes(values.only)) continue;
+    // robots.txt keeps filtered views out of search results, and a page that is not there has no place in them
+    if (name === "missing" || path.includes("?") || !name.includes(values.only)) continue;
     await measure(name, path);
   }
 } finally {
