@@ -283,7 +283,7 @@ describe("two calibrations", () => {
     expect(await page(path)).toMatch(made);
 
     await world.sql`update calibration_comparisons set paired = paired - 'rounds' where a_id = ${a} and b_id = ${b}`;
-    expect(await page(path, data)).toMatch(/compare anew.*Judge both on the same rounds/);
+    expect(await page(path, data)).toMatch(/compare again.*Judge both on the same rounds/);
     await data.post("/ops/calibrations/compare", { a, b });
     expect(await page(path)).toContain("queued");
     await work(world.sql);
