@@ -86,7 +86,7 @@ describe("a reversal", () => {
     expect(await text(await propose(id, admin))).toContain(`transaction ${id} has a proposal already`);
     expect(await page("/ops/ledger")).toContain("credited twice by the bank");
     expect(await page(`/ops/ledger/transactions/${id}`, operator)).toContain("You proposed this");
-    expect(await text(await decide(id, operator, "approve"))).toContain("somebody else must look at it");
+    expect(await text(await decide(id, operator, "approve"))).toContain("someone else must look at it");
     await expect(
       world.sql`
         update reversal_proposals
@@ -198,7 +198,7 @@ describe("a statement", () => {
 
   it("lists everything that moved one's own balance in plain words, newest first, page after page", async () => {
     const caller = await account("cleo@example.com");
-    expect(await ask(caller)).toContain("Nothing yet");
+    expect(await ask(caller)).toContain("No entries yet");
     await booked({ ...topup(caller, 200_000_000n, "bank:c"), meta: { method: "bank", reference: "RF18 C" } });
     await booked(placement(caller, 1_000_000n, "placed"));
     const bought = await booked({ ...purchase(caller, 99_000_000n, "c-pro"), meta: { plan: "Pro", purchase: "buy" } });

@@ -14,16 +14,16 @@ import { listExamples, runExample } from "../support/examples.ts";
 describe("what the bank desk reads and writes", () => {
   it.each(
     [
-      ["amount", amount],
-      ["check-line", checked],
-      ["find-reference", found],
-      ["four-eyes", eyes],
-      ["iban", iban],
-      ["reference", reference],
-      ["statement-camt", camt],
-      ["statement-csv", csv],
+      ["topups/bank/amount", amount],
+      ["topups/bank/check-line", checked],
+      ["topups/bank/find-reference", found],
+      ["topups/bank/four-eyes", eyes],
+      ["config/iban", iban],
+      ["topups/bank/reference", reference],
+      ["topups/bank/statement-camt", camt],
+      ["topups/bank/statement-csv", csv],
     ].flatMap(([file, module]) =>
-      listExamples(`src/topups/bank/${file as string}.ts`).map((example) => ({ ...example, module: module as object })),
+      listExamples(`src/${file as string}.ts`).map((example) => ({ ...example, module: module as object })),
     ),
   )("the example of $title holds", (example) => {
     const claims = runExample(example, { ...example.module });
