@@ -63,7 +63,7 @@ export function checkOrder(buyer: Buyer, { quote, agreed }: Order): Offer | Refu
     return refuse("balance", message);
   }
   if (!isTimely) return refuse("changed", "what you saw was worked out more than half an hour ago");
-  if (!isSameOffer(quote, offer)) return refuse("changed", "what you saw is no longer what it comes to");
+  if (!isSameOffer(quote, offer)) return refuse("changed", "the offer has changed since you opened the page");
   const areRead =
     agreed.startNow === legalText("start-now").version && agreed.noWithdrawal === legalText("no-withdrawal").version;
   if (!areRead) return refuse("changed", "the texts that you agreed to have changed");

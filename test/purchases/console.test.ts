@@ -47,12 +47,12 @@ describe("a plan at the console", () => {
     const call = () => fetch(`${world.url}/api/v1/games`, { headers: { "X-Api-Key": key } });
     expect((await call()).status).toBe(402);
     const plans = await page(ann, "/console/plans");
-    expect(plans).toContain('<a href="/console/plans/Pro/buy">Buy Pro</a>');
-    expect(plans).toContain("100,000 calls a UTC day");
+    expect(plans).toContain('href="/console/plans/Pro/buy">Buy Pro</a>');
+    expect(plans).toContain("100,000 calls per day (UTC)");
     expect(plans).toContain("Alpha, Beta");
-    expect(plans).toContain("199.00 USD are missing from your balance");
+    expect(plans).toContain("You need 199.00 USD more.");
     const before = await page(ann, "/console/plans/Pro/buy");
-    expect(before).toContain("<strong>99.00 USD</strong>, from your balance");
+    expect(before).toContain("<button>Pay 99.00 USD from my balance</button>");
     expect(before).not.toMatch(/checkbox"[^>]*checked/);
     const fields = fieldsOf(before);
     expect(Object.keys(fields).toSorted()).toEqual(["is_final", "key", "offer", "start_now"]);
@@ -60,9 +60,9 @@ describe("a plan at the console", () => {
     expect([done.status, done.headers.get("location")]).toEqual([303, expect.stringMatching(/purchases\/\d+$/)]);
     await expect.poll(async () => (await call()).status, { timeout: 2_000 }).toBe(200);
     const result = await page(ann, done.headers.get("location") ?? "");
-    expect(result).toContain("the receipt is on its way by mail");
+    expect(result).toContain("The receipt is on its way by mail");
     expect(result).toContain("lose my right to withdraw");
-    expect(result).toContain("1.00 USD");
+    expect(result).toContain("<dt>Balance now, USD</dt><dd>1.00</dd>");
     expect(await page(ann, "/console/purchases")).toContain('<td class="num">99.00</td>');
     const again = await send(ann, "Pro", fields);
     expect([again.status, again.headers.get("location")]).toEqual([303, done.headers.get("location")]);
@@ -77,17 +77,17 @@ describe("a plan at the console", () => {
     await send(ben, "Pro", await formOf(ben, "Pro"));
     const plans = await page(ben, "/console/plans");
     for (const verb of ["Renew Pro", "Change to Max now", "Change to Starter later"]) expect(plans).toContain(verb);
-    expect(plans).toMatch(/since 98\.9\d+ USD are left of what it replaces/);
+    expect(plans).toMatch(/98\.9\d+ USD of the plan it replaces are credited/);
     expect(await page(ben, "/console/plans/Starter/buy")).toContain("Your Pro runs to its end");
-    expect(await page(ben, "/console/plans/Pro/buy")).toContain("It goes on where your Pro ends");
+    expect(await page(ben, "/console/plans/Pro/buy")).toContain("It continues when your Pro ends");
     const max = await page(ben, "/console/plans/Max/buy");
-    expect(max).toContain("What ends with it");
+    expect(max).toContain("Replaced plans");
     expect((await send(ben, "Starter", await formOf(ben, "Starter"))).status).toBe(303);
     expect(await page(ben, "/console/plans/Pro/buy")).toContain("only one change can wait");
     const done = await send(ben, "Max", fieldsOf(await page(ben, "/console/plans/Max/buy")));
     const result = await page(ben, done.headers.get("location") ?? "");
-    expect(result).toContain("It took the place of");
-    expect(await page(ben, "/console/purchases")).toContain("gave way to");
+    expect(result).toContain("It replaced");
+    expect(await page(ben, "/console/purchases")).toContain("replaced by");
   });
 
   it("that was given without an end says why nothing is to be had beside it", async () => {
@@ -101,18 +101,20 @@ describe("a plan at the console", () => {
     const eve = await richPerson("eve", 200n);
     for (let n = 0; n < 4; n++) await send(eve, "Starter", await formOf(eve, "Starter"));
     const seen = await page(eve, "/console/plans/Pro/buy");
-    expect(seen).toContain("What is left is worth more than Pro costs. So you pay nothing");
+    expect(seen).toContain("The unused part is worth more than Pro costs. So you pay nothing");
     expect(seen).toContain("35.1 days instead of 30");
-    expect(seen).toContain("<button>Take Pro, nothing to pay</button>");
+    expect(seen).toContain("<button>Get Pro, nothing to pay</button>");
     const done = await send(eve, "Pro", fieldsOf(seen));
-    expect(await page(eve, done.headers.get("location") ?? "")).toContain("so nothing was paid, and it lasts longer");
+    expect(await page(eve, done.headers.get("location") ?? "")).toContain(
+      "so nothing was paid, and the plan lasts longer",
+    );
   });
 
   it("off sale is shown to nobody but those who have it", async () => {
     const [dan, fay] = [await richPerson("dan", 300n), await richPerson("fay", 300n)];
     await send(dan, "Max", await formOf(dan, "Max"));
     await setPlan(world.sql, "Max", { onSale: false });
-    expect(await page(dan, "/console/plans")).toContain("Not to be had now: Max is not on sale now.");
+    expect(await page(dan, "/console/plans")).toContain("Not available now: Max is not on sale now.");
     expect(await page(fay, "/console/plans")).not.toContain("Max");
     expect(await page(fay, "/console/plans/Max/buy")).toContain("Max is not on sale now");
     await setPlan(world.sql, "Max", { onSale: true });
@@ -125,8 +127,8 @@ describe("nothing is bought", () => {
     const fields = await formOf(gus, "Pro");
     const { start_now: _, ...one } = fields;
     for (const [changed, said] of [
-      [one, "both boxes have to be ticked"],
-      [{ ...fields, is_final: "" }, "both boxes have to be ticked"],
+      [one, "Tick both boxes to buy"],
+      [{ ...fields, is_final: "" }, "Tick both boxes to buy"],
       [{ ...fields, is_final: "2001-01-01" }, "the texts that you agreed to have changed"],
     ] as const) {
       const answer = await text(await send(gus, "Pro", changed));
@@ -135,12 +137,14 @@ describe("nothing is bought", () => {
     }
     await setPlan(world.sql, "Pro", { priceMicros: 98n * USD });
     const anew = await text(await send(gus, "Pro", fields));
-    expect(anew).toContain("Nothing was bought: what you saw is no longer what it comes to. Below it is as it is now");
-    expect(anew).toContain("<strong>98.00 USD</strong>");
+    expect(anew).toContain(
+      "Nothing was bought: the offer has changed since you opened the page. The current offer is below",
+    );
+    expect(anew).toContain("<button>Pay 98.00 USD");
     await setPlan(world.sql, "Pro", { priceMicros: 99_000_001n });
     expect(await text(await send(gus, "Pro", fieldsOf(anew)))).toContain("0.000001 USD are missing");
     const missing = await page(gus, "/console/plans/Pro/buy");
-    expect(missing).toContain('<a href="/console/top-up">Top it up</a>');
+    expect(missing).toContain('href="/console/top-up">Top up</a>');
     expect(missing).not.toContain("<button>Pay");
     await setPlan(world.sql, "Pro", { priceMicros: 99n * USD });
     expect((await send(gus, "Pro", { ...fields, offer: "x" })).status).toBe(422);
@@ -173,6 +177,6 @@ describe("nothing is bought", () => {
     expect((await joy.get(path)).status).toBe(200);
     expect((await kim.get(path)).status).toBe(404);
     expect((await kim.get("/console/purchases/x")).status).toBe(404);
-    expect(await page(kim, "/console/purchases")).toContain("Nothing yet.");
+    expect(await page(kim, "/console/purchases")).toContain("No purchases yet");
   });
 });
