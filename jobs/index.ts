@@ -5,6 +5,7 @@ import compareCalibrations from "./compare-calibrations.ts";
 import housekeep from "./housekeep.ts";
 import normalizeRounds from "./normalize-rounds.ts";
 import pollHouse from "./poll-house.ts";
+import postAlerts from "./post-alerts.ts";
 import publishLog from "./publish-log.ts";
 import remindHolders from "./remind-holders.ts";
 import replayRange from "./replay-range.ts";
@@ -29,5 +30,6 @@ export const jobs: readonly Job<unknown>[] = [
   settleTopups,
   remindHolders,
   sendMail,
+  postAlerts,
   housekeep,
 ];

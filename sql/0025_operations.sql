@@ -59,13 +59,30 @@ create table alerts (
   closed_at timestamptz,
   opening_told_at timestamptz,
   recovery_told_at timestamptz,
+  opening_posted_at timestamptz,
+  recovery_posted_at timestamptz,
   primary key (kind, subject, opened_at)
 );
 comment on table alerts is 'critical notices: logged once when they open and once when they recover';
 comment on column alerts.opening_told_at is 'when a mail to ALERT_EMAIL was written that reports its opening';
 comment on column alerts.recovery_told_at is 'when a mail to ALERT_EMAIL was written that reports its recovery';
+comment on column alerts.opening_posted_at is 'when STAFF_WEBHOOK_URL accepted a message that reports its opening';
+comment on column alerts.recovery_posted_at is 'when STAFF_WEBHOOK_URL accepted a message that reports its recovery';
 create unique index alert_is_open_once on alerts (kind, subject) where closed_at is null;
 create index alerts_to_tell on alerts (opened_at) where opening_told_at is null or recovery_told_at is null;
+create index alerts_to_post on alerts (opened_at) where opening_posted_at is null or recovery_posted_at is null;
+
+create table staff_webhook_failure (
+  is_only boolean primary key default true
+    constraint there_is_one_staff_webhook check (is_only),
+  since timestamptz not null default clock_timestamp(),
+  tries integer not null default 1,
+  next_try_at timestamptz not null,
+  reason text not null
+    constraint webhook_reason_is_short check (length(reason) <= 300)
+);
+comment on table staff_webhook_failure is
+  'STAFF_WEBHOOK_URL accepts no message: nothing is posted before next_try_at; no row while it works';
 
 create table alert_mails (
   written_at timestamptz primary key,

@@ -1,3 +1,4 @@
+import { cut } from "../text.ts";
 import { type Letter, letter, oneLine } from "../mail/letter.ts";
 
 /** Of one alert: fifty of them must fit into one mail. What is cut is on /ops. */
@@ -15,6 +16,28 @@ export interface ToldAlert {
   isNew: boolean;
 }
 
+/** The longest text of one message; chat services cut or refuse longer ones. */
+const LONGEST_MESSAGE = 10_000;
+
+/**
+ * The chat message about alerts that opened or ended: those that are open first. `site` is our public address.
+ *
+ * @example
+ * const disk = { kind: "disk", subject: "a", text: "it is full", openedAt: "2026-11-21T04:00:12.000000Z", closedAt: null, isNew: true };
+ * alertMessage([disk], null); // => "Alert: disk (a)\n\nOPEN since 2026-11-21 04:00Z: disk (a)\nit is full\n\nBoard: /ops"
+ */
+export function alertMessage(alerts: readonly ToldAlert[], site: string | null): string {
+  const { open, over } = sorted(alerts);
+  const board = `Board: ${site?.replace(/\/$/, "") ?? ""}/ops`;
+  const text = [subjectOf(open, over), ...[...open, ...over].map(paragraphOf)].join("\n\n");
+  return `${cut(text, LONGEST_MESSAGE)}\n\n${board}`;
+}
+
+function sorted(alerts: readonly ToldAlert[]): { open: ToldAlert[]; over: ToldAlert[] } {
+  const isOpen = ({ closedAt }: ToldAlert) => closedAt === null;
+  return { open: alerts.filter(isOpen), over: alerts.filter((alert) => !isOpen(alert)) };
+}
+
 /**
  * The mail about alerts that opened or ended: those that are open first. `site` is our public address.
  *
@@ -24,8 +47,7 @@ export interface ToldAlert {
  * alertLetter([disk, { ...disk, isNew: false, closedAt: "2026-11-21T04:10:00.000000Z" }], null).subject; // => "1 new alert, 1 over"
  */
 export function alertLetter(alerts: readonly ToldAlert[], site: string | null): Letter {
-  const open = alerts.filter(({ closedAt }) => closedAt === null);
-  const over = alerts.filter(({ closedAt }) => closedAt !== null);
+  const { open, over } = sorted(alerts);
   return letter("alerts", subjectOf(open, over), [
     ...[...open, ...over].map(paragraphOf),
     `What is open now: ${site === null ? "/ops on your installation" : `${site.replace(/\/$/, "")}/ops`}. One such mail is written in ten minutes at most; you get it since your address is in ALERT_EMAIL.`,

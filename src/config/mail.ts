@@ -28,6 +28,10 @@ function isMailServer(text: string): boolean {
   return URL.canParse(text) && ["smtp:", "smtps:"].includes(new URL(text).protocol) && new URL(text).hostname !== "";
 }
 
+function isWebAddress(text: string): boolean {
+  return URL.canParse(text) && ["http:", "https:"].includes(new URL(text).protocol) && text.length <= 2_000;
+}
+
 /** The variables of the environment that mail is about. */
 export const mailVariables = {
   SMTP_URL: z
@@ -42,6 +46,10 @@ export const mailVariables = {
       context.addIssue("expected an e-mail address, or one with a name before it: Rounds <hello@example.com>");
       return z.NEVER;
     })
+    .optional(),
+  STAFF_WEBHOOK_URL: z
+    .string()
+    .refine(isWebAddress, "expected a URL such as https://hooks.slack.com/services/T000/B000/XXXX")
     .optional(),
   ALERT_EMAIL: z
     .string()

@@ -87,6 +87,9 @@ export const SETTING_GROUPS = {
       "the mail server, `smtp://user:password@mail.example:587` or `smtps://…`. TLS is used if it is offered, and is required if a password goes to another machine (`?requireTLS=false` turns that off). The same for `api` and `worker`",
     ),
     MAIL_FROM: other("`no-reply@` the host of `PUBLIC_URL`", "the sender, `Rounds <hello@example.com>`"),
+    STAFF_WEBHOOK_URL: none(
+      'an address that gets `{"text": "…"}` by POST when alerts open or close, as incoming webhooks of Slack, Mattermost and Rocket.Chat take it; it counts as a secret',
+    ),
     ALERT_EMAIL: none("up to 10 addresses, separated by commas, that get a mail when alerts open or close"),
   },
   "The public log": {

@@ -105,6 +105,7 @@ export const GRANTS: Record<string, Grants> = {
   queue_controls: { api: "r", ops: "rawd", worker: "rawd", read: "r" },
   alerts: { api: "r", ops: "raw", worker: "rawd", read: "r" },
   alert_mails: { worker: "rad" },
+  staff_webhook_failure: { worker: "rawd" },
   backups: { api: "r", ops: "r", read: "r" },
   migrations: EVERYBODY,
   audit_log: { console: "ra", ops: "ra", worker: "ra" },

@@ -1,0 +1,86 @@
+import type { Queryable } from "../db/client.ts";
+import type { ToldAlert } from "./letter.ts";
+
+/** More than these in one message no one reads; the rest goes with the next one. */
+const MOST_TOLD = 50;
+/** A recovery is posted within this; later it is no news, such as when STAFF_WEBHOOK_URL was set only now. */
+const NEWS_FOR_HOURS = 24;
+/** The first retry, doubled with each failure up to the last. */
+const RETRY_SECONDS = { first: 10, most: 600 };
+
+/** Whether there are alerts, or ends of them, to post, and the time of a retry has come. */
+export async function isAlertToPost(sql: Queryable): Promise<boolean> {
+  const rows = await sql`
+    select
+    where exists (
+        select
+        from alerts
+        where ${pendingOf(sql)}
+      )
+      and not exists (
+        select
+        from staff_webhook_failure
+        where next_try_at > clock_timestamp()
+      )`;
+  return rows.length > 0;
+}
+
+/** Alerts that opened or ended since they were last posted, the oldest first; at most 50. */
+export async function listAlertsToPost(sql: Queryable): Promise<ToldAlert[]> {
+  return sql<ToldAlert[]>`
+    select
+      kind,
+      subject,
+      text,
+      utc_text(opened_at) as "openedAt",
+      utc_text(closed_at) as "closedAt",
+      opening_posted_at is null as "isNew"
+    from alerts
+    where ${pendingOf(sql)}
+    order by opened_at, kind, subject
+    limit ${MOST_TOLD}`;
+}
+
+/** Notes what was posted, each alert as it was read: one that ended meanwhile is posted again as over. */
+export async function noteAlertsPosted(sql: Queryable, alerts: readonly ToldAlert[]): Promise<void> {
+  await sql`
+    update alerts
+    set
+      opening_posted_at = coalesce(opening_posted_at, clock_timestamp()),
+      recovery_posted_at = case when posted.is_over then clock_timestamp() end
+    from unnest(
+      ${alerts.map(({ kind }) => kind)}::text[],
+      ${alerts.map(({ subject }) => subject)}::text[],
+      ${alerts.map(({ openedAt }) => openedAt)}::text[],
+      ${alerts.map(({ closedAt }) => closedAt !== null)}::boolean[]
+    ) as posted (kind, subject, opened_at, is_over)
+    where alerts.kind = posted.kind
+      and alerts.subject = posted.subject
+      and alerts.opened_at = posted.opened_at::timestamptz`;
+  await sql`delete from staff_webhook_failure`;
+}
+
+/** Notes that the webhook accepts nothing and when it is tried next: in 10 s, doubled up to ten minutes. Returns for how many seconds it has failed. */
+export async function savePostFailure(sql: Queryable, reason: string): Promise<number> {
+  const { first, most } = RETRY_SECONDS;
+  const [row] = await sql<{ seconds: number }[]>`
+    insert into staff_webhook_failure as known (next_try_at, reason)
+    values (clock_timestamp() + ${first} * interval '1 second', ${reason})
+    on conflict (is_only) do update
+    set
+      tries = known.tries + 1,
+      next_try_at = clock_timestamp() + least(${first} * 2 ^ least(known.tries, 20), ${most}) * interval '1 second',
+      reason = excluded.reason
+    returning extract(epoch from clock_timestamp() - since)::float8 as seconds`;
+  return row?.seconds ?? 0;
+}
+
+/** Open and not posted; or ended lately, which was not posted. */
+function pendingOf(sql: Queryable) {
+  return sql`
+    (opening_posted_at is null or recovery_posted_at is null)
+      and (
+        (closed_at is null and opening_posted_at is null)
+        or closed_at > clock_timestamp() - ${NEWS_FOR_HOURS} * interval '1 hour'
+      )`;
+}
