@@ -57,7 +57,7 @@ const walletsPage: OpsPage<z.infer<typeof paged>> = {
   query: paged,
   async show({ sql }, { query: { page } }) {
     const { rows, total } = await listWallets(sql, { limit: PER_PAGE, offset: (page - 1) * PER_PAGE });
-    const data = { rows, paging: { page, perPage: PER_PAGE, total }, usd };
+    const data = { rows, paging: { page, perPage: PER_PAGE, total } };
     return { template: "ledger/wallets", title: "Wallets", data, crumbs };
   },
 };

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { usd } from "../../money.ts";
 import { binancePayOf } from "../../config/binance-pay.ts";
 import { askAtOnce, findKeyFacts, listOrders } from "../../topups/binance-pay/desk-store.ts";
 import { auditEntry } from "../audit-entry.ts";
@@ -31,7 +30,7 @@ const ordersPage: OpsPage<z.infer<typeof query>> = {
     const rows = found.slice(0, PER_PAGE);
     const next = found.length > PER_PAGE ? (rows.at(-1)?.topupId ?? null) : null;
     const isConfigured = binancePayOf(settings) !== null;
-    const data = { rows, next, keys, isConfigured, states: STATES, query: { state, before }, usd };
+    const data = { rows, next, keys, isConfigured, states: STATES, query: { state, before } };
     const crumbs = [{ label: "Ledger", href: "/ops/ledger" }];
     return { template: "payment-app/orders", title: "Payment app", data, crumbs };
   },

@@ -21,8 +21,9 @@ const [LONGEST_SENDER, LONGEST_TEXT] = [140, 1_000];
  * @example
  * const typed = { bank: "Main", bankRef: "A1", valueDate: "2026-11-20", amount: "10", currency: "usd", sender: "Ann", remittance: "" };
  * checkLine(typed, ["USD"]).value.bank; // => "main"
+ * checkLine({ ...typed, valueDate: "22.11.2026" }, ["USD"]).value.valueDate; // => "2026-11-22"
  * checkLine({ ...typed, currency: "GBP" }, ["USD"]); // => { ok: false, problem: "expected one of the currencies USD, got GBP" }
- * checkLine({ ...typed, valueDate: "2026-02-30" }, ["USD"]); // => { ok: false, problem: "expected a value date such as 2026-11-20, got 2026-02-30" }
+ * checkLine({ ...typed, valueDate: "2026-02-30" }, ["USD"]); // => { ok: false, problem: "expected a value date such as 2026-11-20 or 20.11.2026, got 2026-02-30" }
  */
 export function checkLine(typed: TypedLine, currencies: readonly string[]): Parsed<StatementLine> {
   const problems: string[] = [];
@@ -31,9 +32,9 @@ export function checkLine(typed: TypedLine, currencies: readonly string[]): Pars
   const bankRef = clean(typed.bankRef);
   if (bankRef === "" || bankRef.length > 100)
     problems.push("expected the bank's reference of the line, of 1 to 100 characters");
-  const valueDate = typed.valueDate.trim();
+  const valueDate = isoDate(typed.valueDate.trim());
   if (!isDate(valueDate))
-    problems.push(`expected a value date such as 2026-11-20, got ${valueDate.slice(0, 20) || "none"}`);
+    problems.push(`expected a value date such as 2026-11-20 or 20.11.2026, got ${valueDate.slice(0, 20) || "none"}`);
   const currency = typed.currency.trim().toUpperCase();
   if (!currencies.includes(currency)) {
     problems.push(`expected one of the currencies ${currencies.join(", ")}, got ${currency.slice(0, 10) || "none"}`);
@@ -55,6 +56,15 @@ function clean(text: string): string {
     .toWellFormed()
     .replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, " ")
     .trim();
+}
+
+/**
+ * A date as German, Swiss and Polish banks write it (`22.11.2026`), as 2026-11-22; any other text as it is. Dates with
+ * slashes are not read: 03/04/2026 is March or April.
+ */
+function isoDate(text: string): string {
+  const [, day = "", month = "", year = ""] = /^(\d{1,2})\.(\d{1,2})\.(\d{4})$/.exec(text) ?? [];
+  return year === "" ? text : `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`;
 }
 
 /** A day of the calendar between the first of these banks and the end of four digits. */

@@ -17,7 +17,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   valueDate: ["valuedate", "date", "valuta"],
   amount: ["amount", "credit"],
   currency: ["currency", "ccy"],
-  sender: ["sender", "sendername", "name", "debtor", "from"],
+  sender: ["sender", "sendername", "name", "debtor", "from", "payer", "payername"],
   remittance: ["remittance", "remittancetext", "text", "details", "description", "purpose", "reference"],
 };
 const REQUIRED = ["bankRef", "valueDate", "amount", "currency", "sender"];
@@ -31,6 +31,7 @@ const withInfo = z.array(z.object({ record: z.array(z.string()), info: z.object(
  *
  * @example
  * readCsv("bank_ref;value_date;amount;currency;sender;text\nA1;2026-11-20;10,00;EUR;\"Doe; Ann\";hi").value.rows[0].fields.sender; // => "Doe; Ann"
+ * readCsv("ref;date;amount;currency;Payer\nA1;22.11.2026;10,00;EUR;Ann").value.rows[0].fields.sender; // => "Ann"
  * readCsv("a,b\n1,2").problem; // => "the header has no column for bank_ref, value_date, amount, currency, sender"
  */
 export function readCsv(text: string): Parsed<{ rows: RawRow[]; skipped: number }> {
