@@ -2,7 +2,7 @@ import { appendAudit } from "../audit/store.ts";
 import { announce } from "../callers/store.ts";
 import type { Sql } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
-import { type Doer, holderEntry } from "./holder-entry.ts";
+import { type HolderActor, holderEntry } from "./holder-entry.ts";
 import { addressChanged, addressWillChange, newAddressIsTaken, proveNewAddress } from "./letters.ts";
 import { findMailToken, insertMailToken, takeMailToken, withdrawMailTokens } from "./mail-token-store.ts";
 import type { Mailing } from "./sign-up.ts";
@@ -16,7 +16,7 @@ interface Asking {
   userId: string;
   email: string;
   next: string;
-  by: Doer;
+  by: HolderActor;
 }
 
 /**
@@ -47,7 +47,7 @@ export type AddressChange = { ok: true } | { ok: false; reason: "unknown-link" |
  */
 export async function takeNewAddress(
   sql: Sql,
-  { token, by }: { token: string; by: Omit<Doer, "accountId"> },
+  { token, by }: { token: string; by: Omit<HolderActor, "accountId"> },
 ): Promise<AddressChange> {
   try {
     return await sql.begin(async (tx): Promise<AddressChange> => {

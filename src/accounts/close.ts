@@ -4,7 +4,7 @@ import type { Sql } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import { closeRows, lockHeld } from "./close-store.ts";
 import { forgetOrigins } from "./consent-store.ts";
-import { type Doer, holderEntry } from "./holder-entry.ts";
+import { type HolderActor, holderEntry } from "./holder-entry.ts";
 import { accountClosed } from "./letters.ts";
 import { deletePerson, findPerson, lockPerson } from "./person-store.ts";
 import { deleteSignUps } from "./sign-up-store.ts";
@@ -14,7 +14,7 @@ import { deleteSignUps } from "./sign-up-store.ts";
  * sign-in, and only a number stays at the ledger and at what was agreed to. Somebody who is an operator too keeps their
  * sign-in at `/ops`. False where it is closed already.
  */
-export async function closeAccount(sql: Sql, { userId, by }: { userId: string; by: Doer }): Promise<boolean> {
+export async function closeAccount(sql: Sql, { userId, by }: { userId: string; by: HolderActor }): Promise<boolean> {
   const { accountId } = by;
   return sql.begin(async (tx) => {
     await lockPerson(tx, userId);

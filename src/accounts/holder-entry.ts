@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit/entry.ts";
 
 /** Who did something about an account at the console, and from where. */
-export interface Doer {
+export interface HolderActor {
   accountId: bigint;
   requestId: string;
   address: string;
@@ -12,7 +12,7 @@ export interface Doer {
  * cannot forget, and an address has to be forgotten once the account is closed.
  */
 export function holderEntry(
-  { accountId, requestId, address }: Doer,
+  { accountId, requestId, address }: HolderActor,
   { action, target, before = null, after = null }: Pick<AuditEntry, "action"> & Partial<AuditEntry>,
 ): AuditEntry {
   const account = `account ${accountId}`;

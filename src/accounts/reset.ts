@@ -1,7 +1,7 @@
 import { appendAudit } from "../audit/store.ts";
 import type { Sql } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
-import { type Doer, holderEntry } from "./holder-entry.ts";
+import { type HolderActor, holderEntry } from "./holder-entry.ts";
 import { passwordChanged, resetPassword } from "./letters.ts";
 import { findMailToken, insertMailToken, takeMailToken, withdrawMailTokens } from "./mail-token-store.ts";
 import { savePassword } from "./operator-store.ts";
@@ -42,7 +42,7 @@ export type Reset =
  */
 export async function setNewPassword(
   sql: Sql,
-  { token, password, site, by }: { token: string; password: string; site: string; by: Omit<Doer, "accountId"> },
+  { token, password, site, by }: { token: string; password: string; site: string; by: Omit<HolderActor, "accountId"> },
 ): Promise<Reset> {
   const found = await findMailToken(sql, "reset-password", token);
   if (found === null) return { ok: false, reason: "unknown-link" };
@@ -71,7 +71,7 @@ export async function setNewPassword(
 /** Gives somebody who proved that it is them another password, and ends their other sign-ins and the links that wait. */
 export async function changePassword(
   sql: Sql,
-  given: { userId: string; sessionId: string; email: string; password: string; site: string; by: Doer },
+  given: { userId: string; sessionId: string; email: string; password: string; site: string; by: HolderActor },
 ): Promise<void> {
   const { userId, sessionId, email, password, site, by } = given;
   const passwordHash = await hashPassword(password);

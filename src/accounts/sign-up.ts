@@ -5,7 +5,7 @@ import type { Sql, Transaction } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import type { MailKey } from "../mail/seal.ts";
 import { type GivenConsent, keepLegalText, saveConsent, saveEarlierConsents } from "./consent-store.ts";
-import { type Doer, holderEntry } from "./holder-entry.ts";
+import { type HolderActor, holderEntry } from "./holder-entry.ts";
 import type { LegalKind } from "./legal.ts";
 import { confirmAddress, signUpOfKnown } from "./letters.ts";
 import { hashPassword, isPassword } from "./password.ts";
@@ -98,7 +98,12 @@ export type Confirmed =
  */
 export async function confirmSignUp(
   sql: Sql,
-  { token, password, browser, by }: { token: string; password: string; browser: string; by: Omit<Doer, "accountId"> },
+  {
+    token,
+    password,
+    browser,
+    by,
+  }: { token: string; password: string; browser: string; by: Omit<HolderActor, "accountId"> },
 ): Promise<Confirmed> {
   const pending = await findSignUp(sql, token);
   if (pending === null) return { ok: false, reason: "unknown-link" };
@@ -156,7 +161,7 @@ export async function openOwnAccount(
   });
 }
 
-async function noteOpened(tx: Transaction, { isClaimed, ...by }: Doer & { isClaimed: boolean }): Promise<void> {
+async function noteOpened(tx: Transaction, { isClaimed, ...by }: HolderActor & { isClaimed: boolean }): Promise<void> {
   await announce(tx); // the keys of a claimed account may have waited for a verified address
   await appendAudit(tx, holderEntry(by, { action: "account.open", after: { claimed: isClaimed, agreed: AGREED } }));
 }

@@ -25,7 +25,7 @@ export async function acceptTerms(sql: Sql, holder: Holder): Promise<void> {
  * Whether a form may go on as far as the terms go. What came with the version that holds now ticked accepts it; anything
  * else is answered with the text, its box, and the form as it was sent, which then goes through.
  */
-export async function agrees(
+export async function ensureTermsAccepted(
   { parts, answers }: Pick<RouteParts, "parts" | "answers">,
   request: Request,
   reply: PageReply,

@@ -6,7 +6,7 @@ import { PAGE_READS } from "../frame/routes.ts";
 import type { Surface } from "../frame/shown.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts } from "./contract.ts";
 import { addRoutes } from "./routes.ts";
-import { type Doorkeeper, remember, type RouteParts, whoAsks } from "./who.ts";
+import { type Doorkeeper, setSignedIn, type RouteParts, findSignedIn } from "./who.ts";
 
 const SURFACE: Surface = {
   base: "/console",
@@ -26,7 +26,7 @@ export interface ConsoleOptions {
    * Adds what everybody who is signed in may do, with an account or without: their sign-in, and agreeing to the terms. It
    * sends on whoever holds no account to the page that opens one.
    */
-  addOwn(app: Express, made: RouteParts): void;
+  addHolderRoutes(app: Express, made: RouteParts): void;
   trustedProxies: readonly string[];
   /** Whether people reach us by https. */
   isSecure: boolean;
@@ -41,7 +41,7 @@ export function openConsole(options: ConsoleOptions): RequestListener {
   return openPages({
     surface: SURFACE,
     nav: navOf("/console", pages),
-    visitorOf: (response) => whoAsks(response),
+    visitorOf: (response) => findSignedIn(response),
     trustedProxies,
     isSecure,
     site: parts.site,
@@ -53,11 +53,11 @@ export function openConsole(options: ConsoleOptions): RequestListener {
       app.use(
         requireSignIn("/console", async (request, reply) => {
           const who = await doorkeeper.whoIs(request, reply.locals.requestId);
-          if (who !== null) remember(reply, who);
+          if (who !== null) setSignedIn(reply, who);
           return who !== null;
         }),
       );
-      options.addOwn(app, made);
+      options.addHolderRoutes(app, made);
       addRoutes(app, { pages, actions }, made);
     },
   });

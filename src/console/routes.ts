@@ -7,9 +7,9 @@ import { PageError } from "../frame/errors.ts";
 import { addRoutes as addTo, askForProof, isStillThem, type SentForm, showPage, takeForm } from "../frame/routes.ts";
 import type { PageReply } from "../frame/shown.ts";
 import { showProblem } from "../frame/trouble.ts";
-import { agrees } from "./agree.ts";
+import { ensureTermsAccepted } from "./agree.ts";
 import type { ConsoleAction, ConsolePage } from "./contract.ts";
-import { holding, type RouteParts } from "./who.ts";
+import { requireHolder, type RouteParts } from "./who.ts";
 
 /** What a suspended account may still do: what keeps it from harm, and what asks for nothing. */
 const DONE_WHILE_SUSPENDED: ReadonlySet<string> = new Set(["key.revoke"]);
@@ -28,7 +28,7 @@ export function addRoutes(
 
 function showing<Query>(page: ConsolePage<Query>, { parts, answers, reads }: RouteParts): RequestHandler {
   return async (request, response) => {
-    const { holder } = holding(response);
+    const { holder } = requireHolder(response);
     await showPage(answers, request, response as PageReply, {
       query: page.query,
       show: (asked) => reads(clientGone(response), (sql) => page.show({ ...parts, sql }, { holder, ...asked })),
@@ -39,20 +39,21 @@ function showing<Query>(page: ConsolePage<Query>, { parts, answers, reads }: Rou
 function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper }: RouteParts): RequestHandler {
   return async (request, response) => {
     const reply = response as PageReply;
-    const who = holding(response);
+    const who = requireHolder(response);
     const { holder, person, hasTwoFactor, hasCurrentTerms, isFresh } = who;
     const { name, needs } = action;
-    const told = { request_id: holder.requestId, account: String(holder.accountId), action: name };
+    const logFields = { request_id: holder.requestId, account: String(holder.accountId), action: name };
 
     async function mayGoOn(sent: SentForm): Promise<boolean> {
       if (holder.isSuspended && !DONE_WHILE_SUSPENDED.has(name)) {
-        parts.log.warn(told, "refused a suspended account");
+        parts.log.warn(logFields, "refused a suspended account");
         const message = await whySuspended(parts.sql, holder.accountId);
         showProblem(answers, request, reply, { status: 403, message, attempt: null });
         return false;
       }
       const lacksTerms = needs.includes("terms") && !hasCurrentTerms;
-      if (lacksTerms && !(await agrees({ parts, answers }, request, reply, { holder, sent }))) return false;
+      if (lacksTerms && !(await ensureTermsAccepted({ parts, answers }, request, reply, { holder, sent })))
+        return false;
       const isProven = needs.includes("fresh") || (needs.includes("fresh-with-second-factor") && hasTwoFactor);
       if (!isProven) return true;
       return isStillThem(sent, {
@@ -72,7 +73,7 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper 
     /** A database that goes away after it was done must not cost the answer, which may hold a key that is shown this once. */
     function isAudited(): Promise<boolean> {
       return hasAudit(parts.sql, holder.requestId).catch((error: unknown) => {
-        parts.log.warn(told, `not looked up whether it is in the audit log: ${reasonOf(error)}`);
+        parts.log.warn(logFields, `not looked up whether it is in the audit log: ${reasonOf(error)}`);
         return true;
       });
     }
@@ -87,7 +88,7 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper 
             `${name} was done and left nothing in the audit log; it must add an entry in its transaction, or say didNothing`,
           );
         }
-        parts.log.info(told, "holder acted");
+        parts.log.info(logFields, "holder acted");
       },
     });
   };

@@ -10,7 +10,7 @@ import { actions, pages } from "./index.ts";
 import { addDoors } from "./sign-in/doors.ts";
 import { openConsoleDoorkeeper } from "./sign-in/doorkeeper.ts";
 import { SESSION_SECONDS } from "./sign-in/limits.ts";
-import { addOwn } from "./security/own.ts";
+import { addHolderRoutes } from "./security/holder-routes.ts";
 
 /** What `/console` is opened with. */
 export interface StartConsole {
@@ -62,7 +62,7 @@ export function startConsole({
         doorkeeper: openConsoleDoorkeeper(doors),
         ...lists,
         addDoors: (app, made) => addDoors(app, made, doors),
-        addOwn: (app, made) => addOwn(app, made, doors),
+        addHolderRoutes: (app, made) => addHolderRoutes(app, made, doors),
         trustedProxies: settings.TRUSTED_PROXIES,
         isSecure,
       });

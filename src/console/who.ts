@@ -53,25 +53,25 @@ export interface RouteParts {
 const known = new WeakMap<Response, SignedInHolder>();
 
 /** Notes who asks. */
-export function remember(response: Response, who: SignedInHolder): void {
+export function setSignedIn(response: Response, who: SignedInHolder): void {
   known.set(response, who);
 }
 
 /** Who asks; null where nobody is signed in. */
-export function whoAsks(response: Response): SignedInHolder | null {
+export function findSignedIn(response: Response): SignedInHolder | null {
   return known.get(response) ?? null;
 }
 
 /** Who asks, behind the door. */
-export function signedIn(response: Response): SignedInHolder {
-  const who = whoAsks(response);
+export function requireSignedIn(response: Response): SignedInHolder {
+  const who = findSignedIn(response);
   if (who === null) throw new PageError(401, "sign in first");
   return who;
 }
 
 /** Who asks, with the account that is theirs: behind the page that asks those who hold none. */
-export function holding(response: Response): SignedInHolder & { holder: Holder } {
-  const who = signedIn(response);
+export function requireHolder(response: Response): SignedInHolder & { holder: Holder } {
+  const who = requireSignedIn(response);
   const { holder } = who;
   if (holder === null)
     throw new PageError(403, "you hold no account yet; agree to the terms at /console/welcome first");

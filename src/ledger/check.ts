@@ -15,7 +15,7 @@ import {
 /** Transactions whose hashes are recomputed at a time: some hundred kilobytes. */
 const BATCH = 2_000;
 /** Differences of one kind that are told; a ledger with more needs its backup, and the rest is counted. */
-const MOST_TOLD = 20;
+const MAX_LISTED = 20;
 
 /** Something that is not as it must be: `kind` says which rule, `subject` where; amounts are in micro-units. */
 export interface Difference extends Found {
@@ -48,33 +48,33 @@ export async function checkLedger(sql: Sql, { signal, timeoutMs = 0 }: CheckOpti
   return sql.begin("isolation level repeatable read read only", async (tx) => {
     await limitStatements(tx, timeoutMs);
     const counts = await countLedger(tx);
-    const told: Difference[] = [];
+    const differences: Difference[] = [];
     let untold = 0;
-    const tell = (kind: Difference["kind"], found: readonly Found[], total: number) => {
-      told.push(
+    const add = (kind: Difference["kind"], found: readonly Found[], total: number) => {
+      differences.push(
         ...found
-          .slice(0, MOST_TOLD)
-          .map(({ subject, expected, found: came }) => ({ kind, subject, expected, found: came })),
+          .slice(0, MAX_LISTED)
+          .map(({ subject, expected, found: actual }) => ({ kind, subject, expected, found: actual })),
       );
-      untold += total - Math.min(found.length, MOST_TOLD);
+      untold += total - Math.min(found.length, MAX_LISTED);
     };
     for (const [kind, list] of RULES) {
       signal?.throwIfAborted();
-      const { rows, total } = await list(tx, MOST_TOLD);
-      tell(kind, rows, total);
+      const { rows, total } = await list(tx, MAX_LISTED);
+      add(kind, rows, total);
     }
     const changed = await listChangedRequests(tx, signal);
-    tell("request", changed.rows, changed.total);
+    add("request", changed.rows, changed.total);
     if (counts.total !== 0n) {
-      tell("sum", [{ subject: "all accounts", expected: "0", found: String(counts.total) }], 1);
+      add("sum", [{ subject: "all accounts", expected: "0", found: String(counts.total) }], 1);
     }
     const { accounts, transactions, entries, sums } = counts;
     return {
-      ok: told.length === 0,
+      ok: differences.length === 0,
       checked: { accounts, transactions, entries },
       sums: Object.fromEntries(sums.map(({ kind, micros }) => [kind, usd(micros)])),
       suspense: usd(sums.find(({ kind }) => kind === "suspense")?.micros ?? 0n),
-      differences: told,
+      differences,
       untold,
     };
   });
@@ -110,7 +110,7 @@ async function listChangedRequests(
       const expected = hashOfRequest(request);
       if (expected === requestHash) continue;
       total += 1;
-      if (rows.length < MOST_TOLD) rows.push({ subject: `transaction ${id}`, expected, found: requestHash });
+      if (rows.length < MAX_LISTED) rows.push({ subject: `transaction ${id}`, expected, found: requestHash });
     }
     if (requests.length < BATCH) return { rows, total };
   }

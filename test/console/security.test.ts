@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { dropHolderFactor } from "../../src/accounts/holder-help.ts";
+import { removeHolderTwoFactor } from "../../src/accounts/holder-two-factor.ts";
 import { insertOperator } from "../../src/accounts/operator-store.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { walletMicros } from "../../src/ledger/store.ts";
@@ -168,7 +168,7 @@ describe("a second factor that was lost", () => {
   it("is taken off by an admin, which ends the sign-ins of its holder and is told by mail", async () => {
     const { email, userId, accountId } = await world.makeHolder("lost@example.com");
     const { somebody } = await world.signIn(email);
-    const drop = () => world.sql.begin((tx) => dropHolderFactor(tx, accountId));
+    const drop = () => world.sql.begin((tx) => removeHolderTwoFactor(tx, accountId));
     expect(await drop()).toEqual({ ok: false, reason: `${email} has no second factor` });
     await world.sql`update auth.users set two_factor_enabled = true where id = ${userId}`;
     await world.sql`

@@ -3,7 +3,7 @@ import { closeAccount } from "../../accounts/close.ts";
 import { askerOf, passCookies } from "../../frame/asker.ts";
 import type { AddOwnForm } from "../../frame/own-forms.ts";
 import type { DoorParts } from "../sign-in/doorkeeper.ts";
-import { holding, type RouteParts } from "../who.ts";
+import { requireHolder, type RouteParts } from "../who.ts";
 
 const form = z.object({
   address: z.string().trim().toLowerCase().max(254).default(""),
@@ -16,7 +16,7 @@ export function addCloseForm(addForm: AddOwnForm, { answers, parts }: RouteParts
   addForm("/close", form, async ({ request, reply, own, form: { address, ...proof }, refuse, isThem }) => {
     if (address !== own.email) return refuse(`type ${own.email} into its field to close the account`);
     if (!(await isThem(proof))) return;
-    const { holder } = holding(reply);
+    const { holder } = requireHolder(reply);
     if (!(await closeAccount(parts.sql, { userId: own.userId, by: holder }))) return refuse("it is closed already");
     parts.log.info({ request_id: holder.requestId, account: String(holder.accountId) }, "an account was closed");
     const { cookies } = await identity.ask("/sign-out", {}, askerOf(request));

@@ -12,7 +12,7 @@ import { listRefusals } from "../../usage/call-minute-store.ts";
 import { readUsage, type UsageFacts } from "../../usage/store.ts";
 import type { ConsolePage } from "../contract.ts";
 import { outcomeOf } from "../outcomes.ts";
-import { shownTopup } from "../top-up/shown-topup.ts";
+import { topupRow } from "../top-up/topup-row.ts";
 import { type LimitBar, limitBars } from "./limits.ts";
 import { nextSteps, planState, type PlanState, timeLeft } from "./state.ts";
 
@@ -63,7 +63,7 @@ export const dashboardPage: ConsolePage<z.infer<typeof query>> = {
       quotaMails: account.quotaMails,
       keys: keys.working,
       refusals: refusals.map((one) => ({ ...one, ...outcomeOf(one.outcome) })),
-      pending: pending.map((topup) => shownTopup(topup, offered)),
+      pending: pending.map((topup) => topupRow(topup, offered)),
       steps: nextSteps({
         hasBalance: balance > 0n,
         hasHadPlan: held.length > 0,

@@ -3,7 +3,7 @@ import { findOwnKey, listOwnKeys } from "../../callers/own-key-store.ts";
 import { reasonOf } from "../../errors.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts, Holder } from "../contract.ts";
 import type { Shown } from "../../frame/shown.ts";
-import { callWithKey, type LiveAnswer } from "./ask.ts";
+import { callWithKey, type LiveResponse } from "./call-with-key.ts";
 import { ENDPOINTS_TO_TRY } from "./endpoints.ts";
 
 const query = z.object({});
@@ -35,7 +35,7 @@ export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
   async run(parts, { holder, form: given }) {
     const { endpoint, secret_key: typed } = given;
     const key = typeof typed === "string" ? typed.trim() : "";
-    const done = async (problem: string | null, answer: LiveAnswer | null) => ({
+    const done = async (problem: string | null, answer: LiveResponse | null) => ({
       ok: true as const,
       message: "",
       location: "/console/first-call",
@@ -60,7 +60,7 @@ export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
 async function page(
   { sql, site }: ConsoleParts,
   { accountId, isSuspended }: Holder,
-  shown: { endpoint: string; problem: string | null; answer: LiveAnswer | null },
+  shown: { endpoint: string; problem: string | null; answer: LiveResponse | null },
 ): Promise<Shown> {
   const { working } = await listOwnKeys(sql, accountId, 0);
   const path = ENDPOINTS_TO_TRY.find(({ name }) => name === shown.endpoint)?.path ?? "";

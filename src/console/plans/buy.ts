@@ -5,7 +5,7 @@ import { quoteOf, quoteText, readQuote } from "../../purchases/quote.ts";
 import { readBuyer } from "../../purchases/state-store.ts";
 import type { Shown } from "../../frame/shown.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts, Holder } from "../contract.ts";
-import { tellPlan } from "./told.ts";
+import { planView } from "./plan-view.ts";
 
 const query = z.object({});
 
@@ -36,11 +36,11 @@ export const buyAction: ConsoleAction<z.infer<typeof form>> = {
     if (quote === null) {
       return { ok: false, problem: "expected the form as it was shown; open the page of the plan again" };
     }
-    const anew = async (problem: string) => {
+    const showAgain = async (problem: string) => {
       const once = await showOrder(parts, { holder, plan, problem });
-      return once === null ? ({ ok: false, missing: true } as const) : { ...shownAnew, once };
+      return once === null ? ({ ok: false, missing: true } as const) : { ...REDISPLAY, once };
     };
-    if (start_now === "" || is_final === "") return anew("Nothing was bought. Tick both boxes to buy");
+    if (start_now === "" || is_final === "") return showAgain("Nothing was bought. Tick both boxes to buy");
     const { accountId, address, userAgent, requestId } = holder;
     const agreed = { startNow: start_now, noWithdrawal: is_final };
     const done = await purchase(parts.sql, { accountId, quote, key, agreed, address, userAgent, requestId });
@@ -53,32 +53,32 @@ export const buyAction: ConsoleAction<z.infer<typeof form>> = {
     }
     if (done.reason === "not-yours") return { ok: false, missing: true };
     if (done.reason === "other-request") return { ok: false, problem: done.message };
-    return anew(`Nothing was bought: ${done.message}. The current offer is below`);
+    return showAgain(`Nothing was bought: ${done.message}. The current offer is below`);
   },
 };
 
 const OUTCOMES = { buy: "active", renew: "renewed", upgrade: "active", downgrade: "bought for later" } as const;
 
-const shownAnew = { ok: true, message: "", location: "/console/plans", didNothing: true } as const;
+const REDISPLAY = { ok: true, message: "", location: "/console/plans", didNothing: true } as const;
 
 async function showOrder(
   { sql }: ConsoleParts,
   { holder, plan: name, problem }: { holder: Holder; plan: string; problem: string | null },
 ): Promise<Shown | null> {
   const buyer = await readBuyer(sql, holder.accountId);
-  const told = buyer === null ? null : tellPlan(buyer, name);
-  if (buyer === null || told === null) return null;
+  const view = buyer === null ? null : planView(buyer, name);
+  if (buyer === null || view === null) return null;
   const data = {
     name,
     problem,
-    told,
+    plan: view,
     balance: buyer.balanceMicros,
     isSuspended: holder.isSuspended,
     startNow: legalText("start-now"),
     isFinal: legalText("no-withdrawal"),
     key: crypto.randomUUID(),
-    quote: told.offer === null ? "" : quoteText(quoteOf(told.made, buyer.now)),
+    quote: view.offer === null ? "" : quoteText(quoteOf(view.made, buyer.now)),
   };
   const crumbs = [{ label: "Plans", href: "/console/plans" }];
-  return { template: "plans/buy", title: told.offer?.verb ?? name, data, crumbs };
+  return { template: "plans/buy", title: view.offer?.verb ?? name, data, crumbs };
 }

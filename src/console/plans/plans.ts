@@ -3,7 +3,7 @@ import { listPlans } from "../../callers/plan-store.ts";
 import { readBuyer } from "../../purchases/state-store.ts";
 import type { ConsolePage } from "../contract.ts";
 import { listHousesNow } from "./house-store.ts";
-import { tellPlan } from "./told.ts";
+import { planView } from "./plan-view.ts";
 
 const query = z.object({});
 
@@ -16,8 +16,8 @@ export const plansPage: ConsolePage<z.infer<typeof query>> = {
     const [buyer, listed, houses] = await Promise.all([readBuyer(sql, accountId), listPlans(sql), listHousesNow(sql)]);
     if (buyer === null) return null;
     const plans = listed.flatMap((plan) => {
-      const told = tellPlan(buyer, plan.name);
-      return told === null || (!plan.on_sale && !told.isHeld) ? [] : [{ ...told, limits: plan }];
+      const view = planView(buyer, plan.name);
+      return view === null || (!plan.on_sale && !view.isHeld) ? [] : [{ ...view, limits: plan }];
     });
     const nameOf = new Map(houses.map(({ id, name }) => [id, name]));
     const held = buyer.held.map(({ plan, startsAt, endsAt }) => ({

@@ -17,7 +17,7 @@ export const purchasesPage: ConsolePage<z.infer<typeof query>> = {
   query,
   async show({ sql }, { holder: { accountId }, query: { page } }) {
     const { rows, total } = await listPurchases(sql, accountId, { limit: PER_PAGE, offset: (page - 1) * PER_PAGE });
-    const data = { rows: rows.map(told), total, page, perPage: PER_PAGE };
+    const data = { rows: rows.map(purchaseView), total, page, perPage: PER_PAGE };
     return { template: "plans/purchases", title: "Purchases", data };
   },
 };
@@ -33,7 +33,7 @@ export const purchasePage: ConsolePage<z.infer<typeof none>> = {
     const made = id === null ? null : await findPurchase(sql, accountId, id);
     if (made === null) return null;
     const data = {
-      one: told(made),
+      one: purchaseView(made),
       texts: [made.startNow, made.noWithdrawal],
       email,
       balance: await walletMicros(sql, accountId),
@@ -44,7 +44,7 @@ export const purchasePage: ConsolePage<z.infer<typeof none>> = {
   },
 };
 
-function told({ listedMicros, discountMicros, paidMicros, ...made }: Purchase) {
+function purchaseView({ listedMicros, discountMicros, paidMicros, ...made }: Purchase) {
   return {
     ...made,
     what: KIND_WORDS[made.kind],

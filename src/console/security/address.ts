@@ -5,7 +5,7 @@ import { tooMany } from "../../accounts/tries.ts";
 import type { AddOwnForm } from "../../frame/own-forms.ts";
 import { emailProblem, typedEmail } from "../sign-in/door.ts";
 import type { DoorParts } from "../sign-in/doorkeeper.ts";
-import { holding, type RouteParts } from "../who.ts";
+import { requireHolder, type RouteParts } from "../who.ts";
 import { SECURITY } from "./sessions.ts";
 
 const form = z.object({
@@ -26,7 +26,7 @@ export function addAddressForm(addForm: AddOwnForm, { answers, parts }: RoutePar
       reply.setHeader("Retry-After", wait);
       return refuse(tooMany(wait), 429);
     }
-    const { holder } = holding(reply);
+    const { holder } = requireHolder(reply);
     await askNewAddress(sql, {
       userId: own.userId,
       email: own.email,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { changePassword } from "../../accounts/reset.ts";
 import { passwordProblem } from "../../accounts/password.ts";
 import type { AddOwnForm } from "../../frame/own-forms.ts";
-import { holding, type RouteParts } from "../who.ts";
+import { requireHolder, type RouteParts } from "../who.ts";
 import { SECURITY } from "./sessions.ts";
 
 const form = z.object({
@@ -19,7 +19,7 @@ export function addPasswordForm(addForm: AddOwnForm, { answers, parts }: RoutePa
     const problem = await passwordProblem(next, own.email);
     if (problem !== null) return refuse(problem);
     if (!(await isThem(proof))) return;
-    const { holder } = holding(reply);
+    const { holder } = requireHolder(reply);
     await changePassword(parts.sql, { ...own, password: next, site: parts.site(), by: holder });
     answers.goOn(reply, SECURITY, "the password is changed, and your other sign-ins have ended");
   });

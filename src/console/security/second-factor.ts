@@ -5,7 +5,7 @@ import { addTwoFactor } from "../../frame/two-factor.ts";
 import { queueMail } from "../../mail/outbox-store.ts";
 import { holderEntry } from "../../accounts/holder-entry.ts";
 import type { DoorParts } from "../sign-in/doorkeeper.ts";
-import { holding, type RouteParts } from "../who.ts";
+import { requireHolder, type RouteParts } from "../who.ts";
 import { SECURITY } from "./sessions.ts";
 
 /** What the audit log says of each change. */
@@ -24,7 +24,7 @@ export function addSecondFactor(
     page: { href: SECURITY, label: "Security" },
     mustHaveOne: () => Promise.resolve(false),
     async note(reply, change) {
-      const { holder } = holding(reply);
+      const { holder } = requireHolder(reply);
       await sql.begin(async (tx) => {
         await queueMail(tx, { ...factorChanged({ site: parts.site(), change }), recipient: holder.email });
         await appendAudit(tx, holderEntry(holder, { action: ACTIONS[change] }));

@@ -6,7 +6,7 @@ import type { AddOwnForm } from "../../frame/own-forms.ts";
 import type { PageReply } from "../../frame/shown.ts";
 import { holderEntry } from "../../accounts/holder-entry.ts";
 import { IDLE_SECONDS } from "../sign-in/limits.ts";
-import { holding, type RouteParts } from "../who.ts";
+import { requireHolder, type RouteParts } from "../who.ts";
 
 /** The page about one's sign-in. */
 export const SECURITY = "/console/security";
@@ -14,14 +14,14 @@ export const SECURITY = "/console/security";
 /** Adds the page about one's sign-in, and ending one's sign-ins elsewhere. */
 export function addSessions(app: Express, addForm: AddOwnForm, { answers, parts: { sql } }: RouteParts): void {
   app.get(SECURITY, async (request, response) => {
-    const { person, sessionId, hasTwoFactor } = holding(response);
+    const { person, sessionId, hasTwoFactor } = requireHolder(response);
     const sessions = await listSessions(sql, person.userId, { idleSeconds: IDLE_SECONDS, surface: "console" });
     const data = { sessions, sessionId, hasTwoFactor, email: person.email };
     answers.show(request, response as PageReply, { template: "security/security", title: "Security", data });
   });
 
   addForm("/sessions/end", z.object({ id: z.string().max(100) }), async ({ reply, own, form, refuse }) => {
-    const { holder } = holding(reply);
+    const { holder } = requireHolder(reply);
     const isEnded = await sql.begin(async (tx) => {
       if (!(await endSession(tx, own.userId, form.id, "console"))) return false;
       await appendAudit(tx, holderEntry(holder, { action: "own.end-session", after: { sessions_ended: 1 } }));
@@ -32,7 +32,7 @@ export function addSessions(app: Express, addForm: AddOwnForm, { answers, parts:
   });
 
   addForm("/sessions/end-others", z.object({}), async ({ reply, own }) => {
-    const { holder } = holding(reply);
+    const { holder } = requireHolder(reply);
     const ended = await sql.begin(async (tx) => {
       const count = await endSessions(tx, own.userId, { except: own.sessionId, surface: "console" });
       await appendAudit(tx, holderEntry(holder, { action: "own.end-session", after: { sessions_ended: count } }));

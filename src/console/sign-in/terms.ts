@@ -6,7 +6,7 @@ import { localPath } from "../../frame/answer.ts";
 import { isLooking } from "../../frame/pages.ts";
 import type { PageReply } from "../../frame/shown.ts";
 import { acceptTerms } from "../agree.ts";
-import { holding, remember, type RouteParts, signedIn } from "../who.ts";
+import { requireHolder, setSignedIn, type RouteParts, requireSignedIn } from "../who.ts";
 import { addDoor, box, formOf, goal, queryOf } from "./door.ts";
 
 const TERMS = "/console/terms";
@@ -18,7 +18,7 @@ const welcomeForm = z.object({ terms: box, adult: box });
 export function addTerms(app: Express, { answers, parts, doorkeeper }: RouteParts): void {
   async function show(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
     const who = await doorkeeper.whoIs(request, reply.locals.requestId);
-    if (who !== null) remember(reply, who); // for the layout
+    if (who !== null) setSignedIn(reply, who); // for the layout
     const { version, text, sha256 } = legalText("terms");
     const asks = who !== null && who.holder !== null && !who.hasCurrentTerms;
     const operator = parts.settings.OPERATOR_NAME ?? null;
@@ -37,7 +37,7 @@ export function addAgreeing(app: Express, { answers, parts }: RouteParts): void 
 
   app.post(TERMS, async (request, response) => {
     const reply = response as PageReply;
-    const { holder } = holding(response);
+    const { holder } = requireHolder(response);
     const { terms, to, version = legalText("terms").version } = await formOf(request, acceptForm);
     const isRead = version === legalText("terms").version;
     if (!terms || !isRead) {
@@ -51,7 +51,7 @@ export function addAgreeing(app: Express, { answers, parts }: RouteParts): void 
   });
 
   function showWelcome(request: Request, reply: PageReply, problem: string, status = 200) {
-    const data = { problem, email: signedIn(reply).person.email };
+    const data = { problem, email: requireSignedIn(reply).person.email };
     answers.show(
       request,
       reply,
@@ -62,11 +62,11 @@ export function addAgreeing(app: Express, { answers, parts }: RouteParts): void 
 
   addDoor(app, "/welcome", {
     show(request, reply) {
-      if (signedIn(reply).holder !== null) return answers.goOn(reply, "/console", "");
+      if (requireSignedIn(reply).holder !== null) return answers.goOn(reply, "/console", "");
       showWelcome(request, reply, "");
     },
     async take(request, reply) {
-      const { holder, person } = signedIn(reply);
+      const { holder, person } = requireSignedIn(reply);
       const { terms, adult } = await formOf(request, welcomeForm);
       if (holder !== null) return answers.goOn(reply, "/console", "");
       if (!terms || !adult) {
@@ -88,7 +88,7 @@ export function addAgreeing(app: Express, { answers, parts }: RouteParts): void 
 
   // whatever else there is belongs to an account
   app.use((request, response, next) => {
-    if (signedIn(response).holder !== null || !isLooking(request)) return next();
+    if (requireSignedIn(response).holder !== null || !isLooking(request)) return next();
     answers.goOn(response as PageReply, "/console/welcome", "");
   });
 }

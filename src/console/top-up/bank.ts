@@ -10,7 +10,7 @@ import { announcedLetter } from "../../topups/letters.ts";
 import { type BankSettings, hasBank } from "../../topups/bank/method.ts";
 import { countExpected, findTopup, lockTopup, saveTopupState } from "../../topups/topup-store.ts";
 import type { ConsoleAction, ConsolePage } from "../contract.ts";
-import { STATES } from "./words.ts";
+import { STATES } from "./states.ts";
 
 const crumbs = [{ label: "Top up", href: "/console/top-up" }];
 const nothing = z.object({});
@@ -80,7 +80,7 @@ export const bankTransferPage: ConsolePage<z.infer<typeof nothing>> = {
     if (topup?.method !== "bank") return null;
     const data = {
       topup,
-      said: STATES[topup.state],
+      status: STATES[topup.state],
       announced: topup.details["announced"] ?? null,
       again: topup.details["again"] ?? null,
       credited: topup.state === "credited" && topup.amountMicros !== null ? `${usd(topup.amountMicros)} USD` : null,
@@ -111,12 +111,12 @@ export const cancelTransferAction: ConsoleAction<z.infer<typeof nothing>> = {
         return { ok: false, problem } as const;
       }
       await saveTopupState(tx, id, "cancelled");
-      const told = {
+      const entry = {
         action: "topup.cancel",
         before: { topup: id, state: topup.state },
         after: { topup: id, state: "cancelled" },
       };
-      await appendAudit(tx, holderEntry(holder, told));
+      await appendAudit(tx, holderEntry(holder, entry));
       return { ok: true, message: "The transfer is cancelled.", location: "/console/top-up" } as const;
     });
   },

@@ -8,7 +8,7 @@ import { binancePay, ORDER_MICROS, ORDER_MINUTES } from "../../topups/binance-pa
 import { findOrder } from "../../topups/binance-pay/order-store.ts";
 import { findTopup, listTopups } from "../../topups/topup-store.ts";
 import type { ConsoleAction, ConsolePage, ConsoleParts } from "../contract.ts";
-import { STATES } from "./words.ts";
+import { STATES } from "./states.ts";
 
 const MOST_LISTED = 50;
 const PATH = "/top-up/binance-pay";

@@ -31,16 +31,16 @@ export function notifySurface({ sql, settings, log }: { sql: Sql; settings: Sett
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let told: NoticeAnswer;
+    let result: NoticeAnswer;
     try {
-      told = await answer(request);
+      result = await answer(request);
     } catch (error) {
       if (request.destroyed && !request.complete) return; // whoever sent it has gone
       log.error(
         { reason: reasonOf(error) },
         "a notice for Binance Pay could not be taken; it is sent again, or its order asked for",
       );
-      told = fail(503, "try again later");
+      result = fail(503, "try again later");
     }
     const headers = {
       "Content-Type": "application/json",
@@ -48,8 +48,8 @@ export function notifySurface({ sql, settings, log }: { sql: Sql; settings: Sett
       "X-Content-Type-Options": "nosniff",
     };
     // what was not read to its end would be taken for the next request
-    response.writeHead(told.status, request.complete ? headers : { ...headers, Connection: "close" });
-    response.end(JSON.stringify(told.body));
+    response.writeHead(result.status, request.complete ? headers : { ...headers, Connection: "close" });
+    response.end(JSON.stringify(result.body));
   }
 
   return { base: "/topups", listener: () => (request, response) => void serve(request, response) };

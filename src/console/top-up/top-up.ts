@@ -4,7 +4,7 @@ import { configuredMethods } from "../../topups/methods.ts";
 import { listTopups } from "../../topups/topup-store.ts";
 import type { ConsolePage } from "../contract.ts";
 import { demoReference } from "./demo.ts";
-import { shownTopup } from "./shown-topup.ts";
+import { topupRow } from "./topup-row.ts";
 
 const MOST_TOPUPS = 200;
 /** While a top-up is pending. */
@@ -27,7 +27,7 @@ export const topUpPage: ConsolePage<z.infer<typeof nothing>> = {
       methods: offered.map((method) => ({ ...method, about: method.about(settings) })),
       balance,
       isPending: topups.some(({ state }) => state === "expected" || state === "seen"),
-      topups: topups.map((topup) => shownTopup(topup, offered)),
+      topups: topups.map((topup) => topupRow(topup, offered)),
       isCut: topups.length === MOST_TOPUPS,
     };
     return {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dropHolderFactor } from "../../accounts/holder-help.ts";
+import { removeHolderTwoFactor } from "../../accounts/holder-two-factor.ts";
 import { appendAudit } from "../../audit/store.ts";
 import { findAccount, restoreAccount, suspendAccount } from "../../callers/account-store.ts";
 import { listKeys, type Outcome, revokeKey } from "../../callers/store.ts";
@@ -56,7 +56,7 @@ export const dropFactorAction: OpsAction<Form> = {
     decide(parts, sent, {
       name: "account.reset-two-factor",
       said: "has no second factor now, and is signed out everywhere",
-      work: dropHolderFactor,
+      work: removeHolderTwoFactor,
     }),
 };
 

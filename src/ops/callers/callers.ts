@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { findSeenHolder } from "../../accounts/holder-desk-store.ts";
+import { findHolderSummary } from "../../accounts/holder-summary-store.ts";
 import { findAccount, listAccounts, listHeldPlans } from "../../callers/account-store.ts";
 import { listPlanSettings } from "../../callers/plan-store.ts";
 import { listKeys } from "../../callers/store.ts";
@@ -60,7 +60,7 @@ export const callerPage: OpsPage<z.infer<typeof days>> = {
       listKeys(sql, account.email),
       readUsage(sql, id, asked.days),
       listEndpointDays(sql, id, asked.days),
-      findSeenHolder(sql, id),
+      findHolderSummary(sql, id),
       walletMicros(sql, id),
     ]);
     const plotted = usage.days.toReversed().map(({ date, requests }) => ({ date, requests: Number(requests) }));

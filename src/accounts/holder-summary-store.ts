@@ -1,7 +1,7 @@
 import type { Queryable } from "../db/client.ts";
 
 /** Who signs in for an account, as operators see it. */
-export interface SeenHolder {
+export interface HolderSummary {
   closedAt: Date | null;
   /** Null where nobody does: it was made at the command line and not claimed, or it is closed. */
   userId: string | null;
@@ -13,8 +13,8 @@ export interface SeenHolder {
 }
 
 /** Who signs in for an account; null where there is no such account. */
-export async function findSeenHolder(sql: Queryable, accountId: bigint): Promise<SeenHolder | null> {
-  const [found] = await sql<SeenHolder[]>`
+export async function findHolderSummary(sql: Queryable, accountId: bigint): Promise<HolderSummary | null> {
+  const [found] = await sql<HolderSummary[]>`
     select
       a.closed_at as "closedAt",
       a.user_id as "userId",

@@ -2,14 +2,14 @@ import { usd } from "../../money.ts";
 import { inFours } from "../../config/iban.ts";
 import type { Topup, TopupMethod } from "../../topups/contract.ts";
 import { methodLabel } from "../../topups/methods.ts";
-import { STATES } from "./words.ts";
+import { STATES } from "./states.ts";
 
 /** A top-up as lists show it. */
-export function shownTopup(topup: Topup, offered: readonly TopupMethod[]) {
+export function topupRow(topup: Topup, offered: readonly TopupMethod[]) {
   return {
     ...topup,
     label: methodLabel(topup.method),
-    said: STATES[topup.state],
+    status: STATES[topup.state],
     amount: topup.amountMicros === null ? (topup.details["announced"] ?? null) : `${usd(topup.amountMicros)} USD`,
     shown: topup.method === "bank" ? inFours(topup.reference) : topup.reference,
     href: hrefOf(topup, offered),

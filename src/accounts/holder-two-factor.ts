@@ -2,7 +2,7 @@ import { findAccount } from "../callers/account-store.ts";
 import type { Outcome } from "../callers/store.ts";
 import type { Transaction } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
-import { findSeenHolder } from "./holder-desk-store.ts";
+import { findHolderSummary } from "./holder-summary-store.ts";
 import { factorTakenOff } from "./letters.ts";
 import { deleteTwoFactor } from "./operator-store.ts";
 import { endHolderSessions } from "./session-store.ts";
@@ -10,11 +10,11 @@ import { endHolderSessions } from "./session-store.ts";
 /**
  * Takes the second factor off a holder who lost it, and their backup codes, ends their sign-ins and tells them by mail.
  */
-export async function dropHolderFactor(
+export async function removeHolderTwoFactor(
   tx: Transaction,
   accountId: bigint,
 ): Promise<Outcome<{ email: string; before: object; after: object }>> {
-  const [account, holder] = [await findAccount(tx, { id: accountId }), await findSeenHolder(tx, accountId)];
+  const [account, holder] = [await findAccount(tx, { id: accountId }), await findHolderSummary(tx, accountId)];
   if (account === null || holder === null) return { ok: false, reason: `there is no account ${accountId}` };
   const { email } = account;
   const { userId } = holder;

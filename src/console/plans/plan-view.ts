@@ -5,7 +5,7 @@ import type { Buyer } from "../../purchases/check-order.ts";
 const DAY = 86_400_000_000;
 
 /** What a plan comes to for whoever looks, as pages tell it; times as dates. */
-export interface ToldOffer {
+export interface OfferView {
   kind: PurchaseKind;
   /** What the button says. */
   verb: string;
@@ -30,8 +30,8 @@ export interface ToldOffer {
 }
 
 /** A plan for whoever looks: what it comes to, or why it cannot be had. */
-export type ToldPlan =
-  { isHeld: boolean; offer: ToldOffer; made: Offer; refusal: null } | { isHeld: boolean; offer: null; refusal: string };
+export type PlanView =
+  { isHeld: boolean; offer: OfferView; made: Offer; refusal: null } | { isHeld: boolean; offer: null; refusal: string };
 
 const VERBS: Record<PurchaseKind, (plan: string) => string> = {
   buy: (plan) => `Buy ${plan}`,
@@ -41,17 +41,17 @@ const VERBS: Record<PurchaseKind, (plan: string) => string> = {
 };
 
 /** What a plan comes to for an account; null where there is no such plan. */
-export function tellPlan(buyer: Buyer, name: string): ToldPlan | null {
+export function planView(buyer: Buyer, name: string): PlanView | null {
   const plan = buyer.plans.find((one) => one.name === name);
   if (plan === undefined) return null;
   const { held, now } = buyer;
   const isHeld = held.some((one) => one.plan === name);
   const made = offerOf(plan, held, { now });
   if (!isOffer(made)) return { isHeld, offer: null, refusal: made.message };
-  return { isHeld, offer: tellOffer(buyer, made), made, refusal: null };
+  return { isHeld, offer: offerView(buyer, made), made, refusal: null };
 }
 
-function tellOffer({ held, now, balanceMicros }: Buyer, made: Offer): ToldOffer {
+function offerView({ held, now, balanceMicros }: Buyer, made: Offer): OfferView {
   const { kind, plan, discountMicros, paidMicros, startsAt, lastsMicroseconds, credits, after } = made;
   const worthOf = new Map(credits.map(({ purchaseId, micros }) => [purchaseId, micros]));
   const missing = paidMicros - balanceMicros;

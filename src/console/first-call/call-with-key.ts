@@ -1,5 +1,5 @@
 /** What a call came to, as it is shown. */
-export interface LiveAnswer {
+export interface LiveResponse {
   status: number;
   ms: number;
   /** The headers that tell callers something, in their order. */
@@ -31,7 +31,7 @@ const TOLD_HEADERS = [
  * Makes a call with a key, as its holder would. The key goes nowhere else; the answer is read up to a size and for a time.
  * @throws Error where there is no answer in time.
  */
-export async function callWithKey(url: string, key: string): Promise<LiveAnswer> {
+export async function callWithKey(url: string, key: string): Promise<LiveResponse> {
   const begunAt = performance.now();
   const response = await fetch(url, {
     headers: { "X-Api-Key": key, Accept: "application/json" },

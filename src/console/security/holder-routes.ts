@@ -3,25 +3,25 @@ import { ownForms } from "../../frame/own-forms.ts";
 import { addCloseForm } from "../account/close.ts";
 import { type DoorParts, noteRefusal, TRIES } from "../sign-in/doorkeeper.ts";
 import { addAgreeing } from "../sign-in/terms.ts";
-import { holding, type RouteParts } from "../who.ts";
+import { requireHolder, type RouteParts } from "../who.ts";
 import { addAddressForm } from "./address.ts";
 import { addPasswordForm } from "./password.ts";
 import { addSessions, SECURITY } from "./sessions.ts";
 import { addSecondFactor } from "./second-factor.ts";
 
 /** Adds what holders do about themselves: agreeing to terms, their sign-in, and closing their account. */
-export function addOwn(app: Express, made: RouteParts, doors: DoorParts): void {
+export function addHolderRoutes(app: Express, made: RouteParts, doors: DoorParts): void {
   addAgreeing(app, made);
   const parts = {
     answers: made.answers,
     ...doors,
     surface: TRIES,
-    ownOf(response: Parameters<typeof holding>[0]) {
-      const { person, sessionId, hasTwoFactor } = holding(response);
+    ownOf(response: Parameters<typeof requireHolder>[0]) {
+      const { person, sessionId, hasTwoFactor } = requireHolder(response);
       return { ...person, sessionId, hasTwoFactor };
     },
-    noteRefusal(response: Parameters<typeof holding>[0], reason: string) {
-      noteRefusal(doors.log, holding(response).person, reason);
+    noteRefusal(response: Parameters<typeof requireHolder>[0], reason: string) {
+      noteRefusal(doors.log, requireHolder(response).person, reason);
       return Promise.resolve();
     },
   };
