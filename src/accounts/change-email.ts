@@ -11,7 +11,7 @@ import { findPerson, isTaken, lockPerson, saveAddress } from "./person-store.ts"
 /** How long the link that proves a new address works. */
 const LASTS_SECONDS = 24 * 3_600;
 
-/** Somebody who wants another address. */
+/** A request for a new address, by its holder. */
 interface Asking {
   userId: string;
   email: string;
@@ -20,8 +20,8 @@ interface Asking {
 }
 
 /**
- * Mails a link to the address that somebody wants to use from now on, and a notice to the one they have. Whether the new
- * one is somebody's already only the mail to it says.
+ * Mails a link to the new address and a notice to the current one. Only the mail to the new address shows whether it is
+ * registered already.
  */
 export async function askNewAddress(
   sql: Sql,
@@ -38,13 +38,10 @@ export async function askNewAddress(
   });
 }
 
-/** What came of opening the link that proves a new address. */
+/** The outcome of confirming a new address. */
 export type AddressChange = { ok: true } | { ok: false; reason: "unknown-link" | "taken" };
 
-/**
- * Gives somebody the address that their link proves, at their sign-in and at their account. Links that were mailed to
- * the address before it no longer work.
- */
+/** Sets the confirmed address on the sign-in and the account of a person. Earlier mailed links stop working. */
 export async function takeNewAddress(
   sql: Sql,
   { token, by }: { token: string; by: Omit<HolderActor, "accountId"> },
@@ -54,7 +51,7 @@ export async function takeNewAddress(
       const found = await findMailToken(tx, "change-email", token);
       if (found === null) return { ok: false, reason: "unknown-link" };
       const { userId, email: next } = found;
-      await lockPerson(tx, userId); // before the token, as everybody who makes one does
+      await lockPerson(tx, userId); // before the token: those who create tokens lock in this order
       if ((await takeMailToken(tx, "change-email", token)) === null) return { ok: false, reason: "unknown-link" };
       const person = await findPerson(tx, { userId });
       if (person === null || person.accountId === null) {
@@ -69,7 +66,7 @@ export async function takeNewAddress(
       return { ok: true };
     });
   } catch (error) {
-    // somebody else proved the same address in the same moment; the link works as long as it did
+    // another person confirmed the same address concurrently; the rollback keeps this link usable
     if (error instanceof Error && "code" in error && error.code === "23505") return { ok: false, reason: "taken" };
     throw error;
   }

@@ -1,14 +1,14 @@
 import type { Transaction } from "../db/client.ts";
 
-/** What ended with an account. */
+/** Numbers of revoked keys and ended plans. */
 export interface Ended {
   keys: number;
   plans: number;
 }
 
 /**
- * Ends what an account has and forgets its address; its number and its ledger stay. Plans that would have begun later
- * never do, and nobody is told of their end, since there is nobody to tell.
+ * Revokes the keys of an account, ends its plans and erases its address; its id and ledger stay. No mail reports the end of
+ * a plan, since the address is erased.
  */
 export async function closeRows(tx: Transaction, accountId: bigint): Promise<Ended> {
   const keys = await tx`
@@ -32,7 +32,7 @@ export async function closeRows(tx: Transaction, accountId: bigint): Promise<End
   return { keys: keys.count, plans: plans.count };
 }
 
-/** Whether this account is held by this person, locked until the transaction ends. */
+/** Whether the person holds the open account. Locks its row until the transaction ends. */
 export async function lockHeld(tx: Transaction, { accountId, userId }: { accountId: bigint; userId: string }) {
   const rows = await tx`
     select

@@ -10,9 +10,8 @@ import { deletePerson, findPerson, lockPerson } from "./person-store.ts";
 import { deleteSignUps } from "./sign-up-store.ts";
 
 /**
- * Closes an account for whoever holds it, all at once: its keys and its plan end, its holder is forgotten with every
- * sign-in, and only a number stays at the ledger and at what was agreed to. Somebody who is an operator too keeps their
- * sign-in at `/ops`. False where it is closed already.
+ * Closes an account in one transaction: revokes its keys, ends its plans, and deletes its holder with all sessions. The
+ * ledger and consents keep the account id only. False if the account is closed already.
  */
 export async function closeAccount(sql: Sql, { userId, by }: { userId: string; by: HolderActor }): Promise<boolean> {
   const { accountId } = by;

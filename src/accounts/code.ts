@@ -6,8 +6,8 @@ export const WRONG_PASSWORD = "the password is not right";
 export const WRONG_CODE = "the code is not right, no longer, or was used already";
 
 /**
- * Checks a code of somebody: six digits are of an authenticator, anything else is a backup code. Either is taken once:
- * who looked over a shoulder comes too late.
+ * Checks a person's code: six digits are an authenticator code, anything else a backup code. Each works once, so a code
+ * that was observed cannot be reused.
  */
 export async function askCode(
   { sql, identity }: { sql: Sql; identity: Identity },
@@ -17,7 +17,7 @@ export async function askCode(
 ): Promise<IdentityAnswer> {
   const plain = code.replaceAll(/\s/g, "").slice(0, 100);
   if (!/^\d{6}$/.test(plain)) return identity.ask("/two-factor/verify-backup-code", { code: plain }, asker);
-  // before it is checked, so that of two at once one is refused
+  // marked before the check, so that one of two concurrent uses is refused
   if (!(await takeCode(sql, userId, plain))) return { status: 401, body: null, cookies: [] };
   return identity.ask("/two-factor/verify-totp", { code: plain }, asker);
 }

@@ -1,18 +1,18 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { type LegalKind, legalText } from "./legal.ts";
 
-/** That somebody agreed to a text, and when. */
+/** A consent to a text. */
 export interface GivenConsent {
   kind: LegalKind;
   version: string;
   sha256: string;
-  /** As the database writes it, so that no digit is lost. */
+  /** Text as PostgreSQL writes it, to keep all digits. */
   givenAt: string;
   address: string | null;
   userAgent: string | null;
 }
 
-/** Whether an account agreed to the text of this kind that holds now. */
+/** Whether an account accepted the current text of a kind. */
 export async function hasCurrentConsent(sql: Queryable, accountId: bigint, kind: LegalKind): Promise<boolean> {
   const { version, sha256 } = legalText(kind);
   const rows = await sql`
@@ -23,7 +23,7 @@ export async function hasCurrentConsent(sql: Queryable, accountId: bigint, kind:
   return rows.length > 0;
 }
 
-/** Notes that an account agrees, now, to the text of a kind that holds now. */
+/** Stores the consent of an account to the current text of a kind. */
 export async function saveConsent(
   tx: Transaction,
   consent: { accountId: bigint; kind: LegalKind; address: string | null; userAgent: string | null },
@@ -35,7 +35,7 @@ export async function saveConsent(
     values (${accountId}, ${kind}, ${version}, ${sha256}, ${address}, ${userAgent})`;
 }
 
-/** Notes what an account agreed to before it was one, with the times at which it did. */
+/** Stores consents that were given at sign-up, with their times. */
 export async function saveEarlierConsents(
   tx: Transaction,
   accountId: bigint,
@@ -51,8 +51,8 @@ export async function saveEarlierConsents(
 }
 
 /**
- * Keeps the text of a kind that holds now, where it is not kept yet, so that somebody can agree to it.
- * @throws Error where another text is kept under its version: the one that was changed needs a new version.
+ * Stores the current text of a kind if it is not stored yet.
+ * @throws Error if another text is stored under the same version: a changed text needs a new version.
  */
 export async function keepLegalText(
   tx: Transaction,
@@ -75,7 +75,7 @@ export async function keepLegalText(
   return { kind, version, sha256 };
 }
 
-/** What an account agreed to, oldest first. */
+/** Consents of an account, oldest first. */
 export async function listConsents(sql: Queryable, accountId: bigint): Promise<GivenConsent[]> {
   return sql<GivenConsent[]>`
     select kind, version, sha256, utc_text(given_at) as "givenAt", address, user_agent as "userAgent"
@@ -84,7 +84,7 @@ export async function listConsents(sql: Queryable, accountId: bigint): Promise<G
     order by id`;
 }
 
-/** Forgets from where an account agreed: what and when stay. */
+/** Erases addresses and user agents from an account's consents; texts and times stay. */
 export async function forgetOrigins(tx: Transaction, accountId: bigint): Promise<void> {
   await tx`
     update consents

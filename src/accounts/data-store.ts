@@ -2,9 +2,8 @@ import type { Queryable } from "../db/client.ts";
 import { listConsents } from "./consent-store.ts";
 
 /**
- * What is kept of an account and its holder, as a file tells it: what was agreed to, keys without their secrets, plans,
- * sign-ins, mails that were written to them, what they changed, and from whom their money came. Of bank transfers only
- * those of which two people found that they are theirs: the name on any other may be somebody else's.
+ * All stored data of an account and its holder for the download: consents, keys without secrets, plans, sessions, mails,
+ * changes, and the senders of payments. Only approved bank transfers: the name on another one may be a stranger's.
  */
 export async function readOwnData(sql: Queryable, { accountId, userId }: { accountId: bigint; userId: string }) {
   const [account] = await sql`

@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit/entry.ts";
 
-/** Who did something about an account at the console, and from where. */
+/** The holder who acts at the console, and the origin of the request. */
 export interface HolderActor {
   accountId: bigint;
   requestId: string;
@@ -8,8 +8,8 @@ export interface HolderActor {
 }
 
 /**
- * The entry of the audit log for what the holder of an account did. It names them by the account's number alone: the log
- * cannot forget, and an address has to be forgotten once the account is closed.
+ * The audit entry of a holder's action. It names the account by id only: the log is append-only, and e-mail addresses must
+ * be erased when an account is closed.
  */
 export function holderEntry(
   { accountId, requestId, address }: HolderActor,

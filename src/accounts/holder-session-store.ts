@@ -1,28 +1,25 @@
 import type { Sql } from "../db/client.ts";
 import { legalText } from "./legal.ts";
 
-/** Between two notes that a sign-in is used. The idle time is days, so minutes are exact enough. */
+/** Interval between updates of `seen_at`. The idle limit is days, so minutes are exact enough. */
 const NOTED_EVERY_SECONDS = 300;
 
-/** A sign-in at the console that holds, and whose it is. */
+/** A valid session at the console, and its person. */
 export interface HolderSession {
   sessionId: string;
   userId: string;
   email: string;
-  /** The account they hold; null where they hold none yet. */
+  /** The account that they hold; null if they hold none yet. */
   accountId: bigint | null;
   isSuspended: boolean;
-  /** Whether it was made, or the password given again, in the last minutes. */
+  /** Whether the person signed in or confirmed the password within `freshSeconds`. */
   isFresh: boolean;
   hasTwoFactor: boolean;
-  /** Whether the account agreed to the terms that hold now. */
+  /** Whether the account accepted the current terms. */
   hasCurrentTerms: boolean;
 }
 
-/**
- * A sign-in that is used now; null where it has ended: its time is over, it was idle for too long, or it is not of the
- * console.
- */
+/** The session, marked as used; null if it expired, was idle for too long, or is not of the console. */
 export async function useHolderSession(
   sql: Sql,
   sessionId: string,

@@ -1,18 +1,18 @@
 import type { Queryable } from "../db/client.ts";
 
-/** Who signs in for an account, as operators see it. */
+/** The holder of an account, as operators see them. */
 export interface HolderSummary {
   closedAt: Date | null;
-  /** Null where nobody does: it was made at the command line and not claimed, or it is closed. */
+  /** Null if the account has no holder: created by command and not claimed, or closed. */
   userId: string | null;
   hasTwoFactor: boolean;
-  /** Sign-ins at the console that have not ended. */
+  /** Open sessions at the console. */
   sessions: number;
-  /** The newest version of the terms that was agreed to; null for none. */
+  /** Version of the terms that was accepted last; null for none. */
   terms: string | null;
 }
 
-/** Who signs in for an account; null where there is no such account. */
+/** The holder of an account; null if there is no such account. */
 export async function findHolderSummary(sql: Queryable, accountId: bigint): Promise<HolderSummary | null> {
   const [found] = await sql<HolderSummary[]>`
     select

@@ -7,9 +7,7 @@ import { factorTakenOff } from "./letters.ts";
 import { deleteTwoFactor } from "./operator-store.ts";
 import { endHolderSessions } from "./session-store.ts";
 
-/**
- * Takes the second factor off a holder who lost it, and their backup codes, ends their sign-ins and tells them by mail.
- */
+/** Turns off two-factor authentication for a holder who lost it, ends their sessions and mails them. */
 export async function removeHolderTwoFactor(
   tx: Transaction,
   accountId: bigint,
@@ -18,7 +16,7 @@ export async function removeHolderTwoFactor(
   if (account === null || holder === null) return { ok: false, reason: `there is no account ${accountId}` };
   const { email } = account;
   const { userId } = holder;
-  if (userId === null) return { ok: false, reason: `nobody signs in for ${email}` };
+  if (userId === null) return { ok: false, reason: `${email} has no holder who signs in` };
   if (!(await deleteTwoFactor(tx, userId))) return { ok: false, reason: `${email} has no second factor` };
   const ended = await endHolderSessions(tx, userId);
   await queueMail(tx, { ...factorTakenOff(), recipient: email });

@@ -7,39 +7,39 @@ import { openPgPool } from "../db/pg-pool.ts";
 import type { Log } from "../log.ts";
 import { hashPassword, isPassword, LONGEST_PASSWORD, SHORTEST_PASSWORD } from "./password.ts";
 
-/** The header in which the library is told the address of whoever asks, as our own proxies' rules see it. */
+/** The header that passes the client's address to the library, resolved by our proxy rules. */
 const ADDRESS_HEADER = "x-roundhouse-address";
 const CONNECTIONS = 5;
 
-/** Where somebody signs in. A sign-in of one opens nothing at the other. */
+/** The part of the service that a session is for. It is not valid for the other part. */
 export type IdentitySurface = "ops" | "console";
 
-/** What knowing people is made of. */
+/** Options of {@link openIdentity}. */
 export interface IdentityParts {
-  /** Past a transaction pooler. */
+  /** A direct connection, not through a transaction pooler. */
   databaseUrl: string;
   /** Signs cookies and encrypts second factors; 32 characters or more, the same in every process. */
   secret: string;
   surface: IdentitySurface;
-  /** Whether people reach us by https: cookies are then for https alone, and for this very host (`__Host-`). */
+  /** Whether the public address is https: cookies are then `Secure` and bound to the host (`__Host-`). */
   isSecure: boolean;
-  /** How long a sign-in lasts, however much it is used. */
+  /** Lifetime of a session, even if it is used. */
   lastsSeconds: number;
-  /** Whether somebody whose password was right may sign in here. */
+  /** Whether a person with the right password may sign in here. */
   mayBegin(userId: string): Promise<boolean>;
-  /** Uses up a one-time link; null where it is none, or no longer one. */
+  /** Redeems a one-time link and returns the user id; null if it is unknown, used or expired. */
   redeemLink(token: string): Promise<string | null>;
   log: Log;
 }
 
-/** Who asks: what of a request the library has to know. */
+/** The parts of a request that the library needs. */
 export interface Asker {
   cookie: string;
   address: string;
   userAgent: string;
 }
 
-/** What the library answered. */
+/** The library's response. */
 export interface IdentityAnswer {
   status: number;
   body: unknown;
@@ -47,18 +47,18 @@ export interface IdentityAnswer {
   cookies: string[];
 }
 
-/** Who people are: passwords, sign-ins and second factors, by way of better-auth. */
+/** Passwords, sessions and second factors, by better-auth. */
 export interface Identity {
-  /** Asks one of the library's own endpoints, such as `/sign-in/email`. */
+  /** Calls an endpoint of the library, such as `/sign-in/email`. */
   ask(path: string, body: object, asker: Asker): Promise<IdentityAnswer>;
-  /** The sign-in that a Cookie header carries; null where it carries none that holds. */
+  /** The session of a Cookie header; null if there is no valid one. */
   findSession(cookie: string): Promise<{ sessionId: string; userId: string } | null>;
-  /** Whose second step is waited for, after a right password, by a Cookie header; null where none is. */
+  /** The user id of a pending second step by a Cookie header; null if there is none. */
   findChallenged(cookie: string): Promise<string | null>;
   close(): Promise<void>;
 }
 
-/** Opens it. The library sees requests made by us alone: whoever calls has to have checked their origin and their number. */
+/** Opens the identity service. The caller checks origin and rate limits first: the library checks neither. */
 export function openIdentity(parts: IdentityParts): Identity {
   const pool = openPgPool(parts.databaseUrl, { name: `identity ${parts.surface}`, schema: "auth", max: CONNECTIONS });
   const base = "http://roundhouse.internal";
@@ -90,12 +90,12 @@ export function openIdentity(parts: IdentityParts): Identity {
 
 const secondStepAnswer = z.looseObject({ twoFactorRedirect: z.literal(true) });
 
-/** Whether a second step is asked for after a right password. */
+/** Whether the response asks for a second step. */
 export function wantsCode({ status, body }: IdentityAnswer): boolean {
   return status === 200 && secondStepAnswer.safeParse(body).success;
 }
 
-/** A Cookie header without the sign-in: with it the library takes the code for one of whoever is signed in already. */
+/** A Cookie header without the session: with it, the library checks the code for the signed-in person. */
 export function withoutSession(cookie: string): string {
   return cookie
     .split(";")
@@ -103,7 +103,7 @@ export function withoutSession(cookie: string): string {
     .join(";");
 }
 
-/** How the library is set up; also what a test compares our tables with. */
+/** The library's options; a test compares our tables with them. */
 export function identityOptions(
   { secret, surface, isSecure, lastsSeconds, mayBegin, redeemLink, log }: Omit<IdentityParts, "databaseUrl">,
   base: string,
@@ -190,7 +190,7 @@ export function identityOptions(
       session: {
         create: {
           before: async ({ userId }: { userId: string }) => {
-            // the same answer as to a wrong password: nobody learns which addresses are known here
+            // the same response as to a wrong password, so that it does not reveal registered addresses
             if (!(await mayBegin(userId))) throw new APIError("UNAUTHORIZED", { code: "INVALID_EMAIL_OR_PASSWORD" });
           },
         },
@@ -218,7 +218,7 @@ export function identityOptions(
   };
 }
 
-/** Knowing whose second step is waited for before it is done, so that tries are counted and written down by person. */
+/** Finds the person of a pending second step, so that attempts are counted and logged by person. */
 const secondStep = {
   id: "second-step",
   endpoints: {
@@ -232,7 +232,7 @@ const secondStep = {
   },
 } satisfies BetterAuthPlugin;
 
-/** Signing in with a link that was printed where the service runs. */
+/** Sign-in with a link that was printed on the server. */
 function oneTimeLink(redeemLink: (token: string) => Promise<string | null>): BetterAuthPlugin {
   return {
     id: "one-time-link",

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 
-/** What somebody is asked to agree to: to use the service, and with every purchase. */
+/** Texts that people accept: at sign-up, and with every purchase. */
 export const LEGAL_KINDS = ["terms", "adult", "start-now", "no-withdrawal"] as const;
 export type LegalKind = (typeof LEGAL_KINDS)[number];
 
-/** A text that somebody agrees to, under the day from which it holds. */
+/** A legal text; its version is the day from which it applies. */
 export interface LegalText {
   version: string;
   text: string;
@@ -13,8 +13,8 @@ export interface LegalText {
 }
 
 /**
- * The terms, a paragraph a line with its heading before the first colon. Whoever changes a word gives them a new
- * version: what was agreed to stays as it read, and everybody is asked again.
+ * The terms: one paragraph per line, its heading before the first colon. A changed text needs a new version, because
+ * stored consents refer to the old text and all holders must accept the new one.
  */
 const TERMS = [
   "What this is: Roundhouse collects rounds of crash games from the houses that publish them, issues forecasts before those rounds, measures the forecasts in public, and serves all of it over an API. We are no house, take no bets and are paid by none of them.",
@@ -49,7 +49,7 @@ const TEXTS: Readonly<Record<LegalKind, LegalText>> = {
   ),
 };
 
-/** The text of a kind that holds now. */
+/** The current text of a kind. */
 export function legalText(kind: LegalKind): LegalText {
   return TEXTS[kind];
 }

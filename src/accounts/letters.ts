@@ -1,7 +1,7 @@
 import { letter, type Letter } from "../mail/letter.ts";
 import { LINK } from "../mail/seal.ts";
 
-/** What the letters say of whoever caused them; an address that somebody typed is not repeated to others. */
+/** Common values of letters. A typed address is never repeated in a letter to another address. */
 interface Links {
   /** The public address, without a slash at its end. */
   site: string;
@@ -10,48 +10,48 @@ interface Links {
 /** A letter with a link that grants access. */
 type LetterWithLink = Letter & { link: string };
 
-/** To an address that somebody signs up with: the link that proves it. */
+/** To the address of a sign-up: the link that confirms it. */
 export function confirmAddress({ site, token }: Links & { token: string }): LetterWithLink {
   const written = letter("confirm-address", "Confirm your e-mail address", [
-    "Somebody, most likely you, signed up at Roundhouse with this address. Open this link within a day, in the browser that you signed up with if you can:",
+    "Someone, most likely you, signed up at Roundhouse with this address. Open this link within a day, in the browser that you signed up with if you can:",
     LINK,
     "If it was not you, do nothing: in another browser the page asks for the password of the sign-up, and after a day it is forgotten. Never enter a password there that someone else gave you.",
   ]);
   return { ...written, link: `${site}/console/confirm?token=${token}` };
 }
 
-/** To an address that has a sign-in already, where somebody signs up with it. */
+/** To a registered address that is used for another sign-up. */
 export function signUpOfKnown({ site }: Links): Letter {
   return letter("sign-up-of-known", "You have a sign-in at Roundhouse already", [
-    "Somebody, most likely you, tried to sign up at Roundhouse with this address. There is a sign-in for it already, and nothing was changed.",
+    "Someone, most likely you, tried to sign up at Roundhouse with this address. There is a sign-in for it already, and nothing was changed.",
     `Sign in here: ${site}/console/sign-in`,
     `If you do not know the password any more: ${site}/console/forgot`,
     "If it was not you, do nothing.",
   ]);
 }
 
-/** To somebody who does not know their password any more. */
+/** To a person who forgot their password. */
 export function resetPassword({ site, token }: Links & { token: string }): LetterWithLink {
   const written = letter("reset-password", "Choose a new password", [
-    "Somebody, most likely you, asked for a new password at Roundhouse. This link lets you choose one, once, within an hour:",
+    "Someone, most likely you, asked for a new password at Roundhouse. This link lets you choose one, once, within an hour:",
     LINK,
     "All your sign-ins end with it; a second factor stays on. If it was not you, do nothing: the password stays as it is.",
   ]);
   return { ...written, link: `${site}/console/reset?token=${token}` };
 }
 
-/** To somebody whose password is another now. */
+/** To a person whose password was changed. */
 export function passwordChanged({ site }: Links): Letter {
   return letter("password-changed", "Your password was changed", [
     "The password of your sign-in at Roundhouse was changed just now, and all other sign-ins have ended.",
-    `If it was not you, choose another at once: ${site}/console/forgot`,
+    `If it was not you, choose another password now: ${site}/console/forgot`,
   ]);
 }
 
-/** To somebody whose second factor was turned on or off, or got new backup codes. */
+/** To a person whose second factor was turned on or off, or who got new backup codes. */
 export function factorChanged({ site, change }: Links & { change: "on" | "off" | "new-codes" }): Letter {
-  const said = {
-    on: "A second factor was turned on for your sign-in at Roundhouse: from now on it wants a code of your authenticator.",
+  const text = {
+    on: "A second factor was turned on for your sign-in at Roundhouse: from now on it requires a code of your authenticator.",
     off: "The second factor of your sign-in at Roundhouse was turned off: from now on the password alone is enough.",
     "new-codes": "New backup codes were made for your sign-in at Roundhouse; those before them no longer work.",
   }[change];
@@ -61,8 +61,8 @@ export function factorChanged({ site, change }: Links & { change: "on" | "off" |
     "new-codes": "You have new backup codes",
   }[change];
   return letter("second-factor-changed", subject, [
-    said,
-    `If it was not you, change your password at once: ${site}/console/security`,
+    text,
+    `If it was not you, change your password now: ${site}/console/security`,
   ]);
 }
 
@@ -70,45 +70,45 @@ export function factorChanged({ site, change }: Links & { change: "on" | "off" |
 export function factorTakenOff(): Letter {
   return letter("second-factor-changed", "Your second factor was turned off", [
     "An operator turned the second factor of your sign-in at Roundhouse off, as was asked for in your name, and ended your sign-ins. From now on the password alone is enough; turn another one on soon.",
-    "If you did not ask for it, write to the operator of this service at once.",
+    "If you did not ask for it, contact the operator of this service immediately.",
   ]);
 }
 
-/** To the address that somebody wants to be reached at from now on. */
+/** To the new address of a person: the link that confirms it. */
 export function proveNewAddress({ site, token }: Links & { token: string }): LetterWithLink {
   const written = letter("prove-new-address", "Confirm your new e-mail address", [
-    "Somebody, most likely you, wants to use this address for their account at Roundhouse. Open this link within a day to confirm it:",
+    "Someone, most likely you, wants to use this address for their account at Roundhouse. Open this link within a day to confirm it:",
     LINK,
     "If it was not you, do nothing.",
   ]);
   return { ...written, link: `${site}/console/new-email?token=${token}` };
 }
 
-/** To the address that somebody wants to change to, where it is of another account. */
+/** To a requested new address that belongs to another account. */
 export function newAddressIsTaken({ site }: Links): Letter {
   return letter("new-address-is-taken", "This address has an account already", [
-    "Somebody, most likely you, wanted to use this address for another account at Roundhouse. It has an account already, and nothing was changed.",
+    "Someone, most likely you, wanted to use this address for another account at Roundhouse. It has an account already, and nothing was changed.",
     `Sign in to that one here: ${site}/console/sign-in`,
   ]);
 }
 
-/** To the address that somebody leaves, before they do. */
+/** To the current address, when a change is requested. */
 export function addressWillChange({ site }: Links): Letter {
   return letter("address-will-change", "A change of your e-mail address was asked for", [
-    "Somebody who is signed in to your account at Roundhouse, and knows its password, wants to use another e-mail address. It changes once the link in the mail to that address is opened.",
-    `If it was not you, choose another password at once, which also stops the change: ${site}/console/forgot`,
+    "Someone who is signed in to your account at Roundhouse, and knows its password, wants to use another e-mail address. It changes once the link in the mail to that address is opened.",
+    `If it was not you, choose another password now, which also stops the change: ${site}/console/forgot`,
   ]);
 }
 
-/** To the address that somebody has left. */
+/** To the old address, after a change. */
 export function addressChanged(): Letter {
   return letter("address-changed", "Your e-mail address was changed", [
     "Your account at Roundhouse is reached under another e-mail address from now on. This one no longer signs in.",
-    "If it was not you, write to the operator of this service at once: this mail shows that the address was yours.",
+    "If it was not you, contact the operator of this service immediately: this mail shows that the address was yours.",
   ]);
 }
 
-/** To somebody who closed their account. */
+/** To a person who closed their account. */
 export function accountClosed({ accountId }: { accountId: bigint }): Letter {
   return letter("account-closed", "Your account is closed", [
     `Your account ${accountId} at Roundhouse was closed just now, with your password. Its keys no longer work, its plan has ended, and this address is forgotten there.`,
@@ -116,7 +116,7 @@ export function accountClosed({ accountId }: { accountId: bigint }): Letter {
   ]);
 }
 
-/** To every admin: somebody was made an operator, or their sign-in was reset. */
+/** To every admin: an operator was created or reset. */
 export function operatorChanged({ email, what, by }: { email: string; what: string; by: string }): Letter {
   const done =
     what === "created"

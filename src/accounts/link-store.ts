@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Sql, Transaction } from "../db/client.ts";
 
-/** Makes a one-time link for somebody and gives its token: 256 random bits, of which only the hash is kept. */
+/** Creates a one-time link for a person and returns its token: 256 random bits; only the hash is stored. */
 export async function insertLink(tx: Transaction, userId: string, lastsSeconds: number): Promise<string> {
   const token = randomBytes(32).toString("base64url");
   await tx`delete from sign_in_links where expires_at < clock_timestamp() - interval '1 day'`;
@@ -11,7 +11,7 @@ export async function insertLink(tx: Transaction, userId: string, lastsSeconds: 
   return token;
 }
 
-/** Uses up a one-time link and gives whose it is; null where there is none, it is used, or its time is over. */
+/** Redeems a one-time link and returns its user id; null if it is unknown, used or expired. */
 export async function redeemLink(sql: Sql, token: string): Promise<string | null> {
   const [used] = await sql<{ userId: string }[]>`
     update sign_in_links
@@ -21,7 +21,7 @@ export async function redeemLink(sql: Sql, token: string): Promise<string | null
   return used?.userId ?? null;
 }
 
-/** Takes back what was printed and not used, so that only the newest link works. */
+/** Revokes unused links of a person, so that only the newest one works. */
 export async function withdrawLinks(tx: Transaction, userId: string): Promise<void> {
   await tx`
     delete from sign_in_links

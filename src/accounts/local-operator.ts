@@ -3,12 +3,12 @@ import type { Sql } from "../db/client.ts";
 import { insertLink, withdrawLinks } from "./link-store.ts";
 import { findOperator, insertOperator } from "./operator-store.ts";
 
-/** Whoever sits at the machine on which everything was started; the name ends in what never leaves it (RFC 6761). */
+/** The operator at the machine that runs the service; `.localhost` is never resolved elsewhere (RFC 6761). */
 export const LOCAL_OPERATOR = "operator@roundhouse.localhost";
 
 /**
- * Makes a one-time link for the local operator, an admin, and gives its token; those printed before no longer work.
- * @throws Error where an admin has disabled the local operator.
+ * Creates a one-time link for the local operator, an admin, and returns its token; earlier links stop working.
+ * @throws Error if an admin has disabled the local operator.
  */
 export async function makeLocalLink(sql: Sql, lastsSeconds: number): Promise<string> {
   return sql.begin(async (tx) => {

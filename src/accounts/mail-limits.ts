@@ -2,18 +2,18 @@ import { createHash } from "node:crypto";
 import { networkOf } from "../limits/address.ts";
 import type { Buckets } from "../limits/buckets.ts";
 
-/** Mails that one network may have us send, whatever their recipients. */
+/** Mails that one network may cause, to all recipients together. */
 const BY_NETWORK = { points: 10, seconds: 600 };
-/** Mails for one purpose that somebody gets because others typed their address. */
+/** Mails for one purpose to one recipient. */
 const BY_RECIPIENT = { points: 5, seconds: 3_600 };
 
-/** What a mail is asked for. Each counts for itself: who signs up others' addresses must not keep them from a reset. */
+/** Purpose of a mail. Each is counted alone: sign-ups with a stranger's address must not block their password reset. */
 export type MailPurpose = "sign-up" | "reset" | "new-address";
 
 /**
- * Takes one of the mails that may be asked for; how long to wait, in whole seconds, where there is none left, else 0. It
- * counts whether or not the address is known, and so tells nothing about it. A network that has none left takes nothing
- * from the recipient. What follows a `+` is left out: most mail servers bring all of it to one mailbox.
+ * Counts one requested mail. Returns the seconds to wait if the limit is reached, else 0. Registered and unknown addresses
+ * count alike, so the result reveals nothing. A network at its limit does not use up the recipient's. A `+` suffix is
+ * ignored, because most mail servers deliver it to the same mailbox.
  */
 export async function takeMail(
   buckets: Buckets,

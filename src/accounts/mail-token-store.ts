@@ -1,17 +1,17 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 import { hashToken, makeToken } from "./token.ts";
 
-/** What a link in a mail lets somebody do. `first-sign-in` is never mailed: it is used in the request that makes it. */
+/** Purpose of a token. `first-sign-in` is never mailed: it is redeemed in the request that creates it. */
 export type TokenPurpose = "reset-password" | "change-email" | "first-sign-in";
 
-/** Whose link it is, and for which address. */
+/** The person and address of a token. */
 export interface MailToken {
   userId: string;
   /** The address to which it was sent. */
   email: string;
 }
 
-/** Makes a link's token for somebody; of those for the same purpose only the newest works. */
+/** Creates a token for a person; earlier ones for the same purpose stop working. */
 export async function insertMailToken(
   tx: Transaction,
   { purpose, userId, email, lastsSeconds }: MailToken & { purpose: TokenPurpose; lastsSeconds: number },
@@ -24,7 +24,7 @@ export async function insertMailToken(
   return token;
 }
 
-/** Whose a token is, without using it up; null where it is none for this purpose, was used, or its time is over. */
+/** Finds a token without redeeming it; null if it is unknown for this purpose, used or expired. */
 export async function findMailToken(sql: Queryable, purpose: TokenPurpose, token: string): Promise<MailToken | null> {
   const [found] = await sql<MailToken[]>`
     select user_id as "userId", email
@@ -36,7 +36,7 @@ export async function findMailToken(sql: Queryable, purpose: TokenPurpose, token
   return found ?? null;
 }
 
-/** Uses a token up and gives whose it was; null where it is none for this purpose, was used, or its time is over. */
+/** Redeems a token; null if it is unknown for this purpose, used or expired. */
 export async function takeMailToken(tx: Transaction, purpose: TokenPurpose, token: string): Promise<MailToken | null> {
   const [used] = await tx<MailToken[]>`
     update mail_tokens
@@ -49,7 +49,7 @@ export async function takeMailToken(tx: Transaction, purpose: TokenPurpose, toke
   return used ?? null;
 }
 
-/** Takes back the links of somebody that were not used, for one purpose or for all. */
+/** Revokes the unused tokens of a person, for one purpose or for all. */
 export async function withdrawMailTokens(
   tx: Transaction,
   userId: string,

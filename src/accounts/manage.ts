@@ -16,13 +16,13 @@ import { hashPassword } from "./password.ts";
 import type { OperatorRole } from "./roles.ts";
 import { endSessions } from "./session-store.ts";
 
-/** What changed, for the audit log and for whoever asked; or why nothing did. */
+/** The change, for the audit log and the requester; or why nothing changed. */
 export type Change =
   { ok: true; email: string; before: object | null; after: object | null } | { ok: false; reason: string };
 
 type Who = { email: string } | { id: string };
 
-/** A password for somebody to begin with: 120 random bits in groups that can be read out. */
+/** An initial password: 120 random bits in groups that can be read aloud. */
 function makePassword(): string {
   const letters = randomBytes(15).toString("hex");
   return (letters.match(/.{5}/g) ?? []).join("-");

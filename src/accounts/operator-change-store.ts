@@ -5,7 +5,7 @@ import { operatorChanged } from "./letters.ts";
 /** What gives somebody else control of an operator's sign-in for a while. */
 export type OperatorChange = "created" | "password" | "second-factor";
 
-/** Records such a change of an operator and mails every active admin. `by` is an e-mail address or a user of the server. */
+/** Stores a change of an operator and mails every active admin. `by` is an e-mail address or a user of the server. */
 export async function noteOperatorChange(
   tx: Transaction,
   { userId, email, what, by }: { userId: string; email: string; what: OperatorChange; by: string },
@@ -22,7 +22,7 @@ export async function noteOperatorChange(
   for (const admin of admins) await queueMail(tx, { ...operatorChanged({ email, what, by }), recipient: admin.email });
 }
 
-/** What was done to an operator's sign-in, newest first, at most three: the audit log shows it with each approval. */
+/** The last three changes of an operator's sign-in, newest first; the audit log shows them with each approval. */
 export async function listOperatorChanges(
   sql: Queryable,
   userId: string,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { OperatorRole } from "./roles.ts";
 
-/** Somebody who may sign in at `/ops`, or might once. */
+/** An operator, active or disabled. */
 export interface Operator {
   id: string;
   email: string;
@@ -12,12 +12,12 @@ export interface Operator {
   disabledAt: Date | null;
   hasPassword: boolean;
   hasTwoFactor: boolean;
-  /** Sign-ins that have not ended. */
+  /** Open sessions. */
   sessions: number;
   seenAt: Date | null;
 }
 
-/** Everybody, by address. */
+/** All operators, by address. */
 export async function listOperators(sql: Queryable): Promise<Operator[]> {
   return sql<Operator[]>`
     select ${columns(sql)}
@@ -26,7 +26,7 @@ export async function listOperators(sql: Queryable): Promise<Operator[]> {
     order by u.email`;
 }
 
-/** Somebody by address or id; null where nobody is known by it. Within a transaction their row stays locked. */
+/** An operator by address or id; null if there is none. In a transaction, the row stays locked. */
 export async function findOperator(sql: Queryable, by: { email: string } | { id: string }): Promise<Operator | null> {
   const [found] = await sql<Operator[]>`
     select ${columns(sql)}
@@ -55,7 +55,7 @@ function columns(sql: Queryable) {
     (select max(s.seen_at) from auth.sessions s where s.user_id = u.id and s.surface = 'ops') as "seenAt"`;
 }
 
-/** How many admins may sign in; while one of them is changed, nobody else may change one. */
+/** The number of active admins. Locks their rows, so that concurrent changes of admins wait. */
 export async function countAdmins(tx: Transaction): Promise<number> {
   const rows = await tx`
     select user_id
@@ -67,8 +67,8 @@ export async function countAdmins(tx: Transaction): Promise<number> {
 }
 
 /**
- * Creates an operator. Null if the address is known already, as an operator's or as a holder's: nobody is both, so that
- * what happens to a sign-in at the console never opens `/ops`.
+ * Creates an operator. Null if the address belongs to an operator or a holder: no person is both, so that a session at the
+ * console never opens `/ops`.
  */
 export async function insertOperator(
   tx: Transaction,
@@ -88,7 +88,7 @@ export async function insertOperator(
   return made;
 }
 
-/** Notes what an operator's password is from now on. */
+/** Stores the password hash of an operator. */
 export async function savePassword(tx: Transaction, userId: string, passwordHash: string): Promise<void> {
   await tx`
     insert into auth.accounts (id, account_id, provider_id, user_id, password)
@@ -97,7 +97,7 @@ export async function savePassword(tx: Transaction, userId: string, passwordHash
     set password = excluded.password, updated_at = clock_timestamp()`;
 }
 
-/** What is kept of somebody's password; null where they have none. */
+/** The password hash of a person; null if they have none. */
 export async function findPasswordHash(sql: Queryable, userId: string): Promise<string | null> {
   const [found] = await sql<{ password: string | null }[]>`
     select password
@@ -106,7 +106,7 @@ export async function findPasswordHash(sql: Queryable, userId: string): Promise<
   return found?.password ?? null;
 }
 
-/** Gives an operator another role. */
+/** Changes the role of an operator. */
 export async function saveRole(tx: Transaction, userId: string, role: OperatorRole): Promise<void> {
   await tx`
     update operators
@@ -114,7 +114,7 @@ export async function saveRole(tx: Transaction, userId: string, role: OperatorRo
     where user_id = ${userId}`;
 }
 
-/** Lets an operator sign in no longer, or again. */
+/** Disables or enables an operator. */
 export async function saveDisabled(tx: Transaction, userId: string, isDisabled: boolean): Promise<void> {
   await tx`
     update operators
@@ -128,7 +128,7 @@ export async function deleteTwoFactor(tx: Transaction, userId: string): Promise<
   return row?.isOff === true;
 }
 
-/** Whether somebody may sign in at `/ops`. */
+/** Whether a person may sign in at `/ops`. */
 export async function isOperator(sql: Sql, userId: string): Promise<boolean> {
   const rows = await sql`
     select from operators

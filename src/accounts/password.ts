@@ -3,17 +3,17 @@ import { guessesLog10 } from "./guesses.ts";
 
 /** OWASP's password storage cheat sheet: argon2id with 19 MiB, two passes, one lane; 13 ms on a core. */
 const ARGON2ID = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-/** Each takes 19 MiB and a core: whoever sends many forms at once takes no more of the machine than this. */
+/** Concurrent hashes: each takes 19 MiB and a core, so a flood of forms is bounded. */
 const AT_ONCE = 4;
 export const SHORTEST_PASSWORD = 10;
 export const LONGEST_PASSWORD = 128;
 
-/** What is kept of a password. The same characters typed in another way (Unicode NFKC) are the same password. */
+/** The hash of a password, normalized by Unicode NFKC, so that equal characters are the same password. */
 export function hashPassword(password: string): Promise<string> {
   return inTurn(() => hash(password.normalize("NFKC"), ARGON2ID));
 }
 
-/** Whether a password is the one of which this was kept. */
+/** Whether a password matches a stored hash. */
 export function isPassword(password: string, kept: string): Promise<boolean> {
   return inTurn(() => verify(kept, password.normalize("NFKC")));
 }
@@ -50,10 +50,10 @@ export async function passwordProblem(password: string, email: string): Promise<
 let running = 0;
 const waiting: (() => void)[] = [];
 
-/** Does it once fewer than {@link AT_ONCE} others are under way in this process, first come first served. */
+/** Runs a task when fewer than {@link AT_ONCE} are running in this process, in order of arrival. */
 async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
   if (running < AT_ONCE) running += 1;
-  else await new Promise<void>((resolve) => waiting.push(resolve)); // whoever is done hands its place over
+  else await new Promise<void>((resolve) => waiting.push(resolve)); // a finished task passes its slot on
   try {
     return await work();
   } finally {

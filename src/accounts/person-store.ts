@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import type { Queryable, Transaction } from "../db/client.ts";
 import { savePassword } from "./operator-store.ts";
 
-/** A holder: operators are other people, with other addresses. */
+/** A holder. Operators are separate people with other addresses. */
 export interface KnownPerson {
   userId: string;
   email: string;
   hasTwoFactor: boolean;
-  /** The account they hold; null where they hold none. */
+  /** The account that they hold; null if they hold none. */
   accountId: bigint | null;
 }
 
@@ -29,7 +29,7 @@ export async function findPerson(
   return found ?? null;
 }
 
-/** Whether somebody may sign in at the console: whoever proved their address. */
+/** Whether a person may sign in at the console: their address must be confirmed. */
 export async function isVerified(sql: Queryable, userId: string): Promise<boolean> {
   const rows = await sql`
     select
@@ -38,7 +38,7 @@ export async function isVerified(sql: Queryable, userId: string): Promise<boolea
   return rows.length > 0;
 }
 
-/** Makes somebody who proved their address known; gives the id, or null where the address is known already. */
+/** Creates a person with a confirmed address and returns the id; null if the address is registered already. */
 export async function insertPerson(
   tx: Transaction,
   { email, passwordHash }: { email: string; passwordHash: string },
@@ -54,8 +54,8 @@ export async function insertPerson(
 }
 
 /**
- * Gives somebody the account of their address: a new one, or one that was made at the command line and that nobody holds.
- * Null where somebody else holds it.
+ * Opens the account of a person's address: a new one, or an unclaimed one that was created by command. Null if another
+ * person holds it.
  */
 export async function openAccount(
   tx: Transaction,
@@ -73,7 +73,7 @@ export async function openAccount(
   return row ?? null;
 }
 
-/** Whether an address is somebody's, or an account's. */
+/** Whether an address belongs to a person or an account. */
 export async function isTaken(sql: Queryable, email: string): Promise<boolean> {
   const rows = await sql`
     select from auth.users where email = lower(${email})
@@ -82,7 +82,7 @@ export async function isTaken(sql: Queryable, email: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Gives somebody, and the account they hold, another address. */
+/** Changes the address of a person and of their account. */
 export async function saveAddress(tx: Transaction, userId: string, email: string): Promise<void> {
   await tx`
     update auth.users
@@ -94,7 +94,7 @@ export async function saveAddress(tx: Transaction, userId: string, email: string
     where user_id = ${userId}`;
 }
 
-/** Locks somebody's row until the transaction ends, so that two changes of them come one after the other. */
+/** Locks a person's row until the transaction ends, so that changes of a person are serialized. */
 export async function lockPerson(tx: Transaction, userId: string): Promise<void> {
   await tx`
     select
@@ -103,7 +103,7 @@ export async function lockPerson(tx: Transaction, userId: string): Promise<void>
     for no key update`;
 }
 
-/** Forgets somebody: with them go their password, sign-ins, second factor and links. */
+/** Deletes a person with their password, sessions, second factor and links. */
 export async function deletePerson(tx: Transaction, userId: string): Promise<void> {
   await tx`
     delete from auth.users

@@ -10,12 +10,12 @@ import { findPerson, lockPerson } from "./person-store.ts";
 import { endSessions } from "./session-store.ts";
 import type { Mailing } from "./sign-up.ts";
 
-/** How long the link that lets somebody choose a new password works. */
+/** Lifetime of a password reset link. */
 const LASTS_SECONDS = 3_600;
 
 /**
- * Mails a link for a new password to somebody who is known by an address; nothing where nobody is. Operators get none:
- * theirs is set by an admin, since it opens more than an account.
+ * Mails a password reset link to a holder; does nothing for an unknown address. Operators get no link: an admin resets
+ * their password, because it opens more than an account.
  */
 export async function askReset(sql: Sql, { email, site, mailKey }: { email: string } & Mailing): Promise<void> {
   await sql.begin(async (tx) => {
@@ -36,9 +36,8 @@ export type Reset =
   { ok: true } | { ok: false; reason: "unknown-link" } | { ok: false; reason: "password"; problem: string };
 
 /**
- * Gives whoever has the link a new password, once, and ends every sign-in of theirs. Other links that wait go with it:
- * somebody who gets their account back must not lose it again to a change of address that a thief asked for. A second
- * factor stays on.
+ * Redeems a reset link: sets the new password, ends all sessions and revokes other links, so that a change of address that
+ * a thief requested cannot take the account again. A second factor stays on.
  */
 export async function setNewPassword(
   sql: Sql,
@@ -53,7 +52,7 @@ export async function setNewPassword(
     await lockPerson(tx, found.userId);
     const taken = await takeMailToken(tx, "reset-password", token);
     const person = taken && (await findPerson(tx, { userId: taken.userId }));
-    // a link that was written while its address was being changed is one to a mailbox that may be somebody else's by now
+    // the link may have been mailed to an address that was changed meanwhile and now belongs to a stranger
     if (!person || person.email !== taken?.email) return { ok: false, reason: "unknown-link" };
     const { userId, email, accountId } = person;
     await savePassword(tx, userId, passwordHash);
@@ -68,7 +67,7 @@ export async function setNewPassword(
   });
 }
 
-/** Gives somebody who proved that it is them another password, and ends their other sign-ins and the links that wait. */
+/** Changes the password of a verified person, ends their other sessions and revokes pending links. */
 export async function changePassword(
   sql: Sql,
   given: { userId: string; sessionId: string; email: string; password: string; site: string; by: HolderActor },

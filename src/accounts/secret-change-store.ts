@@ -3,11 +3,11 @@ import type { Sql } from "../db/client.ts";
 
 const AT_A_TIME = 500;
 
-/** What became of the second factors of everybody. */
+/** Numbers of second factors by outcome. */
 export interface CarriedOver {
-  /** Were encrypted with the previous secret, and are with the one of now. */
+  /** Encrypted again with the current secret. */
   carried: number;
-  /** Can be read with neither. */
+  /** Readable with neither secret. */
   unreadable: number;
 }
 
@@ -18,9 +18,8 @@ interface Factor {
 }
 
 /**
- * Encrypts second factors anew that were encrypted with a secret which was changed meanwhile: the library would read
- * them with one secret alone, and everybody who has one would be locked out. Again is as once: what is encrypted with the
- * secret of now stays as it is, and what somebody changes at the same moment is theirs.
+ * Encrypts second factors again after `AUTH_SECRET` changed: the library reads one secret only, so their owners would be
+ * locked out. Idempotent: factors with the current secret stay, and a concurrent change by a person wins.
  */
 export async function carryOverFactors(sql: Sql, secret: string, previous: string): Promise<CarriedOver> {
   const result = { carried: 0, unreadable: 0 };
@@ -51,14 +50,14 @@ export async function carryOverFactors(sql: Sql, secret: string, previous: strin
   }
 }
 
-/** A text as it is encrypted with the secret of now: itself where it is already; null where neither secret reads it. */
+/** A text encrypted with the current secret, unchanged if it is already; null if neither secret reads it. */
 async function encryptedAnew(data: string, secret: string, previous: string): Promise<string | null> {
   if ((await readWith(secret, data)) !== null) return data;
   const text = await readWith(previous, data);
   return text === null ? null : symmetricEncrypt({ key: secret, data: text });
 }
 
-/** The cipher knows what it was encrypted with: another secret reads nothing. */
+/** The cipher is authenticated: decrypting with another secret fails. */
 async function readWith(key: string, data: string): Promise<string | null> {
   try {
     return await symmetricDecrypt({ key, data });

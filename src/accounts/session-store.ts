@@ -2,27 +2,27 @@ import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import type { IdentitySurface } from "./identity.ts";
 import type { OperatorRole } from "./roles.ts";
 
-/** Between two notes that a sign-in is used: less often than that would make an idle hour of minutes, more often only writes. */
+/** Interval between updates of `seen_at`: small against an idle limit of an hour, and few writes. */
 const NOTED_EVERY_SECONDS = 30;
 
-/** Sign-ins of a list. Whoever has more ends all others at once. */
+/** Sessions in a list. A person with more can end all others together. */
 const MOST_LISTED = 50;
 
-/** A sign-in at `/ops` that holds, and whose it is. */
+/** A valid session at `/ops`, and its operator. */
 export interface OperatorSession {
   sessionId: string;
   userId: string;
   email: string;
   role: OperatorRole;
-  /** Whether it was made, or the password given again, in the last minutes. */
+  /** Whether the operator signed in or confirmed the password within `freshSeconds`. */
   isFresh: boolean;
   hasPassword: boolean;
   hasTwoFactor: boolean;
 }
 
 /**
- * A sign-in that is used now; null where it has ended: its time is over, it was idle for too long, its holder may not
- * sign in any longer, or it is not of `/ops`. By a link alone, somebody with a second factor is never fresh.
+ * The session, marked as used; null if it expired, was idle for too long, its operator is disabled, or it is not of `/ops`.
+ * A sign-in by link never counts as fresh for a person with a second factor.
  */
 export async function useOperatorSession(
   sql: Sql,
@@ -58,7 +58,7 @@ export async function useOperatorSession(
   return found ?? null;
 }
 
-/** Notes that the holder of a sign-in gave the password again. */
+/** Stores that the password was confirmed in a session. */
 export async function confirmSession(sql: Queryable, sessionId: string): Promise<void> {
   await sql`
     update auth.sessions
@@ -66,7 +66,7 @@ export async function confirmSession(sql: Queryable, sessionId: string): Promise
     where id = ${sessionId}`;
 }
 
-/** A sign-in as its holder sees it. */
+/** A session as its owner sees it. */
 export interface ListedSession {
   id: string;
   createdAt: Date;
@@ -77,7 +77,7 @@ export interface ListedSession {
   byLink: boolean;
 }
 
-/** Somebody's sign-ins at a surface that have not ended, the newest first: as many as a page has room for. */
+/** Open sessions of a person at a surface, newest first, up to a page. */
 export async function listSessions(
   sql: Sql,
   userId: string,
@@ -96,7 +96,7 @@ export async function listSessions(
     limit ${MOST_LISTED}`;
 }
 
-/** Ends one sign-in of somebody. False where they have none by that id at this surface. */
+/** Ends one session of a person. False if they have none with this id at this surface. */
 export async function endSession(
   tx: Transaction,
   userId: string,
@@ -111,8 +111,8 @@ export async function endSession(
 }
 
 /**
- * Ends all sign-ins of somebody, but for one where that is given and those elsewhere where a surface is, and those that
- * wait for their second step: they began with a password that may be no longer right. Gives how many had begun.
+ * Ends the sessions of a person, all but `except`, at one surface if given. Also ends pending second steps: their password
+ * may have changed. Returns the number of ended sessions.
  */
 export async function endSessions(
   tx: Transaction,
@@ -131,15 +131,15 @@ export async function endSessions(
   return gone.length;
 }
 
-/** Ends all sign-ins of a holder for an operator, who cannot see them. Gives how many there were. */
+/** Ends all sessions of a holder on behalf of an operator, who cannot see them. Returns their number. */
 export async function endHolderSessions(tx: Transaction, userId: string): Promise<number> {
   const [row] = await tx<{ ended: number }[]>`select end_console_sessions(${userId}) as ended`;
   return row?.ended ?? 0;
 }
 
 /**
- * Forgets sign-ins whose time has been over for a day, with the addresses they came from, second steps that nobody took,
- * sign-ups that nobody confirmed, and links in mails that no longer work. Gives how many.
+ * Deletes sessions (with their addresses), pending second steps and mail tokens that expired a day ago, and expired
+ * sign-ups. Returns the number of deleted rows.
  */
 export async function forgetEndedSignIns(sql: Sql): Promise<number> {
   const gone = await Promise.all([

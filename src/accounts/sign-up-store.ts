@@ -2,16 +2,16 @@ import type { Queryable, Transaction } from "../db/client.ts";
 import type { GivenConsent } from "./consent-store.ts";
 import { hashToken } from "./token.ts";
 
-/** A sign-up that waits for the link in its mail to be opened. */
+/** A sign-up that is not confirmed yet. */
 export interface PendingSignUp {
   email: string;
   passwordHash: string;
-  /** The hash of the token that the browser keeps in which the form was sent. */
+  /** SHA-256 of the token that the browser of the sign-up keeps. */
   browserSha256: Buffer;
   consents: GivenConsent[];
 }
 
-/** Keeps a sign-up until the link of its mail is opened. */
+/** Stores a sign-up until its mailed link is confirmed. */
 export async function saveSignUp(
   tx: Transaction,
   {
@@ -31,7 +31,7 @@ export async function saveSignUp(
     )`;
 }
 
-/** The sign-up that a link is of; null where there is none, or its time is over. */
+/** The sign-up of a link; null if it is unknown or expired. */
 export async function findSignUp(sql: Queryable, token: string): Promise<PendingSignUp | null> {
   const [found] = await sql<PendingSignUp[]>`
     select email, password_hash as "passwordHash", browser_sha256 as "browserSha256", consents
@@ -40,7 +40,7 @@ export async function findSignUp(sql: Queryable, token: string): Promise<Pending
   return found ?? null;
 }
 
-/** The newest sign-up of an address that was sent from a browser; null if there is none, or its time is over. */
+/** The newest sign-up of an address from a browser; null if there is none or it expired. */
 export async function findSignUpOfBrowser(
   sql: Queryable,
   { email, browser }: { email: string; browser: string },
@@ -56,16 +56,16 @@ export async function findSignUpOfBrowser(
   return found ?? null;
 }
 
-/** Uses up every sign-up of an address. */
+/** Deletes all sign-ups of an address. */
 export async function deleteSignUps(tx: Transaction, email: string): Promise<void> {
   await tx`
     delete from sign_ups
     where email = ${email}`;
 }
 
-/** What time it is, as the database writes it. */
+/** The database's current time, as text in UTC. */
 export async function timeOf(tx: Transaction): Promise<string> {
   const [clock] = await tx<{ at: string }[]>`select utc_text(clock_timestamp()) as at`;
-  if (clock === undefined) throw new Error("the database did not say what time it is");
+  if (clock === undefined) throw new Error("expected the time from the database, got no row");
   return clock.at;
 }

@@ -21,22 +21,22 @@ import {
 } from "./sign-up-store.ts";
 import { hashToken, makeToken } from "./token.ts";
 
-/** How long the link of a sign-up works. */
+/** Lifetime of a sign-up link. */
 const LASTS_SECONDS = 24 * 3_600;
 const SIGN_IN_WITHIN_SECONDS = 60;
-/** What everybody agrees to before an account is theirs. */
+/** Consents that every account requires. */
 const AGREED: readonly LegalKind[] = ["terms", "adult"];
 
-/** From where somebody agreed to something. */
+/** The origin of a consent. */
 export interface Origin {
   address: string;
   userAgent: string;
 }
 
 /**
- * Takes a sign-up with both boxes ticked: until the link in its mail is opened there is no account and no password, so
- * nobody can have one made ready for somebody else's address. Whether the address is known already shows in the mail
- * alone; what is done here, and how long it takes, is the same.
+ * Stores a sign-up with its consents and mails a link. Account and password exist only after the link is confirmed, so a
+ * stranger cannot prepare an account for another person's address. Only the mail shows whether the address is registered:
+ * response and timing are the same.
  */
 export async function signUp(
   sql: Sql,
@@ -52,13 +52,13 @@ export async function signUp(
   });
 }
 
-/** What mails with links are written with: our public address, and what links are encrypted with. */
+/** Our public address, and the key that encrypts links in mails. */
 export interface Mailing {
   site: string;
   mailKey: MailKey;
 }
 
-/** What was sent: the path of the link, for an address that nobody and no account has; null for all others. */
+/** The path of the mailed link; null if the address belongs to a person or an account. */
 export interface Sent {
   path: string | null;
 }
@@ -85,16 +85,15 @@ async function sendLink(tx: Transaction, pending: PendingSignUp, mailing: Mailin
   return { path: (await isTaken(tx, email)) ? null : `/console/confirm?token=${token}` };
 }
 
-/** What came of opening the link of a sign-up. */
+/** The outcome of confirming a sign-up. */
 export type Confirmed =
   | { ok: true; email: string; accountId: bigint; isClaimed: boolean; signInToken: string }
   | { ok: false; reason: "unknown-link" | "wrong-password" | "known-address" };
 
 /**
- * Makes the sign-in and the account of a person who opens the link of a sign-up, in the browser that signed up or else with
- * the password that was chosen there: the link alone would let an attacker's password into the account of the address's
- * owner, who clicks on it. `signInToken` signs them in within a minute. An account
- * that was made at the command line is theirs from then on. Once is all: another sign-up of the address is used up too.
+ * Confirms a sign-up: creates the person and their account, or claims one that was created by command. Needs the browser of
+ * the sign-up or its password: with the link alone, an owner who clicks it would activate an attacker's password.
+ * `signInToken` signs in within a minute. Deletes all other sign-ups of the address.
  */
 export async function confirmSignUp(
   sql: Sql,
@@ -129,20 +128,20 @@ export async function confirmSignUp(
   });
 }
 
-/** Whether a sign-up was sent from the browser that keeps a token. */
+/** Whether a browser's token belongs to a sign-up. */
 export function isOfBrowser({ browserSha256 }: Pick<PendingSignUp, "browserSha256">, browser: string): boolean {
   return timingSafeEqual(browserSha256, hashToken(browser));
 }
 
-/** Uses up what {@link confirmSignUp} gave to sign in with; null if it is none, or no longer one. */
+/** Redeems the `signInToken` of {@link confirmSignUp} and returns the user id; null if it is unknown, used or expired. */
 export async function redeemFirstSignIn(sql: Sql, token: string): Promise<string | null> {
   const used = await sql.begin((tx) => takeMailToken(tx, "first-sign-in", token));
   return used?.userId ?? null;
 }
 
 /**
- * Gives an account to somebody who signs in already and holds none, such as an operator: they agree as everybody does.
- * Null where somebody else holds the account of their address.
+ * Opens an account for a signed-in person without one, with the same consents as a sign-up. Null if another person holds the
+ * account of their address.
  */
 export async function openOwnAccount(
   sql: Sql,

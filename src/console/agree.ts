@@ -10,7 +10,7 @@ import { backOf, fieldsOf } from "../frame/trouble.ts";
 import type { Holder } from "./contract.ts";
 import type { RouteParts } from "./who.ts";
 
-/** Keeps that a holder accepted the terms that hold now, with its audit entry. Once is all. */
+/** Records that a holder accepted the current terms, with an audit entry. Does nothing if they accepted them before. */
 export async function acceptTerms(sql: Sql, holder: Holder): Promise<void> {
   const { accountId, address, userAgent } = holder;
   await sql.begin(async (tx) => {
@@ -22,8 +22,8 @@ export async function acceptTerms(sql: Sql, holder: Holder): Promise<void> {
 }
 
 /**
- * Whether a form may go on as far as the terms go. What came with the version that holds now ticked accepts it; anything
- * else is answered with the text, its box, and the form as it was sent, which then goes through.
+ * True if the form accepts the current version of the terms; the consent is then stored. Otherwise responds with the
+ * terms, a box to tick and the fields of the form, so that sending it again completes the action.
  */
 export async function ensureTermsAccepted(
   { parts, answers }: Pick<RouteParts, "parts" | "answers">,

@@ -14,27 +14,27 @@ const SURFACE: Surface = {
   away: "Our database does not answer, so nothing can be looked up or changed here now. Calls with your keys cannot be counted meanwhile, so they are answered with temporarily_unavailable (503) and cost nothing. Nothing that you did before is lost. Try again in a moment.",
 };
 
-/** What `/console` is made of. */
+/** Parts of `/console`. */
 export interface ConsoleOptions {
   parts: ConsoleParts;
   doorkeeper: Doorkeeper;
   pages: readonly ConsolePage[];
   actions: readonly ConsoleAction[];
-  /** Adds what is answered to people who are not signed in: signing up and in. */
+  /** Adds routes that need no sign-in: sign-up, sign-in, password reset. */
   addDoors(app: Express, made: RouteParts): void;
   /**
-   * Adds what everybody who is signed in may do, with an account or without: their sign-in, and agreeing to the terms. It
-   * sends on whoever holds no account to the page that opens one.
+   * Adds routes for people who are signed in, with or without an account: their sign-in and the terms. Redirects people
+   * without an account to the page that opens one.
    */
   addHolderRoutes(app: Express, made: RouteParts): void;
   trustedProxies: readonly string[];
-  /** Whether people reach us by https. */
+  /** Whether the public address is https. */
   isSecure: boolean;
 }
 
 /**
- * The console: where whoever holds an account looks after it. Everything below `/console` wants somebody who is signed in
- * and holds one, but for the doors and what people do about themselves.
+ * The request listener of `/console`, where holders manage their accounts. All routes require a sign-in and an account,
+ * except those of `addDoors` (no sign-in) and `addHolderRoutes` (no account).
  */
 export function openConsole(options: ConsoleOptions): RequestListener {
   const { parts, doorkeeper, pages, actions, trustedProxies, isSecure } = options;

@@ -5,7 +5,7 @@ import type { Shown } from "../frame/shown.ts";
 import type { Log } from "../log.ts";
 import type { MailKey } from "../mail/seal.ts";
 
-/** Who is signed in at the console: the account that pages and actions are of, and from where they are asked for. */
+/** The signed-in holder of an account, with the origin of the request. */
 export interface Holder {
   userId: string;
   accountId: bigint;
@@ -16,51 +16,51 @@ export interface Holder {
   requestId: string;
 }
 
-/** What pages and actions of the console are made of. */
+/** What pages and actions of the console use. */
 export interface ConsoleParts {
   sql: Sql;
   settings: Settings;
   log: Log;
   /** The public address, without a slash at its end. */
   site: () => string;
-  /** Where this process is reached from this machine: for calls that it makes to itself. */
+  /** The address of this process on this machine, for calls that it makes to itself. */
   ownUrl: () => string;
-  /** What links in mails are encrypted with. */
+  /** Encrypts links in mails. */
   mailKey: MailKey;
-  /** Whether this is a demo that only this machine reaches: it takes demo payments, and shows mails that it cannot send. */
+  /** Whether this is a demo for this machine only: it takes demo payments and shows links that it cannot mail. */
   isDemo: boolean;
 }
 
-/** A page that is only looked at. Everything on it is of the holder's account alone. */
+/** A read-only page with data of the holder's account only. */
 export interface ConsolePage<Query = unknown> {
-  /** Below `/console`, as Express reads it: `/keys`. */
+  /** Express path below `/console`: `/keys`. */
   path: string;
-  /** Its place in the navigation; a page without one is reached by links. */
+  /** Entry in the navigation; a page without it is reached by links. */
   nav?: { label: string; order: number; group: string };
   query: z.ZodType<Query>;
-  /** Null is "not found": also for what is there and belongs to somebody else. */
+  /** Null means "not found", also if it exists and belongs to another account. */
   show(
     parts: ConsoleParts,
     asked: { holder: Holder; params: Readonly<Record<string, string>>; query: Query },
   ): Promise<Shown | null>;
 }
 
-/** What must hold before an action is done. The form is kept and goes through once it does. */
+/** What an action requires. The form is kept and sent again once the requirement is met. */
 export type Need =
-  /** The terms that hold now were accepted, or are with the form. */
+  /** The current terms are accepted, before or with this form. */
   | "terms"
-  /** A sign-in, or the password given again, of the last ten minutes; where a second factor is on, its code too. */
+  /** A sign-in or confirmed password of the last ten minutes, with a code if two-factor authentication is on. */
   | "fresh"
-  /** As `fresh`, but only of those who have a second factor. */
+  /** As `fresh`, but only for people with two-factor authentication. */
   | "fresh-with-second-factor";
 
-/** Something that is done by sending a form. What changes something leaves an audit entry, in the same transaction. */
+/** An action that a form sends. A change and its audit entry are in the same transaction. */
 export interface ConsoleAction<Form = unknown> {
-  /** The word of logs for it: `key.create`. */
+  /** Name in logs: `key.create`. */
   name: string;
-  /** What it does, for people who are asked to confirm that it is them: `Create key`. */
+  /** Title for the page that asks for a fresh proof: `Create key`. */
   title?: string;
-  /** Below `/console`, as Express reads it: `/keys/:key/revoke`. */
+  /** Express path below `/console`: `/keys/:key/revoke`. */
   path: string;
   needs: readonly Need[];
   form: z.ZodType<Form>;
@@ -71,9 +71,9 @@ export interface ConsoleAction<Form = unknown> {
 }
 
 /**
- * What came of it: where to go on (at or below `/console`) and what to say there, or what was wrong with it. `once` is
- * shown at once instead, for what is kept nowhere, such as a new key. `didNothing` says that nothing was changed, so that
- * there is nothing to audit; without it an action that left no entry fails. `missing` is answered as an unknown path is.
+ * The outcome of an action: a redirect (`location` at or below `/console`) with a message, or a problem with the form.
+ * `once` is a page that is shown instead of the redirect, for secrets that are not stored, such as a new key. `didNothing`:
+ * nothing changed, so no audit entry is required; without it, an action that wrote none fails. `missing` gives a 404.
  */
 export type ConsoleDone =
   | { ok: true; message: string; location: string; once?: Shown; didNothing?: true }

@@ -10,7 +10,7 @@ import { statementPages } from "./statement/statement.ts";
 import { topUpActions, topUpPages } from "./top-up/lists.ts";
 import { usageFile, usagePage } from "./usage/usage.ts";
 
-/** Every page at `/console`. */
+/** All pages of `/console`. */
 export const pages = [
   dashboardPage,
   ...planPages,
@@ -24,7 +24,7 @@ export const pages = [
   ...accountPages,
 ] as readonly ConsolePage[];
 
-/** Every action at `/console`. */
+/** All actions of `/console`. */
 export const actions = [
   createKeyAction,
   rotateKeyAction,

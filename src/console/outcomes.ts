@@ -1,6 +1,6 @@
 import { FAILURES } from "../http/errors.ts";
 
-/** How a call ended, for people: its status and its meaning. */
+/** The outcome of a call for people: status and meaning. */
 export interface Outcome {
   code: string;
   status: number | null;
@@ -8,7 +8,7 @@ export interface Outcome {
   isRefused: boolean;
 }
 
-/** What is shown of an outcome as it is recorded: `ok`, `not_modified`, or the code of an error. */
+/** The display of a recorded outcome: `ok`, `not_modified` or an error code. */
 export function outcomeOf(outcome: string): Outcome {
   if (outcome === "ok") return { code: "ok", status: 200, means: "Answered.", isRefused: false };
   if (outcome === "not_modified") {

@@ -11,10 +11,10 @@ import { ensureTermsAccepted } from "./agree.ts";
 import type { ConsoleAction, ConsolePage } from "./contract.ts";
 import { requireHolder, type RouteParts } from "./who.ts";
 
-/** What a suspended account may still do: what keeps it from harm, and what asks for nothing. */
+/** Actions that a suspended account may still do: revoking a key only protects it. */
 const DONE_WHILE_SUSPENDED: ReadonlySet<string> = new Set(["key.revoke"]);
 
-/** Adds pages and actions below `/console`, for whoever holds an account. */
+/** Adds the pages and actions of holders below `/console`. */
 export function addRoutes(
   app: Express,
   lists: { pages: readonly ConsolePage[]; actions: readonly ConsoleAction[] },
@@ -70,10 +70,10 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper 
       });
     }
 
-    /** A database that goes away after it was done must not cost the answer, which may hold a key that is shown this once. */
+    /** If the database fails after the action, the response is still sent: it may hold a key that is shown only once. */
     function isAudited(): Promise<boolean> {
       return hasAudit(parts.sql, holder.requestId).catch((error: unknown) => {
-        parts.log.warn(logFields, `not looked up whether it is in the audit log: ${reasonOf(error)}`);
+        parts.log.warn(logFields, `the audit log could not be checked for this action: ${reasonOf(error)}`);
         return true;
       });
     }
@@ -94,7 +94,7 @@ function acting<Form>(action: ConsoleAction<Form>, { parts, answers, doorkeeper 
   };
 }
 
-/** What to say to the holder of a suspended account who wants to change something. */
+/** The message that refuses a change to the holder of a suspended account. */
 async function whySuspended(sql: RouteParts["parts"]["sql"], id: bigint): Promise<string> {
   const account = await findAccount(sql, { id });
   if (account === null) throw new PageError(404, "there is nothing under this address");

@@ -17,23 +17,23 @@ export interface StartConsole {
   parts: Omit<ConsoleParts, "site" | "ownUrl" | "mailKey" | "isDemo">;
   /** See {@link ConsoleParts}; false if not given. */
   isDemo?: boolean;
-  /** Past a transaction pooler. */
+  /** A direct connection, not through a transaction pooler. */
   directUrl: string;
   /** Signs cookies; the same in every process. */
   secret: string;
-  /** What is there to look at and to do; all of it where not given. */
+  /** Pages and actions; all of them if not given. */
   lists?: { pages: readonly ConsolePage[]; actions: readonly ConsoleAction[] };
 }
 
-/** The console, before it is served. */
+/** The console before a server mounts it. */
 export interface Console {
   base: "/console";
-  /** Answers requests, given what the server it is part of has. */
+  /** The request listener, given the shared parts of the server. */
   listener: (shared: SharedParts) => RequestListener;
   close: () => Promise<void>;
 }
 
-/** Opens `/console`: whoever serves it gives the rest with `listener`. */
+/** Opens `/console`; the server passes the rest to `listener`. */
 export function startConsole({
   parts,
   directUrl,

@@ -5,7 +5,7 @@ import type { Answers } from "../frame/answer.ts";
 import { PageError } from "../frame/errors.ts";
 import type { ConsoleParts, Holder } from "./contract.ts";
 
-/** Somebody who is signed in at the console, whether or not an account is theirs. */
+/** A person who is signed in at the console, with or without an account. */
 export interface Person {
   userId: string;
   email: string;
@@ -14,26 +14,26 @@ export interface Person {
   requestId: string;
 }
 
-/** Somebody who is signed in, and how. */
+/** A signed-in person with the state of their session. */
 export interface SignedInHolder {
   person: Person;
-  /** Null where they hold no account yet, such as an operator who looks in: they are asked at `/console/welcome`. */
+  /** Null if they hold no account yet; `/console/welcome` opens one. */
   holder: Holder | null;
   sessionId: string;
-  /** Whether the sign-in, or the last time the password was given, is less than ten minutes ago. */
+  /** Whether the person signed in or confirmed the password in the last ten minutes. */
   isFresh: boolean;
   hasTwoFactor: boolean;
-  /** Whether the account agreed to the terms that hold now. */
+  /** Whether the account accepted the current terms. */
   hasCurrentTerms: boolean;
 }
 
-/** Knows people by their cookies. */
+/** Authenticates requests by their cookies. */
 export interface Doorkeeper {
-  /** Who sent a request; null for somebody who is not signed in, or no longer. */
+  /** The sender of a request; null if they are not signed in, or the session has ended. */
   whoIs(request: Request, requestId: string): Promise<SignedInHolder | null>;
   /**
-   * Checks password and second factor of somebody who is signed in, once more; null where both are right, else what to say.
-   * Tries are limited.
+   * Checks the password and second factor of a signed-in person again. Null if both are right, else the message to show.
+   * Attempts are limited.
    */
   confirm(
     who: SignedInHolder,
@@ -41,35 +41,35 @@ export interface Doorkeeper {
   ): Promise<string | null>;
 }
 
-/** What pages and actions of the console are served with. */
+/** What the routes of the console use. */
 export interface RouteParts {
   parts: ConsoleParts;
   answers: Answers;
   doorkeeper: Doorkeeper;
-  /** Runs what a page reads, until its client is gone. */
+  /** Runs the queries of a page until its client disconnects. */
   reads: Reads;
 }
 
 const known = new WeakMap<Response, SignedInHolder>();
 
-/** Notes who asks. */
+/** Stores the signed-in person for the rest of the request. */
 export function setSignedIn(response: Response, who: SignedInHolder): void {
   known.set(response, who);
 }
 
-/** Who asks; null where nobody is signed in. */
+/** The signed-in person of a request; null if there is none. */
 export function findSignedIn(response: Response): SignedInHolder | null {
   return known.get(response) ?? null;
 }
 
-/** Who asks, behind the door. */
+/** The signed-in person of a request. @throws PageError 401 if there is none. */
 export function requireSignedIn(response: Response): SignedInHolder {
   const who = findSignedIn(response);
   if (who === null) throw new PageError(401, "sign in first");
   return who;
 }
 
-/** Who asks, with the account that is theirs: behind the page that asks those who hold none. */
+/** The signed-in person with their account. @throws PageError 401 without a sign-in, 403 without an account. */
 export function requireHolder(response: Response): SignedInHolder & { holder: Holder } {
   const who = requireSignedIn(response);
   const { holder } = who;

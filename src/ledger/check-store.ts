@@ -1,7 +1,7 @@
 import type { Transaction } from "../db/client.ts";
 import type { RequestParts } from "./posting.ts";
 
-/** How much there is, and what each kind of account holds together, in micro-units. */
+/** Row counts, and the total balance of each kind of account, in micro-units. */
 export interface LedgerCounts {
   accounts: number;
   transactions: number;
@@ -11,8 +11,8 @@ export interface LedgerCounts {
 }
 
 /**
- * Lets every statement of a transaction take so many milliseconds at most, 0 for as long as it needs, and join whole tables:
- * a worker's connections are set to look-ups.
+ * Sets the statement timeout of a transaction in milliseconds (0: none) and allows joins of whole tables, which a worker's
+ * connections disable.
  */
 export async function limitStatements(tx: Transaction, timeoutMs: number): Promise<void> {
   await tx`
@@ -42,13 +42,13 @@ export async function countLedger(tx: Transaction): Promise<LedgerCounts> {
   };
 }
 
-/** A stored transaction, as its request must have been. */
+/** The request of a stored transaction, rebuilt from its rows. */
 export interface StoredRequest extends RequestParts {
   id: bigint;
   requestHash: string;
 }
 
-/** Transactions after an id, with what their requests' hashes cover. */
+/** Transactions after an id, with the values that their request hash covers. */
 export async function listRequests(tx: Transaction, after: bigint, limit: number): Promise<StoredRequest[]> {
   return tx<StoredRequest[]>`
     select

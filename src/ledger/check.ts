@@ -12,12 +12,12 @@ import {
   type Found,
 } from "./rules-store.ts";
 
-/** Transactions whose hashes are recomputed at a time: some hundred kilobytes. */
+/** Transactions per batch of recomputed hashes: some hundred kilobytes. */
 const BATCH = 2_000;
-/** Differences of one kind that are told; a ledger with more needs its backup, and the rest is counted. */
+/** Differences of one kind that are listed; a ledger with more needs its backup, and the rest is counted. */
 const MAX_LISTED = 20;
 
-/** Something that is not as it must be: `kind` says which rule, `subject` where; amounts are in micro-units. */
+/** A broken rule (`kind`) and where (`subject`); amounts are in micro-units. */
 export interface Difference extends Found {
   kind: "balance" | "transaction" | "chain" | "negative" | "way" | "reversal" | "request" | "sum";
 }
@@ -26,23 +26,22 @@ export interface Difference extends Found {
 export interface LedgerCheck {
   ok: boolean;
   checked: Pick<LedgerCounts, "accounts" | "transactions" | "entries">;
-  /** What our own accounts hold, and all wallets together, in USD. */
+  /** Balances of our own accounts and of all wallets together, in USD. */
   sums: Record<string, string>;
-  /** Money that was not placed yet, in USD: no difference, but someone waits for it. */
+  /** Money that is not yet assigned to a wallet, in USD: not a difference, but a payer waits for it. */
   suspense: string;
   differences: Difference[];
-  /** How many more differences there are than those told. */
+  /** Differences that are not listed. */
   untold: number;
 }
 
 /**
- * Recomputes the ledger from its entries, as it is at one moment: every balance, every transaction's sum and number of
- * entries, along each account what was left after each entry, that nothing but cash went below zero, from where to where
- * each kind moved money, that reversals mirror what they reverse, that entries are those that were asked for (by the
- * request's hash), and that all balances together are 0.
+ * Checks the whole ledger against its entries, in one snapshot: balances, sum and number of entries of each transaction,
+ * the balance after each entry, no negative balance except cash, sources and targets of each kind, reversals that mirror
+ * their transaction, entries that match the hash of their request, and 0 as the total of all balances.
  *
- * PostgreSQL does it in sorted sets, and hashes are recomputed in batches, so that memory is bounded for any length.
- * @throws the signal's reason where it is aborted.
+ * Memory is bounded: PostgreSQL sorts on disk, and hashes are recomputed in batches.
+ * @throws the signal's reason if it is aborted.
  */
 export async function checkLedger(sql: Sql, { signal, timeoutMs = 0 }: CheckOptions = {}): Promise<LedgerCheck> {
   return sql.begin("isolation level repeatable read read only", async (tx) => {
@@ -82,7 +81,7 @@ export async function checkLedger(sql: Sql, { signal, timeoutMs = 0 }: CheckOpti
 
 interface CheckOptions {
   signal?: AbortSignal;
-  /** The longest that one statement may take; without it, as long as it needs. */
+  /** Timeout of one statement; 0 for none. */
   timeoutMs?: number;
 }
 

@@ -1,14 +1,14 @@
 import type { Queryable } from "../db/client.ts";
 import type { LedgerSide, Posting } from "./posting.ts";
 
-/** What all accounts of a kind hold together. */
+/** The total balance of the accounts of a kind. */
 export interface SideSum {
   kind: LedgerSide["kind"];
   accounts: number;
   micros: bigint;
 }
 
-/** Balances by kind: cash first, then wallets and our own. Together they are 0. */
+/** Balances by kind: cash, then wallets, then our own accounts. Their sum is 0. */
 export async function listSideSums(sql: Queryable): Promise<SideSum[]> {
   return sql<SideSum[]>`
     select kind, count(*)::integer as accounts, sum(balance)::bigint as micros
@@ -17,11 +17,11 @@ export async function listSideSums(sql: Queryable): Promise<SideSum[]> {
     order by kind like 'cash\\_%' desc, kind <> 'wallet', kind`;
 }
 
-/** One side of a transaction: `owner` is whose wallet it is. */
+/** One side of a transaction; `owner` is the account id of a wallet. */
 export interface SideMoved {
   kind: LedgerSide["kind"];
   owner: string | null;
-  /** In micro-units, as text: it came through JSON. */
+  /** In micro-units, as text, because it is read from JSON. */
   micros: string;
 }
 
@@ -37,12 +37,12 @@ export interface ListedTransaction {
   sides: SideMoved[];
 }
 
-/** What transactions are looked for by. */
+/** Filters of a list of transactions. */
 export interface TransactionSearch {
   kind: Posting["kind"] | null;
-  /** Whose wallet they move. */
+  /** Only transactions of this account's wallet. */
   owner: bigint | null;
-  /** Only those before this id. */
+  /** Only transactions before this id. */
   before: bigint | null;
   limit: number;
 }
@@ -107,16 +107,16 @@ export async function findTransaction(
   return { ...found, entries };
 }
 
-/** A wallet and whose it is. */
+/** A wallet and its owner. */
 export interface Wallet {
   owner: bigint;
   email: string;
   micros: bigint;
-  /** When money last moved on it; null if none did. */
+  /** Time of the last transaction; null if there is none. */
   movedAt: Date | null;
 }
 
-/** Wallets, those that hold most first, and how many there are. */
+/** Wallets by balance, highest first, and their total number. */
 export async function listWallets(
   sql: Queryable,
   { limit, offset }: { limit: number; offset: number },

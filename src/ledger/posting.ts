@@ -2,42 +2,42 @@ import { hash } from "node:crypto";
 import canonicalize from "canonicalize";
 import { sumMicros } from "../money.ts";
 
-/** Where money is, or comes from: the wallet of an account (`owner` is its id), or one of ours. */
+/** An account of the ledger: the wallet of an account (`owner` is its id), or one of ours. */
 export type LedgerSide =
   | { kind: "wallet"; owner: bigint }
   | { kind: "cash_bank" | "cash_onchain" | "cash_payapp" | "cash_demo" | "revenue" | "suspense" };
 
-/** How much a side gets (above zero) or gives (below), in micro-units. */
+/** The amount that a side receives (positive) or pays (negative), in micro-units. */
 export interface Leg {
   side: LedgerSide;
   micros: bigint;
 }
 
-/** One movement of money. `key` names it forever: asked for again it is the same movement, not another. */
+/** One movement of money. `key` makes it idempotent: the same key never moves money twice. */
 export interface Posting {
   kind: "topup" | "purchase" | "suspense" | "placement" | "reversal";
   key: string;
   legs: readonly Leg[];
   meta?: Record<string, string>;
-  /** The transaction that a reversal takes back. */
+  /** The transaction that a reversal undoes. */
   reverses?: bigint;
 }
 
 /**
- * From where to where money goes by each kind. It enters a wallet from cash or from what could not be placed at first,
- * and leaves it as our revenue; a reversal mirrors another transaction, which the database checks.
+ * Source and target of each kind. A wallet receives money from cash or suspense and pays it to revenue. The database
+ * checks that a reversal mirrors its transaction.
  */
 const WAYS: Record<Exclude<Posting["kind"], "reversal">, { from: RegExp; to: RegExp }> = {
   topup: { from: /^cash_/, to: /^wallet$/ },
   purchase: { from: /^wallet$/, to: /^revenue$/ },
-  // and out of it again, where a bank sends back what could not be placed: it never was anybody's here
+  // also back to cash, when the bank returns money that no account could be found for
   suspense: { from: /^cash_|^suspense$/, to: /^suspense$|^cash_/ },
   placement: { from: /^suspense$/, to: /^wallet$/ },
 };
 
 /**
- * Refuses what no caller may ask for; each of these is a fault of the program that asks.
- * @throws Error where legs do not balance, name a side twice, or go a way that is not one of their kind.
+ * Asserts that a posting is valid; an invalid one is a bug of the caller.
+ * @throws Error if legs do not balance, name a side twice, or have a source or target that their kind does not allow.
  */
 export function assertPosting(posting: Posting): void {
   const expected = whatIsExpected(posting);
@@ -60,7 +60,7 @@ function whatIsExpected({ kind, key, legs, reverses }: Posting): string | null {
   return `a ${kind} from ${WAYS[kind].from.source} to ${WAYS[kind].to.source}, got ${named}`;
 }
 
-/** A request as its hash sees it: sides by {@link sideName}, amounts and ids as text. */
+/** The values that a request hash covers: sides by {@link sideName}, amounts and ids as text. */
 export interface RequestParts {
   kind: string;
   key: string;
@@ -69,7 +69,7 @@ export interface RequestParts {
   reverses: string | null;
 }
 
-/** The hash of what a posting asks for; see {@link hashOfRequest}. */
+/** The request hash of a posting; see {@link hashOfRequest}. */
 export function requestHash({ kind, key, legs, meta = {}, reverses }: Posting): string {
   return hashOfRequest({
     kind,
@@ -81,9 +81,8 @@ export function requestHash({ kind, key, legs, meta = {}, reverses }: Posting): 
 }
 
 /**
- * What tells one request from another under the same key: SHA-256, in hex, over its canonical JSON (RFC 8785). It also
- * ties a stored transaction to its entries and its key: whoever changes an amount on both sides leaves the sums right, and
- * not this; nor does another key, under which the same money could come again.
+ * SHA-256, in hex, over the canonical JSON (RFC 8785) of a request. It distinguishes requests with the same key, and binds
+ * a stored transaction to its entries and key: an amount that is changed on both sides keeps the sums, but not this hash.
  */
 export function hashOfRequest(request: RequestParts): string {
   const text = canonicalize(request);
@@ -91,7 +90,7 @@ export function hashOfRequest(request: RequestParts): string {
   return hash("sha256", text);
 }
 
-/** A side in few words: `wallet 17`, `cash_bank`. */
+/** The name of a side: `wallet 17`, `cash_bank`. */
 export function sideName(side: LedgerSide): string {
   return side.kind === "wallet" ? `wallet ${side.owner}` : side.kind;
 }

@@ -3,14 +3,14 @@ import { whyNoApproval } from "../accounts/operator-change-store.ts";
 import type { Leg, LedgerSide } from "./posting.ts";
 import { post } from "./store.ts";
 
-/** A proposal to take a transaction back, as operators see it. */
+/** A proposal to reverse a transaction, as operators see it. */
 export interface Proposal {
   id: bigint;
   transactionId: bigint;
   reason: string;
   state: "proposed" | "approved" | "declined";
   proposedBy: string;
-  /** The e-mail address of who proposed it, and of who decided. */
+  /** E-mail address of the operator; so is `decider`. */
   proposer: string;
   proposedAt: Date;
   decider: string | null;
@@ -19,13 +19,13 @@ export interface Proposal {
   reversalId: bigint | null;
 }
 
-/** What came of a proposal; refused means that nothing was changed. */
+/** The outcome of a proposal or decision; if it is refused, nothing was changed. */
 export type Decided<Result> =
   | ({ ok: true } & Result)
   | {
       ok: false;
       reason: string;
-      /** Who asked may not approve the reversal of this: it is recorded. */ refused?: bigint;
+      /** The transaction whose reversal the operator may not approve, for the audit log. */ refused?: bigint;
     };
 
 /** Proposals, newest first: the open ones, or all of one transaction. */
@@ -55,9 +55,9 @@ export async function listProposals(
 }
 
 /**
- * Writes down that someone requires a transaction taken back; nothing moves until someone else agrees. Refused where it
- * is taken back already, or on the way to it, holds money in suspense, which has its own desk, or paid for something whose
- * rest went into another purchase, since that would give the same money twice.
+ * Stores a proposal to reverse a transaction; no money moves until another operator approves it. Refused if the
+ * transaction is reversed or proposed already, if it holds money in suspense (see `/ops/bank`), or if it paid for a plan
+ * whose unused part was credited to another purchase: the same money would be returned twice.
  */
 export async function proposeReversal(
   tx: Transaction,
@@ -75,8 +75,8 @@ export async function proposeReversal(
 }
 
 /**
- * Decides a proposal. Approving takes another person than who proposed it, and posts the reversal in the same database
- * transaction; one that would take more from a wallet than it holds is refused and stays open. Declining takes anybody.
+ * Decides a proposal. Another operator than the proposer must approve it; the reversal is posted in the same database
+ * transaction. If a wallet holds too little, the approval is refused and the proposal stays open. Any operator may decline.
  */
 export async function decideReversal(
   tx: Transaction,
@@ -124,7 +124,7 @@ export async function decideReversal(
   return { ok: true, transactionId, reversalId };
 }
 
-/** Holds the accounts whose wallets it moves, as a purchase does: what they have bought stays so until this has ended. */
+/** Locks the accounts of the wallets, as a purchase does, so that no purchase changes until the transaction ends. */
 async function lockOwners(tx: Transaction, id: bigint): Promise<void> {
   await tx`
     select

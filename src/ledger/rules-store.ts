@@ -1,10 +1,7 @@
-/**
- * What must hold in the ledger, each rule as one statement over all of it: PostgreSQL sorts and sums on its disk, so that
- * memory is bounded for any length.
- */
+/** The rules of the ledger, each as one statement over all rows: PostgreSQL sorts on disk, so memory is bounded. */
 import type { Transaction } from "../db/client.ts";
 
-/** Where something is not as it must be, and what was expected there. */
+/** A broken rule: where, and what was expected. */
 export interface Found {
   /** `wallet 17`, `transaction 812`. */
   subject: string;
@@ -12,7 +9,7 @@ export interface Found {
   found: string;
 }
 
-/** What a rule found: the first of them, and how many there are. */
+/** The first differences of a rule, and their total number. */
 export interface FoundBy {
   rows: Found[];
   total: number;
@@ -39,7 +36,7 @@ export async function listOtherBalances(tx: Transaction, limit: number): Promise
   );
 }
 
-/** Transactions that do not move what some accounts lose to others. */
+/** Transactions with fewer than two entries, or whose entries do not sum to 0. */
 export async function listUnbalanced(tx: Transaction, limit: number): Promise<FoundBy> {
   return foundBy(
     await tx<FoundRow[]>`
@@ -61,7 +58,7 @@ export async function listUnbalanced(tx: Transaction, limit: number): Promise<Fo
   );
 }
 
-/** Entries after which their account does not hold what it held before and what they moved, and last entries that do not tell its balance. */
+/** Entries whose `balance_after` is not the previous one plus their amount, and last entries that differ from the balance. */
 export async function listBrokenChains(tx: Transaction, limit: number): Promise<FoundBy> {
   return foundBy(
     await tx<FoundRow[]>`
@@ -111,7 +108,7 @@ export async function listNegative(tx: Transaction, limit: number): Promise<Foun
   );
 }
 
-/** Transactions that moved money from or to where their kind never does: the ways of src/ledger/posting.ts. */
+/** Transactions with a source or target that their kind does not allow; see src/ledger/posting.ts. */
 export async function listWrongWays(tx: Transaction, limit: number): Promise<FoundBy> {
   return foundBy(
     await tx<FoundRow[]>`
@@ -141,7 +138,7 @@ export async function listWrongWays(tx: Transaction, limit: number): Promise<Fou
   );
 }
 
-/** Reversals that do not move back exactly what another transaction moved. */
+/** Reversals that do not mirror their transaction exactly. */
 export async function listStrangeReversals(tx: Transaction, limit: number): Promise<FoundBy> {
   return foundBy(
     await tx<FoundRow[]>`

@@ -1,23 +1,23 @@
 import type { Queryable } from "../db/client.ts";
 import type { Posting } from "./posting.ts";
 
-/** One movement on an account's wallet, as its holder sees it. */
+/** One entry of an account's wallet, as its holder sees it. */
 export interface StatementEntry {
-  /** The id of its transaction. */
+  /** Transaction id. */
   id: bigint;
   at: Date;
   kind: Posting["kind"];
-  /** What the wallet got, or gave below zero, in micro-units. */
+  /** Amount received (positive) or paid (negative), in micro-units. */
   micros: bigint;
-  /** What it held afterwards. */
+  /** Balance after the entry, in micro-units. */
   balanceAfter: bigint;
-  /** What was kept of it: `method` and `reference` of a top-up, `plan` of a purchase, `reason` of a reversal. */
+  /** Stored details: `method` and `reference` of a top-up, `plan` of a purchase, `reason` of a reversal. */
   meta: Readonly<Record<string, string>>;
-  /** What a reversal takes back. */
+  /** The transaction that a reversal undoes. */
   reverses: bigint | null;
 }
 
-/** Which part of a statement: entries before one id, or of one UTC year. */
+/** Part of a statement: entries before an id, or of one UTC year. */
 export interface StatementPart {
   before?: bigint | null;
   year?: number | null;

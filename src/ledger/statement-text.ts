@@ -14,7 +14,7 @@ const PURCHASES: Record<string, string> = {
 };
 
 /**
- * What a movement on a wallet was, in the words of its holder.
+ * The description of a wallet entry for its holder.
  *
  * @example
  * statementText({ kind: "topup", meta: { method: "bank", reference: "RF18" }, reverses: null }); // => "Top-up by bank transfer"
@@ -28,7 +28,7 @@ export function statementText({ kind, meta, reverses }: Pick<StatementEntry, "ki
   if (kind === "topup") return `Top-up${by}`;
   if (kind === "placement") return `Top-up${by} that was on hold`;
   if (kind === "purchase") return `${PURCHASES[meta["purchase"] ?? ""] ?? "Bought"} ${meta["plan"] ?? "a plan"}`;
-  if (kind === "suspense") return "Held until it is known whose it is"; // of no wallet, but operators read it too
+  if (kind === "suspense") return "Held until it is known whose it is"; // never on a wallet; operators read it
   const why = meta["reason"];
   return `Correction of entry ${reverses ?? "?"}${why === undefined ? "" : `: ${why}`}`;
 }

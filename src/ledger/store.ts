@@ -5,19 +5,18 @@ import { assertPosting, requestHash, sideName, type LedgerSide, type Posting } f
 
 export type { Posting } from "./posting.ts";
 
-/** What came of a posting. Refused means that nothing was written and the transaction it was asked in continues. */
+/** The outcome of a posting. If it is refused, nothing was written and the caller's transaction continues. */
 export type Posted =
   | { ok: true; transactionId: bigint; isReplay: boolean }
   | { ok: false; reason: "overdraft" | "other-request"; message: string };
 
 /**
- * Moves money, inside the caller's transaction: all of it happens with that, or nothing. The same request under its key
- * again gives the old transaction and moves nothing; another request under that key is refused, and so is what would
- * take more from a side than it has (only cash may go below zero).
+ * Moves money inside the caller's transaction. Idempotent: a repeated request returns the first transaction and moves
+ * nothing; another request with the same key is refused. An overdraft is refused (only cash may be negative).
  *
- * Accounts are locked in the order of their ids, so that postings never wait for each other in a circle, and before the
- * transaction gets its id, so that along the ids of an account's transactions each balance follows from the one before.
- * @throws Error for a posting that does not balance or goes a way that its kind does not have; RangeError beyond bigint.
+ * Accounts are locked in the order of their ids, so that postings cannot deadlock, and before the transaction gets its id,
+ * so that the balances of an account follow the order of its transaction ids.
+ * @throws Error if the posting is invalid (see {@link assertPosting}); RangeError beyond bigint.
  */
 export async function post(tx: Transaction, posting: Posting): Promise<Posted> {
   assertPosting(posting);
@@ -30,7 +29,7 @@ export async function post(tx: Transaction, posting: Posting): Promise<Posted> {
       held = await lockAccounts(inner, posting);
       const transactionId = await saveTransaction(inner, posting);
       if (transactionId === null) {
-        // someone else was first with this key, and has committed since
+        // a concurrent transaction with this key has committed
         const other = await findKnown(inner, posting);
         if (other === null) throw new Error(`the ledger has the key ${posting.key} and does not show it`);
         return other;
@@ -44,7 +43,7 @@ export async function post(tx: Transaction, posting: Posting): Promise<Posted> {
   }
 }
 
-/** What the wallet of an account holds, in micro-units; 0 where it never had anything. */
+/** Balance of an account's wallet in micro-units; 0 if it has no wallet. */
 export async function walletMicros(sql: Queryable, accountId: bigint): Promise<bigint> {
   const [wallet] = await sql<{ balance: bigint }[]>`
     select balance
@@ -54,7 +53,7 @@ export async function walletMicros(sql: Queryable, accountId: bigint): Promise<b
   return wallet?.balance ?? 0n;
 }
 
-/** A locked account with the place of its leg in the posting. */
+/** A locked account with the index of its leg. */
 interface HeldAccount {
   id: bigint;
   balance: bigint;
@@ -112,7 +111,7 @@ async function lockAccounts(tx: Transaction, { legs }: Posting): Promise<HeldAcc
   return held;
 }
 
-/** The new transaction; null if the key was taken meanwhile. */
+/** The id of the new transaction; null if the key is in use. */
 async function saveTransaction(tx: Transaction, posting: Posting): Promise<bigint | null> {
   const { kind, key, meta = {}, reverses } = posting;
   const [saved] = await tx<{ id: bigint }[]>`

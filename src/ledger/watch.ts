@@ -3,12 +3,12 @@ import type { Sql } from "../db/client.ts";
 import type { Log } from "../log.ts";
 import { checkLedger } from "./check.ts";
 
-/** A statement over every entry; half of what the job as a whole may take. */
+/** Timeout of one statement over all entries: half of the job's timeout. */
 const STATEMENT_MS = 300_000;
 
 /**
- * Checks the whole ledger and keeps an alert open for each difference, and one while money waits in suspense; those that
- * are gone are closed. Gives how many differences and entries there are.
+ * Checks the whole ledger. Keeps an alert open for each difference, and one while money is in suspense; closes alerts whose
+ * cause is gone. Returns the number of differences and entries.
  */
 export async function watchLedger(
   sql: Sql,

@@ -12,16 +12,16 @@ import { listTopups } from "../../topups/topup-store.ts";
 import { listEndpointDays } from "../../usage/daily-store.ts";
 import type { ConsoleAction, ConsolePage } from "../contract.ts";
 
-/** More than anybody has, so that a file is whole; one that would not be says so. */
+/** Above what any account has. A file that reaches it has `is_whole: false`. */
 const MOST = 50_000;
-/** Usage is kept by day for so long at most. */
+/** Longer than daily usage is kept. */
 const DAYS = 3_660;
 const nothing = z.object({});
 
 const LABELS: Readonly<Record<string, string>> = {
   terms: "terms",
   adult: "18 or older",
-  "start-now": "plan begins at once",
+  "start-now": "plan begins immediately",
   "no-withdrawal": "right of withdrawal ends",
 };
 
@@ -95,8 +95,8 @@ const mailsAction: ConsoleAction<z.infer<typeof mailsForm>> = {
   },
 };
 
-/** What holders change about their account here. */
+/** Actions of the account page. */
 export const accountActions = [mailsAction] as readonly ConsoleAction[];
 
-/** What is kept of an account, to look at and as a file. */
+/** The account page, and the download of all stored data of an account as JSON. */
 export const accountPages: readonly ConsolePage[] = [accountPage, dataFile];

@@ -11,7 +11,7 @@ const form = z.object({
   code: z.string().max(100).default(""),
 });
 
-/** Adds closing one's account: for good, so the address has to be typed beside the password. */
+/** Adds the form that closes an account. Closing is permanent, so the form requires the e-mail address and a fresh proof. */
 export function addCloseForm(addForm: AddOwnForm, { answers, parts }: RouteParts, { identity }: DoorParts): void {
   addForm("/close", form, async ({ request, reply, own, form: { address, ...proof }, refuse, isThem }) => {
     if (address !== own.email) return refuse(`type ${own.email} into its field to close the account`);

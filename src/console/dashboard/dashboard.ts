@@ -22,7 +22,7 @@ const MOST_PENDING = 10;
 
 const query = z.object({});
 
-/** Where an account stands: its plan, its calls, its balance, its keys, and what a newcomer does next. */
+/** The state of an account: plan, calls, balance, keys, and the next steps of a newcomer. */
 export const dashboardPage: ConsolePage<z.infer<typeof query>> = {
   path: "/",
   nav: { label: "Dashboard", order: 10, group: "" },
@@ -125,7 +125,7 @@ function statsOf({ state, usage, bars, balance, keys, pending }: Facts) {
   ];
 }
 
-/** From 80 % of a limit; of two limits at 100 % the month, which lasts longer, is named first. */
+/** Banners from 80 % of a limit. If both limits are at 100 %, the month comes first, because it lasts longer. */
 function limitBanners(bars: readonly LimitBar[]) {
   return bars.toReversed().flatMap(({ name, used, limit, percent, tone, resetsAt, code }) => {
     if (tone === "" || limit === null) return [];

@@ -15,7 +15,7 @@ export interface LimitBar {
   code: string;
 }
 
-/** What the plan's limits allow, and what is used of them. */
+/** Used calls of the day and the month against the limits of the plan. */
 export function limitBars(
   usage: Pick<UsageFacts, "dayUsed" | "monthUsed" | "dayResetsAt" | "monthResetsAt">,
   limits: Pick<ListedPlan, "day_limit" | "month_limit"> | null,

@@ -2,23 +2,23 @@ import type { HeldPlan } from "../../callers/account-store.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** From here on a plan counts as ending soon: as long as the mail before an end is ahead of it, and a few days more. */
+/** A plan with fewer days left ends soon: the lead time of the reminder mail and a few days more. */
 const SOON_DAYS = 7;
 
-/** Where an account stands with its plan. */
+/** The plan of an account, and what follows it. */
 export interface PlanState {
   kind: "none" | "running" | "ending" | "over";
-  /** The plan that holds now, or held last; null where there was none. */
+  /** The current plan, else the last one; null if there was none. */
   plan: string | null;
   endsAt: string | null;
-  /** Whole days that are left, rounded down; null where it has no end or is over. */
+  /** Whole days left, rounded down; null if the plan has no end or has ended. */
   daysLeft: number | null;
-  /** What comes after it, where that is settled. */
+  /** The plan that follows, if one is bought. */
   next: { plan: string; startsAt: string } | null;
 }
 
 /**
- * Where an account stands, of the plans it holds (newest first) at a moment.
+ * The plan state of an account at a time, from the plans that it holds, newest first.
  *
  * @example
  * planState([], 0).kind; // => "none"
@@ -34,7 +34,7 @@ export function planState(held: readonly HeldPlan[], nowMs: number): PlanState {
     return { kind: "over", plan: past.plan, endsAt: past.endsAt, daysLeft: null, next };
   }
   const { plan, endsAt } = current;
-  // one that goes on under its own name ends where the last of them does
+  // a renewed plan ends when its last renewal ends
   const end = endOf(held, plan, endsAt);
   if (end === null) return { kind: "running", plan, endsAt: null, daysLeft: null, next };
   const daysLeft = Math.max(0, Math.floor((Date.parse(end) - nowMs) / DAY_MS));
@@ -42,7 +42,7 @@ export function planState(held: readonly HeldPlan[], nowMs: number): PlanState {
   return { kind, plan, endsAt: end, daysLeft, next: next?.plan === plan ? null : next };
 }
 
-/** When the last of the stretches of a plan ends that follow each other without a gap; null where it has no end. */
+/** The end of the last period of a plan that follows without a gap; null if it has no end. */
 function endOf(held: readonly HeldPlan[], plan: string, endsAt: string | null): string | null {
   let end = endsAt;
   for (const one of held.toReversed()) {
@@ -73,14 +73,14 @@ export function timeLeft(ms: number): string {
   return parts.map(({ count, unit }) => `${count} ${unit}${count === 1 ? "" : "s"}`).join(" ");
 }
 
-/** Something that a newcomer does, in the order in which it is done. */
+/** A step of a newcomer. */
 export interface Step {
   label: string;
   href: string;
   isDone: boolean;
 }
 
-/** What a newcomer does until the first call is answered; empty once all of it is done. */
+/** The open steps of a newcomer, in order, up to the first call; empty when all are done. */
 export function nextSteps(done: {
   hasBalance: boolean;
   hasHadPlan: boolean;

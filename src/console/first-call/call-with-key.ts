@@ -1,19 +1,19 @@
-/** What a call came to, as it is shown. */
+/** The response to a call, as the page shows it. */
 export interface LiveResponse {
   status: number;
   ms: number;
-  /** The headers that tell callers something, in their order. */
+  /** Headers that are useful to callers, in order. */
   headers: { name: string; value: string }[];
-  /** JSON with its parts on lines of their own, or any other text as it came. */
+  /** Indented JSON, or any other text as received. */
   text: string;
-  /** Whether more came than is shown. */
+  /** Whether the response is longer than `text`. */
   isCut: boolean;
 }
 
 const PATIENCE_MS = 5_000;
-/** What is read of an answer: all tables of a large plan are some 100 kB. */
+/** Largest response that is read; all tables of a large plan are about 100 kB. */
 const MOST_BYTES = 1_048_576;
-/** What is shown of it: the page stays below 100 kB, whatever must be escaped. */
+/** Characters that are shown: the page stays below 100 kB, even if all of them are escaped. */
 const MOST_SHOWN = 8_000;
 const TOLD_HEADERS = [
   "content-type",
@@ -28,8 +28,8 @@ const TOLD_HEADERS = [
 ];
 
 /**
- * Makes a call with a key, as its holder would. The key goes nowhere else; the answer is read up to a size and for a time.
- * @throws Error where there is no answer in time.
+ * Calls the API with a key. The key is sent with this request only; size and time of the response are bounded.
+ * @throws Error if there is no response in time.
  */
 export async function callWithKey(url: string, key: string): Promise<LiveResponse> {
   const begunAt = performance.now();
@@ -58,7 +58,7 @@ async function readUpTo(response: Response, most: number): Promise<{ text: strin
   for await (const chunk of response.body ?? []) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > most) break; // which lets go of the connection
+    if (size > most) break; // closes the connection
   }
   return { text: Buffer.concat(chunks).subarray(0, most).toString("utf8"), isWhole: size <= most };
 }

@@ -1,16 +1,16 @@
 import { OPERATIONS } from "../../api/operations.ts";
 import { USAGE_PATH } from "../../api/usage.ts";
 
-/** Something that can be tried from the console, with parameters that keep its answer short. */
+/** A call that the console offers to try, with parameters that keep the response short. */
 export interface ExampleCall {
-  /** What a form calls it. */
+  /** Value in the form. */
   name: string;
   path: string;
-  /** What it is for, in a few words. */
+  /** Its purpose in a few words. */
   about: string;
 }
 
-/** Parameters that keep an answer short, and what an endpoint is for. */
+/** By endpoint: parameters that keep the response short, and its purpose. */
 const EXAMPLES: Readonly<Record<string, { parameters: string; about: string }>> = {
   games: { parameters: "", about: "The tables of your plan, and whether each is live." },
   rounds: { parameters: "?limit=3", about: "The newest rounds of each table." },
@@ -19,7 +19,7 @@ const EXAMPLES: Readonly<Record<string, { parameters: string; about: string }>> 
   accuracy: { parameters: "?period=24h", about: "The measured accuracy of forecasts, with sample sizes." },
 };
 
-/** Every endpoint of the API, in its order; the last costs no call. */
+/** All endpoints of the API in order; the last one is free. */
 export const ENDPOINTS_TO_TRY: readonly ExampleCall[] = [
   ...OPERATIONS.map(({ path, endpoint }) => ({
     name: endpoint,

@@ -8,7 +8,7 @@ import { ENDPOINTS_TO_TRY } from "./endpoints.ts";
 
 const query = z.object({});
 
-/** How a call is made: the line to paste, and a form that makes it from here. */
+/** How to make a call: a command to paste, and a form that sends it from here. */
 export const firstCallPage: ConsolePage<z.infer<typeof query>> = {
   path: "/first-call",
   nav: { label: "First call", order: 23, group: "API" },
@@ -19,13 +19,13 @@ export const firstCallPage: ConsolePage<z.infer<typeof query>> = {
 const names = ENDPOINTS_TO_TRY.map(({ name }) => name);
 const form = z.object({
   endpoint: z.enum(names as [string, ...string[]]).default("games"),
-  // whatever it is, the page itself says what is wrong with it: an error page would show again what was typed
+  // the page itself reports a wrong value: an error page would repeat what was typed, which may be a key
   secret_key: z.union([z.string(), z.array(z.string())]).optional(),
 });
 
 /**
- * Makes a call with a key that its holder pasted, over our own API, and shows what came back. The key is compared with
- * those of the account and sent with that one call: it is not kept, not logged and not shown again.
+ * Calls our own API with a pasted key and shows the response. The key must belong to the account. It is sent with this
+ * call only: it is not stored, logged or shown again.
  */
 export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
   name: "call.try",
@@ -39,10 +39,10 @@ export const firstCallAction: ConsoleAction<z.infer<typeof form>> = {
       ok: true as const,
       message: "",
       location: "/console/first-call",
-      didNothing: true as const, // a call is counted by the meter, as any other
+      didNothing: true as const, // the meter counts the call like any other
       once: await page(parts, holder, { endpoint, problem, answer }),
     });
-    // only keys of the account are tried, so that nobody tests here whether a text is somebody's key
+    // only keys of the account: the form must not reveal whether a text is another account's key
     if ((await findOwnKey(parts.sql, holder.accountId, { key })) === null) {
       return done("This is not a key of your account. Enter all of it, from rh_live_ on.", null);
     }

@@ -17,14 +17,14 @@ const createForm = z.object({
     .trim()
     .min(1, "expected a name, so that you know later what the key is for")
     .max(60, "expected a name of at most 60 characters")
-    // what would change how the rest of a line reads; a joiner only within an emoji
+    // no characters that change how the rest of a line is displayed; a joiner only within an emoji
     .regex(
       /^(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|(?<=[\p{Extended_Pictographic}\p{EMod}\uFE0F])\u200D)*$/u,
       "expected a name without line breaks and signs that cannot be seen",
     ),
 });
 
-/** Makes a key and shows it, this once. */
+/** Creates a key and shows it once. */
 export const createKeyAction: ConsoleAction<z.infer<typeof createForm>> = {
   name: "key.create",
   title: "Create key",
@@ -48,7 +48,7 @@ export const createKeyAction: ConsoleAction<z.infer<typeof createForm>> = {
 
 const rotateForm = z.object({ overlap: z.enum(Object.keys(OVERLAPS) as [Overlap, ...Overlap[]]) });
 
-/** Makes the key that replaces another, which goes on for as long as was chosen. */
+/** Creates a key that replaces another one; the old key works until the chosen overlap ends. */
 export const rotateKeyAction: ConsoleAction<z.infer<typeof rotateForm>> = {
   name: "key.rotate",
   title: "Rotate key",
@@ -80,7 +80,7 @@ export const rotateKeyAction: ConsoleAction<z.infer<typeof rotateForm>> = {
   },
 };
 
-/** Ends a key for good. */
+/** Revokes a key permanently. */
 export const revokeKeyAction: ConsoleAction<Record<string, never>> = {
   name: "key.revoke",
   path: "/keys/:key/revoke",
@@ -109,7 +109,7 @@ function shownOnce(title: string, data: object): Shown {
   return { template: "keys/once", title, data, crumbs };
 }
 
-/** An id in a path; null for a text that is none. */
+/** Parses an id in a path; null if it is not one. */
 function idOf(text: string | undefined): bigint | null {
   return text !== undefined && /^\d{1,18}$/.test(text) ? BigInt(text) : null;
 }

@@ -4,13 +4,13 @@ import type { Overlap } from "../../callers/rotation-store.ts";
 import { ACTIVE_KEYS } from "../../callers/store.ts";
 import type { ConsolePage } from "../contract.ts";
 
-/** Keys that ended and are still listed; more would only be long. */
+/** Expired and revoked keys in the list. */
 const ENDED_SHOWN = 20;
 
-/** The last use of a key shows within seconds. */
+/** Shows the last use of a key within seconds. */
 const REFRESH_SECONDS = 5;
 
-/** How long a key that is replaced keeps working, as a form offers it. */
+/** How long a replaced key keeps working, as the form offers it. */
 const OVERLAP_LABELS: Readonly<Record<Overlap, string>> = {
   "0": "expires immediately",
   "1h": "expires in 1 hour",
@@ -20,7 +20,7 @@ const OVERLAP_LABELS: Readonly<Record<Overlap, string>> = {
 
 const query = z.object({});
 
-/** The keys of an account. Of each only its last four characters are known. */
+/** The keys of an account, each by its last four characters: the rest is not stored. */
 export const keysPage: ConsolePage<z.infer<typeof query>> = {
   path: "/keys",
   nav: { label: "Keys", order: 20, group: "API" },

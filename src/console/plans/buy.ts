@@ -9,7 +9,7 @@ import { planView } from "./plan-view.ts";
 
 const query = z.object({});
 
-/** What is bought and for how much, with the two texts that are agreed to: nothing is bought before this is sent. */
+/** The order: plan, price and the two texts to agree to. Nothing is bought before this form is sent. */
 export const buyPage: ConsolePage<z.infer<typeof query>> = {
   path: "/plans/:plan/buy",
   query,
@@ -19,12 +19,12 @@ export const buyPage: ConsolePage<z.infer<typeof query>> = {
 const form = z.object({
   key: z.uuid("expected the form as it was shown; open the page of the plan again"),
   offer: z.string().max(200, "expected the form as it was shown; open the page of the plan again"),
-  /** The versions of the texts whose boxes were ticked; empty for an empty box. */
+  /** Versions of the texts whose boxes are ticked; empty if a box is not. */
   start_now: z.string().max(40).default(""),
   is_final: z.string().max(40).default(""),
 });
 
-/** Buys it. Where it is no longer what was shown, nothing is bought, and it is shown as it is now. */
+/** Buys a plan. If the offer has changed since it was shown, nothing is bought and the current offer is shown. */
 export const buyAction: ConsoleAction<z.infer<typeof form>> = {
   name: "plan.buy",
   path: "/plans/:plan/buy",

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 
-/** The houses that are in force, by their names: those that a plan with all houses has now. */
+/** The enabled houses, by name: what a plan with all houses includes now. */
 export async function listHousesNow(sql: Queryable): Promise<{ id: string; name: string }[]> {
   return sql<{ id: string; name: string }[]>`
     select id, name

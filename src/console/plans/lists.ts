@@ -3,8 +3,8 @@ import { buyAction, buyPage } from "./buy.ts";
 import { plansPage } from "./plans.ts";
 import { purchasePage, purchasesPage } from "./purchases.ts";
 
-/** Looking at plans and at what was bought. */
+/** Pages of plans and purchases. */
 export const planPages = [plansPage, buyPage, purchasesPage, purchasePage] as readonly ConsolePage[];
 
-/** Buying. */
+/** Actions of plans. */
 export const planActions = [buyAction] as readonly ConsoleAction[];

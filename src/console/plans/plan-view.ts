@@ -4,10 +4,10 @@ import type { Buyer } from "../../purchases/check-order.ts";
 
 const DAY = 86_400_000_000;
 
-/** What a plan comes to for whoever looks, as pages tell it; times as dates. */
+/** The offer of a plan to a buyer, as pages show it: amounts in USD as text, times as dates. */
 export interface OfferView {
   kind: PurchaseKind;
-  /** What the button says. */
+  /** Label of the button. */
   verb: string;
   price: string;
   discount: string | null;
@@ -15,21 +15,21 @@ export interface OfferView {
   isFree: boolean;
   startsAt: Date | null;
   endsAt: Date;
-  /** Days that it lasts, with at most one decimal. */
+  /** Days that the plan lasts, with at most one decimal. */
   lasts: string;
-  /** Whether what is left of the plan before it is worth more than it costs, so that it lasts longer. */
+  /** Whether the unused part of the previous plan is worth more than this plan costs, so that it lasts longer. */
   isLonger: boolean;
   days: number;
-  /** The plan that it ends (an upgrade) or follows (any other). */
+  /** The plan that this one ends (upgrade) or follows (all other kinds). */
   after: { plan: string; endsAt: Date } | null;
-  /** Plans that an upgrade replaces, with what is left of each; `worth` is null for what was given. */
+  /** Plans that an upgrade replaces, with the value of their unused part; `worth` is null for granted plans. */
   replaced: { plan: string; isRunning: boolean; endsAt: Date; worth: string | null }[];
-  /** How much the balance lacks; null where it is enough. */
+  /** USD missing from the balance; null if it is enough. */
   missing: string | null;
   balanceAfter: string;
 }
 
-/** A plan for whoever looks: what it comes to, or why it cannot be had. */
+/** A plan for a buyer: the offer, or the reason why it is not available. */
 export type PlanView =
   { isHeld: boolean; offer: OfferView; made: Offer; refusal: null } | { isHeld: boolean; offer: null; refusal: string };
 
@@ -40,7 +40,7 @@ const VERBS: Record<PurchaseKind, (plan: string) => string> = {
   downgrade: (plan) => `Change to ${plan} later`,
 };
 
-/** What a plan comes to for an account; null where there is no such plan. */
+/** The view of a plan for a buyer; null if there is no plan with this name. */
 export function planView(buyer: Buyer, name: string): PlanView | null {
   const plan = buyer.plans.find((one) => one.name === name);
   if (plan === undefined) return null;

@@ -7,7 +7,7 @@ import { planView } from "./plan-view.ts";
 
 const query = z.object({});
 
-/** Every plan with its limits, and what each would come to for whoever looks. Those off sale only where they are had. */
+/** All plans with their limits and the holder's price. Plans that are off sale appear only if the account has them. */
 export const plansPage: ConsolePage<z.infer<typeof query>> = {
   path: "/plans",
   nav: { label: "Plans", order: 31, group: "Billing" },

@@ -10,7 +10,7 @@ const PER_PAGE = 50;
 
 const query = z.object({ page: z.coerce.number().int().min(1).max(100_000).default(1) });
 
-/** What the account has bought, newest first. */
+/** Purchases of the account, newest first. */
 export const purchasesPage: ConsolePage<z.infer<typeof query>> = {
   path: "/purchases",
   nav: { label: "Purchases", order: 32, group: "Billing" },
@@ -24,7 +24,7 @@ export const purchasesPage: ConsolePage<z.infer<typeof query>> = {
 
 const none = z.object({});
 
-/** One purchase, as its receipt shows it. A newcomer who has just bought creates the first key here. */
+/** One purchase as on its receipt. An account without a key creates its first one here. */
 export const purchasePage: ConsolePage<z.infer<typeof none>> = {
   path: "/purchases/:purchase",
   query: none,

@@ -6,13 +6,13 @@ import { outcomeOf } from "../outcomes.ts";
 import { buckets, sumKinds } from "./sums.ts";
 
 const REFRESH_SECONDS = 5;
-/** Key, endpoint and outcome together: ten keys with six endpoints and ten outcomes are 600. */
+/** Combinations of key, endpoint and outcome: ten keys with six endpoints and ten outcomes are 600. */
 const MOST_KINDS = 1_000;
-/** Minutes in the table; the plot has all of them. */
+/** Minutes in the table; the chart has all of them. */
 const MOST_MINUTES = 60;
 const POINTS = 60;
 
-/** How far back is looked, in minutes. */
+/** Periods, in minutes. */
 const WINDOWS = { 15: "15 minutes", 60: "1 hour", 180: "3 hours", 720: "12 hours", 1440: "24 hours" } as const;
 
 const query = z.object({

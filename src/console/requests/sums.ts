@@ -1,13 +1,13 @@
 import type { CallKind } from "../../usage/call-minute-store.ts";
 
-/** Calls with one name, and the last of them. */
+/** The number of calls under one name, and the time of the last one. */
 export interface CallSum {
   name: string;
   n: number;
   lastAt: string;
 }
 
-/** Calls added up by a name, the most frequent first. */
+/** Sums calls by name, the most frequent first. */
 export function sumKinds(kinds: readonly CallKind[], nameOf: (kind: CallKind) => string): CallSum[] {
   return [...Map.groupBy(kinds, nameOf)]
     .map(([name, own]) => ({

@@ -14,7 +14,7 @@ const form = z.object({
   code: z.string().max(100).default(""),
 });
 
-/** Adds asking for another e-mail address: it changes once the mail to the new one is opened. */
+/** Adds the form for a new e-mail address. The address changes when the mailed link is confirmed. */
 export function addAddressForm(addForm: AddOwnForm, { answers, parts }: RouteParts, { sql, buckets }: DoorParts): void {
   addForm("/email", form, async ({ reply, own, form: { email: next, ...proof }, refuse, isThem }) => {
     const problem = emailProblem(next);

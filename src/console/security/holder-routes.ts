@@ -9,7 +9,7 @@ import { addPasswordForm } from "./password.ts";
 import { addSessions, SECURITY } from "./sessions.ts";
 import { addSecondFactor } from "./second-factor.ts";
 
-/** Adds what holders do about themselves: agreeing to terms, their sign-in, and closing their account. */
+/** Adds the routes of holders for themselves: accepting terms, their sign-in, and closing their account. */
 export function addHolderRoutes(app: Express, made: RouteParts, doors: DoorParts): void {
   addAgreeing(app, made);
   const parts = {

@@ -12,7 +12,7 @@ const form = z.object({
   again: z.string().max(1_000),
 });
 
-/** Adds choosing another password. */
+/** Adds the form that changes the password. */
 export function addPasswordForm(addForm: AddOwnForm, { answers, parts }: RouteParts): void {
   addForm("/password", form, async ({ reply, own, form: { next, again, ...proof }, refuse, isThem }) => {
     if (next !== again) return refuse("the new password and its repetition are not the same");

@@ -8,10 +8,10 @@ import type { DoorParts } from "../sign-in/doorkeeper.ts";
 import { requireHolder, type RouteParts } from "../who.ts";
 import { SECURITY } from "./sessions.ts";
 
-/** What the audit log says of each change. */
+/** Audit action of each change. */
 const ACTIONS = { on: "own.two-factor-on", off: "own.two-factor-off", "new-codes": "own.backup-codes" } as const;
 
-/** Adds turning a second factor on and off. Whoever holds the account is told by mail of each change. */
+/** Adds turning two-factor authentication on and off. The holder gets a mail about each change. */
 export function addSecondFactor(
   addForm: AddOwnForm,
   { answers, parts }: RouteParts,

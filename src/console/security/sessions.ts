@@ -8,10 +8,10 @@ import { holderEntry } from "../../accounts/holder-entry.ts";
 import { IDLE_SECONDS } from "../sign-in/limits.ts";
 import { requireHolder, type RouteParts } from "../who.ts";
 
-/** The page about one's sign-in. */
+/** Path of the security page. */
 export const SECURITY = "/console/security";
 
-/** Adds the page about one's sign-in, and ending one's sign-ins elsewhere. */
+/** Adds the security page, and ending other sessions. */
 export function addSessions(app: Express, addForm: AddOwnForm, { answers, parts: { sql } }: RouteParts): void {
   app.get(SECURITY, async (request, response) => {
     const { person, sessionId, hasTwoFactor } = requireHolder(response);

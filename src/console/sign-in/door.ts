@@ -5,28 +5,28 @@ import { PageError } from "../../frame/errors.ts";
 import { problemOf } from "../../frame/routes.ts";
 import type { PageReply } from "../../frame/shown.ts";
 
-/** Where somebody wanted to go before they were asked to sign in. */
+/** The page that was requested before the sign-in. */
 export const goal = z.string().max(2_000).default("");
-/** What is typed as an address. It is taken in small letters, as it is kept. */
+/** A typed e-mail address, in lower case as it is stored. */
 export const typedEmail = z.string().trim().max(254).toLowerCase().default("");
 export const typedPassword = z.string().max(1_000).default("");
 export const typedToken = z.string().max(200).default("");
-/** A box: sent only where it is ticked. */
+/** A checkbox: sent only if it is ticked. */
 export const box = z
   .enum(["on"])
   .optional()
   .transform((value) => value === "on");
 
-/** What HTML takes as an address, in small letters and with a dot in its domain: nothing in it means something to a mail server. */
+/** HTML's pattern of an e-mail address, in lower case and with a dot in the domain; it allows no SMTP syntax. */
 const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
 const EMAIL = new RegExp(`^[a-z0-9.!#$%&'*+/=?^_\`{|}~-]+@${LABEL}(?:\\.${LABEL})+$`);
 
-/** What is wrong with a typed address; null where mail may reach it. */
+/** Why a typed address is refused; null if it is valid. */
 export function emailProblem(email: string): string | null {
   return EMAIL.test(email) ? null : "expected an e-mail address such as ann@example.com";
 }
 
-/** Adds a page with a form that people who are not signed in may send. */
+/** Adds a page with a form that needs no sign-in. */
 export function addDoor(
   app: Express,
   path: string,
@@ -43,12 +43,12 @@ export function addDoor(
   });
 }
 
-/** Reads a form of ours. @throws PageError where it is none of our own pages that sent it. */
+/** Parses a form. @throws PageError 400 if it does not match the schema. */
 export async function formOf<Form>(request: Request, schema: z.ZodType<Form>): Promise<Form> {
   return parse(schema, await readForm(request));
 }
 
-/** Reads the query of a page of ours. @throws PageError where it is none that we wrote. */
+/** Parses the query of a page. @throws PageError 400 if it does not match the schema. */
 export function queryOf<Query>(request: Request, schema: z.ZodType<Query>): Query {
   return parse(schema, typed(new URL(request.originalUrl, "http://here").searchParams));
 }

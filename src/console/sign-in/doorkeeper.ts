@@ -13,7 +13,7 @@ import { FRESH_SECONDS, IDLE_SECONDS } from "./limits.ts";
 /** What tries at the console are counted under. */
 export const TRIES = "console";
 
-/** What the doors are made of. */
+/** What the routes without a sign-in use. */
 export interface DoorParts {
   sql: Sql;
   identity: Identity;
@@ -21,7 +21,7 @@ export interface DoorParts {
   log: Log;
 }
 
-/** Knows who is signed in, and whether it is still them. */
+/** Authenticates sessions of the console and confirms passwords again. */
 export function openConsoleDoorkeeper(doors: DoorParts): Doorkeeper {
   const { sql, identity, log } = doors;
   return {
@@ -50,7 +50,7 @@ export function openConsoleDoorkeeper(doors: DoorParts): Doorkeeper {
   };
 }
 
-/** Writes to the log that somebody who is signed in could not show once more that it is them. */
+/** Logs that a signed-in person failed to confirm their password or code. */
 export function noteRefusal(log: Log, { requestId, userId }: Person, reason: string): void {
   log.warn({ request_id: requestId, user: userId, reason }, "a proof of who it is was refused at /console");
 }

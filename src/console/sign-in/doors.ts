@@ -7,7 +7,7 @@ import { addSignIn } from "./sign-in.ts";
 import { addSignUp } from "./sign-up.ts";
 import { addTerms } from "./terms.ts";
 
-/** Adds everything that is answered to people who are not signed in. Who is known is told to nobody but in a mail. */
+/** Adds the routes that need no sign-in. No response shows whether an address is registered; only a mail does. */
 export function addDoors(app: Express, made: RouteParts, doors: DoorParts): void {
   addSignUp(app, made, doors);
   addSignIn(app, made, doors);

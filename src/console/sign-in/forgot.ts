@@ -17,7 +17,7 @@ const resetForm = z.object({ token: typedToken, next: typedPassword, again: type
 const GONE =
   "this link was used already, is more than an hour old, is not the newest, or is not whole; ask for another";
 
-/** Adds asking for a new password, and choosing it with the link of the mail. */
+/** Adds the password reset: the request, and the form behind the mailed link. */
 export function addForgot(app: Express, { answers, parts }: RouteParts, { sql, buckets, log }: DoorParts): void {
   function showForgot(request: Request, reply: PageReply, data: { problem: string; email: string }, status = 200) {
     answers.show(
@@ -60,7 +60,7 @@ export function addForgot(app: Express, { answers, parts }: RouteParts, { sql, b
       }
       const data = { email };
       answers.show(request, reply, { template: "sign-in/asked", width: "reading", title: "Check your inbox", data });
-      // after the answer: only to whom it is known something is written, and the time it takes would tell that it is
+      // after the response: only registered addresses get a mail, and the response time would reveal which are
       await askReset(sql, { email, site: parts.site(), mailKey: parts.mailKey }).catch((error: unknown) =>
         log.error({ request_id: reply.locals.requestId }, `no mail for a new password was written: ${reasonOf(error)}`),
       );
@@ -91,7 +91,7 @@ export function addForgot(app: Express, { answers, parts }: RouteParts, { sql, b
         return answers.goOn(
           reply,
           "/console/sign-in",
-          "the password is changed, and every sign-in has ended; sign in anew",
+          "the password is changed, and every sign-in has ended; sign in again",
         );
       }
       if (done.reason === "password") return showReset(request, reply, { problem: done.problem, token }, 422);

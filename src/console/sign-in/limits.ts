@@ -1,6 +1,6 @@
-/** A sign-in lasts for two weeks, however much it is used: keys are looked after seldom, and from one's own machine. */
+/** A session ends after two weeks, even if it is used: keys are managed rarely, and from a personal machine. */
 export const SESSION_SECONDS = 14 * 86_400;
-/** Left alone for so long it has ended. */
+/** A session ends after this idle time. */
 export const IDLE_SECONDS = 3 * 86_400;
-/** What wants to know that it is still them wants a sign-in, or a password given again, that is younger. */
+/** Sensitive actions require a sign-in or a confirmed password that is younger than this. */
 export const FRESH_SECONDS = 600;

@@ -16,8 +16,8 @@ const GONE = "this link was used already, is more than a day old, is not the new
 const TAKEN = "this address has an account of its own meanwhile, so yours keeps the one it has";
 
 /**
- * Adds the page to which the mail to a new address leads. Opening it changes nothing; its form does, sent by whoever is
- * signed in as the one who asked, or knows their password. Neither is enough without the link.
+ * Adds the page behind the link that is mailed to a new address. Opening it changes nothing. Its form needs the link, and
+ * a session of the requester or their password.
  */
 export function addNewAddress(app: Express, { answers, parts, doorkeeper }: RouteParts, doors: DoorParts): void {
   const { sql, buckets } = doors;

@@ -40,7 +40,7 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
     );
   }
 
-  /** Writes to the log who signed in, so that a stolen password leaves a trace that outlives its sign-in. */
+  /** Logs each sign-in, so that the use of a stolen password leaves a trace. */
   function noteBegun(reply: PageReply, user: string) {
     log.info({ request_id: reply.locals.requestId, user }, "a sign-in at /console began");
   }

@@ -14,7 +14,7 @@ const query = z.object({ to: goal });
 const acceptForm = z.object({ terms: box, to: goal, version: z.string().max(20).optional() });
 const welcomeForm = z.object({ terms: box, adult: box });
 
-/** Adds the terms as everybody may read them; who is signed in and has not agreed to this version is asked to. */
+/** Adds the public page of the terms. It asks signed-in holders who have not accepted this version to do so. */
 export function addTerms(app: Express, { answers, parts, doorkeeper }: RouteParts): void {
   async function show(request: Request, reply: PageReply, shown: { problem: string; to: string }, status = 200) {
     const who = await doorkeeper.whoIs(request, reply.locals.requestId);
@@ -31,7 +31,7 @@ export function addTerms(app: Express, { answers, parts, doorkeeper }: RoutePart
   );
 }
 
-/** Adds agreeing to the terms, and the page that meets who signs in and holds no account yet. */
+/** Adds accepting the terms, and the page that opens an account for people who sign in without one. */
 export function addAgreeing(app: Express, { answers, parts }: RouteParts): void {
   const { sql } = parts;
 
@@ -42,7 +42,7 @@ export function addAgreeing(app: Express, { answers, parts }: RouteParts): void 
     const isRead = version === legalText("terms").version;
     if (!terms || !isRead) {
       const message = isRead
-        ? "the terms are not accepted; tick their box to go on, or leave everything as it is"
+        ? "the terms are not accepted; tick their box to continue"
         : "the terms have changed since you opened the page; read them again";
       return answers.goOn(reply, `${TERMS}?to=${encodeURIComponent(to)}`, message);
     }
@@ -73,20 +73,20 @@ export function addAgreeing(app: Express, { answers, parts }: RouteParts): void 
         return showWelcome(
           request,
           reply,
-          "an account wants both boxes ticked: the terms, and that you are 18 or older",
+          "tick both boxes to open an account: the terms, and that you are 18 or older",
           422,
         );
       }
       const accountId = await openOwnAccount(sql, person);
       if (accountId === null) {
-        const problem = "the account of your address is held by somebody else; write to the operator of this service";
+        const problem = "another person holds the account with your address; contact the operator of this service";
         return showWelcome(request, reply, problem, 409);
       }
       answers.goOn(reply, "/console", "the account is yours");
     },
   });
 
-  // whatever else there is belongs to an account
+  // all following routes need an account
   app.use((request, response, next) => {
     if (requireSignedIn(response).holder !== null || !isLooking(request)) return next();
     answers.goOn(response as PageReply, "/console/welcome", "");

@@ -15,7 +15,7 @@ import { STATES } from "./states.ts";
 const crumbs = [{ label: "Top up", href: "/console/top-up" }];
 const nothing = z.object({});
 
-/** A form that says how much somebody will send. */
+/** The form for the amount of a bank transfer. */
 export const bankFormPage: ConsolePage<z.infer<typeof nothing>> = {
   path: "/top-up/bank",
   query: nothing,
@@ -37,7 +37,7 @@ const announceForm = z.object({
   currency: z.string().trim().max(10),
 });
 
-/** Gives somebody a reference to send an amount with. */
+/** Announces a transfer and creates its reference. */
 export const announceAction: ConsoleAction<z.infer<typeof announceForm>> = {
   name: "topup.bank.announce",
   path: "/top-up/bank",
@@ -70,7 +70,7 @@ export const announceAction: ConsoleAction<z.infer<typeof announceForm>> = {
   },
 };
 
-/** Everything to copy into a bank's form, and how far it is. */
+/** Transfer details to copy, and the status. */
 export const bankTransferPage: ConsolePage<z.infer<typeof nothing>> = {
   path: "/top-up/bank/:topup",
   query: nothing,
@@ -93,7 +93,7 @@ export const bankTransferPage: ConsolePage<z.infer<typeof nothing>> = {
   },
 };
 
-/** Says that a transfer will not be sent. Money that comes all the same is looked at as any other. */
+/** Cancels an announced transfer. Money that still arrives is checked like any other. */
 export const cancelTransferAction: ConsoleAction<z.infer<typeof nothing>> = {
   name: "topup.bank.cancel",
   path: "/top-up/bank/:topup/cancel",

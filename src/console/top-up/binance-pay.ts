@@ -15,7 +15,7 @@ const PATH = "/top-up/binance-pay";
 const crumbs = [{ label: "Top up", href: "/console/top-up" }];
 const nothing = z.object({});
 
-/** Choosing how much to pay with the app, and what was begun before. */
+/** The form for the amount of an order, and earlier orders. */
 const binancePayPage: ConsolePage<z.infer<typeof nothing>> = {
   path: PATH,
   query: nothing,
@@ -35,7 +35,7 @@ const binancePayPage: ConsolePage<z.infer<typeof nothing>> = {
   },
 };
 
-/** One order: where to pay it, and what became of it. */
+/** One order: how to pay it, and its status. */
 const orderPage: ConsolePage<z.infer<typeof nothing>> = {
   path: `${PATH}/:id`,
   query: nothing,
@@ -45,7 +45,7 @@ const orderPage: ConsolePage<z.infer<typeof nothing>> = {
     const [topup, order] = await Promise.all([findTopup(sql, accountId, BigInt(id)), findOrder(sql, BigInt(id))]);
     if (topup === null || order === null || order.accountId !== accountId) return null;
     const mayPay = order.state === "open" && !order.isOver;
-    // it is made within seconds, and paid whenever its holder has found the phone
+    // an order is created within seconds; the payment waits for a person
     const refreshSeconds = { new: 5, open: 15 }[order.state as string];
     const data = {
       topup,
@@ -70,7 +70,7 @@ const form = z.object({
   amount: z.string().trim().max(20),
 });
 
-/** Begins an order. Nothing is paid by it: the holder pays in the app, or lets it end. */
+/** Creates an order. The holder pays it in the app, or lets it expire. */
 const beginAction: ConsoleAction<z.infer<typeof form>> = {
   name: "topup.binance-pay",
   path: PATH,
@@ -80,7 +80,7 @@ const beginAction: ConsoleAction<z.infer<typeof form>> = {
     if (!binancePay.isConfigured(settings)) throw new PageError(404, "there is nothing under this address");
     const micros = parseUsd(amount);
     if (micros === null) {
-      return { ok: false, problem: `expected an amount such as 25 or 25.50, came ${JSON.stringify(amount)}` };
+      return { ok: false, problem: `expected an amount such as 25 or 25.50, got ${JSON.stringify(amount)}` };
     }
     const begun = await sql.begin(async (tx) => {
       const done = await beginOrder(tx, { accountId: holder.accountId, micros });
@@ -105,8 +105,8 @@ const beginAction: ConsoleAction<z.infer<typeof form>> = {
   },
 };
 
-/** Paying with the payment app. */
+/** Pages of Binance Pay. */
 export const binancePayPages = [binancePayPage, orderPage] as readonly ConsolePage[];
 
-/** What is done there. */
+/** Actions of Binance Pay. */
 export const binancePayActions = [beginAction] as readonly ConsoleAction[];

@@ -12,12 +12,12 @@ const crumbs = [{ label: "Top up", href: "/console/top-up" }];
 const nothing = z.object({});
 const DIGITS = 12;
 
-/** A new reference: a form that is sent twice credits once. */
+/** A new reference, so that a form that is sent twice credits once. */
 export function demoReference(): string {
   return `DEMO-${Array.from({ length: DIGITS }, () => randomInt(10)).join("")}`;
 }
 
-/** The form of the demo payment by itself; the page of all ways has it too. */
+/** The form of the demo payment; the top-up page has it too. */
 export const demoPage: ConsolePage<z.infer<typeof nothing>> = {
   path: "/top-up/demo",
   query: nothing,
@@ -32,7 +32,7 @@ const form = z.object({
   reference: z.string().regex(/^DEMO-\d{12}$/, "expected the reference that the form of the page has"),
 });
 
-/** Credits demo money. There is no such action unless the instance is a demo. */
+/** Credits demo money. Responds 404 unless the instance is a demo. */
 export const demoAction: ConsoleAction<z.infer<typeof form>> = {
   name: "topup.demo",
   path: "/top-up/demo",

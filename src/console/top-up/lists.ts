@@ -5,7 +5,7 @@ import { demoAction, demoPage } from "./demo.ts";
 import { topUpPage } from "./top-up.ts";
 import { usdtPage } from "./usdt.ts";
 
-/** Ways to pay in. */
+/** Pages of all payment methods. */
 export const topUpPages = [
   topUpPage,
   demoPage,
@@ -15,7 +15,7 @@ export const topUpPages = [
   usdtPage,
 ] as readonly ConsolePage[];
 
-/** What is done there. */
+/** Actions of all payment methods. */
 export const topUpActions = [
   demoAction,
   announceAction,

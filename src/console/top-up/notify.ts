@@ -7,13 +7,13 @@ import { answerNotice, type NoticeAnswer } from "../../topups/binance-pay/notice
 import { binancePayOf } from "../../config/binance-pay.ts";
 
 const PATH = "/topups/binance-pay/notify";
-/** A notice is about a kilobyte. */
+/** A notification is about 1 kB. */
 const LARGEST_NOTICE = 64 << 10;
 
 /**
- * Where payment apps tell us of orders: `POST /topups/binance-pay/notify`. The body is read as it came, since the
- * signature is over its bytes. Nothing is done here but to note that an order is worth asking for; a worker asks.
- * Answers 404 for everything where no payment app is configured.
+ * Receives notifications of payment apps: `POST /topups/binance-pay/notify`. The body is read as raw bytes, because the
+ * signature covers them. It only marks the order for a query; a worker queries it. Responds 404 to everything if no
+ * payment app is configured.
  */
 export function notifySurface({ sql, settings, log }: { sql: Sql; settings: Settings; log: Log }): {
   base: "/topups";
@@ -35,10 +35,10 @@ export function notifySurface({ sql, settings, log }: { sql: Sql; settings: Sett
     try {
       result = await answer(request);
     } catch (error) {
-      if (request.destroyed && !request.complete) return; // whoever sent it has gone
+      if (request.destroyed && !request.complete) return; // the client disconnected
       log.error(
         { reason: reasonOf(error) },
-        "a notice for Binance Pay could not be taken; it is sent again, or its order asked for",
+        "a notification of Binance Pay was not stored; the app sends it again, or a worker queries its order",
       );
       result = fail(503, "try again later");
     }
@@ -47,7 +47,7 @@ export function notifySurface({ sql, settings, log }: { sql: Sql; settings: Sett
       "Cache-Control": "no-store",
       "X-Content-Type-Options": "nosniff",
     };
-    // what was not read to its end would be taken for the next request
+    // an unread rest of the body would be parsed as the next request
     response.writeHead(result.status, request.complete ? headers : { ...headers, Connection: "close" });
     response.end(JSON.stringify(result.body));
   }

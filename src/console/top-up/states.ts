@@ -1,7 +1,7 @@
 import type { Tone } from "../../frame/format.ts";
 import type { TopupState } from "../../topups/contract.ts";
 
-/** What a state of a top-up is called, and what it means for its holder. */
+/** Label and meaning of each state of a top-up. */
 export const STATES: Record<TopupState, { word: string; tone: Tone; meaning: string }> = {
   expected: { word: "pending", tone: "info", meaning: "Announced; nothing has arrived yet." },
   seen: { word: "in review", tone: "info", meaning: "It has arrived and is being checked." },

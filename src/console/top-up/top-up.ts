@@ -7,11 +7,11 @@ import { demoReference } from "./demo.ts";
 import { topupRow } from "./topup-row.ts";
 
 const MOST_TOPUPS = 200;
-/** While a top-up is pending. */
+/** Reload interval while a top-up is pending. */
 const REFRESH_SECONDS = 15;
 const nothing = z.object({});
 
-/** Ways to pay in that are set up here, and what was paid in. */
+/** The configured payment methods, and earlier top-ups. */
 export const topUpPage: ConsolePage<z.infer<typeof nothing>> = {
   path: "/top-up",
   nav: { label: "Top up", order: 30, group: "Billing" },

@@ -4,7 +4,7 @@ import type { Topup, TopupMethod } from "../../topups/contract.ts";
 import { methodLabel } from "../../topups/methods.ts";
 import { STATES } from "./states.ts";
 
-/** A top-up as lists show it. */
+/** A top-up as a row of a list. */
 export function topupRow(topup: Topup, offered: readonly TopupMethod[]) {
   return {
     ...topup,

@@ -11,12 +11,12 @@ import type { ConsolePage } from "../contract.ts";
 
 const MOST_DEPOSITS = 50;
 const REFRESH_SECONDS = 10;
-/** A look at the chain that fails is made up for by the next one; what lasts longer is said. */
+/** One failed query is repeated soon; the page reports a failure that lasts longer. */
 const AWAY_MS = 60_000;
 const crumbs = [{ label: "Top up", href: "/console/top-up" }];
 const nothing = z.object({});
 
-/** The holder's address for USDT, and what came to it, block by block. */
+/** The holder's USDT address, and deposits to it with their confirmations. */
 export const usdtPage: ConsolePage<z.infer<typeof nothing>> = {
   path: "/top-up/usdt",
   query: nothing,
@@ -25,7 +25,9 @@ export const usdtPage: ConsolePage<z.infer<typeof nothing>> = {
     if (usdt === null) return null;
     const found = await addressOf(sql, usdt, accountId);
     if (!found.ok && found.reason === "other-key") {
-      log.error("USDT_XPUB is another key than the one that addresses were made of: no address is shown to anybody");
+      log.error(
+        "USDT_XPUB differs from the key of the issued addresses, so no address is shown; set USDT_XPUB to that key",
+      );
     }
     const [endpoints, deposits, small] = await Promise.all([
       listEndpoints(sql, usdt),
@@ -45,7 +47,7 @@ export const usdtPage: ConsolePage<z.infer<typeof nothing>> = {
   },
 };
 
-/** The address alone: every wallet reads that, and few read more. */
+/** Encodes the address only: all wallets read it, few read a payment URI. */
 async function qrOf(address: string): Promise<string> {
   const svg = await toSvg(address, { type: "svg", margin: 4 });
   return `data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}`;
@@ -64,7 +66,7 @@ function shownDeposit({ chain }: Usdt, endpoints: readonly EndpointState[], depo
   };
 }
 
-/** What every endpoint has: a deposit is credited when all of them see it deep enough. */
+/** The lowest block of all endpoints: a deposit is credited when every endpoint has enough confirmations. */
 function lowestHead(endpoints: readonly EndpointState[]): bigint | null {
   const heads = endpoints.flatMap(({ head }) => head ?? []);
   return heads.length < endpoints.length || heads.length === 0 ? null : heads.reduce((a, b) => (b < a ? b : a));
