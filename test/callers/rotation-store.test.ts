@@ -53,11 +53,15 @@ it.each([
   async (overlap, hours) => {
     const old = await newKey("server");
     const made = await rotated(old.key, overlap);
-    expect(made).toMatchObject({ account: EMAIL, name: "server", replaced: { id: old.id, last4: old.key.slice(-4) } });
+    expect(made).toMatchObject({
+      account: EMAIL,
+      name: "server 2",
+      replaced: { id: old.id, last4: old.key.slice(-4) },
+    });
     expect([await standingOf(old.key), await standingOf(made.key)]).toEqual(["good", "good"]);
     expect(await listKeys(sql)).toMatchObject([
       { id: old.id, state: "expiring", replaced_by: made.id },
-      { id: made.id, state: "active", name: "server", expires_at: null, replaced_by: null },
+      { id: made.id, state: "active", name: "server 2", expires_at: null, replaced_by: null },
     ]);
     const [row] = await sql<{ hours: number }[]>`
     select extract(epoch from expires_at - now())::float8 / 3600 as hours from keys where id = ${old.id}`;
@@ -80,7 +84,7 @@ it("an end that comes sooner than the overlap stays, and the new key has the end
   const long = await newKey("long", 30);
   const { id } = await rotated(long.key, "0");
   const keys = await listKeys(sql);
-  expect(keys.find(({ name, replaced_by }) => name === "short" && replaced_by === null)?.expires_at).toBe(
+  expect(keys.find(({ name, replaced_by }) => name === "short 2" && replaced_by === null)?.expires_at).toBe(
     before?.expires_at,
   );
   const [given] = await sql<{ days: number }[]>`

@@ -57,7 +57,7 @@ const creditsOf = (id: string) => world.sql`
 describe("an order", () => {
   it("is begun at the console, made by the worker, paid in the app, told of, asked for, and credited once", async () => {
     const ana = await world.as("ana");
-    expect(await text(await ana.get("/console/top-up/binance-pay"))).toContain("5.00 to 10000.00");
+    expect(await text(await ana.get("/console/top-up/binance-pay"))).toContain("5.00 to 10,000.00");
     const page = await begin(ana);
     const id = page.split("/").at(-1) ?? "";
     expect(await text(await ana.get(page))).toContain("The order is being created");
