@@ -1,5 +1,14 @@
 import type { Sql } from "../db/client.ts";
 
+/** The e-mail address of a person; null if there is none by this id. */
+export async function findEmail(sql: Sql, userId: string): Promise<string | null> {
+  const [found] = await sql<{ email: string }[]>`
+    select email
+    from auth.users
+    where id = ${userId}`;
+  return found?.email ?? null;
+}
+
 /** Longer than an authenticator's code is taken: half a minute, and the one before and after it. */
 const REMEMBERED_SECONDS = 300;
 

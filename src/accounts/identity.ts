@@ -199,6 +199,8 @@ export function identityOptions(
     plugins: [
       twoFactor({
         issuer: "Roundhouse",
+        // it would lock out a device that is known; wrong codes are counted in our buckets
+        accountLockout: { enabled: false },
         schema: {
           user: { fields: { twoFactorEnabled: "two_factor_enabled" } },
           twoFactor: {

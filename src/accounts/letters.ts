@@ -66,6 +66,15 @@ export function factorChanged({ site, change }: Links & { change: "on" | "off" |
   ]);
 }
 
+/** To a person for whom someone gave the right password and several wrong codes; `page` is where it is changed. */
+export function codesGuessed({ site, page }: Links & { page: string }): Letter {
+  return letter("second-factor-guessed", "Wrong codes for your second factor", [
+    "Someone gave the right password of your sign-in at Roundhouse, and then several wrong codes of the second factor. They did not get in.",
+    `If it was not you, they know your password. Change it now: ${site}${page}`,
+    "More wrong codes make the waiting time between tries longer. A browser in which you signed in before is not affected.",
+  ]);
+}
+
 /** To somebody whose second factor an operator took off, since they lost it. */
 export function factorTakenOff(): Letter {
   return letter("second-factor-changed", "Your second factor was turned off", [

@@ -1,31 +1,38 @@
 import type { Sql } from "../db/client.ts";
 import type { Buckets } from "../limits/buckets.ts";
 import { askCode, WRONG_CODE, WRONG_PASSWORD } from "./code.ts";
+import { noteWrongCode } from "./guessed-code.ts";
 import type { Asker, Identity } from "./identity.ts";
 import { findPasswordHash } from "./operator-store.ts";
 import { isPassword } from "./password.ts";
-import { takeTry, tooMany } from "./tries.ts";
+import { noteFailure, takeTry, tooMany } from "./tries.ts";
 
 /** Whether somebody proved who they are: where not, what to say, and how long to wait where there are no tries left. */
 export type Proof = { ok: true } | { ok: false; problem: string; waitSeconds: number };
 
 /**
  * Checks the password of somebody who is signed in once more, and the code of those who have a second factor. Tries are
- * limited.
+ * limited by session, so that nobody uses them up from elsewhere.
  */
 export async function prove(
-  parts: { sql: Sql; identity: Identity; buckets: Buckets; surface: string },
-  person: { userId: string; email: string; hasTwoFactor: boolean },
+  parts: { sql: Sql; identity: Identity; buckets: Buckets; surface: "console" | "ops"; site: () => string },
+  person: { userId: string; email: string; hasTwoFactor: boolean; sessionId: string | null },
   given: { password: string; code: string; asker: Asker },
 ): Promise<Proof> {
   const { sql, buckets, surface } = parts;
-  const wait = await takeTry(buckets, surface, given.asker.address, person.email);
+  const { address } = given.asker;
+  const attempt = { what: surface, address, who: person.email, device: person.sessionId };
+  const wait = await takeTry(buckets, attempt);
   if (wait > 0) return { ok: false, problem: tooMany(wait), waitSeconds: wait };
   const kept = await findPasswordHash(sql, person.userId);
   if (kept === null || !(await isPassword(given.password, kept))) {
+    await noteFailure(buckets, attempt);
     return { ok: false, problem: WRONG_PASSWORD, waitSeconds: 0 };
   }
   if (!person.hasTwoFactor) return { ok: true };
   const { status } = await askCode(parts, given.asker, person.userId, given.code);
-  return status === 200 ? { ok: true } : { ok: false, problem: WRONG_CODE, waitSeconds: 0 };
+  if (status === 200) return { ok: true };
+  await noteFailure(buckets, attempt);
+  if (given.code !== "") await noteWrongCode(parts, person);
+  return { ok: false, problem: WRONG_CODE, waitSeconds: 0 };
 }

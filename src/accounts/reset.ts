@@ -33,7 +33,9 @@ export async function askReset(sql: Sql, { email, site, mailKey }: { email: stri
 
 /** What came of choosing a new password with a link. */
 export type Reset =
-  { ok: true } | { ok: false; reason: "unknown-link" } | { ok: false; reason: "password"; problem: string };
+  | { ok: true; email: string }
+  | { ok: false; reason: "unknown-link" }
+  | { ok: false; reason: "password"; problem: string };
 
 /**
  * Redeems a reset link: sets the new password, ends all sessions and revokes other links, so that a change of address that
@@ -63,7 +65,7 @@ export async function setNewPassword(
       const after = { sessions_ended: ended };
       await appendAudit(tx, holderEntry({ ...by, accountId }, { action: "own.reset-password", after }));
     }
-    return { ok: true };
+    return { ok: true, email };
   });
 }
 

@@ -1,4 +1,5 @@
 import type { RequestListener } from "node:http";
+import { openDevices } from "../accounts/devices.ts";
 import { type Identity, openIdentity } from "../accounts/identity.ts";
 import { redeemFirstSignIn } from "../accounts/sign-up.ts";
 import { isVerified } from "../accounts/person-store.ts";
@@ -56,7 +57,8 @@ export function startConsole({
   return {
     base: "/console",
     listener({ buckets, site, ownUrl }) {
-      const doors = { sql, identity, buckets, log };
+      const devices = openDevices({ secret, surface: "console", isSecure });
+      const doors = { sql, identity, buckets, log, devices, site };
       return openConsole({
         parts: { ...parts, site, ownUrl, mailKey: mailKeyOf(secret), isDemo },
         doorkeeper: openConsoleDoorkeeper(doors),

@@ -2,7 +2,7 @@ import type { Express, Request, Response } from "express";
 import type { z } from "zod";
 import type { Identity } from "../accounts/identity.ts";
 import { prove } from "../accounts/prove.ts";
-import { takeTry, tooMany } from "../accounts/tries.ts";
+import { noteFailure, takeTry, tooMany } from "../accounts/tries.ts";
 import type { Sql } from "../db/client.ts";
 import type { Buckets } from "../limits/buckets.ts";
 import type { Answers } from "./answer.ts";
@@ -52,8 +52,10 @@ export interface OwnFormParts {
   buckets: Buckets;
   /** Where the page about oneself is, such as `/ops/me`. */
   page: string;
-  /** What tries are counted under: `ops`. */
-  surface: string;
+  /** What tries are counted under. */
+  surface: "console" | "ops";
+  /** The public address, without a slash at its end. */
+  site: () => string;
   /** Who is signed in. */
   ownOf(response: Response): Oneself;
   /** Writes down that they could not show that it is them. */
@@ -63,6 +65,9 @@ export interface OwnFormParts {
 /** Makes what adds forms about oneself to the pages of a surface. */
 export function ownForms(app: Express, parts: OwnFormParts): AddOwnForm {
   const { answers, buckets, page, surface } = parts;
+  const attemptOf = ({ address, email, sessionId }: Oneself) => {
+    return { what: surface, address, who: email, device: sessionId };
+  };
   return (path, schema, run) => {
     app.post(page + path, async (request: Request, response: Response) => {
       const reply = response as PageReply;
@@ -78,13 +83,17 @@ export function ownForms(app: Express, parts: OwnFormParts): AddOwnForm {
         refuse(tooMany(waitSeconds), 429);
       };
       const mayTry = async () => {
-        const wait = await takeTry(buckets, surface, own.address, own.email);
+        const wait = await takeTry(buckets, attemptOf(own));
         if (wait > 0) tellToWait(wait);
         return wait === 0;
       };
       const refuseProof = async (problem: string) => {
         await parts.noteRefusal(response, problem);
         refuse(problem);
+      };
+      const refuseTry = async (problem: string) => {
+        await noteFailure(buckets, attemptOf(own));
+        await refuseProof(problem);
       };
       const isThem = async (given: { password: string; code: string }) => {
         const proof = await prove(parts, own, { ...given, asker: askerOf(request) });
@@ -93,7 +102,7 @@ export function ownForms(app: Express, parts: OwnFormParts): AddOwnForm {
         else await refuseProof(proof.problem);
         return false;
       };
-      await run({ request, reply, own, form: form.data, refuse, refuseProof, mayTry, isThem });
+      await run({ request, reply, own, form: form.data, refuse, refuseProof: refuseTry, mayTry, isThem });
     });
   };
 }

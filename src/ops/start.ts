@@ -1,5 +1,6 @@
 import { mailKeysOf } from "../mail/seal.ts";
 import type { RequestListener } from "node:http";
+import { openDevices } from "../accounts/devices.ts";
 import { type Identity, openIdentity } from "../accounts/identity.ts";
 import { redeemLink } from "../accounts/link-store.ts";
 import type { SharedParts } from "../serve/server.ts";
@@ -60,7 +61,8 @@ export function startOps({ parts, directUrl, secret, settings, printLink, lists 
   return {
     base: "/ops",
     listener({ buckets, site }) {
-      const doors = { sql, identity, buckets, log };
+      const devices = openDevices({ secret, surface: "ops", isSecure });
+      const doors = { sql, identity, buckets, log, devices, site };
       return openOps({
         parts: { ...parts, mailKeys: mailKeysOf(secret, parts.settings.AUTH_SECRET_PREVIOUS) },
         doorkeeper: openDoorkeeper(doors),

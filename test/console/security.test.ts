@@ -54,7 +54,7 @@ describe("the password", () => {
     for (let n = 0; n < 6; n += 1) {
       statuses.push((await tim.post(`${SECURITY}/password`, { password: `wrong ${n}`, next: NEW, again: NEW })).status);
     }
-    expect(statuses).toEqual([422, 422, 422, 422, 429, 429]); // signing in took one
+    expect(statuses).toEqual([422, 422, 422, 422, 422, 429]);
   });
 
   it("is changed by no page of another site", async () => {

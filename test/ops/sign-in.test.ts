@@ -337,8 +337,8 @@ describe("[V6] a second factor", () => {
     const { somebody: other } = await world.signIn("guess@example.com");
     for (let n = 10; n < 15; n += 1) await guess(other, n);
     const { somebody: third } = await world.signIn("guess@example.com");
-    expect((await third.post("/ops/sign-in/code", { code: totp(secret) })).status).toBe(401);
-    expect(await audited("session.refused", "guess@example.com")).toBe(11);
+    expect((await third.post("/ops/sign-in/code", { code: totp(secret) })).status).toBe(429);
+    expect(await audited("session.refused", "guess@example.com")).toBe(10);
   });
 
   it("code is asked of whoever gave the password, not of somebody else who is signed in there already", async () => {

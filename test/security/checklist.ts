@@ -130,6 +130,12 @@ export const CHECKLIST: readonly Control[] = [
     control: "an operator who is new or was reset approves nothing for a day, and never the work of who did it",
     shownIn: ["topups/bank"],
   },
+  {
+    id: "LOCKOUT",
+    control:
+      "wrong passwords from elsewhere do not lock out a device that is known; locks grow; guessed codes are mailed to the holder",
+    shownIn: ["security/lockout"],
+  },
   { id: "ROTATION", control: "secrets can be changed, and what ends with them does", shownIn: ["security/people"] },
   {
     id: "V2",

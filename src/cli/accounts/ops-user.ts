@@ -39,7 +39,9 @@ export function opsUserCommand(): Command {
     one.option("--generate", "make a password and print it, once, instead of asking for one", false);
 
   json(generate(command.command("create").addOption(role())))
-    .description("make an operator; the password is asked for, or read from stdin where that is no terminal")
+    .description(
+      "create an operator; admins are created only here, and the address must not be that of a holder; asks for the password, or reads it from stdin without a terminal",
+    )
     .argument("<email>", "their address, with which they sign in", operatorEmail)
     .addHelpText(
       "after",
@@ -61,7 +63,7 @@ export function opsUserCommand(): Command {
       }),
     );
   json(command.command("set-role").addOption(role()))
-    .description("give an operator another role; it holds from their next click")
+    .description("give an operator another role, from their next click on; the role admin is given only here")
     .argument("<email>", "whose", emailAddress)
     .option("--reason <text>", "why, for the audit log", someText)
     .addHelpText("after", examples("ops-user set-role ann@example.com --role operator"))
@@ -93,7 +95,9 @@ export function opsUserCommand(): Command {
     (tx, who) => resetTwoFactor(tx, who, operator()),
   );
   json(generate(command.command("reset-password")))
-    .description("give an operator a new password, and sign them out; it is asked for, or read from stdin")
+    .description(
+      "give an operator a new password, and sign them out; for 24 hours they approve nothing; asks for it, or reads it from stdin",
+    )
     .argument("<email>", "whose", emailAddress)
     .option("--reason <text>", "why, for the audit log", someText)
     .addHelpText("after", examples("ops-user reset-password ann@example.com --generate"))

@@ -1,5 +1,6 @@
 import type { Request } from "express";
 import { useHolderSession } from "../../accounts/holder-session-store.ts";
+import type { Devices } from "../../accounts/devices.ts";
 import type { Identity } from "../../accounts/identity.ts";
 import { prove } from "../../accounts/prove.ts";
 import { confirmSession } from "../../accounts/session-store.ts";
@@ -11,7 +12,7 @@ import type { Doorkeeper, Person } from "../who.ts";
 import { FRESH_SECONDS, IDLE_SECONDS } from "./limits.ts";
 
 /** What tries at the console are counted under. */
-export const TRIES = "console";
+export const TRIES = "console" as const;
 
 /** What the routes without a sign-in use. */
 export interface DoorParts {
@@ -19,6 +20,10 @@ export interface DoorParts {
   identity: Identity;
   buckets: Buckets;
   log: Log;
+  /** Browsers in which a person signed in before. */
+  devices: Devices;
+  /** The public address, without a slash at its end. */
+  site: () => string;
 }
 
 /** Authenticates sessions of the console and confirms passwords again. */
@@ -39,7 +44,11 @@ export function openConsoleDoorkeeper(doors: DoorParts): Doorkeeper {
     },
     async confirm({ person, sessionId, hasTwoFactor }, { password, code, request }) {
       const asker = askerOf(request as Request);
-      const proof = await prove({ ...doors, surface: TRIES }, { ...person, hasTwoFactor }, { password, code, asker });
+      const proof = await prove(
+        { ...doors, surface: TRIES },
+        { ...person, hasTwoFactor, sessionId },
+        { password, code, asker },
+      );
       if (proof.ok) {
         await confirmSession(sql, sessionId);
         return null;

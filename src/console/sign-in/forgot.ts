@@ -5,7 +5,7 @@ import { findMailToken } from "../../accounts/mail-token-store.ts";
 import { askReset, setNewPassword } from "../../accounts/reset.ts";
 import { takeTry, tooMany } from "../../accounts/tries.ts";
 import { reasonOf } from "../../errors.ts";
-import { addressOf } from "../../frame/asker.ts";
+import { addressOf, passCookies } from "../../frame/asker.ts";
 import type { PageReply } from "../../frame/shown.ts";
 import type { RouteParts } from "../who.ts";
 import { addDoor, emailProblem, formOf, queryOf, typedEmail, typedPassword, typedToken } from "./door.ts";
@@ -18,7 +18,11 @@ const GONE =
   "this link was used already, is more than an hour old, is not the newest, or is not whole; ask for another";
 
 /** Adds the password reset: the request, and the form behind the mailed link. */
-export function addForgot(app: Express, { answers, parts }: RouteParts, { sql, buckets, log }: DoorParts): void {
+export function addForgot(
+  app: Express,
+  { answers, parts }: RouteParts,
+  { sql, buckets, log, devices }: DoorParts,
+): void {
   function showForgot(request: Request, reply: PageReply, data: { problem: string; email: string }, status = 200) {
     answers.show(
       request,
@@ -76,7 +80,7 @@ export function addForgot(app: Express, { answers, parts }: RouteParts, { sql, b
     async take(request, reply) {
       const { token, next, again } = await formOf(request, resetForm);
       const address = addressOf(request);
-      const wait = await takeTry(buckets, "console-reset", address, token);
+      const wait = await takeTry(buckets, { what: "console-reset", address, who: token });
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
         return showReset(request, reply, { problem: tooMany(wait), token }, 429);
@@ -88,6 +92,8 @@ export function addForgot(app: Express, { answers, parts }: RouteParts, { sql, b
       const by = { requestId: reply.locals.requestId, address };
       const done = await setNewPassword(sql, { token, password: next, site: parts.site(), by });
       if (done.ok) {
+        // whoever reads the mailbox is not locked out by others' wrong passwords
+        passCookies(reply, [devices.remember(request.headers.cookie ?? "", done.email)]);
         return answers.goOn(
           reply,
           "/console/sign-in",

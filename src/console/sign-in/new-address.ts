@@ -66,7 +66,7 @@ export function addNewAddress(app: Express, { answers, parts, doorkeeper }: Rout
       const asker = askerOf(request);
       if (!(await isSignedInAs(request, reply, found.userId))) {
         // a second factor was asked for where the change was; here the mail is the other proof
-        const who = { ...person, hasTwoFactor: false };
+        const who = { ...person, hasTwoFactor: false, sessionId: null };
         const proof = await prove({ ...doors, buckets, surface: TRIES }, who, { password, code: "", asker });
         if (!proof.ok) {
           const { problem, waitSeconds } = proof;

@@ -1,10 +1,12 @@
 import type { Express, Request } from "express";
 import { z } from "zod";
+import { findEmail } from "../../accounts/code-store.ts";
 import { askCode, WRONG_CODE } from "../../accounts/code.ts";
+import { noteWrongCode } from "../../accounts/guessed-code.ts";
 import { wantsCode, withoutSession } from "../../accounts/identity.ts";
-import { takeTry, tooMany } from "../../accounts/tries.ts";
+import { noteFailure, takeTry, tooMany } from "../../accounts/tries.ts";
 import { localPath } from "../../frame/answer.ts";
-import { addressOf, askerOf, passCookies } from "../../frame/asker.ts";
+import { askerOf, passCookies } from "../../frame/asker.ts";
 import type { PageReply } from "../../frame/shown.ts";
 import type { RouteParts } from "../who.ts";
 import { addDoor, formOf, goal, queryOf, typedEmail, typedPassword } from "./door.ts";
@@ -19,7 +21,7 @@ const begun = z.object({ user: z.object({ id: z.string() }) });
 
 /** Adds signing in, its second step, and signing out. */
 export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorParts): void {
-  const { identity, buckets, log } = doors;
+  const { sql, identity, buckets, log, devices } = doors;
 
   function showSignIn(
     request: Request,
@@ -49,19 +51,23 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
     show: (request, reply) => showSignIn(request, reply, queryOf(request, query)),
     async take(request, reply) {
       const { email, password, to } = await formOf(request, signInForm);
-      const wait = await takeTry(buckets, TRIES, addressOf(request), email);
+      const asker = askerOf(request);
+      const attempt = { what: TRIES, address: asker.address, who: email, device: devices.find(asker.cookie, email) };
+      const wait = await takeTry(buckets, attempt);
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
         return showSignIn(request, reply, { problem: tooMany(wait), email, to }, 429);
       }
-      const answer = await identity.ask("/sign-in/email", { email, password }, askerOf(request));
+      const answer = await identity.ask("/sign-in/email", { email, password }, asker);
       if (answer.status >= 500) throw new Error(`better-auth answered a sign-in with ${answer.status}`);
       if (answer.status !== 200) {
+        await noteFailure(buckets, attempt);
         log.warn({ request_id: reply.locals.requestId }, "a sign-in at /console was refused");
         return showSignIn(request, reply, { problem: WRONG, email, to }, 401);
       }
       passCookies(reply, answer.cookies);
       if (!wantsCode(answer)) {
+        passCookies(reply, [devices.remember(asker.cookie, email)]);
         noteBegun(reply, begun.parse(answer.body).user.id);
         return answers.goOn(reply, localPath("/console", to), "");
       }
@@ -76,20 +82,26 @@ export function addSignIn(app: Express, { answers }: RouteParts, doors: DoorPart
       const asker = askerOf(request);
       const challenged = { ...asker, cookie: withoutSession(asker.cookie) };
       const userId = await identity.findChallenged(challenged.cookie);
-      const wait = await takeTry(buckets, `${TRIES}-code`, asker.address, userId ?? asker.address);
+      const email = userId === null ? null : await findEmail(sql, userId);
+      const device = email === null ? null : devices.find(asker.cookie, email);
+      const attempt = { what: TRIES, isCode: true, address: asker.address, who: userId ?? asker.address, device };
+      const wait = await takeTry(buckets, attempt);
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
         return showCode(request, reply, { problem: tooMany(wait), to }, 429);
       }
-      if (userId === null)
+      if (userId === null || email === null)
         return showCode(request, reply, { problem: "nothing waits for a code; begin again", to }, 401);
       const answer = await askCode(doors, challenged, userId, code);
       if (answer.status >= 500) throw new Error(`better-auth answered a code with ${answer.status}`);
       passCookies(reply, answer.cookies);
       if (answer.status === 200) {
+        passCookies(reply, [devices.remember(asker.cookie, email)]);
         noteBegun(reply, userId);
         return answers.goOn(reply, localPath("/console", to), "");
       }
+      await noteFailure(buckets, attempt);
+      await noteWrongCode({ ...doors, surface: TRIES }, { userId, email });
       log.warn({ request_id: reply.locals.requestId, user: userId }, "a code at /console was refused");
       showCode(request, reply, { problem: `${WRONG_CODE}; wait for the next one, or begin again`, to }, 401);
     },

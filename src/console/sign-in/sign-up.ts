@@ -27,7 +27,11 @@ interface ShownSignUp {
 }
 
 /** Adds signing up, and the page to which the link in its mail leads. */
-export function addSignUp(app: Express, { answers, parts }: RouteParts, { sql, identity, buckets, log }: DoorParts) {
+export function addSignUp(
+  app: Express,
+  { answers, parts }: RouteParts,
+  { sql, identity, buckets, log, devices }: DoorParts,
+) {
   function showSignUp(request: Request, reply: PageReply, shown: ShownSignUp, status = 200) {
     const data = { problem: "", email: "", terms: false, adult: false, ...shown };
     answers.show(request, reply, { template: "sign-in/sign-up", width: "reading", title: "Sign up", data }, status);
@@ -121,7 +125,7 @@ export function addSignUp(app: Express, { answers, parts }: RouteParts, { sql, i
     async take(request, reply) {
       const { token, password } = await formOf(request, confirmForm);
       const asker = askerOf(request);
-      const wait = await takeTry(buckets, "console-confirm", asker.address, token);
+      const wait = await takeTry(buckets, { what: "console-confirm", address: asker.address, who: token });
       if (wait > 0) {
         reply.setHeader("Retry-After", wait);
         return showConfirm(request, reply, { problem: tooMany(wait), token, asksPassword: true }, 429);
@@ -140,7 +144,7 @@ export function addSignUp(app: Express, { answers, parts }: RouteParts, { sql, i
       log.info({ request_id: requestId, account: String(done.accountId) }, "an account was opened at /console");
       const { status, cookies } = await identity.ask("/sign-in/link", { token: done.signInToken }, asker);
       if (status !== 200) throw new Error(`better-auth answered the first sign-in with ${status}`);
-      passCookies(reply, cookies);
+      passCookies(reply, [...cookies, devices.remember(asker.cookie, done.email)]);
       answers.goOn(reply, "/console", "Your address is confirmed. Welcome to Roundhouse.");
     },
   });

@@ -1,4 +1,5 @@
 import type { Request } from "express";
+import type { Devices } from "../../accounts/devices.ts";
 import type { Identity } from "../../accounts/identity.ts";
 import { prove } from "../../accounts/prove.ts";
 import { confirmSession, useOperatorSession } from "../../accounts/session-store.ts";
@@ -18,6 +19,10 @@ export interface DoorParts {
   identity: Identity;
   buckets: Buckets;
   log: Log;
+  /** Browsers in which a person signed in before. */
+  devices: Devices;
+  /** The public address, without a slash at its end. */
+  site: () => string;
 }
 
 /** Knows who is signed in, and whether it is still them. */
@@ -36,7 +41,7 @@ export function openDoorkeeper(doors: DoorParts): Doorkeeper {
       return { ...facts, visitor: { operatorId: userId, email, role, address: addressOf(request), requestId } };
     },
     async confirm({ visitor, sessionId, hasTwoFactor }, { password, code, request }) {
-      const person = { userId: visitor.operatorId, email: visitor.email, hasTwoFactor };
+      const person = { userId: visitor.operatorId, email: visitor.email, hasTwoFactor, sessionId };
       const asker = askerOf(request as Request);
       const proof = await prove({ ...doors, surface: "ops" }, person, { password, code, asker });
       if (proof.ok) {

@@ -2,9 +2,11 @@ import type { Express, Request } from "express";
 import { z } from "zod";
 import { LOCAL_OPERATOR } from "../../accounts/local-operator.ts";
 import { findOperator } from "../../accounts/operator-store.ts";
-import { takeTry, tooMany } from "../../accounts/tries.ts";
+import { noteFailure, takeTry, tooMany } from "../../accounts/tries.ts";
 import { audited } from "../../audit/store.ts";
+import { findEmail } from "../../accounts/code-store.ts";
 import { askCode, WRONG_CODE } from "../../accounts/code.ts";
+import { noteWrongCode } from "../../accounts/guessed-code.ts";
 import { wantsCode, withoutSession } from "../../accounts/identity.ts";
 import { reasonOf } from "../../errors.ts";
 import { localPath } from "../../frame/answer.ts";
@@ -36,7 +38,7 @@ export function addDoors(
   { answers, parts, doorkeeper }: RouteParts,
   doors: DoorParts & { printLink: PrintLink },
 ): void {
-  const { sql, identity, buckets, printLink } = doors;
+  const { sql, identity, buckets, devices, printLink } = doors;
   const { log } = parts;
 
   function showSignIn(
@@ -91,14 +93,17 @@ export function addDoors(
   route.post(async (request, response) => {
     const reply = response as PageReply;
     const { email, password, to } = parse(signInForm, await readForm(request));
-    const wait = await takeTry(buckets, "ops", addressOf(request), email);
+    const asker = askerOf(request);
+    const attempt = { what: "ops", address: asker.address, who: email, device: devices.find(asker.cookie, email) };
+    const wait = await takeTry(buckets, attempt);
     if (wait > 0) {
       reply.setHeader("Retry-After", wait);
       return showSignIn(request, reply, { problem: tooMany(wait), email, to }, 429);
     }
-    const answer = await identity.ask("/sign-in/email", { email, password }, askerOf(request));
+    const answer = await identity.ask("/sign-in/email", { email, password }, asker);
     if (answer.status >= 500) throw new Error(`better-auth answered a sign-in with ${answer.status}`);
     if (answer.status !== 200) {
+      await noteFailure(buckets, attempt);
       log.warn({ request_id: reply.locals.requestId }, "a sign-in at /ops was refused");
       showSignIn(request, reply, { problem: WRONG, email, to }, 401);
       // after the answer: only what is known of somebody is written down, and the time it takes would tell that it is
@@ -109,6 +114,7 @@ export function addDoors(
       reply.setHeader("Location", `/ops/sign-in/code${to === "" ? "" : `?to=${encodeURIComponent(to)}`}`);
       return void reply.status(303).end();
     }
+    passCookies(reply, [devices.remember(asker.cookie, email)]);
     await note({ email }, request, reply, "session.begin", null);
     answers.goOn(reply, localPath("/ops", to), "");
   });
@@ -125,21 +131,28 @@ export function addDoors(
     const asker = askerOf(request);
     const challenged = { ...asker, cookie: withoutSession(asker.cookie) };
     const id = await identity.findChallenged(challenged.cookie);
-    const wait = await takeTry(buckets, "ops-code", asker.address, id ?? asker.address);
+    const email = id === null ? null : await findEmail(sql, id);
+    const device = email === null ? null : devices.find(asker.cookie, email);
+    const attempt = { what: "ops", isCode: true, address: asker.address, who: id ?? asker.address, device };
+    const wait = await takeTry(buckets, attempt);
     if (wait > 0) {
       reply.setHeader("Retry-After", wait);
       return showCode(request, reply, { problem: tooMany(wait), to }, 429);
     }
-    if (id === null) return showCode(request, reply, { problem: "nothing waits for a code; begin again", to }, 401);
+    if (id === null || email === null)
+      return showCode(request, reply, { problem: "nothing waits for a code; begin again", to }, 401);
     const answer = await askCode(doors, challenged, id, given);
     if (answer.status >= 500) throw new Error(`better-auth answered a code with ${answer.status}`);
     passCookies(reply, answer.cookies);
     if (answer.status !== 200) {
       log.warn({ request_id: reply.locals.requestId }, "a code at /ops was refused");
+      await noteFailure(buckets, attempt);
+      await noteWrongCode({ ...doors, surface: "ops" }, { userId: id, email });
       await note({ id }, request, reply, "session.refused", WRONG_CODE);
       const problem = `${WRONG_CODE}; wait for the next one, or begin again`;
       return showCode(request, reply, { problem, to }, 401);
     }
+    passCookies(reply, [devices.remember(asker.cookie, email)]);
     await note({ id }, request, reply, "session.begin", "with a second factor");
     answers.goOn(reply, localPath("/ops", to), "");
   });
@@ -177,7 +190,7 @@ export function addDoors(
     const reply = response as PageReply;
     if (printLink === null)
       throw new PageError(403, "links are printed only where Roundhouse serves this machine alone");
-    const wait = await takeTry(buckets, "ops", addressOf(request), LOCAL_OPERATOR);
+    const wait = await takeTry(buckets, { what: "ops", address: addressOf(request), who: LOCAL_OPERATOR });
     if (wait > 0) throw new PageError(429, tooMany(wait), { "Retry-After": String(wait) });
     await printLink();
     const text = "A new link was printed in the terminal where Roundhouse runs. It works once, for an hour.";
