@@ -1,8 +1,8 @@
-/** What callers see of a table's forecasts: made of its head and of the forecast sets that the head names. */
+/** The published forecasts of a table, built from its head and the forecast sets that the head names. */
 import { forecastIdOf } from "./chain/forecast-id.ts";
 import { windowFeature, WINDOW_TARGETS } from "./model/features.ts";
 
-/** A stored forecast set as far as callers see it; arrays as in table `forecast_sets`. */
+/** The published columns of a stored forecast set; arrays as in table `forecast_sets`. */
 export interface ReadSet {
   tableId: number;
   cutoffSeq: number;
@@ -12,17 +12,17 @@ export interface ReadSet {
   issuedAt: string;
   cutoffRoundId: string;
   targetRoundId: string | null;
-  /** Names of the colors that it is about, lowest first. */
+  /** Names of its colors, lowest first. */
   colors: readonly string[];
   features: readonly number[];
   horizons: readonly number[];
   pPpm: readonly number[];
   basePpm: readonly number[];
-  /** 64 digits per forecast, one after the other. */
+  /** 64 hex digits per forecast, concatenated. */
   hashes: string;
 }
 
-/** The newest forecasts of a table that were read, open or not. */
+/** The newest forecasts of a table in the read sets, open or not. */
 export interface IssuedForecasts {
   readonly nextColor: (PublishedNextColor & { cutoffSeq: number }) | null;
   /** By feature code. */
@@ -65,13 +65,13 @@ export type PublishedWindow = IssuedWindow & { now: { rounds_left: number; p_ppm
 export interface PublishedForecast {
   /** Of the newest set. */
   cutoffSeq: number;
-  /** Null when that set was not read: it is not open. */
+  /** Null if that set was not read, since it is not open. */
   nextColor: PublishedNextColor | null;
   /** By color in color order, then by target. */
   windows: PublishedWindow[];
 }
 
-/** The part of a head that says which forecasts are open. */
+/** The part of a head that lists the open forecasts. */
 export interface ForecastHead {
   lastOrdinal: number;
   setSeq: number | null;
@@ -79,7 +79,7 @@ export interface ForecastHead {
   nowPpm: readonly (number | null)[];
 }
 
-/** Nothing issued yet. */
+/** No forecast issued. */
 export const NOTHING_ISSUED: IssuedForecasts = { nextColor: null, windows: new Map() };
 
 const HASH_DIGITS = 64;
@@ -93,7 +93,7 @@ export function addSets(issued: IssuedForecasts, sets: readonly ReadSet[]): Issu
   return { nextColor: newest === undefined ? issued.nextColor : nextColorOf(newest), windows };
 }
 
-/** What callers see; null before the first set. */
+/** The published forecast; null before the first set. */
 export function publishedForecast(
   { lastOrdinal, setSeq, nowPpm }: ForecastHead,
   { nextColor, windows }: IssuedForecasts,
@@ -128,7 +128,7 @@ function windowsOf(set: ReadSet): [number, IssuedWindow][] {
     const color = colors[Math.floor((code - 1) / WINDOW_TARGETS.length)] ?? "";
     const target = WINDOW_TARGETS[(code - 1) % WINDOW_TARGETS.length] ?? 0;
     const rounds = horizons[place] ?? 0;
-    const value = colors.length + place - 1; // one of each color comes first
+    const value = colors.length + place - 1; // after one value per color
     const stated = { rounds, p_ppm: pPpm[value] ?? 0, base_ppm: basePpm[value] ?? 0 };
     const about = { feature: windowFeature(color, target), color, target, ...aboutForecast(set, place) };
     return [[code, { ...about, ...stated, endOrdinal: cutoffOrdinal + rounds }]];

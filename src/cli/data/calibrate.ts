@@ -7,7 +7,7 @@ import { reasonOf, UsageError } from "../../errors.ts";
 import { requestManualRun, runManualCalibration, type ManualResult } from "../../calibration/manual-calibration.ts";
 import { findManualRun, findParameters, listParameterNames } from "../../calibration/manual-run-store.ts";
 import { MOST_STRETCHES, orderOf, type ReplayOrder } from "../../calibration/range-store.ts";
-import { readParameterFile, type AskedModel } from "../../forecasts/model/parameter-file.ts";
+import { readParameterFile, type RequestedModel } from "../../forecasts/model/parameter-file.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
 import { promoteCalibration } from "../../calibration/promote.ts";
@@ -158,7 +158,7 @@ async function request(
   table: { id: number; name: string },
   { from, to, order, out, model, params, promote: isPromoted }: CalibrateArguments,
 ): Promise<string> {
-  const { parameters, thresholds } = await askedModel(sql, model ?? K7_1.name, params);
+  const { parameters, thresholds } = await requestedModel(sql, model ?? K7_1.name, params);
   const asked = {
     tableId: table.id,
     table: table.name,
@@ -180,7 +180,7 @@ async function request(
   );
 }
 
-async function askedModel(sql: Sql, name: string, file: string | undefined): Promise<AskedModel> {
+async function requestedModel(sql: Sql, name: string, file: string | undefined): Promise<RequestedModel> {
   const parameters = await findParameters(sql, name);
   if (parameters === null) {
     const known = [K7_1.name, ...(await listParameterNames(sql))];
@@ -205,7 +205,7 @@ async function requireSame(
 ): Promise<void> {
   const run = await findManualRun(sql, id);
   if (run === null) throw new UsageError(`--resume: there is no run ${id} by hand`);
-  const asked = given.params === undefined ? null : await askedModel(sql, given.model ?? K7_1.name, given.params);
+  const asked = given.params === undefined ? null : await requestedModel(sql, given.model ?? K7_1.name, given.params);
   const model = asked?.parameters.name ?? given.model ?? parameterSetOf(run.model);
   const differing: [path: string, now: string | null, then: string | null][] = [
     ["--table", table.name, run.table],

@@ -6,7 +6,7 @@ import type { Period, Span } from "./periods.ts";
 /** The sums of a table change at most this often. */
 const LEAST_SECONDS = 10;
 
-/** How far the rows of a table are added; hours are counted from 1970. */
+/** The last rows of a table that were added; hours are counted from 1970. */
 export interface Mark {
   tableId: number;
   version: bigint;
@@ -17,14 +17,14 @@ export interface Mark {
   hour: number;
 }
 
-/** A locked mark, the hour by the database clock, and what of the table is known and waits. */
+/** A locked mark, the hour by the database clock, and whether the table has rows that are not added yet. */
 export interface LockedMark extends Mark {
   currentHour: number;
   hasRevisions: boolean;
   models: string[];
 }
 
-/** Tables of a house with rows to add or an hour to move to; one that changed in the last seconds waits. */
+/** Tables of a house with rows to add or a new hour, except those changed within the last {@link LEAST_SECONDS}. */
 export async function listTablesToAdd(sql: Queryable, house: string): Promise<{ id: number; name: string }[]> {
   return sql<{ id: number; name: string }[]>`
     select t.id, t.house_id || '/' || t.game || '/' || t.market as name
@@ -64,7 +64,7 @@ function isDue(sql: Queryable) {
     )`;
 }
 
-/** Marks the beginning of the forecasts of tables that have any and no mark yet. */
+/** Creates a mark at the first forecast of each table that has forecasts and no mark. */
 export async function createMarks(tx: Transaction, tableIds: readonly number[]): Promise<void> {
   await tx`
     insert into accuracy_marks (table_id, round_seq, hour)
@@ -103,7 +103,7 @@ function hourNumber(sql: Queryable, time: "m.hour" | "hour" | "clock_timestamp()
   return sql`floor(extract(epoch from ${sql.unsafe(time)}) / 3600)::integer`;
 }
 
-/** Which rows of a table to read: after one number, up to another if one is given. */
+/** Range of rows of a table to read: after one number, up to another if it is given. */
 export interface After {
   tableId: number;
   after: bigint;
@@ -137,13 +137,13 @@ export async function listScores(
   >`
     select s.table_id as "tableId", s.settled_seq as "settledSeq", s.cutoff_seqs as "cutoffSeqs", s.features, s.reasons,
       s.outcomes
-    from unnest(${ids}::integer[], ${after}::bigint[], ${upTo}::bigint[]) as asked (table_id, after, up_to)
+    from unnest(${ids}::integer[], ${after}::bigint[], ${upTo}::bigint[]) as requested (table_id, after, up_to)
     cross join lateral (
       select *
       from score_sets
-      where table_id = asked.table_id
-        and settled_seq > asked.after
-        and settled_seq <= coalesce(asked.up_to, 9223372036854775807)
+      where table_id = requested.table_id
+        and settled_seq > requested.after
+        and settled_seq <= coalesce(requested.up_to, 9223372036854775807)
       order by settled_seq
       limit ${limit}
     ) s
@@ -160,7 +160,7 @@ export async function listScores(
   }));
 }
 
-/** The first `limit` revisions of each table after a number, each with the score that counted before it. */
+/** The first `limit` revisions of each table after a number, each with the score that it replaces. */
 export async function listRevisions(
   sql: Queryable,
   tables: readonly After[],
@@ -179,13 +179,13 @@ export async function listRevisions(
     select
       r.table_id as "tableId", r.revision, r.cutoff_seq as "cutoffSeq", r.feature, r.reason, r.outcome,
       before.reason as "reasonBefore", before.outcome as "outcomeBefore"
-    from unnest(${ids}::integer[], ${after}::bigint[], ${upTo}::bigint[]) as asked (table_id, after, up_to)
+    from unnest(${ids}::integer[], ${after}::bigint[], ${upTo}::bigint[]) as requested (table_id, after, up_to)
     cross join lateral (
       select *
       from score_revisions
-      where table_id = asked.table_id
-        and revision > asked.after
-        and revision <= coalesce(asked.up_to, 9223372036854775807)
+      where table_id = requested.table_id
+        and revision > requested.after
+        and revision <= coalesce(requested.up_to, 9223372036854775807)
       order by revision
       limit ${limit}
     ) r
@@ -218,8 +218,8 @@ export async function listRevisions(
 }
 
 /**
- * The first `limit` rounds of each table after a seq that count for coverage: polled ones, late too, and others that were
- * on time. `lastSeq` is the newest seq of the table at that moment.
+ * The first `limit` rounds of each table after a seq that count for coverage: all polled rounds, and others that were on
+ * time. `lastSeq` is the newest seq of the table at that moment.
  */
 export async function listRounds(
   sql: Queryable,
@@ -231,14 +231,14 @@ export async function listRounds(
     { tableId: number; lastSeq: bigint; seq: bigint | null; ordinal: bigint | null; hour: number | null }[]
   >`
     select h.table_id as "tableId", h.last_seq as "lastSeq", r.seq, r.ordinal, r.hour
-    from unnest(${ids}::integer[], ${after}::bigint[], ${upTo}::bigint[]) as asked (table_id, after, up_to)
-    join table_heads h on h.table_id = asked.table_id
+    from unnest(${ids}::integer[], ${after}::bigint[], ${upTo}::bigint[]) as requested (table_id, after, up_to)
+    join table_heads h on h.table_id = requested.table_id
     left join lateral (
       select r.seq, r.ordinal, ${hourNumber(sql, "r.received_at")} as hour
       from rounds r
-      where r.table_id = asked.table_id
-        and r.seq > asked.after
-        and r.seq <= coalesce(asked.up_to, 9223372036854775807)
+      where r.table_id = requested.table_id
+        and r.seq > requested.after
+        and r.seq <= coalesce(requested.up_to, 9223372036854775807)
         and (not r.late or r.source = 0)
       order by r.seq
       limit ${limit}
@@ -293,20 +293,20 @@ export async function listSets(sql: Queryable, tables: readonly After[], limit: 
   const { ids, after, upTo } = afterArrays(tables);
   return sql<SetRow[]>`
     select ${setColumns(sql)}
-    from unnest(${ids}::integer[], ${after}::bigint[], ${upTo}::bigint[]) as asked (table_id, after, up_to)
+    from unnest(${ids}::integer[], ${after}::bigint[], ${upTo}::bigint[]) as requested (table_id, after, up_to)
     cross join lateral (
       select *
       from forecast_sets
-      where table_id = asked.table_id
-        and cutoff_seq > asked.after
-        and cutoff_seq <= coalesce(asked.up_to, 9223372036854775807)
+      where table_id = requested.table_id
+        and cutoff_seq > requested.after
+        and cutoff_seq <= coalesce(requested.up_to, 9223372036854775807)
       order by cutoff_seq
       limit ${limit}
     ) s
     order by s.table_id, s.cutoff_seq`;
 }
 
-/** Sets by their keys; one that does not exist is not in the result. */
+/** Sets by their keys; missing ones are left out. */
 export async function readSets(
   sql: Queryable,
   keys: readonly { tableId: number; cutoffSeq: bigint }[],
@@ -317,8 +317,8 @@ export async function readSets(
     from unnest(
       ${keys.map(({ tableId }) => tableId)}::integer[],
       ${keys.map(({ cutoffSeq }) => cutoffSeq)}::bigint[]
-    ) as asked (table_id, cutoff_seq)
-    join forecast_sets s on s.table_id = asked.table_id and s.cutoff_seq = asked.cutoff_seq`;
+    ) as requested (table_id, cutoff_seq)
+    join forecast_sets s on s.table_id = requested.table_id and s.cutoff_seq = requested.cutoff_seq`;
 }
 
 /** A stored row of an hour. */
@@ -327,25 +327,25 @@ export interface StoredHour extends HourKey {
   sums: Uint8Array;
 }
 
-/** The hour rows with these keys; one that does not exist is not in the result. */
+/** The hour rows with these keys; missing ones are left out. */
 export async function readHours(
   sql: Queryable,
   keys: readonly (HourKey & { tableId: number })[],
 ): Promise<StoredHour[]> {
   if (keys.length === 0) return [];
   return sql<StoredHour[]>`
-    select a.table_id as "tableId", asked.hour, a.feature, a.model, a.sums
+    select a.table_id as "tableId", requested.hour, a.feature, a.model, a.sums
     from unnest(
       ${keys.map(({ tableId }) => tableId)}::integer[],
       ${keys.map(({ hour }) => hour)}::integer[],
       ${keys.map(({ feature }) => feature)}::smallint[],
       ${keys.map(({ model }) => model)}::text[]
-    ) as asked (table_id, hour, feature, model)
+    ) as requested (table_id, hour, feature, model)
     join accuracy_hours a
-      on a.table_id = asked.table_id
-      and a.hour = to_timestamp(asked.hour * 3600::bigint)
-      and a.feature = asked.feature
-      and a.model = asked.model`;
+      on a.table_id = requested.table_id
+      and a.hour = to_timestamp(requested.hour * 3600::bigint)
+      and a.feature = requested.feature
+      and a.model = requested.model`;
 }
 
 /** A part of a table's hours or days. */
@@ -362,11 +362,11 @@ export async function listHours(sql: Queryable, spans: readonly TableSpan[]): Pr
       ${spans.map(({ tableId }) => tableId)}::integer[],
       ${spans.map(({ from }) => from)}::integer[],
       ${spans.map(({ to }) => to)}::integer[]
-    ) as asked (table_id, first, past)
+    ) as requested (table_id, first, past)
     join accuracy_hours a
-      on a.table_id = asked.table_id
-      and a.hour >= to_timestamp(asked.first * 3600::bigint)
-      and a.hour < to_timestamp(asked.past * 3600::bigint)`;
+      on a.table_id = requested.table_id
+      and a.hour >= to_timestamp(requested.first * 3600::bigint)
+      and a.hour < to_timestamp(requested.past * 3600::bigint)`;
 }
 
 /** A stored row of a day. */
@@ -385,11 +385,11 @@ export async function listDays(sql: Queryable, spans: readonly TableSpan[]): Pro
       ${spans.map(({ tableId }) => tableId)}::integer[],
       ${spans.map(({ from }) => from)}::integer[],
       ${spans.map(({ to }) => to)}::integer[]
-    ) as asked (table_id, first, past)
+    ) as requested (table_id, first, past)
     join accuracy_days a
-      on a.table_id = asked.table_id
-      and a.day >= date '1970-01-01' + asked.first
-      and a.day < date '1970-01-01' + asked.past`;
+      on a.table_id = requested.table_id
+      and a.day >= date '1970-01-01' + requested.first
+      and a.day < date '1970-01-01' + requested.past`;
 }
 
 /** A stored row of a period. */
@@ -408,7 +408,7 @@ export async function listPeriods(sql: Queryable, tableIds: readonly number[]): 
     where table_id = any(${[...tableIds]}::integer[])`;
 }
 
-/** Writes hour rows as they are given. */
+/** Inserts or replaces hour rows. */
 export async function saveHours(tx: Transaction, rows: readonly StoredHour[]): Promise<void> {
   if (rows.length === 0) return;
   await tx`
@@ -425,7 +425,7 @@ export async function saveHours(tx: Transaction, rows: readonly StoredHour[]): P
     set sums = excluded.sums`;
 }
 
-/** Writes day rows as they are given. */
+/** Inserts or replaces day rows. */
 export async function saveDays(tx: Transaction, rows: readonly StoredDay[]): Promise<void> {
   if (rows.length === 0) return;
   await tx`
@@ -442,7 +442,7 @@ export async function saveDays(tx: Transaction, rows: readonly StoredDay[]): Pro
     set sums = excluded.sums`;
 }
 
-/** Writes period rows as they are given. */
+/** Inserts or replaces period rows. */
 export async function savePeriods(tx: Transaction, rows: readonly StoredPeriod[]): Promise<void> {
   if (rows.length === 0) return;
   await tx`
@@ -459,7 +459,7 @@ export async function savePeriods(tx: Transaction, rows: readonly StoredPeriod[]
     set sums = excluded.sums`;
 }
 
-/** A model of a table, and the set it was met with. */
+/** A model of a table, and the first set that it issued. */
 export interface NewModel {
   tableId: number;
   model: string;
@@ -467,7 +467,7 @@ export interface NewModel {
   hour: number;
 }
 
-/** Notes models with the palette and the hour of their first set. */
+/** Stores models with the palette and the hour of their first set. */
 export async function saveModels(tx: Transaction, models: readonly NewModel[]): Promise<void> {
   if (models.length === 0) return;
   await tx`
@@ -483,7 +483,7 @@ export async function saveModels(tx: Transaction, models: readonly NewModel[]): 
     on conflict (table_id, model) do nothing`;
 }
 
-/** Moves locked marks on. */
+/** Advances locked marks. */
 export async function moveMarks(tx: Transaction, marks: readonly Mark[]): Promise<void> {
   if (marks.length === 0) return;
   await tx`

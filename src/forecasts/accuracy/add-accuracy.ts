@@ -1,8 +1,8 @@
 /**
- * Adds what was issued, settled, revised and received to the accuracy of tables.
+ * Adds forecasts, scores, revisions and rounds to the accuracy of tables.
  *
- * Rows and mark change in one transaction under the mark's lock, so that running late, twice, in two processes or after a
- * crash gives the same rows. The cost is that of the rows since the mark; once an hour a table's periods move on.
+ * Rows and mark change in one transaction under the mark's lock: a late, repeated, concurrent or interrupted run gives the
+ * same rows. The cost is proportional to the rows since the mark; the periods of a table advance once an hour.
  */
 import type { Sql, Transaction } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
@@ -41,21 +41,21 @@ import {
 import { readPortions, type ReadPortion } from "./read-portions.ts";
 import { decodeSums, encodeSums, type SumVector } from "./sum-vector.ts";
 
-/** Rows of one kind of one table in a transaction: some 50 ms of Node. */
+/** Rows of one kind of one table in a transaction: about 50 ms of CPU. */
 const ROWS_PER_PORTION = 500;
 
 /** Tables in a transaction. */
 const TABLES_PER_TRANSACTION = 100;
 
-/** A table whose rows could not be added, and why: a row of it is damaged. */
+/** A table whose rows could not be added because one is damaged, with the error. */
 export interface DamagedTable {
   tableId: number;
   reason: string;
 }
 
 /**
- * Adds all rows of tables that are there when it is called. A table with a damaged row stays as it is, is returned, and
- * keeps no other from being added.
+ * Adds all rows of the tables that are committed when it is called. A table with a damaged row is left unchanged and
+ * returned; it does not stop the others.
  *
  * @returns how many sets, scored rounds and revisions were added
  */
@@ -119,7 +119,7 @@ async function addPortions(
   return { done, damaged };
 }
 
-/** Runs a pure step of one table; an error of it makes the table damaged. */
+/** Runs a pure step of one table; if it throws, the table is recorded as damaged. */
 function ofOne<Result>({ mark }: TablePortion, damaged: DamagedTable[], step: () => Result): Result | null {
   try {
     return step();
@@ -129,7 +129,7 @@ function ofOne<Result>({ mark }: TablePortion, damaged: DamagedTable[], step: ()
   }
 }
 
-/** The clock of a database may step back; hours never do. */
+/** Never earlier than the current hour, since the database clock may step back. */
 function nextHour({ hour, currentHour }: LockedMark): number {
   return Math.max(hour, currentHour);
 }
@@ -143,7 +143,7 @@ function newModelsOf({ mark, portion }: TablePortion): NewModel[] {
   });
 }
 
-/** The rows of each table as they are after the additions. */
+/** The rows of each table with the additions. */
 async function readRows(
   tx: Transaction,
   deltas: ReadonlyMap<TablePortion, HourDeltas>,
@@ -195,7 +195,7 @@ async function readRows(
   return changed;
 }
 
-/** The stored rows that additions to a table change, or that its periods need to move on. */
+/** The stored rows that the additions change, or that are needed to advance the periods. */
 function neededRows({ mark }: TablePortion, deltas: HourDeltas) {
   const { tableId, hour } = mark;
   const next = nextHour(mark);

@@ -1,8 +1,8 @@
 /**
  * What rows of a table add to its accuracy, per model, feature and hour.
  *
- * The only definition of the sums: `add-accuracy.ts` adds what came since its mark, `recompute.ts` adds everything. A
- * forecast counts in the hour of its issue, whenever it is settled; a round in the hour of its receipt.
+ * The only definition of the sums: `add-accuracy.ts` adds rows after the mark, `recompute-store.ts` adds all rows. A
+ * forecast counts in the hour in which it was issued, even if it is settled later; a round in the hour of its receipt.
  */
 import { REFERENCES } from "./figures/references.ts";
 import { scoreOutcome } from "../score/scoring.ts";
@@ -11,7 +11,7 @@ import type { Facts, RoundFacts, SetFacts, Settlement } from "./facts.ts";
 import { BINS, binKey, KEY, outcomeKey, referenceKey, voidKey, windowOutcome } from "./keys.ts";
 import { addTo, type SumVector } from "./sum-vector.ts";
 
-/** Whose sums a row holds. */
+/** Key of a row of sums. */
 export interface HourKey {
   model: string;
   feature: number;
@@ -26,13 +26,13 @@ export interface HourSums extends HourKey {
 /** Sums by hour and feature, to which facts are added. */
 export type HourDeltas = Map<string, HourSums>;
 
-/** One text per hour of a feature. */
+/** A unique text for an hour of a feature. */
 export function hourKey({ model, feature, hour }: HourKey): string {
   return `${hour} ${feature} ${model}`;
 }
 
 /**
- * Adds rows of a table: issued forecasts, settlements, revisions (what counted before them is subtracted) and rounds.
+ * Adds rows of a table: issued forecasts, settlements, revisions (the replaced score is subtracted) and rounds.
  *
  * @throws Error when a row refers to a set that is not given, or a set is damaged
  */
@@ -72,7 +72,7 @@ function sumsOf(into: HourDeltas, key: HourKey): SumVector {
 
 function addSet(into: HourDeltas, { model, hour, features, ends, cutoffOrdinal }: SetFacts): void {
   for (const feature of features) addTo(sumsOf(into, { model, feature, hour }), KEY.forecasts, 1n);
-  // the set after a window ended has the next one of its feature
+  // when a window has ended, the next set opens a new one of its feature
   for (const [place, end] of ends.entries()) {
     const feature = place + 1;
     if (end <= cutoffOrdinal && !features.includes(feature)) {
@@ -101,7 +101,7 @@ interface Forecast {
   horizon: number;
   pPpm: readonly number[];
   basePpm: readonly number[];
-  /** Per reference; null when it says nothing. */
+  /** Per reference; null when the reference has no forecast. */
   referencePpm: readonly (readonly number[] | null)[];
 }
 
@@ -177,8 +177,8 @@ function square(value: number): bigint {
 }
 
 /**
- * Coverage. A round counts for the model of the newest set before it. It was forecast when that set's cutoff is the
- * on-time round before it; a late round never was.
+ * Coverage: a round counts for the model of the newest set before it. It had a forecast if the cutoff of that set is the
+ * previous on-time round; a late round never has one.
  */
 function addRounds(into: HourDeltas, rounds: readonly RoundFacts[], sets: readonly SetFacts[]): void {
   const ordered = sets.toSorted((a, b) => Number(a.cutoffSeq - b.cutoffSeq));
@@ -186,7 +186,7 @@ function addRounds(into: HourDeltas, rounds: readonly RoundFacts[], sets: readon
   for (const { seq, ordinal, hour } of rounds) {
     while (before + 1 < ordered.length && ordered[before + 1]!.cutoffSeq < seq) before++;
     const set = ordered[before];
-    if (set === undefined) continue; // the table was not forecast yet
+    if (set === undefined) continue; // the table had no forecast yet
     const sums = sumsOf(into, { model: set.model, feature: 0, hour });
     addTo(sums, KEY.rounds, 1n);
     if (ordinal === null) addTo(sums, KEY.lateRounds, 1n);

@@ -1,4 +1,4 @@
-/** The rows that accuracy is summed from, as far as sums need them. */
+/** The input of the accuracy sums: the needed columns of forecast sets, scores, revisions and rounds. */
 
 /** A forecast set. Windows have the feature codes 1 + 3·color + target; next_color is 0 and always the first feature. */
 export interface SetFacts {
@@ -12,15 +12,15 @@ export interface SetFacts {
   /** Of all features in order; next_color has one value per color. */
   pPpm: readonly number[];
   basePpm: readonly number[];
-  /** last_20, last_100 and due, each in the layout of `pPpm`; null if a reference says nothing. */
+  /** last_20, last_100 and due, each in the layout of `pPpm`; null if a reference has no forecast. */
   referencePpm: readonly (number | null)[];
-  /** Per window code, from 1: the ordinal at which its newest window ends as planned; 0 when there was none. */
+  /** Per window code, from 1: the ordinal of the last round of its newest window; 0 if there is none. */
   ends: readonly bigint[];
-  /** A cosigned checkpoint covered it before the first on-time round after it was requested, as far as is stored by now. */
+  /** A stored cosigned checkpoint covered it before the next on-time round was requested. */
   isSealed: boolean;
 }
 
-/** How a forecast of a set was settled: `reason` 0 with an outcome when scored, else the cause of the void and null. */
+/** How a forecast was settled: `reason` is 0 with an outcome if scored, else the reason of the void with a null outcome. */
 export interface Settlement {
   cutoffSeq: bigint;
   feature: number;
@@ -34,9 +34,9 @@ export interface ScoreFacts {
   settlements: readonly Settlement[];
 }
 
-/** A later score of a forecast, and the one that counted before it. */
+/** A later score of a forecast, and the score that it replaces. */
 export interface RevisionFacts {
-  /** Its number in the order of commits of its table. */
+  /** Number in the commit order of its table. */
   revision: bigint;
   cutoffSeq: bigint;
   feature: number;
@@ -45,7 +45,7 @@ export interface RevisionFacts {
   after: Pick<Settlement, "reason" | "outcome">;
 }
 
-/** A round that was received while the table was forecast; `ordinal` is null when it is late. */
+/** A round received after the table's first forecast; `ordinal` is null if the round is late. */
 export interface RoundFacts {
   seq: bigint;
   ordinal: bigint | null;
@@ -60,6 +60,6 @@ export interface Facts {
   scores: readonly ScoreFacts[];
   revisions: readonly RevisionFacts[];
   rounds: readonly RoundFacts[];
-  /** Sets counted earlier that the other rows refer to: those of settled forecasts, and the newest before `rounds`. */
+  /** Sets that are counted already but needed here: those of settled forecasts, and the newest before `rounds`. */
   earlierSets: readonly SetFacts[];
 }

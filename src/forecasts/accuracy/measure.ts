@@ -8,19 +8,19 @@ import { referenceDetails } from "./figures/reference-sums.ts";
 import { corp } from "./figures/reliability.ts";
 import { verdictOf } from "./figures/verdict.ts";
 
-/** What is asked for: of one table, of a house as a whole, or of all tables. */
-export interface AskedMeasure {
+/** Scope of a query: one table, a house as a whole, or all tables. */
+export interface MeasureQuery {
   tableId?: number | undefined;
   house?: string | undefined;
   feature?: string | undefined;
   period: Period;
 }
 
-/** All that is known of a feature of a table or a house. */
+/** Sums and figures of a feature of a table or a house. */
 export type Measured = Awaited<ReturnType<typeof measure>>[number];
 
-/** What is published over a period, table by table or, of a house, its tables together, with every figure that follows. */
-export async function measure(sql: Sql, { period, house, feature, ...one }: AskedMeasure) {
+/** Published sums over a period with their figures: per table, or for a house the total of its tables. */
+export async function measure(sql: Sql, { period, house, feature, ...one }: MeasureQuery) {
   const rows = await listMeasured(sql, {
     period,
     house,
@@ -59,12 +59,12 @@ function measuredOf(
       const found = corp(histogram);
       return found === null ? [] : [{ color: colors[k] ?? null, ...found }];
     }),
-    /** Of the waits for the top color in the newest calibration: a backtest of the model, no accuracy of forecasts. */
+    /** Waits for the top color in the newest calibration: a backtest of the model, not the accuracy of forecasts. */
     pit: pitHeights(wholePit),
   };
 }
 
-/** Names of the colors a row has histograms of; null if tables of a house call them differently. */
+/** Names of the colors of a row's histograms; null if the tables of a house use different names. */
 function colorsOf(own: readonly MeasuredRow[], { feature: name }: PeriodSums): (string | null)[] {
   if (name !== "next_color") return [name.split(":")[1] ?? null];
   const [first, ...others] = own.map(({ colors }) => colors);

@@ -4,7 +4,7 @@ import type { PeriodSums } from "./present.ts";
 import type { Period } from "./periods.ts";
 import { listPublished } from "./published-store.ts";
 
-/** A table as accuracy names it. */
+/** Names of a table. */
 interface NamedTable {
   tableId: number;
   house: string;
@@ -13,51 +13,54 @@ interface NamedTable {
   colors: string[];
 }
 
-/** What was measured of a feature of a table over a period. */
+/** Sums of a feature of a table over a period. */
 export interface MeasuredRow extends PeriodSums, NamedTable {}
 
-/** A table whose sums cannot be read, and why; someone has changed them. */
+/** A table whose sums cannot be decoded, so they were changed, with the error. */
 export interface DamagedRow extends NamedTable {
   damage: string;
 }
 
-/** Which rows are asked for; what is left out is not asked. */
-export interface AskedRows {
+/** Filter of rows; an absent field does not filter. */
+export interface MeasuredFilter {
   period: Period;
   tableIds?: readonly number[] | undefined;
   house?: string | undefined;
   feature?: string | undefined;
 }
 
-/** Tables whose sums are read and decoded at once: some 20 ms of Node. */
+/** Tables whose sums are read and decoded together: about 20 ms of CPU. */
 const TABLES_AT_ONCE = 100;
 
 /**
- * What was measured over a period, by table and feature, next_color first.
+ * The sums over a period, by table and feature, next_color first.
  *
  * @throws Error when sums are damaged
  */
-export async function listMeasured(sql: Queryable, asked: AskedRows): Promise<MeasuredRow[]> {
+export async function listMeasured(sql: Queryable, filter: MeasuredFilter): Promise<MeasuredRow[]> {
   const rows: MeasuredRow[] = [];
-  const tables = await listNamedTables(sql, asked);
+  const tables = await listNamedTables(sql, filter);
   for (let from = 0; from < tables.length; from += TABLES_AT_ONCE) {
-    rows.push(...(await listOf(sql, tables.slice(from, from + TABLES_AT_ONCE), asked)));
+    rows.push(...(await listOf(sql, tables.slice(from, from + TABLES_AT_ONCE), filter)));
   }
   return rows;
 }
 
-/** The same, with the tables whose sums are damaged; these hide no other. */
-export async function listMeasuredOrDamaged(sql: Queryable, asked: AskedRows): Promise<(MeasuredRow | DamagedRow)[]> {
+/** Like {@link listMeasured}, but returns tables with damaged sums separately instead of throwing. */
+export async function listMeasuredOrDamaged(
+  sql: Queryable,
+  filter: MeasuredFilter,
+): Promise<(MeasuredRow | DamagedRow)[]> {
   const rows: (MeasuredRow | DamagedRow)[] = [];
-  const tables = await listNamedTables(sql, asked);
+  const tables = await listNamedTables(sql, filter);
   for (let from = 0; from < tables.length; from += TABLES_AT_ONCE) {
     const some = tables.slice(from, from + TABLES_AT_ONCE);
     try {
-      rows.push(...(await listOf(sql, some, asked)));
+      rows.push(...(await listOf(sql, some, filter)));
     } catch {
       for (const table of some) {
         try {
-          rows.push(...(await listOf(sql, [table], asked)));
+          rows.push(...(await listOf(sql, [table], filter)));
         } catch (error) {
           rows.push({ ...table, damage: reasonOf(error) });
         }
@@ -70,7 +73,7 @@ export async function listMeasuredOrDamaged(sql: Queryable, asked: AskedRows): P
 async function listOf(
   sql: Queryable,
   tables: readonly NamedTable[],
-  { period, feature }: AskedRows,
+  { period, feature }: MeasuredFilter,
 ): Promise<MeasuredRow[]> {
   const rows = await listPublished(sql, {
     tableIds: tables.map(({ tableId }) => tableId),
@@ -81,7 +84,7 @@ async function listOf(
   return tables.flatMap((table) => (byTable.get(table.tableId) ?? []).map((row) => ({ ...row, ...table })));
 }
 
-function listNamedTables(sql: Queryable, { tableIds, house }: AskedRows): Promise<NamedTable[]> {
+function listNamedTables(sql: Queryable, { tableIds, house }: MeasuredFilter): Promise<NamedTable[]> {
   return sql<NamedTable[]>`
     select
       t.id as "tableId",
@@ -97,7 +100,7 @@ function listNamedTables(sql: Queryable, { tableIds, house }: AskedRows): Promis
     order by t.house_id, t.position, t.id`;
 }
 
-/** Every house we know, by id. */
+/** The ids of all houses, ascending. */
 export async function listHouseIds(sql: Queryable): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select id
@@ -107,8 +110,8 @@ export async function listHouseIds(sql: Queryable): Promise<string[]> {
 }
 
 /**
- * The PIT of the waits for the top color in the newest calibration of each of these tables that its live state went
- * through; a table without waits is not in it.
+ * The PIT of the waits for the top color in the newest calibration of each table that its live state went through;
+ * tables without waits are left out.
  */
 export async function listWaits(sql: Queryable, tableIds: readonly number[]): Promise<bigint[][]> {
   const rows = await sql<{ pit: string[] | null }[]>`
@@ -123,7 +126,7 @@ export async function listWaits(sql: Queryable, tableIds: readonly number[]): Pr
 
 /**
  * The share of the on-time rounds of 24 hours for which a next-color forecast was issued in time, by table as
- * `house/game/market`; a table without such rounds is not in it.
+ * `house/game/market`; tables without such rounds are left out.
  */
 export async function readCoverage(sql: Queryable): Promise<Map<string, number>> {
   const rows = await listMeasuredOrDamaged(sql, { period: "24h", feature: "next_color" });

@@ -1,10 +1,10 @@
 /**
- * Periods, and how rows of hours, days and periods change when forecasts are added and when the clock moves on.
+ * Periods, and how rows of hours, days and periods change when forecasts are added and when a new hour begins.
  *
- * An hour row is written with every addition to it. A day and a period hold only *folded* hours, those before the hour
- * before the current one: they are written once an hour, not every round, and what callers see is a period plus the one
- * or two hours that are not folded. As sums can be subtracted, a period moves by what enters and what leaves it, so that
- * no cost depends on the length of the history.
+ * An hour row is written with every addition to it. Days and periods hold only *folded* hours, those before the previous
+ * hour: they are written once an hour, not every round, and callers see a period plus the one or two hours that are not
+ * folded. A period advances by adding the hours that enter and subtracting those that leave, so that no cost depends on
+ * the length of the history.
  */
 import { type HourDeltas, type HourKey, type HourSums, hourKey } from "./add-facts.ts";
 import { addSums, type SumVector } from "./sum-vector.ts";
@@ -38,17 +38,17 @@ export function periodStart(period: Period, current: number): number | null {
   return (dayOf(current) - (DAYS[period] - 1)) * HOURS_PER_DAY;
 }
 
-/** The hour with which a period ends, not part of it. */
+/** The end of a period, exclusive, in hours since 1970. */
 export function periodEnd(period: Period, current: number): number {
   return period === "24h" ? current + 1 : (dayOf(current) + 1) * HOURS_PER_DAY;
 }
 
-/** Hours before this one are folded: windows open at the end of an hour have mostly ended when it is. */
+/** Hours before this one are folded: most windows that were open at the end of an hour have ended by then. */
 export function foldedBefore(current: number): number {
   return current - 1;
 }
 
-/** From one number up to, but not with, another. */
+/** A range, its end exclusive. */
 export interface Span {
   from: number;
   to: number;
@@ -59,7 +59,7 @@ export function hoursLeaving(current: number, next: number): Span {
   return spanOf(periodStart("24h", current)!, Math.min(periodStart("24h", next)!, foldedBefore(current)));
 }
 
-/** The days that leave a period of days when the current hour moves, as far as they had folded hours. */
+/** The days with folded hours that leave a period of days when the current hour moves. */
 export function daysLeaving(period: keyof typeof DAYS, current: number, next: number): Span {
   const end = dayOf(foldedBefore(current) - 1) + 1;
   return spanOf(dayOf(periodStart(period, current)!), Math.min(dayOf(periodStart(period, next)!), end));
@@ -106,7 +106,7 @@ export const rowKeys = {
   period: ({ model, feature, period }: Omit<PeriodSums, "sums">) => `${period} ${feature} ${model}`,
 };
 
-/** Adds to hours, and where these are folded to their days and periods. */
+/** Adds to hours and, if they are folded, to their days and periods. */
 export function addDeltas(rows: AccuracyRows, current: number, deltas: HourDeltas): void {
   for (const delta of deltas.values()) {
     addToRow(rows, rows.hours, rowKeys.hour(delta), delta);
@@ -115,7 +115,7 @@ export function addDeltas(rows: AccuracyRows, current: number, deltas: HourDelta
 }
 
 /**
- * Moves the current hour on: what leaves a period is subtracted, and hours that are over by now are folded.
+ * Advances the current hour: subtracts what leaves a period, and folds the hours that have ended.
  *
  * @param rows with all periods of the table, the hours of `hoursLeaving` and `hoursFolding`, the days of `daysLeaving`,
  *   and the days of the hours that are folded

@@ -1,6 +1,6 @@
 import type { RevisionFacts, RoundFacts, ScoreFacts, SetFacts } from "./facts.ts";
 
-/** How far the rows of each kind are added. */
+/** The last row of each kind that was added. */
 export interface Progress {
   setSeq: bigint;
   settledSeq: bigint;
@@ -8,7 +8,7 @@ export interface Progress {
   roundSeq: bigint;
 }
 
-/** The first rows of each kind after a mark, at most `limit` of each, read in an order in which none is missing a set. */
+/** The first rows of each kind after a mark, at most `limit` of each; sets are read last, so every needed set is there. */
 export interface ReadRows {
   sets: readonly SetFacts[];
   scores: readonly ScoreFacts[];
@@ -18,15 +18,15 @@ export interface ReadRows {
   lastSeq: bigint;
 }
 
-/** Rows to add together, how far they go, and whether more are waiting. */
+/** Rows to add together, the progress after them, and whether more rows exist. */
 export interface Portion extends Omit<ReadRows, "lastSeq"> {
   progress: Progress;
   isLimited: boolean;
 }
 
 /**
- * What of the read rows is added together: sets, scores and rounds up to the same seq, so that a settled forecast is
- * always counted as issued and each round finds the set before it; revisions once all sets and scores are added.
+ * The part of the read rows that is added together: sets, scores and rounds up to the same seq, so that a settled forecast
+ * is always counted as issued and each round finds the set before it; revisions after all sets and scores.
  *
  * @param limit rows of each kind that were read at most
  */
@@ -61,7 +61,7 @@ export function portionOf(
   };
 }
 
-/** Cutoffs of the sets counted before that a portion needs again: of settled forecasts, and the newest for its rounds. */
+/** Cutoffs of the already counted sets that a portion needs: of settled forecasts, and the newest for its rounds. */
 export function earlierCutoffs(before: Progress, { scores, revisions }: Portion): Set<bigint> {
   const settled = [...scores.flatMap(({ settlements }) => settlements), ...revisions];
   const cutoffs = settled.map(({ cutoffSeq }) => cutoffSeq).filter((cutoffSeq) => cutoffSeq <= before.setSeq);

@@ -5,7 +5,7 @@ import { PPM } from "../model/ppm.ts";
 import { mergeReferenceSums, referenceFigures, type ReferenceSums } from "./figures/reference-sums.ts";
 import { mergeSums, type Sums } from "./figures/sums.ts";
 
-/** Stands next to everything that could be taken for advice. */
+/** Shown next to everything that could be taken as advice. */
 export const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
 
 /**
@@ -14,14 +14,14 @@ export const NOTICE = "Information only. Rounds come from the house's random gen
  */
 export type ForecastState = "ready" | "waiting" | "warming_up" | "silent" | "paused";
 
-/** What the state of a table's forecasts follows from; times in milliseconds of the database clock. */
+/** The input of {@link forecastState}; times in milliseconds of the database clock. */
 export interface ForecastFacts {
   paused: boolean;
-  /** What is published of the table, null before its first forecast. */
+  /** Null before the table's first forecast. */
   published: PublishedForecast | null;
   /** The newest on-time round, null before the first. */
   newestSeq: number | null;
-  /** The newest responses brought late rounds only. */
+  /** The newest responses contained late rounds only. */
   isLate: boolean;
   lastPolledMs: number | null;
 }
@@ -35,7 +35,7 @@ export function forecastState(
   if (paused) return "paused";
   if (published === null) return "warming_up";
   if (lastPolledMs === null || nowMs - lastPolledMs >= liveWindowMs) return "silent";
-  // a round that came in since has answered the forecast already: it is no forecast any more
+  // when a newer round exists, the forecast is decided already
   return !isLate && published.nextColor !== null && published.cutoffSeq === newestSeq ? "ready" : "waiting";
 }
 
@@ -67,7 +67,7 @@ export function showNextColor(published: PublishedForecast | null, state: Foreca
   };
 }
 
-/** A window that waits for its end, as callers see it. */
+/** An open window as callers see it. */
 export interface ShownWindow {
   feature: string;
   color: string;
@@ -88,12 +88,12 @@ export interface ShownWindow {
   hash: string;
 }
 
-/** What was measured of a window is shown next to it over this period. */
+/** The accuracy next to an open window covers this period. */
 const MEASURED_PERIOD = "30d";
 
 /**
- * The open windows of a table, each next to what was measured of its feature, of these rows; none unless the state is
- * `ready` or `waiting`.
+ * The open windows of a table, each with the accuracy of its feature from `rows`; none unless the state is `ready` or
+ * `waiting`.
  */
 export function showWindows(
   published: PublishedForecast | null,
@@ -132,7 +132,7 @@ function shares(ppm: readonly (readonly [color: string, ppm: number])[]): Record
   return Object.fromEntries(ppm.map(([color, value]) => [color, value / PPM]));
 }
 
-/** The sums of a feature over a period, of one table, and those of the references on the same forecasts. */
+/** The sums of a feature of one table over a period, and those of the references on the same forecasts. */
 export interface PeriodSums {
   model: string;
   feature: string;
@@ -146,7 +146,7 @@ export interface PeriodSums {
   references: ReferenceSums;
 }
 
-/** One row of what was measured, as callers see it; of a whole house `game` and `market` are null. */
+/** One row of accuracy as callers see it; `game` and `market` are null for a whole house. */
 export type ShownAccuracy = {
   feature: string;
   model: string;
@@ -160,7 +160,7 @@ export type ShownAccuracy = {
   as_of_round_id: string | null;
 } & Figures & { references: ReturnType<typeof referenceFigures> };
 
-/** What was measured of a table, or of a house where `game` and `market` are null. */
+/** The accuracy of a table, or of a house if `game` and `market` are null. */
 export function showAccuracy(
   of: { house: string; game: string | null; market: string | null },
   { model, feature, period, start, end, asOf, asOfRoundId, sums, references }: PeriodSums,
@@ -188,10 +188,10 @@ export function mergePeriods(rows: readonly PeriodSums[]): PeriodSums[] {
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];
-    // times are written so that they sort as texts
+    // the format of times sorts as text
     const start = group.map((row) => row.start).reduce((a, b) => (a < b ? a : b));
     const end = group.map((row) => row.end).reduce((a, b) => (a > b ? a : b));
-    const asOf = group.map((row) => row.asOf).reduce((a, b) => (a === null || b === null ? null : a < b ? a : b)); // what all cover
+    const asOf = group.map((row) => row.asOf).reduce((a, b) => (a === null || b === null ? null : a < b ? a : b)); // the earliest
     const asOfRoundId = group.length === 1 ? first.asOfRoundId : null;
     const sums = mergeSums(group.map((row) => row.sums));
     const references = mergeReferenceSums(group.map((row) => row.references));

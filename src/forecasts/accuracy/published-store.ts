@@ -3,7 +3,7 @@ import { PERIODS, type Period, periodEnd, periodStart } from "./periods.ts";
 import { type FeatureSums, featureSums } from "./published.ts";
 import { addSums, decodeSums, type SumVector } from "./sum-vector.ts";
 
-/** What callers see of a feature of a table over a period. */
+/** The published accuracy of a feature of a table over a period. */
 export interface PublishedAccuracy extends FeatureSums {
   tableId: number;
   model: string;
@@ -12,18 +12,18 @@ export interface PublishedAccuracy extends FeatureSums {
   /** ISO times: the first moment of the period, and the first after it. */
   start: string;
   end: string;
-  /** The newest round that is counted: when it was received, and its id; null when it is not stored. */
+  /** When the newest counted round was received, and its id; null if it is not stored. */
   asOf: string | null;
   asOfRoundId: string | null;
   asOfSeq: number;
-  /** When the sums were changed last, in milliseconds since 1970. */
+  /** When the sums last changed, in milliseconds since 1970. */
   changedMs: number;
   /** The number of changes of the table's accuracy so far. */
   version: bigint;
 }
 
-/** Which rows are asked for; null for all. */
-export interface Asked {
+/** Filter of rows; null for all. */
+export interface PublishedFilter {
   tableIds: readonly number[];
   periods?: readonly Period[];
   feature?: string;
@@ -36,7 +36,7 @@ interface Row {
   thresholds: number[];
   edge: number | null;
   feature: string;
-  /** Null for an hour that is not folded yet. */
+  /** Null for an hour that is not folded. */
   period: Period | null;
   sums: Uint8Array;
   hour: number;
@@ -54,7 +54,7 @@ interface Row {
  */
 export async function listPublished(
   sql: Queryable,
-  { tableIds, periods = PERIODS, feature }: Asked,
+  { tableIds, periods = PERIODS, feature }: PublishedFilter,
 ): Promise<PublishedAccuracy[]> {
   const ids = [...tableIds];
   const rows = await sql<Row[]>`
@@ -89,7 +89,7 @@ export async function listPublished(
   return [...series].flatMap(([key, own]) => publishedOf(own, periods, open.get(key) ?? 0n));
 }
 
-/** Forecasts that are not settled, by series, of tables with one that ended while settling was paused. */
+/** Unsettled forecasts by series, for tables in which one ended while settling was paused. */
 async function countOpen(sql: Queryable, ids: readonly number[]): Promise<Map<string, bigint>> {
   const rows = await sql<{ series: string; count: bigint }[]>`
     select format('%s %s %s', s.table_id, f.code, s.model) as series, count(*) as count
@@ -110,7 +110,7 @@ async function countOpen(sql: Queryable, ids: readonly number[]): Promise<Map<st
   return new Map(rows.map(({ series, count }) => [series, count]));
 }
 
-/** @param open forecasts that are not settled, as far as they outnumber those that are counted */
+/** @param open unsettled forecasts beyond those that are counted */
 function publishedOf(rows: readonly Row[], periods: readonly Period[], open: bigint): PublishedAccuracy[] {
   const [first] = rows;
   if (first === undefined) return [];

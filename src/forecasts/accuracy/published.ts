@@ -1,5 +1,5 @@
 /**
- * What callers see: the sums of each feature over each period, in the shape that the figures of `/accuracy` are made of.
+ * Published accuracy: the sums of each feature over each period, in the shape that `figuresOf` takes.
  */
 import type { ReferenceSums } from "./figures/reference-sums.ts";
 import { REFERENCES } from "./figures/references.ts";
@@ -10,13 +10,13 @@ import { BETS_IN_TWENTIETHS } from "../score/scoring.ts";
 import { BINS, COLORS_MAX, KEY, outcomeKey, REFERENCE_SUMS, referenceKey, VOID_REASONS, voidKey } from "./keys.ts";
 import type { SumVector } from "./sum-vector.ts";
 
-/** All that is summed of a feature over a period. */
+/** The sums of a feature over a period. */
 export interface FeatureSums {
   sums: Sums;
   references: ReferenceSums;
 }
 
-/** A vector by names, with the best constant in hindsight and what the declared odds come to. */
+/** A vector as named sums, with the best constant in hindsight and the sums of `theory`. */
 export function featureSums(
   feature: number,
   vector: SumVector,
@@ -62,7 +62,7 @@ export function featureSums(
   return { sums, references: { ...referencesOf(vector), theory: theorySums(odds, feature, outcomes) } };
 }
 
-/** Every color of next_color has a chance in every forecast, so each has a bin once anything was scored. */
+/** Every forecast of next_color gives each color a chance, so each color has a bin after the first score. */
 function colorsOf(vector: SumVector): number {
   return histogramsOf(vector).length;
 }

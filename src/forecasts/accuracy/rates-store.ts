@@ -3,7 +3,7 @@ import type { Queryable } from "../../db/client.ts";
 import { featureSums } from "./published.ts";
 import { addSums, decodeSums, type SumVector } from "./sum-vector.ts";
 
-/** What became of the forecasts of an hour or a day; sums in ppm. */
+/** Results of the forecasts of an hour or a day; sums in ppm. */
 export interface RateSums {
   at: string;
   n: bigint;
@@ -16,8 +16,8 @@ export interface RateSums {
   onTimeRounds: bigint;
 }
 
-/** What rates are asked for: of these tables together, from `start` to before `end` (ISO 8601). */
-export interface AskedRates {
+/** Query of rates: these tables together, from `start` to before `end` (ISO 8601). */
+export interface RatesQuery {
   tableIds: readonly number[];
   model: string;
   feature: string;
@@ -26,16 +26,16 @@ export interface AskedRates {
   by: "hour" | "day";
 }
 
-/** Rows that are read for one plot: some 0.3 s. */
+/** Rows read for one plot: about 0.3 s. */
 const MOST_ROWS = 4_000;
 
 /**
- * How the forecasts of a feature did, by the UTC hour or day in which they were issued, oldest first; hours without a
- * forecast are not in it. `from` is later than `start` when there is more than one plot may read.
+ * Results of the forecasts of a feature by UTC hour or day of issue, oldest first; hours without a forecast are left out.
+ * `from` is later than `start` when the row limit cut the range.
  */
 export async function listHitRates(
   sql: Queryable,
-  { tableIds, model, feature, start, end, by }: AskedRates,
+  { tableIds, model, feature, start, end, by }: RatesQuery,
 ): Promise<{ from: string; rates: RateSums[] }> {
   const most = Math.max(1, Math.floor(MOST_ROWS / Math.max(1, tableIds.length)));
   const ofModel = sql`${model} in (model, split_part(model, '-', 1))`;

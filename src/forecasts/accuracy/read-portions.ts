@@ -2,10 +2,10 @@ import type { Queryable } from "../../db/client.ts";
 import { listRevisions, listRounds, listScores, listSets, readSets, type SetRow } from "./accuracy-store.ts";
 import { earlierCutoffs, portionOf, type Portion, type Progress } from "./portion.ts";
 
-/** The place in the rows of a table from which to read; `hasRevisions` false spares looking for them. */
+/** Where to read from in the rows of a table; `hasRevisions: false` skips the query of revisions. */
 export type ReadFrom = Progress & { tableId: number; hasRevisions: boolean };
 
-/** The next rows of a table, with the sets counted before that they refer to. */
+/** The next rows of a table, with the already counted sets that they refer to. */
 export interface ReadPortion<From> {
   mark: From;
   portion: Portion;
@@ -13,10 +13,9 @@ export interface ReadPortion<From> {
 }
 
 /**
- * The next rows of each table, at most `limit` of each kind, up to the end of what is committed or to `upTo`.
+ * The next committed rows of each table, at most `limit` of each kind, up to `upTo` if it is given.
  *
- * Sets are read last: each statement sees what was committed before it, so none of the sets that scores and rounds need
- * is missing.
+ * Sets are read last: each statement sees all earlier commits, so no set that scores and rounds need is missing.
  */
 export async function readPortions<From extends ReadFrom>(
   sql: Queryable,

@@ -1,7 +1,7 @@
 /**
- * The accuracy of a table from its forecast sets, scores, revisions and rounds alone, and what differs from it.
+ * Recomputes the accuracy of a table from its forecast sets, scores, revisions and rounds, and compares the stored rows.
  *
- * Rows must be exactly what those facts give up to the mark, so nothing is left out, pending counts and coverage neither.
+ * Rows must match exactly up to the mark, pending counts and coverage included.
  */
 import type { Queryable } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
@@ -12,20 +12,20 @@ import { readPortions } from "./read-portions.ts";
 import { KEY } from "./keys.ts";
 import { addSums, decodeSums, encodeSums, type SumVector } from "./sum-vector.ts";
 
-/** Rows of each kind that are read at once. */
+/** Rows of each kind in one read. */
 const ROWS_AT_ONCE = 1000;
 
 /** Before the first row of every kind. */
 const NOTHING = { setSeq: 0n, settledSeq: 0n, revision: 0n, roundSeq: 0n };
 
-/** Rows by the keys of `rowKeys`, in the form they are stored in. */
+/** Encoded rows by the keys of `rowKeys`. */
 export interface RecomputedRows {
   hours: Map<string, Buffer>;
   days: Map<string, Buffer>;
   periods: Map<string, Buffer>;
 }
 
-/** A stored row that is not what its facts give. */
+/** A stored row that differs from the recomputed one. */
 export interface WrongRow {
   kind: "hour" | "day" | "period";
   key: string;
@@ -34,7 +34,7 @@ export interface WrongRow {
 }
 
 /**
- * All rows of a table from its facts up to a mark. Holds the encoded hours: some 50 MB for ten features and a year.
+ * Recomputes all rows of a table up to a mark. Holds the encoded hours in memory: 50 MB for ten features and a year.
  *
  * @throws Error when a fact is damaged
  */
@@ -75,7 +75,7 @@ function encodeRows(rows: ReadonlyMap<string, { sums: SumVector }>): Map<string,
   return new Map([...rows].map(([key, { sums }]) => [key, encodeSums(sums)]));
 }
 
-/** The first row of a table that is not what its facts give, or null. `sql` is one snapshot, such as a repeatable read. */
+/** The first row of a table that differs from its recomputation, or null. `sql` must be one snapshot (repeatable read). */
 export async function checkAccuracy(sql: Queryable, tableId: number): Promise<WrongRow | null> {
   const mark = await findMark(sql, tableId);
   if (mark === null) return null;
@@ -93,7 +93,7 @@ function keyed<Row extends { sums: Uint8Array }>(rows: readonly Row[], keyOf: (r
   return new Map(rows.map((row) => [keyOf(row), row.sums]));
 }
 
-/** A row without sums is as good as none. */
+/** A row without sums equals a missing row. */
 function differenceOf(
   kind: WrongRow["kind"],
   expected: ReadonlyMap<string, Uint8Array>,
@@ -105,7 +105,7 @@ function differenceOf(
     if (typeof want === "string") throw new Error(want);
     for (const at of new Set([...want.keys(), ...have.keys()])) {
       const [wanted, had] = [want.get(at) ?? 0n, have.get(at) ?? 0n];
-      // a cosignature may be stored after the score was added: then less is published than can be shown
+      // a cosignature may be stored after the score was added: then the published count is lower
       if (at === KEY.sealed ? had > wanted || had < 0n : wanted !== had)
         return { kind, key, expected: `${at}: ${wanted}`, found: `${at}: ${had}` };
     }

@@ -1,8 +1,8 @@
 /**
  * Integer sums of forecasts by key, and their stored form.
  *
- * A vector is a sum of independent contributions, so vectors merge in any order and grouping, and one that was added can
- * be subtracted again. A key that is not there is 0, hence equal sums have equal bytes.
+ * A vector is a sum of independent contributions, so vectors merge in any order and grouping, and can be subtracted again.
+ * An absent key is 0, so equal sums have equal bytes.
  */
 
 /** Sums by key (see `keys.ts`); no value is 0. */
@@ -26,7 +26,7 @@ const FORMAT = 1;
 /** Zeros up to this many are written inside a run: a new run costs two bytes. */
 const ZEROS_IN_RUN = 2;
 
-/** Largest absolute value that fits a number after it was doubled for the sign. */
+/** Largest absolute value that is exact as a number after doubling for the sign. */
 const NUMBER_MAX = 2 ** 52;
 
 /**
@@ -94,7 +94,7 @@ interface Reader {
   at: number;
 }
 
-/** Bytes of which a number is sure to be exact. */
+/** A value of this many bytes is exact as a number. */
 const NUMBER_BYTES = 7;
 
 function readNumber(reader: Reader): number {

@@ -139,7 +139,7 @@ const MOST = "9223372036854775807";
 /** A score with its place: the set that it is in, or the number of the revision. */
 type PlacedScore = ExportedScore & { place: string };
 
-/** If the scores of a table are read on: the last score set and revision, and the hash that the next score follows. */
+/** Where reading of a table's scores continues: the last score set and revision, and the `prev_hash` of the next score. */
 export interface ScorePlace {
   set: string;
   revision: string;
@@ -149,9 +149,9 @@ export interface ScorePlace {
 const FIRST_PLACE: ScorePlace = { set: "0", revision: "0", hash: "0".repeat(64) };
 
 /**
- * The scores of a table in the order of its chain, a page at a time with where the next one begins. Score sets follow each other by `settled_seq` and
- * revisions by their number; a revision that was made between two sets is found by the hash it follows. When no row
- * follows the last hash, because a row was changed, the older one by `scored_at` comes next.
+ * The scores of a table in the order of its chain, in pages with the start of the next page. Score sets are ordered by
+ * `settled_seq` and revisions by their number; `prev_hash` decides between the two. If neither has the expected
+ * `prev_hash` because a row was changed, the older one by `scored_at` is next.
  */
 export async function* readScorePages(
   read: Reader,
@@ -204,7 +204,7 @@ async function* readAll(
   }
 }
 
-/** First scores: those of whole sets. */
+/** First scores, set by set. */
 function listSetScores(read: Reader, tableId: number, after: string): PromiseLike<PlacedScore[]> {
   return read<PlacedScore[]>`
     select

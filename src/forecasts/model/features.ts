@@ -1,19 +1,19 @@
 /** What is forecast of a table: the color of the next round, and windows of each color. */
 
-/** The feature that speaks of the next round alone. */
+/** The feature that forecasts the next round only. */
 export const NEXT_COLOR = "next_color";
 
 /** Targets of windows in percent, as in the feature names `window:<color>:<target>`. */
 export const WINDOW_TARGETS = [50, 80, 90] as const;
 
-/** A window longer than this says nothing; a color that rare gets none. */
+/** Longest window; a color that is too rare for it gets none. */
 export const WINDOW_ROUNDS_MAX = 400;
 
-/** What the names of all windows begin with. */
+/** Prefix of the names of windows. */
 const WINDOW = "window:";
 
 /**
- * The feature of a window: this color within the next rounds, as many as it takes to reach the target in percent.
+ * The feature of a window: this color within as many of the next rounds as are needed to reach the target in percent.
  *
  * @example
  * windowFeature("pink", 80); // => "window:pink:80"

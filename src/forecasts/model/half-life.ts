@@ -3,7 +3,7 @@ const LN_2 = 6931471805599453094172321214581765680755001343602552541206800094n;
 const ONE = 10n ** 64n;
 
 /**
- * What is left of a weight after one round when half is left after `rounds`: 2^(−1/rounds), correctly rounded.
+ * The decay of a weight per round for a half-life in rounds: 2^(−1/rounds), correctly rounded.
  *
  * By the series of exp in integers of 64 decimals, since `Math.pow` may differ in its last bit between machines and a
  * replay must not.

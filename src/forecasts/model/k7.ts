@@ -1,18 +1,18 @@
 /**
  * K7: the probability of each color of the next round, as a Bayesian mixture of seven experts with a fixed share.
  *
- * Score before you learn: `probabilities` speaks of the round that follows everything learned, `learn` then takes that
- * round in. Only + − × ÷, summed in index order and never through exp, log or pow, so that a replay gives the same bits
- * on every IEEE-754 machine. Nothing here allocates after `emptyState`; one core learns and forecasts several hundred
- * thousand rounds a second.
+ * Score first, then learn: `probabilities` forecasts the round after all learned ones, and `learn` then adds that round.
+ * Only + − × ÷, summed in index order, without exp, log and pow, so that a replay gives the same bits on every IEEE-754
+ * machine. Nothing here allocates after `emptyState`; one core learns and forecasts several hundred thousand rounds per
+ * second.
  *
- * Indexes below run over arrays whose length the model fixes, hence the `!`.
+ * The model fixes the length of every indexed array, hence the `!`.
  */
 import { EXPERT_COUNT, gapBin, HAZARD, MARKOV, writeTheory, type Model } from "./model.ts";
 
-/** What a table has taught so far (`memory`) and what follows from it (the rest, rebuilt when `current` is false). */
+/** What was learned of a table (`memory`) and what derives from it (the rest, rebuilt when `current` is false). */
 export type State = {
-  /** All that is ever saved: see `Layout`. The previous color and the gap are −1 while unknown. */
+  /** The only saved part: see `Layout`. The previous color and the gap are −1 while unknown. */
   readonly memory: Float64Array;
   /** Probabilities by expert and color, expert by expert. */
   readonly experts: Float64Array;
@@ -21,7 +21,7 @@ export type State = {
   /** M1's rows by previous and next color, and G's hazard by gap bin. */
   readonly transitions: Float64Array;
   readonly hazards: Float64Array;
-  /** Room for one walk into the future: survival and chance to miss by expert, and M1's two color vectors. */
+  /** Buffers for one walk over future rounds: survival and chance to miss by expert, and M1's two color vectors. */
   readonly survivals: Float64Array;
   readonly misses: Float64Array;
   readonly ahead: Float64Array;
@@ -37,7 +37,7 @@ export function emptyState(model: Model): State {
   return stateOf(model, memory);
 }
 
-/** The state that remembers exactly this; the array is taken over, not copied. */
+/** The state with this memory; the array is not copied. */
 export function stateOf(model: Model, memory: Float64Array): State {
   return {
     memory,
@@ -52,7 +52,7 @@ export function stateOf(model: Model, memory: Float64Array): State {
   };
 }
 
-/** After missing rounds: no one knows what came last, so M1 and G speak as LR until they know again. */
+/** Call after missing rounds: M1 and G forecast as LR until the previous color and the gap are known. */
 export function forgetContext(model: Model, state: State): void {
   state.memory[model.at.previous] = -1;
   state.memory[model.at.gap] = -1;
@@ -62,14 +62,14 @@ export function forgetContext(model: Model, state: State): void {
 /**
  * Probability of each color of the next round, lowest band first.
  *
- * The array belongs to the state and holds until the next `learn`; copy it to keep it.
+ * The array belongs to the state and is valid until the next `learn`; copy it to keep it.
  */
 export function probabilities(model: Model, state: State): Float64Array {
   if (!state.current) refresh(model, state);
   return state.mixture;
 }
 
-/** The long-run shares (expert LR), the baseline published next to every forecast. Holds until the next `learn`. */
+/** The long-run shares (expert LR), the baseline published next to every forecast. Valid until the next `learn`. */
 export function baseline(model: Model, state: State): Float64Array {
   if (!state.current) refresh(model, state);
   return state.experts.subarray(0, model.colors);
@@ -81,9 +81,9 @@ export function weights(model: Model, state: Pick<State, "memory">): number[] {
 }
 
 /**
- * Take in the round that followed.
+ * Learns the next round.
  *
- * The weights move first, by what each expert had said; then the counts.
+ * Updates the weights first, by the probability that each expert gave; then the counts.
  *
  * @param color index of the band the round fell in
  * @param reachedX0 whether its multiplier was at least `model.x0Hundredths`
@@ -135,7 +135,7 @@ export function learn(model: Model, state: State, color: number, reachedX0: bool
   state.current = false;
 }
 
-/** Everything that follows from the memory, each expert once. */
+/** Rebuilds everything that derives from the memory. */
 function refresh(model: Model, state: State): void {
   const { colors, at, parameters } = model;
   const { memory, experts, mixture, transitions, hazards } = state;

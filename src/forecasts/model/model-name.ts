@@ -8,8 +8,8 @@ const HASH_DIGITS = 12;
 
 /**
  * The name of a model: its parameter set, "-", and the first 12 hex digits of the sha256 over the JCS of everything its
- * forecasts depend on. If bands, edge, constants or windows change, it is another
- * model. With bands from 2.00 and 10.00, an edge of 1 % and the parameters k7@1 it is k7@1-7262526239ae.
+ * forecasts depend on: a change of bands, edge, constants or windows gives another model. With bands from 2.00 and 10.00,
+ * an edge of 1 % and the parameters k7@1 it is k7@1-7262526239ae.
  */
 export function modelName({ thresholds, edge, parameters }: Pick<Model, "thresholds" | "edge" | "parameters">): string {
   const facts = {

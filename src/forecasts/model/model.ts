@@ -1,12 +1,12 @@
 /**
- * What K7 is for one table: its bands, its edge, and the constants that follow from them.
+ * K7 for one table: its bands, its edge, and the constants that derive from them.
  *
- * Indexes run over arrays whose length the model fixes, hence the `!`.
+ * The model fixes the length of every indexed array, hence the `!`.
  */
 import { modelName } from "./model-name.ts";
 import { EXPERTS, K7_1, type Parameters } from "./parameters.ts";
 
-/** What is fixed for a table: its bands, its edge, and constants that follow from them. */
+/** The bands and the edge of a table, and the constants that derive from them. */
 export type Model = {
   /** See `modelName`. */
   readonly name: string;
@@ -17,11 +17,11 @@ export type Model = {
   readonly parameters: Parameters;
   /** Number of colors, K. */
   readonly colors: number;
-  /** The flag `reachedX0` of `learn` is: hundredths of the round ≥ this. */
+  /** `reachedX0` of `learn` is true if the round's hundredths are at least this. */
   readonly x0Hundredths: number;
   /** Where each part begins in the memory of a state. */
   readonly at: Layout;
-  /** Bin of each gap up to the last closed bin; greater gaps are in the open one. */
+  /** Bin of each gap up to the last closed bin; greater gaps are in the open bin. */
   readonly binOfGap: Uint8Array;
   /** x0 and thresholds as multipliers. */
   readonly x0: number;
@@ -45,12 +45,12 @@ type Layout = {
   readonly length: number;
 };
 
-/** Indexes of the two experts that look at the rounds just before. */
+/** Indexes of the two experts that depend on the previous rounds. */
 export const MARKOV = EXPERTS.indexOf("M1");
 export const HAZARD = EXPERTS.indexOf("G");
 export const EXPERT_COUNT = EXPERTS.length;
 
-/** More bands than this are no colors; fewer leave nothing to forecast. */
+/** Most bands of a table. */
 const COLORS_MAX = 8;
 
 /**
@@ -98,8 +98,8 @@ export function gapBin(model: Model, gap: number): number {
 }
 
 /**
- * Shares of the bands when P(M ≥ x) = c/x, clamped so that every band keeps a chance: the lowest at least 0.001, each
- * other at least a hundredth of what is left above it.
+ * Writes the shares of the bands when P(M ≥ x) = c/x, clamped so that every band has a chance: the lowest at least 0.001,
+ * each other at least a hundredth of the rest above it.
  */
 export function writeTheory(into: Float64Array, from: number, c: number, multipliers: Float64Array): void {
   let above = 1;

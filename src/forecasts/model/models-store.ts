@@ -3,7 +3,7 @@ import { createModel, type Model } from "./model.ts";
 import { parameterSetOf } from "./model-name.ts";
 import { storedParameters, valuesOf } from "./parameter-set.ts";
 
-/** Stores what models are, under their names. */
+/** Stores the definitions of models under their names. */
 export async function saveModels(sql: Queryable, models: readonly Model[]): Promise<void> {
   const rows = models.map(({ name, thresholds, edge, parameters }) => ({
     name,
@@ -27,7 +27,7 @@ interface StoredModel {
   parameters: unknown;
 }
 
-/** The first stored model whose name is not that of what is stored; null if there is none. */
+/** The first stored model whose name does not match its definition; null if there is none. */
 export async function findForgedModel(sql: Queryable): Promise<{ name: string; found: string } | null> {
   for (const { name, thresholds, edge, parameters } of await sql<StoredModel[]>`select * from models order by name`) {
     try {
@@ -40,7 +40,7 @@ export async function findForgedModel(sql: Queryable): Promise<{ name: string; f
   return null;
 }
 
-/** A model that a table was forecast with. */
+/** A model that issued forecasts of a table. */
 export interface TableModel {
   model: string;
   /** The UTC hour of its first forecast. */
@@ -49,7 +49,7 @@ export interface TableModel {
   edge: number | null;
 }
 
-/** The models that a table was forecast with, the live one first, at most 20. */
+/** The models that issued forecasts of a table, the live one first, at most 20. */
 export async function listTableModels(sql: Queryable, tableId: number): Promise<TableModel[]> {
   return sql<TableModel[]>`
     select a.model, utc_text(a.first_hour) as since, m.thresholds, m.edge

@@ -1,5 +1,5 @@
 /**
- * A parameter set as people write it: a small YAML file that says only what differs from K7.
+ * A hand-written parameter set: a small YAML file with the values that differ from K7.
  */
 import { parse } from "yaml";
 import { z } from "zod";
@@ -8,10 +8,10 @@ import { halfLifeDecay } from "./half-life.ts";
 import { gapBinEnds, namedParameters } from "./parameter-set.ts";
 import { EXPERTS, type Parameters } from "./parameters.ts";
 
-/** What a file asks for. */
-export interface AskedModel {
+/** The content of a file. */
+export interface RequestedModel {
   parameters: Parameters;
-  /** Lower ends of other bands than the table's, in hundredths; null for the table's own. */
+  /** Lower ends of other bands than the table's, in hundredths; null for the table's bands. */
   thresholds: number[] | null;
 }
 
@@ -55,15 +55,15 @@ const fileSchema = z
   .partial();
 
 /**
- * Reads a file, on top of a set that it changes.
+ * Parses a file and applies its values to a base set.
  *
  * Priors and half-lives are in rounds, `x0` and `thresholds` are multipliers, `prior_weights` are relative and name
- * every expert. With `thresholds` the rounds are seen in other bands than the table's: such a run can be looked at and
- * compared, never promoted.
+ * every expert. With `thresholds` the rounds are sorted into other bands than the table's: such a run can be viewed and
+ * compared, but not promoted.
  *
- * @throws UsageError that lists everything that is wrong with the file
+ * @throws UsageError that lists every error of the file
  */
-export function readParameterFile(text: string, base: Parameters): AskedModel {
+export function readParameterFile(text: string, base: Parameters): RequestedModel {
   const parsed = fileSchema.safeParse(yamlOf(text));
   if (!parsed.success) throw new UsageError("the parameters are not usable", parsed.error.issues.flatMap(problemsOf));
   const given = parsed.data;
@@ -99,7 +99,7 @@ function hundredths(value: number): number {
   return Math.round(value * 100);
 }
 
-/** An empty file asks for nothing else than the base. */
+/** An empty file means the base set. */
 function yamlOf(text: string): unknown {
   try {
     return parse(text) ?? {};

@@ -1,5 +1,5 @@
 /**
- * Parameter sets other than K7's own: as JSON in a saved state, and the name that can mean no other set.
+ * Parameter sets other than K7's defaults: their JSON in a saved state, and their unique name.
  */
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
@@ -22,7 +22,7 @@ export const gapBinEnds = z
   .max(63)
   .refine((ends) => ends.every((end, i) => i === 0 || end > (ends[i - 1] ?? end)), "expected ascending numbers");
 
-/** What any set must be for the model to be one: checked wherever a set comes from outside. */
+/** Schema of a parameter set, for input from outside. */
 const parameterValues: z.ZodType<ParameterValues> = z.strictObject({
   longRunPrior: positive,
   theoryPrior: positive,
@@ -39,8 +39,8 @@ const parameterValues: z.ZodType<ParameterValues> = z.strictObject({
 });
 
 /**
- * The set under its name: `k7@1` for K7's own numbers, else `k7@1+` and the first 12 digits of the sha256 over the JCS
- * of all of them.
+ * A set with its name: `k7@1` for K7's defaults, else `k7@1+` and the first 12 hex digits of the sha256 over the JCS of all
+ * values.
  */
 export function namedParameters(values: ParameterValues): Parameters {
   const text = canonicalize(valuesOf(values)) ?? "";
@@ -49,7 +49,7 @@ export function namedParameters(values: ParameterValues): Parameters {
   return { name: `${K7_1.name}+${hash}`, ...values };
 }
 
-/** The numbers alone, always in this order, so that equal sets are equal texts. */
+/** The values, always in this order, so that equal sets are equal texts. */
 export function valuesOf(parameters: ParameterValues): ParameterValues {
   return {
     longRunPrior: parameters.longRunPrior,
@@ -68,9 +68,9 @@ export function valuesOf(parameters: ParameterValues): ParameterValues {
 }
 
 /**
- * A set as it was stored under a name.
+ * Parses a set that was stored under a name.
  *
- * @throws Error where the numbers are no set, or another than the name says
+ * @throws Error if the values are not a valid set, or do not match the name
  */
 export function storedParameters(name: string, json: unknown): Parameters {
   const parsed = parameterValues.safeParse(json);

@@ -1,9 +1,9 @@
 /**
- * Every number K7 was tuned to, in one place. They are frozen under the name: a set with another number has another name,
- * and its forecasts are another record.
+ * All tuned values of K7. They are frozen under the name: a set with another value has another name and another accuracy
+ * record.
  */
 export type Parameters = {
-  /** Names exactly this set; the names of models made with it begin with it. */
+  /** The unique name of the set; names of its models begin with it. */
   readonly name: string;
   /** Rounds the theory counts for in the long-run shares. */
   readonly longRunPrior: number;
@@ -34,9 +34,9 @@ export const EXPERTS = ["LR", "TH", "TH200", "TH2000", "D1000", "M1", "G"] as co
 /**
  * K7 as first published.
  *
- * The share is the best of nine between 0 and 1e-2 over 17 kinds of table (0 never comes back after a stuck feed, 1e-3
- * costs every structured table). x0 = 1.10 instead of the sharper 1.01 because some houses have no instant crash. The
- * decays are literals: half-lives of 200, 2000 and 1000 rounds without asking any machine for a power.
+ * The share is the best of nine between 0 and 1e-2 over 17 kinds of table (0 never recovers after a stuck feed, 1e-3 is
+ * worse on every structured table). x0 = 1.10 instead of the sharper 1.01 because some houses have no instant crash. The
+ * decays are literals (half-lives of 200, 2000 and 1000 rounds), since `Math.pow` may differ between machines.
  */
 export const K7_1: Parameters = {
   name: "k7@1",

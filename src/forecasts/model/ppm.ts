@@ -1,6 +1,6 @@
 /**
- * Probabilities as they are issued: integers in parts per million, because integers are the same everywhere, sum
- * exactly, and hash to one text.
+ * Issued probabilities are integers in parts per million: they are the same on every machine, sum exactly, and have one
+ * text to hash.
  */
 
 /** One, in parts per million. */
@@ -12,8 +12,7 @@ const SUM_TOLERANCE = 1e-9;
 /**
  * Colors in ppm by the largest remainder, ties to the lower color: every color at least 1, the sum exactly 1,000,000.
  *
- * A color that would get nothing is raised to 1 at the cost of the likeliest, since a forecast of zero could never be
- * scored.
+ * A color that would get 0 is raised to 1 at the cost of the likeliest, since 0 has an infinite log loss.
  *
  * @throws RangeError if the probabilities do not sum to 1
  * @example

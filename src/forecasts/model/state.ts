@@ -1,6 +1,6 @@
 /**
- * A model state as bytes, exactly: the same state gives the same bytes and the same hash on every machine, so that a
- * replay anywhere can prove that it arrived at ours.
+ * A model state as bytes: the same state gives the same bytes and the same hash on every machine, so that a replay can
+ * prove that it reached the same state.
  *
  * Layout: magic `RHS1` (4 bytes), length of the head (uint32), the head (JSON text that names the model), then the
  * memory as float64; numbers little-endian.
@@ -19,7 +19,7 @@ const MAGIC = "RHS1";
 /** Bytes before the head: magic and length. */
 const HEAD_AT = 8;
 
-/** The state as bytes, with what its model is, so that it can never be read as another's. */
+/** Encodes a state with its model, so that it cannot be decoded for another one. */
 export function encodeState(model: Model, state: State): Buffer {
   const head = Buffer.from(headOf(model), "utf8");
   const bytes = Buffer.alloc(HEAD_AT + head.length + 8 * state.memory.length);
@@ -31,7 +31,7 @@ export function encodeState(model: Model, state: State): Buffer {
 }
 
 /**
- * The state from its bytes, bit for bit.
+ * Decodes a state, bit for bit.
  *
  * @throws Error if the bytes are no state, are cut or damaged, or belong to a model of another name, bands or edge
  */
@@ -53,12 +53,12 @@ export function decodeState(model: Model, bytes: Uint8Array): State {
 }
 
 /**
- * The model a saved state belongs to, with the bands and the edge it was made with: a table continues with these even
- * where its declared edge has changed since.
+ * The model of a saved state, with its bands and edge: a table continues with these even if its declared edge has changed
+ * since.
  *
  * A state of a parameter set other than `k7@1` holds the whole set.
  *
- * @throws Error if the bytes are no state, name an unknown model, or another than their bands, edge and parameters give
+ * @throws Error if the bytes are no state, or name a model that is unknown or does not match bands, edge and parameters
  */
 export function modelOfState(bytes: Uint8Array): Model {
   const { head } = readHead(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
@@ -113,7 +113,7 @@ function readHead(buffer: Buffer): { head: string; memoryAt: number } {
   return { head: buffer.toString("utf8", HEAD_AT, memoryAt), memoryAt };
 }
 
-/** The fixed order of the keys makes one text per model. */
+/** The order of the keys is fixed, so that a model has one text. */
 function headOf({ name, thresholds, edge, parameters }: Model): string {
   const own = parameters.name === K7_1.name ? {} : { parameters: valuesOf(parameters) };
   return JSON.stringify({ model: name, thresholds, edge, ...own });

@@ -9,17 +9,17 @@ export interface Band {
   below: number | null;
 }
 
-/** What the model learns of a round. */
+/** The part of a round that the model learns. */
 export interface LearnedRound {
   hundredths: number;
   color: string;
-  /** Rounds were missing before this one: no one knows what came last. */
+  /** Rounds are missing before this one. */
   afterGap: boolean;
 }
 
 /**
- * The model of a table with these bands. `edge` is what the house declares, null if it declares none. Parameters are
- * K7's own where none are given.
+ * The model of a table with these bands. `edge` is the declared edge of the house, null if it declares none. Parameters
+ * default to K7's.
  */
 export function modelOf(bands: readonly Band[], edge: number | null, parameters?: Parameters): Model {
   return createModel({ thresholds: thresholdsOf(bands), edge, ...(parameters === undefined ? {} : { parameters }) });
@@ -31,8 +31,8 @@ function thresholdsOf(bands: readonly Band[]): number[] {
 }
 
 /**
- * Learns the on-time rounds of a table, oldest first: the live path and every replay go through here, so that the
- * same rounds always give the same state.
+ * Learns the on-time rounds of a table, oldest first. The live path and every replay use this function, so that the same
+ * rounds always give the same state.
  */
 export function learnRounds(model: Model, state: State, bands: readonly Band[], rounds: Iterable<LearnedRound>): void {
   for (const round of rounds) {

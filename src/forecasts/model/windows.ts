@@ -1,24 +1,24 @@
 /**
  * Windows: "this color within the next n rounds, with probability p".
  *
- * Each expert is asked how likely the color stays away for n rounds as *it* sees the rounds ahead, and the answers are
- * mixed by weight. 1 − (1 − p)^n of the next round alone would miss by 6 points where rounds depend on each other.
+ * Each expert gives the chance that the color is absent for n rounds, and the chances are mixed by weight. 1 − (1 − p)^n
+ * with the p of the next round would be wrong by 6 points if rounds depend on each other.
  *
- * Indexes run over arrays whose length the model fixes, hence the `!`.
+ * The model fixes the length of every indexed array, hence the `!`.
  */
 import { WINDOW_ROUNDS_MAX, WINDOW_TARGETS } from "./features.ts";
 import { baseline, probabilities, type State } from "./k7.ts";
 import { EXPERT_COUNT, gapBin, HAZARD, MARKOV, type Model } from "./model.ts";
 import { ppmOf } from "./ppm.ts";
 
-/** The smallest number of rounds that reaches a target, and the probability it really has. */
+/** The smallest number of rounds that reaches a target, and its exact probability. */
 export type Window = { rounds: number; pPpm: number };
 
 /**
  * The windows of one color in the order of `WINDOW_TARGETS`, in one walk; null if 400 rounds stay below the target.
  *
- * The stated probability is the one of that many rounds, not the target: with whole rounds no target is met exactly.
- * Whoever needs only the first `targets` of them walks less; the others are then null.
+ * The stated probability is that of the rounds, not the target: whole rounds do not meet a target exactly. With `targets`
+ * only the first ones are computed; the others are null.
  */
 export function windowsOf(
   model: Model,
@@ -58,7 +58,7 @@ export function hitProbabilities(model: Model, state: State, color: number, roun
   });
 }
 
-/** What the long-run share alone gives a window: 1 − (1 − share)^rounds by repeated multiplication, in ppm. */
+/** The baseline of a window from the long-run share: 1 − (1 − share)^rounds by repeated multiplication, in ppm. */
 export function windowBaselinePpm(model: Model, state: State, color: number, rounds: number): number {
   const miss = 1 - baseline(model, state)[color]!;
   let survival = 1;
@@ -66,7 +66,7 @@ export function windowBaselinePpm(model: Model, state: State, color: number, rou
   return ppmOf(1 - survival);
 }
 
-/** Begin a walk: every expert has survived nothing yet, and M1 is based on the previous color. */
+/** Begins a walk: survival is 1 for every expert, and M1 starts at the previous color. */
 function depart(model: Model, state: State, color: number): void {
   if (!Number.isInteger(color) || color < 0 || color >= model.colors)
     throw new RangeError(`expected a color from 0 to ${model.colors - 1}, got ${color}; check the bands of the table`);
@@ -79,10 +79,10 @@ function depart(model: Model, state: State, color: number): void {
 }
 
 /**
- * The n-th step of a walk: probability that the color has stayed away for n rounds.
+ * The n-th step of a walk: the probability that the color is absent for n rounds.
  *
- * Five experts see the same chance every round. M1 pushes its vector through its matrix with the color absorbing. G
- * sees the gap grow, for the top color only. Without context M1 and G are LR, here as in `probabilities`.
+ * Five experts have the same chance every round. M1 multiplies its vector by its matrix with the color absorbing. G lets
+ * the gap grow, for the top color only. Without context M1 and G equal LR, as in `probabilities`.
  */
 function step(model: Model, state: State, color: number, n: number): number {
   const { colors, at } = model;
@@ -101,7 +101,7 @@ function step(model: Model, state: State, color: number, n: number): number {
   return survival;
 }
 
-/** One step of M1: the mass that is still away from the color. The two halves of `ahead` take turns. */
+/** One step of M1: the mass that is still away from the color. Alternates between the two halves of `ahead`. */
 function push(state: State, colors: number, color: number, n: number): number {
   const { ahead, transitions } = state;
   const from = n % 2 === 1 ? 0 : colors;

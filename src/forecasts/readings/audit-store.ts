@@ -9,9 +9,8 @@ export interface TableAudits {
 }
 
 /**
- * The statements that keep the audit rows of hours that rounds came in, as they stand now, with what else was seen of the
- * house by the end of each; none when there are no rows. The newest row of before is looked at once more: its hour may have
- * continued without a round.
+ * The statements that store the audit rows of hours with rounds, and the other observations of the house by the end of each
+ * hour; none if there are no rows. The newest stored row is updated too: its hour may have continued without a round.
  */
 export function saveAuditsStatements(tx: Queryable, audits: readonly TableAudits[]): Query<readonly unknown[]>[] {
   const rows = audits.flatMap(({ tableId, rows: own }) =>
@@ -76,7 +75,7 @@ export function saveAuditsStatements(tx: Queryable, audits: readonly TableAudits
   return [kept, counted];
 }
 
-/** What was seen of a table by the end of the hour of row `b` that is no round. */
+/** Observations of a table by the end of the hour of row `b` that are not rounds. */
 function seenOf(sql: Queryable) {
   return sql`
     select
@@ -99,7 +98,7 @@ function seenOf(sql: Queryable) {
 export interface StoredAudit extends AuditRow {
   proofsFailed: number;
   conflicts: number;
-  /** What is counted now of conflicts and failed proofs that were seen by the end of the hour. */
+  /** Conflicts and failed proofs that were seen by the end of the hour, counted now. */
   conflictsSeen: number;
   proofsFailedSeen: number;
 }
@@ -129,7 +128,7 @@ export async function listStoredAudits(tx: Queryable, tableId: number): Promise<
     order by b.hour`;
 }
 
-/** A table's audit as people see it: how it stands, and how it came there hour by hour. */
+/** The current audit of a table, with its rows by hour. */
 export interface ListedAudit {
   table: string;
   simulated: boolean;

@@ -1,22 +1,22 @@
 /**
- * Do past rounds change the odds? An e-process against every law under which they do not.
+ * Do past rounds change the odds? An e-process against every law of independent rounds.
  *
  * E = Π q(color) / max over fixed shares p of Π p(color), where q is a Bayesian mixture of the long-run shares, a Markov
  * chain and the hazard by the wait for the top color (universal inference: Wasserman, Ramdas and Balakrishnan 2020).
- * Whatever the shares are, if rounds are independent E ever reaches c with a chance of at most 1/c. On true bustabit
- * rounds it never passes 1. A table whose odds change over time can raise it too, so it is no claim about the past alone.
+ * If rounds are independent, the chance that E ever reaches c is at most 1/c, for any shares. On true bustabit rounds it
+ * never exceeds 1. Odds that change over time raise it too, so it does not prove that past rounds matter.
  *
- * Indexes run over arrays whose length the model fixes, hence the `!`.
+ * The model fixes the length of every indexed array, hence the `!`.
  */
 import { gapBin, type Model } from "../model/model.ts";
 import { lnOf, multiply, one, type Product } from "./product.ts";
 
-/** What is remembered of what follows what. */
+/** Memory of the transitions between colors. */
 export type Dependence = {
   counts: number[];
   /** By previous and next color, row by row. */
   transitions: number[];
-  /** Rounds by bin of the wait for the top color, and those that brought it. */
+  /** Rounds by bin of the wait for the top color, and those of them with the top color. */
   trials: number[];
   hits: number[];
   previous: number | null;
@@ -43,13 +43,13 @@ export function emptyDependence({ colors, parameters }: Model): Dependence {
   };
 }
 
-/** After missing rounds no one knows what came last. */
+/** Call after missing rounds: the previous color and the gap are unknown then. */
 export function forgetPast(dependence: Dependence): void {
   dependence.previous = null;
   dependence.gap = null;
 }
 
-/** Say each expert's chance of the color that came, weigh them by it, then learn it. */
+/** Updates the weights by the chance that each expert gave the color, then learns the color. */
 export function watchDependence(dependence: Dependence, model: Model, color: number): void {
   const { counts, transitions, trials, hits, previous, gap, weights } = dependence;
   const { colors, parameters } = model;
@@ -74,14 +74,14 @@ export function watchDependence(dependence: Dependence, model: Model, color: num
     if (color === top) hits[bin]! += 1;
   }
 
-  const said = weights[0] * long + weights[1] * markov + weights[2] * hazard;
-  multiply(dependence.said, said);
-  // no expert is ever lost, as in K7
+  const mixture = weights[0] * long + weights[1] * markov + weights[2] * hazard;
+  multiply(dependence.said, mixture);
+  // a share returns to the prior, as in K7, so that no weight becomes 0
   const kept = 1 - parameters.share;
   dependence.weights = [
-    (kept * weights[0] * long) / said + parameters.share / 3,
-    (kept * weights[1] * markov) / said + parameters.share / 3,
-    (kept * weights[2] * hazard) / said + parameters.share / 3,
+    (kept * weights[0] * long) / mixture + parameters.share / 3,
+    (kept * weights[1] * markov) / mixture + parameters.share / 3,
+    (kept * weights[2] * hazard) / mixture + parameters.share / 3,
   ];
   counts[color]! += 1;
   dependence.previous = color;
@@ -90,7 +90,7 @@ export function watchDependence(dependence: Dependence, model: Model, color: num
 }
 
 /**
- * ln E as of now: at most about 0 where rounds are independent.
+ * The current ln E: at most about 0 if rounds are independent.
  *
  * @example
  * lnDependence({ counts: [2, 0], said: { value: 1, scale: 0 } }); // => 0

@@ -1,15 +1,14 @@
 /**
- * Has a table changed? Two e-CUSUMs: s ← max(s, 1) · (what the newer rounds say) / (what the long run says), on the
- * share of rounds at or above 1.10 (half-life 500 rounds) and on the colors (half-life 1,000), as an e-detector in the
- * sense of Shin, Ramdas and Rinaldo (2024). Alarm from 10,000 on.
+ * Has a table changed? Two e-CUSUMs: s ← max(s, 1) · (probability by newer rounds) / (probability by the long run), for
+ * the share of rounds at or above 1.10 (half-life 500 rounds) and for the colors (half-life 1,000), as an e-detector in
+ * the sense of Shin, Ramdas and Rinaldo (2024). Alarm from 10,000 on.
  *
- * The run length under no change is not proven but measured, since the long run is learned next to it: no alarm in
- * 2.73 million true bustabit rounds. s is cut off at a million, so that a table that came back is not called changed
- * for long.
+ * The long run is learned from the same rounds, so the false alarm rate is measured, not proven: no alarm in 2.73 million
+ * true bustabit rounds. s is capped at a million, so that the alarm ends soon after a table has returned to normal.
  */
 import { type Model } from "../model/model.ts";
 
-/** What the two detectors remember. */
+/** Memory of the two detectors. */
 export type Drift = {
   rounds: number;
   reached: number;
@@ -22,15 +21,15 @@ export type Drift = {
   colorEvidence: number;
 };
 
-/** A change is called from this evidence on. */
+/** Evidence from which a table counts as changed. */
 export const ALARM_FROM = 1e4;
 const MOST = 1e6;
 
-/** 2^(−1/500) and 2^(−1/1000), without asking any machine for a power. */
+/** 2^(−1/500) and 2^(−1/1000) as literals, since `Math.pow` may differ between machines. */
 const REACH_DECAY = 0.9986146661010289;
 const COLOR_DECAY = 0.9993070929904525;
 
-/** Rounds the long run counts for among the newer ones, and the declared edge among the long run. */
+/** Prior weights in rounds: of the long run in the newer rounds, and of the declared edge in the long run. */
 const NEWER_PRIOR = 25;
 const LONG_PRIOR = 50;
 
@@ -49,7 +48,7 @@ export function emptyDrift(colors: number): Drift {
   };
 }
 
-/** Judge a round by both views, then learn it. */
+/** Updates both detectors by a round, then learns it. */
 export function watchDrift(
   drift: Drift,
   model: Model,
@@ -76,7 +75,7 @@ export function watchDrift(
   drift.counts[color] = (drift.counts[color] ?? 0) + 1;
 }
 
-/** The long-run share of a color with the theory behind it, as expert LR of K7 has it. */
+/** The long-run share of a color with the theory as prior, as in expert LR of K7. */
 export function longShare({ counts, rounds }: Pick<Drift, "counts" | "rounds">, model: Model, color: number): number {
   return ((counts[color] ?? 0) + (model.longRunPriors[color] ?? 0)) / (rounds + model.parameters.longRunPrior);
 }

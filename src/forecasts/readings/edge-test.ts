@@ -1,38 +1,38 @@
 /**
- * Does the stream keep to the edge its house declares? An e-value that may be looked at after every round.
+ * Does the stream match the declared edge of its house? An e-value that is valid after every round.
  *
- * Under the law P(M ≥ x) = (1 − e)/x a bettor on {M ≥ x} with the predictive chance of a Beta mixture plays a fair game;
- * by Ville's inequality his wealth ever reaches 20 with a chance of at most 1 in 20, whenever one stops (Robbins 1970;
- * Shafer 2021). x = 1.01 sees the edge best, but a house without instant crashes never falls below it, whatever its edge
- * is. So the bets are on x = 1.10 until a round below 1.01 has shown that there are some: a rule that looks at the past
- * alone keeps the game fair.
+ * Under the law P(M ≥ x) = (1 − e)/x a bet on {M ≥ x} with the predictive chance of a Beta mixture is a fair game; by
+ * Ville's inequality the chance that the wealth ever reaches 20 is at most 1 in 20, under any stopping rule (Robbins 1970;
+ * Shafer 2021). x = 1.01 is the most sensitive, but a house without instant crashes has no round below it, whatever its
+ * edge. So the bets are on x = 1.10 until the first round below 1.01: a rule that depends on the past only keeps the game
+ * fair.
  *
- * On true bustabit rounds from game 1 on ln E against the declared 1 % never passes 0.2 in 500,000; 3 % is rejected
- * after 933 rounds and 2 % after 1,811.
+ * On the first 500,000 true bustabit rounds ln E against the declared 1 % never exceeds 0.2; 3 % is rejected after 933
+ * rounds and 2 % after 1,811.
  */
 import { isAtLeast, multiply, one, type Product } from "./product.ts";
 
-/** What a table's rounds have said of its edge. */
+/** Evidence of a table's rounds against its declared edge. */
 export type EdgeTest = {
   rounds: number;
   /** Rounds of at least 1.01 and of at least 1.10. */
   reachedNear: number;
   reachedFar: number;
-  /** The bettor's wealth, and the most it ever was. */
+  /** The wealth of the bet, and its maximum so far. */
   wealth: Product;
   most: Product;
-  /** Seq of the round after which it first was 20; null while it never was. */
+  /** Seq of the round after which it first reached 20; null if it never did. */
   rejectedSeq: bigint | null;
 };
 
-/** The lower x, if there are rounds below it, and the one that always is there; hundredths. */
+/** The two thresholds x in hundredths: the lower is used once a round was below it. */
 const NEAR = 101;
 const FAR = 110;
 
-/** The edge counts as not kept from this evidence on. */
+/** The declared edge is rejected from this evidence on. */
 export const REJECTED_FROM: Product = { value: 20, scale: 0 };
 
-/** The bettor begins by believing the house, as if he had seen so many rounds of the declared edge. */
+/** Weight of the declared edge in the prior of the bet, in rounds. */
 const PRIOR_ROUNDS = 100;
 
 /** Before the first round. */
@@ -41,17 +41,17 @@ export function emptyEdgeTest(): EdgeTest {
 }
 
 /**
- * Bet on a round, then learn it.
+ * Bets on a round, then learns it.
  *
- * @param edge what the house declares, at least 0 and below 1
+ * @param edge declared edge of the house, in [0, 1)
  */
 export function testEdge(test: EdgeTest, edge: number, { seq, hundredths }: { seq: bigint; hundredths: number }): void {
   const isNear = test.reachedNear < test.rounds;
   const x = isNear ? NEAR : FAR;
   const stated = (1 - edge) / (x / 100);
   const reached = isNear ? test.reachedNear : test.reachedFar;
-  const said = (reached + PRIOR_ROUNDS * stated) / (test.rounds + PRIOR_ROUNDS);
-  multiply(test.wealth, hundredths >= x ? said / stated : (1 - said) / (1 - stated));
+  const predicted = (reached + PRIOR_ROUNDS * stated) / (test.rounds + PRIOR_ROUNDS);
+  multiply(test.wealth, hundredths >= x ? predicted / stated : (1 - predicted) / (1 - stated));
   test.rounds += 1;
   if (hundredths >= NEAR) test.reachedNear += 1;
   if (hundredths >= FAR) test.reachedFar += 1;
@@ -60,7 +60,7 @@ export function testEdge(test: EdgeTest, edge: number, { seq, hundredths }: { se
 }
 
 /**
- * The edge that the share of rounds at or above x comes to, 1 − share · x; null before the first round.
+ * The edge implied by the share of rounds at or above x, 1 − share · x; null before the first round.
  *
  * @example
  * const test = { ...emptyEdgeTest(), rounds: 1000, reachedNear: 980, reachedFar: 900 };

@@ -1,12 +1,12 @@
 /**
  * Does a sample of colors look like the long run? The likelihood ratio test of Wilks (1935) and Sokal & Rohlf: G = 2 Σ
  * observed · ln(observed / expected), which for n independent rounds is about χ² with one degree of freedom less than
- * there are colors. A description, no evidence: whoever looks at the newest 100 rounds all day sees every value.
+ * there are colors. A description, not evidence: over a day the newest 100 rounds take every value.
  */
 import { errorFunction } from "simple-statistics";
 
 /**
- * The share of random samples of this size that depart less from the expected shares than this one does.
+ * The share of random samples of this size that differ less from the expected shares than this one.
  *
  * @param observed rounds by color
  * @param shares expected share by color, each above zero
@@ -36,7 +36,7 @@ export function chiSquaredBelow(x: number, degrees: number): number {
   const half = x / 2;
   let above = 0;
   let term = degrees % 2 === 0 ? Math.exp(-half) : Math.exp(-half) * 2 * Math.sqrt(half / Math.PI);
-  // the term of i follows from the one before: both sums run to degrees/2
+  // each term derives from the previous one; both sums run to degrees/2
   for (let i = degrees % 2 === 0 ? 0 : 0.5; i < degrees / 2 - 0.5 + 1e-9; i++) {
     above += term;
     term *= half / (i + 1);

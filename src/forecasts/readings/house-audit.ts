@@ -1,23 +1,22 @@
 /**
- * What a table's rounds prove of its house, kept hour by hour: the evidence against the declared edge, how many rounds
- * are proven, and how many are missing. All of it follows from the rounds in the order in which they came in, so that
- * anyone who replays them gets the same rows.
+ * The audit of a house by a table's rounds, hour by hour: the evidence against the declared edge, and the numbers of proven
+ * and of missing rounds. It derives from the rounds in the order of receipt alone, so a replay gives the same rows.
  */
 import type { EdgeTest } from "./edge-test.ts";
 import { lnOf } from "./product.ts";
 
-/** What is counted of a table's rounds, late ones too. */
+/** Counts of a table's rounds, late ones included. */
 export type Tally = {
-  /** The UTC hour of the newest round; never goes back, though a late answer may. Null before the first. */
+  /** The UTC hour of the newest round; never decreases, although a late response may be older. Null before the first. */
   hour: string | null;
   seq: bigint;
   rounds: number;
   proven: number;
-  /** Ids of the first and the newest on-time round, and rounds with ids from the one to the other; null unless ids count up. */
+  /** Ids of the first and the newest on-time round, and the rounds between; null unless ids are consecutive. */
   first: bigint | null;
   newest: bigint | null;
   within: number;
-  /** How often rounds were missing when the next one came. */
+  /** Number of gaps: times when the next round was not the expected one. */
   gaps: number;
 };
 
@@ -31,23 +30,23 @@ export interface AuditedRound {
   receivedHour: string;
 }
 
-/** What is known at the end of an hour in which rounds came in, or by now in the newest. */
+/** The audit at the end of an hour with rounds, or up to now in the newest hour. */
 export interface AuditRow {
   hour: string;
   /** The newest round that is counted. */
   seq: bigint;
   rounds: number;
-  /** On-time rounds that the declared edge was tested on; 0 where none is declared. */
+  /** On-time rounds on which the declared edge was tested; 0 if none is declared. */
   tested: number;
   /** The edge tested, ppm; null if none is declared. */
   edgePpm: number | null;
-  /** ln E against the declared edge and the most it ever was, micro-nats. */
+  /** ln E against the declared edge, and its maximum so far, micro-nats. */
   lnE: bigint;
   lnEMax: bigint;
-  /** Seq of the round at which E first was 20. */
+  /** Seq of the round at which E first reached 20. */
   rejectedSeq: bigint | null;
   proven: number;
-  /** Rounds known to exist that we do not have; null if ids do not count up. */
+  /** Rounds known to exist that are not stored; null if ids are not consecutive. */
   missing: number | null;
   gaps: number;
 }
@@ -57,7 +56,7 @@ export function emptyTally(): Tally {
   return { hour: null, seq: 0n, rounds: 0, proven: 0, first: null, newest: null, within: 0, gaps: 0 };
 }
 
-/** Count a round. A late one fills what was missing; one from before the table began is nothing that was missed. */
+/** Counts a round. A late one fills a gap; one from before the first round of the table was never missing. */
 export function tallyRound(tally: Tally, round: AuditedRound): void {
   const number = /^\d{1,18}$/.test(round.roundId) ? BigInt(round.roundId) : null;
   if (tally.hour === null || round.receivedHour > tally.hour) tally.hour = round.receivedHour;
@@ -70,11 +69,11 @@ export function tallyRound(tally: Tally, round: AuditedRound): void {
   }
   if (number === null || tally.first === null || number < tally.first) return;
   tally.within += 1;
-  // a late round can be the newest too: a history that was imported above what was polled
+  // a late round can be the newest: an imported history may end after the polled rounds
   if (tally.newest === null || number > tally.newest) tally.newest = number;
 }
 
-/** The row of the hour that the tally stands in; null before the first round. */
+/** The row of the tally's hour; null before the first round. */
 export function auditRow(
   tally: Tally,
   test: EdgeTest,
@@ -98,7 +97,7 @@ export function auditRow(
   };
 }
 
-/** To the nearest; a value so near to a boundary that two machines differ comes once in a hundred million rows. */
+/** Rounds to the nearest; machines differ at a rounding boundary once in a hundred million rows. */
 function toMicroNats(nats: number): bigint {
   return BigInt(Math.floor(nats * 1e6 + 0.5));
 }

@@ -1,24 +1,24 @@
 /**
- * Products of very many factors, as evidence is: a double and a count of the powers of 2^256 taken out of it.
+ * Products of very many factors, for evidence: a double, and an exponent of 2^256.
  *
  * Multiplying by a power of two is exact, so the only rounding is that of the plain product, and a replay gives the same
- * bits on every IEEE-754 machine. No logarithm is taken before the product is shown.
+ * bits on every IEEE-754 machine. Logarithms are taken for display only.
  */
 
-/** value · 2^(256·scale) with 1 ≤ value < 2^256: each product has one form only, so that equal ones are equal. */
+/** value · 2^(256·scale) with 1 ≤ value < 2^256: a canonical form, so that equal products have equal fields. */
 export type Product = { value: number; scale: number };
 
 const STEP = 2 ** 256;
 
-/** The product of nothing. */
+/** The empty product. */
 export function one(): Product {
   return { value: 1, scale: 0 };
 }
 
 /**
- * Takes one more factor into a product, in place.
+ * Multiplies a product by a factor, in place.
  *
- * @throws RangeError on a factor that is not a finite number above zero: nothing could be multiplied after it
+ * @throws RangeError if the factor is not a finite number above zero
  * @example
  * const product = one();
  * for (let i = 0; i < 400; i++) multiply(product, 0.1);
@@ -39,7 +39,7 @@ export function multiply(product: Product, factor: number): void {
 }
 
 /**
- * The natural logarithm, for showing.
+ * The natural logarithm, for display.
  *
  * @example
  * lnOf({ value: 20, scale: 0 }); // => 2.995732

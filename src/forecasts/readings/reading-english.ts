@@ -12,8 +12,8 @@ const every = (n: number) => (rough(n) === "1" ? "in every round" : `every ${rou
 /** Readings in English. */
 export const english: Sentences = {
   notice: NOTICE,
-  paused: "This table is paused: nothing is said of it until it is polled again.",
-  silent: "No round of this table has come in lately: nothing is said of it until one does.",
+  paused: "This table is paused. It has no reading until it is polled again.",
+  silent: "No round of this table was received lately. It has no reading until the next one is.",
   nothingYet: "No round of this table is known yet.",
   tooFew: (n) => `Only ${rounds(n)} of this table ${n === 1 ? "is" : "are"} known, too few to say how it behaves.`,
   waited: ({ color, gap, every: mean, chance: p }) =>
@@ -42,10 +42,10 @@ export const english: Sentences = {
   steady: "There is no sign that the table has changed.",
   drifted: (e) => `The table seems to have changed: its newer rounds fit its long run badly (evidence ${times(e)}×).`,
   edgeKept: ({ declared, most }) =>
-    `The rounds fit the declared edge of ${stated(declared)} (greatest evidence against it ${times(most)}×; from 20× on we call it not kept).`,
+    `The rounds fit the declared edge of ${stated(declared)} (greatest evidence against it ${times(most)}×; from 20× on we reject it).`,
   edgeRejected: ({ declared, implied, most }) =>
-    `The rounds do not fit the declared edge of ${stated(declared)}: they come to ${percent(implied)} ` +
-    `(greatest evidence against it ${times(most)}×; from 20× on we call it not kept).`,
+    `The rounds do not fit the declared edge of ${stated(declared)}: they imply ${percent(implied)} ` +
+    `(greatest evidence against it ${times(most)}×; from 20× on we reject it).`,
 };
 
 function listed(parts: readonly string[]): string {

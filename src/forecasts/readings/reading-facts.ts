@@ -1,8 +1,8 @@
 /**
- * A table now, as data: what every sentence of its reading is made from.
+ * The current facts of a table, from which the sentences of its reading are made.
  *
- * Each fact stands next to what is expected and the number of rounds it rests on. `unusual` marks what chance alone gives
- * once in a hundred, and evidence past its threshold; with many facts of many tables some are always marked.
+ * Each fact has its expected value and the number of rounds it is based on. `unusual` marks a value that chance alone gives
+ * once in a hundred, and evidence above its threshold; with many facts of many tables some are always marked.
  */
 import { lnDependence } from "./dependence.ts";
 import { ALARM_FROM, longShare } from "./drift.ts";
@@ -13,49 +13,49 @@ import { lnOf } from "./product.ts";
 import type { ReadingMemory } from "./reading-memory.ts";
 import { LATELY, lately } from "./volatility.ts";
 
-/** One fact; names with a color end in it, `gap:pink`. Null: not known, or not to be had. */
+/** One fact; names with a color end in it: `gap:pink`. Null means unknown or unavailable. */
 export type Fact = {
   name: string;
   value: number | null;
   expected: number | null;
-  /** Rounds that it rests on. */
+  /** Rounds that it is based on. */
   rounds: number;
   unusual: boolean;
 };
 
-/** What of a table's model and of all tables a reading needs next to the table's own rounds. */
+/** Input of a reading next to the table's rounds: from its model, and from all tables. */
 export interface ReadingContext {
   /** Names of the bands, lowest first. */
   colors: readonly string[];
   /** Weights of K7's experts in the order of `EXPERTS`. */
   weights: readonly number[];
-  /** Tables that are looked at: the more there are, the more evidence one of them must show. */
+  /** Number of tables that are checked: more tables require more evidence of each. */
   tables: number;
 }
 
-/** Fewer rounds than this say nothing. */
+/** Rounds that facts require. */
 export const FEWEST_ROUNDS = 50;
 
 /** Chance below which something counts as unusual. */
 const UNUSUAL = 0.01;
 
-/** Before that the newest hundred are too large a part of all there is to compare them with. */
+/** Below this number of rounds the newest hundred are too large a part of the history to compare them with it. */
 const VOLATILITY_FROM = 10 * LATELY;
 
-/** Evidence that past rounds change the odds must reach this for each table that is looked at. */
+/** Threshold of the evidence that past rounds change the odds, per table that is checked. */
 const EVIDENCE_PER_TABLE = 20;
 
-/** And the experts that look at past rounds must hold this share of the weight, since a change over time looks alike. */
+/** Weight that the experts of past rounds must have too, since a change over time gives similar evidence. */
 export const WEIGHT_NEEDED = 0.5;
 
-/** Evidence is shown up to here; more would say no more. */
+/** Evidence is capped here for display. */
 const MOST_SHOWN = 1e12;
 
 /**
  * The facts of a table; none before 50 rounds.
  *
- * The wait for the top color g has P(gap ≥ g) = (1 − p)^g, a streak of L rounds P(streak ≥ L) = p^(L − 1), p being the
- * color's long-run share.
+ * The wait for the top color has P(gap ≥ g) = (1 − p)^g, a streak has P(streak ≥ L) = p^(L − 1), where p is the color's
+ * long-run share.
  */
 export function factsOf(memory: ReadingMemory, context: ReadingContext): Fact[] {
   const rounds = memory.drift.rounds;
@@ -71,7 +71,7 @@ export function factsOf(memory: ReadingMemory, context: ReadingContext): Fact[] 
 }
 
 /**
- * The chance of a wait of at least so many rounds for a color of this share.
+ * The chance of a wait of at least `gap` rounds for a color of this share.
  *
  * @example
  * gapChance(0.1, 0); // => 1
@@ -82,7 +82,7 @@ export function gapChance(share: number, gap: number): number {
 }
 
 /**
- * The chance that a streak of a color with this share gets at least so long.
+ * The chance that a streak of a color of this share reaches at least `length` rounds.
  *
  * @example
  * streakChance(0.5, 1); // => 1
@@ -93,8 +93,7 @@ export function streakChance(share: number, length: number): number {
 }
 
 /**
- * Names of the facts that are unusual now, as {@link factsOf} has them: a tenth of its work, for who looks after every
- * round.
+ * Names of the facts that are unusual now, as in {@link factsOf}; ten times faster, for a check after every round.
  */
 export function unusualFacts(memory: ReadingMemory, context: ReadingContext): string[] {
   if (memory.drift.rounds < FEWEST_ROUNDS) return [];
@@ -141,7 +140,7 @@ function waitOf({ model, drift, dependence, colors, streak }: ReadingMemory) {
   return { top, share, gap, chance, color, own, streak, length };
 }
 
-/** How the newest 100 and 500 rounds are mixed, as far as there are so many. */
+/** The colors of the newest 100 and 500 rounds, if there are as many. */
 function mixesOf({ model, drift, colors }: ReadingMemory) {
   const shares = Array.from({ length: model.colors }, (_, color) => longShare(drift, model, color));
   return [100, 500].flatMap((window) => {
@@ -215,7 +214,7 @@ function edgeFacts({ model, edgeTest }: ReadingMemory): Fact[] {
   ];
 }
 
-/** What there is to say that past rounds change the odds, and what it takes. */
+/** The evidence that past rounds change the odds, and its threshold. */
 function pastOf({ dependence }: ReadingMemory, { weights, tables }: ReadingContext) {
   if (weights.length !== EXPERT_COUNT)
     throw new RangeError(`expected ${EXPERT_COUNT} weights of experts, got ${weights.length}`);
@@ -242,7 +241,7 @@ function shownEvidence(ln: number): number {
   return Math.min(MOST_SHOWN, Math.exp(ln));
 }
 
-/** Six digits are more than any of it is worth. */
+/** Rounds values to six digits, more than their precision. */
 function fact(name: string, value: number | null, expected: number | null, rounds: number, unusual: boolean): Fact {
   return { name, value: shorter(value), expected: shorter(expected), rounds, unusual };
 }

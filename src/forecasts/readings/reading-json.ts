@@ -2,7 +2,7 @@ import { z } from "zod";
 import { createModel } from "../model/model.ts";
 import { emptyReading, type ReadingMemory } from "./reading-memory.ts";
 
-/** The version of this text; another one is made again from the rounds. */
+/** The version of this text; another version is rebuilt from the rounds. */
 const VERSION = 1;
 
 /** The memory as text: keys in the order of the schema below, colors as digits, numbers in their shortest exact form. */
@@ -50,7 +50,7 @@ function emptyOf(thresholds: readonly number[], edge: number | null, consecutive
   try {
     return emptyReading(createModel({ thresholds, edge }), { consecutive });
   } catch (error) {
-    if (error instanceof RangeError) return null; // bands or an edge that no table can have
+    if (error instanceof RangeError) return null; // invalid bands or edge
     throw error;
   }
 }
@@ -73,7 +73,7 @@ const big = z
   .regex(/^\d{1,19}$/)
   .transform(BigInt);
 const numbers = z.array(z.number());
-/** In the one form that a product has: in any other it would never end to be brought into it. */
+/** Accepts only the canonical form: normalizing any other form might not end. */
 const product = z.object({
   value: z
     .number()

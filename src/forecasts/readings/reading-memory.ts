@@ -1,8 +1,8 @@
 /**
- * What a table's reading and audit rest on: a pure function of its rounds in the order in which they came in, a fixed
- * amount of work per round, only + − × ÷, so that a replay in steps of any size arrives at the same text, byte by byte.
+ * The memory behind a table's reading and audit: a pure function of its rounds in the order of receipt, a fixed amount of
+ * work per round, only + − × ÷, so that a replay in steps of any size gives the same text, byte by byte.
  *
- * Late rounds count for proofs and missing rounds alone: what is said of the table now must be what was known then.
+ * Late rounds count for proofs and missing rounds only: a reading must use only what was known at the time.
  */
 import { createHash } from "node:crypto";
 import { emptyDependence, forgetPast, watchDependence, type Dependence } from "./dependence.ts";
@@ -12,14 +12,14 @@ import { auditRow, emptyTally, tallyRound, type AuditedRound, type AuditRow, typ
 import type { Model } from "../model/model.ts";
 import { emptyVolatility, watchVolatility, type Volatility } from "./volatility.ts";
 
-/** Everything that is remembered of a table for its reading and its audit. */
+/** Memory of a table for its reading and its audit. */
 export type ReadingMemory = {
   readonly model: Model;
-  /** Ids count up, so that missing rounds can be counted. */
+  /** Ids are consecutive, so that missing rounds can be counted. */
   readonly consecutive: boolean;
   /** The newest 500 colors of on-time rounds, oldest first. */
   colors: number[];
-  /** Rounds in a row of the newest color; null while no one knows how many came before. */
+  /** Rounds in a row of the newest color; null while unknown. */
   streak: number | null;
   readonly dependence: Dependence;
   readonly drift: Drift;
@@ -28,7 +28,7 @@ export type ReadingMemory = {
   readonly tally: Tally;
 };
 
-/** A round as a reading takes it in, late ones too. */
+/** The part of a round that a reading learns, late rounds included. */
 export interface ReadRound extends AuditedRound {
   hundredths: number;
 }
@@ -50,7 +50,7 @@ export function emptyReading(model: Model, { consecutive }: { consecutive: boole
   };
 }
 
-/** Takes in rounds in seq order and gives the audit row of every hour they touch, each as it stands after them. */
+/** Learns rounds in seq order; returns the audit row of every hour with rounds, as of its last round. */
 export function readRounds(memory: ReadingMemory, rounds: Iterable<ReadRound>): AuditRow[] {
   const rows = new Map<string, AuditRow>();
   const keep = () => {
@@ -73,7 +73,7 @@ export function auditOf({ tally, edgeTest, model, consecutive }: ReadingMemory):
   return auditRow(tally, edgeTest, { edge: model.edge, consecutive });
 }
 
-/** Takes in one round, in seq order. */
+/** Learns one round, in seq order. */
 export function readRound(memory: ReadingMemory, round: ReadRound): void {
   tallyRound(memory.tally, round);
   if (round.late) return;
@@ -93,7 +93,7 @@ export function readRound(memory: ReadingMemory, round: ReadRound): void {
   if (model.edge !== null) testEdge(memory.edgeTest, model.edge, { seq: round.seq, hundredths });
 }
 
-/** The same memory, of which a change leaves the first as it is. */
+/** A deep copy. */
 export function copyReading(memory: ReadingMemory): ReadingMemory {
   const { dependence, drift, volatility, edgeTest, tally } = memory;
   const [longRun, markov, hazard] = dependence.weights;

@@ -1,15 +1,15 @@
-/** Numbers as a language writes them. */
+/** Number formats of a language. */
 export interface NumberFormats {
   whole: (n: number) => string;
   /** At most one decimal. */
   rough: (n: number) => string;
   /** A share, one decimal. */
   percent: (share: number) => string;
-  /** A declared share, as exact as a hundredth of a percent. */
+  /** A declared share, up to two decimals of a percent. */
   stated: (share: number) => string;
-  /** A chance, two digits; what is smaller than one in ten thousand only as that. */
+  /** A chance, two digits; below one in ten thousand only "less than". */
   chance: (p: number) => string;
-  /** Evidence, two digits below ten and whole from there on, between a hundredth and a million. */
+  /** Evidence, two digits below ten, whole above, between a hundredth and a million. */
   times: (e: number) => string;
 }
 
@@ -18,7 +18,7 @@ const LEAST_TIMES = 0.01;
 const MOST_TIMES = 1e6;
 
 /**
- * The formats of a locale; `less` and `more` are its words for "less than" and "more than".
+ * The formats of a locale; `less` and `more` translate "less than" and "more than".
  *
  * @example
  * numberFormats("en-US", { less: "less than", more: "more than" }).chance(0.088629); // => "8.9%"

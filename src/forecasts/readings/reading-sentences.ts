@@ -11,11 +11,11 @@ export interface Sentences {
   waitUnknown(color: string): string;
   streak(streak: { color: string; length: number; chance: number }): string;
   unchanged(past: Past): string;
-  /** Said after `unchanged` where the evidence is past its threshold and the weight is not. */
+  /** Follows `unchanged` if the evidence is above its threshold but the weight is not. */
   changesOverTime(past: Past): string;
   changed(past: Past): string;
   mix(mix: { rounds: number; shares: readonly (readonly [color: string, share: number])[]; chance: number }): string;
-  /** How the newest multipliers stand among all that the table had. */
+  /** The rank of the newest multipliers in the table's history. */
   lively(place: { level: "low" | "usual" | "high"; percentile: number }): string;
   drifted(evidence: number): string;
   steady: string;
@@ -23,7 +23,7 @@ export interface Sentences {
   edgeRejected(edge: { declared: number; implied: number; most: number }): string;
 }
 
-/** What rounds have shown about the past and the odds. */
+/** Evidence on whether past rounds change the odds. */
 export interface Past {
   rounds: number;
   evidence: number;

@@ -1,14 +1,14 @@
 import type { Fact } from "./reading-facts.ts";
 
-/** What is published of a reading. */
+/** A published reading. */
 export type PublishedReadingJson = { seq: string; rounds: number; made_at: string; facts: Fact[] };
 
-/** Why nothing is said of a table now; `speaking` where something is. */
+/** Whether a table has a current reading (`speaking`), or the reason why not. */
 export type ReadingState = "speaking" | "paused" | "silent" | "nothing_yet";
 
 /**
- * Whether a table's reading may be shown. Of a table that is silent nothing is said, nor where the newest reading is
- * as old as that: both would pass for news. Times in milliseconds of the database clock.
+ * Whether a table's reading may be shown. It may not if the table is silent or the newest reading is equally old: both
+ * would pass for news. Times in milliseconds of the database clock.
  */
 export function readingState(
   {

@@ -1,4 +1,4 @@
-/** Facts told in sentences: nothing is said that is not among the facts, and nothing is advised. */
+/** Writes facts as sentences: they state only the facts and give no advice. */
 import { type Fact, FEWEST_ROUNDS, WEIGHT_NEEDED } from "./reading-facts.ts";
 import { sentencesOf, type Language } from "./reading-languages.ts";
 import type { Past, Sentences } from "./reading-sentences.ts";
@@ -31,7 +31,7 @@ export function readingText(
     .join(" ");
 }
 
-/** Facts as callers see them: named one by one, since jsonb keeps keys in an order of its own. */
+/** Facts as callers see them, with their fields in a fixed order, since jsonb reorders keys. */
 export function showFacts(facts: readonly Fact[]): Fact[] {
   return facts.map(({ name, value, expected, rounds, unusual }) => ({ name, value, expected, rounds, unusual }));
 }
@@ -44,7 +44,7 @@ function waitSentence(say: Sentences, facts: readonly Fact[]): string {
   return say.waited({ color, gap: value, every: expected ?? 0, chance: get(facts, "gap_chance:").value ?? 0 });
 }
 
-/** One round is no streak, and a streak of the top color says what its wait has said. */
+/** No sentence for one round, nor for the top color, whose wait is stated already. */
 function streakSentence(say: Sentences, facts: readonly Fact[]): string | null {
   const { name, value } = get(facts, "streak:");
   if (value === null || value < 2) return null;
@@ -101,7 +101,7 @@ function colorIn(name: string): string {
   return name.slice(name.indexOf(":") + 1);
 }
 
-/** By its whole name, or by what comes before the color. */
+/** Finds a fact by its name or by the part of the name before the color. */
 function find(facts: readonly Fact[], name: string): Fact | undefined {
   return facts.find((fact) => fact.name === name || (name.endsWith(":") && fact.name.startsWith(name)));
 }

@@ -1,24 +1,24 @@
 /**
- * How lively is a table? Mean and spread of ln M over the newest 100 rounds, and where they stand among all such values
- * that this table ever had. Logarithms, because under P(M ≥ x) = c/x the multiplier itself has no mean.
+ * How volatile is a table? Mean and spread of ln M over the newest 100 rounds, and their ranks among all such values of
+ * this table. Logarithms, because under P(M ≥ x) = c/x the multiplier itself has no mean.
  *
- * ln M is counted in whole thousandths of a nat, everything else follows in integers. No multiplier up to 20,000 lies so
- * near to a rounding boundary that `Math.log` of two machines could differ, so a replay gives the same memory anywhere.
+ * ln M is rounded to thousandths of a nat; the rest is integers. No multiplier up to 20,000 is so near to a rounding
+ * boundary that `Math.log` of two machines could differ, so a replay gives the same memory on every machine.
  */
 
-/** What is remembered: the newest multipliers, the sums of all, and how often each value was had. */
+/** Memory: the newest multipliers, the sums of all, and histograms of past values. */
 export type Volatility = {
   rounds: number;
   /** Thousandths of a nat, over all rounds. */
   sum: number;
   /** The newest 100 multipliers in hundredths, oldest first. */
   newest: number[];
-  /** How often the mean and the standard deviation fell in each bin of 0.02 nats, the last open above. */
+  /** Histograms of the mean and the standard deviation in bins of 0.02 nats; the last bin has no upper end. */
   means: number[];
   spreads: number[];
 };
 
-/** Rounds that "lately" means. */
+/** Number of rounds in "lately". */
 export const LATELY = 100;
 /** Thousandths of a nat in a bin, and the number of bins: up to 5.1 nats, an M of 164 on average. */
 const BIN = 20;
@@ -41,7 +41,7 @@ export function milliNats(hundredths: number): number {
   return Math.floor(Math.log(hundredths / 100) * 1000 + 0.5);
 }
 
-/** Take in a round; from the hundredth on each adds one value to the table's history of both. */
+/** Learns a round; from the hundredth on each adds one value to both histograms. */
 export function watchVolatility(volatility: Volatility, hundredths: number): void {
   const { newest, means, spreads } = volatility;
   volatility.rounds += 1;
@@ -55,7 +55,7 @@ export function watchVolatility(volatility: Volatility, hundredths: number): voi
 }
 
 /**
- * The newest mean and standard deviation of ln M in nats, and the share of the table's own values below each (ties
+ * The newest mean and standard deviation of ln M in nats, and the share of the table's past values below each (ties count
  * half); null before 100 rounds.
  */
 export function lately({ newest, means, spreads }: Volatility): {
@@ -78,7 +78,7 @@ export function lately({ newest, means, spreads }: Volatility): {
 }
 
 /**
- * The share of counted values in bins below this one, and half of those in it.
+ * The share of values in the bins below this one plus half of this bin.
  *
  * @example
  * percentile([1, 2, 1], 1); // => 0.5
@@ -90,7 +90,7 @@ export function percentile(counts: readonly number[], bin: number): number {
   return (below + (counts[bin] ?? 0) / 2) / all;
 }
 
-/** Sum, and the variance times the square of the number of rounds, of whole thousandths: exact integers. */
+/** Sum, and variance times the square of the number of rounds, of whole thousandths: exact integers. */
 function momentsOf(newest: readonly number[]): { sum: number; varianceTimes: number } {
   let sum = 0;
   let squares = 0;
@@ -110,7 +110,7 @@ function binsOf(newest: readonly number[]): { mean: number; spread: number } {
   };
 }
 
-/** ⌊√n⌋ exactly, whatever the last bit of the machine's root. */
+/** ⌊√n⌋ exactly, independent of the last bit of `Math.sqrt`. */
 function wholeRoot(n: number): number {
   let root = Math.floor(Math.sqrt(n));
   while (root * root > n) root -= 1;

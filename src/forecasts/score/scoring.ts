@@ -1,20 +1,20 @@
 /**
- * One forecast against what happened, in integers.
+ * Scores one forecast against its outcome, in integers.
  *
- * Everything that is ever summed is an integer, so that sums merge in any order and a backfill gives the same digits:
- * probabilities in ppm, squares in ppm², log losses in micro-nats. All are far below 2^53 and therefore exact numbers.
+ * Everything that is summed is an integer, so that sums merge in any order and a backfill gives the same digits:
+ * probabilities in ppm, squares in ppm², log losses in micro-nats. All are far below 2^53 and therefore exact.
  * Log loss is the primary score (local and proper: Gneiting & Raftery 2007), Brier the second, the ranked probability
  * score (Epstein 1969, not divided by K − 1) the third.
  */
 import { largest, PPM } from "../model/ppm.ts";
 
 /**
- * The stakes λ of the calibration e-value in twentieths: ∓1/2, ∓1/4, ∓1/10. The negative ones gain where forecasts are
- * too high, the positive ones where they are too low; large ones find large faults soon, small ones small faults at all.
+ * The stakes λ of the calibration e-value in twentieths: ∓1/2, ∓1/4, ∓1/10. Negative stakes gain if forecasts are too
+ * high, positive ones if they are too low; large stakes detect a large bias early, only small stakes detect a small one.
  */
 export const BETS_IN_TWENTIETHS = [-10, -5, -2, 2, 5, 10] as const;
 
-/** What both kinds of forecast are scored by. */
+/** Scores that both kinds of forecast have. */
 type CommonScore = {
   hit: boolean;
   /** Forecast and baseline probability of the hit, ppm; the forecast's variance p(1−p), ppm². */
@@ -30,14 +30,14 @@ type CommonScore = {
   ll: number;
   llBase: number;
   d: number;
-  /** What each bet of `BETS_IN_TWENTIETHS` against the probability of the hit has gained, micro-nats. */
+  /** Gain of each bet of `BETS_IN_TWENTIETHS` against the probability of the hit, micro-nats. */
   lnE: readonly number[];
 };
 
-/** A `next_color` forecast scored: a hit means that the color it called likeliest came. */
+/** Score of a `next_color` forecast: a hit means that its likeliest color occurred. */
 export type NextColorScore = CommonScore & {
   kind: "next_color";
-  /** Index of the color that came. */
+  /** Index of the color that occurred. */
   outcome: number;
   /** The forecast by color, and each color's part of the Brier score and of the RPS (the last is 0). */
   pPpmByColor: readonly number[];
@@ -45,16 +45,16 @@ export type NextColorScore = CommonScore & {
   rpsByColor: readonly number[];
 };
 
-/** A window scored: a hit means that the color came within its rounds. */
+/** Score of a window: a hit means that the color occurred within its rounds. */
 export type WindowScore = CommonScore & { kind: "window" };
 
 export type Score = NextColorScore | WindowScore;
 
 /**
- * Score a `next_color` forecast and its baseline, both as issued.
+ * Scores a `next_color` forecast and its baseline, both as issued.
  *
- * @param outcome index of the color that came
- * @throws RangeError if the two do not have the same colors or the outcome is none of them
+ * @param outcome index of the color that occurred
+ * @throws RangeError if the two differ in their number of colors or the outcome is not one of them
  * @example
  * scoreNextColor([505000, 396000, 99000], [504000, 397000, 99000], 1).hit; // => false
  * scoreNextColor([505000, 396000, 99000], [504000, 397000, 99000], 1).brier; // => 629642000000
@@ -63,9 +63,9 @@ export type Score = NextColorScore | WindowScore;
  * scoreNextColor([505000, 396000, 99000], [504000, 397000, 99000], 1).d; // => -2522
  */
 export function scoreNextColor(pPpm: readonly number[], basePpm: readonly number[], outcome: number): NextColorScore {
-  const said = pPpm[outcome];
-  const saidBase = basePpm[outcome];
-  if (pPpm.length !== basePpm.length || said === undefined || saidBase === undefined)
+  const stated = pPpm[outcome];
+  const statedBase = basePpm[outcome];
+  if (pPpm.length !== basePpm.length || stated === undefined || statedBase === undefined)
     throw new RangeError(
       `expected forecast and baseline of the same colors and one of them as outcome, got ${pPpm.join("|")}, ` +
         `${basePpm.join("|")} and ${outcome}; the forecast row is damaged`,
@@ -74,8 +74,8 @@ export function scoreNextColor(pPpm: readonly number[], basePpm: readonly number
   const p = pPpm[top]!;
   const brierByColor = squares(pPpm, outcome);
   const rpsByColor = cumulativeSquares(pPpm, outcome);
-  const ll = microNats(said);
-  const llBase = microNats(saidBase);
+  const ll = microNats(stated);
+  const llBase = microNats(statedBase);
   return {
     kind: "next_color",
     outcome,
@@ -98,9 +98,9 @@ export function scoreNextColor(pPpm: readonly number[], basePpm: readonly number
 }
 
 /**
- * Score a window and its baseline, both as issued. With two outcomes the RPS has one term, which is the Brier score.
+ * Scores a window and its baseline, both as issued. With two outcomes the RPS has one term, which is the Brier score.
  *
- * @param hit whether the color came within the rounds of the window
+ * @param hit whether the color occurred within the rounds of the window
  * @example
  * scoreWindow(811376, 810000, true).brier; // => 35579013376
  * scoreWindow(811376, 810000, true).ll; // => 209024
@@ -146,14 +146,14 @@ export function microNats(pPpm: number): number {
 }
 
 /**
- * What a bet of λ on the hit multiplies its stake by, for each λ of `BETS_IN_TWENTIETHS`: ⌊ln(1 + λ(y − p))·10⁶ + ½⌋
- * micro-nats, y being 1 for a hit and 0 for a miss. Where p is true the bet is fair whatever was seen before, so that
- * products of these, which are sums of logarithms, test the forecasts at any time and merged in any grouping.
+ * The log return of a bet of λ on the hit, for each λ of `BETS_IN_TWENTIETHS`: ⌊ln(1 + λ(y − p))·10⁶ + ½⌋ micro-nats,
+ * where y is 1 for a hit and 0 for a miss. If p is true the bet is fair given any past, so that sums of these test the
+ * forecasts at any time and in any grouping.
  *
- * The same integer everywhere, as `microNats`: the argument is one division of exact integers, and of all ppm values,
- * both outcomes and all six bets none lies nearer to a rounding boundary than 4.2e-8 micro-nats, two hundred times what
- * `Math.log` and the division lose. Rounding is to the nearest: the sum over n forecasts is off by n/2 micro-nats at the
- * very worst, 0.05 in ln e for a hundred thousand of them, and by about √n/3 micro-nats where p varies.
+ * The same integer on every machine, as `microNats`: the argument is one division of exact integers, and for all ppm
+ * values, both outcomes and all six bets no result is nearer to a rounding boundary than 4.2e-8 micro-nats, two hundred
+ * times the error of `Math.log` and the division. The rounding error of a sum over n forecasts is at most n/2 micro-nats
+ * (0.05 in ln e for a hundred thousand), and about √n/3 micro-nats if p varies.
  *
  * @throws RangeError unless the probability is an integer from 1 to 1,000,000
  * @example
@@ -175,7 +175,7 @@ function squares(pPpm: readonly number[], outcome: number): number[] {
   return pPpm.map((p, k) => square(p - (k === outcome ? PPM : 0)));
 }
 
-/** Squared distance of the cumulated forecast from the cumulated outcome, up to and with each color. */
+/** Squared distance of the cumulated forecast from the cumulated outcome, up to and including each color. */
 function cumulativeSquares(pPpm: readonly number[], outcome: number): number[] {
   let cumulated = 0;
   return pPpm.map((p, k) => square((cumulated += p) - (k >= outcome ? PPM : 0)));
@@ -191,7 +191,7 @@ function sum(values: readonly number[]): number {
 
 /** The score of a forecast from its row and its stored outcome. */
 export function scoreOutcome(pPpm: readonly number[], basePpm: readonly number[], outcome: number): Score {
-  // a table has two colors at least, so one probability is that of a window
+  // a table has at least two colors, so a single probability is a window
   return pPpm.length === 1 ? scoreWindowRow(pPpm, basePpm, outcome === 1) : scoreNextColor(pPpm, basePpm, outcome);
 }
 

@@ -1,6 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 
-/** How long an ended forecast may be without a score. */
+/** An ended forecast without a score is overdue after this time. */
 const UNSCORED_MINUTES = 5;
 
 /** A table whose ended forecasts are not scored. */
@@ -11,7 +11,7 @@ export interface Unscored {
   since: string;
 }
 
-/** Tables with a next-color forecast that ended five minutes ago, or `minutes`, and has no score: one table or all. */
+/** Tables, or one table, with a next-color forecast that ended `minutes` (5 by default) ago and has no score. */
 export async function listUnscored(
   sql: Queryable,
   { tableId, minutes = UNSCORED_MINUTES }: { tableId?: number | undefined; minutes?: number | undefined } = {},

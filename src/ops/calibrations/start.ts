@@ -4,7 +4,7 @@ import { nested } from "../../db/nested.ts";
 import { UsageError } from "../../errors.ts";
 import { requestManualRun } from "../../calibration/manual-calibration.ts";
 import { findParameters, listParameterNames } from "../../calibration/manual-run-store.ts";
-import { type AskedModel, readParameterFile } from "../../forecasts/model/parameter-file.ts";
+import { type RequestedModel, readParameterFile } from "../../forecasts/model/parameter-file.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
 import { findRun } from "../../calibration/run-list-store.ts";
@@ -96,7 +96,7 @@ export const startAction: OpsAction<Form> = {
       if (unknown !== undefined) return { ok: false, problem: `table: there is no table ${unknown.name}` };
       if (given.parent !== "" && (await findRun(sql, given.parent)) === null)
         return { ok: false, problem: `parent: there is no run ${given.parent}` };
-      const { parameters, thresholds } = await askedModel(sql, given);
+      const { parameters, thresholds } = await requestedModel(sql, given);
       const parent = given.parent === "" ? null : given.parent;
       const { from, to, order } = given;
       const runs = await sql.begin(async (tx) => {
@@ -131,7 +131,7 @@ export const startAction: OpsAction<Form> = {
   },
 };
 
-async function askedModel(sql: Sql, { model, params }: Pick<Form, "model" | "params">): Promise<AskedModel> {
+async function requestedModel(sql: Sql, { model, params }: Pick<Form, "model" | "params">): Promise<RequestedModel> {
   const parameters = await findParameters(sql, model);
   if (parameters === null) {
     const known = [K7_1.name, ...(await listParameterNames(sql))];

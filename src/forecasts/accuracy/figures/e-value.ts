@@ -1,24 +1,24 @@
 /**
  * The calibration e-value: how much a bettor against the stated probabilities would have won.
  *
- * He splits his stake over the six bets of `BETS_IN_TWENTIETHS` and bets λ on every hit. Where each p is true given
- * all that came before, the product Π(1 + λ(y − p)) is a fair game and so is the mean of the six: by Ville's inequality
- * it ever reaches 20 with a chance of at most 1 in 20, however often one looks and whenever one stops (Shafer 2021;
- * Ramdas et al. 2023). Nine windows, many tables and five periods of z-tests would be sure to raise false flags.
+ * The stake is split over the six bets of `BETS_IN_TWENTIETHS`; each bets λ on every hit. If each p is true given all
+ * previous rounds, the product Π(1 + λ(y − p)) is a fair game, and so is the mean of the six: by Ville's inequality the
+ * chance that it ever reaches 20 is at most 1 in 20, under any stopping rule (Shafer 2021; Ramdas et al. 2023). z-tests
+ * of nine windows, many tables and five periods would raise false flags.
  *
- * The price of fixed stakes: a bet gains on a fault of more than about λp(1 − p)/2 and loses on a smaller one, however
- * long the record. The smallest bet sees 1.25 points at p = 0.5 and half a point at p = 0.1; below that e falls towards
- * 0 with n, which says "no fault of that size" and no more. Smaller faults show in `z` and in the reliability bins.
+ * Limit of fixed stakes: a bet gains on a bias of more than about λp(1 − p)/2 and loses on a smaller one, for any length
+ * of the record. The smallest bet detects 1.25 points at p = 0.5 and half a point at p = 0.1; below that e falls towards
+ * 0 with n, which only means "no bias of that size". A smaller bias shows in `z` and in the reliability bins.
  */
 import { mean } from "simple-statistics";
 
 /** Micro-nats in one nat. */
 const MICRO = 1e6;
 
-/** Forecasts are called off target from this e-value on, times the rows that are shown together. */
+/** Forecasts are off target from this e-value on, multiplied by the number of rows that are shown together. */
 const OFF_TARGET_E = 20;
 
-/** `e` is cut off at the greatest finite number, `lnE` is not. */
+/** `e` is capped at the greatest finite number, `lnE` is not. */
 export type EValue = { e: number; lnE: number };
 
 /**
@@ -39,8 +39,8 @@ export function eValue(sumLnE: readonly bigint[]): EValue {
 }
 
 /**
- * Whether the evidence says that the stated probabilities are wrong, of one of `shown` rows: among many, one that is right
- * reaches 20 by luck.
+ * Whether the evidence rejects the stated probabilities of one of `shown` rows. The threshold grows with `shown`, since
+ * among many correct rows one reaches 20 by chance.
  *
  * @example
  * isOffTarget(eValue([0n, 0n, 0n, 0n, 0n, 4740000n]), 1); // => false

@@ -1,9 +1,9 @@
 const DECIMAL = /^(?:0|-?[1-9]\d*)$/;
 
 /**
- * An integer from the one text that stands for it in a row of sums: decimal, no sign before zero, no leading zeros.
+ * Parses an integer in canonical decimal form: no plus sign, no negative zero, no leading zeros.
  *
- * @throws Error on anything else
+ * @throws Error on any other text
  * @example
  * exactInteger("-2522"); // => -2522n
  */

@@ -1,8 +1,8 @@
 /**
- * What `/accuracy` prints, derived from an accuracy row.
+ * The figures of `/accuracy`, derived from an accuracy row.
  *
- * The only place of this concept where floats may be: each figure is a ratio of exact integers, formed once. Names are
- * those of the API. A figure that has no sample is null, never 0.
+ * The only place with floats in accuracy: each figure is one ratio of exact integers. Names are those of the API. A figure
+ * without a sample is null, never 0.
  */
 import { eValue } from "./e-value.ts";
 import { rateBounds, skillInterval, wilsonInterval } from "./intervals.ts";
@@ -51,14 +51,14 @@ export type Figures = {
 /**
  * The figures of one feature over one period.
  *
- * - `z` = Σ(y − p) / √Σp(1 − p): how far the hits are from the stated probabilities, in standard deviations
+ * - `z` = Σ(y − p) / √Σp(1 − p): distance of the hits from the stated probabilities, in standard deviations
  * - `log_loss` in nats; `brier` and `rps` summed over colors, not averaged
  * - `skill` = 1 − log loss ÷ that of the best constant probabilities in hindsight, fitted table by table
- * - `skill_interval_95` is that of the paired gain; `rate_bounds` are the hit rate had all voids missed, or hit
- * - `withheld`: more than 5 % are void or late, so that what is left may be a choice: no interval, evidence or skill
- * - `e_value`: 20 or more says off target, less says nothing; the calibration error says nothing without its floor
- * - `reliability`: the bins that hold anything; of `next_color` they count every color of every forecast
- * - `coverage` of next_color = 1 − not_issued ÷ rounds received, late ones too; of a window, issued ÷ those that were due
+ * - `skill_interval_95` is that of the paired gain; `rate_bounds` are the hit rate if all voids had missed, or hit
+ * - `withheld`: more than 5 % are void or late, so the rest may be a selection: no interval, evidence or skill
+ * - `e_value`: 20 or more means off target, less is inconclusive; read the calibration error next to its floor
+ * - `reliability`: the bins that are not empty; those of `next_color` count every color of every forecast
+ * - `coverage` of next_color = 1 − not_issued ÷ received rounds, late ones too; of a window, issued ÷ due
  *
  * - `sealed`: the share of settled forecasts that a cosigned checkpoint of the public log covered in time
  *
@@ -109,17 +109,17 @@ export function figuresOf(feature: string, sums: Sums): Figures {
   };
 }
 
-/** Voids and late rounds beyond this share could be a choice of what is counted. */
+/** More voids and late rounds than this could be a selection of what is counted. */
 const VOIDS_MAX_PERCENT = 5n;
 const WITHHELD = "more than 5 % of the rounds are void or late";
 
-/** Whether so much of a row is void or late that no skill, interval or verdict may be published. */
+/** Whether too much of a row is void or late to publish skill, interval or verdict. */
 export function hasTooManyVoids(sums: Pick<Sums, "n" | "lateRounds" | (typeof VOID_COUNT)[VoidKind]>): boolean {
   const lost = voidsOf(sums) + sums.lateRounds;
   return lost * 100n > (sums.n + lost) * VOIDS_MAX_PERCENT;
 }
 
-/** The best constant; of a backtest, which keeps no outcomes apart, that of next_color without its squares. */
+/** The best constant. A backtest stores no outcome sums: then only next_color has one, without its squares. */
 function bestOf({ n, bestLl, bestD2, confusion }: Sums): { bestLl: bigint; bestD2: bigint | null } {
   if (bestLl !== 0n || bestD2 !== 0n || n === 0n) return { bestLl, bestD2 };
   const loss = confusion.reduce(
@@ -133,7 +133,7 @@ function standardScore({ hits, sumP, sumPq }: Sums): number | null {
   return sumPq === 0n ? null : Number(hits * BigInt(PPM) - sumP) / Math.sqrt(Number(sumPq));
 }
 
-/** part / (whole · unit), null if there is no whole. */
+/** part / (whole · unit), null if the whole is 0. */
 function ratio(part: bigint, whole: bigint, unit = 1): number | null {
   return whole === 0n ? null : Number(part) / (Number(whole) * unit);
 }

@@ -1,6 +1,6 @@
 /**
- * The best constant probabilities in hindsight: what skill is measured against. No one sets them, and on a fair table no
- * forecast is expected to beat them.
+ * The best constant probabilities in hindsight: the baseline of skill. They are fitted, not chosen, and no forecast is
+ * expected to beat them on a fair table.
  */
 
 /** Forecasts with one outcome: a color of next_color, or a horizon of a window with whether it hit. */
@@ -22,14 +22,14 @@ export interface Hindsight {
 }
 
 const MICRO = 1e6;
-/** Halvings of the interval that the per-round chance is searched in: more than a double can tell apart. */
+/** Steps of the bisection for the per-round chance: more than the precision of a double. */
 const HALVINGS = 200;
 /** θ = −ln(1 − b) from a chance of one in 10^12 to 1 − 10^−17. */
 const THETA = { least: 1e-12, most: 40 };
 
 /**
- * The best constant of one table and model. Of next_color these are the shares of the colors that came. Of a window it is
- * one chance b per round, which maximizes the likelihood under 1 − (1 − b)^horizon.
+ * The best constant of one table and model. For next_color it is the observed share of each color; for a window one
+ * chance b per round, which maximizes the likelihood under 1 − (1 − b)^horizon.
  *
  * @example
  * const color = (color, n) => ({ color, window: null, n, sumLl: n * 700000n, sumLl2: n * 490000000000n });
@@ -54,7 +54,7 @@ function colorLoss(outcomes: readonly OutcomeSums[]): Loss {
   return ({ n }) => Math.log(total / Number(n));
 }
 
-/** The log likelihood is concave in θ = −ln(1 − b), so its slope is followed to zero by halving. */
+/** The log likelihood is concave in θ = −ln(1 − b), so bisection finds the zero of its slope. */
 function windowLoss(outcomes: readonly OutcomeSums[]): Loss {
   const slope = (theta: number) =>
     outcomes.reduce((sum, { n, window }) => {

@@ -2,7 +2,7 @@
 export const Z_95 = 1.959963984540054;
 
 /**
- * Wilson's 95 % interval for a share, null for a sample of nothing.
+ * Wilson's 95 % interval for a share; null for an empty sample.
  *
  * Wilson 1927; chosen over Wald after Brown, Cai & DasGupta 2001: at n = 20 and p = 0.05 it covers 92.5 % where Wald
  * covers 63.9 %.
@@ -24,12 +24,12 @@ export function wilsonInterval(hits: number, n: number): [low: number, high: num
 }
 
 /**
- * 95 % interval of the skill 1 − LL/LL_base, from the paired gains d = ll_base − ll of the same forecasts; null for
- * fewer than two of them or a constant that lost nothing.
+ * 95 % interval of the skill 1 − LL/LL_base, from the paired gains d = ll_base − ll of the same forecasts; null if there
+ * are fewer than two or LL_base is 0.
  *
  * (mean d ± 1.96·se) / mean ll_base with se² = Σ(d − mean d)² / (n(n − 1)): paired, because both were scored on the same
- * rounds and their common luck falls out. With the best constant in hindsight as base, 0 to 2.5 % of intervals lie above
- * zero on fair tables (`npm run bench -- honesty`). The variance is formed in integers, since its parts cancel almost wholly.
+ * rounds and common noise cancels. With the best constant in hindsight as base, 0 to 2.5 % of intervals lie above
+ * zero on fair tables (`npm run bench -- honesty`). Integers, since the terms of the variance almost cancel.
  *
  * @param sums n, Σd, Σd² and Σll_base of an accuracy row, in micro-nats
  * @example
@@ -49,9 +49,9 @@ export function skillInterval({
 }
 
 /**
- * If the hit rate would lie had every void forecast missed, and had every one of them hit; null for no forecasts.
+ * Bounds of the hit rate if every void forecast had missed, and if every one had hit; null without forecasts.
  *
- * @param voids forecasts that could not be judged
+ * @param voids forecasts that could not be scored
  * @example
  * rateBounds(81, 263, 10); // => [0.2967, 0.3333]
  * rateBounds(0, 0, 2); // => [0, 1]

@@ -1,11 +1,11 @@
 /**
- * PIT of waiting times: how long the top color really let wait, measured on the scale of how long it was said to.
+ * PIT of waiting times: each real wait for the top color, as a quantile of its stated distribution.
  *
- * If the stated distributions are right the mass spreads evenly over the bins; a hump in the middle says that they
- * were too wide, full ends that they were too narrow. Waits are whole rounds, so the non-randomized form for counts:
- * each wait spreads over the whole step of its distribution function (Czado, Gneiting & Held 2009, Biometrics 65:1254).
- * Read it next to the reliability of windows: taken right after each top color, it gives even a "due" forecaster, who is
- * wrong only later in the wait, a clean bill.
+ * If the stated distributions are right, the mass is even over the bins; a hump in the middle means that they were too
+ * wide, high ends that they were too narrow. Waits are whole rounds, so the non-randomized form for counts is used: each
+ * wait spreads over the whole step of its distribution function (Czado, Gneiting & Held 2009, Biometrics 65:1254). Read
+ * it next to the reliability of windows: it is taken right after each top color, so it does not detect a "due"
+ * forecaster, who is wrong only later in the wait.
  */
 import type { State } from "../../model/k7.ts";
 import type { Model } from "../../model/model.ts";
@@ -17,18 +17,17 @@ export const PIT_BINS = 10;
 
 const BIN_PPM = PPM / PIT_BINS;
 
-/** What was said about a wait of n rounds: probability of fewer than n, and of at most n, in ppm. */
+/** Stated distribution of a wait of n rounds: probability of fewer than n, and of at most n, in ppm. */
 export type WaitCdf = { belowPpm: number; atPpm: number };
 
 /**
- * What a state said about a wait that has ended since.
+ * The distribution that a state stated for a wait that has ended since.
  *
- * Only + − × ÷ and one rounding, so the same everywhere. It walks the wait twice; keep a copy of `state.memory` from
- * when the top color came and ask once it has come again.
+ * Only + − × ÷ and one rounding, so the result is the same on every machine. It walks the wait twice: copy `state.memory`
+ * when the top color occurs, and call this when it has occurred again.
  *
- * @param state right after a top color, as `learn` left it; nothing is changed in it
- * @param rounds the round, counted from 1 for the next one, in which the top color came again; a wait that rounds are
- *   missing from has no such number and is left out
+ * @param state right after a top color was learned; not changed
+ * @param rounds how many rounds later the top color occurred again, from 1; leave out waits with missing rounds
  */
 export function waitCdf(model: Model, state: State, rounds: number): WaitCdf {
   if (!Number.isSafeInteger(rounds) || rounds < 1)
@@ -39,10 +38,10 @@ export function waitCdf(model: Model, state: State, rounds: number): WaitCdf {
 }
 
 /**
- * The mass of one wait by bin, in ppm: integers that sum to exactly 1,000,000, so that rows of them merge.
+ * The mass of one wait by bin, in ppm: integers that sum to exactly 1,000,000, so that rows can be added.
  *
- * Up to u the mass is 0 where u ≤ F(n−1), 1 where u ≥ F(n), and (u − F(n−1)) / (F(n) − F(n−1)) between, rounded down;
- * a bin holds what its upper end has more than its lower. A step of no height, deep in the tail, lies in one bin.
+ * The mass up to u is 0 if u ≤ F(n−1), 1 if u ≥ F(n), and (u − F(n−1)) / (F(n) − F(n−1)) between, rounded down; a bin
+ * holds the difference of its two ends. A step of height 0, deep in the tail, lies in one bin.
  *
  * @throws RangeError unless 0 ≤ belowPpm ≤ atPpm ≤ 1,000,000, all integers
  * @example
@@ -63,7 +62,7 @@ export function pitMass({ belowPpm, atPpm }: WaitCdf): number[] {
   });
 }
 
-/** The waits in a row and the height of each bin against an even spread, 1 being what was promised; null for none. */
+/** The number of waits in a row, and the height of each bin relative to an even spread (1); null if there are none. */
 export function pitHeights(pit: readonly bigint[]): { waits: number; heights: number[] } | null {
   const total = pit.reduce((sum, mass) => sum + mass, 0n);
   if (total === 0n) return null;

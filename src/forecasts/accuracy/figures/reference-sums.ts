@@ -1,8 +1,7 @@
 /**
- * What the references come to: integer sums over exactly the forecasts of ours that were scored, merged like ours.
+ * Integer sums of the references over exactly the forecasts of ours that were scored; they merge like ours.
  *
- * They are kept next to each accuracy row and nowhere else; a reference issues nothing, so it has no voids, no chain and
- * no coverage of its own.
+ * They are stored next to each accuracy row only; a reference issues nothing, so it has no voids, chain or coverage.
  */
 import { PPM } from "../../model/ppm.ts";
 import { REFERENCES, referencePpm, referenceWindowPpm, type Reference, type References } from "./references.ts";
@@ -17,13 +16,13 @@ type Row = Record<(typeof FIELDS)[number], bigint>;
 /** The sums of each reference's scores; `theory` is null if the table declares no edge. */
 export type ReferenceSums = Record<Reference, Row> & { theory: TheorySums | null };
 
-/** A forecast of ours that was scored, with all that scoring a reference in its place takes. */
+/** A scored forecast of ours, with the input for scoring a reference in its place. */
 export interface ScoredForecast {
   feature: string;
   cutoffSeq: bigint;
   horizon: number;
   basePpm: readonly number[];
-  /** Index of the color that came; of a window 1 where its color came, else 0. */
+  /** next_color: index of the color that occurred; window: 1 if its color occurred, else 0. */
   outcome: number;
 }
 
@@ -44,11 +43,11 @@ export function emptyReferenceSums(): ReferenceSums {
 }
 
 /**
- * Score all references in the place of a forecast of ours, against the baseline issued with it.
+ * Scores all references in the place of a forecast of ours, against the baseline issued with it.
  *
- * A reference has no windows of its own: it is asked for the color within as many rounds as our window named.
+ * A reference has no windows: it is scored on the chance of the color within the rounds of our window.
  *
- * @param references what they remembered at the forecast's cutoff
+ * @param references their memory at the forecast's cutoff
  * @param window index of the window's color, null for `next_color`
  */
 export function scoreReferences(
@@ -115,8 +114,7 @@ function rowsOf(sums: ReferenceSums): [keyof ReferenceSums, TheorySums][] {
 }
 
 /**
- * What a reference stated next to what came: when the hit rate leaves the stated one, the reference is wrong, however
- * plausible it sounds.
+ * Stated and observed hit rates of a reference: if they differ, the reference is wrong, however plausible it sounds.
  */
 export function referenceDetails(sums: ReferenceSums, bestLogLoss: number | null) {
   const rows = new Map(rowsOf(sums));

@@ -1,17 +1,17 @@
 /**
- * The losers next to us: what people go by, run on the same rounds and scored by the same rules.
+ * Reference forecasters: the popular rules, run on the same rounds and scored by the same rules as K7.
  *
  * - `last_20`, `last_100`: the share of each color among the newest n rounds, (c + 1) / (n + K) by Laplace's rule of
- *   succession, so that a color that did not come keeps a chance.
- * - `due`: a color is due the more, the longer it stayed away. Its share s so far, (N + 1) / (rounds + K), counts
- *   s · (1 + 3/5 · min(10, g·s)) after g rounds without it, g·s being the wait in expected waits; all are then scaled to
- *   sum to 1. Right after a color, and while its gap is unknown, it counts as its share.
+ *   succession, so that an absent color keeps a chance.
+ * - `due`: a color is more likely the longer it is absent. Its share s so far, (N + 1) / (rounds + K), is weighted as
+ *   s · (1 + 3/5 · min(10, g·s)) after g rounds without it (g·s is the wait in expected waits); the weights are then
+ *   scaled to sum to 1. Right after a color, and while its gap is unknown, its weight is its share.
  *
  * On true bustabit rounds the log-loss skill is about −4.2 % for the last 20, −1.0 % for the last 100 and −3.7 % for
- * "due". They are references, never claims: only their sums are kept, and anyone recomputes them by replay. Integers
- * throughout, a fixed amount of work per round.
+ * "due". They are references, never claims: only their sums are stored, and a replay recomputes them. Integers only, a
+ * fixed amount of work per round.
  *
- * Indexes run over arrays whose length the number of colors fixes, hence the `!`.
+ * The number of colors fixes the length of every indexed array, hence the `!`.
  */
 import { z } from "zod";
 import { largest, PPM, ppmOf } from "../../model/ppm.ts";
@@ -21,14 +21,14 @@ export const REFERENCES = ["last_20", "last_100", "due"] as const;
 
 export type Reference = (typeof REFERENCES)[number];
 
-/** What all three remember of one table. */
+/** The memory of all three for one table. */
 export type References = {
   rounds: number;
   /** Rounds of each color: of all, of the newest 20 and of the newest 100. */
   readonly counts: number[];
   readonly last20: number[];
   readonly last100: number[];
-  /** Rounds since each color came; null until it is known. */
+  /** Rounds since each color occurred; null while unknown. */
   readonly gaps: (number | null)[];
   /** The newest 100 colors, each at its number mod 100. */
   readonly recent: number[];
@@ -37,7 +37,7 @@ export type References = {
 /** Rounds held, enough for the longer window. */
 const RECENT = 100;
 
-/** Expected waits that still make a color more due; it bounds the integers, a wait that long is one in 20,000. */
+/** Cap of the wait, in expected waits; it bounds the integers, and a longer wait is one in 20,000. */
 const WAITS_MAX_PPM = 10 * PPM;
 
 /** The memory before the first round. */
@@ -53,14 +53,14 @@ export function emptyReferences(colors: number): References {
   };
 }
 
-/** After missing rounds: no one knows how long a color has stayed away. The newest rounds are still the newest known. */
+/** Call after missing rounds: gaps are unknown then. The newest known rounds are kept. */
 export function forgetGaps(references: References): void {
   references.gaps.fill(null);
 }
 
 /**
- * What a reference says of the next round, in ppm, lowest band first: at least 1 each, the sum exactly 1,000,000, by
- * the largest remainder with ties to the lower color, as forecasts are issued.
+ * A reference's probabilities of the next round, in ppm, lowest band first: at least 1 each, the sum exactly 1,000,000,
+ * rounded as issued forecasts are: by the largest remainder, ties to the lower color.
  *
  * @example
  * const references = emptyReferences(3);
@@ -74,9 +74,9 @@ export function referencePpm(references: References, name: Reference): number[] 
 }
 
 /**
- * What a reference says of a color within the next rounds, in ppm: 1 − (1 − q)^rounds by repeated multiplication, q
- * being what it says of the next round. None of them has a notion of more than one round ahead: "due" too keeps the
- * chance it has now, though its color would grow more due with every round that passes.
+ * A reference's probability of a color within the next rounds, in ppm: 1 − (1 − q)^rounds by repeated multiplication,
+ * where q is its probability for the next round. No reference looks further ahead: "due" too keeps today's q, although
+ * its weight would grow with every round.
  *
  * @example
  * const references = emptyReferences(3);
@@ -88,7 +88,7 @@ export function referenceWindowPpm(references: References, name: Reference, colo
 }
 
 /**
- * The chance in ppm of at least one hit within some rounds that each have the same chance.
+ * The chance in ppm of at least one hit within `rounds` rounds of equal chance.
  *
  * @example
  * repeatedPpm(142857, 3); // => 370262
@@ -101,7 +101,7 @@ export function repeatedPpm(pPpm: number, rounds: number): number {
 }
 
 /**
- * Take in the round that followed.
+ * Learns the next round.
  *
  * @param color index of the band the round fell in
  * @throws RangeError on a color the table does not have
@@ -121,7 +121,7 @@ export function learnReferences(references: References, color: number): void {
   references.rounds += 1;
 }
 
-/** The same memory, of which a change leaves the first as it is. */
+/** A deep copy. */
 export function copyReferences(references: References): References {
   const { rounds, counts, last20, last100, gaps, recent } = references;
   return {
@@ -134,7 +134,7 @@ export function copyReferences(references: References): References {
   };
 }
 
-/** What the rest of the memory follows from; the newest colors are oldest first. */
+/** The memory without its derived parts; `recent` is oldest first. */
 export type ReferencesJson = { counts: number[]; gaps: (number | null)[]; recent: number[] };
 
 /** The memory as JSON: equal memories are equal texts. */
@@ -183,7 +183,7 @@ export function referencesFromJson(json: unknown): References {
   return { ...references, rounds, counts, gaps };
 }
 
-/** Each share in ppm, and a little more for every expected wait it has stayed away; below 7,000,000. */
+/** Each share in ppm, increased for every expected wait without the color; below 7,000,000. */
 function dueWeights({ rounds, counts, gaps }: References): number[] {
   return counts.map((count, k) => {
     const share = Math.floor(((count + 1) * PPM) / (rounds + counts.length));

@@ -1,12 +1,12 @@
 /**
- * Whether what is said to happen in p of cases happens in p of cases: bins, calibration error and CORP.
+ * Whether events with stated probability p happen at rate p: bins, calibration error and CORP.
  *
- * All of it derives from the histograms of an accuracy row, so that merged rows give what their forecasts would. In a
- * `next_color` row every color of every forecast is one statement, "this color comes with p": the bins and the
- * calibration error are over all of them, n being forecasts × colors and the hits as many as forecasts, while CORP is
- * taken color by color, since knowing that blue is commoner than pink is no skill. A window is one statement.
+ * All derives from the histograms of an accuracy row, so merged rows give the same result as their forecasts. In a
+ * `next_color` row every color of every forecast is one statement, "this color occurs with p": bins and calibration error
+ * are over all of them (n = forecasts × colors, hits = forecasts), while CORP is computed color by color, since knowing
+ * that blue is more common than pink is no skill. A window is one statement.
  *
- * Integers as long as things are compared or added; floats only in the figures.
+ * Comparisons and sums use integers; only the figures are floats.
  */
 import { sum } from "simple-statistics";
 import { PPM } from "../../model/ppm.ts";
@@ -15,7 +15,7 @@ import type { Histogram } from "./sums.ts";
 /** Statements of one range of p: `p_from` ≤ p < `p_to`. */
 export type ReliabilityBin = { p_from: number; p_to: number; n: number; mean_p: number; hits: number };
 
-/** One step of the CORP curve: statements from `p_from` to `p_to` came true at one rate, the best monotone guess. */
+/** One step of the CORP curve: the monotone fit gives statements from `p_from` to `p_to` one rate. */
 export type CorpStep = { p_from: number; p_to: number; n: number; rate: number };
 
 /** Brier score (one term, ppm² of an accuracy row over 10¹²) = `mcb` − `dsc` + `unc`. */
@@ -28,7 +28,7 @@ const FINE_BINS_PER_BIN = 100;
 type Group = { n: bigint; sumP: bigint; hits: bigint };
 
 /**
- * The ten equal bins of p that hold anything, ascending. The mean p is that of the bin, not its middle.
+ * The non-empty ones of ten equal bins of p, ascending. `mean_p` is the mean of the statements, not the middle of the bin.
  *
  * @example
  * const histogram = new Map([[811, { n: 3n, sumP: 2434128n, hits: 2n }], [899, { n: 1n, sumP: 899900n, hits: 1n }]]);
@@ -62,7 +62,7 @@ export function calibrationError(histograms: readonly Histogram[]): number | nul
 }
 
 /**
- * The calibration error that perfect forecasts of the same p would be expected to show by luck alone:
+ * The expected calibration error of perfect forecasts with the same p, by chance alone:
  * Σ_b √(2/π · Σpq) / n, the mean of |N(0, Σpq)| in each of the ten bins; null for no statements.
  *
  * Σpq is Σ n·m·(1 − m) over the fine bins, m being the mean p of each: it leaves out how p varies within 0.001, which
@@ -103,11 +103,11 @@ function sumsByBin(histogram: Histogram): number[] {
 
 /**
  * CORP (Dimitriadis, Gneiting & Jordan 2021, PNAS 118:e2016191118): the best monotone recalibration, found by pooling
- * adjacent violators, instead of bins that someone chose. `mcb` is what the Brier score would gain by it, `dsc` what
- * the recalibrated forecasts gain over always saying the overall rate, `unc` the score of that rate. Null for nothing.
+ * adjacent violators, instead of arbitrary bins. `mcb` is what the Brier score would gain by it, `dsc` what the
+ * recalibrated forecasts gain over a constant forecast of the overall rate, `unc` the score of that rate. Null if empty.
  *
- * Forecasts within one fine bin are taken as their mean: exact where each bin holds one p; measured on 29,495 different
- * ones, 121 bins gave MCB 0.000032 for 0.000036 and DSC 0.000500 for 0.000503.
+ * Forecasts within one fine bin count as their mean: exact if each bin holds one p. Measured on 29,495 different p, 121
+ * bins gave MCB 0.000032 instead of 0.000036 and DSC 0.000500 instead of 0.000503.
  *
  * @param histogram of one color, or of a window
  * @example

@@ -4,7 +4,7 @@ import { PIT_BINS } from "./pit.ts";
 import { BETS_IN_TWENTIETHS } from "../../score/scoring.ts";
 import { COUNTS, emptySums, type Histogram, type Link, type Sums } from "./sums.ts";
 
-/** A row as JSON: every integer a decimal string, because JSON numbers end at 2^53 for most readers. */
+/** A row as JSON: every integer a decimal string, because most JSON readers lose precision above 2^53. */
 export type SumsJson = {
   counts: Record<string, string>;
   brier_by_color: string[];
@@ -26,7 +26,7 @@ export function sumsToJson(sums: Sums): SumsJson {
     confusion: sums.confusion.map(String),
     sum_ln_e: sums.sumLnE.map(String),
     pit: sums.pit.map(String),
-    // Keys that are small integers always come out ascending, whatever order they went in.
+    // Objects list small integer keys in ascending order, whatever the order of insertion.
     histograms: sums.histograms.map((bins) =>
       Object.fromEntries([...bins].map(([index, bin]) => [index, [`${bin.n}`, `${bin.sumP}`, `${bin.hits}`]])),
     ),
@@ -36,13 +36,13 @@ export function sumsToJson(sums: Sums): SumsJson {
 }
 
 /**
- * The row from its JSON. Written manually: rows are read by the thousand, and a general checker takes ten times as long.
+ * Parses a row from its JSON. Hand-written: thousands of rows are read, and a schema library takes ten times as long.
  *
- * @throws Error if anything is missing, more than it should be, or not a plain decimal integer
+ * @throws Error if anything is missing, unexpected, or not a plain decimal integer
  */
 export function sumsFromJson(json: unknown): Sums {
   let at = "";
-  /** Notes where we are, for the error. */
+  /** Records the current path for the error. */
   const part = (row: Record<string, unknown>, name: string): unknown => {
     at = name;
     return row[name];
@@ -85,7 +85,7 @@ const PARTS = [
 const BIN_INDEX = /^(?:0|[1-9]\d{0,2})$/;
 const HASH = /^[0-9a-f]{64}$/;
 
-/** An object with exactly these keys, or with any where none are given. */
+/** An object with exactly these keys, or with any keys if none are given. */
 function objectOf(json: unknown, keys?: readonly string[]): Record<string, unknown> {
   if (typeof json !== "object" || json === null || Array.isArray(json)) throw new Error("no object");
   const row = json as Record<string, unknown>;
@@ -96,7 +96,7 @@ function objectOf(json: unknown, keys?: readonly string[]): Record<string, unkno
   return row;
 }
 
-/** A list, of one of these lengths where any are given. */
+/** A list, of one of these lengths if any are given. */
 function listOf(json: unknown, ...lengths: number[]): unknown[] {
   if (!Array.isArray(json)) throw new Error("no list");
   if (lengths.length > 0 && !lengths.includes(json.length)) throw new Error(`a list of ${json.length}`);

@@ -1,17 +1,17 @@
 /**
  * An accuracy row: scores summed as integers.
  *
- * Rows are kept per table, model, feature and UTC hour of issue; every longer period and every house is a sum of them.
- * All parts are sums, or the first and last of an order, so `mergeSums` gives the same row in whatever order and
- * grouping the hours arrive. BigInt because squares in ppm² of a long period pass 2^53.
+ * Rows are stored per table, model, feature and UTC hour of issue; longer periods and houses are sums of them. All fields
+ * are sums, or a minimum or maximum, so `mergeSums` gives the same row in any order and grouping of the hours. BigInt
+ * because squares in ppm² of a long period exceed 2^53.
  */
 import { BETS_IN_TWENTIETHS, type Score } from "../../score/scoring.ts";
 
-/** The integer fields and their names outside: ppm for p, ppm² for pq, Brier and RPS, micro-nats for ll and d. */
+/** The integer fields and their API names: ppm for p, ppm² for pq, Brier and RPS, micro-nats for ll and d. */
 export const COUNTS = [
-  // Forecasts issued, whatever became of them.
+  // All issued forecasts: scored, void and pending.
   ["forecasts", "forecasts"],
-  // Forecasts scored, the hits among them, and the rounds that brought the color called likeliest.
+  // Scored forecasts, their hits, and the forecasts whose likeliest color occurred.
   ["n", "n"],
   ["hits", "hits"],
   ["top1Hits", "top1_hits"],
@@ -21,7 +21,7 @@ export const COUNTS = [
   ["voidImpossible", "void_impossible"],
   ["voidOperator", "void_operator"],
   ["pending", "pending"],
-  // Settled forecasts that a cosigned checkpoint covered before the first round after them was requested.
+  // Settled forecasts that a cosigned checkpoint covered before the next round was requested.
   ["sealed", "sealed"],
   // Rounds on time since the table's first forecast, received in this hour, and those of them without a forecast.
   ["onTimeRounds", "on_time_rounds"],
@@ -42,7 +42,7 @@ export const COUNTS = [
 
 type Count = (typeof COUNTS)[number][0];
 
-/** Stated probabilities of one thousandth: how many, their sum in ppm, and how many came true. */
+/** Stated probabilities within one thousandth: their number, their sum in ppm, and the hits. */
 type Bin = { n: bigint; sumP: bigint; hits: bigint };
 
 /** Bins by p div 1000 ppm; empty ones are absent. */
@@ -52,7 +52,7 @@ export type Histogram = Map<number, Bin>;
 export type Link = { seq: bigint; hash: string };
 
 export type Sums = Record<Count, bigint> & {
-  /** Parts of Brier score and RPS by color, and how often each color came; empty for windows. */
+  /** Parts of Brier score and RPS by color, and how often each color occurred; empty for windows. */
   brierByColor: bigint[];
   rpsByColor: bigint[];
   confusion: bigint[];
@@ -62,7 +62,7 @@ export type Sums = Record<Count, bigint> & {
   pit: bigint[];
   /** Stated probabilities: one histogram per color, for windows one. Bins, ECE and CORP derive from it. */
   histograms: Histogram[];
-  /** The best constant in hindsight, fitted table by table; both 0 in sums that have no outcomes apart. */
+  /** The best constant in hindsight, fitted table by table; both 0 if outcome sums are not stored. */
   bestLl: bigint;
   bestD2: bigint;
   first: Link | null;
@@ -88,7 +88,7 @@ export function voidsOf(sums: Pick<Sums, (typeof VOID_COUNT)[VoidKind]>): bigint
 
 const PPM_PER_BIN = 1000;
 
-/** A row of nothing, to add to. */
+/** An empty row. */
 export function emptySums(): Sums {
   return {
     forecasts: 0n,
@@ -129,14 +129,14 @@ export function emptySums(): Sums {
   };
 }
 
-/** Add a forecast that was issued; what became of it is added by one of `addScore`, `addVoid` and `addPending`. */
+/** Adds an issued forecast; its result is added by one of `addScore`, `addVoid` and `addPending`. */
 export function addForecast(sums: Sums, link: Link): void {
   sums.forecasts += 1n;
   sums.first = earlier(sums.first, link);
   sums.last = later(sums.last, link);
 }
 
-/** Add a forecast that has been judged. */
+/** Adds the score of a forecast. */
 export function addScore(sums: Sums, score: Score): void {
   sums.n += 1n;
   if (score.hit) sums.hits += 1n;
@@ -166,20 +166,20 @@ export function addScore(sums: Sums, score: Score): void {
   score.pPpmByColor.forEach((p, k) => addToHistogram(sums, k, p, k === score.outcome));
 }
 
-/** Add a forecast that can never be judged. */
+/** Adds a forecast that can never be scored. */
 export function addVoid(sums: Sums, kind: VoidKind): void {
   sums[VOID_COUNT[kind]] += 1n;
 }
 
-/** Add a forecast whose rounds are still to come. */
+/** Adds a forecast whose rounds have not been received. */
 export function addPending(sums: Sums): void {
   sums.pending += 1n;
 }
 
 /**
- * Add a finished wait for the top color, in a row that also counts other things or only waits.
+ * Adds a finished wait for the top color.
  *
- * @param massPpm what `pitMass` made of it
+ * @param massPpm its mass by bin, from `pitMass`
  */
 export function addWait(sums: Sums, massPpm: readonly number[]): void {
   addInto(sums.pit, massPpm.map(BigInt));
@@ -218,7 +218,7 @@ function addToBin(sums: Sums, k: number, index: number, add: Bin): void {
   bins.set(index, { n: bin.n + add.n, sumP: bin.sumP + add.sumP, hits: bin.hits + add.hits });
 }
 
-/** Tables of one house may have different numbers of colors: what a row does not have counts as zero. */
+/** Tables of one house may have different numbers of colors: a missing element counts as zero. */
 function addInto(into: bigint[], values: readonly bigint[]): void {
   values.forEach((value, k) => (into[k] = (into[k] ?? 0n) + value));
 }

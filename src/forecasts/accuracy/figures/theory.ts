@@ -4,7 +4,7 @@ import { scoreNextColor, scoreWindow } from "../../score/scoring.ts";
 import type { OutcomeSums } from "./hindsight.ts";
 import { repeatedPpm } from "./references.ts";
 
-/** What a model was notified of its table: lower ends of its bands in hundredths, and the declared edge, null if none. */
+/** The declared parameters of a table: lower ends of its bands in hundredths, and the edge, null if none is declared. */
 export interface DeclaredOdds {
   thresholds: readonly number[];
   edge: number | null;
@@ -33,8 +33,8 @@ function theoryPpm({ thresholds, edge }: { thresholds: readonly number[]; edge: 
 }
 
 /**
- * The reference `theory`: fixed probabilities from the declared edge, scored in the place of our forecasts. Since they never
- * change, the counts of outcomes suffice, and nothing is stored of it. Null if no edge is declared.
+ * The reference `theory`: fixed probabilities from the declared edge, scored in the place of our forecasts. They never
+ * change, so the stored outcome counts suffice. Null if no edge is declared.
  *
  * @param feature code: 0 is next_color, 1 + 3·color + target a window
  * @example
@@ -63,7 +63,7 @@ export function theorySums(
   return sums;
 }
 
-/** Sums of several rows together; null if one of them has none, since it would cover other forecasts than ours. */
+/** The total of several rows; null if one of them has none, since it would cover other forecasts than ours. */
 export function mergeTheorySums(rows: readonly (TheorySums | null)[]): TheorySums | null {
   const whole = { n: 0n, hits: 0n, sumP: 0n, sumPq: 0n, sumBrier: 0n, sumLl: 0n };
   for (const row of rows) {

@@ -4,22 +4,22 @@ import { PPM } from "../../model/ppm.ts";
 import { hasTooManyVoids } from "./figures.ts";
 import type { Sums, VOID_COUNT, VoidKind } from "./sums.ts";
 
-/** What the record of a feature allows to be said of its probabilities, in plain words. */
+/** Verdict on the probabilities of a feature, in plain words. */
 export type Verdict = "on target" | "off target" | "too many voids" | "too few" | "undecided" | "running";
 
-/** The normal approximation behind z wants as many expected hits, and as many misses. */
+/** Expected hits, and expected misses, that the normal approximation of z requires. */
 const EXPECTED_LEAST = 5n;
 
 /**
- * Whether the stated probabilities hold up. Evidence that may be looked at again and again exists over all time only, so
+ * Whether the record supports the stated probabilities. Only the e-value over all time is valid under repeated looks, so
  * every other period is `running`: its z and interval are shown without a verdict.
  *
  * - `too many voids`: more than 5 % are void or late, and what was lost may not be like what was kept
  * - `off target`: the calibration e-value is at least 20 × the number of features and tables shown together. A z beyond
- *   1.96 alone never says so: of many features one in twenty is there by luck.
- * - `too few`: fewer than five hits or five misses were to be expected
+ *   1.96 alone is not enough: one of twenty correct features exceeds it by chance.
+ * - `too few`: fewer than five hits or five misses were expected
  * - `on target`: the hits lie within 1.96 standard deviations of what was stated
- * - `undecided`: they lie beyond, and the evidence is not enough to call it a fault
+ * - `undecided`: they lie beyond, and the e-value is too small for `off target`
  *
  * @param shown rows of features and tables that are shown together
  * @example
