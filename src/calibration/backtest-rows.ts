@@ -1,23 +1,23 @@
 /**
- * The forecasts of a replay as the lines of an export, in a chain of their own.
+ * The forecasts of a replay as lines in the format of the forecast export, in a separate hash chain.
  *
- * The columns are those of the export of forecasts. What was never issued has no time: `issued_at`, `absent_at`, `pause_ms` and `scored_at` are
- * empty, and ids begin with `backtest-`, so that no one takes a line for a claim that was made in advance. For the same
- * reason every run over the same rounds gives the same bytes. `target_round_id` is the round that was judged, also after
- * missing ones; the first line follows no round and says so by an empty cutoff and 64 zeros.
+ * The forecasts were never issued: `issued_at`, `absent_at`, `pause_ms` and `scored_at` are empty and ids begin with
+ * `backtest-`, so that no line can be taken for a claim made in advance. Every run over the same rounds gives the same
+ * bytes. `target_round_id` is the scored round, also after missing ones; the first line follows no round: its cutoff is
+ * empty and its hash 64 zeros.
  */
 import { z } from "zod";
 import { FIRST_PREVIOUS_HASH, forecastHash } from "../record/hashes.ts";
 import type { ExportedForecast } from "../forecasts/chain/export-store.ts";
 import type { ChunkListener } from "./replay.ts";
 
-/** How far the lines are: what the next one follows, and those that wait for an earlier one to be judged. */
+/** State of the lines: the hash that the next one follows, and those that wait until an earlier one is scored. */
 export type RowsMark = z.infer<typeof markSchema>;
 
-/** Lines on their way. */
+/** Lines in progress. */
 export interface BacktestRows {
   listener: ChunkListener;
-  /** Lines that are judged, each once and in order; all that is left, open ones too, if it is the end. */
+  /** Returns scored lines, each once and in order; at the end all remaining ones, open ones included. */
   take(options?: { isEnd?: boolean }): ExportedForecast[];
   mark(): RowsMark;
 }

@@ -1,13 +1,12 @@
 /**
- * A replay: rounds taken through a model as the live path would have, in the order in which they were taken in.
+ * A replay: runs rounds through a model as the live path would, in the order in which they were stored.
  *
- * Before each round its color is forecast and judged, then the round is learned: the state moves exactly as the live
- * one. Windows follow one another as live ones do: judged at their nominal end, the next issued right there; missing
- * rounds make every open one void, and the next are issued after the round that came then. Each round is forecast,
- * whatever was issued at the time, also the first and those after a gap: this says how well a model fits these rounds.
- * It is no accuracy and never enters it.
+ * The color of each round is forecast and scored, then the round is learned: the state changes exactly as the live one.
+ * Windows follow one another as live ones do: each is scored at its nominal end and the next is issued there; missing
+ * rounds make every open one void, and the next are issued after the following round. Every round is forecast, even the
+ * first and those after a gap, so the result is the fit of the model to these rounds. It never enters the accuracy.
  *
- * Indexes run over arrays whose length the model fixes, hence the `!`.
+ * The model fixes the length of every indexed array, hence the `!`.
  */
 import { WINDOW_TARGETS } from "../forecasts/model/features.ts";
 import { emptyState, forgetContext, learn, probabilities, type State } from "../forecasts/model/k7.ts";
@@ -32,10 +31,10 @@ export const REACHED_X0 = 8;
 export const AFTER_GAP = 16;
 const COLOR = 7;
 
-/** A window on its way. */
+/** An open window. */
 export interface OpenWindow {
   rounds: number;
-  /** Rounds still to come. */
+  /** Remaining rounds. */
   left: number;
   pPpm: number;
   basePpm: number;
@@ -44,39 +43,39 @@ export interface OpenWindow {
 
 /** The wait for the top color. */
 export interface Wait {
-  /** The state in which it last came; its memory is written over when it comes again. */
+  /** The state at its last occurrence; its memory is overwritten at the next one. */
   readonly state: State;
-  /** Rounds since then; null if rounds are missing, or it has not come yet. */
+  /** Rounds since then; null if rounds are missing or it has not occurred. */
   rounds: number | null;
 }
 
-/** If a replay stands. */
+/** A replay in progress. */
 export interface Backtest {
   readonly model: Model;
   readonly state: State;
   /** `next_color`, then the windows by color and target. */
   readonly features: readonly string[];
-  /** Of each feature, what was added since the start or since it was taken up again. */
+  /** Per feature, the sums since the start or since it was resumed. */
   readonly tallies: readonly Tally[];
   /** By color and target; null if none is open. */
   readonly windows: (OpenWindow | null)[];
   readonly wait: Wait;
-  /** The long-run shares of the state, as `baseline` gives them; a view that holds. */
+  /** The long-run shares of the state, see `baseline`; a view that stays valid. */
   readonly longRun: Float64Array;
 }
 
-/** Told of each forecast as it is made and judged; windows are numbered as in `features`. */
+/** Called for each forecast when it is made and scored; windows are numbered as in `features`. */
 export interface Listener {
-  /** Before the round, of the round. */
+  /** Called before the round is learned. */
   nextColor(pPpm: readonly number[], basePpm: readonly number[], outcome: number): void;
-  /** After the round. */
+  /** Called after the round is learned. */
   windowIssued(feature: number, rounds: number, pPpm: number, basePpm: number): void;
   windowEnded(feature: number, outcome: boolean | "void_gap"): void;
 }
 
 const TARGETS = WINDOW_TARGETS.length;
 
-/** A replay that has seen nothing. */
+/** A replay before its first round. */
 export function startBacktest(model: Model, colors: readonly string[], state: State = emptyState(model)): Backtest {
   const windows = colors.flatMap((color) => WINDOW_TARGETS.map((target) => `window:${color}:${target}`));
   return {
@@ -91,7 +90,7 @@ export function startBacktest(model: Model, colors: readonly string[], state: St
 }
 
 /**
- * Takes rounds in, oldest first.
+ * Replays rounds, oldest first.
  *
  * @param rounds one byte each, see `REACHED_X0` and `AFTER_GAP`
  * @throws RangeError on a color that the model does not have
@@ -100,7 +99,7 @@ export function advance(backtest: Backtest, rounds: Uint8Array, listener?: Liste
   for (let i = 0; i < rounds.length; i++) takeRound(backtest, rounds[i]!, listener);
 }
 
-/** The sums of each feature since the start, or since it was taken up again. */
+/** The sums of each feature since the start, or since the replay was resumed. */
 export function backtestSums({ features, tallies }: Backtest): Map<string, Sums> {
   return new Map(features.map((feature, index) => [feature, sumsOfTally(tallies[index]!)]));
 }
@@ -132,7 +131,7 @@ function voidWindows({ windows, tallies }: Backtest, listener: Listener | undefi
   }
 }
 
-/** The windows of one color: those that end are judged, and those that are missing are issued. */
+/** Scores the windows of one color that end, and issues the missing ones. */
 function followWindows(backtest: Backtest, k: number, came: boolean, listener: Listener | undefined): void {
   const { model, state, windows, tallies } = backtest;
   let missing = 0;
@@ -162,7 +161,7 @@ function followWindows(backtest: Backtest, k: number, came: boolean, listener: L
   }
 }
 
-/** A wait begins when the top color comes and ends when it comes again; one with missing rounds in it has no length. */
+/** A wait runs from one occurrence of the top color to the next; with missing rounds its length is unknown. */
 function followWait(backtest: Backtest, color: number): void {
   const { model, state, tallies, wait } = backtest;
   if (wait.rounds !== null) wait.rounds += 1;

@@ -4,33 +4,33 @@ import { replayUpTo, resumeReplay, snapshotOf, startReplay, type Replay } from "
 import { modelOfState, stateHash } from "../forecasts/model/state.ts";
 import { modelOf } from "../forecasts/model/table-model.ts";
 
-/** How a replay is cut: what is read at once, and after how much it leaves a place to continue from. */
+/** Sizes of the chunks and the checkpoints of a replay, in rounds. */
 export interface ReplaySteps {
   roundsPerChunk: number;
   roundsPerCheckpoint: number;
 }
 
-/** A chunk is some 10 ms of computing, in a process that has other work; a replay that is killed loses a second or so. */
+/** A chunk takes 10 ms, since the process has other work; a killed replay loses about a second. */
 const STEPS: ReplaySteps = { roundsPerChunk: 2000, roundsPerCheckpoint: 100_000 };
 
-/** What a rolling run found: whether the replay met the live state bit for bit. */
+/** Result of a rolling run: whether the replay equals the live state bit for bit. */
 export interface Calibrated {
   table: string;
   version: number;
   rounds: number;
   isMet: boolean;
-  /** Hashes of the replayed state, of the live one, and what the live one is said to have. */
+  /** Hashes of the replayed state and of the live one, and the stored hash of the live one. */
   replayed: string;
   live: string;
   saidToBe: string;
 }
 
 /**
- * Replays a table from its newest calibration up to the live state and keeps the result as the next calibration.
+ * Replays a table from its newest calibration up to the live state and stores the result as the next calibration.
  *
- * Nothing is locked: rounds are insert-only, so the replay up to the live state's seq sees what the live path saw.
- * Null where the run is done, worked on elsewhere, overtaken by a promotion, or the table has not learned anything new.
- * An aborted run is given back and continues from the last place it left.
+ * No locks: rounds are insert-only, so the replay up to the live state's seq sees the same rounds as the live path.
+ * Returns null if the run is done, claimed by another worker or superseded by a promotion, or the table learned nothing
+ * new. An aborted run is released and resumes from its last checkpoint.
  */
 export async function runRollingCalibration(
   sql: Sql,
@@ -54,7 +54,7 @@ export async function runRollingCalibration(
   }
 }
 
-/** The newest calibration that is sound; where none is, the round with which the live state began. */
+/** Starts from the newest undamaged calibration, or from the first round of the live state if there is none. */
 function beginning(taken: TakenRun): Replay {
   const { checkpoints, live, bands, edge } = taken;
   const table = { tableId: taken.tableId, bands, hasOtherBands: false };
@@ -63,11 +63,11 @@ function beginning(taken: TakenRun): Replay {
     try {
       return resumeReplay(table, checkpoint);
     } catch {
-      // its sums or what it carries are damaged, which `verify` names; an older one leads to the same state
+      // damaged, which `verify` reports; an older calibration leads to the same state
     }
   }
   const isSound = live !== null && stateHash(live.state) === live.stateHash;
-  // the file's edge may have changed since the table began
+  // the edge in the houses file may have changed since the first round
   const model = isSound ? modelOfState(live.state) : modelOf(bands, edge);
   if (model.name !== taken.model)
     throw new Error(`expected a sound state of ${taken.model}, found one of ${model.name}; run \`table repair\``);
@@ -102,7 +102,7 @@ async function replayToLive(
   if (!isOurs) return null;
   if (replay.seq < live.learnedSeq) signal.throwIfAborted();
   const { stateHash: replayed } = snapshotOf(replay);
-  // the bytes are compared, not only the hash next to them: a damaged state must not pass by its old hash
+  // compares the bytes, not the stored hash: a damaged state keeps its old hash
   const found = stateHash(live.state);
   const isMet = replayed === found && replayed === live.stateHash;
   const version = await keep(sql, taken, kept.seq, replay, { stateHash: found, isMet });

@@ -1,7 +1,7 @@
 import type { Queryable } from "../db/client.ts";
 import type { CalibrationKind } from "./calibration-store.ts";
 
-/** Rolling records grow without end: a list sorts and counts no more than so many of the newest that match. */
+/** Rolling records grow without limit: a list sorts and counts only this many of the newest matching ones. */
 export const LOOKED_AT = 2000;
 
 /** A record as a line of a list, with the sums behind its losses. */
@@ -15,32 +15,32 @@ export interface ListedCalibration {
   fromRoundId: string | null;
   toRoundId: string | null;
   createdAt: string;
-  /** Null where nothing was compared. */
+  /** Null if nothing was compared. */
   metLiveState: boolean | null;
   /** The newest record of the live model of its table. */
   isLive: boolean;
-  /** Who promoted it, or asked for the run that made it, and why; null if a worker or a command made it. */
+  /** Who promoted it or requested its run, and why; null if a worker or a command created it. */
   by: string | null;
   reason: string | null;
   sampleSize: bigint;
-  /** Nats a round; null if nothing was judged. */
+  /** Nats per round; null if nothing was scored. */
   logLoss: number | null;
   baselineLogLoss: number | null;
   brier: number | null;
 }
 
-/** What a list of records is limited to. */
+/** Filter of a list of records. */
 export interface RecordFilter {
   tableIds: readonly number[] | null;
-  /** `hand`: all but the rolling ones. */
+  /** `hand`: all except rolling ones. */
   kind: CalibrationKind | "hand" | null;
   model: string | null;
 }
 
-/** What records can be sorted by. */
+/** Sort keys of records. */
 export type RecordSort = "id" | "table" | "rounds" | "log_loss" | "brier";
 
-/** Records of the newest {@link LOOKED_AT} that match, and how many of those there are. */
+/** Matching records among the newest {@link LOOKED_AT}, and their number. */
 export async function listCalibrations(
   sql: Queryable,
   filter: RecordFilter,

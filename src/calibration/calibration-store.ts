@@ -3,10 +3,10 @@ import canonicalize from "canonicalize";
 import type { Queryable, Transaction } from "../db/client.ts";
 import type { CarryJson, Snapshot, SumsByFeature } from "./replay.ts";
 
-/** How a calibration came about. */
+/** How a calibration was created. */
 export type CalibrationKind = "rolling" | "manual" | "promoted";
 
-/** A calibration ready to be stored: all that its record hash covers but its version. */
+/** A calibration to store: everything that its record hash covers except its version. */
 export interface NewCalibration extends Omit<Snapshot, "sums" | "carry"> {
   tableId: number;
   kind: CalibrationKind;
@@ -18,11 +18,11 @@ export interface NewCalibration extends Omit<Snapshot, "sums" | "carry"> {
   sums: SumsByFeature;
   carry: CarryJson;
   compared: unknown;
-  /** Of a promotion: the record that was promoted, who decided it and why. */
+  /** For a promotion: the promoted record, who decided it and why. */
   promotion: { from: string; by: string; reason: string } | null;
 }
 
-/** What a record hash covers. */
+/** The fields that a record hash covers. */
 export type RecordFacts = Omit<NewCalibration, "state" | "sums" | "carry"> & {
   version: number;
   sums: unknown;
@@ -30,8 +30,7 @@ export type RecordFacts = Omit<NewCalibration, "state" | "sums" | "carry"> & {
 };
 
 /**
- * Hash of a record, hex: sha256 over the JCS of its facts, its state by hash and whole numbers as texts. One changed byte
- * in any of them shows.
+ * Hash of a record, hex: sha256 over the JCS of its facts, with the state as its hash and integers as texts.
  */
 export function recordHash(facts: RecordFacts): string {
   const {
@@ -65,7 +64,7 @@ export function recordHash(facts: RecordFacts): string {
     carry: rest.carry,
     compared: rest.compared,
     promotion: rest.promotion,
-    // left out where there are none: so were they before there could be any
+    // absent if there are none, as in records from before revisions existed
     ...(revisionId === 0n ? {} : { revision_id: String(revisionId), revised_seq: String(revisedSeq) }),
     ...(seenSeq === null ? {} : { seen_seq: String(seenSeq), late_rounds: String(lateRounds) }),
   });
@@ -80,7 +79,7 @@ export async function insertCalibration(
   calibration: NewCalibration,
 ): Promise<{ id: string; version: number; asOf: string }> {
   const { tableId, model, promotion } = calibration;
-  // two runs of a table may end at once, and each must see the other's version
+  // two runs of a table may end concurrently, and each must see the other's version
   await tx`select pg_advisory_xact_lock(hashtext('calibrations'), ${tableId})`;
   const [newest] = await tx<{ version: number }[]>`
     select coalesce(max(version), 0) + 1 as version
@@ -113,7 +112,7 @@ export function asJson(sql: Queryable, value: unknown) {
   return value === null ? null : sql.json(value as Parameters<typeof sql.json>[0]);
 }
 
-/** A calibration as listed and shown. */
+/** A calibration without its state. */
 export interface CalibrationRow extends RecordFacts {
   id: string;
   table: string;
@@ -126,7 +125,7 @@ export interface CalibrationRow extends RecordFacts {
 /** A calibration with its state. */
 export type WholeCalibration = CalibrationRow & { state: Buffer };
 
-/** Calibrations, newest first: of one table where `tableId` is given, else of all. */
+/** Calibrations of one table if `tableId` is given, else of all, newest first. */
 export async function listCalibrations(
   sql: Queryable,
   { tableId, limit }: { tableId?: number | undefined; limit: number },
@@ -150,7 +149,7 @@ export async function findCalibration(sql: Queryable, id: string): Promise<Whole
   return row ?? null;
 }
 
-/** The calibrations of a table after one id, in the order in which they were made, at most `limit`. */
+/** The calibrations of a table after an id, oldest first, at most `limit`. */
 export async function listCalibrationsAfter(
   sql: Queryable,
   tableId: number,
@@ -167,8 +166,8 @@ export async function listCalibrationsAfter(
 }
 
 /**
- * The record that another of the live state was made from: the one that was promoted, or the one that ends where it
- * begins; null if its replay began with nothing.
+ * The record from which a record of the live state was made: the promoted one, or the one that ends where it begins; null
+ * if its replay began with an empty state.
  */
 export async function findBase(sql: Queryable, record: WholeCalibration): Promise<WholeCalibration | null> {
   if (record.promotion !== null) return findCalibration(sql, record.promotion.from);

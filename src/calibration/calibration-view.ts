@@ -10,7 +10,7 @@ import { emptySums } from "../forecasts/accuracy/figures/sums.ts";
 
 export type Summary = ReturnType<typeof summaryOf>;
 
-/** A calibration as a line of the list. */
+/** The summary of a calibration for lists. */
 export function summaryOf(row: CalibrationRow) {
   const nextColor = sumsOf(row.sums).get("next_color") ?? emptySums();
   const { log_loss, baseline_log_loss, skill, brier } = figuresOf("next_color", nextColor);
@@ -22,14 +22,14 @@ export function summaryOf(row: CalibrationRow) {
     kind: row.kind,
     from: row.fromRoundId,
     to: row.toRoundId,
-    /** By the number of the round id, with late rounds, or in the order in which on-time rounds were taken in. */
+    /** `round`: by the number of the round id, with late rounds; `taken`: on-time rounds in the order of storage. */
     order: orderOf(row),
     rounds: row.rounds,
     late_rounds: row.lateRounds,
     created_at: row.createdAt,
     state_hash: row.stateHash,
     live_state_hash: row.liveStateHash,
-    /** Null where the replay did not come to the live state. */
+    /** Null if the replay did not reach the seq of the live state. */
     met_live_state: row.liveStateHash === null ? null : row.liveStateHash === row.stateHash,
     promotion:
       row.promotion === null
@@ -42,7 +42,7 @@ export function summaryOf(row: CalibrationRow) {
   };
 }
 
-/** How the windows of a feature did in a replay. */
+/** Results of the windows of a feature in a replay. */
 function windowOf(feature: string, figures: Figures) {
   const { sample_size, expected_rate, hit_rate, interval_95, e_value, voids, reliability } = figures;
   return {
@@ -76,7 +76,7 @@ export function detailOf(row: CalibrationRow) {
     skill_interval_95: figures.skill_interval_95,
     calibration_error: figures.calibration_error,
     calibration_error_floor: figures.calibration_error_floor,
-    // jsonb keeps its keys in an order of its own
+    // jsonb reorders keys
     weights: Object.fromEntries(EXPERTS.map((expert) => [expert, row.weights[expert] ?? 0])),
     windows: [...sums]
       .filter(([feature]) => feature !== "next_color")
@@ -84,7 +84,7 @@ export function detailOf(row: CalibrationRow) {
         const last = open.get(feature);
         return {
           ...windowOf(feature, figuresOf(feature, ofWindow)),
-          /** As stated for the one that is open at the end; null if none is. */
+          /** Of the window that is open at the end; null if none is. */
           rounds: last?.rounds ?? null,
           probability: last === undefined ? null : last.p / 1e6,
         };
@@ -95,7 +95,7 @@ export function detailOf(row: CalibrationRow) {
   };
 }
 
-/** The live record when a run manually ended, next to which it was put; null if there was none. */
+/** The live record with which a manual run was compared at its end; null if there was none. */
 function comparedOf({ compared, stateHash }: CalibrationRow) {
   const parsed = comparedSchema.nullable().parse(compared);
   if (parsed === null) return null;
@@ -124,7 +124,7 @@ const comparedSchema = z.object({
   sum_brier: integer,
 });
 
-/** Two calibrations for people and programs: the figures of each feature next to each other. */
+/** The comparison of two calibrations: the figures of each feature side by side. */
 export function comparisonOf({ table, a, b, paired }: Comparison) {
   const side = ({ figures, ...rest }: Comparison["a"]) => {
     const ofNextColor = figures.find(({ feature }) => feature === "next_color")?.figures;

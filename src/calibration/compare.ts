@@ -11,7 +11,7 @@ import type { Band } from "../forecasts/model/table-model.ts";
 
 const ROUNDS_PER_CHUNK = 20_000;
 
-/** One of the two records: what it is, and its figures over its own rounds. */
+/** One of the two records, with its figures over its rounds. */
 export interface Compared {
   id: string;
   model: string;
@@ -29,7 +29,7 @@ export interface Comparison {
   table: string;
   a: Compared;
   b: Compared;
-  /** Losses in nats per round; `difference` is a minus b, below 0 where a is better. */
+  /** Losses in nats per round; `difference` is a minus b, below 0 if a is better. */
   paired: {
     from_seq: number;
     to_seq: number;
@@ -41,25 +41,25 @@ export interface Comparison {
   };
 }
 
-/** How a comparison is made. */
+/** Options of a comparison. */
 export interface ComparisonWork {
   signal?: AbortSignal;
   progress?: (done: number, of: number) => void;
-  /** Waited for after each chunk, with how far it is, in seqs. */
+  /** Awaited after each chunk, with the progress in seqs. */
   afterChunk?: (done: number, of: number) => Promise<void>;
-  /** Less in a process that has other work. */
+  /** Smaller in a process that has other work. */
   roundsPerChunk?: number;
 }
 
 /**
  * Compares two calibrations of a table.
  *
- * The pairs are made again: both models learn from where each began and are judged on the rounds that both cover. To keep
- * a loss for every round of every record would cost more than the rounds themselves, and this way the comparison also
- * proves the records: a replay that comes to the end of one must give its state.
+ * The losses are recomputed: both models are replayed from their first rounds and scored on the rounds that both cover.
+ * Storing a loss per round and record would take more space than the rounds; and the replay also verifies the records,
+ * since it must reach their states.
  *
- * @throws UsageError where the two cannot be compared: no such record, other tables, other bands, no common rounds
- * @throws Error where a replay does not give the state of its record
+ * @throws UsageError if the two cannot be compared: a missing record, different tables or bands, no common rounds
+ * @throws Error if a replay does not reach the state of its record
  */
 export async function compareCalibrations(
   sql: Queryable,
@@ -71,7 +71,7 @@ export async function compareCalibrations(
   const { bands } = await readTable(sql, a.tableId);
   const [sideA, sideB] = [sideOf(a, bands), sideOf(b, bands)];
   const beginSeq = a.beginSeq < b.beginSeq ? a.beginSeq : b.beginSeq;
-  const tell = async (seq: bigint) => {
+  const reportProgress = async (seq: bigint) => {
     const [done, of] = [Number(seq - beginSeq + 1n), Number(toSeq - beginSeq + 1n)];
     progress?.(done, of);
     await afterChunk?.(done, of);
@@ -84,7 +84,7 @@ export async function compareCalibrations(
       const { rounds, seq } = await readChunk(side, end);
       learnPacked({ ...side.backtest, rounds });
       side.seq = seq;
-      await tell(seq);
+      await reportProgress(seq);
     }
   };
   let sums = { n: 0n, first: 0n, second: 0n, d: 0n, d2: 0n };
@@ -98,7 +98,7 @@ export async function compareCalibrations(
       );
       sideA.seq = first.seq;
       sideB.seq = second.seq;
-      await tell(first.seq);
+      await reportProgress(first.seq);
     }
   };
   for (const side of [sideA, sideB]) await learnTo(side, fromSeq - 1n);
@@ -139,9 +139,9 @@ async function found(sql: Queryable, id: string): Promise<WholeCalibration> {
 }
 
 /**
- * First and last seq that two records both cover.
+ * The first and the last seq that both records cover.
  *
- * @throws UsageError where they cannot be compared: other tables, other bands, by round id, no common rounds
+ * @throws UsageError if they cannot be compared: different tables or bands, replayed by round id, no common rounds
  */
 export function commonRange(a: WholeCalibration, b: WholeCalibration): [fromSeq: bigint, toSeq: bigint] {
   if (a.tableId !== b.tableId)
@@ -166,7 +166,7 @@ function sideOf(record: WholeCalibration, bands: readonly Band[]): Replay {
   return startReplay({ tableId, bands, hasOtherBands: otherBands }, modelOfState(state), beginSeq, record);
 }
 
-/** The rounds that only one of the two sees, since the other knows them as void. */
+/** The rounds that only one of the two includes, since they are void for the other. */
 async function listUnshared(sql: Queryable, a: Replay, b: Replay): Promise<bigint[]> {
   const [ofA, ofB] = [await listVoidSeqs(sql, a), await listVoidSeqs(sql, b)];
   return [...new Set(ofA).symmetricDifference(new Set(ofB))].toSorted((x, y) => (x < y ? -1 : 1));

@@ -2,26 +2,26 @@ import type { Queryable } from "../db/client.ts";
 import { asJson } from "./calibration-store.ts";
 import type { Comparison } from "./compare.ts";
 
-/** A worker that was silent for longer is gone. */
+/** A worker without a heartbeat for longer is considered dead. */
 export const COMPARISON_SILENT_SECONDS = 30;
 
 /** Two records by id, the older first. */
 export type Pair = readonly [a: string, b: string];
 
-/** A comparison that was asked for, and what became of it. */
+/** A requested comparison and its result. */
 export interface AskedComparison {
   status: "queued" | "running" | "done" | "failed";
   askedBy: string;
   requestedAt: string;
   finishedAt: string | null;
-  /** How far it is, in seqs. */
+  /** Progress in seqs. */
   done: bigint;
   of: bigint;
   reason: string | null;
   paired: unknown;
 }
 
-/** The comparison of two records; null if no one has asked for it. */
+/** The comparison of two records; null if it was never requested. */
 export async function findComparison(sql: Queryable, [a, b]: Pair): Promise<AskedComparison | null> {
   const [row] = await sql<AskedComparison[]>`
     select
@@ -37,8 +37,8 @@ export async function findComparison(sql: Queryable, [a, b]: Pair): Promise<Aske
 }
 
 /**
- * Asks a worker for a comparison, again where it failed or, with `anew`, if it is done and cannot be read. False where
- * it was asked for already.
+ * Requests a comparison from a worker; again if it failed or, with `anew`, if its result cannot be read. Returns false if
+ * it is requested already.
  */
 export async function askComparison(
   sql: Queryable,
@@ -65,7 +65,7 @@ export async function askComparison(
   return rows.length > 0;
 }
 
-/** Comparisons that no one works on: queued, or left by a worker that fell silent. */
+/** Comparisons without a worker: queued, or the heartbeat of their worker has stopped. */
 export async function listWaitingComparisons(sql: Queryable): Promise<{ a: string; b: string }[]> {
   return sql<{ a: string; b: string }[]>`
     select a_id::text as a, b_id::text as b
@@ -76,7 +76,7 @@ export async function listWaitingComparisons(sql: Queryable): Promise<{ a: strin
     limit 100`;
 }
 
-/** Takes a comparison up; false where it does not wait. */
+/** Claims a comparison; false if it is not pending. */
 export async function takeComparison(sql: Queryable, [a, b]: Pair): Promise<boolean> {
   const rows = await sql`
     update calibration_comparisons
@@ -92,7 +92,7 @@ export async function takeComparison(sql: Queryable, [a, b]: Pair): Promise<bool
   return rows.length > 0;
 }
 
-/** Says how far a comparison is. */
+/** Stores a heartbeat and the progress of a comparison. */
 export async function beatComparison(sql: Queryable, [a, b]: Pair, done: number, of: number): Promise<void> {
   await sql`
     update calibration_comparisons
@@ -105,7 +105,7 @@ export async function beatComparison(sql: Queryable, [a, b]: Pair, done: number,
       and status = 'running'`;
 }
 
-/** Keeps what a comparison came to. */
+/** Stores the result of a comparison. */
 export async function finishComparison(sql: Queryable, [a, b]: Pair, paired: Comparison["paired"]): Promise<void> {
   await sql`
     update calibration_comparisons
@@ -118,7 +118,7 @@ export async function finishComparison(sql: Queryable, [a, b]: Pair, paired: Com
       and status = 'running'`;
 }
 
-/** Ends a comparison without a result, or, queued, leaves it to the next worker. */
+/** Ends a comparison without a result; `queued` leaves it to the next worker. */
 export async function leaveComparison(
   sql: Queryable,
   [a, b]: Pair,

@@ -3,16 +3,16 @@ import { COMPARISON_SILENT_SECONDS, type Pair } from "./comparison-store.ts";
 import { SILENT_SECONDS } from "./manual-run-store.ts";
 
 /**
- * So many workers in a row may be lost over the same piece of work. Each takes down with it whatever else its process
- * does, so work that kills whoever takes it up must not be handed round forever.
+ * Attempts of a run or comparison that may be lost in a row. A lost worker takes down the other work of its process, so
+ * work that kills its workers must not be retried without limit.
  */
 const MOST_LOST_TURNS = 5;
 
 const REASON = `${MOST_LOST_TURNS} workers in a row ended without a word over this; look in the log of their machine for what killed them (memory?), then ask again`;
 
 /**
- * Ends a run manually that waits for a worker and has lost too many of them since its last checkpoint. Gives the reason,
- * which the run keeps; null if it may be taken up. A person can let it continue.
+ * Fails a manual run that has lost too many workers since its last checkpoint. Returns the stored reason; null if the run
+ * may be claimed. An operator can resume it.
  */
 export async function giveUpLostRun(sql: Queryable, run: string): Promise<string | null> {
   const rows = await sql`
@@ -34,7 +34,7 @@ export async function giveUpLostRun(sql: Queryable, run: string): Promise<string
   return rows.length === 0 ? null : REASON;
 }
 
-/** Ends a comparison that has lost too many workers, as {@link giveUpLostRun} does a run. A person can ask for it again. */
+/** Like {@link giveUpLostRun}, for a comparison. An operator can request it again. */
 export async function giveUpLostComparison(sql: Queryable, [a, b]: Pair): Promise<string | null> {
   const rows = await sql`
     update calibration_comparisons

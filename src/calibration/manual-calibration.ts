@@ -44,13 +44,13 @@ import { replayUpTo, resumeReplay, snapshotOf, startReplay, sumsOf, type Replay 
 import { emptySums } from "../forecasts/accuracy/figures/sums.ts";
 import { modelOf } from "../forecasts/model/table-model.ts";
 
-/** Large chunks, since nothing else waits in this process; a checkpoint costs some 10 ms, and a killed run a second. */
+/** Large chunks, since this process has no other work; a checkpoint takes 10 ms, and a killed run loses a second. */
 const STEPS: ReplaySteps = { roundsPerChunk: 20_000, roundsPerCheckpoint: 200_000 };
 
 /** PostgreSQL has no year 0. */
 const FIRST_MOMENT = new Date("0001-01-01T00:00Z");
 
-/** What to replay; both ends are round ids or times of receipt, and belong to it. */
+/** The range to replay; both ends are round ids or times of receipt, inclusive. */
 export interface ManualRequest {
   tableId: number;
   table: string;
@@ -59,24 +59,24 @@ export interface ManualRequest {
   parameters: Parameters;
   thresholds: readonly number[] | null;
   outFile: string | null;
-  /** Given where a worker is to do it. */
+  /** Present if a worker shall run it. */
   order?: RunOrder;
   replayOrder?: ReplayOrder | undefined;
-  /** What whoever asks calls these, for what is said of them. */
+  /** Names of these inputs in error messages. */
   words?: typeof WORDS;
 }
 
 const WORDS = { from: "--from", to: "--to", order: "--order" };
 
-/** A day or a time of UTC, which no house has as the id of a round. */
+/** A day or a time of UTC; no house has such round ids. */
 const MOMENT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?Z?$/;
 
 /**
- * Notes a run manually and returns its id. Without `replayOrder`, a table whose ids are consecutive is replayed by them, and
- * any other in the order taken. A range without late rounds is the same in both; it is noted in the order taken, unless the
- * other was asked for, since only such a run can be promoted.
+ * Stores a manual run and returns its id. Without `replayOrder` the order is by id if ids are consecutive, else the order
+ * taken. Both are equal for a range without late rounds: then the order taken is stored unless the other is requested,
+ * since only such a run can be promoted.
  *
- * @throws UsageError on a range or an order that the table does not have
+ * @throws UsageError if the table does not have the range or the order
  */
 export async function requestManualRun(sql: Sql, request: ManualRequest): Promise<string> {
   const { tableId, parameters, thresholds, outFile, order } = request;
@@ -145,27 +145,27 @@ async function placeAt(
   throw new UsageError(`${option}: ${table} has no on-time round that was taken in ${where} ${at}`);
 }
 
-/** If the forecasts of a run are written. */
+/** The output file of a run's forecasts. */
 export interface BacktestFile {
   write(rows: readonly ExportedForecast[]): Promise<void>;
-  /** Bytes that are on the disk permanently: the file can be cut back to here. */
+  /** Flushes to disk; returns the size, to which the file can be truncated later. */
   mark(): Promise<number>;
-  /** Shows the whole file under its name. */
+  /** Moves the finished file to its final name. */
   finish(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What a run works with. */
+/** Dependencies of a run. */
 export interface ManualWork {
   signal: AbortSignal;
   steps?: ReplaySteps;
-  /** Told how far the run is, in seqs of its range. */
+  /** Called with the progress of the run, in seqs of its range. */
   progress?: (done: number, of: number) => void;
-  /** Opens the file of a run that writes one, cut back to so many bytes; null for a new one. */
+  /** Opens the output file of a run, truncated to this size; null for a new file. */
   openFile?: (path: string, run: string, bytes: number | null) => Promise<BacktestFile>;
 }
 
-/** What a run manually came to; `from` and `to` are round ids. */
+/** Result of a manual run; `from` and `to` are round ids. */
 export interface ManualResult {
   run_id: string;
   calibration_id: string;
@@ -175,7 +175,7 @@ export interface ManualResult {
   to: string;
   order: ReplayOrder;
   rounds: number;
-  /** Replayed too where the order is by round id, and the first twenty stretches of them; none in the other order. */
+  /** Replayed only in order of round ids, with the first twenty stretches of them; 0 in the other order. */
   late_rounds: number;
   late: LateRounds["stretches"];
   state_hash: string;
@@ -185,14 +185,14 @@ export interface ManualResult {
 }
 
 /**
- * Does a run manually, or what is left of it, and keeps its calibration: a replay from an empty state through a range of
- * a table's rounds, as they were known and revised when the run was asked for. The same run gives the same bits, however
- * often it was stopped. Nothing is locked and nothing that callers see changes.
+ * Executes or resumes a manual run and stores its calibration: a replay from an empty state over a range of a table's
+ * rounds, with the revisions at the time of the request. The result is the same bit for bit after any number of stops.
+ * Takes no locks and changes nothing that callers see.
  *
- * An aborted run leaves a checkpoint and throws the signal's reason; a killed one continues from its last. A run that is
- * done gives its result again.
+ * An aborted run saves a checkpoint and throws the signal's reason; a killed one resumes from its last checkpoint. A
+ * finished run returns its result again.
  *
- * @throws Error where another process works on it
+ * @throws Error if another process has claimed it
  */
 export async function runManualCalibration(sql: Sql, id: string, work: ManualWork): Promise<ManualResult> {
   const run = await findManualRun(sql, id);
@@ -208,19 +208,19 @@ export async function runManualCalibration(sql: Sql, id: string, work: ManualWor
   }
 }
 
-/** Someone asked for the end of a run that another process works on. */
+/** The run was cancelled while this process worked on it. */
 class CancelledError extends Error {
   override name = "CancelledError";
 }
 
-/** What became of a run that a worker was sent to. */
+/** Outcome of a queued run. */
 export type WaitingOutcome = "done" | "cancelled" | "skipped";
 
 /**
- * Does a run that waits for a worker, as {@link runManualCalibration} does. One that was cancelled meanwhile, or that
- * another worker has, is left alone. A worker that stops leaves the run to the next one, at its last chunk.
+ * Executes a queued run, see {@link runManualCalibration}. Skips it if it was cancelled or another worker has claimed it.
+ * A stopping worker leaves the run to the next one at its last chunk.
  *
- * @throws Error where the run fails, now or for having lost too many workers; it keeps the reason
+ * @throws Error if the run fails, or has lost too many workers; the reason is stored
  */
 export async function runWaitingCalibration(sql: Sql, id: string, work: ManualWork): Promise<WaitingOutcome> {
   const run = await findManualRun(sql, id);
@@ -241,7 +241,7 @@ export async function runWaitingCalibration(sql: Sql, id: string, work: ManualWo
   }
 }
 
-/** Waits for a process that was killed to count as gone. */
+/** Claims the run; waits until the lease of a killed process has expired. */
 async function takeUp(sql: Sql, id: string, signal: AbortSignal): Promise<number> {
   for (let waited = 0; ; waited++) {
     const epoch = await claimManualRun(sql, id);
@@ -284,7 +284,7 @@ async function replayRange(sql: Sql, run: ManualRun, turn: Turn, work: ManualWor
     });
     if (replay.seq < run.toSeq) signal.throwIfAborted();
     await file?.finish();
-    // the file first: a run that is done has all of its lines
+    // the file first: a finished run has all of its lines
     return await finishManualRun(sql, turn, await calibrationOf(sql, run, replay));
   } finally {
     await file?.close();
@@ -319,7 +319,7 @@ function modelOfRun({
   return thresholds === null ? modelOf(bands, edge, parameters) : createModel({ thresholds, edge, parameters });
 }
 
-/** The lines of a run and their file, together; null if it writes none. */
+/** The lines of a run with their file; null if it writes none. */
 async function openRows(
   { id, table, outFile, consecutive }: ManualRun,
   replay: Replay,

@@ -9,32 +9,32 @@ import type { Seen } from "./replay-store.ts";
 import type { Snapshot } from "./replay.ts";
 import type { Band } from "../forecasts/model/table-model.ts";
 
-/** A process that works on a run says so at least once a second; after this long without a word it is gone. */
+/** A process sends a heartbeat per second for its run; after this time without one it is considered dead. */
 export const SILENT_SECONDS = 5;
 
-/** What a run manually is asked to do. */
+/** A manual run to store. */
 export interface NewManualRun {
   tableId: number;
-  /** The name of what is run: these parameters with the bands, and the edge that the table declares now. */
+  /** Model name of these parameters with the bands and the current declared edge of the table. */
   model: string;
   parameters: Parameters;
-  /** Lower ends of other bands than the table's, in hundredths; null for the table's own. */
+  /** Lower ends of other bands than the table's, in hundredths; null for the table's bands. */
   thresholds: readonly number[] | null;
   range: ReplayRange;
   outFile: string | null;
-  /** Given where a worker is to do it; without it whoever asks does. */
+  /** Present if a worker shall run it; otherwise the requesting process does. */
   order?: RunOrder | undefined;
 }
 
-/** Who asks a worker for a run, and why. */
+/** Who requested a run from a worker, and why. */
 export interface RunOrder {
   by: string;
   why: string;
-  /** The run that is asked for again. */
+  /** The run that this one repeats. */
   parent: string | null;
 }
 
-/** Notes a run manually, and the parameter set under its name. No one works on it yet. */
+/** Stores an unclaimed manual run and its parameter set. */
 export async function createManualRun(sql: Sql, run: NewManualRun): Promise<string> {
   return sql.begin(async (tx) => {
     if (run.parameters.name !== K7_1.name) {
@@ -83,7 +83,7 @@ export async function listParameterNames(sql: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** A run manually. */
+/** A manual run. */
 export interface ManualRun extends ReplayRange {
   id: string;
   tableId: number;
@@ -93,7 +93,7 @@ export interface ManualRun extends ReplayRange {
   consecutive: boolean;
   model: string;
   thresholds: number[] | null;
-  /** The newest revision it sees; 0 where there was none. */
+  /** The newest revision that it includes; 0 if there was none. */
   revisionId: bigint;
   fromRoundId: string;
   toRoundId: string;
@@ -102,7 +102,7 @@ export interface ManualRun extends ReplayRange {
   calibrationId: string | null;
 }
 
-/** The run manually with an id; null if there is none. */
+/** The manual run with an id; null if there is none. */
 export async function findManualRun(sql: Queryable, id: string): Promise<ManualRun | null> {
   const [row] = await sql<(Omit<ManualRun, "thresholds"> & { thresholds: string[] | null })[]>`
     select
@@ -138,12 +138,12 @@ export async function findManualRun(sql: Queryable, id: string): Promise<ManualR
   return row === undefined ? null : { ...row, thresholds: row.thresholds?.map(Number) ?? null };
 }
 
-/** Who takes a run up: the process that a person started, or a worker, which takes only what waits for one. */
+/** Who claims a run: a command, or a worker, which claims only queued runs. */
 export type Runner = "cli" | "worker";
 
 /**
- * Takes a run up: its number of turns, which every write names, or null if it is done or another process still works
- * on it, or, for a worker, where it does not wait for one: a run that was cancelled stays so until someone continues.
+ * Claims a run and returns the number of the attempt, a fencing token for every write. Null if the run is done or claimed
+ * by a live process; for a worker also if it is not queued: a cancelled run stays so until it is resumed.
  */
 export async function claimManualRun(sql: Queryable, id: string, runner: Runner = "cli"): Promise<number | null> {
   const [row] = await sql<{ epoch: number }[]>`
@@ -155,7 +155,7 @@ export async function claimManualRun(sql: Queryable, id: string, runner: Runner 
       epoch = epoch + 1,
       lost_turns = case when ${runner === "cli"} then 0 when status = 'running' then lost_turns + 1 else lost_turns end,
       runner = ${runner},
-      -- a person who goes on means it; a worker must still see that it was asked to stop
+      -- a command that resumes a run revokes its cancellation; a worker must still see it
       cancel_asked_at = case when ${runner === "worker"} then cancel_asked_at end,
       turn_started_at = null,
       turn_from_seq = null,
@@ -169,7 +169,7 @@ export async function claimManualRun(sql: Queryable, id: string, runner: Runner 
   return row?.epoch ?? null;
 }
 
-/** Runs that wait for a worker: queued, or left by one that fell silent. */
+/** Runs that a worker can claim: queued, or the heartbeat of their worker has stopped. */
 export async function listWaitingManualRuns(sql: Queryable): Promise<{ run: string }[]> {
   return sql<{ run: string }[]>`
     select id::text as run
@@ -182,16 +182,16 @@ export async function listWaitingManualRuns(sql: Queryable): Promise<{ run: stri
     limit 1000`;
 }
 
-/** Our turn at a run. */
+/** An attempt at a run. */
 export interface Turn {
   run: string;
   epoch: number;
 }
 
 /**
- * Says that the run is worked on, and at which seq it is where one is given. Gives whether someone asked it to stop.
+ * Stores a heartbeat of the run, and its seq if given. Returns whether the run shall stop.
  *
- * @throws Error where another process has taken it up since
+ * @throws Error if another process has claimed it since
  */
 export async function beatManualRun(
   sql: Queryable,
@@ -214,12 +214,12 @@ export async function beatManualRun(
   return row.isCancelled;
 }
 
-/** If a run continues, with what the file of its forecasts needs. */
+/** Where a run resumes, with the state of its output file. */
 export interface Checkpoint extends Omit<Snapshot, "beginSeq" | keyof Seen> {
   file: unknown;
 }
 
-/** The last place that a run left; null before the first. */
+/** The last checkpoint of a run; null before the first. */
 export async function findCheckpoint(sql: Queryable, run: string): Promise<Checkpoint | null> {
   const [row] = await sql<Checkpoint[]>`
     select to_seq as "toSeq", rounds, late_rounds as "lateRounds", state, state_hash as "stateHash", sums, carry, file
@@ -228,7 +228,7 @@ export async function findCheckpoint(sql: Queryable, run: string): Promise<Check
   return row ?? null;
 }
 
-/** Leaves a place to continue from. @throws Error where the turn is not ours any more. */
+/** Saves a checkpoint. @throws Error if another process has claimed the run. */
 export async function saveCheckpoint(sql: Sql, turn: Turn, checkpoint: Checkpoint): Promise<void> {
   await sql.begin(async (tx) => {
     await beatManualRun(tx, turn, checkpoint.toSeq);
@@ -254,8 +254,8 @@ export async function saveCheckpoint(sql: Sql, turn: Turn, checkpoint: Checkpoin
 }
 
 /**
- * Ends our turn before the end of the run, saying why; `queued` leaves it to the next worker. Nothing where the turn is
- * not ours any more.
+ * Ends the attempt before the end of the run, with the reason; `queued` leaves the run to the next worker. Does nothing if
+ * another process has claimed the run.
  */
 export async function leaveManualRun(
   sql: Sql,
@@ -274,7 +274,7 @@ export async function leaveManualRun(
       and status = 'running'`;
 }
 
-/** Keeps the calibration of a run, ends the run and removes its checkpoint. @throws Error where it is not ours any more. */
+/** Stores the calibration, ends the run and removes its checkpoint. @throws Error if another process has claimed it. */
 export async function finishManualRun(sql: Sql, turn: Turn, calibration: NewCalibration): Promise<string> {
   return sql.begin(async (tx) => {
     await beatManualRun(tx, turn);
@@ -285,7 +285,7 @@ export async function finishManualRun(sql: Sql, turn: Turn, calibration: NewCali
   });
 }
 
-/** The live record of a table, and the live state where it has learned exactly up to a seq. */
+/** The live record of a table, and the live state if its seq is the given one. */
 export interface LiveRecord {
   id: string;
   model: string;
@@ -309,7 +309,7 @@ export async function findLiveRecord(sql: Queryable, tableId: number): Promise<L
   return row ?? null;
 }
 
-/** Hash of the snapshot of a model that is exactly of a seq; null when it is of another. */
+/** Hash of a model's snapshot if its seq is the given one, else null. */
 export async function findLiveHash(
   sql: Queryable,
   { tableId, model, seq }: { tableId: number; model: string; seq: bigint },

@@ -1,8 +1,8 @@
 /**
- * Two models on the same rounds: by how much one loses less than the other, and how sure that is.
+ * The difference of the log losses of two models on the same rounds, with its interval.
  *
- * Paired, since the rounds are the same: what is hard to forecast is hard for both and cancels, so that the interval is
- * far narrower than those of the two losses. Integers while summed.
+ * Paired, since the rounds are the same: their difficulty cancels, so the interval is far narrower than those of the two
+ * losses. Sums are integers.
  */
 import { forgetContext, learn, probabilities, type State } from "../forecasts/model/k7.ts";
 import type { Model } from "../forecasts/model/model.ts";
@@ -13,14 +13,14 @@ import { microNats } from "../forecasts/score/scoring.ts";
 /** Sums of losses in micro-nats and of their differences, first minus second. */
 export type PairedSums = { n: bigint; first: bigint; second: bigint; d: bigint; d2: bigint };
 
-/** One of the two: a model, its state, and the rounds as it sees them, one byte each. */
+/** One of the two: a model, its state, and the rounds in its bands, one byte each. */
 export type Side = { model: Model; state: State; rounds: Uint8Array };
 
 const COLOR = 7;
 const Z_95 = 1.959964;
 const MICRO = 1e6;
 
-/** Learns rounds without saying anything of them. */
+/** Learns rounds without scoring them. */
 export function learnPacked({ model, state, rounds }: Side): void {
   for (const round of rounds) {
     if ((round & AFTER_GAP) !== 0) forgetContext(model, state);
@@ -29,9 +29,9 @@ export function learnPacked({ model, state, rounds }: Side): void {
 }
 
 /**
- * Takes the same rounds through both and returns the sums.
+ * Runs the same rounds through both and returns the sums.
  *
- * @throws Error where the two do not see the same colors
+ * @throws Error if the two have different colors for a round
  */
 export function pairRounds(first: Side, second: Side): PairedSums {
   const sums = { n: BigInt(first.rounds.length), first: 0n, second: 0n, d: 0n, d2: 0n };
@@ -52,8 +52,8 @@ export function addPairs(a: PairedSums, b: PairedSums): PairedSums {
 }
 
 /**
- * Mean losses and their difference (first minus second, below 0 where the first is better) in nats per round, with its
- * normal 95 % interval: mean ± 1.96·s/√n, s² being the sample variance. Null for no rounds, without interval for one.
+ * Mean losses and their difference (first minus second, below 0 if the first is better) in nats per round, with its
+ * normal 95 % interval: mean ± 1.96·s/√n, where s² is the sample variance. Null without rounds; no interval for one round.
  *
  * @example
  * const sums = { n: 4n, first: 3800000n, second: 3790000n, d: 10000n, d2: 1550000000n };
@@ -79,10 +79,10 @@ function lossOf({ model, state, rounds }: Side, i: number): number {
   const round = rounds[i]!;
   if ((round & AFTER_GAP) !== 0) forgetContext(model, state);
   const color = round & COLOR;
-  const said = nextColorPpm(probabilities(model, state))[color];
-  if (said === undefined)
+  const pPpm = nextColorPpm(probabilities(model, state))[color];
+  if (pPpm === undefined)
     throw new Error(`expected a color from 0 to ${model.colors - 1}, got ${color}; the round is damaged`);
-  const loss = microNats(said);
+  const loss = microNats(pPpm);
   learn(model, state, color, (round & REACHED_X0) !== 0);
   return loss;
 }

@@ -4,23 +4,23 @@ import { findCalibration, recordHash, type NewCalibration, type WholeCalibration
 import { lockTable, readTable, switchTo } from "./promotion-store.ts";
 import { replayUpTo, resumeReplay, snapshotOf, type Replay } from "./replay.ts";
 
-/** Rounds that may be left when the table is locked: some 10 ms of computing, in which nothing is taken in. */
+/** Rounds that may remain when the table is locked: 10 ms in which no round is stored. */
 const ROUNDS_UNDER_LOCK = 1000n;
 const ROUNDS_PER_CHUNK = 20_000;
 
-/** Who makes a calibration live, and why. */
+/** Who promotes a calibration, and why. */
 export interface Decision {
   by: string;
   reason: string;
 }
 
-/** What became live. */
+/** Result of a promotion. */
 export interface Promoted {
   calibration_id: string;
   promoted_from: string;
   table: string;
   model: string;
-  /** The model that was live before. */
+  /** The previous live model. */
   previous_model: string;
   version: number;
   to_seq: string;
@@ -31,27 +31,27 @@ export interface Promoted {
   as_of: string;
 }
 
-/** What goes along with a promotion. */
+/** Options of a promotion. */
 export interface PromotionSteps {
   signal?: AbortSignal | undefined;
   progress?: ((done: number, of: number) => void) | undefined;
-  /** Rounds that are computed at once, some 5 ms a thousand; less in a process that has other work. */
+  /** Rounds per chunk, 5 ms per thousand; fewer in a process that has other work. */
   roundsPerChunk?: number | undefined;
-  /** Looks, under the table's lock, whether it is still wanted; what it throws ends it, and nothing is switched. */
+  /** Runs under the table's lock before the switch; if it throws, nothing changes. */
   check?: ((tx: Transaction) => Promise<void>) | undefined;
-  /** Done last in the transaction that switches: an entry in the audit log, so that neither is there without the other. */
+  /** Runs last in the same transaction, such as an entry in the audit log. */
   also?: ((tx: Transaction, promoted: Promoted) => Promise<void>) | undefined;
 }
 
 /**
  * Makes a calibration the live state of its table.
  *
- * Its state is rolled forward through the on-time rounds since, without a lock until fewer than 1,000 are left, then
- * under the table's lock to the newest; the live state, its model and the new record are switched in that transaction.
- * The old records stay, forecasts that were issued stay and are judged, and rolling runs continue from here.
+ * Its state learns the on-time rounds since, without a lock until fewer than 1,000 remain, then under the table's lock up
+ * to the newest; that transaction switches the live state, its model and the new record. Old records stay, issued
+ * forecasts stay and are scored, and rolling runs continue from here.
  *
- * @throws UsageError where there is no such calibration, or it can never be live
- * @throws Error where the record is damaged
+ * @throws UsageError if the calibration does not exist or can never be live
+ * @throws Error if the record is damaged
  */
 export async function promoteCalibration(
   sql: Sql,
@@ -100,12 +100,12 @@ async function takenUp(sql: Sql, from: WholeCalibration): Promise<Replay> {
   return replay;
 }
 
-/** Why a record by round id is never promoted. */
+/** The error for a record by round id, which cannot be promoted. */
 export function notLive({ id, lateRounds }: Pick<WholeCalibration, "id" | "lateRounds">): string {
   return `calibration ${id} took rounds in by their id, ${lateRounds} of them late; only what was forecast on time can be live: run it with \`--order taken\` and promote that`;
 }
 
-/** Null where more rounds have come than may be learned under the lock. */
+/** Null if more rounds remain than may be learned under the lock. */
 function switchUnderLock(
   sql: Sql,
   from: WholeCalibration,

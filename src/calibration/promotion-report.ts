@@ -1,6 +1,6 @@
 import type { Promoted } from "./promote.ts";
 
-/** A promotion as the audit log tells it. */
+/** The audit log entry of a promotion. */
 export function promotionReport(done: Promoted) {
   const { calibration_id, promoted_from, table, model, previous_model, version, to_seq, by, reason } = done;
   return {

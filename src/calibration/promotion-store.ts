@@ -10,7 +10,7 @@ import { saveModels } from "../forecasts/model/models-store.ts";
 import { decodeState, modelOfState } from "../forecasts/model/state.ts";
 import { insertCalibration, type NewCalibration } from "./calibration-store.ts";
 
-/** A table as a promotion finds it. */
+/** The state of a table before a promotion. */
 export interface PromotedTable {
   bands: readonly Color[];
   model: string;
@@ -18,7 +18,7 @@ export interface PromotedTable {
   newestSeq: bigint;
 }
 
-/** The table now; nothing is held. */
+/** Reads the table without a lock. */
 export async function readTable(sql: Queryable, tableId: number): Promise<PromotedTable> {
   const [row] = await sql<PromotedTable[]>`
     select p.bands, h.model, coalesce(h.newest_seq, 0) as "newestSeq"
@@ -29,7 +29,7 @@ export async function readTable(sql: Queryable, tableId: number): Promise<Promot
   return row;
 }
 
-/** The promotion that made a table's live state, and who decided it. */
+/** The promotion that created a table's live state, and who decided it. */
 export interface NewestPromotion {
   id: string;
   from: string;
@@ -52,15 +52,15 @@ export async function findNewestPromotion(sql: Queryable, tableId: number): Prom
   return row ?? null;
 }
 
-/** The live state of a table under the lock of its head: no pass is made until the transaction ends. */
+/** Reads the table and locks its head, which blocks passes until the transaction ends. */
 export function lockTable(tx: Transaction, tableId: number): Promise<PassState> {
   return lockState(tx, tableId);
 }
 
 /**
- * Makes a calibration, rolled forward to the table's newest on-time round, its live state: the record of it, a snapshot that
- * passes continue from, the model in the head. Windows that are open are settled as they were issued. Rolling runs that are under
- * way would prove the old state and are cancelled. If the model is another one, a notice opens. Needs the lock of the head.
+ * Makes a calibration that has learned the newest on-time round the live state: stores its record, the snapshot from which
+ * passes continue, and the model in the head. Open windows are settled as issued. Open rolling runs would check the old
+ * state and are cancelled. A change of model opens a notice. Requires the lock of the head.
  */
 export async function switchTo(
   tx: Transaction,

@@ -1,10 +1,10 @@
 import type { Queryable } from "../db/client.ts";
 import type { Band } from "../forecasts/model/table-model.ts";
 
-/** On-time rounds in the order in which they were taken in, or all rounds by the number of their id. */
+/** `taken`: on-time rounds in the order of storage; `round`: all rounds by the number of their id. */
 export type ReplayOrder = "taken" | "round";
 
-/** What a run manually replays: seqs, or numbers of round ids where `seenSeq` is given: see {@link Seen}. */
+/** The range of a manual run: seqs, or numbers of round ids if `seenSeq` is given, see {@link Seen}. */
 export interface ReplayRange {
   fromSeq: bigint;
   toSeq: bigint;
@@ -16,17 +16,17 @@ export function orderOf({ seenSeq }: Pick<ReplayRange, "seenSeq">): ReplayOrder 
   return seenSeq === null ? "taken" : "round";
 }
 
-/** Stretches of late rounds that are told. */
+/** Stretches of late rounds that are listed. */
 export const MOST_STRETCHES = 20;
 
-/** A round, as a range needs it. */
+/** A round as an end of a range. */
 export interface RoundPlace {
   seq: bigint;
   roundId: string;
   late: boolean;
 }
 
-/** If a round stands; null if the table does not have it. */
+/** The round with an id; null if the table does not have it. */
 export async function findRound(sql: Queryable, tableId: number, roundId: string): Promise<RoundPlace | null> {
   const [row] = await sql<RoundPlace[]>`
     select seq, round_id as "roundId", late
@@ -37,8 +37,8 @@ export async function findRound(sql: Queryable, tableId: number, roundId: string
 }
 
 /**
- * The first on-time round that was taken in at or after a time, or the last at or before it; null if there is none.
- * Times are when we received a round: our order, whatever a house's clock says.
+ * The first on-time round that was received at or after a time, or the last at or before it; null if there is none. Times
+ * are times of receipt, independent of the clock of the house.
  */
 export async function findRoundAt(
   sql: Queryable,
@@ -56,7 +56,7 @@ export async function findRoundAt(
   return row ?? null;
 }
 
-/** The first and last rounds of a table in an order; null if it has none. By number, a table is read as a whole. */
+/** The first and last rounds of a table in an order; null if it has none. `round` scans the whole table. */
 export async function findEnds(
   sql: Queryable,
   tableId: number,
@@ -101,7 +101,7 @@ export async function readOrder(
   return row;
 }
 
-/** Late rounds of a range by number: how many, and the first stretches of them. */
+/** Number of late rounds of a range by number, and their first stretches. */
 export interface LateRounds {
   rounds: number;
   stretches: { from: string; to: string }[];

@@ -1,7 +1,7 @@
 import type { Queryable } from "../db/client.ts";
 import { AFTER_GAP, REACHED_X0 } from "./backtest.ts";
 
-/** How a replay sees the rounds of a table. */
+/** How a replay reads the rounds of a table. */
 export interface RoundView {
   tableId: number;
   /** Lower ends of the model's bands but the first, in hundredths. */
@@ -11,16 +11,16 @@ export interface RoundView {
 }
 
 /**
- * What a replay sees of a table's rounds, fixed when a run manually was requested, so that a resumed run and a repeated one
- * see the same.
+ * The rounds and revisions that a replay includes, fixed when its manual run is requested, so that resumed and repeated
+ * runs read the same.
  */
 export interface Seen {
-  /** Revisions up to this id, of rounds up to this seq. What is learned live, and replayed as such, sees none. */
+  /** Revisions up to this id, of rounds up to this seq. Replays of the live path include none. */
   revisionId: bigint;
   revisedSeq: bigint;
   /**
-   * Null: on-time rounds in the order in which they were taken in. Else the rounds up to this seq, late ones too, by the
-   * number of their id; every position of such a replay is that number and no seq.
+   * Null: on-time rounds in the order of storage. Else all rounds up to this seq by the number of their id; every position
+   * of such a replay is that number, not a seq.
    */
   seenSeq: bigint | null;
 }
@@ -31,11 +31,11 @@ export const AS_LIVE: Seen = { revisionId: 0n, revisedSeq: 0n, seenSeq: null };
 /** A stretch of a table's rounds, one byte each, in the order of the replay. */
 export interface PackedRounds {
   rounds: Uint8Array;
-  /** The position up to which nothing is left to read. */
+  /** The position up to which everything is read. */
   readTo: bigint;
-  /** Late ones among them. */
+  /** Number of late ones. */
   late: bigint;
-  /** Ids and history hashes, where they were asked for. */
+  /** Ids and history hashes, if requested. */
   roundIds: string[];
   historyHashes: string[];
 }
@@ -43,15 +43,15 @@ export interface PackedRounds {
 /**
  * The first `limit` rounds of a table after one position and up to another, as `advance` takes them.
  *
- * One row with a letter a round: a row for each would cost more to read than the model to learn. Ids and hashes only
- * when asked for.
+ * One row with one letter per round: reading a row per round would take longer than learning. Ids and hashes only if
+ * requested.
  */
 export async function readPackedRounds(
   sql: Queryable,
   view: RoundView,
   { afterSeq, upToSeq, limit, named }: { afterSeq: bigint; upToSeq: bigint; limit: number; named: boolean },
 ): Promise<PackedRounds> {
-  // ids are looked up one by one, so that a stretch of them is read, however many are missing
+  // ids are looked up one by one, so the range is bounded however many are missing
   const idsTo = view.seen.seenSeq === null ? null : minOf(upToSeq, afterSeq + BigInt(limit));
   const names = named
     ? sql`, array_agg(round_id order by place) as ids, array_agg(encode(history_hash, 'hex') order by place) as hashes`
@@ -82,7 +82,7 @@ export async function readPackedRounds(
   return { rounds, readTo, late: row?.late ?? 0n, roundIds: row?.ids ?? [], historyHashes: row?.hashes ?? [] };
 }
 
-/** The rounds that a replay does not see, since a person declared them void. */
+/** The rounds that a replay leaves out, since staff declared them void. */
 export async function listVoidSeqs(
   sql: Queryable,
   { tableId, seen }: Pick<RoundView, "tableId" | "seen">,
@@ -104,8 +104,8 @@ function readRange(sql: Queryable, view: RoundView, range: Range) {
 }
 
 /**
- * Rounds by the number of their id, with what the newest revision made of them. A round comes after a gap where the number
- * before it is missing, or a person declared that round void.
+ * Rounds by the number of their id, as of their newest revision. A round is after a gap if the previous number is missing or
+ * that round was declared void.
  */
 function byNumber(sql: Queryable, { tableId, seen }: RoundView, seenSeq: bigint, { afterSeq, upToSeq }: Range) {
   return sql`
@@ -158,8 +158,7 @@ function asStored(sql: Queryable, { tableId }: RoundView, { afterSeq, upToSeq }:
 }
 
 /**
- * Each round with what the newest revision made of it. One that is void is as if it had not been received: it is left
- * out, and the round after it comes after a gap.
+ * Each round as of its newest revision. A void round counts as missing: it is left out, and the next round is after a gap.
  */
 function asRevised(sql: Queryable, view: RoundView, { afterSeq, upToSeq }: Range) {
   const { tableId, seen } = view;
@@ -190,5 +189,5 @@ function asRevised(sql: Queryable, view: RoundView, { afterSeq, upToSeq }: Range
       and (v.is_revised is null or v.to_hundredths is not null)`;
 }
 
-/** The letters from @ on are one byte in every encoding. */
+/** "@": the letters from here on are one byte in every encoding. */
 const FIRST_LETTER = 64;

@@ -1,5 +1,5 @@
 /**
- * A replay with its place in a table's history: what is kept of it, and how it continues from there.
+ * A replay with its position in a table's history: its snapshots, and how it resumes from them.
  */
 import { z } from "zod";
 import type { Queryable } from "../db/client.ts";
@@ -13,31 +13,31 @@ import { sumsFromJson, sumsToJson, type SumsJson } from "../forecasts/accuracy/f
 import { emptySums, mergeSums, type Sums } from "../forecasts/accuracy/figures/sums.ts";
 import type { Band } from "../forecasts/model/table-model.ts";
 
-/** If a replay stands. Its seqs are numbers of round ids where it goes by them: see {@link Seen}. */
+/** A replay and its position. Its seqs are numbers of round ids if it runs in that order, see {@link Seen}. */
 export interface Replay {
   tableId: number;
   colors: readonly string[];
   seen: Seen;
   backtest: Backtest;
-  /** Sums by feature from before it was taken up. */
+  /** Sums by feature from before it was resumed. */
   before: Map<string, Sums>;
-  /** First seq that was or will be learned, from nothing, and the last that was. */
+  /** First seq of the replay, and the last learned one. */
   beginSeq: bigint;
   seq: bigint;
-  /** Rounds from `beginSeq` to `seq`, and the late ones among them. */
+  /** Rounds from `beginSeq` to `seq`, and how many of them are late. */
   rounds: bigint;
   lateRounds: bigint;
 }
 
-/** Sums by feature in the order of the features, and what was open, as they are stored. */
+/** Stored form of the sums by feature, in the order of the features, and of the open windows and wait. */
 export type SumsByFeature = { feature: string; sums: SumsJson }[];
 export type CarryJson = {
   windows: { feature: string; rounds: number; left: number; p: number; base: number; hit: boolean }[];
-  /** `state` is that in which the top color last came, hex. */
+  /** `state` is the state at the last occurrence of the top color, hex. */
   wait: { state: string; rounds: number } | null;
 };
 
-/** What is kept of a replay. */
+/** The stored state of a replay. */
 export interface Snapshot extends Seen {
   beginSeq: bigint;
   toSeq: bigint;
@@ -49,15 +49,15 @@ export interface Snapshot extends Seen {
   carry: unknown;
 }
 
-/** A table as far as a replay needs it. */
+/** The part of a table that a replay needs. */
 export interface ReplayedTable {
   tableId: number;
   bands: readonly Band[];
-  /** The model's bands are others than the table's: its rounds are sorted again. */
+  /** The model has other bands than the table, so the colors of rounds are recomputed. */
   hasOtherBands: boolean;
 }
 
-/** A replay from nothing, from a seq on. */
+/** A replay with an empty state, from a seq on. */
 export function startReplay(
   table: ReplayedTable,
   model: Model,
@@ -73,9 +73,9 @@ export function startReplay(
 }
 
 /**
- * A replay that continues from what was kept, as if it had never stopped.
+ * Resumes a replay from its snapshot, with the same result as without a stop.
  *
- * @throws Error where a part of it is damaged
+ * @throws Error if a part of it is damaged
  */
 export function resumeReplay(table: ReplayedTable, kept: Snapshot): Replay {
   const found = stateHash(kept.state);
@@ -98,7 +98,7 @@ export function resumeReplay(table: ReplayedTable, kept: Snapshot): Replay {
   return { ...replay, backtest, before: sumsOf(kept.sums), seq, rounds, lateRounds };
 }
 
-/** What to keep of a replay; it may continue. */
+/** The snapshot of a replay, which may continue. */
 export function snapshotOf({ backtest, before, beginSeq, seq, rounds, lateRounds, seen }: Replay) {
   const { model } = backtest;
   const state = encodeState(model, backtest.state);
@@ -134,7 +134,7 @@ export function snapshotOf({ backtest, before, beginSeq, seq, rounds, lateRounds
   };
 }
 
-/** Sums by feature from their JSON. @throws Error where they are damaged. */
+/** Sums by feature from their JSON. @throws Error if they are damaged. */
 export function sumsOf(json: unknown): Map<string, Sums> {
   const byFeature = parsed(
     z.array(z.strictObject({ feature: z.string(), sums: z.unknown() })),
@@ -144,12 +144,12 @@ export function sumsOf(json: unknown): Map<string, Sums> {
   return new Map(byFeature.map(({ feature, sums }) => [feature, sumsFromJson(sums)]));
 }
 
-/** A chunk that was taken in, for whoever writes down what was forecast. */
+/** Receives each chunk and returns the listener of its forecasts. */
 export type ChunkListener = (chunk: PackedRounds) => Listener & { round(index: number): void };
 
 /**
- * Continues up to and with a seq, a chunk at a time. The next chunk is read while one is computed; `afterChunk` is waited
- * for. Ends early, between two chunks, when the signal is aborted: see `replay.seq`.
+ * Continues up to and including a seq, a chunk at a time. The next chunk is read while one is computed; `afterChunk` is
+ * awaited. Ends early between two chunks if the signal is aborted, see `replay.seq`.
  */
 export async function replayUpTo(
   sql: Queryable,
@@ -173,7 +173,7 @@ export async function replayUpTo(
     const chunk: PackedRounds = await next;
     const seq = chunk.readTo;
     next = seq >= upToSeq || signal?.aborted === true ? null : read(seq);
-    next?.catch(() => undefined); // it is awaited in the next turn, unless this one ends badly
+    next?.catch(() => undefined); // it is awaited in the next iteration, unless this one throws
     if (listener === undefined) advance(backtest, chunk.rounds);
     else advanceTelling(backtest, chunk, listener(chunk));
     replay.seq = seq;
@@ -192,7 +192,7 @@ function advanceTelling(backtest: Backtest, { rounds }: PackedRounds, listener: 
   }
 }
 
-/** The table's colors; numbers where other bands are more or fewer. */
+/** The table's colors; numbers if other bands are more or fewer. */
 function colorsOf({ bands, hasOtherBands }: ReplayedTable, model: Model): string[] {
   if (!hasOtherBands || bands.length === model.colors) return bands.map(({ name }) => name);
   return Array.from({ length: model.colors }, (_, k) => `${k + 1}`);
@@ -213,7 +213,7 @@ const carryJson = z.strictObject({
   wait: z.strictObject({ state: z.string().regex(/^(?:[0-9a-f]{2})+$/), rounds: natural }).nullable(),
 });
 
-/** What was open at the end of a replay. @throws Error where it is damaged. */
+/** The open windows and wait at the end of a replay. @throws Error if they are damaged. */
 export function carryOf(json: unknown): CarryJson {
   return parsed(carryJson, json, "open windows of a calibration");
 }

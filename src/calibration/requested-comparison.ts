@@ -5,17 +5,17 @@ import { compareCalibrations, type Comparison } from "./compare.ts";
 import { giveUpLostComparison } from "./lost-attempts-store.ts";
 import { beatComparison, finishComparison, leaveComparison, takeComparison, type Pair } from "./comparison-store.ts";
 
-/** A chunk is some 10 ms of computing for each of the two, in a process that has other work. */
+/** A chunk takes 10 ms for each of the two, since the process has other work. */
 const ROUNDS_PER_CHUNK = 1000;
 
-/** Two ids as a pair: the older record first, so that a pair has one comparison. */
+/** Orders two ids, the older record first, so that a pair has one comparison. */
 export function pairOf(one: string, other: string): Pair {
   return BigInt(one) < BigInt(other) ? [one, other] : [other, one];
 }
 
 /**
- * Makes a comparison that waits, and keeps its paired difference. False where it does not wait. Two records that cannot
- * be compared end it with the reason, and so does the loss of too many workers; one that stops leaves it to the next.
+ * Executes a pending comparison and stores its paired difference; returns false if it is not pending. It fails with a stored
+ * reason if the records cannot be compared or too many workers were lost; a stopping worker leaves it to the next one.
  */
 export async function runComparison(sql: Sql, pair: Pair, signal: AbortSignal): Promise<boolean> {
   const lost = await giveUpLostComparison(sql, pair);
@@ -45,7 +45,7 @@ const paired = z.strictObject({
   interval_95: z.tuple([z.number(), z.number()]).nullable(),
 }) satisfies z.ZodType<Comparison["paired"]>;
 
-/** A paired difference as it was kept, or why it cannot be read: it can be made again, since both records are kept. */
+/** Parses a stored paired difference, or returns why it cannot be read; both records are stored, so it can be recomputed. */
 export function readPaired(json: unknown): { ok: true; paired: Comparison["paired"] } | { ok: false; reason: string } {
   const parsed = paired.safeParse(json);
   if (parsed.success) return { ok: true, paired: parsed.data };
@@ -53,7 +53,7 @@ export function readPaired(json: unknown): { ok: true; paired: Comparison["paire
   return { ok: false, reason: `expected the paired difference of two records, got ${found}; compare again` };
 }
 
-/** What a paired difference says of `a` and `b`: which is better, or null if the interval holds 0. */
+/** Which of `a` and `b` is better by a paired difference; null if the interval contains 0. */
 export function betterOf({ interval_95: interval }: Pick<Comparison["paired"], "interval_95">): "a" | "b" | null {
   if (interval === null || (interval[0] <= 0 && interval[1] >= 0)) return null;
   return interval[1] < 0 ? "a" : "b";

@@ -4,16 +4,16 @@ import { touchHeads } from "../tables/heads-store.ts";
 import type { Band } from "../forecasts/model/table-model.ts";
 import { type NewCalibration, insertCalibration } from "./calibration-store.ts";
 
-/** A table's state is replayed after so many rounds, or after so long where it learned anything at all. */
+/** A table's state is replayed after this many rounds, or after this time if it learned anything. */
 const ROLLING_ROUNDS = 1000;
 const ROLLING_MINUTES = 15;
 
-/** A run that was silent for longer is taken over: its worker is gone. */
+/** A run without a heartbeat for longer is claimed by another worker. */
 const SILENT_SECONDS = 60;
 
 /**
- * Requests a rolling run of every table of a house that is due: its snapshot is 1,000 rounds, or anything at all for 15
- * minutes, past its newest calibration. At most one rolling run of a table is open. Returns the new runs.
+ * Requests a rolling run for every due table of a house: its snapshot is 1,000 rounds, or any round for 15 minutes, ahead
+ * of its newest calibration. At most one rolling run per table is open. Returns the new runs.
  */
 export async function requestRollingRuns(sql: Queryable, house: string): Promise<{ run: string }[]> {
   return sql<{ run: string }[]>`
@@ -31,7 +31,7 @@ export async function requestRollingRuns(sql: Queryable, house: string): Promise
     returning id::text as run`;
 }
 
-/** Houses with a table whose rolling run is due and not asked for. */
+/** Houses with a table whose rolling run is due and not requested. */
 export async function listHousesToCalibrate(sql: Queryable): Promise<{ house: string }[]> {
   return sql<{ house: string }[]>`
     select distinct t.house_id as house
@@ -43,7 +43,7 @@ export async function listHousesToCalibrate(sql: Queryable): Promise<{ house: st
     limit 1000`;
 }
 
-/** The newest calibration that the state `s` went through: a run manually is none unless it was promoted. */
+/** The newest calibration that the state `s` went through; manual runs count only if they were promoted. */
 function newestCalibration(sql: Queryable) {
   return sql`
     select c.to_seq, c.created_at
@@ -55,7 +55,7 @@ function newestCalibration(sql: Queryable) {
     limit 1`;
 }
 
-/** Has the snapshot `s` of the table `t` learned enough, or waited long enough, since its `newest` calibration? */
+/** Whether the snapshot `s` of the table `t` is due since its `newest` calibration. */
 function isDue(sql: Queryable) {
   return sql`
     s.seq > coalesce(newest.to_seq, 0)
@@ -73,7 +73,7 @@ function isDue(sql: Queryable) {
       )`;
 }
 
-/** Rolling runs that no one works on: queued, or silent for a minute. */
+/** Rolling runs without a worker: queued, or without a heartbeat for a minute. */
 export async function listWaitingRuns(sql: Queryable): Promise<{ run: string }[]> {
   return sql<{ run: string }[]>`
     select id::text as run
@@ -85,22 +85,22 @@ export async function listWaitingRuns(sql: Queryable): Promise<{ run: string }[]
     limit 1000`;
 }
 
-/** A run as taken: its table, and the checkpoints it may continue from. */
+/** A claimed run: its table, and the checkpoints from which it may start. */
 export interface TakenRun {
   id: string;
   tableId: number;
   table: string;
   model: string;
   bands: Band[];
-  /** What the house declares, null if it declares nothing. */
+  /** Declared edge of the house, null if it declares none. */
   edge: number | null;
   /** The newest records of the live state, newest first; none for a table's first run. */
   checkpoints: Snapshot[];
-  /** The live state at this moment, which the replay must meet. */
+  /** The current live state, which the replay must reach. */
   live: { learnedSeq: bigint; stateHash: string; state: Buffer } | null;
 }
 
-/** Damaged records that a rolling run passes over before it begins with the first round. */
+/** Damaged records that a rolling run skips before it starts from the first round. */
 const CHECKPOINTS = 5;
 
 /** Claims a rolling run, or null if it is done, cancelled or worked on elsewhere. */
@@ -141,7 +141,7 @@ export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
     where r.id = ${run}`;
   if (taken === undefined) return null;
   const { learnedSeq, liveState, liveHash, ...rest } = taken;
-  // read after the live state: a promotion in between is newer than it, and the run is then no longer ours
+  // read after the live state: a promotion in between cancels the run
   const checkpoints = await sql<Snapshot[]>`
     select
       begin_seq as "beginSeq", to_seq as "toSeq", rounds, state, state_hash as "stateHash", sums, carry,
@@ -162,7 +162,7 @@ export async function takeRun(sql: Sql, run: string): Promise<TakenRun | null> {
   };
 }
 
-/** Says that a run is still worked on. */
+/** Stores a heartbeat of a run. */
 export async function beatRun(sql: Sql, run: string): Promise<void> {
   await sql`
     update calibration_runs
@@ -170,7 +170,7 @@ export async function beatRun(sql: Sql, run: string): Promise<void> {
     where id = ${run}`;
 }
 
-/** Gives a run back to whoever takes it next. */
+/** Releases a run to the next worker. */
 export async function releaseRun(sql: Sql, run: string): Promise<void> {
   await sql`
     update calibration_runs
@@ -179,7 +179,7 @@ export async function releaseRun(sql: Sql, run: string): Promise<void> {
       and status = 'running'`;
 }
 
-/** Ends a run that had nothing to replay, saying why. */
+/** Ends a run that had nothing to replay, with the reason. */
 export async function endRun(sql: Sql, run: string, reason: string): Promise<void> {
   await sql`
     update calibration_runs
@@ -190,9 +190,9 @@ export async function endRun(sql: Sql, run: string, reason: string): Promise<voi
     where id = ${run}`;
 }
 /**
- * Stores a calibration of a rolling run under the table's next version and returns that, or null if the run is no
- * longer ours. One that came to the live state (`isMet` not null) ends the run; where it met it, it is shown next to the
- * table's forecasts.
+ * Stores a calibration of a rolling run under the table's next version and returns the version, or null if another worker
+ * has claimed the run. If the replay reached the seq of the live state (`isMet` not null) the run ends; if the states are
+ * equal, the calibration is shown next to the table's forecasts.
  */
 export async function saveRollingCalibration(
   sql: Sql,
@@ -215,7 +215,7 @@ export async function saveRollingCalibration(
   });
 }
 
-/** Ends a run with the calibration it made. */
+/** Ends a run with its calibration. */
 export async function finishRun(tx: Transaction, run: string, calibrationId: string): Promise<void> {
   await tx`
     update calibration_runs

@@ -2,7 +2,7 @@ import type { Queryable, Transaction } from "../db/client.ts";
 import { SILENT_SECONDS } from "./manual-run-store.ts";
 import type { ReplayOrder } from "./range-store.ts";
 
-/** A run manually as people look at it. */
+/** A manual run as listed. */
 export interface ListedRun {
   id: string;
   tableId: number;
@@ -10,27 +10,27 @@ export interface ListedRun {
   model: string;
   thresholds: number[] | null;
   status: "queued" | "running" | "done" | "failed" | "cancelled";
-  /** Who works on it: the process that asked, or any worker. */
+  /** Who executes it: the requesting process, or any worker. */
   runner: "cli" | "worker";
   fromRoundId: string | null;
   toRoundId: string | null;
-  /** In the order in which rounds were taken in, or by the number of their id. */
+  /** See {@link ReplayOrder}. */
   order: ReplayOrder;
-  /** Numbers of round ids where it goes by them. */
+  /** Numbers of round ids if the order is `round`. */
   fromSeq: bigint;
   toSeq: bigint;
-  /** The last seq it was seen at; null before its first turn. */
+  /** The last reported seq; null before its first attempt. */
   atSeq: bigint | null;
-  /** Times it was taken up. */
+  /** Number of attempts. */
   turns: number;
   requestedAt: string;
   heartbeatAt: string | null;
   finishedAt: string | null;
-  /** Working, and silent for so long that its process counts as gone. */
+  /** Running, but without a heartbeat for so long that its process is considered dead. */
   isSilent: boolean;
-  /** Asked to stop, and not stopped yet. */
+  /** Cancelled, but still running. */
   isStopping: boolean;
-  /** Rounds a second in the present turn; null if none were done. */
+  /** Rounds per second in the current attempt; null if none are done. */
   perSecond: number | null;
   outFile: string | null;
   askedBy: string | null;
@@ -41,13 +41,13 @@ export interface ListedRun {
   calibrationId: string | null;
 }
 
-/** What a list of runs is limited to. */
+/** Filter of a list of runs. */
 export interface RunFilter {
   tableIds: readonly number[] | null;
   status: ListedRun["status"] | null;
 }
 
-/** Runs manually, newest first. */
+/** Manual runs, newest first. */
 export async function listRuns(
   sql: Queryable,
   filter: RunFilter,
@@ -64,7 +64,7 @@ export async function listRuns(
   return rows.map(shown);
 }
 
-/** How many runs manually there are. */
+/** Number of manual runs that match. */
 export async function countRuns(sql: Queryable, filter: RunFilter): Promise<number> {
   const [row] = await sql<{ n: number }[]>`
     select count(*)::integer as n
@@ -73,7 +73,7 @@ export async function countRuns(sql: Queryable, filter: RunFilter): Promise<numb
   return row?.n ?? 0;
 }
 
-/** One run manually; null if there is none. */
+/** The manual run with an id; null if there is none. */
 export async function findRun(sql: Queryable, id: string): Promise<ListedRun | null> {
   const [row] = await sql<Stored[]>`
     select ${columnsOf(sql)}
@@ -84,7 +84,7 @@ export async function findRun(sql: Queryable, id: string): Promise<ListedRun | n
   return row === undefined ? null : shown(row);
 }
 
-/** Runs that asked for this one again, oldest first. */
+/** Runs that repeat this one, oldest first. */
 export async function listChildRuns(sql: Queryable, id: string): Promise<{ id: string; status: string }[]> {
   return sql<{ id: string; status: string }[]>`
     select id::text as id, status
@@ -94,7 +94,7 @@ export async function listChildRuns(sql: Queryable, id: string): Promise<{ id: s
     limit 100`;
 }
 
-/** The run that made a calibration; null for one that no run manually made. */
+/** The manual run that created a calibration; null if none did. */
 export async function findRunOf(sql: Queryable, calibrationId: string): Promise<ListedRun | null> {
   const [row] = await sql<Stored[]>`
     select ${columnsOf(sql)}
@@ -106,12 +106,12 @@ export async function findRunOf(sql: Queryable, calibrationId: string): Promise<
   return row === undefined ? null : shown(row);
 }
 
-/** What came of a change: the run before and after it, or why nothing was changed. */
+/** Result of a change: the run before and after, or why nothing changed. */
 export type RunChange = { ok: true; before: ListedRun; after: ListedRun } | { ok: false; reason: string };
 
 /**
- * Ends a run: at once where no one works on it, or whoever did has fallen silent; else it is asked to stop, which it does
- * at its next chunk and leaves where it was.
+ * Cancels a run: immediately if no live process works on it; else its process stops at the next chunk and saves a
+ * checkpoint.
  */
 export async function cancelRun(tx: Transaction, id: string): Promise<RunChange | null> {
   const before = await lockRun(tx, id);
@@ -139,7 +139,7 @@ export async function cancelRun(tx: Transaction, id: string): Promise<RunChange 
   return changed(tx, before);
 }
 
-/** Leaves a run that was cancelled or failed to the next worker, which continues from its last checkpoint. */
+/** Queues a cancelled or failed run; the next worker resumes it from its last checkpoint. */
 export async function resumeRun(tx: Transaction, id: string): Promise<RunChange | null> {
   const before = await lockRun(tx, id);
   if (before === null) return null;
@@ -170,7 +170,7 @@ async function lockRun(tx: Transaction, id: string): Promise<ListedRun | null> {
     where id = ${id}
       and kind = 'manual'
     for update`;
-  return findRun(tx, id); // a second statement sees what the last holder of the lock committed
+  return findRun(tx, id); // a second statement sees the commit of the previous lock holder
 }
 
 async function changed(tx: Transaction, before: ListedRun): Promise<RunChange> {

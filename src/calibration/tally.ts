@@ -1,25 +1,24 @@
 /**
- * Sums of a replay, added to fast: the very integers that scoring and `addScore` give, in doubles as long as they are
- * exact.
+ * Fast sums of a replay: the same integers as `scoring.ts` and `addScore` give, in doubles while these are exact.
  *
- * A replay judges four forecasts a round; a score as an object and a BigInt for each of its forty sums would cost more
- * than the model. Here nothing is allocated, and what lies in doubles is moved into BigInts before any of it can pass
- * 2^53. `tally.test.ts` holds this against `scoring.ts` and `sums.ts`.
+ * A replay scores four forecasts per round; a score object and forty BigInt sums would take longer than the model. This
+ * allocates nothing, and moves the doubles to BigInts before any can exceed 2^53. `tally.test.ts` compares the result with
+ * `scoring.ts` and `sums.ts`.
  *
- * Indexes run over arrays whose length the number of colors fixes, hence the `!`.
+ * The number of colors fixes the length of every indexed array, hence the `!`.
  */
 import { PIT_BINS } from "../forecasts/accuracy/figures/pit.ts";
 import { largest, PPM } from "../forecasts/model/ppm.ts";
 import { BETS_IN_TWENTIETHS, microNats } from "../forecasts/score/scoring.ts";
 import { emptySums, type Sums } from "../forecasts/accuracy/figures/sums.ts";
 
-/** Sums of one feature on their way. */
+/** Running sums of one feature. */
 export type Tally = {
   readonly colors: number;
   /** The scalar sums in the order of `FIELDS`, then Brier and RPS parts and outcomes by color, bets, and PIT bins. */
   readonly fast: Float64Array;
   readonly whole: bigint[];
-  /** By color and thousandth: how many, their sum in ppm, how many came true. Exact for 9 billion statements. */
+  /** By color and thousandth: number, sum in ppm, hits. Exact for 9 billion statements. */
   readonly bins: Float64Array;
   /** Scores in `fast`. */
   held: number;
@@ -54,7 +53,7 @@ const D2_MAX = 2 ** 52;
 const BINS = 1000;
 const PPM_PER_BIN = 1000;
 
-/** Nothing yet. `colors` is that of the table for `next_color` and 1 for a window. */
+/** An empty tally. `colors` is the number of the table's colors for `next_color` and 1 for a window. */
 export function createTally(colors: number): Tally {
   const length = FIELDS.length + 3 * colors + BETS + PIT_BINS;
   return {
@@ -66,17 +65,17 @@ export function createTally(colors: number): Tally {
   };
 }
 
-/** Count a forecast. */
+/** Counts a forecast. */
 export function tallyForecast({ fast }: Tally): void {
   fast[AT.forecasts]! += 1;
 }
 
-/** Count a window whose rounds are not all there. */
+/** Counts a window with missing rounds. */
 export function tallyGap({ fast }: Tally): void {
   fast[AT.voidGap]! += 1;
 }
 
-/** Judge a `next_color` forecast and add it: `addScore` of `scoreNextColor`. */
+/** Scores a `next_color` forecast and adds it: `addScore` of `scoreNextColor`. */
 export function tallyNextColor(
   tally: Tally,
   pPpm: readonly number[],
@@ -117,7 +116,7 @@ export function tallyNextColor(
   tallyJudged(tally, pPpm[top]!, basePpm[top]!, hit, microNats(pPpm[outcome]!), microNats(basePpm[outcome]!));
 }
 
-/** Judge a window and add it: `addScore` of `scoreWindow`. */
+/** Scores a window and adds it: `addScore` of `scoreWindow`. */
 export function tallyWindow(tally: Tally, pPpm: number, basePpm: number, hit: boolean): void {
   const { fast } = tally;
   const came = hit ? PPM : 0;
@@ -131,7 +130,7 @@ export function tallyWindow(tally: Tally, pPpm: number, basePpm: number, hit: bo
   tallyJudged(tally, pPpm, basePpm, hit, microNats(hit ? pPpm : PPM - pPpm), microNats(hit ? basePpm : PPM - basePpm));
 }
 
-/** What both kinds have: probabilities of the hit, losses, and what the bets on it gained. */
+/** The common part of both kinds: probabilities of the hit, losses, and gains of the bets. */
 function tallyJudged(tally: Tally, p: number, base: number, hit: boolean, ll: number, llBase: number): void {
   const { fast, colors } = tally;
   const d = llBase - ll;
@@ -154,13 +153,13 @@ function tallyJudged(tally: Tally, p: number, base: number, hit: boolean, ll: nu
   if (tally.held >= HELD_MAX || fast[AT.sumD2]! > D2_MAX) settle(tally);
 }
 
-/** Add a finished wait for the top color. */
+/** Adds a finished wait for the top color. */
 export function tallyWait({ fast, colors }: Tally, massPpm: readonly number[]): void {
   const pit = FIELDS.length + 3 * colors + BETS;
   for (let i = 0; i < PIT_BINS; i++) fast[pit + i]! += massPpm[i]!;
 }
 
-/** What the tally holds, as the sums that `addScore` and its like would have made; first and last stay empty. */
+/** The tally as the sums that `addScore` and the like give; first and last stay empty. */
 export function sumsOfTally(tally: Tally): Sums {
   settle(tally);
   const { whole, colors, bins } = tally;
@@ -168,7 +167,7 @@ export function sumsOfTally(tally: Tally): Sums {
   FIELDS.forEach((name, index) => (sums[name] = whole[index]!));
   const part = (from: number, length: number) => whole.slice(FIELDS.length + from, FIELDS.length + from + length);
   const isScored = sums.n > 0n;
-  // a window has no parts by color, and nothing has any before the first score
+  // a window has no parts by color, and no feature has any before the first score
   if (isScored && colors > 1) {
     sums.brierByColor = part(0, colors);
     sums.rpsByColor = part(colors, colors);
