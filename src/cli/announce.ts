@@ -2,7 +2,7 @@ import type { Sql } from "../db/client.ts";
 import { createNotifier } from "../db/notifier.ts";
 import { createLog } from "../log.ts";
 
-/** Tells the API processes that what callers see has changed. */
+/** Notifies the API processes that data they publish has changed. */
 export async function announce(sql: Sql, level: string): Promise<void> {
   const notifier = createNotifier(sql, createLog(level, process.stderr.isTTY));
   notifier.published();

@@ -5,11 +5,11 @@ import { NAME } from "../houses/settings/name.ts";
 
 const HOUSE = new RegExp(`^${NAME}$`);
 const TABLE = new RegExp(`^${NAME}/${NAME}/${NAME}$`);
-/** The account of the demo key is demo@localhost, without a dot. */
+/** The demo account is demo@localhost, so a domain without a dot is accepted. */
 const EMAIL = /^[^@\s]+@[^@\s]+$/;
 const EMAIL_LENGTH = 254;
 
-/** Reads an option that is a whole number between two bounds. */
+/** Parses a whole number between two bounds. */
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -22,38 +22,38 @@ export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (text: 
   };
 }
 
-/** Reads a comma list; empty items are a mistake. */
+/** Parses a comma-separated list. @throws InvalidArgumentError on an empty item. */
 export function commaList(text: string): string[] {
   const items = text.split(",").map((item) => item.trim());
   if (items.includes("")) throw new InvalidArgumentError("expected names with a comma between.");
   return items;
 }
 
-/** Reads a text that says something, such as a reason. */
+/** Parses a text that must not be blank, such as a reason. */
 export function someText(text: string): string {
   if (text.trim() === "") throw new InvalidArgumentError("expected some words.");
   return text.trim();
 }
 
-/** Reads the id of a house. */
+/** Parses the id of a house. */
 export function houseId(text: string): string {
   if (HOUSE.test(text)) return text;
   throw new InvalidArgumentError("expected the id of a house, such as bustabit.");
 }
 
-/** Reads the name of a table. */
+/** Parses the name of a table. */
 export function tableName(text: string): string {
   if (TABLE.test(text)) return text;
   throw new InvalidArgumentError("expected house/game/market, such as bustabit/crash/global.");
 }
 
-/** Reads an e-mail address. */
+/** Parses an e-mail address. */
 export function emailAddress(text: string): string {
   if (EMAIL.test(text) && text.length <= EMAIL_LENGTH) return text;
   throw new InvalidArgumentError("expected an e-mail address such as ann@example.com.");
 }
 
-/** Reads the path of a file that is there and can be read. */
+/** Parses the path of a readable file. */
 export function readableFile(path: string): string {
   try {
     if (statSync(path).isDirectory()) throw new InvalidArgumentError("expected a file, found a folder.");
@@ -67,7 +67,7 @@ export function readableFile(path: string): string {
   }
 }
 
-/** The last part of a command's help: lines that work when they are pasted. */
+/** The examples at the end of a command's help; each line can be pasted as it is. */
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  roundhouse ${line}`).join("\n")}`;
 }

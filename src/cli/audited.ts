@@ -3,30 +3,31 @@ import { appendAudit } from "../audit/store.ts";
 import type { Sql, Transaction } from "../db/client.ts";
 import { operator } from "./operator.ts";
 
-/** What a command did, as the audit log tells it. */
-export type Told = Pick<AuditEntry, "action" | "target"> & Partial<Pick<AuditEntry, "before" | "after" | "reason">>;
+/** The audit entry of a command; the actor is added by {@link audited}. */
+export type CommandAudit = Pick<AuditEntry, "action" | "target"> &
+  Partial<Pick<AuditEntry, "before" | "after" | "reason">>;
 
 /**
- * Does what a command is for and writes down that it was done, by the user of this machine: both or neither. `tell` gives
- * null where nothing was done.
+ * Runs a command's work and writes its audit entry in one transaction, as the user of this machine. `describe`
+ * returns null when nothing was changed.
  */
 export async function audited<Result>(
   sql: Sql,
   work: (tx: Transaction) => Promise<Result>,
-  tell: (result: Result) => Told | null,
+  describe: (result: Result) => CommandAudit | null,
 ): Promise<Result> {
   const { result } = await sql.begin(async (tx) => {
     const made = await work(tx);
-    const told = tell(made);
-    if (told !== null) await tellAudit(tx, told);
+    const entry = describe(made);
+    if (entry !== null) await appendCommandAudit(tx, entry);
     return { result: made };
   });
   return result;
 }
 
-/** Writes down what is done in this transaction. */
-export async function tellAudit(tx: Transaction, told: Told): Promise<void> {
-  const { action, target, before = null, after = null, reason = null } = told;
+/** Writes an audit entry in the caller's transaction. */
+export async function appendCommandAudit(tx: Transaction, entry: CommandAudit): Promise<void> {
+  const { action, target, before = null, after = null, reason = null } = entry;
   const by = { surface: "cli", actor: operator(), role: null, requestId: null, address: null } as const;
   await appendAudit(tx, { ...by, action, target, before, after, reason });
 }

@@ -4,7 +4,7 @@ import { loadSettings } from "../config/environment.ts";
 /** Makes a command. */
 type Load = () => Promise<Command>;
 
-/** Every command, by what one uses it for. Each is loaded when it is asked for: all of them together take half a second. */
+/** Every command, grouped by purpose. Each is loaded on first use: loading all takes half a second. */
 export const COMMANDS: Record<string, Record<string, Load>> = {
   "Running:": {
     up: async () => (await import("./run/up.ts")).upCommand(),

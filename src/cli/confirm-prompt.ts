@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline/promises";
 
-/** Asks a person on the terminal; anything but y or yes is a no. */
+/** Asks for confirmation on the terminal; anything but y or yes means no. */
 export async function isAgreed(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {

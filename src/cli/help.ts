@@ -3,8 +3,8 @@ import { Command, Help, type Option } from "commander";
 const usual = new Help();
 
 /**
- * Makes a program explain itself: `help WORDS` in each group, which names a word that is no command, and in which each command
- * is listed with the options it cannot do without.
+ * Completes the help of a program: adds `help WORDS` to each group with an error for unknown commands, and lists each
+ * command with its required options.
  */
 export function addHelp(program: Command): void {
   for (const command of allCommands(program)) {
@@ -13,7 +13,7 @@ export function addHelp(program: Command): void {
   }
 }
 
-/** A command and all below it. */
+/** A command and all its descendants. */
 export function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
@@ -36,7 +36,7 @@ function helpCommand(group: Command): Command {
     });
 }
 
-/** As a command is called: its name, the options that it requires, and its arguments. */
+/** The usage of a command: its name, required options and arguments. */
 function subcommandTerm(command: Command): string {
   const required = command.options.filter((option) => option.mandatory && option.defaultValue === undefined);
   const isMore = command.options.length > required.length;

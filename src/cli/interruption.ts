@@ -1,8 +1,8 @@
 import { say } from "./output.ts";
 
 /**
- * Ctrl-C and SIGTERM end the work between two steps, so that it can leave its place, and say so at once; `end` stops
- * listening.
+ * Turns Ctrl-C and SIGTERM into an abort with `reason`, to be honored between two steps so that the command can save its
+ * position. `end` removes the listeners.
  */
 export function listenForInterruption(reason: string): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();

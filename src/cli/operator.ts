@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
 
-/** Who gives the command, for the notes beside a pause: the user of this machine. */
+/** The operator recorded with a pause: the user of this machine. */
 export function operator(): string {
   try {
     return userInfo().username;

@@ -4,7 +4,7 @@ import Table from "cli-table3";
 const style = (format: "bold" | "cyan" | "green" | "red" | "yellow") => (text: string | number | bigint) =>
   styleText(format, `${text}`);
 
-/** Colors if stdout is a terminal. Plain text into a pipe or a file, or with NO_COLOR; FORCE_COLOR overrides both. */
+/** Colors if stdout is a terminal, plain text otherwise or with NO_COLOR; FORCE_COLOR overrides both. */
 export const paint = {
   bold: style("bold"),
   cyan: style("cyan"),
@@ -13,14 +13,15 @@ export const paint = {
   yellow: style("yellow"),
 };
 
-/** Talk: one line on stderr, so that stdout holds facts alone. */
+/** Writes one line of progress or advice to stderr; stdout carries results only. */
 export function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
 /**
- * A fact: one line on stdout. Waits until the line is taken, so that a slow reader slows us down instead of filling memory.
- * @throws the system's error (EPIPE where the reader has gone).
+ * Writes one line of results to stdout. Waits until it is written, so that a slow reader slows the command down instead
+ * of filling memory.
+ * @throws the system's error (EPIPE when the reader has closed the pipe).
  */
 export function print(line: string): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -28,7 +29,7 @@ export function print(line: string): Promise<void> {
   });
 }
 
-/** Facts for programs: one JSON value on one line. Counts from the database arrive as bigint and are written as numbers. */
+/** Writes one JSON value on one line. Counts from the database arrive as bigint and are written as numbers. */
 export function printJson(value: unknown): Promise<void> {
   return print(JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? Number(item) : item)));
 }
@@ -36,7 +37,7 @@ export function printJson(value: unknown): Promise<void> {
 /** One cell of a table; null and undefined are shown as a dash. */
 export type Cell = string | number | bigint | boolean | null | undefined;
 
-/** Facts for people: columns without a frame, which a terminal shows well and `awk` reads. */
+/** Prints columns without a frame, readable in a terminal and by `awk`. */
 export function printTable(head: string[], rows: Cell[][]): Promise<void> {
   const table = new Table({
     head: head.map((title) => paint.bold(title)),
@@ -48,13 +49,13 @@ export function printTable(head: string[], rows: Cell[][]): Promise<void> {
   return print(lines.map((line) => line.trimEnd()).join("\n"));
 }
 
-/** A status of a house or table, in its color. */
+/** The status of a house or table, in its color. */
 export function coloredStatus(status: "live" | "stale" | "offline" | "paused"): string {
   const color = { live: paint.green, stale: paint.yellow, offline: paint.red, paused: paint.cyan }[status];
   return color(status);
 }
 
-/** A time to the second: people read it, programs take --json. */
+/** Formats a time to the second; programs use --json. */
 export function shortTime(time: string | null): string | null {
   return time === null ? null : `${time.slice(0, 19).replace("T", " ")}Z`;
 }

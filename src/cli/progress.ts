@@ -1,13 +1,13 @@
 import cliProgress from "cli-progress";
 
-/** A bar on stderr for work that takes a while; nothing where stderr is no terminal. */
+/** A progress bar on stderr; nothing if stderr is not a terminal. */
 export interface Progress {
-  /** Shows how much of how much of the named work is done. */
+  /** Shows how much of the total is done for the named work. */
   show: (what: string, done: number, of: number) => void;
   end: () => void;
 }
 
-/** A bar that begins when there is something to show. */
+/** A bar that appears with the first progress. */
 export function progressBar(): Progress {
   const isShown = process.stderr.isTTY;
   const bar = new cliProgress.SingleBar({

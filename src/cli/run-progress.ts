@@ -1,7 +1,7 @@
 import { say } from "./output.ts";
 import { progressBar } from "./progress.ts";
 
-/** Into a log, where no bar can be drawn, a line at most so often. */
+/** Without a terminal, a line is written at most this often. */
 const LINE_EVERY_MS = 5000;
 
 /**
@@ -27,7 +27,7 @@ export function runProgress(what: string, now: () => number = Date.now) {
   };
 }
 
-/** `, 210000/s, 12 s left`; nothing before there is a rate. */
+/** `, 210000/s, 12 s left`; empty before a rate is known. */
 function rateText(done: number, left: number, ms: number): string {
   if (done <= 0 || ms <= 0) return "";
   const perSecond = (done / ms) * 1000;

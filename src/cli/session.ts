@@ -7,20 +7,20 @@ import { UsageError } from "../errors.ts";
 import { withoutPassword } from "../log.ts";
 import { say } from "./output.ts";
 
-/** Where a command finds the servers: those that were given, else those of the instance that runs on DATA_DIR. */
+/** The servers of a command: the configured ones, else those of the instance that runs on DATA_DIR. */
 export interface Found {
   settings: Settings;
   databaseUrl: string | undefined;
   redisUrl: string | undefined;
-  /** What runs on DATA_DIR now; null where nothing does. */
+  /** The instance that runs on DATA_DIR; null if there is none. */
   running: RunFacts | null;
 }
 
-/** Looks where the servers are. An instance that died without a word is passed over with one line. */
+/** Finds the servers. If the run file of a crashed instance is left, it is skipped with one line. */
 export async function findServers(): Promise<Found> {
   const settings = loadSettings();
   const { DATABASE_URL, REDIS_URL, DATA_DIR } = settings;
-  // With both given, nobody's run.json matters, not even one that cannot be read.
+  // With both URLs set, run.json is not used, so an unreadable one must not fail the command.
   const facts = DATABASE_URL === undefined || REDIS_URL === undefined ? await readRunFile(DATA_DIR) : null;
   if (facts !== null && "dead" in facts) {
     say(`the roundhouse that ran on ${DATA_DIR} (pid ${facts.dead}) is gone; the next start cleans up after it`);
@@ -34,7 +34,7 @@ export async function findServers(): Promise<Found> {
   };
 }
 
-/** What a command works with. */
+/** What a command's work receives. */
 export interface Session {
   sql: Sql;
   settings: Settings;
@@ -43,8 +43,8 @@ export interface Session {
 }
 
 /**
- * Runs a command's work on the database of DATABASE_URL or of the running instance, and closes the connections after it.
- * @throws Error where nothing runs and no URL is given, or where the database cannot be reached; UsageError where its schema is not ours.
+ * Runs a command's work on the database of DATABASE_URL or of the running instance, and closes the connections afterwards.
+ * @throws Error if nothing runs and no URL is set, or if the database cannot be reached; UsageError if its schema differs.
  */
 export async function withDatabase<Result>(
   work: (session: Session) => Promise<Result>,
@@ -55,7 +55,7 @@ export async function withDatabase<Result>(
   await requireDatabase(settings.DATABASE_DIRECT_URL ?? databaseUrl);
   const { DATABASE_DIRECT_URL: directUrl } = settings;
   const patient = options.patient === true;
-  // how long a statement may take is the pooler's to say, so who needs long goes past it
+  // the pooler decides the statement timeout, so long statements bypass it
   const sql = connect(patient ? (directUrl ?? databaseUrl) : databaseUrl, {
     name: "command",
     max: 2,
@@ -69,16 +69,16 @@ export async function withDatabase<Result>(
   }
 }
 
-/** The Redis of a session. @throws Error where there is none. */
+/** The Redis of a session. @throws Error if there is none. */
 export function requireRedis({ redisUrl }: Pick<Session, "redisUrl">): string {
   if (redisUrl === undefined) throw new Error(nothingRuns("REDIS_URL"));
   return redisUrl;
 }
 
 /**
- * Refuses a database that cannot be used; give the way past a pooler.
- * @throws Error where it cannot be reached, UsageError where its schema is another version's or a transaction pooler
- * stands before it.
+ * Refuses a database that cannot be used; pass the URL that bypasses a pooler.
+ * @throws Error if it cannot be reached, UsageError if its schema is another version's or the URL leads through a
+ * transaction pooler.
  */
 export function requireDatabase(databaseUrl: string): Promise<void> {
   return reaching(databaseUrl, async () => {
@@ -87,7 +87,7 @@ export function requireDatabase(databaseUrl: string): Promise<void> {
   });
 }
 
-/** Does the first thing that is done with a database. @throws Error that names it where it cannot be reached. */
+/** Runs the first statement on a database. @throws Error that names the database if it cannot be reached. */
 export async function reaching<Result>(databaseUrl: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

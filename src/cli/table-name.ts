@@ -5,8 +5,8 @@ import { listTableNames } from "../rounds/lists/export-store.ts";
 const MOST_SUGGESTED = 5;
 
 /**
- * The table of this name, `house/game/market`.
- * @throws UsageError listing the names that come nearest, where there is none.
+ * Finds the table of this name, `house/game/market`.
+ * @throws UsageError listing the closest names if there is none.
  */
 export async function findTableByName(sql: Sql, name: string): Promise<{ id: number; name: string }> {
   const tables = await listTableNames(sql);
@@ -21,7 +21,7 @@ export async function findTableByName(sql: Sql, name: string): Promise<{ id: num
   throw new UsageError(`there is no table ${JSON.stringify(name)}${expected}; ${advice} (\`roundhouse table list\`)`);
 }
 
-/** The names that take the fewest changed letters to get to, fewest first. */
+/** The names with the smallest edit distance, closest first. */
 function nearest(name: string, names: readonly string[]): string[] {
   return names
     .map((candidate) => ({ candidate, changes: changesBetween(name, candidate) }))
@@ -30,7 +30,7 @@ function nearest(name: string, names: readonly string[]): string[] {
     .map(({ candidate }) => candidate);
 }
 
-/** How many letters must be put in, taken out or replaced (Levenshtein's distance). */
+/** Levenshtein's distance. */
 function changesBetween(from: string, to: string): number {
   let previous = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (const [row, letter] of [...from].entries()) {

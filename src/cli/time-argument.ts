@@ -3,7 +3,7 @@ import { InvalidArgumentError } from "commander";
 const UNITS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * Reads a time: so long ago (`90m`, `6h`, `2d`), `now`, or ISO 8601, UTC where it names no zone. Gives ISO 8601 in UTC.
+ * Parses a time: an age (`90m`, `6h`, `2d`), `now`, or ISO 8601, UTC without a zone. Returns ISO 8601 in UTC.
  *
  * @example
  * moment("2026-11-21T04:00"); // => "2026-11-21T04:00:00.000Z"
@@ -23,9 +23,9 @@ export function moment(text: string): string {
 }
 
 /**
- * Reads a time that lies ahead: in so long (`90m`, `6h`, `2d`), or ISO 8601, UTC where it names no zone. Gives ISO 8601 in UTC.
+ * Parses a future time: a duration from now (`90m`, `6h`, `2d`), or ISO 8601, UTC without a zone. Returns ISO 8601 in UTC.
  *
- * @throws InvalidArgumentError on a time that is over.
+ * @throws InvalidArgumentError on a time in the past.
  */
 export function momentAhead(text: string): string {
   const [, count = "", unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];

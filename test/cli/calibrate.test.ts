@@ -69,7 +69,7 @@ describe("calibrate", () => {
     const stopped = await started.ended;
     const id = row?.id ?? "";
     expect(stopped.code).toBe(1);
-    expect(stopped.stderr).toContain(`go on with: roundhouse calibrate --table ${world.tableName} --resume ${id}`);
+    expect(stopped.stderr).toContain(`resume with: roundhouse calibrate --table ${world.tableName} --resume ${id}`);
     const resumed = await calibrate("--resume", id, "--json");
     const { run_id: _, calibration_id: _id, ...expected } = first;
     expect(JSON.parse(resumed.stdout)).toMatchObject({ run_id: id, ...expected });
@@ -100,7 +100,7 @@ describe("calibrate", () => {
       promotion: { from: id, reason: "to see it" },
     });
     const shown = (await run("calibration", "show", made.calibration_id)).stdout;
-    for (const part of ["window:pink:80", "o said, x came", "waits for the top color", "no accuracy of issued"]) {
+    for (const part of ["window:pink:80", "o stated, x observed", "waits for the top color", "no accuracy of issued"]) {
       expect(shown).toContain(part);
     }
     const compared = await run("calibration", "compare", made.calibration_id, id, "--json");
@@ -109,9 +109,7 @@ describe("calibrate", () => {
       b: { id, sample_size: 100 },
       paired: { rounds: 100, difference: 0 },
     });
-    expect((await run("calibration", "compare", made.calibration_id, id)).stdout).toContain(
-      "which says nothing for either",
-    );
+    expect((await run("calibration", "compare", made.calibration_id, id)).stdout).toContain("which favors neither");
     const promoted = await run(
       "calibration",
       "promote",
@@ -166,7 +164,7 @@ describe("calibrate", () => {
       [["--model", "k8@1"], "there is no model k8@1; known are k7@1"],
       [["--params", "/nowhere.yaml"], "'/nowhere.yaml' is invalid. there is no such file."],
       [["--params", await makeFile("bad.yaml", "half_life: 3\nshare: 2\n")], "half_life: there is no such parameter"],
-      [["--resume", "999999"], "there is no run 999999 by hand"],
+      [["--resume", "999999"], "there is no manual run 999999"],
     ] as const) {
       expect(await calibrate(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) as string });
     }

@@ -271,7 +271,7 @@ describe("doctor", () => {
   it("tells of a house that brings nothing, with its newest error, and not of one that is disabled", async () => {
     const { code, stdout } = await roundhouse(["doctor"], { env: { ...env, DATA_DIR: await makeFolder() } });
     expect(code).toBe(0);
-    expect(stdout).toContain("1 of 1 in trouble: acme: no new round; it is offline");
+    expect(stdout).toContain("1 of 1 failing: acme: no new round; it is offline");
     const sql = connect(env["DATABASE_URL"] ?? "", { name: "test", max: 1 });
     await sql`
       update poll_leases
@@ -279,7 +279,7 @@ describe("doctor", () => {
       where house_id = 'acme'`;
     await sql.end();
     const later = await roundhouse(["doctor"], { env: { ...env, DATA_DIR: await makeFolder() } });
-    expect(later.stdout).toContain("1 of 1 in trouble: acme: crash/global: answered 503");
+    expect(later.stdout).toContain("1 of 1 failing: acme: crash/global: answered 503");
     expect(later.stdout).toContain("- houses: see `roundhouse house list`");
   });
 

@@ -58,7 +58,7 @@ it("tells recorded rounds in a house's own format, and what the file lacks", asy
 });
 
 it.each([
-  [["--as", "blaze"], "expected --replay with a file beside --as, --from and --number-rows"],
+  [["--as", "blaze"], "expected --replay with a file together with --as, --from and --number-rows"],
   [["--replay", FIXTURE, "--as", "rollbit"], "Allowed choices are json, bustabit"],
   [["--replay", FIXTURE, "--seed", "7"], "cannot be used with option '--seed <number>'"],
   [["--replay", FIXTURE, "--from", "nobody"], 'got "nobody"'],

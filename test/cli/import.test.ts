@@ -191,7 +191,7 @@ describe("import", () => {
     expect(tried.stderr).toContain("line 8: round 10 is 2.00, came 3.10");
     expect(tried.stderr).toContain("2 times never come in Europe/Berlin, when the clock is put forward (line 6)");
     const shown = await importFile(content, "--map", map, "--dry-run");
-    expect(shown.stdout).toContain("the file lists the newest first (by its ids); rounds are taken by number");
+    expect(shown.stdout).toContain("the file lists the newest first (from its ids); rounds are taken by number");
     expect(shown.stdout).toContain("ids      10 to 14, oldest first; 1 number between is not in the file");
     await expectNothingStored();
 

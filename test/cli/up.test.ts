@@ -223,7 +223,7 @@ describe("a start on given servers", () => {
     running.kill("SIGHUP");
     await eventually(() => running.output.stderr.includes("houses[0].id: "));
     expect(running.output.stderr).toContain("houses[0].tables[0].colors: ");
-    expect(running.output.stderr).toContain("everything goes on as before");
+    expect(running.output.stderr).toContain("the previous settings stay in use");
     expect(await houses()).toEqual(["acme", "bolt"]);
     running.kill("SIGTERM");
     expect(await running.ended).toMatchObject({ code: 0 });

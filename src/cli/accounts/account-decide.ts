@@ -22,7 +22,7 @@ import { withDatabase } from "../session.ts";
 
 const PURCHASES_SHOWN = 20;
 
-/** `roundhouse account show | suspend | restore | end-plan`: one account, and what is decided on it. */
+/** `roundhouse account show | suspend | restore | end-plan`: one account and decisions on it. */
 export function addAccountDecisions(command: Command): void {
   command
     .command("show")
@@ -39,7 +39,7 @@ export function addAccountDecisions(command: Command): void {
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples('account suspend ann@example.com --reason "keys were shared in public"'))
     .action((which: string, given: { reason: string; json: boolean }) =>
-      decide(which, { ...given, action: "account.suspend", said: "is suspended" }, (tx, id) =>
+      decide(which, { ...given, action: "account.suspend", doneText: "is suspended" }, (tx, id) =>
         suspendAccount(tx, id, { by: operator(), reason: given.reason }),
       ),
     );
@@ -51,7 +51,7 @@ export function addAccountDecisions(command: Command): void {
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples('account restore ann@example.com --reason "the keys were replaced"'))
     .action((which: string, given: { reason: string; json: boolean }) =>
-      decide(which, { ...given, action: "account.restore", said: "is restored" }, restoreAccount),
+      decide(which, { ...given, action: "account.restore", doneText: "is restored" }, restoreAccount),
     );
   command
     .command("end-plan")
@@ -61,11 +61,11 @@ export function addAccountDecisions(command: Command): void {
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples('account end-plan ann@example.com --reason "the trial is over"'))
     .action((which: string, given: { reason: string; json: boolean }) =>
-      decide(which, { ...given, action: "account.end-plan", said: "has no plan without end any more" }, endGrant),
+      decide(which, { ...given, action: "account.end-plan", doneText: "has no plan without end any more" }, endGrant),
     );
 }
 
-/** Reads an e-mail address or an id. */
+/** Parses an e-mail address or an id. */
 function emailOrId(text: string): string {
   return /^\d{1,18}$/.test(text) ? text : emailAddress(text);
 }
@@ -78,7 +78,7 @@ async function required(sql: Sql, which: string): Promise<Account> {
 
 function decide<Decision extends { email: string; before: object; after: object }>(
   which: string,
-  { action, said, reason, json }: { action: string; said: string; reason: string; json: boolean },
+  { action, doneText, reason, json }: { action: string; doneText: string; reason: string; json: boolean },
   work: (tx: Transaction, id: bigint) => Promise<Outcome<Decision>>,
 ): Promise<void> {
   return withDatabase(async ({ sql }) => {
@@ -92,7 +92,7 @@ function decide<Decision extends { email: string; before: object; after: object 
     if (!outcome.ok) throw new Error(outcome.reason);
     const { email, after } = outcome;
     if (json) return printJson({ id: account.id, email, ...after });
-    await print(`${email} ${said}`);
+    await print(`${email} ${doneText}`);
   });
 }
 

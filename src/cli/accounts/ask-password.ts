@@ -4,8 +4,8 @@ import { UsageError } from "../../errors.ts";
 const [ENTER, NEW_LINE, CTRL_C, CTRL_D, BACKSPACE, DELETE] = ["\r", "\n", "\u0003", "\u0004", "\b", "\u007F"];
 
 /**
- * Asks for a password, twice and without showing it, where stdin is a terminal; else the first line of stdin is it.
- * @throws UsageError where the two differ, or nothing came.
+ * Reads a new password: from a terminal twice without echo, else the first line of stdin.
+ * @throws UsageError if the two differ, or if the input is empty.
  */
 export async function askPassword(prompt: string): Promise<string> {
   if (!process.stdin.isTTY) {
@@ -18,7 +18,7 @@ export async function askPassword(prompt: string): Promise<string> {
   return password;
 }
 
-/** Reads a line from the terminal without showing what is typed. */
+/** Reads a line from the terminal without echo. */
 function readHidden(prompt: string): Promise<string> {
   const { stdin, stderr } = process;
   stderr.write(prompt);

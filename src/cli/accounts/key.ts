@@ -82,7 +82,7 @@ export function keyCommand(): Command {
     );
   command
     .command("revoke")
-    .description("revoke a key at once")
+    .description("revoke a key immediately")
     .argument("<key>", "its id, its last four characters, or the key itself")
     .option("--json", "print a JSON object", false)
     .addHelpText("after", examples("key revoke 42", "key revoke x9Qz"))

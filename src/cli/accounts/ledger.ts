@@ -4,7 +4,7 @@ import { examples } from "../arguments.ts";
 import { print, printJson } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
-/** `roundhouse ledger check`: every balance recomputed from its entries. Exit code 1 where something differs. */
+/** `roundhouse ledger check`: recomputes every balance from its entries. Exit code 1 if one differs. */
 export function ledgerCommand(): Command {
   return new Command("ledger")
     .description("money: what callers topped up and bought, as double entry")
@@ -33,7 +33,7 @@ function sentence({ ok, checked, sums, suspense, differences, untold }: LedgerCh
   const { accounts, transactions, entries } = checked;
   const counted = `${transactions} transactions with ${entries} entries on ${accounts} accounts`;
   const held = Object.entries(sums).map(([kind, amount]) => `  ${kind.padEnd(13)}${amount.padStart(16)} USD`);
-  const waiting = suspense === "0.00" ? [] : [`${suspense} USD wait in suspense for somebody to place them`];
+  const waiting = suspense === "0.00" ? [] : [`${suspense} USD in suspense must be assigned to an account`];
   const head = ok
     ? `the ledger is as it should be: ${counted} give every balance, and all balances together are 0`
     : `the ledger is not as its entries say: ${differences.length + untold} differences in ${counted}`;

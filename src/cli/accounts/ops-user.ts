@@ -15,7 +15,7 @@ import { OPERATOR_ROLES, type OperatorRole } from "../../accounts/roles.ts";
 import type { Sql, Transaction } from "../../db/client.ts";
 import { UsageError } from "../../errors.ts";
 import { emailAddress, examples, someText } from "../arguments.ts";
-import { audited, type Told } from "../audited.ts";
+import { audited, type CommandAudit } from "../audited.ts";
 import { operator } from "../operator.ts";
 import { paint, print, printJson, printTable, say, shortTime } from "../output.ts";
 import { askPassword } from "./ask-password.ts";
@@ -89,7 +89,7 @@ export function opsUserCommand(): Command {
   );
   plain(
     "reset-two-factor",
-    "take off the second factor of somebody who lost it, and sign them out",
+    "remove the second factor of a user who lost it, and sign the user out",
     "operator.reset-two-factor",
     "has no second factor now",
     (tx, who) => resetTwoFactor(tx, who, operator()),
@@ -118,7 +118,7 @@ export function opsUserCommand(): Command {
     name: string,
     description: string,
     action: string,
-    said: string,
+    doneText: string,
     work: (tx: Transaction, who: { email: string }) => Promise<Change>,
   ): void {
     json(command.command(name))
@@ -126,11 +126,11 @@ export function opsUserCommand(): Command {
       .argument("<email>", "whose", emailAddress)
       .option("--reason <text>", "why, for the audit log", someText)
       .addHelpText("after", examples(`ops-user ${name} ann@example.com`))
-      .action((email: string, given: Given) => change(email, given, action, said, work));
+      .action((email: string, given: Given) => change(email, given, action, doneText, work));
   }
 }
 
-/** Reads an address that sign-in takes: its domain has a dot. */
+/** Parses an address for sign-in: its domain must have a dot. */
 function operatorEmail(text: string): string {
   if (/\.[^@.]+$/.test(text)) return emailAddress(text);
   throw new InvalidArgumentError("expected an e-mail address such as ann@example.com.");
@@ -139,11 +139,11 @@ function operatorEmail(text: string): string {
 async function create(email: string, { role, generate, json }: Given): Promise<void> {
   const { password, passwordHash } = await newPassword(email, generate);
   const made = await withDatabase(({ sql }) =>
-    doing(sql, "operator.create", null, (tx) => createOperator(tx, { email, role, passwordHash, by: operator() })),
+    withAudit(sql, "operator.create", null, (tx) => createOperator(tx, { email, role, passwordHash, by: operator() })),
   );
-  const shown = generate ? password : null;
-  if (json) return printJson({ email: made.email, role, password: shown });
-  if (shown !== null) await print(shown);
+  const printed = generate ? password : null;
+  if (json) return printJson({ email: made.email, role, password: printed });
+  if (printed !== null) await print(printed);
   say(`${made.email} is ${role} now`);
 }
 
@@ -151,28 +151,28 @@ async function change(
   email: string,
   { reason = "", json }: Given,
   action: string,
-  said: string,
+  doneText: string,
   work: (tx: Transaction, who: { email: string }) => Promise<Change>,
   password: string | null = null,
 ): Promise<void> {
   const done = await withDatabase(({ sql }) =>
-    doing(sql, action, reason === "" ? null : reason, (tx) => work(tx, { email })),
+    withAudit(sql, action, reason === "" ? null : reason, (tx) => work(tx, { email })),
   );
   if (json) return printJson({ email: done.email, ...done.after, ...(password === null ? {} : { password }) });
   if (password !== null) await print(password);
-  say(`${done.email} ${said}`);
+  say(`${done.email} ${doneText}`);
 }
 
-/** Changes something and writes it down, both or neither. @throws Error that says why nothing was changed. */
-async function doing<Done extends Change>(
+/** Makes a change and its audit entry in one transaction. @throws Error with the reason when nothing was changed. */
+async function withAudit<Done extends Change>(
   sql: Sql,
   action: string,
   reason: string | null,
   work: (tx: Transaction) => Promise<Done>,
 ): Promise<Extract<Done, { ok: true }>> {
-  const tell = (done: Change): Told | null =>
+  const describe = (done: Change): CommandAudit | null =>
     done.ok ? { action, target: `operator ${done.email}`, before: done.before, after: done.after, reason } : null;
-  const done = await audited(sql, work, tell);
+  const done = await audited(sql, work, describe);
   if (!done.ok) throw new Error(done.reason);
   return done as Extract<Done, { ok: true }>;
 }

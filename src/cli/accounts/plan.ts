@@ -8,7 +8,7 @@ import { audited } from "../audited.ts";
 import { printJson, printTable } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
-/** `roundhouse plan …`: what callers may buy, and changing it while they call. */
+/** `roundhouse plan …`: the plans that callers can buy, and changes of them while callers are connected. */
 export function planCommand(): Command {
   const command = new Command("plan")
     .description("plans: which houses they include and how many calls")
@@ -33,11 +33,11 @@ export function planCommand(): Command {
     .option("--month <calls>", "calls a UTC month, or none for no limit", numberOrNone)
     .option(
       "--ceiling <calls>",
-      "calls a UTC day that protect the service where there is no limit; callers are not told",
+      "calls a UTC day that protect the service where there is no limit; not shown to callers",
       numberOrNone,
     )
-    .option("--rps <calls>", "calls a second that are sustained", wholeNumber(1))
-    .option("--burst <calls>", "calls that may come at once", wholeNumber(1))
+    .option("--rps <calls>", "sustained calls per second", wholeNumber(1))
+    .option("--burst <calls>", "the most calls in one burst", wholeNumber(1))
     .option("--price <usd>", "price in USD", price)
     .option("--days <days>", "how long a purchase lasts", wholeNumber(1))
     .option("--on-sale <yes|no>", "whether it may be bought; those who have it keep it to its end", yesOrNo)
@@ -80,7 +80,7 @@ interface GivenChanges extends Omit<PlanChanges, "day" | "month" | "ceiling" | "
   json: boolean;
 }
 
-/** The parser of arguments takes null for "not given", so that no limit has a word until here. */
+/** commander treats null as "not given", so "no limit" stays a word until here. */
 function limitOf(given: number | "none" | undefined): number | null | undefined {
   return given === "none" ? null : given;
 }
@@ -93,8 +93,8 @@ async function showPlans(plans: PlanSettings[]): Promise<void> {
       "calls a day",
       "calls a month",
       "ceiling a day",
-      "a second",
-      "at once",
+      "per second",
+      "burst",
       "USD",
       "days",
       "on sale",

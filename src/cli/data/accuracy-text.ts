@@ -2,7 +2,7 @@ import { wilsonInterval } from "../../forecasts/accuracy/figures/intervals.ts";
 import type { Measured } from "../../forecasts/accuracy/measure.ts";
 import { paint, print, printTable, shortTime } from "../output.ts";
 
-/** Every feature of every table or house on a line: a rate beside its sample, its interval, and what was stated. */
+/** One line per feature of each table or house: the rate with its sample and interval, and the stated probability. */
 export async function showList(measured: readonly Measured[]): Promise<void> {
   await printTable(
     [
@@ -14,7 +14,7 @@ export async function showList(measured: readonly Measured[]): Promise<void> {
       "baseline",
       "z",
       "e-value",
-      "says",
+      "verdict",
       "log loss",
       "skill (95 %)",
       "ECE (floor)",
@@ -44,14 +44,14 @@ export async function showList(measured: readonly Measured[]): Promise<void> {
   );
 }
 
-/** One feature of one table or house: its figures, reliability, CORP, the references beside it, and waits. */
+/** One feature of one table or house: its figures, reliability, CORP, references and waits. */
 export async function showDetail(row: Measured): Promise<void> {
   const span = `${shortTime(row.period_start)} to ${shortTime(row.period_end)}`;
   await print(`${nameOf(row)} ${row.feature}, ${row.model}, ${row.period}: ${span}\n`);
   await showList([row]);
   await print(`\nreliability: | is what was stated, o what came, with its 95 % interval`);
   await printTable(
-    ["said", "times", "mean", "came", "0 %".padEnd(PLOT_WIDTH - 5) + "100 %"],
+    ["stated", "times", "mean", "observed", "0 %".padEnd(PLOT_WIDTH - 5) + "100 %"],
     row.reliability.map((bin) => [
       `${bin.p_from.toFixed(1)} to ${bin.p_to.toFixed(1)}`,
       bin.n,
@@ -62,7 +62,7 @@ export async function showDetail(row: Measured): Promise<void> {
   );
   await print(`\nCORP: Brier score = MCB (what recalibration would gain) − DSC (what telling cases apart gains) + UNC`);
   await printTable(
-    ["color", "MCB", "DSC", "UNC", "curve: said → came"],
+    ["color", "MCB", "DSC", "UNC", "curve: stated → observed"],
     row.corp.map(({ color, mcb, dsc, unc, curve }, place) => [
       color ?? `color ${place + 1}`,
       mcb.toFixed(6),
@@ -93,7 +93,7 @@ async function showWaits({ pit }: Measured): Promise<void> {
     `\nPIT of ${pit.waits} waits for the top color in the newest calibration, a backtest; 1 is an even spread`,
   );
   await printTable(
-    ["said to be", "height", ""],
+    ["stated", "height", ""],
     pit.heights.map((height, bin) => [
       `${(bin / 10).toFixed(1)} to ${((bin + 1) / 10).toFixed(1)}`,
       height.toFixed(3),
@@ -104,7 +104,7 @@ async function showWaits({ pit }: Measured): Promise<void> {
 
 const PLOT_WIDTH = 51;
 
-/** A bin from 0 to 100 % in steps of two: where the two marks fall together, one stands for both. */
+/** A bin from 0 to 100 % in steps of two; one mark stands for both when they coincide. */
 function plotLine({ n, hits, mean_p }: Measured["reliability"][number]): string {
   const at = (p: number) => Math.round(p * (PLOT_WIDTH - 1));
   const line = Array.from({ length: PLOT_WIDTH }, () => " ");
@@ -116,8 +116,8 @@ function plotLine({ n, hits, mean_p }: Measured["reliability"][number]): string 
 }
 
 function stepText({ p_from, p_to, rate }: { p_from: number; p_to: number; rate: number }): string {
-  const said = p_from === p_to ? p_from.toFixed(3) : `${p_from.toFixed(3)}–${p_to.toFixed(3)}`;
-  return `${said} → ${rate.toFixed(3)}`;
+  const stated = p_from === p_to ? p_from.toFixed(3) : `${p_from.toFixed(3)}–${p_to.toFixed(3)}`;
+  return `${stated} → ${rate.toFixed(3)}`;
 }
 
 function nameOf({ house, game, market }: Measured): string {
@@ -153,13 +153,13 @@ function withHalfWidth({ skill, skill_interval_95: interval }: Pick<Measured, "s
   return `${(skill * 100).toFixed(3)}${half} %`;
 }
 
-/** Evidence over many powers of ten. */
+/** Formats evidence, which spans many powers of ten. */
 function evidence(e: number | null): string | null {
   if (e === null) return null;
   return e >= 1e5 || (e > 0 && e < 1e-3) ? e.toExponential(1) : e.toPrecision(3);
 }
 
-/** Where the hit rate would lie had all voids missed or hit; without voids that is the rate itself. */
+/** The bounds of the hit rate if all voids had missed or hit; without voids, the rate itself. */
 function boundsOf({ voids, rate_bounds: bounds }: Measured): string | null {
   if (bounds === null || Object.values(voids).every((n) => n === 0)) return null;
   return bounds.map((bound) => share(bound)).join("–");

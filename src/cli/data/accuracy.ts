@@ -8,10 +8,10 @@ import { withDatabase } from "../session.ts";
 
 const FEATURE = /^(?:next_color|window:[a-z0-9][a-z0-9_-]{0,31}:(?:50|80|90))$/;
 
-/** `roundhouse accuracy`: what was measured of the issued forecasts, and how far it can be trusted. */
+/** `roundhouse accuracy`: the measured accuracy of issued forecasts and its uncertainty. */
 export function accuracyCommand(): Command {
   return new Command("accuracy")
-    .description("what was measured of the issued forecasts, how far it can be trusted, and the references beside it")
+    .description("the measured accuracy of issued forecasts, with its uncertainty and reference forecasts")
     .option("--table <house/game/market>", "one table instead of all", tableName)
     .addOption(new Option("--house <id>", "the tables of a house together").argParser(houseId).conflicts("table"))
     .option("--feature <name>", "next_color or window:<color>:<50, 80 or 90>; of one table or house in detail", feature)

@@ -8,10 +8,10 @@ import { findTableByName } from "../table-name.ts";
 
 /** A week of hours. */
 const HOURS_SHOWN = 168;
-/** ln 20 in micro-nats: from here on the declared edge counts as not kept. */
+/** ln 20 in micro-nats: at this evidence the declared edge is rejected. */
 const REJECTED_FROM = 2_995_732n;
 
-/** `roundhouse audit`: what each table's rounds prove of its house, and how that came over time. */
+/** `roundhouse audit`: what each table's rounds prove about its house, and how the evidence grew. */
 export function auditCommand(): Command {
   return new Command("audit")
     .description("what rounds prove of each house: its declared edge, its proofs, what is missing, hour by hour")
@@ -124,7 +124,7 @@ function nats(micro: bigint): number {
   return Number(micro) / 1e6;
 }
 
-/** Evidence as people read it: beyond what a number can be grasped at, as a power of ten. */
+/** Formats evidence: as a power of ten when the number is too large to read. */
 function times(lnE: bigint): string {
   const decades = nats(lnE) / Math.LN10;
   if (decades >= 6) return `10^${Math.floor(decades)}`;

@@ -5,12 +5,12 @@ import { FORECAST_COLUMNS } from "../../forecasts/chain/export-store.ts";
 import { spreadsheetField } from "../../csv.ts";
 
 /**
- * The CSV of a run's forecasts. It grows beside its name, as `….run-N.partial`, and takes the name when it is whole: runs
- * that write to one name do not meet before, and the last to end has it.
+ * The CSV of a run's forecasts. It is written to `….run-N.partial` and renamed when it is complete, so concurrent runs
+ * with the same output file do not mix; the last one to finish replaces the file.
  *
- * @param run whose file it is
- * @param bytes null for a new file; else what was marked, to which it is cut back
- * @throws Error where it cannot be written, or where less than was marked is there
+ * @param run the number of the run
+ * @param bytes null for a new file; else the checkpoint, to which the file is truncated
+ * @throws Error if the file cannot be written or is shorter than the checkpoint
  */
 export async function openBacktestFile(path: string, run: string, bytes: number | null): Promise<BacktestFile> {
   const partial = `${path}.run-${run}.partial`;
@@ -52,7 +52,7 @@ export async function openBacktestFile(path: string, run: string, bytes: number 
 
 async function reopen(path: string, partial: string, bytes: number): Promise<FileHandle> {
   if (!(await has(partial, bytes)) && (await has(path, bytes))) {
-    await rename(path, partial); // killed after the file had its name, before the run was done
+    await rename(path, partial); // a process that was killed after the rename but before the end of the run
   }
   if (!(await has(partial, bytes))) {
     throw new Error(`expected ${partial} with at least ${bytes} bytes of the run, found less; start a new run`);

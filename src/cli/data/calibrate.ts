@@ -12,7 +12,7 @@ import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
 import { promoteCalibration } from "../../calibration/promote.ts";
 import { announce } from "../announce.ts";
-import { audited, tellAudit } from "../audited.ts";
+import { audited, appendCommandAudit } from "../audited.ts";
 import { examples, readableFile, someText, tableName } from "../arguments.ts";
 import { openBacktestFile } from "./backtest-file.ts";
 import { listenForInterruption } from "../interruption.ts";
@@ -37,10 +37,10 @@ interface CalibrateArguments {
   json: boolean;
 }
 
-/** `roundhouse calibrate`: a replay by hand, in this process alone. */
+/** `roundhouse calibrate`: a manual replay, in this process alone. */
 export function calibrateCommand(): Command {
   return new Command("calibrate")
-    .description("replay a range of a table through a model from nothing, and keep what it came to")
+    .description("replay a range of a table through a fresh model, and store the result")
     .requiredOption("--table <house/game/market>", "the table; again for others, one after the other", tables)
     .option("--from <round id>", "the first round, or the time (UTC) at which it was taken in", someText)
     .option("--to <round id>", "the last round, included, or a time", someText)
@@ -60,7 +60,7 @@ export function calibrateCommand(): Command {
     .option("--out <file>", "write every forecast of the run as CSV, in the columns of `export forecasts`")
     .option("--promote", "make the result the table's live state", false)
     .option("--reason <text>", "why it is promoted", someText, "asked for together with its run")
-    .option("--resume <run>", "go on with a run that was stopped", runId)
+    .option("--resume <run>", "resume a run that was stopped", runId)
     .option("--json", "print one JSON object a table", false)
     .addHelpText(
       "after",
@@ -81,13 +81,13 @@ export function calibrateCommand(): Command {
     });
 }
 
-/** Collects an option that may be given again. */
+/** Collects a repeatable option. */
 function tables(text: string, before: string[] = []): string[] {
   if (before.includes(text)) throw new InvalidArgumentError(`${text} is given twice.`);
   return [...before, tableName(text)];
 }
 
-/** Reads an option that is the number of a run. */
+/** Parses the number of a run. */
 function runId(text: string): string {
   if (/^\d{1,18}$/.test(text)) return text;
   throw new InvalidArgumentError("expected the number of a run.");
@@ -101,7 +101,9 @@ async function calibrate({ sql, settings }: Session, given: CalibrateArguments):
   if (given.resume !== undefined && found[0] !== undefined) {
     const { name } = found[0];
     await requireSame(sql, given.resume, found[0], given);
-    await sql.begin((tx) => tellAudit(tx, { action: "calibration.resume", target: `run ${given.resume} of ${name}` }));
+    await sql.begin((tx) =>
+      appendCommandAudit(tx, { action: "calibration.resume", target: `run ${given.resume} of ${name}` }),
+    );
   }
   for (const [at] of runs.entries()) await replay(sql, settings.LOG_LEVEL, runs.slice(at), given);
 }
@@ -111,7 +113,7 @@ interface Run {
   run: string;
 }
 
-/** Does the first of the runs that are left; where it stops, it says how each of them goes on. */
+/** Executes the runs in order; if one stops, prints the command that resumes each of the rest. */
 async function replay(sql: Sql, level: string, left: readonly Run[], given: CalibrateArguments): Promise<void> {
   const run = left[0]?.run ?? "";
   const interruption = listenForInterruption("interrupted");
@@ -129,7 +131,7 @@ async function replay(sql: Sql, level: string, left: readonly Run[], given: Cali
     progress.end();
     if (error instanceof UsageError) throw error;
     const commands = left.map((one) => resumeText(one, given)).join("; ");
-    throw new Error(`run ${run} stopped (${reasonOf(error)}); go on with: ${commands}`, { cause: error });
+    throw new Error(`run ${run} stopped (${reasonOf(error)}); resume with: ${commands}`, { cause: error });
   } finally {
     interruption.end();
   }
@@ -142,12 +144,12 @@ async function promote(
   reason: string,
   signal: AbortSignal,
 ): Promise<void> {
-  signal.throwIfAborted(); // whoever stops a run while it ends does not want its result to go live
+  signal.throwIfAborted(); // a run that is stopped at its end must not publish its result
   const promoted = await promoteCalibration(
     sql,
     result.calibration_id,
     { by: operator(), reason },
-    { signal, also: (tx, done) => tellAudit(tx, promotionReport(done)) },
+    { signal, also: (tx, done) => appendCommandAudit(tx, promotionReport(done)) },
   );
   say(`calibration ${promoted.calibration_id} is live on ${promoted.table}, up to seq ${promoted.to_seq}`);
   await announce(sql, level);
@@ -196,7 +198,7 @@ async function requestedModel(sql: Sql, name: string, file: string | undefined):
   return readParameterFile(text, parameters);
 }
 
-/** A resumed run does what it was asked for first; whatever is said again must be the same. */
+/** A resumed run keeps its original options; any option that is given again must be the same. */
 async function requireSame(
   sql: Sql,
   id: string,
@@ -204,7 +206,7 @@ async function requireSame(
   given: CalibrateArguments,
 ): Promise<void> {
   const run = await findManualRun(sql, id);
-  if (run === null) throw new UsageError(`--resume: there is no run ${id} by hand`);
+  if (run === null) throw new UsageError(`--resume: there is no manual run ${id}`);
   const asked = given.params === undefined ? null : await requestedModel(sql, given.model ?? K7_1.name, given.params);
   const model = asked?.parameters.name ?? given.model ?? parameterSetOf(run.model);
   const differing: [path: string, now: string | null, then: string | null][] = [
@@ -226,7 +228,7 @@ function resumeText({ table, run }: Run, { promote: isPromoted, reason }: Calibr
   return `roundhouse calibrate --table ${table} --resume ${run}${promoted}`;
 }
 
-/** What a run came to, in four lines. */
+/** Prints the result of a run in four lines. */
 function sentence({ run_id, calibration_id, table, model, from, to, order, rounds, ...result }: ManualResult): string {
   const { late_rounds, late, log_loss, baseline_log_loss, brier, state_hash } = result;
   const figure = (value: number | null) => value?.toFixed(6) ?? "-";
@@ -240,7 +242,7 @@ function sentence({ run_id, calibration_id, table, model, from, to, order, round
   );
 }
 
-/** Stretches of late rounds; a result holds the first twenty. */
+/** Prints the stretches of late rounds; a result stores the first twenty. */
 function lateText(late: ManualResult["late"]): string {
   const stretches = late.map(({ from, to }) => (from === to ? from : `${from} to ${to}`));
   return stretches.join(", ") + (late.length < MOST_STRETCHES ? "" : ", …");

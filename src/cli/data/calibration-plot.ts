@@ -3,21 +3,24 @@ import type { ReliabilityBin } from "../../forecasts/accuracy/figures/reliabilit
 const WIDTH = 50;
 
 /**
- * Reliability as lines of text: for each bin, on a scale from 0 to 1, what was said (`o`) and what came (`x`); `*` where
- * both fall on one place, as they should.
+ * Reliability as lines of text: for each bin, on a scale from 0 to 1, the stated probability (`o`) and the observed rate
+ * (`x`); `*` if both fall on one column, as they should.
  */
 export function reliabilityPlot(bins: readonly ReliabilityBin[]): string[] {
   const lines = bins.map(({ p_from, p_to, n, mean_p, hits }) => {
     const marks = Array.from({ length: WIDTH + 1 }, () => "·");
-    const [said, came] = [placeOf(mean_p), placeOf(n === 0 ? 0 : hits / n)];
-    marks[said] = "o";
-    marks[came] = said === came ? "*" : "x";
+    const [stated, observed] = [placeOf(mean_p), placeOf(n === 0 ? 0 : hits / n)];
+    marks[stated] = "o";
+    marks[observed] = stated === observed ? "*" : "x";
     return `${p_from.toFixed(1)}–${p_to.toFixed(1)} |${marks.join("")}| ${n}`;
   });
-  return [...lines, `        0${" ".repeat(WIDTH / 2 - 2)}0.5${" ".repeat(WIDTH / 2 - 2)}1   o said, x came, * both`];
+  return [
+    ...lines,
+    `        0${" ".repeat(WIDTH / 2 - 2)}0.5${" ".repeat(WIDTH / 2 - 2)}1   o stated, x observed, * both`,
+  ];
 }
 
-/** A histogram of heights around 1, a line each: eight tenths to twelve tenths of an even spread fill the scale. */
+/** A histogram of heights around 1, one line each; the scale spans 0.8 to 1.2 of a uniform distribution. */
 export function heightsPlot(heights: readonly number[]): string[] {
   return heights.map((height, i) => {
     const bar = "#".repeat(Math.max(0, Math.min(WIDTH, Math.round((height * WIDTH) / 2))));

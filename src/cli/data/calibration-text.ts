@@ -2,7 +2,7 @@ import type { comparisonOf, Detail, Summary } from "../../calibration/calibratio
 import { heightsPlot, reliabilityPlot } from "./calibration-plot.ts";
 import { paint, print, printTable, shortTime } from "../output.ts";
 
-/** Calibrations as a table for people. */
+/** Prints calibrations as a table. */
 export async function showList(rows: Summary[]): Promise<void> {
   await printTable(
     ["id", "table", "version", "kind", "from", "to", "rounds", "made", "log loss", "skill", "live state", "why"],
@@ -23,7 +23,7 @@ export async function showList(rows: Summary[]): Promise<void> {
   );
 }
 
-/** One calibration in full, for people. */
+/** Prints one calibration in full. */
 export async function showDetail(detail: Detail): Promise<void> {
   await print(headOf(detail));
   await printTable(
@@ -50,7 +50,7 @@ export async function showDetail(detail: Detail): Promise<void> {
   );
   await print("");
   await printTable(
-    ["window", "rounds", "p", "times", "said", "came true", "z", "e-value", "void"],
+    ["window", "rounds", "p", "times", "stated", "came true", "z", "e-value", "void"],
     detail.windows.map((row) => [
       row.feature,
       row.rounds,
@@ -64,14 +64,16 @@ export async function showDetail(detail: Detail): Promise<void> {
     ]),
   );
   if (detail.waits !== null) {
-    await print(`\n${detail.waits.waits} waits for the top color, by how long they were said to be; even is right`);
+    await print(
+      `\n${detail.waits.waits} waits for the top color, by their stated length; a uniform distribution is right`,
+    );
     for (const line of heightsPlot(detail.waits.heights)) await print(line);
   }
-  await print("\nnext color, every color of every round: how often it was said, and came");
+  await print("\nnext color, every color of every round: stated and observed frequency");
   for (const line of reliabilityPlot(detail.reliability)) await print(line);
 }
 
-/** Two calibrations beside each other, for people. */
+/** Prints two calibrations side by side. */
 export async function showComparison({ table, a, b, paired }: ReturnType<typeof comparisonOf>): Promise<void> {
   const name = (side: typeof a) => `${side.id}: ${side.model} ${side.version}, ${side.from} to ${side.to}`;
   await print(`${table}: backtests, no accuracy of issued forecasts`);
@@ -103,13 +105,13 @@ export async function showComparison({ table, a, b, paired }: ReturnType<typeof 
 }
 
 function verdict(a: string, b: string, interval: [number, number] | null): string {
-  if (interval === null || (interval[0] <= 0 && interval[1] >= 0)) return "which says nothing for either";
+  if (interval === null || (interval[0] <= 0 && interval[1] >= 0)) return "which favors neither";
   return `${interval[1] < 0 ? a : b} is better`;
 }
 
 function windowText(window: { sample_size: number; expected_rate: number | null; hit_rate: number | null }): string {
   const { sample_size, expected_rate, hit_rate } = window;
-  return `said ${expected_rate?.toFixed(4) ?? "-"}, came ${hit_rate?.toFixed(4) ?? "-"}, n ${sample_size}`;
+  return `stated ${expected_rate?.toFixed(4) ?? "-"}, observed ${hit_rate?.toFixed(4) ?? "-"}, n ${sample_size}`;
 }
 
 function headOf(detail: Detail): string {
@@ -133,7 +135,7 @@ function orderText({ order, begin_seq, to_seq, late_rounds }: Detail): string {
 function metText({ kind, met_live_state }: { kind: string; met_live_state: boolean | null }): string {
   if (met_live_state === null) return kind === "rolling" ? "not reached yet" : "not compared";
   if (met_live_state) return paint.green("met");
-  // a run by hand may well come to another state: it began elsewhere
+  // a manual run may end in another state: it began elsewhere
   return kind === "rolling" ? paint.red("different") : "another";
 }
 

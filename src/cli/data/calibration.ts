@@ -5,7 +5,7 @@ import { compareCalibrations } from "../../calibration/compare.ts";
 import { promoteCalibration } from "../../calibration/promote.ts";
 import { examples, someText, tableName, wholeNumber } from "../arguments.ts";
 import { announce } from "../announce.ts";
-import { tellAudit } from "../audited.ts";
+import { appendCommandAudit } from "../audited.ts";
 import { showComparison, showDetail, showList } from "./calibration-text.ts";
 import { comparisonOf, detailOf, summaryOf } from "../../calibration/calibration-view.ts";
 import { listenForInterruption } from "../interruption.ts";
@@ -18,14 +18,14 @@ import { findTableByName } from "../table-name.ts";
 
 const SHOWN = 50;
 
-/** `roundhouse calibration …`: what replays of the model came to. */
+/** `roundhouse calibration …`: the results of replays. */
 export function calibrationCommand(): Command {
   const command = new Command("calibration")
     .description("replays of each table's model: its state, and how well it fits")
     .addHelpText("after", examples("calibration list", "calibration show 12"));
   command
     .command("list")
-    .description("calibrations, newest first: rolling ones, runs by hand and promotions")
+    .description("calibrations, newest first: rolling ones, manual runs and promotions")
     .option("--table <house/game/market>", "one table instead of all", tableName)
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), SHOWN)
     .option("--json", "print a JSON array", false)
@@ -105,7 +105,7 @@ async function promote(id: string, given: { reason: string; by?: string; json: b
         const promoted = await promoteCalibration(sql, id, decision, {
           signal: interruption.signal,
           progress: progress.show,
-          also: (tx, done) => tellAudit(tx, promotionReport(done)),
+          also: (tx, done) => appendCommandAudit(tx, promotionReport(done)),
         });
         progress.end();
         await announce(sql, settings.LOG_LEVEL);

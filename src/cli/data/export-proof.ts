@@ -6,7 +6,7 @@ import { examples } from "../arguments.ts";
 import { printJson } from "../output.ts";
 import { withDatabase } from "../session.ts";
 
-/** `roundhouse export proof`: that a forecast is in the transparency log. */
+/** `roundhouse export proof`: the proof that a forecast is in the transparency log. */
 export function proofCommand(): Command {
   return new Command("proof")
     .description("the proof, as JSON, that a forecast is in the public log, to be checked against a kept checkpoint")

@@ -41,7 +41,7 @@ export function exportCommand(): Command {
 
 type Format = "csv" | "jsonl";
 
-/** What is exported: the columns, and its rows a page at a time. */
+/** An export: its columns, and its rows by page. */
 interface Exported<Column extends string> {
   columns: readonly Column[];
   read: (read: Reader, tableId: number) => AsyncIterable<Record<Column, string>[]>;

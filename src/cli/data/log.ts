@@ -68,7 +68,7 @@ export function logCommand(): Command {
   return command;
 }
 
-/** `roundhouse witness`: cosigns the checkpoints of other people's logs. */
+/** `roundhouse witness`: cosigns the checkpoints of other operators' logs. */
 export function witnessCommand(): Command {
   return new Command("witness")
     .description("run a witness: it keeps the newest checkpoint of each log and cosigns only what grows from it")

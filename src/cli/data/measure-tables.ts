@@ -5,7 +5,7 @@ import { measure as measureAll, type Measured } from "../../forecasts/accuracy/m
 import { listHouseIds } from "../../forecasts/accuracy/measured-store.ts";
 import { findTableByName } from "../table-name.ts";
 
-/** What was asked for: of one table, one house or all tables. */
+/** The scope: one table, one house or all tables. */
 export interface Asked {
   table?: string;
   house?: string;
@@ -14,9 +14,8 @@ export interface Asked {
 }
 
 /**
- * What is published over a period, table by table or, of a house, its tables together, with every figure that follows.
- *
- * @throws UsageError where there is no such table or house
+ * Computes what is published over a period, for each table or, for a house, its tables together, with all derived figures.
+ * @throws UsageError if the table or house does not exist
  */
 export async function measure(sql: Sql, { table, house, ...rest }: Asked): Promise<Measured[]> {
   const tableId = table === undefined ? undefined : (await findTableByName(sql, table)).id;

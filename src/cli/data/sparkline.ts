@@ -2,8 +2,8 @@ const BARS = "▁▂▃▄▅▆▇█";
 const WIDEST = 40;
 
 /**
- * Values as a line of bars from the least to the greatest, the last value of each part where there are too many; of
- * equal values all bars are low.
+ * Values as a line of bars from the minimum to the maximum. Too many values are thinned to the last of each part; equal
+ * values give low bars.
  *
  * `sparkline([0, 1, 2, 7])` is `▁▂▃█`.
  */

@@ -24,11 +24,11 @@ interface VerifyRoundsArguments {
 /** More than any number or seq. */
 const NO_END = 10n ** 18n;
 
-/** `roundhouse verify rounds`: a table's stored rounds proven anew from their hashes. Exit code 1 where one is not so. */
+/** `roundhouse verify rounds`: proves a table's stored rounds again from their hashes. Exit code 1 if one fails. */
 export function verifyRoundsCommand(): Command {
   return new Command("rounds")
     .description(
-      "prove stored rounds anew: multipliers from their hashes, hashes back to the published end of the chain",
+      "prove stored rounds again: multipliers from their hashes, hashes back to the published end of the chain",
     )
     .requiredOption("--table <house/game/market>", "the table", tableName)
     .option("--from <round-id>", "the first round; the table's first without it", someText)
@@ -49,10 +49,12 @@ async function verifyRounds(sql: Sql, given: VerifyRoundsArguments): Promise<voi
   const settings = await findTableSettings(sql, table.name);
   const { fairness, round_ids: roundIds } = settings;
   if (fairness === undefined) {
-    throw new UsageError(`${table.name} has no \`fairness\` in the houses file, so that nothing says how it is proven`);
+    throw new UsageError(`${table.name} has no \`fairness\` in the houses file, so its rounds cannot be proven`);
   }
   const range = await rangeOf(sql, table.id, roundIds, given);
-  const interruption = listenForInterruption("interrupted; nothing was changed, and starting again begins anew");
+  const interruption = listenForInterruption(
+    "interrupted; nothing was changed, and a new start begins from the first round",
+  );
   const progress = runProgress(`proving ${table.name}`);
   say(`proving ${table.name}, first back to the published end of its chain`);
   try {

@@ -9,7 +9,7 @@ import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 import { verifyRoundsCommand } from "./verify-rounds.ts";
 
-/** `roundhouse verify`: every published figure recomputed from rounds and forecasts. Exit code 1 where one is not so. */
+/** `roundhouse verify`: recomputes every published figure from rounds and forecasts. Exit code 1 if one differs. */
 export function verifyCommand(): Command {
   return new Command("verify")
     .description("recompute every published figure from rounds and forecasts, and check every chain and the public log")
@@ -37,7 +37,7 @@ export function verifyCommand(): Command {
               checkpoint: given.checkpoint === undefined ? undefined : await readFile(given.checkpoint, "utf8"),
               witnesses: settings.LOG_WITNESSES,
               threads: { databaseUrl: settings.DATABASE_DIRECT_URL ?? databaseUrl },
-              progress: (...told) => progress.show(...told),
+              progress: (...state) => progress.show(...state),
             });
             const result = table === undefined ? withAudit(figures, await verifyAudit(sql)) : figures;
             progress.end();
@@ -52,7 +52,7 @@ export function verifyCommand(): Command {
     );
 }
 
-/** What was checked of the figures and, where no table was chosen, of the audit log. */
+/** Prints what was checked of the figures and, when no table was chosen, of the audit log. */
 interface Checked {
   ok: boolean;
   checked: Verification["checked"] & { audit_entries?: number };

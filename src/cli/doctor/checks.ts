@@ -17,7 +17,7 @@ import { checkPooler } from "./pooler.ts";
 import { slowPolls } from "../run/poll-rate.ts";
 import type { Found } from "../session.ts";
 
-/** What one check found; `advice` says what to do where all is not well. */
+/** The finding of one check; `advice` is the remedy when the status is not ok. */
 export interface Finding {
   check: string;
   status: "ok" | "warn" | "fail";
@@ -26,15 +26,15 @@ export interface Finding {
 }
 
 const OLDEST_POSTGRES = 15;
-/** The reconciler beats every 5 s; a minute without is what the alert says too. */
+/** The reconciler beats every 5 s; the alert has the same limit. */
 const SILENT_MS = 60_000;
 
-/** More houses than this in one line help nobody; `house list` has them all. */
+/** One line lists at most this many houses; `house list` has all. */
 const MOST_NAMED = 5;
 
 const START_ADVICE = "start it with `npm start`, or set DATABASE_URL and REDIS_URL";
 
-/** This machine: Node and the data folder. */
+/** Checks this machine: Node and the data folder. */
 export async function checkHere({ settings, running }: Found): Promise<Finding[]> {
   return [
     ok("node", process.versions.node),
@@ -46,7 +46,7 @@ export async function checkHere({ settings, running }: Found): Promise<Finding[]
   ];
 }
 
-/** PostgreSQL, Redis, the clocks between them, the schema and the workers. What needs a server that failed is left out. */
+/** Checks PostgreSQL, Redis, their clocks, the schema and the workers. Checks that need a failed server are skipped. */
 export async function checkServers(found: Found): Promise<Finding[]> {
   const { databaseUrl } = found;
   const pooler = databaseUrl === undefined ? null : await checkPooler(databaseUrl, found.settings.DATABASE_DIRECT_URL);
@@ -67,7 +67,7 @@ export async function checkServers(found: Found): Promise<Finding[]> {
   ];
 }
 
-/** The houses file, and whether it polls often enough. Gives the ids of those it polls, where it can be read. */
+/** Checks the houses file and its poll intervals. Returns the ids of the polled houses if the file can be read. */
 export function checkHousesFile(settings: Settings): { findings: Finding[]; houses: string[] } {
   const check = "houses file";
   try {
@@ -119,7 +119,7 @@ async function checkFolder(dataDir: string): Promise<Finding[]> {
   ];
 }
 
-/** The folder itself or, where it is not made yet, the one it would be made in. */
+/** The folder, or its nearest existing ancestor. */
 async function nearestFolder(folder: string): Promise<string> {
   for (let here = folder; ; here = dirname(here)) {
     const isThere = await access(here).then(
@@ -160,7 +160,7 @@ async function checkRedisServer(url: string | undefined): Promise<Finding> {
       check,
       status: "fail",
       found: reasonOf(error),
-      advice: "start or set it as said, or set REDIS_URL to another",
+      advice: "start or configure it as described, or set REDIS_URL to another",
     };
   }
 }
@@ -199,31 +199,31 @@ async function checkWorkers(databaseUrl: string): Promise<Finding> {
     if (beat === null) return { check, status: "warn", found: "none has worked yet", advice };
     const age = `${Math.round(beat.ageMs / 1000)} s ago`;
     if (beat.ageMs > SILENT_MS) return { check, status: "fail", found: `the last one was seen ${age}`, advice };
-    const troubles = Object.entries(beat.troubles).map(([part, trouble]) => `${part}: ${trouble}`);
+    const problems = Object.entries(beat.troubles).map(([part, problem]) => `${part}: ${problem}`);
     const found = `the leader ${beat.leader} was seen ${age}`;
-    return troubles.length === 0
+    return problems.length === 0
       ? ok(check, found)
-      : { check, status: "warn", found: `${found}; ${troubles.join("; ")}`, advice: "read the workers' logs" };
+      : { check, status: "warn", found: `${found}; ${problems.join("; ")}`, advice: "read the workers' logs" };
   } finally {
     await sql.end({ timeout: 5 });
   }
 }
 
-/** How the houses that are polled are doing, by what is stored of their polls; asks none of them. */
+/** Checks the polled houses by the stored results of their polls; sends no request. */
 async function checkHouses(databaseUrl: string, liveWindowSeconds: number): Promise<Finding> {
   const check = "houses";
   const sql = connect(databaseUrl, { name: "doctor", max: 1 });
   try {
     const polled = (await listHouses(sql, liveWindowSeconds)).filter((house) => house.next_poll_at !== null);
-    const troubled = polled.flatMap((house) => {
-      const trouble = troubleOf(house);
-      return trouble === null ? [] : [`${house.house}: ${trouble}`];
+    const failing = polled.flatMap((house) => {
+      const problem = problemOf(house);
+      return problem === null ? [] : [`${house.house}: ${problem}`];
     });
-    if (troubled.length === 0)
+    if (failing.length === 0)
       return ok(check, polled.length === 0 ? "none is polled" : `${polled.length} polled, all well`);
-    const named = troubled.slice(0, MOST_NAMED).join("; ");
-    const more = troubled.length > MOST_NAMED ? `; and ${troubled.length - MOST_NAMED} more` : "";
-    const found = `${troubled.length} of ${polled.length} in trouble: ${named}${more}`;
+    const named = failing.slice(0, MOST_NAMED).join("; ");
+    const more = failing.length > MOST_NAMED ? `; and ${failing.length - MOST_NAMED} more` : "";
+    const found = `${failing.length} of ${polled.length} failing: ${named}${more}`;
     const advice = "see `roundhouse house list`, and look closer with `roundhouse house check ID --explain`";
     return { check, status: "warn", found, advice };
   } finally {
@@ -231,8 +231,8 @@ async function checkHouses(databaseUrl: string, liveWindowSeconds: number): Prom
   }
 }
 
-/** What is wrong with a house that is polled; null where all is well. */
-function troubleOf({ status, last_error, last_error_at, last_ok_at }: HouseStatus): string | null {
+/** The problem of a polled house; null if there is none. */
+function problemOf({ status, last_error, last_error_at, last_ok_at }: HouseStatus): string | null {
   const isNow = last_error !== null && (last_ok_at === null || (last_error_at ?? "") >= last_ok_at);
   if (isNow) return last_error;
   return status === "offline" || status === "stale" ? `no new round; it is ${status}` : null;

@@ -3,10 +3,10 @@ import { listFailedPayloads, listMissingPartitions, listStrayHeads } from "../..
 import { listUnscored } from "../../forecasts/score/unscored-store.ts";
 import type { Finding } from "./checks.ts";
 
-/** Tables named in one line; more are counted. */
+/** One line names at most this many tables; more are counted. */
 const MOST_NAMED = 5;
 
-/** Whether heads match their rows, stored payloads can be read, partitions exist and ended forecasts are scored. Reads only. */
+/** Checks that heads match their rows, stored payloads are readable, partitions exist and ended forecasts are scored. Reads only. */
 export async function checkData(databaseUrl: string): Promise<Finding[]> {
   const sql = connect(databaseUrl, { name: "doctor", max: 1 });
   try {

@@ -5,12 +5,12 @@ import type { Finding } from "./checks.ts";
 import { checkData } from "./data.ts";
 import type { Found } from "../session.ts";
 
-/** A backup that is older than this is worth a warning. */
+/** An older backup is a warning. */
 const OLD_HOURS = 7 * 24;
 
 /**
- * The rows and roles of the database, and its newest backup; nothing where `migrations` is not well. A private database, made for
- * looking around, is not expected to have more than one login.
+ * Checks the database's rows and roles, and its newest backup; nothing unless `migrations` is ok. A private database, made for
+ * a trial, may have a single login.
  */
 export async function checkDatabase(found: Found, migrations: Finding["status"] | undefined): Promise<Finding[]> {
   const { databaseUrl, settings } = found;
@@ -23,7 +23,7 @@ export async function checkDatabase(found: Found, migrations: Finding["status"] 
   ];
 }
 
-/** Whether the parts of the program hold no more than they need. */
+/** Checks that each part of the program has only the rights it needs. */
 async function checkRoles(url: string, isPrivate: boolean): Promise<Finding> {
   const check = "roles";
   const { missing, lacking, beyond, rowRules, notOwned, logins } = await readRoles(url);
@@ -41,7 +41,7 @@ async function checkRoles(url: string, isPrivate: boolean): Promise<Finding> {
   if (wrong.length + rowRules.length + notOwned.length > 0) {
     const named = [...wrong, ...rowRules, ...notOwned.map((table) => `the owner of ${table}`)];
     const found = `${named.length} grants are not as they should be: ${named.slice(0, 5).join(", ")}`;
-    return { check, status: "warn", found, advice: "run `roundhouse migrate`, and see what it says" };
+    return { check, status: "warn", found, advice: "run `roundhouse migrate`, and read its output" };
   }
   const whole = logins.filter(({ isSuperuser, ownsTables }) => isSuperuser || ownsTables);
   const parts = logins.map(({ part, user }) => `${part} as ${user}`).join(", ");

@@ -9,7 +9,7 @@ import { checkHouse } from "../houses/house-check.ts";
 import { paint, print, printJson, printTable } from "../output.ts";
 import { type Found, findServers } from "../session.ts";
 
-/** `roundhouse doctor`: what is wrong, and what to do about it. Exit code 1 where something fails. */
+/** `roundhouse doctor`: problems and their remedies. Exit code 1 if a check fails. */
 export function doctorCommand(): Command {
   return new Command("doctor")
     .description("check this machine, the servers, the schema, the houses file and the work in progress")

@@ -5,14 +5,14 @@ import { tryMailServer } from "../../mail/deliver.ts";
 import { senderOf } from "../../mail/sender.ts";
 import type { Finding } from "./checks.ts";
 
-/** The mail server: that it takes our connection and knows us. Sends nothing, and ends within 20 s. */
+/** Checks that the mail server accepts our connection and login. Sends nothing; ends within 20 s. */
 export async function checkMail(settings: Pick<Settings, "SMTP_URL" | "MAIL_FROM" | "PUBLIC_URL">): Promise<Finding> {
   const { SMTP_URL, PUBLIC_URL } = settings;
   const check = "mail";
   if (SMTP_URL === undefined) {
     const found = "SMTP_URL is not set: mails wait, and are shown at /ops/mails";
     return PUBLIC_URL?.startsWith("https:") === true
-      ? { check, status: "warn", found, advice: "set SMTP_URL: without mails nobody can confirm an address" }
+      ? { check, status: "warn", found, advice: "set SMTP_URL: without mail, addresses cannot be confirmed" }
       : { check, status: "ok", found, advice: null };
   }
   const server = withoutPassword(SMTP_URL);

@@ -7,8 +7,8 @@ import type { Finding } from "./checks.ts";
 const check = "pooler";
 
 /**
- * Whether the ways to the database are what they are taken for: `directUrl`, where it is given, leads past the pooler that
- * `databaseUrl` leads through. Null where nothing stands between, or a database cannot be reached, which another check tells.
+ * Checks that `directUrl`, if set, bypasses the pooler that `databaseUrl` leads through. Null if there is no pooler, or if a
+ * database cannot be reached, which another check reports.
  */
 export async function checkPooler(databaseUrl: string, directUrl: string | undefined): Promise<Finding | null> {
   const own = directUrl ?? databaseUrl;
@@ -22,7 +22,7 @@ export async function checkPooler(databaseUrl: string, directUrl: string | undef
   return directUrl === undefined ? null : checkWay(databaseUrl);
 }
 
-/** The way through the pooler, as the processes go it. */
+/** Checks the way through the pooler, as the processes use it. */
 async function checkWay(url: string): Promise<Finding> {
   const sql = connect(url, { name: "doctor", max: 1, pooled: true });
   try {
@@ -32,7 +32,7 @@ async function checkWay(url: string): Promise<Finding> {
       ? {
           check,
           status: "warn",
-          found: `${found}, and statements may take for ever there`,
+          found: `${found}, and it sets no statement timeout`,
           advice:
             "set statement_timeout and idle_in_transaction_session_timeout to 60s for its user (`alter role … set …`): no pooler takes them from a client",
         }

@@ -14,7 +14,7 @@ const ADVICE = {
 } as const;
 const STATUS = { ok: "ok", wrong: "fail", away: "warn" } as const;
 
-/** USDT: the key, each endpoint's chain and token, and how the watcher is doing. Nothing where it is not taken. */
+/** Checks USDT: the key, each endpoint's chain and token, and the watcher. Nothing if USDT is not accepted. */
 export async function checkUsdt({ settings, databaseUrl }: Found): Promise<Finding[]> {
   const usdt = usdtOf(settings);
   if (usdt === null) return [];
@@ -36,12 +36,12 @@ async function checkWatch(usdt: Usdt, databaseUrl: string): Promise<Finding> {
   try {
     const wrongKey = await keyProblem(sql, usdt);
     if (wrongKey !== null) return { check, status: "fail", found: wrongKey, advice: "set the former key again" };
-    const troubles = await findUsdtTroubles(sql, usdt);
-    return troubles.length === 0
+    const problems = await findUsdtTroubles(sql, usdt);
+    return problems.length === 0
       ? { check, status: "ok", found: "read up to now, no deposit disputed", advice: null }
-      : { check, status: "fail", found: troubles.map(({ text }) => text).join("; "), advice: "see /ops/deposits" };
+      : { check, status: "fail", found: problems.map(({ text }) => text).join("; "), advice: "see /ops/deposits" };
   } catch (error) {
-    // that PostgreSQL is away, or its schema old, is a finding of its own
+    // an unreachable PostgreSQL or an old schema is reported by another check
     return { check, status: "warn", found: `not looked at: ${reasonOf(error)}`, advice: "see the findings above" };
   } finally {
     await sql.end({ timeout: 5 });

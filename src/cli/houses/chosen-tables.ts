@@ -3,15 +3,15 @@ import { UsageError } from "../../errors.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import { findTableByName } from "../table-name.ts";
 
-/** Which tables a command is about. */
+/** The tables of a command, by house or by name. */
 export interface Chosen {
   house?: string;
   table?: string;
 }
 
 /**
- * The ids of the tables of a house or of one table; null where neither is given.
- * @throws UsageError where there is no such house or table.
+ * The ids of the tables of a house, or of one table; null if neither is given.
+ * @throws UsageError if the house or table does not exist.
  */
 export async function chosenTables(sql: Sql, { house, table }: Chosen): Promise<number[] | null> {
   if (table !== undefined) {

@@ -15,7 +15,7 @@ interface ListArguments extends Chosen {
   json: boolean;
 }
 
-/** `roundhouse conflict …`: rounds that came with two results. */
+/** `roundhouse conflict …`: rounds that were received with two results. */
 export function conflictCommand(): Command {
   const command = new Command("conflict")
     .description("rounds that came twice with different results")
@@ -76,15 +76,15 @@ export function conflictCommand(): Command {
         const decided: object[] = [];
         try {
           for (const id of ids) {
-            const told = { action: "conflict.decide", reason };
-            const one = await applyDecision({ sql, level: settings.LOG_LEVEL }, told, (tx) =>
+            const entry = { action: "conflict.decide", reason };
+            const one = await applyDecision({ sql, level: settings.LOG_LEVEL }, entry, (tx) =>
               decideConflict(tx, id, { take, by: operator(), reason }),
             );
             if (json) decided.push(decisionJson(one));
             else await print(decisionText(one));
           }
         } finally {
-          // each stands by itself: those before one that cannot be decided are told of
+          // each decision has its own transaction: those made before a failure are reported
           if (json) await printJson(decided);
         }
       }),

@@ -68,7 +68,7 @@ export function gapCommand(): Command {
     );
   command
     .command("open")
-    .description("open a gap again that was given up, to be asked for at once")
+    .description("reopen an abandoned gap, to be requested immediately")
     .argument("<id>", "its id, as `gap list` shows it", oneId)
     .requiredOption("--reason <text>", "why", someText)
     .option("--json", "print one JSON object", false)

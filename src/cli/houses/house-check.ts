@@ -14,7 +14,7 @@ import { colorOf } from "../../rounds/colors.ts";
 import { VERSION } from "../../version.ts";
 import type { Found } from "../session.ts";
 
-/** The request and the answer of a check, for --explain; secrets are replaced. */
+/** The request and response of a check, for --explain; secrets are replaced. */
 export interface Exchange {
   method: string;
   url: string;
@@ -24,14 +24,14 @@ export interface Exchange {
   bytes: number | null;
 }
 
-/** What one request to a table's feed brought. */
+/** The result of one request to a table's feed. */
 export interface TableCheck {
   table: string;
   ok: boolean;
-  /** The HTTP status, 0 where no answer came. */
+  /** The HTTP status, 0 without a response. */
   status: number;
   elapsed_ms: number;
-  /** Why the answer is none, or cannot be read; null where it can. */
+  /** Why there is no response or it cannot be parsed; null if it was parsed. */
   reason: string | null;
   items: number;
   readable: number;
@@ -41,10 +41,10 @@ export interface TableCheck {
 }
 
 /**
- * Asks each table of a house once and reads the answers as normalize would; nothing is stored and no lease is taken.
+ * Requests each table of a house once and parses the responses as normalize does; stores nothing and takes no lease.
  *
- * The house is taken from the houses file, so that an entry can be tried before it is applied; one that is not there, from the database.
- * @throws UsageError where the file is wrong or neither knows the house.
+ * The house is read from the houses file, so that an entry can be tried before it is applied; else from the database.
+ * @throws UsageError if the file is invalid or neither has the house.
  */
 export async function checkHouse(found: Found, id: string): Promise<TableCheck[]> {
   const house = await findHouse(found, id);
@@ -141,7 +141,7 @@ async function findHouse({ settings, databaseUrl, running }: Found, id: string):
   };
 }
 
-/** Where each round has its own page, the newest stored one is asked for again: the one after it may not be played yet. */
+/** If each round has its own page, requests the newest stored one again: the next may not be played yet. */
 async function findNewest(
   url: string | undefined,
   house: House,
@@ -172,14 +172,14 @@ async function loadStored(url: string | undefined, variables: Variables, id: str
   }
 }
 
-/** A disabled house may have variables that are not set yet; to be asked it needs them. */
+/** A disabled house may have unset variables; a request needs them. */
 function refuseUnset(entry: Record<string, unknown>, variables: Variables): void {
   const unset: string[] = [];
   expandVariables(entry, variables, (_, message) => unset.push(message));
   if (unset.length > 0) throw new UsageError(`the house cannot be asked: ${unset.join("; ")}`);
 }
 
-/** The variables an entry uses; values of a few letters hide nothing and would maim texts. */
+/** The variables of an entry. Values of a few letters are not replaced: that would damage texts and hide nothing. */
 function secretsOf(entry: Record<string, unknown>, variables: Variables): { name: string; value: string }[] {
   const names = [...JSON.stringify(entry).matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)].map(([, name = ""]) => name);
   return [...new Set(names)].flatMap((name) => {
@@ -188,7 +188,7 @@ function secretsOf(entry: Record<string, unknown>, variables: Variables): { name
   });
 }
 
-/** Headers of the houses file may be secrets even where they were written in plain: only their names are shown. */
+/** Headers may be secrets even if the houses file has them in plain text: only their names are shown. */
 function exchangeOf(request: HouseRequest, house: House): Exchange {
   const secret = new Set(Object.keys(house.settings.headers));
   return {

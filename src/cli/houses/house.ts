@@ -4,7 +4,7 @@ import { UsageError } from "../../errors.ts";
 import { askHouseNow, type HouseOutcome, startHouse, stopHouse } from "../../houses/polling/control-store.ts";
 import { listHouses } from "../../houses/house-status-store.ts";
 import { examples, houseId, someText } from "../arguments.ts";
-import { tellAudit } from "../audited.ts";
+import { appendCommandAudit } from "../audited.ts";
 import { checkHouse, type TableCheck } from "./house-check.ts";
 import { operator } from "../operator.ts";
 import { coloredStatus, paint, print, printJson, printTable, say, shortTime } from "../output.ts";
@@ -12,7 +12,7 @@ import { findServers, type Session, withDatabase } from "../session.ts";
 
 const SHOWN_ROUNDS = 5;
 
-/** `roundhouse house …`: what is polled, how it is doing, and stopping one for a while. */
+/** `roundhouse house …`: the polled houses, their health, and pausing one. */
 export function houseCommand(): Command {
   const command = new Command("house")
     .description("the houses that are polled")
@@ -45,8 +45,8 @@ export function houseCommand(): Command {
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('house pause bustabit --reason "they asked us to wait"'))
     .action(async (id: string, { reason, json }: { reason: string; json: boolean }) => {
-      const told = { action: "house.pause", house: id, reason };
-      await change(told, (tx) => stopHouse(tx, { house: id, by: operator(), reason }));
+      const entry = { action: "house.pause", house: id, reason };
+      await change(entry, (tx) => stopHouse(tx, { house: id, by: operator(), reason }));
       await (json ? printJson({ house: id, paused: true, reason }) : print(`${id} is paused`));
     });
   command
@@ -71,14 +71,14 @@ export function houseCommand(): Command {
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples('house probe bustabit --reason "they say they are back"'))
     .action(async (id: string, { reason, close, json }: { reason: string; close: boolean; json: boolean }) => {
-      const told = { action: close ? "house.close-circuit" : "house.probe", house: id, reason };
-      await change(told, (tx) => askHouseNow(tx, { house: id, forget: close }));
+      const entry = { action: close ? "house.close-circuit" : "house.probe", house: id, reason };
+      await change(entry, (tx) => askHouseNow(tx, { house: id, forget: close }));
       await (json ? printJson({ house: id, closed: close, reason }) : print(`${id} is asked again at its next turn`));
     });
   return command;
 }
 
-/** Changes how a house is polled, and writes down that it was. */
+/** Changes how a house is polled and writes the audit entry in one transaction. */
 async function change<Facts>(
   { action, house, reason }: { action: string; house: string; reason: string },
   work: (tx: Transaction) => Promise<HouseOutcome<Facts>>,
@@ -88,7 +88,7 @@ async function change<Facts>(
       const done = await work(tx);
       if (done.kind === "done") {
         const { before, after } = done;
-        await tellAudit(tx, { action, target: `house ${house}`, before, after, reason });
+        await appendCommandAudit(tx, { action, target: `house ${house}`, before, after, reason });
       }
       return done;
     });

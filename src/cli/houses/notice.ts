@@ -19,7 +19,7 @@ interface ListArguments extends Chosen {
   json: boolean;
 }
 
-/** `roundhouse notice …`: what callers are told of a table's continuity. */
+/** `roundhouse notice …`: notices to callers about a table's continuity. */
 export function noticeCommand(): Command {
   const command = new Command("notice")
     .description("continuity notices of tables")
@@ -59,7 +59,7 @@ export function noticeCommand(): Command {
     );
   command
     .command("write")
-    .description("tell callers something of a table, or of all tables of a house; replaces the one that is open")
+    .description("publish a notice on a table, or on all tables of a house; replaces the open one")
     .argument("<text>", `what they read, at most ${LONGEST_NOTICE} characters`, someText)
     .addOption(new Option("--house <id>", "all tables of this house").argParser(houseId).conflicts("table"))
     .option("--table <house/game/market>", "one table", tableName)

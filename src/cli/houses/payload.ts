@@ -11,7 +11,7 @@ import { placeText, readPlace, type Reread } from "../../reread/reread-report.ts
 import { countToReread, type RereadPlace, type RereadRange } from "../../reread/reread-store.ts";
 import { announce } from "../announce.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
-import { tellAudit } from "../audited.ts";
+import { appendCommandAudit } from "../audited.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { listenForInterruption } from "../interruption.ts";
 import { moment } from "../time-argument.ts";
@@ -21,7 +21,7 @@ import { runProgress } from "../run-progress.ts";
 import { type Session, withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
-/** As many as a house with a refused feed keeps; more is continued by `--after`. */
+/** As many as are stored for a house with a refused feed; `--after` continues. */
 const MOST_PAYLOADS = 2_000;
 
 interface ListArguments extends Chosen {
@@ -45,7 +45,7 @@ interface RereadArguments {
   json: boolean;
 }
 
-/** `roundhouse payload …`: what houses answered, verbatim, and reading it again. */
+/** `roundhouse payload …`: stored responses of houses, verbatim, and reparsing them. */
 export function payloadCommand(): Command {
   const command = new Command("payload")
     .description("answers of houses as they came, and reading them again")
@@ -85,7 +85,7 @@ export function payloadCommand(): Command {
     .addOption(new Option("--state <state>", "only those in one state").choices(["read", "refused"]))
     .option("--dry-run", "say what would change and store nothing", false)
     .option("--limit <n>", "at most so many", wholeNumber(1, 100_000), MOST_PAYLOADS)
-    .option("--after <place>", "go on where the last one ended", place)
+    .option("--after <place>", "continue after the last one", place)
     .option("--reason <text>", "why, for the audit log", someText)
     .option("--json", "print one JSON object", false)
     .addHelpText(
@@ -186,10 +186,10 @@ async function reread({ sql, settings }: Session, given: RereadArguments): Promi
     "interrupted; what is stored stays, and reading again adds what is missing",
   );
   const progress = runProgress("reading again");
-  // the batches have transactions of their own, so that the log must know of it whatever becomes of this process
-  const tellOf = (after: object) =>
+  // the batches have their own transactions, so the audit entry is written first, whatever happens to this process
+  const appendResult = (after: object) =>
     sql.begin((tx) =>
-      tellAudit(tx, {
+      appendCommandAudit(tx, {
         action: "payload.reread",
         target: `answers of ${given.table ?? given.house}`,
         before: range,
@@ -198,7 +198,7 @@ async function reread({ sql, settings }: Session, given: RereadArguments): Promi
       }),
     );
   try {
-    if (!given.dryRun) await tellOf({ state: "began" });
+    if (!given.dryRun) await appendResult({ state: "began" });
     const of = Math.min(await countToReread(sql, range, given.limit), given.limit);
     const report = await rereadRange(sql, house, createProver(), range, {
       dryRun: given.dryRun,
@@ -211,25 +211,25 @@ async function reread({ sql, settings }: Session, given: RereadArguments): Promi
     progress.end();
     if (!given.dryRun) {
       const { next, ...counts } = report;
-      await tellOf({ state: next === null ? "done" : "done in part", ...counts });
+      await appendResult({ state: next === null ? "done" : "done in part", ...counts });
       await announce(sql, settings.LOG_LEVEL);
     }
-    await tell(report, given);
+    await printReport(report, given);
   } finally {
     progress.end();
     interruption.end();
   }
 }
 
-async function tell(report: Reread, { dryRun, json }: RereadArguments): Promise<void> {
+async function printReport(report: Reread, { dryRun, json }: RereadArguments): Promise<void> {
   const next = report.next === null ? null : placeText(report.next);
   if (json) return printJson({ ...report, next });
   const would = dryRun ? "would be " : "";
   await print(
     `${report.payloads} answers ${would}read again: ${report.readable} that were refused can be read, ` +
       `${report.rounds} new rounds (late), ${report.known} known, ${report.conflicts} new conflicts, ` +
-      `${report.quarantined} items kept apart, ${report.released} released${dryRun ? "; nothing was stored" : ""}`,
+      `${report.quarantined} items quarantined, ${report.released} released${dryRun ? "; nothing was stored" : ""}`,
   );
   for (const { reason, payloads } of report.refused) await print(`  ${payloads} refused: ${reason}`);
-  if (next !== null) await print(`  there are more; go on with --after ${next}`);
+  if (next !== null) await print(`  there are more; continue with --after ${next}`);
 }

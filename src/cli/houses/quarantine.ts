@@ -18,10 +18,10 @@ interface ListArguments extends Chosen {
   json: boolean;
 }
 
-/** `roundhouse quarantine …`: items that were kept apart, each with its reason. */
+/** `roundhouse quarantine …`: quarantined items, each with its reason. */
 export function quarantineCommand(): Command {
   const command = new Command("quarantine")
-    .description("items of answers that could not be believed")
+    .description("items of responses that failed validation")
     .addHelpText("after", examples("quarantine list --state open", "quarantine show 12"));
   command
     .command("list")
@@ -29,7 +29,7 @@ export function quarantineCommand(): Command {
     .addOption(new Option("--house <id>", "those of one house").argParser(houseId).conflicts("table"))
     .option("--table <house/game/market>", "those of one table", tableName)
     .addOption(new Option("--state <state>", "those in one state").choices(["open", "released", "discarded"]))
-    .option("--code <code>", "those kept apart for one reason, such as proof_mismatch")
+    .option("--code <code>", "items quarantined for one reason, such as proof_mismatch")
     .option("--limit <n>", "at most so many", wholeNumber(1, 10_000), 50)
     .option("--json", "print a JSON array; of each item the first 240 characters, `quarantine show` has more", false)
     .addHelpText("after", examples("quarantine list --state open", "quarantine list --code stuck_feed --json"))
@@ -56,7 +56,7 @@ export function quarantineCommand(): Command {
     );
   command
     .command("show")
-    .description("one item as it came, and why it is kept apart")
+    .description("one item as received, and why it is quarantined")
     .argument("<id>", "its id, as `quarantine list` shows it", oneId)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples("quarantine show 12", "quarantine show 12 --json"))

@@ -1,7 +1,7 @@
 import { type FailedRun, groupFailures, type QueueState } from "../../queue/inspect.ts";
 import { paint, printTable, say } from "../output.ts";
 
-/** A queue as programs read it. */
+/** The JSON form of a queue. */
 export function stateForPrograms({ waitingSince, activeSince, paused, ...state }: QueueState): object {
   return {
     ...state,
@@ -11,7 +11,7 @@ export function stateForPrograms({ waitingSince, activeSince, paused, ...state }
   };
 }
 
-/** A failed run as programs read it. */
+/** The JSON form of a failed run. */
 export function runForPrograms({ queue, id, payload, reason, attempts, failedAt }: FailedRun): object {
   return { queue, id, payload, reason, attempts, failed_at: failedAt };
 }

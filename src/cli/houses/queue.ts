@@ -18,7 +18,7 @@ import {
 } from "../../queue/inspect.ts";
 import { openQueues, type Queues } from "../../queue/queues.ts";
 import { examples, someText, wholeNumber } from "../arguments.ts";
-import { tellAudit } from "../audited.ts";
+import { appendCommandAudit } from "../audited.ts";
 import { momentAhead } from "../time-argument.ts";
 import { operator } from "../operator.ts";
 import { print, printJson, say } from "../output.ts";
@@ -35,7 +35,7 @@ interface PauseArguments {
   json: boolean;
 }
 
-/** `roundhouse queue …`: the queues for a night without a browser. */
+/** `roundhouse queue …`: control of the queues without a browser. */
 export function queueCommand(): Command {
   const command = new Command("queue")
     .description("the queues between the stages")
@@ -60,7 +60,7 @@ export function queueCommand(): Command {
   command
     .command("failed")
     .description(
-      "runs that failed for good, newest first; runs of a schedule are tried again by themselves and not listed",
+      "runs that failed permanently, newest first; runs of a schedule are tried again by themselves and not listed",
     )
     .addArgument(queueArgument("[queue]", "only those of this queue"))
     .option("--limit <number>", "at most so many", wholeNumber(1, 10_000), 50)
@@ -99,22 +99,22 @@ export function queueCommand(): Command {
     .addHelpText(
       "after",
       examples(
-        'queue discard backfill-gap --reason "the gaps were closed by hand" --dry-run',
-        'queue discard backfill-gap 42 --reason "the gap was closed by hand" --yes',
+        'queue discard backfill-gap --reason "the gaps were closed manually" --dry-run',
+        'queue discard backfill-gap 42 --reason "the gap was closed manually" --yes',
       ),
     )
     .action(discard);
   command
     .command("pause")
-    .description("begin no more runs of a queue; what runs goes on, and nothing is lost")
+    .description("start no more runs of a queue; active runs continue, and nothing is lost")
     .addArgument(queueArgument("<queue>", "the queue"))
     .requiredOption("--reason <text>", "why, for those who wonder", someText)
     .addOption(
-      new Option("--for <time>", "go on by itself after so long: 30m, 2h, 1d")
+      new Option("--for <time>", "resume automatically after this time: 30m, 2h, 1d")
         .argParser(momentAhead)
         .conflicts("until"),
     )
-    .option("--until <time>", "go on by itself at this time, such as 2026-11-21T06:00 (UTC)", momentAhead)
+    .option("--until <time>", "resume automatically at this time, such as 2026-11-21T06:00 (UTC)", momentAhead)
     .option("--json", "print a JSON object", false)
     .addHelpText(
       "after",
@@ -129,16 +129,22 @@ export function queueCommand(): Command {
         const pause = { queue, by: operator(), reason, until: ends };
         const outcome = await pauseQueue(sql, queues, pause, (tx, { before, after }) => {
           const [was, is] = [pauseFacts(before), pauseFacts(after)];
-          return tellAudit(tx, { action: "queue.pause", target: `queue ${queue}`, before: was, after: is, reason });
+          return appendCommandAudit(tx, {
+            action: "queue.pause",
+            target: `queue ${queue}`,
+            before: was,
+            after: is,
+            reason,
+          });
         });
-        tell(outcome);
+        reportOutcome(outcome);
         if (json) return printJson({ queue, paused: true, reason, until: ends });
         await print(ends === null ? `${queue} is paused` : `${queue} is paused until ${ends}`);
       }),
     );
   command
     .command("resume")
-    .description("let a paused queue go on")
+    .description("resume a paused queue")
     .addArgument(queueArgument("<queue>", "the queue"))
     .option("--reason <text>", "why, for the log", someText)
     .option("--json", "print a JSON object", false)
@@ -147,12 +153,12 @@ export function queueCommand(): Command {
       withQueues(async ({ sql }, queues) => {
         const outcome = await resumeQueue(sql, queues, { queue }, (tx, { before, after }) => {
           const change = { before: pauseFacts(before), after: pauseFacts(after), reason: reason ?? null };
-          return tellAudit(tx, { action: "queue.resume", target: `queue ${queue}`, ...change });
+          return appendCommandAudit(tx, { action: "queue.resume", target: `queue ${queue}`, ...change });
         });
-        tell(outcome);
+        reportOutcome(outcome);
         if (json) return printJson({ queue, paused: false, reason: reason ?? null });
         if (reason !== undefined) say(`resumed by ${operator()}: ${reason}`);
-        await print(`${queue} goes on`);
+        await print(`${queue} is resumed`);
       }),
     );
   return command;
@@ -172,7 +178,9 @@ interface DiscardArguments {
 async function discard(queue: string, id: string | undefined, given: DiscardArguments): Promise<void> {
   const { reason, dryRun, yes, json } = given;
   if (!dryRun && !yes && (json || !process.stdin.isTTY)) {
-    throw new UsageError("expected --yes, since nobody can be asked here; --dry-run shows what would be discarded");
+    throw new UsageError(
+      "expected --yes, since there is no terminal to confirm on; --dry-run shows what would be discarded",
+    );
   }
   await withQueues(async (session, queues) => {
     const chosen = await chooseFailed(queues, queue, id ?? null);
@@ -188,7 +196,7 @@ async function discard(queue: string, id: string | undefined, given: DiscardArgu
   });
 }
 
-/** Does something with failed runs. What is meant to be done is written down first: Redis knows no transaction with PostgreSQL. */
+/** Retries or discards failed runs. The audit entry is written first: Redis and PostgreSQL share no transaction. */
 async function actOnFailed(
   { sql }: Session,
   queues: Queues,
@@ -197,14 +205,14 @@ async function actOnFailed(
 ): Promise<{ done: number }> {
   const { action, queue, id, reason, chosen } = asked;
   const target = id === null ? `queue ${queue}` : `run ${id} of queue ${queue}`;
-  await sql.begin((tx) => tellAudit(tx, { action, target, after: { runs: chosen.length }, reason }));
+  await sql.begin((tx) => appendCommandAudit(tx, { action, target, after: { runs: chosen.length }, reason }));
   const tokens = chosen.map(({ token }) => token);
   return work(queues, queue, tokens);
 }
 
-function tell(outcome: ControlOutcome): void {
+function reportOutcome(outcome: ControlOutcome): void {
   if (outcome.kind === "refused") throw new UsageError(outcome.problem);
-  if (!outcome.isTold) say("Redis is away; it is told within seconds of its coming back");
+  if (!outcome.isTold) say("Redis is unavailable; the change applies within seconds of its return");
 }
 
 async function withQueues(work: (session: Session, queues: Queues) => Promise<void>): Promise<void> {

@@ -3,12 +3,12 @@ import { standingText, type Outcome, type Revised, type Voided } from "../../cor
 import { announce } from "../announce.ts";
 import { audited } from "../audited.ts";
 
-/** What a decision on a round came to. */
+/** The result of a decision on a round. */
 export type Decided = Revised & Voided;
 
 /**
- * Takes a decision on a round and writes it into the audit log.
- * @throws Error with the problem when it was not taken
+ * Applies a decision on a round and writes its audit entry.
+ * @throws Error with the problem when it was not applied
  */
 export async function applyDecision(
   { sql, level }: { sql: Sql; level: string },
@@ -32,7 +32,7 @@ export async function applyDecision(
   return { ...revised, voided, windows };
 }
 
-/** A decision as programs read it. */
+/** The JSON form of a decision. */
 export function decisionJson({ revisionId, conflictId, table, roundId, from, to, voided, windows }: Decided) {
   return {
     revision_id: Number(revisionId),
@@ -46,7 +46,7 @@ export function decisionJson({ revisionId, conflictId, table, roundId, from, to,
   };
 }
 
-/** A decision in words. */
+/** A decision as text. */
 export function decisionText({ table, roundId, from, to, voided, windows }: Decided): string {
   const what = from === to ? `stays ${standingText(to)}` : `is ${standingText(to)} now, not ${standingText(from)}`;
   return `round ${roundId} of ${table} ${what}; ${voided} scored forecasts became void, ${windows} of them windows`;

@@ -17,10 +17,10 @@ interface ReviseArguments {
   json: boolean;
 }
 
-/** `roundhouse round …`: corrections by hand. */
+/** `roundhouse round …`: manual corrections. */
 export function roundCommand(): Command {
   const command = new Command("round")
-    .description("correcting rounds by hand; what came first stays stored")
+    .description("correct rounds manually; the first result stays stored")
     .addHelpText(
       "after",
       examples(
@@ -30,7 +30,9 @@ export function roundCommand(): Command {
     );
   command
     .command("revise")
-    .description("say what a round was, or that it is void; runs by hand learn it so, and no forecast on it counts")
+    .description(
+      "correct a round's result, or make it void; manual runs use the correction, and forecasts on it are not counted",
+    )
     .requiredOption("--table <house/game/market>", "the table", tableName)
     .requiredOption("--round <id>", "the round, by the house's own id")
     .requiredOption("--to <multiplier|void>", "what it was, such as 2.04, or void", multiplierOrVoid)
@@ -46,8 +48,8 @@ export function roundCommand(): Command {
     .action(({ table: name, round: roundId, to, reason, json }: ReviseArguments) =>
       withDatabase(async ({ sql, settings }) => {
         const table = await findTableByName(sql, name);
-        const told = { action: "round.revise", reason };
-        const decided = await applyDecision({ sql, level: settings.LOG_LEVEL }, told, (tx) =>
+        const entry = { action: "round.revise", reason };
+        const decided = await applyDecision({ sql, level: settings.LOG_LEVEL }, entry, (tx) =>
           reviseRound(tx, { tableId: table.id, roundId }, { to: to.hundredths, by: operator(), reason }),
         );
         await (json ? printJson(decisionJson(decided)) : print(decisionText(decided)));
@@ -85,7 +87,7 @@ export function roundCommand(): Command {
   return command;
 }
 
-/** In an object: a parser that gives null gives nothing to commander. */
+/** In an object, since commander ignores a parser that returns null. */
 function multiplierOrVoid(text: string): ReviseArguments["to"] {
   if (text === "void") return { hundredths: null };
   const read = parseMultiplier(text, { scale: 1, instant: [] });

@@ -7,8 +7,8 @@ import type { TableSettings } from "../../houses/settings/settings.ts";
 import { loadHouse } from "../../houses/store.ts";
 
 /**
- * The settings of the table of this name, `house/game/market`, for work that asks the house nothing.
- * @throws UsageError where the table left the houses file.
+ * The settings of the table of this name, `house/game/market`, for work without requests to the house.
+ * @throws UsageError if the table is no longer in the houses file.
  */
 export async function findTableSettings(sql: Sql, name: string): Promise<TableSettings> {
   const [houseId = "", game = "", market = ""] = name.split("/");

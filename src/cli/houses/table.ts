@@ -16,7 +16,7 @@ import { progressBar } from "../progress.ts";
 import { withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 
-/** `roundhouse table …`: every table, how it is doing, and repairs of one. */
+/** `roundhouse table …`: every table, its health, and repairs. */
 export function tableCommand(): Command {
   const command = new Command("table")
     .description("the tables: one house, game and market each")
@@ -59,7 +59,7 @@ export function tableCommand(): Command {
     .option("--to <number>", "the number of its newest true round; without it the highest that came late", numberText)
     .requiredOption("--reason <text>", "why", someText)
     .option("--json", "print one JSON object", false)
-    .addHelpText("after", examples('table reset-newest bustabit/crash/global --reason "one response said 9001007"'))
+    .addHelpText("after", examples('table reset-newest bustabit/crash/global --reason "one response had 9001007"'))
     .action(resetNewest);
   command
     .command("repair")

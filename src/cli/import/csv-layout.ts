@@ -6,14 +6,14 @@ import type { FileRow } from "./item.ts";
 /** What the lines of a CSV file are read with. */
 export type CsvFormat = Pick<FileFormat, "delimiter" | "header" | "columns" | "rowNumbers">;
 
-/** Where the fields of a round stand in the lines of a file. */
+/** The columns of a round's fields in the lines of a file. */
 export interface Layout {
   delimiter: string;
-  /** Fields of a line. */
+  /** The number of fields of a line. */
   count: number;
-  /** Places of each field, from 0; several are joined. */
+  /** Indexes of each field's columns, from 0; several are joined. */
   places: { field: Exclude<keyof FileRow, "line">; at: number[] }[];
-  /** Names of columns that are not used. */
+  /** Names of unused columns. */
   ignored: string[];
 }
 
@@ -22,9 +22,9 @@ type FieldName = keyof typeof FIELDS;
 const EXPECTED = "expected a header such as round_id,multiplier,occurred_at,hash (the last two may be missing)";
 
 /**
- * Finds the columns of a file in its first line. Where nobody said what stands between fields, it is the one of comma,
- * semicolon and tab with which all columns are found.
- * @throws Error that names what is missing or there twice.
+ * Finds the columns of a file by its first line. Without a given delimiter, the one of comma, semicolon and tab is used
+ * with which all columns are found.
+ * @throws Error that names the missing or duplicate columns.
  */
 export function layoutOf(first: Line, format: CsvFormat): Layout {
   const candidates = format.delimiter === "auto" ? ["\t", ";", ","] : [format.delimiter];
@@ -36,14 +36,14 @@ export function layoutOf(first: Line, format: CsvFormat): Layout {
   throw new Error(`line ${first.line}: ${best?.reason ?? EXPECTED}`);
 }
 
-/** The fields of one record, trimmed; null where its quotes are wrong. Most have none, and are split a hundred times faster. */
+/** Splits one record into trimmed fields; null if its quotes are wrong. Records without quotes are split 100 times faster. */
 export function fieldsOf(record: string, delimiter: string): string[] | null {
   if (!record.includes('"')) return record.split(delimiter).map((field) => field.trim());
   try {
     const [fields] = parse(record, { trim: true, relax_column_count: true, delimiter });
     return fields?.map((field) => field.trim()) ?? null;
   } catch {
-    return null; // the parser's words are about its own state; the reason given for the line says it better
+    return null; // the reason given for the line is clearer than the parser's message
   }
 }
 
@@ -76,7 +76,7 @@ function tryLayout(first: Line, { header, columns, rowNumbers }: CsvFormat, deli
   return { ok: true, count, layout };
 }
 
-/** A name goes before a place, so that a column called 2 can be named. */
+/** A name has precedence over an index, so that a column called 2 can be named. */
 function placesOf(ref: ColumnRef, names: readonly string[], count: number): number[] {
   const wanted = String(ref).trim().toLowerCase();
   const named = names.flatMap((name, at) => (name === wanted && typeof ref === "string" ? [at] : []));

@@ -3,19 +3,19 @@ import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
 import { codeOf } from "../../errors.ts";
 
-/** One line of a text file, counted from 1, without its line end. */
+/** One line of a text file, numbered from 1, without its line end. */
 export interface Line {
   line: number;
   text: string;
 }
 
-/** No line of ours comes near it; a file without line ends must not be collected in memory. */
+/** No valid line is as long; without the limit, a file without line ends would fill memory. */
 const LONGEST_LINE = 1_000_000;
 
 /**
- * The lines of a UTF-8 file (or a gzip of one, told by its first bytes), in batches of what one read brought; line ends may be \n, \r\n
- * or \r, a byte order mark is dropped. Memory is bounded by the longest line, whatever the file's size.
- * @throws Error saying what is wrong and what to do: not UTF-8, UTF-16, an Excel workbook, damaged gzip, a line past a million
+ * Reads the lines of a UTF-8 file, or of a gzip of one (detected by its first bytes), one batch per read. Line ends are
+ * \n, \r\n or \r; a byte order mark is dropped. Memory is bounded by the longest line, whatever the file's size.
+ * @throws Error with the problem and its remedy: not UTF-8, UTF-16, an Excel workbook, damaged gzip, a line past a million
  * characters.
  */
 export async function* readLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<Line[]> {
@@ -67,7 +67,7 @@ async function* unpack(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   })();
   const mark = start.subarray(0, 2).toString("hex");
   if (WORKBOOKS.has(start.toString("hex", 0, 4))) {
-    throw new Error("it is an Excel workbook (or another archive), whatever its name says: save it as CSV UTF-8");
+    throw new Error("it is an Excel workbook or another archive, despite its name: save it as CSV UTF-8");
   }
   if (mark === "fffe" || mark === "feff") throw notUtf8(1, "it begins with the mark of UTF-16");
   if (mark !== "1f8b") return yield* whole;

@@ -3,15 +3,14 @@ import type { Line } from "./csv-lines.ts";
 import { PLAIN_FORMAT } from "./format.ts";
 import type { FileItem, FileReader, FileRow } from "./item.ts";
 
-/** A quoted field may go over lines; one that is not closed by then costs its own line only, never what follows. */
+/** A quoted field may span this many lines; if it is not closed by then, only its first line is refused. */
 const MOST_LINES_IN_A_RECORD = 20;
 
 /**
- * The reader for a file whose first line is this one: `round_id` and `multiplier`, maybe `occurred_at` and `hash`, in
- * any order, other columns between them, or whatever columns the format names. Without a header the line is a row, and
- * is to be read with the others. Empty lines are skipped. A line with a stray quote or with too few or too many fields
- * is refused by itself.
- * @throws Error where the header is not what was expected, saying what came.
+ * The reader for a file with this first line: `round_id` and `multiplier`, optionally `occurred_at` and `hash`, in any
+ * order among other columns, or the columns that the format names. Without a header the line is a row, and must be read
+ * with the others. Empty lines are skipped. A line with a stray quote or a wrong number of fields is refused alone.
+ * @throws Error with the expected and the found header if they differ.
  */
 export function csvReader(start: Line, format: CsvFormat = PLAIN_FORMAT): FileReader {
   const { delimiter, count, places, ignored } = layoutOf(start, format);
@@ -28,7 +27,7 @@ export function csvReader(start: Line, format: CsvFormat = PLAIN_FORMAT): FileRe
     for (const { field, at } of places) row[field] = textAt(fields, at);
     return { ok: true, row };
   };
-  /** The first open line is refused; those after it are read anew, since its quote has nothing to do with them. */
+  /** Refuses the first open line and parses those after it again, without its quote. */
   const giveUp = (): FileItem[] => {
     const [first, ...others] = open;
     open = [];

@@ -7,21 +7,20 @@ import type { FileFormat } from "./format.ts";
 import type { FileItem, FileReader, FileRow } from "./item.ts";
 import { jsonLinesReader } from "./jsonl.ts";
 
-/** What reading a file found beside its rows; complete when its rows have all been taken. */
+/** Everything but rows that reading a file found; complete when all rows have been read. */
 export interface FileFindings {
-  /** Names of columns that are not used. */
+  /** Names of unused columns. */
   ignored: string[];
-  /** Lines that are no rows. */
+  /** Lines without a row, such as empty ones. */
   refused: { line: number; reason: string }[];
-  /** Rows, and lines that should have been some. */
+  /** Rows, and lines that should have been rows. */
   total: number;
 }
 
 /**
- * The rows of a file as the staging table takes them: lines of PostgreSQL's COPY text, many at a time. Where its rows
- * are to be numbered, their numbers stand in place of ids. What else is found goes into `findings`. `progress` hears
- * how many bytes of how many were read.
- * @throws Error that names the file and says what is wrong: it cannot be read, is empty, has another header, is not UTF-8.
+ * The rows of a file as lines of PostgreSQL's COPY text for the staging table, in batches. If rows are numbered, their
+ * numbers replace ids. Everything else goes into `findings`. `progress` receives the bytes read and the total.
+ * @throws Error that names the file and the problem: unreadable, empty, another header, not UTF-8.
  */
 export async function* stagedText(
   file: string,
@@ -53,7 +52,7 @@ export async function* stagedText(
   }
 }
 
-/** Tells JSON lines by what was said, by the file's name, or by how it begins. */
+/** Detects JSON lines by the option, by the file's name, or by its first characters. */
 function isJsonLines(file: string, { line, text }: Line, { format }: FileFormat): boolean {
   const start = text.trimStart()[0];
   if (start === "[" && format !== "csv") {

@@ -2,22 +2,22 @@ import { InvalidArgumentError, Option } from "commander";
 import { readableFile, someText } from "../arguments.ts";
 import { zoneName } from "./zone.ts";
 
-/** The options by which `import` is told how a file is written; each goes before what the mapping file says. */
+/** The options of `import` for a file's format; each has precedence over the mapping file. */
 export function formatOptions(): Option[] {
   return [
     new Option(
       "--map <file>",
-      "a YAML file that says all of this: columns, format, delimiter, decimal, scale, …",
+      "a YAML file with all of these: columns, format, delimiter, decimal, scale, …",
     ).argParser(readableFile),
     new Option("--round-id <column>", "the column of ids: its name, or its place counted from 1").argParser(someText),
     new Option("--multiplier <column>", "the column of results").argParser(someText),
     new Option("--occurred-at <column>", "the column of times").argParser(someText),
     new Option("--hash <column>", "the column of fairness hashes").argParser(someText),
     new Option("--row-numbers [first]", "ids for a file without any, counted from the oldest row, such as row-1"),
-    new Option("--format <name>", "csv or jsonl; without it, told by the file").choices(["auto", "csv", "jsonl"]),
+    new Option("--format <name>", "csv or jsonl; by default detected from the file").choices(["auto", "csv", "jsonl"]),
     new Option(
       "--delimiter <mark>",
-      "what stands between fields: , or ; or tab; without it, told by the header",
+      "the delimiter of fields: , or ; or tab; by default detected from the header",
     ).argParser(delimiter),
     new Option("--no-header", "the first line is a row; columns are given by their places"),
     new Option("--decimal <mark>", "the decimal mark; the other one then stands between thousands").choices([

@@ -7,14 +7,14 @@ import type { DateOrder } from "./times.ts";
 import type { DecimalMark } from "./values.ts";
 import { zoneName } from "./zone.ts";
 
-/** A column: its name, or its place counted from 1. */
+/** A column: its name, or its position counted from 1. */
 export type ColumnRef = string | number;
 
-/** Where a file has the fields of a round; null for those that nobody named, which have their own names or are missing. */
+/** The columns of a round's fields; null for fields that are not configured, which have their default names or are missing. */
 export interface Columns {
   round_id: ColumnRef | null;
   multiplier: ColumnRef | null;
-  /** Several are joined with a space, such as a date and a time. */
+  /** Several columns are joined with a space, such as a date and a time. */
   occurred_at: ColumnRef[] | null;
   hash: ColumnRef | null;
 }
@@ -25,18 +25,18 @@ export interface FileFormat {
   delimiter: "auto" | "," | ";" | "\t";
   header: boolean;
   columns: Columns;
-  /** The id of the oldest row, from which ids are counted; "" for the usual one; null where the file has ids. */
+  /** The id of the oldest row, from which rows are numbered; "" for the default; null if the file has ids. */
   rowNumbers: string | null;
   decimal: DecimalMark;
   scale: number;
-  /** Forms of an instant crash, beside those that the table declares. */
+  /** Spellings of an instant crash, in addition to those that the table declares. */
   instant: (string | number)[];
   zone: string | null;
   dates: DateOrder;
   order: FileOrder | "auto";
 }
 
-/** What a person says of a file on the command line; it goes before what a mapping file says. */
+/** The options of the command line; they have precedence over the mapping file. */
 export interface FormatFlags {
   map?: string;
   roundId?: string;
@@ -82,7 +82,7 @@ const schema = z
   .partial();
 type Mapping = z.infer<typeof schema>;
 
-/** How a file is read where nobody says anything of it. */
+/** The format of a file without options and mapping file. */
 export const PLAIN_FORMAT: FileFormat = {
   format: "auto",
   delimiter: "auto",
@@ -98,7 +98,7 @@ export const PLAIN_FORMAT: FileFormat = {
 };
 
 /**
- * How a file is read: what the flags say, then the mapping file, then what is usual.
+ * How a file is read: the flags first, then the mapping file, then the defaults.
  * @throws UsageError that lists everything that is wrong.
  */
 export async function readFormat(flags: FormatFlags): Promise<FileFormat> {
@@ -186,6 +186,6 @@ function isZone(name: string): boolean {
     zoneName(name);
     return true;
   } catch {
-    return false; // the message of the schema says what was expected
+    return false; // the schema's message already states what was expected
   }
 }

@@ -10,7 +10,7 @@ import { copyToStaging, createStaging, dropStaging, hasHouseRounds } from "../..
 import { type Imported, importRounds } from "../../import/import.ts";
 import { announce } from "../announce.ts";
 import { examples, readableFile, tableName } from "../arguments.ts";
-import { tellAudit } from "../audited.ts";
+import { appendCommandAudit } from "../audited.ts";
 import { type FileFindings, stagedText } from "./file.ts";
 import { formatOptions } from "./flags.ts";
 import { type FileFormat, type FormatFlags, readFormat } from "./format.ts";
@@ -24,7 +24,7 @@ import { type Session, withDatabase } from "../session.ts";
 import { findTableByName } from "../table-name.ts";
 import { findTableSettings } from "../houses/table-settings.ts";
 
-/** Refused lines shown to people; `--json` lists them all. */
+/** Refused lines in the text output; `--json` lists them all. */
 const SHOWN_REFUSALS = 20;
 
 interface ImportArguments extends FormatFlags {
@@ -34,7 +34,7 @@ interface ImportArguments extends FormatFlags {
   json: boolean;
 }
 
-/** `roundhouse import`: history from a file of any size; a second time it adds nothing. */
+/** `roundhouse import`: imports history from a file of any size; a repeated import adds nothing. */
 export function importCommand(): Command {
   const command = new Command("import")
     .description("add rounds from a file, plain or gzip; importing the same file again adds nothing")
@@ -67,7 +67,7 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
   const tableSettings = await findTableSettings(sql, table.name);
   if (format.rowNumbers !== null) await requireNoHouseRounds(sql, table);
   const numbers = format.rowNumbers === null ? null : firstId(format.rowNumbers, tableSettings);
-  // ends between two statements, so that the staging table goes too
+  // stops between two statements, so that the staging table is dropped too
   const interruption = listenForInterruption(
     "interrupted; what is stored stays, and importing again adds what is missing",
   );
@@ -76,10 +76,12 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
   try {
     const findings = await stage(sql, staging, given.file, format, { progress, signal: interruption.signal });
     if (findings.ignored.length > 0) say(`columns that are ignored: ${findings.ignored.join(", ")}`);
-    const told = { target: `table ${table.name}`, before: null };
-    // an import takes many transactions: what it is going to do is written down first, what came of it last
+    const entry = { target: `table ${table.name}`, before: null };
+    // an import takes many transactions: its beginning is written to the audit log first, its result last
     if (!given.dryRun) {
-      await sql.begin((tx) => tellAudit(tx, { ...told, action: "import.begin", after: { file: given.file } }));
+      await sql.begin((tx) =>
+        appendCommandAudit(tx, { ...entry, action: "import.begin", after: { file: given.file } }),
+      );
     }
     const instant = [...tableSettings.feed.instant, ...format.instant];
     const imported = await importRounds(sql, table.id, staging, {
@@ -99,7 +101,7 @@ async function importFile({ sql, settings }: Session, given: ImportArguments, fo
     if (!given.dryRun) {
       const { inserted, skipped, conflicts } = imported;
       const after = { file: given.file, inserted, skipped, conflicts, refused: imported.refused.length };
-      await sql.begin((tx) => tellAudit(tx, { ...told, action: "import.end", after }));
+      await sql.begin((tx) => appendCommandAudit(tx, { ...entry, action: "import.end", after }));
     }
     if (imported.inserted > 0 && !given.dryRun) await announce(sql, settings.LOG_LEVEL);
     await report(withFindings(imported, findings), given, format);
@@ -120,25 +122,25 @@ async function stage(
   const findings: FileFindings = { ignored: [], refused: [], total: 0 };
   const text = stagedText(file, format, findings, (done, of) => progress.show("reading", done, of));
   try {
-    // Each text is a thousand lines: the stream's own buffer of sixteen would only cost memory.
+    // Each text has a thousand lines: the stream's default buffer of sixteen would only cost memory.
     await pipeline(Readable.from(text, { highWaterMark: 1 }), await copyToStaging(sql, staging), { signal });
   } catch (error) {
-    signal.throwIfAborted(); // its reason says more than that a stream was cut
+    signal.throwIfAborted(); // its reason is clearer than the error of a closed stream
     throw error;
   }
   return findings;
 }
 
-/** Row numbers beside a house's own ids would be the same rounds twice. */
+/** Row numbers mixed with a house's ids would import the same rounds twice. */
 async function requireNoHouseRounds(sql: Sql, table: { id: number; name: string }): Promise<void> {
   if (!(await hasHouseRounds(sql, table.id))) return;
   throw new UsageError(
-    `--row-numbers: ${table.name} has rounds with the house's own ids, and rows numbered beside them could be the same ` +
+    `--row-numbers: ${table.name} has rounds with the house's own ids, and numbered rows could be the same ` +
       "rounds twice; import the file into a table of its own, such as another market of a house that is not polled",
   );
 }
 
-/** The id of the oldest row, taken apart; by itself 1 where ids count up, else row-1. */
+/** The id of the oldest row, split into prefix and number; by default 1 if ids count up, else row-1. */
 function firstId(text: string, { round_ids: roundIds }: TableSettings): Omit<RowNumbers, "total"> {
   const usual = roundIds === "consecutive" ? "1" : "row-1";
   const [, prefix = "", digits] = /^(.*?)(0|[1-9]\d{0,17})$/.exec(text === "" ? usual : text) ?? [];

@@ -1,6 +1,6 @@
 import type { Line } from "./csv-lines.ts";
 
-/** A row of the file, its fields as they came, trimmed; null where the column is missing or the field empty. */
+/** A row of the file: its trimmed raw fields; null if the column is missing or the field empty. */
 export interface FileRow {
   line: number;
   roundId: string | null;
@@ -9,14 +9,14 @@ export interface FileRow {
   hash: string | null;
 }
 
-/** A row, or a line that is none, with the reason. */
+/** A row, or a refused line with its reason. */
 export type FileItem = { ok: true; row: FileRow } | { ok: false; line: number; reason: string };
 
-/** Reads the lines of a file. */
+/** Parses the lines of a file. */
 export interface FileReader {
-  /** Columns that are not used, by name; none where lines have no header. */
+  /** Names of unused columns; empty if lines have no header. */
   ignored: string[];
   read(lines: Line[]): FileItem[];
-  /** What is left when the file ends. */
+  /** The rest when the file ends. */
   end(): FileItem[];
 }

@@ -7,9 +7,9 @@ import type { FileItem, FileReader, FileRow } from "./item.ts";
 type Field = { field: Exclude<keyof FileRow, "line">; name: string; paths: string[] };
 
 /**
- * The reader for lines of which each is a JSON object. A field is named as it stands there, or with points where it is
- * inside of others (`data.crash`); texts and numbers are taken with all their digits, null and missing ones as nothing.
- * A line that is no object, or has something else in a field, is refused by itself.
+ * The reader for lines with a JSON object each. A field is addressed by its name, or by a dotted path (`data.crash`).
+ * Strings and numbers keep all their digits; null and missing ones are empty. A line that is not an object, or has another
+ * type in a field, is refused alone.
  */
 export function jsonLinesReader({ columns, rowNumbers }: Pick<FileFormat, "columns" | "rowNumbers">): FileReader {
   const fields: Field[] = [

@@ -2,15 +2,15 @@ import { multiplierText } from "../../rounds/round.ts";
 import type { Imported } from "../../import/import.ts";
 import type { Survey } from "../../import/survey.ts";
 
-/** Refused lines, conflicts and kinds of refusals shown to people; `--json` lists all lines. */
+/** Refused lines, conflicts and kinds of refusals in the text output; `--json` lists all lines. */
 const MOST_SHOWN = 20;
-/** Lines named as examples of one kind of refusal. */
+/** Example lines for each kind of refusal. */
 const MOST_LINES = 3;
 
-/** Why a row is refused that has no id. */
+/** Why a row without an id is refused. */
 const WITHOUT_ID = "expected a round_id, came nothing";
 
-/** What a dry run says beside the counts, for programs; multipliers are texts, times ISO 8601 in UTC. */
+/** The result of a dry run in addition to the counts, as JSON; multipliers are strings, times ISO 8601 in UTC. */
 export function summaryOf(imported: Imported) {
   const { read, inserted, refused, survey } = imported;
   const { ids, times, withoutTime, order, repeats, conflicts, clock, thousands } = survey;
@@ -36,7 +36,7 @@ function examplesOf({ conflicts }: Survey) {
   }));
 }
 
-/** Refused lines by what was expected of them, the most frequent first, with a few lines of each. */
+/** Refused lines grouped by what was expected, the most frequent first, with a few example lines each. */
 export function refusalsByReason(
   refused: Imported["refused"],
 ): { reason: string; count: number; lines: number[]; example: string }[] {
@@ -51,13 +51,13 @@ export function refusalsByReason(
   return [...kinds.values()].toSorted((a, b) => b.count - a.count);
 }
 
-/** A reason without what came, which differs from line to line. */
+/** A reason without the found value, which differs from line to line. */
 function kindOf(reason: string): string {
   const kind = reason.split(", came ")[0] ?? reason;
   return kind.startsWith("the proof fails: ") ? "the proof fails" : kind;
 }
 
-/** What a dry run says beside the counts, for people. */
+/** Prints the result of a dry run in addition to the counts. */
 export function summaryLines(imported: Imported): string[] {
   const { ids, times, withoutTime, order, repeats, conflicts } = imported.survey;
   const missing = ids?.missing ?? 0n;
@@ -87,14 +87,14 @@ function orderSentence({ listed, toldBy, takenBy, isReversed }: Survey["order"])
     newest_first: "the file lists the newest first",
     newest_last: "the file lists the newest last",
     mixed: "the file lists its rounds in no clear order",
-    unknown: "nothing tells how the file lists its rounds",
+    unknown: "the order of the file's rounds is unknown",
   }[listed];
-  const by = { option: " (as was said)", ids: " (by its ids)", times: " (by its times)", nothing: "" }[toldBy];
+  const by = { option: " (from the option)", ids: " (from its ids)", times: " (from its times)", nothing: "" }[toldBy];
   const taken = { number: "by number", time: "by time", file: isReversed ? "from its end" : "as listed" }[takenBy];
   return `${how}${by}; rounds are taken ${taken}`;
 }
 
-/** What somebody should know of an import, whether it was done or tried out. */
+/** Notes on an import or a dry run for the operator. */
 export function notesOf(
   { read, survey, refused, conflicts }: Imported,
   { numbered, zone }: { numbered: boolean; zone: string | null },
@@ -120,11 +120,11 @@ export function notesOf(
   }
   if (numbered) {
     notes.push(
-      "rows without ids: a row or a block that was entered twice cannot be told from two rounds, and is taken twice",
+      "rows without ids: a row or a block that was entered twice looks like two rounds, and is imported twice",
     );
   }
   if (order.takenBy !== "number" && (order.listed === "newest_first" || order.listed === "mixed")) {
-    notes.push(`${orderSentence(order)}; --order says otherwise`);
+    notes.push(`${orderSentence(order)}; use --order to change it`);
   }
   if (clock.twice.count > 0) {
     notes.push(

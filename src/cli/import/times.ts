@@ -3,10 +3,10 @@ import { type Moment, parseOccurredAt } from "../../houses/reading/occurred-at.t
 import type { ImportedMoment } from "../../import/row.ts";
 import { localTimesIn } from "./zone.ts";
 
-/** Which number of a date such as 3/4/2024 is the month; `auto` where the way it is written tells. */
+/** Which number of a date such as 3/4/2024 is the month; `auto` if the notation decides. */
 export type DateOrder = "auto" | "month_first" | "day_first";
 
-/** ISO 8601 without a zone: what a zone that is given applies to. */
+/** ISO 8601 without a zone: a given zone applies to it. */
 const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?$/;
 /** 4/11/2024, 1:21:03 PM · 11.04.2024 13:21 · 11-04-2024 */
 const YEAR_LAST =
@@ -17,10 +17,10 @@ const YEAR_FIRST = /^(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?:,?[T\s]+(\d{1,2}:\d\d.*
 const AGO = /^.{0,40} ago on /i;
 
 /**
- * A reader of the times that files have: what houses send (ISO 8601, seconds or milliseconds since 1970, the dates of
- * browsers and of HTTP), and dates as spreadsheets and pages write them. A date with slashes and AM or PM has the month
- * first, one with points the day; any other is refused until `dates` says. Times without a zone are local to `zone`,
- * UTC without it. Null for what is no time.
+ * A parser of the times in files: what houses send (ISO 8601, seconds or milliseconds since 1970, the dates of browsers
+ * and of HTTP), and dates as spreadsheets and pages write them. A date with slashes and AM or PM has the month first, one
+ * with points the day; any other is refused unless `dates` decides. Times without a zone are local to `zone`, by default
+ * UTC. Null if it is not a time.
  */
 export function timesOf({
   zone,
@@ -40,7 +40,7 @@ export function timesOf({
   };
 }
 
-/** A date of another form as ISO 8601 without a zone; null for what is none. */
+/** A date of another notation as ISO 8601 without a zone; null if it is not a date. */
 function fromDate(text: string, dates: DateOrder): string | { reason: string } | null {
   const yearFirst = YEAR_FIRST.exec(text);
   if (yearFirst !== null) {
@@ -64,7 +64,7 @@ function fromDate(text: string, dates: DateOrder): string | { reason: string } |
   return hours === null ? null : `${date}T${two(String(hours))}:${minute}:${seconds}${fraction.replace(",", ".")}`;
 }
 
-/** The hour of a day from one of a clock with twelve. */
+/** The hour of a day from a 12-hour clock. */
 function hourOf(hour: number, half: string): number | null {
   if (hour < 1 || hour > 12) return null;
   return (hour % 12) + (half.toLowerCase() === "p" ? 12 : 0);

@@ -2,18 +2,18 @@ import { describe } from "../../houses/reading/excerpt.ts";
 import { parseMultiplier, type ParsedMultiplier } from "../../houses/reading/multiplier.ts";
 import type { MultiplierShape } from "../../import/plan.ts";
 
-/** Which mark stands before the decimals; `auto` reads each value by itself. */
+/** The decimal mark; `auto` decides for each value. */
 export type DecimalMark = "auto" | "." | ",";
 
-/** What may stand between thousands, beside a comma or a point: spaces, also those that do not break, and apostrophes. */
+/** Thousands separators besides comma and point: spaces, also no-break ones, and apostrophes. */
 const SPACED = /^\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?=$|[.,]\d|[ ]?[x×])/i;
 const POINT_DECIMAL = /^(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?([ ]?[x×])?$/i;
 const COMMA_DECIMAL = /^(\d+|\d{1,3}(?:\.\d{3})+)(?:,(\d+))?([ ]?[x×])?$/i;
 
 /**
- * A reader of a file's multipliers. `scale` is what one unit is worth (0.01 where the file has hundredths), `instant`
- * the forms of an instant crash. With a decimal mark that was named, the other one, a space or an apostrophe may stand
- * between thousands and nowhere else; a value that does not fit is refused. The raw text is kept as it came.
+ * A parser of a file's multipliers. `scale` is the worth of one unit (0.01 if the file has hundredths), `instant` the
+ * spellings of an instant crash. With a given decimal mark, the other one, a space or an apostrophe may only separate
+ * thousands; a value that does not fit is refused. The raw text is kept.
  */
 export function multipliersOf(options: {
   decimal: DecimalMark;
@@ -36,7 +36,7 @@ export function multipliersOf(options: {
   };
 }
 
-/** The value with a decimal point and nothing between thousands; null where it does not fit what was said. */
+/** The value with a decimal point and no thousands separators; null if it does not fit the given marks. */
 function plainOf(text: string, decimal: DecimalMark): string | null {
   if (decimal === "auto") return text;
   const joined = text.replace(SPACED, (thousands) => thousands.replaceAll(/\D/g, ""));
@@ -45,7 +45,7 @@ function plainOf(text: string, decimal: DecimalMark): string | null {
   return whole.replaceAll(/[.,]/g, "") + (decimals === undefined ? "" : `.${decimals}`) + suffix;
 }
 
-/** What a multiplier tells of its file: a decimal comma, or three digits after a single mark, which may mean two things. */
+/** The evidence in a multiplier on its file: a decimal comma, or three digits after a single mark, which is ambiguous. */
 export function multiplierShape(text: string): MultiplierShape {
   if (/^\d+,(?:\d{1,2}|\d{4,})(?: ?[x×])?$/i.test(text) || /^\d{1,3}(?:\.\d{3})+,\d+(?: ?[x×])?$/i.test(text)) {
     return "comma_decimals";

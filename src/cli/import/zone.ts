@@ -3,10 +3,10 @@ import type { Moment } from "../../houses/reading/occurred-at.ts";
 import type { ImportedMoment } from "../../import/row.ts";
 
 const DAY_MS = 86_400_000;
-/** No zone changes its offset but at a quarter of an hour. */
+/** Every zone changes its offset at a quarter of an hour. */
 const QUARTER_MS = 900_000;
 
-/** Reads the name of a time zone, such as Europe/Berlin. */
+/** Parses the name of a time zone, such as Europe/Berlin. */
 export function zoneName(text: string): string {
   try {
     return new Intl.DateTimeFormat("en", { timeZone: text }).resolvedOptions().timeZone;
@@ -16,9 +16,9 @@ export function zoneName(text: string): string {
 }
 
 /**
- * A reader of local times: takes one as if its zone were UTC and gives the moment. A local time that the clock shows
- * twice, when it is put back, is the later one; one that it never shows is as much later as the clock was put forward
- * (an hour, nearly everywhere). Both are marked.
+ * A converter of local times: takes one as if its zone were UTC and returns the instant. A local time that occurs twice,
+ * when the clock is put back, is the later one; one that is skipped is shifted forward as far as the clock was (usually an
+ * hour). Both are marked.
  */
 export function localTimesIn(zone: string): (asUtc: Moment) => ImportedMoment {
   const offsetAt = offsetsOf(zone);
@@ -41,7 +41,7 @@ function shifted({ ms, iso }: Moment, offsetMs: number): Moment {
   return { ms: ms - offsetMs, iso: second.toISOString().slice(0, 19) + iso.slice(19) };
 }
 
-/** How far the zone is ahead of UTC at a moment, in milliseconds. */
+/** How far the zone is ahead of UTC at an instant, in milliseconds. */
 function offsetsOf(zone: string): (ms: number) => number {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,
@@ -62,7 +62,7 @@ function offsetsOf(zone: string): (ms: number) => number {
   return (ms) => offsetOf(Math.floor(ms / QUARTER_MS));
 }
 
-/** Rounds of a file follow each other, so the last result is asked for again most of the time. */
+/** Rounds of a file follow each other, so most lookups repeat the last one. */
 function keepLast<Result>(work: (of: number) => Result): (of: number) => Result {
   let kept: { of: number; result: Result } | null = null;
   return (of) => {

@@ -27,7 +27,7 @@ import { reaching, requireDatabase } from "../session.ts";
 
 const REDIS_AGAIN_MS = 10_000;
 
-/** `roundhouse api`: answers callers; any number may run on one database. */
+/** `roundhouse api`: serves callers; any number may run on one database. */
 export function apiCommand(): Command {
   return new Command("api")
     .description("answer callers from the database of DATABASE_URL; workers fill it")
@@ -100,8 +100,8 @@ async function serve(life: Life, settings: Settings, databaseUrl: string, log: R
 }
 
 /**
- * How the replica of DATABASE_READ_URL is reached; null if none is configured.
- * @throws UsageError if it is no copy of the database of `primaryUrl`.
+ * The way to the replica of DATABASE_READ_URL; null if none is configured.
+ * @throws UsageError if it is not a copy of the database of `primaryUrl`.
  */
 async function replicaUrls(settings: Settings, primaryUrl: string, log: Log): Promise<PartUrls | null> {
   const { DATABASE_READ_URL: url } = settings;
@@ -115,7 +115,7 @@ async function replicaUrls(settings: Settings, primaryUrl: string, log: Log): Pr
   return urlsOf("api", url, { ...settings, DATABASE_DIRECT_URL: undefined }, log);
 }
 
-/** The queues, for looking at them: null until Redis was there, and where there is none. */
+/** The queues, read only: null until Redis is reachable. */
 function reachQueues(life: Life, redisUrl: string | undefined, log: Log): () => Queues | null {
   let queues: Queues | null = null;
   if (redisUrl !== undefined) {
@@ -127,7 +127,7 @@ function reachQueues(life: Life, redisUrl: string | undefined, log: Log): () => 
   return () => queues;
 }
 
-/** Opens the operators' view. */
+/** Opens the operators' pages. */
 async function openOps(
   life: Life,
   given: { settings: Settings; sql: Sql; directUrl: string; queues: () => Queues | null; log: Log },
@@ -158,7 +158,7 @@ async function keepTrying(life: Life, log: Log, work: () => Promise<void>): Prom
       return await work();
     } catch (error) {
       log.warn(`/ops and /metrics show no queues until Redis is there: ${reasonOf(error)}`);
-      // the one thing that it rejects with is the end of this process
+      // it rejects only when this process ends
       await delay(REDIS_AGAIN_MS, undefined, { signal: life.ending }).catch(() => undefined);
     }
   }

@@ -12,10 +12,10 @@ import { print, printJson } from "../output.ts";
 import { progressBar } from "../progress.ts";
 import { withDatabase } from "../session.ts";
 
-/** `roundhouse backup`: everything the database holds, in one file; `roundhouse restore` makes a database of it again. */
+/** `roundhouse backup`: the whole database in one file, from which `roundhouse restore` creates it again. */
 export function backupCommand(): Command {
   return new Command("backup")
-    .description("write all that the database holds into a file, as it is at one moment; everything goes on meanwhile")
+    .description("write a consistent snapshot of the whole database to a file; everything keeps running meanwhile")
     .requiredOption("--to <path>", "a new file, or a folder in which one is made that has the time in its name")
     .option("--json", "print one JSON object", false)
     .addHelpText(
@@ -36,7 +36,7 @@ variables are not in it. Redis is not backed up: nothing in it is needed again.`
             const made = await writeBackup(sql, file, {
               version: VERSION,
               signal: interruption.signal,
-              progress: (...told) => progress.show(...told),
+              progress: (...state) => progress.show(...state),
             });
             await audited(
               sql,
@@ -55,7 +55,7 @@ variables are not in it. Redis is not backed up: nothing in it is needed again.`
     });
 }
 
-/** The path of a file that is not there yet. @throws UsageError where it is. */
+/** The path of a new file. @throws UsageError if it exists. */
 async function newFile(to: string): Promise<string> {
   const path = resolve(to);
   const found = await stat(path).catch((error: unknown) => {

@@ -21,8 +21,8 @@ interface Given {
 }
 
 /**
- * `roundhouse demo-house`: both demo houses alone, or with --replay a house that tells recorded rounds, on HOST (loopback
- * unless set), until SIGINT or SIGTERM.
+ * `roundhouse demo-house`: both demo houses alone, or with --replay a house that serves recorded rounds, on HOST (loopback
+ * by default), until SIGINT or SIGTERM.
  *
  * The URL goes to stdout, with --json as one line `{"event":"ready","url":…}`; everything else to stderr.
  * @param settings read when the command runs: DATA_DIR and HOST.
@@ -44,7 +44,7 @@ export function demoHouseCommand(settings: () => { dataDir: string; host: string
       ofReplay(
         new Option(
           "--replay <file>",
-          "tell the rounds of this CSV (or .csv.gz) instead, oldest first: multiplier and maybe round_id, occurred_at, hash",
+          "serve the rounds of this CSV (or .csv.gz) instead, oldest first: multiplier and maybe round_id, occurred_at, hash",
         ),
       ),
     )
@@ -81,10 +81,10 @@ export function demoHouseCommand(settings: () => { dataDir: string; host: string
 }
 
 const HELP = `
-A replay tells rounds in the order of the file, as far apart as its clock says divided by the speed, or as far as is usual
-for the game where it has no clock. Their times are moved to now. A file without ids has its rows counted from 1; an empty
-multiplier is a round that whoever recorded it missed, and is told without a value. The page at / says what has been told
-so far and which entry of houses.yaml reads it.`;
+A replay serves rounds in the order of the file. The pause between two rounds is that of the recorded times divided by the
+speed; without times it is the game's usual one. Times are moved to now. Rows without ids are numbered from 1. An empty
+multiplier is a round that was missed when recording: it is served without a value. The page at / shows what has been
+served so far and the entry of houses.yaml that reads it.`;
 
 function startHouse(given: Given, { dataDir, host }: { dataDir: string; host: string }): Promise<DemoHouse> {
   const { port, speed, seed, replay, as = "json", from, numberRows = false } = given;
@@ -92,7 +92,7 @@ function startHouse(given: Given, { dataDir, host }: { dataDir: string; host: st
     if (given.as === undefined && from === undefined && !numberRows) {
       return startDemoHouse({ dataDir, host, port, speed, seed, say });
     }
-    throw new UsageError("expected --replay with a file beside --as, --from and --number-rows");
+    throw new UsageError("expected --replay with a file together with --as, --from and --number-rows");
   }
   const chosen = from === undefined ? {} : { from };
   return createReplayHouse({ file: replay, as, host, port, speed, numbered: numberRows, say, ...chosen });

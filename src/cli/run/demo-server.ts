@@ -12,18 +12,18 @@ import { nameProcess } from "../../this-machine.ts";
 /** How often the lease is renewed; another process also looks when it expires. */
 const LOOK_EVERY_MS = 5_000;
 
-/** The demo houses as one process serves them, or not. */
+/** The demo houses as this process serves them, if it does. */
 export interface DemoServer {
-  /** Where they are played by this process or were told to be; null where another process plays them, or nobody. */
+  /** The URL if this process plays them or DEMO_HOUSE_URL is set; null if another process plays them, or none. */
   url(): string | null;
-  /** Plays them if the houses file has any and nobody else does; call again when the file was applied again. */
+  /** Plays them if the houses file has any and no other process does; call again after the file was applied again. */
   refresh(houses: readonly HouseEntry[]): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Plays the demo houses of the houses file on a free loopback port, in one process of all that share the database, and writes their
- * address there. `givenUrl` (DEMO_HOUSE_URL) names ones that run elsewhere, which several machines need; nothing is started then.
+ * Plays the demo houses of the houses file on a free loopback port, in one of all processes that share the database, and
+ * stores their URL there. `givenUrl` (DEMO_HOUSE_URL) names external ones, needed with several machines; then nothing starts.
  */
 export function createDemoServer(options: {
   sql: Sql;
@@ -37,7 +37,7 @@ export function createDemoServer(options: {
   let house: DemoHouse | null = null;
   let looking: Promise<void> = Promise.resolve();
 
-  /** Gives the milliseconds until the lease of another process expires; Infinity if there is none to wait for. */
+  /** Returns the milliseconds until the lease of another process expires; Infinity if there is none. */
   async function look(): Promise<number> {
     const state = wanted ? await lease.hold() : null;
     if (state?.isHeld !== true) {
@@ -62,7 +62,7 @@ export function createDemoServer(options: {
     await stopped?.close();
   }
 
-  /** One look at a time: the next begins when the last has ended. */
+  /** Attempts are serialized: the next one begins when the last has ended. */
   function enqueue<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = looking.then(work);
     looking = result.then(
@@ -98,7 +98,7 @@ export function createDemoServer(options: {
       await looks.stop();
       await enqueue(async () => {
         await stop();
-        await lease.release().catch(() => undefined); // without a database it expires
+        await lease.release().catch(() => undefined); // if the database is unreachable, the lease expires
       });
     },
   };

@@ -4,8 +4,8 @@ import { UsageError } from "../../errors.ts";
 type ServerVariable = "DATABASE_URL" | "REDIS_URL";
 
 /**
- * The servers of a deployment in parts: api, worker and migrate find nothing by themselves, since each part that
- * started a private server of its own would have a world of its own.
+ * The servers of a deployment in parts: api, worker and migrate never start private servers, since each part would then
+ * have its own.
  * @throws UsageError listing every variable that is not set.
  */
 export function requireVariables<Name extends ServerVariable>(settings: Settings, names: Name[]): Record<Name, string> {

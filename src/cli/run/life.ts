@@ -4,42 +4,42 @@ import type { Log } from "../../log.ts";
 import { reasonOf } from "../../errors.ts";
 import { watchParent } from "./parent.ts";
 
-/** A stop takes no longer than this after the drain, if the command sets nothing else; what still runs then is cut off. */
+/** The default limit of a stop after the drain; what still runs then is aborted. */
 const STOP_WITHIN_MS = 19_000;
-/** One Ctrl-C arrives up to twice, from the terminal and from npm; a second within this time is the same one. */
+/** One Ctrl-C may arrive twice, from the terminal and from npm; a second one within this time is ignored. */
 const SAME_CTRL_C_MS = 1_000;
 
-/** What a long-running command is given to begin and to end with. */
+/** What a long-running command receives for its start and its stop. */
 export interface Life {
-  /** Aborted when the end is asked for: nothing new is begun after it. */
+  /** Aborted when a stop is requested: nothing new is started after it. */
   ending: AbortSignal;
-  /** How to undo a step that was taken; the last one taken is undone first. */
+  /** Registers how to undo a step; the last registered is undone first. */
   onStop(what: string, undo: () => Promise<unknown>): void;
-  /** What SIGHUP does. */
+  /** The handler of SIGHUP. */
   onHangup(reload: () => Promise<void>): void;
-  /** Ends the command in order, with exit code 1. */
+  /** Stops the command in order, with exit code 1. */
   fail(why: string): void;
 }
 
-/** How long a command may take to end. */
+/** Time limits of a stop. */
 export interface Ending {
   /**
-   * How long everything continues after SIGTERM, with `ending` aborted already: a load balancer needs that time to notice.
+   * How long everything continues after SIGTERM, with `ending` already aborted: a load balancer needs that time to notice.
    * Ctrl-C does not wait, and a second signal cuts it short.
    */
   drainMs?: number;
-  /** The time after that; see {@link STOP_WITHIN_MS}. */
+  /** The limit after that; see {@link STOP_WITHIN_MS}. */
   stopWithinMs?: number;
 }
 
 /**
- * Runs a command that lives until SIGINT or SIGTERM: `begin` takes the steps, and in the end each is undone.
+ * Runs a command until SIGINT or SIGTERM: `begin` takes the steps, and at the end each is undone.
  *
- * However it ends (asked for, a step that fails, a server that died, an error nobody caught) the steps taken so far are undone,
- * last first, within `stopWithinMs` (19 seconds) after the drain. A second Ctrl-C a second later cuts that short. Sets exit code 1 unless the end was asked for and every
- * step could be undone. A terminal that was closed, and the end of the npm that runs us, count as asking for the end; SIGHUP otherwise
- * as asking for a reload.
- * @throws what `begin` threw, after undoing what it had begun.
+ * Whatever ends it (a signal, a failed step, a dead server, an uncaught error), the steps taken so far are undone, last
+ * first, within `stopWithinMs` (19 seconds) after the drain. A second Ctrl-C a second later cuts that short. Sets exit
+ * code 1 unless a stop was requested and every step was undone. A closed terminal and the end of the npm that runs us count
+ * as requests to stop; any other SIGHUP as a request to reload.
+ * @throws the error of `begin`, after undoing its steps.
  */
 export async function live(
   log: Log,
@@ -65,7 +65,7 @@ export async function live(
   };
   const crash = (thrown: unknown) => {
     log.fatal({ stack: thrown instanceof Error ? thrown.stack : undefined }, `this is a bug: ${reasonOf(thrown)}`);
-    fail("stopping after an error that nobody expected");
+    fail("stopping after an unexpected error");
   };
   let interruptedAt = -Infinity;
   const interrupt = () => {
@@ -86,7 +86,9 @@ export async function live(
   const hangup = () => {
     if (atTerminal && terminalIsGone()) return end("the terminal was closed: stopping");
     if (reload === null || ending.signal.aborted) return;
-    reload().catch((error: unknown) => log.error(`not reloaded, everything goes on as before: ${reasonOf(error)}`));
+    reload().catch((error: unknown) =>
+      log.error(`not reloaded, the previous settings stay in use: ${reasonOf(error)}`),
+    );
   };
   const listeners = { SIGINT: interrupt, SIGTERM: terminate, SIGHUP: hangup, uncaughtException: crash } as const;
   for (const [event, listener] of Object.entries(listeners)) process.on(event, listener);
@@ -107,7 +109,7 @@ export async function live(
     // it rejects when the drain is cut short
     if (isTerminated) await delay(drainMs, undefined, { signal: drain.signal }).catch(() => undefined);
   } catch (thrown) {
-    // A step that gave up because the end was asked for is no failure.
+    // A step that was aborted because of the stop is no failure.
     if (!ending.signal.aborted) failure = { thrown };
   }
   if (!ending.signal.aborted) ending.abort(new Error("a step failed"));
@@ -130,7 +132,7 @@ export async function live(
   if (failure !== null) throw failure.thrown;
 }
 
-/** Whether the terminal we were started from is no more; a signal sent by hand leaves it there. */
+/** Whether the terminal that started us is closed; a SIGHUP sent manually leaves it open. */
 function terminalIsGone(): boolean {
   try {
     closeSync(openSync("/dev/tty", "r"));

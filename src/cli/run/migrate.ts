@@ -8,10 +8,10 @@ import { print, printJson, say } from "../output.ts";
 import { requireVariables } from "./deployment.ts";
 import { reaching } from "../session.ts";
 
-/** `roundhouse migrate`: the newest schema, for deployments where api and worker are separate processes. */
+/** `roundhouse migrate`: applies the newest schema, for deployments with separate api and worker processes. */
 export function migrateCommand(): Command {
   return new Command("migrate")
-    .description("bring the database of DATABASE_URL to the newest schema; any number may run at once")
+    .description("migrate the database of DATABASE_URL to the newest schema; any number may run concurrently")
     .option("--dry-run", "list the migrations that the database lacks, and change nothing", false)
     .option("--json", "print one JSON object", false)
     .addHelpText("after", examples("migrate", "migrate --dry-run", "migrate --json"))

@@ -9,8 +9,8 @@ import { LINK_SECONDS } from "../../ops/sign-in/limits.ts";
 import { say } from "../output.ts";
 
 /**
- * Encrypts second factors anew after AUTH_SECRET was changed, where AUTH_SECRET_PREVIOUS says what it was.
- * @param surfaces connections of `/ops` and of the console: each sees the second factors of its own people
+ * Re-encrypts two-factor secrets after AUTH_SECRET was changed; AUTH_SECRET_PREVIOUS is the old value.
+ * @param surfaces connections of `/ops` and of the console: each can read only its own users' secrets
  */
 export async function carryOverSecret(surfaces: readonly Sql[], settings: Settings, log: Log): Promise<void> {
   const { AUTH_SECRET_PREVIOUS: previous } = settings;
@@ -27,7 +27,7 @@ export async function carryOverSecret(surfaces: readonly Sql[], settings: Settin
   }
 }
 
-/** A link that signs the local operator in, once; null, and said why, where none can be made. */
+/** A link that signs the local operator in, once; null, after printing the reason, if none can be made. */
 export async function localLink(sql: Sql, url: string): Promise<string | null> {
   try {
     return `${url}/ops/link?token=${await makeLocalLink(sql, LINK_SECONDS)}`;

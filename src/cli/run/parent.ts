@@ -1,12 +1,12 @@
 import { isRunByNpm } from "../../config/environment.ts";
 import { leadsItsGroup } from "../../embedded/pids.ts";
 
-/** A stop may begin this much later than the parent's end; a check costs one system call. */
+/** A stop begins at most this much later than the parent's end; a check costs one system call. */
 const CHECK_MS = 500;
 
 /**
- * Calls `onGone` once when npm runs this process and ends before it: kill -9 of npm sends no signal on. A process that
- * something else runs, or that was detached on purpose (setsid), outlives its parent. The returned function ends the
+ * Calls `onGone` once if npm runs this process and ends before it: kill -9 of npm forwards no signal. A process that
+ * something else started, or that was detached on purpose (setsid), outlives its parent. The returned function ends the
  * watch, which keeps no process alive.
  */
 export async function watchParent(onGone: () => void): Promise<() => void> {

@@ -6,17 +6,17 @@ import type { Log } from "../../log.ts";
 /** How a part of the program connects. */
 export interface PartUrls {
   url: string;
-  /** Past a transaction pooler. */
+  /** The URL that bypasses a transaction pooler. */
   directUrl: string;
-  /** Whether a transaction pooler stands before `url`. */
+  /** Whether a transaction pooler is in front of `url`. */
   pooled: boolean;
 }
 
 /**
- * The URLs of one part of the program: its connections take the part's role. Where they cannot, it is said in the log
- * and they work with the rights of whoever logs in. A transaction pooler passes no role on, so that behind one the
- * user of DATABASE_URL is what counts.
- * @throws the driver's error where the database cannot be reached.
+ * The URLs of one part of the program, whose connections take the part's role. If they cannot, a line is logged and they
+ * keep the rights of the login user. A transaction pooler does not pass the role on: behind one, the rights are those of the
+ * user of DATABASE_URL.
+ * @throws the driver's error if the database cannot be reached.
  */
 export async function urlsOf(part: Part, databaseUrl: string, settings: Settings, log: Log): Promise<PartUrls> {
   const pooled = settings.DATABASE_DIRECT_URL !== undefined;

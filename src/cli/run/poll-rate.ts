@@ -1,8 +1,8 @@
 import type { HouseSettings } from "../../houses/settings/settings.ts";
 
 /**
- * One sentence for each table that is polled too seldom: a forecast is issued only while the next round cannot have begun, so an answer
- * that is older than the pause between two rounds brings none. Polling twice in the shortest pause is the least that works well.
+ * One sentence for each table with too long a poll interval: a forecast is issued only before the next round can begin, so
+ * a response that is older than the pause between two rounds yields none. Two polls per shortest pause is the minimum.
  */
 export function slowPolls(houses: HouseSettings[]): string[] {
   return houses

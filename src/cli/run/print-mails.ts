@@ -5,12 +5,12 @@ import type { Log } from "../../log.ts";
 import { takeMailsToPrint } from "../../mail/print-store.ts";
 import { type MailKey, unsealText } from "../../mail/seal.ts";
 
-const LOOKS_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 
 /**
- * Prints each new mail with `say`, where a start serves its own machine alone and has no mail server: its link is to be
- * opened by whoever sits there. Goes past the log, which would hide what is in a link. Ends with the signal; where the
- * database does not answer it looks again a second later.
+ * Prints each new mail with `say` if a start serves only its own machine and has no mail server: the operator there
+ * opens its link. Bypasses the log, which would redact the link. Ends with the signal; while the database does not respond,
+ * it retries every second.
  */
 export async function printMails(
   sql: Sql,
@@ -26,7 +26,7 @@ export async function printMails(
     } catch (error) {
       log.debug(`mails are not printed now: ${reasonOf(error)}`);
     }
-    await delay(LOOKS_EVERY_MS, undefined, { signal }).catch(() => undefined); // the signal ends the loop
+    await delay(CHECK_EVERY_MS, undefined, { signal }).catch(() => undefined); // the signal ends the loop
   }
 }
 

@@ -6,15 +6,15 @@ import { findLatePolls, type Lateness } from "../../houses/polling/polling-store
 import { checkRedis } from "../../queue/redis.ts";
 import type { WorkerHealth, Workers } from "../../queue/worker.ts";
 
-/** A schema that was right a minute ago is asked about again: each look takes a connection of its own. */
+/** A good schema is checked again only after this time: each check takes a connection. */
 const SCHEMA_BELIEVED_MS = 60_000;
 const POLLS = "poll-house";
-/** Beyond the longest timeout of a house: a process none of whose polls is done for so long polls nothing. */
+/** Longer than the longest timeout of a house: a process without a finished poll for so long does not poll. */
 const UNFINISHED_MS = 20_000;
 const NAMED = 5;
 
 /**
- * The checks of a process's /readyz. One that works (`workers`) requires Redis and polling; one that only serves callers
+ * The checks of a process's /readyz. A worker (`workers`) requires Redis and polling; a process that only serves callers
  * reports them, and is ready without.
  */
 export function readinessChecks(parts: {
@@ -28,7 +28,7 @@ export function readinessChecks(parts: {
 
   async function isMigrated(): Promise<boolean> {
     if (performance.now() - goodSchemaAt < SCHEMA_BELIEVED_MS) return true;
-    // a newer schema is good: the processes of a rolling upgrade still run when its migrations are applied
+    // a newer schema is fine: during a rolling upgrade, old processes still run after its migrations
     const isGood = (await schemaState(directUrl)).pending.length === 0;
     if (isGood) goodSchemaAt = performance.now();
     return isGood;
@@ -56,10 +56,10 @@ export function readinessChecks(parts: {
 }
 
 /**
- * Checks that polling is well, as far as a process is responsible for it: `health` is null if it does no work.
+ * Checks that polling is healthy, as far as this process is responsible: `health` is null if it is not a worker.
  *
- * A worker that takes polls is not ready while any house that may be polled is late, whichever worker should have polled it,
- * nor while none of its own polls is done, although others poll its houses.
+ * A worker is not ready while any house that may be polled is late, whichever worker should have polled it, or while none
+ * of its own polls has finished, although others poll its houses.
  * @throws NotReady that names the problem
  */
 export function requirePolling({ late, due, longestPollMs }: Lateness, health: WorkerHealth | null): void {

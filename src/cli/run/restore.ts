@@ -29,7 +29,7 @@ interface Given {
   json: boolean;
 }
 
-/** `roundhouse restore`: a database from a backup, checked to its last hash. Exit code 1 where it is not as it should be. */
+/** `roundhouse restore`: a database from a backup, verified to its last hash. Exit code 1 if a check fails. */
 export function restoreCommand(): Command {
   return new Command("restore")
     .description("make an empty database what a backup holds, bring it to the newest schema, and verify all of it")
@@ -60,7 +60,7 @@ stopped or killed, run it again.`,
     });
 }
 
-/** Finds where to, and starts the private servers where nothing else is given. */
+/** Finds the target, and starts the private servers if none is given. */
 async function withTarget(given: Given, settings: Settings, work: (url: string) => Promise<void>): Promise<void> {
   const configured = settings.DATABASE_DIRECT_URL ?? settings.DATABASE_URL;
   const url = given.into === undefined ? configured : await targetOf(given.into, configured);
@@ -84,7 +84,7 @@ async function withTarget(given: Given, settings: Settings, work: (url: string) 
 }
 
 /**
- * The URL of `--into`. A name stands for a database on the server that is configured; it is made if there is none.
+ * The URL of `--into`. A name means a database on the configured server; it is created if it does not exist.
  * @throws UsageError if it is neither a URL nor a name, or no server is configured.
  */
 async function targetOf(into: string, configured: string | undefined): Promise<string> {
@@ -119,7 +119,7 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
   try {
     await reaching(url, () => refuseUsed(sql, url, header.migrations));
     await migrate(url, say, { upTo: header.migrations });
-    await restoreRows(sql, file, { header, rows: end.rows, signal, progress: (...told) => progress.show(...told) });
+    await restoreRows(sql, file, { header, rows: end.rows, signal, progress: (...state) => progress.show(...state) });
     await migrate(url, say);
     const facts = { file, snapshot_at: header.snapshot_at, rows: end.rows };
     await audited(
@@ -137,7 +137,7 @@ async function restore(url: string, { from, verify: checks, json }: Given, signa
   }
 }
 
-/** @throws UsageError where the database is not empty, or has a schema that the backup is not of. */
+/** @throws UsageError if the database is not empty, or its schema differs from the backup's. */
 async function refuseUsed(sql: Sql, url: string, migrations: readonly string[]): Promise<void> {
   const why = await findInTheWay(sql);
   const there = await listMigrations(sql);
@@ -148,7 +148,7 @@ async function refuseUsed(sql: Sql, url: string, migrations: readonly string[]):
   );
 }
 
-/** What the checks of a restored database found. */
+/** The result of the checks of a restored database. */
 interface Found {
   ok: boolean;
   figures: Verification;
@@ -157,7 +157,7 @@ interface Found {
 }
 
 async function check(sql: Sql, databaseUrl: string, progress: Progress): Promise<Found> {
-  const figures = await verify(sql, { threads: { databaseUrl }, progress: (...told) => progress.show(...told) });
+  const figures = await verify(sql, { threads: { databaseUrl }, progress: (...state) => progress.show(...state) });
   const audit = await verifyAudit(sql);
   const ledger = await checkLedger(sql);
   return { ok: figures.ok && audit.failure === null && ledger.ok, figures, audit, ledger };

@@ -3,21 +3,21 @@ import { isAnswering } from "../../db/facts.ts";
 import type { Life } from "./life.ts";
 import type { PartUrls } from "./part.ts";
 
-/** The connections of the serving half by what they are for, so that a slow page never keeps a call waiting. */
+/** The connections of the serving half by purpose, so that a slow page cannot delay a call. */
 export interface ServingConnections {
-  /** What the API and the site read. */
+  /** Reads of the API and the site. */
   sql: Sql;
-  /** Counting calls and finding callers. */
+  /** Counts calls and finds callers. */
   meter: Sql;
   opsSql: Sql;
   consoleSql: Sql;
-  /** A replica, for what is published and the site; null if none is configured. */
+  /** A replica, for published data and the site; null if none is configured. */
   replica: Sql | null;
 }
 
 /**
- * Opens the connections of the serving half; they are closed when the process stops. Two of the meter are made right away:
- * the first caller waits 300 ms for its key to be found, which is little for a new connection on a busy machine.
+ * Opens the connections of the serving half; they are closed when the process stops. Two of the meter are opened right
+ * away: the first key lookup has 300 ms, which is little for a new connection on a busy machine.
  * @throws the driver's error when the database cannot be reached
  */
 export async function openServingConnections(

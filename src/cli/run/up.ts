@@ -36,10 +36,10 @@ import { reaching } from "../session.ts";
 import { openServingConnections } from "./serving-connections.ts";
 import { openWorkConnections, readHousesFile, startWork } from "./work.ts";
 
-/** A first poll that takes longer belongs to a house in trouble, and nobody should wait for that. */
+/** A first poll that takes longer belongs to a failing house; the start does not wait for it. */
 const FIRST_ROUNDS_WITHIN_MS = 5_000;
 
-/** `roundhouse up`, which is `npm start`: everything in one process, on private servers where none are given. */
+/** `roundhouse up`, which is `npm start`: everything in one process, on private servers if none are configured. */
 export function upCommand(): Command {
   return new Command("up")
     .description(
@@ -63,13 +63,13 @@ export function upCommand(): Command {
     });
 }
 
-/** What a start came to. */
+/** The result of a start. */
 interface Started {
   url: string;
   key: string;
-  /** Signs the operator of this machine in, once; null where others reach us too. */
+  /** A link that signs the local operator in, once; null if other machines can reach us. */
   opsLink: string | null;
-  /** Whether mails are printed here, since no server sends them. */
+  /** Whether mails are printed here because there is no mail server. */
   printsMails: boolean;
   houses: HouseEntry[];
 }
@@ -99,7 +99,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   const connections = openWorkConnections(life, forWork);
   const { sql: apiSql, meter, opsSql, consoleSql } = await openServingConnections(life, { forApi, forOps, forConsole });
 
-  // what a command would do: keys and links of this machine are made with all rights
+  // like a command: keys and links of this machine are made with all rights
   const ownSql = connect(databaseUrl, { name: "command", max: 1, pooled });
   life.onStop("the connection of this machine", () => ownSql.end({ timeout: 2 }));
 
@@ -177,7 +177,7 @@ async function start(life: Life, settings: Settings, log: Log): Promise<Started>
   life.ending.throwIfAborted();
 
   const { key, revoke } = await mintDemoKey(ownSql, DATA_DIR);
-  // where the database is gone the next start does it
+  // if the database is unreachable, the next start does it
   life.onStop("the demo key", () => revoke().catch((error: unknown) => log.debug(`not revoked: ${reasonOf(error)}`)));
   await writeRunFile(DATA_DIR, {
     pid: process.pid,
@@ -213,12 +213,12 @@ async function openServers(life: Life, settings: Settings): Promise<{ databaseUr
   return servers;
 }
 
-/** Two lines a second and table would bury what the start prints; with LOG_LEVEL=debug they are all there. */
+/** Two lines per second and table would hide what the start prints; LOG_LEVEL=debug shows them all. */
 function quiet(log: Log): Log {
   return log.level === "info" ? log.child({}, { level: "warn" }) : log;
 }
 
-/** Waits until what is polled has brought rounds, so that the first call that is pasted finds some of every table. */
+/** Waits until polls have brought rounds, so that the first pasted call finds rounds of every table. */
 async function firstRounds(api: Api, { polling }: Checks, ending: AbortSignal): Promise<void> {
   const deadline = performance.now() + FIRST_ROUNDS_WITHIN_MS;
   while (performance.now() < deadline && !(api.hasRounds() && (await polling.isGood().catch(() => false)))) {
@@ -244,7 +244,7 @@ async function greet({ url, key, opsLink, printsMails, houses }: Started): Promi
     `  curl -H "X-Api-Key: ${key}" ${url}/api/v1/games`,
     "",
     ...(demos.length === 0 ? [] : [`  ${names(demos)}: true rounds of the past, played again by a demo house.`]),
-    ...(simulated.length === 0 ? [] : [`  ${names(simulated)}: simulated rounds, with troubles on purpose.`]),
+    ...(simulated.length === 0 ? [] : [`  ${names(simulated)}: simulated rounds, with errors on purpose.`]),
     "  Look around in another terminal: npx roundhouse table list, house list, queue list, doctor.",
     "  Ctrl-C stops everything.",
   ];

@@ -15,9 +15,9 @@ import { readinessChecks } from "./readiness.ts";
 import { requireDatabase } from "../session.ts";
 import { openWorkConnections, readHousesFile, startWork } from "./work.ts";
 
-/** Runs that are active at SIGTERM have this long to end; what is aborted then is put back for another worker. */
+/** Runs that are active at SIGTERM have this long to finish; what is aborted then is returned to the queue. */
 const RUNS_END_WITHIN_MS = 20_000;
-/** With the time that aborted runs and connections take; below the 30 s that Kubernetes and docker-compose.yml wait. */
+/** Includes the time to abort runs and close connections; below the 30 s of Kubernetes and docker-compose.yml. */
 const STOP_WITHIN_MS = 28_000;
 
 /** `roundhouse worker`: works on the queues; any number may run on one database and one Redis. */
