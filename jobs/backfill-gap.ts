@@ -11,7 +11,7 @@ import { findTime } from "../src/pass/payload-store.ts";
 import { fromDatabase } from "../src/pass/times.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 import { computeGap, endGap } from "../src/backfill/backfill.ts";
-import { readHistory, type AskedPage, type HistoryAsker, type HistoryPlace } from "../src/backfill/gap-history.ts";
+import { readHistory, type AskedPage, type HistoryClient, type HistoryPlace } from "../src/backfill/gap-history.ts";
 import { hasRange } from "../src/backfill/gap-next.ts";
 import {
   LARGEST_GAP,
@@ -104,13 +104,13 @@ async function askHouse(context: JobContext, gap: Gap, house: House, settings: T
   const { sql, signal, published } = context;
   const perMinute = house.settings.requests_per_minute;
   const pauseMs = pauseBetweenPages(house.settings.poll_every_ms);
-  const asker: HistoryAsker = {
+  const client: HistoryClient = {
     ask: (at) => askPage(context, house, settings, at),
     spend: async () => (perMinute === undefined ? 0 : takeRequest(sql, house.id, perMinute)),
     pause: () => delay(pauseMs, undefined, { signal }),
     pauseMs,
   };
-  const { end, ...counts } = await readHistory(sql, { house, settings, gap, prover }, asker, signal);
+  const { end, ...counts } = await readHistory(sql, { house, settings, gap, prover }, client, signal);
   switch (end.kind) {
     case "filled":
       await endGap(sql, gap, { state: "filled" });

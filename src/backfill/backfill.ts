@@ -22,13 +22,13 @@ import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
 import { multiplierText, numberOf, type CheckedItem, type KnownRound } from "../rounds/round.ts";
 
-/** Rounds computed and stored in one transaction: a tenth of a second under the table's lock. */
+/** Computed rounds per transaction: a tenth of a second under the table's lock. */
 const ROUNDS_AT_ONCE = 5_000n;
 
 /**
- * Computes the rounds a gap misses back from the next proven one above them in their era, and stores them as proven and
- * late. Gives how many, and whether all could be reached: none of an era can be while no later round of it is proven.
- * @throws the signal's reason once it is aborted; what is stored by then stays.
+ * Computes a gap's missing rounds back from the next proven one above them in their era, and stores them as proven and late.
+ * Returns their number, and whether all could be reached: an era without a proven later round cannot be computed.
+ * @throws the signal's reason once it is aborted; rounds stored before stay.
  */
 export async function computeGap(
   sql: Sql,
@@ -100,7 +100,7 @@ async function storeComputed(tx: Transaction, tableId: number, items: readonly C
   return rows.rounds.length;
 }
 
-/** A page of history as it arrived; times in milliseconds since `clock`, the database's time, was read. */
+/** A page of history as received; times in milliseconds since `clock`, the database's time, was read. */
 export interface ArrivedPage {
   clock: string;
   requestedMs: number;
@@ -109,12 +109,12 @@ export interface ArrivedPage {
   answer: HouseAnswer & { kind: "answer" };
 }
 
-/** What a page of history came to. */
+/** The result of a page of history. */
 export interface PageOutcome {
   rounds: number;
-  /** The oldest round of the page, to ask on from; null if it lists none. */
+  /** The oldest round of the page, from which to continue; null if it lists none. */
   oldestRoundId: string | null;
-  /** The page joins on to rounds that we had before the gap. */
+  /** The page overlaps rounds that we had before the gap. */
   reachesOurs: boolean;
   /** Something between our rounds and the gap's end cannot be read. */
   isHidden: boolean;
@@ -123,8 +123,8 @@ export interface PageOutcome {
 }
 
 /**
- * Stores a page of a house's history as it was received and adds its rounds, as late ones. A page that cannot be read, or
- * that our own code fails on, is stored as refused.
+ * Stores a page of a house's history as received and adds its rounds, as late ones. A page that cannot be read, or on which
+ * our own code fails, is stored as refused.
  */
 export async function storeHistoryPage(
   sql: Sql,
@@ -220,7 +220,7 @@ function outcomeOf(
   };
 }
 
-/** Closes a gap, given up with its reason or filled, and updates the notice of it. */
+/** Closes a gap as abandoned with its reason, or as filled, and updates its notice. */
 export async function endGap(
   sql: Sql,
   gap: Gap,

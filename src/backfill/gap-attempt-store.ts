@@ -1,6 +1,6 @@
 import type { Queryable, Sql, Transaction } from "../db/client.ts";
 
-/** A gap as whoever fills it needs it. */
+/** A gap with the state of its filling. */
 export interface Gap {
   id: bigint;
   tableId: number;
@@ -23,8 +23,8 @@ export interface Gap {
 }
 
 /**
- * Takes a gap to work on it, for `leaseMs`: only an open one whose time has come, and only while no other gap of the
- * same house is worked on, so that a house with a hundred gaps is not asked a hundred times at once.
+ * Leases a gap for `leaseMs`: only an open one that is due, and only if no other gap of the same house is leased, so that a
+ * house with many gaps gets the requests of one.
  */
 export async function takeGap(sql: Sql, id: bigint, leaseMs: number): Promise<Gap | null> {
   return sql.begin(async (transaction) => {
@@ -70,7 +70,7 @@ export async function takeGap(sql: Sql, id: bigint, leaseMs: number): Promise<Ga
   });
 }
 
-/** Lets a gap go: to be continued with after `waitMs`, from `cursor` or `page` on. `attempts` is how often all of it failed. */
+/** Releases a gap, to be resumed after `waitMs` from `cursor` or `page`. `attempts` counts complete failures. */
 export async function putGapBack(
   sql: Sql,
   id: bigint,
@@ -161,7 +161,7 @@ export async function addFound(sql: Transaction, id: bigint, found: number): Pro
     where id = ${id}`;
 }
 
-/** Open gaps whose time has come, the one that waits longest of each house. */
+/** Due open gaps, the longest waiting one of each house. */
 export async function listGapsToFill(sql: Queryable): Promise<{ gap: string }[]> {
   return sql<{ gap: string }[]>`
     select distinct on (t.house_id) g.id::text as gap
@@ -174,7 +174,7 @@ export async function listGapsToFill(sql: Queryable): Promise<{ gap: string }[]>
     limit 1000`;
 }
 
-/** Another open gap of a house whose time has come, or null. */
+/** Another due open gap of a house, or null. */
 export async function findNextGap(sql: Queryable, house: string): Promise<string | null> {
   const [row] = await sql<{ gap: string }[]>`
     select g.id::text as gap
@@ -190,8 +190,8 @@ export async function findNextGap(sql: Queryable, house: string): Promise<string
 }
 
 /**
- * May a house be asked now for the rounds of a gap? Milliseconds to wait, 0 for now; null while it is disabled or paused,
- * or once the gap was closed.
+ * The milliseconds until a house may be asked for the rounds of a gap, 0 for now; null while it is disabled or paused, or
+ * once the gap was closed.
  */
 export async function findHouseWait(sql: Queryable, gap: { id: bigint; tableId: number }): Promise<number | null> {
   const [row] = await sql<{ open: boolean; wait_ms: number }[]>`
@@ -212,7 +212,7 @@ export async function findHouseWait(sql: Queryable, gap: { id: bigint; tableId: 
   return row?.open === true ? Math.ceil(row.wait_ms) : null;
 }
 
-/** Leaves a house alone for as long as it asked for; its polls keep to it too. */
+/** Suspends requests to a house as long as it asked for, those of its polls too. */
 export async function holdHouse(sql: Queryable, tableId: number, waitMs: number): Promise<void> {
   await sql`
     update poll_leases l

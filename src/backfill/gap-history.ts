@@ -7,51 +7,51 @@ import { storeHistoryPage, type ArrivedPage, type PageOutcome } from "./backfill
 import { hasRange, nextByNumber, nextByPage, nextByPlace, type Next } from "./gap-next.ts";
 import { findHighestMissing, findHouseWait, type Gap } from "./gap-attempt-store.ts";
 
-/** Pages asked for in one run. */
+/** Pages per run. */
 const MOST_PAGES = 20;
-/** Longer pauses between two pages are waited out outside of the run. */
+/** Longer pauses between two pages end the run; the next one continues. */
 const LONGEST_PAUSE_MS = 2_000;
 const PAUSED_WAIT_MS = 60_000;
 
-/** If a house's history is asked on: below a round, or at a page where the house counts them. */
+/** The position in a house's history: below a round, or at a page number. */
 export interface HistoryPlace {
   beforeId: string;
   page: number;
 }
 
-/** What a request for a page of history brought; `absent` where the round of a page does not exist. */
+/** The result of a request for a page of history; `absent` if the round of a page does not exist. */
 export type AskedPage =
   | { kind: "page"; page: ArrivedPage }
   | { kind: "absent" }
   | { kind: "failed"; reason: string; retryAfterMs: number | null };
 
-/** How a house is asked, by whoever has a clock and a network. */
-export interface HistoryAsker {
+/** The requests to a house, implemented by the job, which has a clock and a network. */
+export interface HistoryClient {
   ask(at: HistoryPlace): Promise<AskedPage>;
-  /** Takes one request from the house's budget; milliseconds to wait where none is left. */
+  /** Takes one request from the house's budget; returns the milliseconds to wait if none is left. */
   spend(): Promise<number>;
   /** Leaves the house alone for `pauseMs`. */
   pause(): Promise<void>;
   pauseMs: number;
 }
 
-/** How a run through a house's history ended; `at` is where to continue, null for the gap's end. */
+/** The result of a run through a house's history; `at` is where to continue, null for the gap's end. */
 export type HistoryEnd =
   | { kind: "filled" }
-  /** The house is paused, to be left alone or out of budget: no one's failure. */
+  /** The house is paused, suspended or out of budget: not a failure. */
   | { kind: "wait"; waitMs: number; at: HistoryPlace }
   | { kind: "failed"; reason: string; retryAfterMs: number | null; at: HistoryPlace | null }
-  /** Enough was asked for one run; `inCircles` where nothing was found by it. */
+  /** The run has reached its limit of requests; `inCircles` if it found nothing. */
   | { kind: "later"; at: HistoryPlace; inCircles: boolean };
 
 /**
- * Asks a house for its history, page by page back from where a gap was left, until the gap is filled, the house has no
- * more, or one run has asked enough. Each page is kept and its rounds stored before the next is asked for.
+ * Requests a house's history page by page, back from where a gap was left, until the gap is filled, the house has no more, or
+ * the run has reached its limit. Each page and its rounds are stored before the next request.
  */
 export async function readHistory(
   sql: Sql,
   { house, settings, gap, prover }: { house: House; settings: TableSettings; gap: Gap; prover: Prover },
-  asker: HistoryAsker,
+  client: HistoryClient,
   signal: AbortSignal,
 ): Promise<{ pages: number; rounds: number; end: HistoryEnd }> {
   const adapter = adapterOf(settings);
@@ -66,16 +66,16 @@ export async function readHistory(
   while (before !== null) {
     const at = placeOf(before);
     const houseMs = (await findHouseWait(sql, gap)) ?? PAUSED_WAIT_MS;
-    const waitMs = houseMs > 0 ? houseMs : await asker.spend();
+    const waitMs = houseMs > 0 ? houseMs : await client.spend();
     if (waitMs > 0) return { ...counts, end: { kind: "wait", waitMs, at } };
-    const asked = await asker.ask(at);
+    const asked = await client.ask(at);
     if (asked.kind === "failed") return failed(asked.reason, at, asked.retryAfterMs);
     const outcome =
       asked.kind === "absent" ? null : await storeHistoryPage(sql, house, gap, prover, asked.page, signal);
     counts.pages += 1;
     counts.rounds += outcome?.rounds ?? 0;
     const hasNoRound = outcome === null || (adapter.rounds === "page" && outcome.oldestRoundId === null);
-    // a round without a page, or whose page cannot be read, tells nothing of those before it
+    // a missing or unreadable page of a round is no evidence on earlier rounds
     const next: Next = hasNoRound
       ? { kind: "more", before: String(BigInt(before) - 1n) }
       : nextOf(gap, outcome, at, adapter.paging);
@@ -83,12 +83,12 @@ export async function readHistory(
     if (next.kind === "ended") return failed(next.reason);
     before = await nextBefore(sql, gap, next.before);
     if (before === null) break;
-    if (counts.pages >= MOST_PAGES || asker.pauseMs > LONGEST_PAUSE_MS) {
-      // pages that are counted, or of one round each, come to an end by themselves
+    if (counts.pages >= MOST_PAGES || client.pauseMs > LONGEST_PAUSE_MS) {
+      // numbered pages, or pages of one round each, end by themselves
       const inCircles = counts.rounds === 0 && adapter.paging === "id" && adapter.rounds === "list";
       return { ...counts, end: { kind: "later", at: placeOf(before), inCircles } };
     }
-    await asker.pause();
+    await client.pause();
   }
   if ((await findMissing(sql, gap)) === null) return { ...counts, end: { kind: "filled" } };
   return failed("the house's history does not list all of them, or not readably");
@@ -100,7 +100,7 @@ function nextOf(gap: Gap, outcome: PageOutcome, at: HistoryPlace, paging: "id" |
   return hasRange(gap) ? nextByNumber(outcome, at.beforeId) : nextByPlace(outcome, at.beforeId);
 }
 
-/** The id to ask on from: where ids count up, right above the next missing number; null if none is missing. */
+/** The id from which to continue: if ids count up, right above the next missing number; null if none is missing. */
 async function nextBefore(sql: Sql, gap: Gap, before: string): Promise<string | null> {
   if (!hasRange(gap)) return before;
   const range = { from: gap.fromNumber, to: BigInt(before) - 1n };

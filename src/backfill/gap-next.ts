@@ -1,13 +1,13 @@
 import type { PageOutcome } from "./backfill.ts";
 import type { Gap } from "./gap-attempt-store.ts";
 
-/** Pages that are counted from the newest: a house that sends the same one for every number must not be asked forever. */
+/** A limit for houses that return the same page for every page number. */
 const MOST_NUMBERED = 500;
 
-/** If a gap is continued with after a page of history: from an id on, nowhere since it is filled, or nowhere and why. */
+/** Where a gap continues after a page of history: from an id, nowhere since it is filled, or nowhere with the reason. */
 export type Next = { kind: "more"; before: string } | { kind: "filled" } | { kind: "ended"; reason: string };
 
-/** If ids count up: below the lowest number of the page, since everything above it was listed or will not be. */
+/** If ids count up: below the lowest number of the page; what the page omits above it will not be listed later. */
 export function nextByNumber({ oldestRoundId }: PageOutcome, before: string): Next {
   const lowest = oldestRoundId === null ? null : BigInt(oldestRoundId);
   if (lowest === null || lowest >= BigInt(before)) {
@@ -16,7 +16,7 @@ export function nextByNumber({ oldestRoundId }: PageOutcome, before: string): Ne
   return { kind: "more", before: String(lowest) };
 }
 
-/** If ids tell nothing: on from the oldest round of the page, until it joins on to our rounds. */
+/** If ids have no order: from the oldest round of the page, until it overlaps our rounds. */
 export function nextByPlace({ oldestRoundId, reachesOurs, isHidden }: PageOutcome, before: string): Next {
   if (isHidden) return { kind: "ended", reason: "the house lists an item there that cannot be read" };
   if (reachesOurs) return { kind: "filled" };
@@ -26,7 +26,7 @@ export function nextByPlace({ oldestRoundId, reachesOurs, isHidden }: PageOutcom
   return { kind: "more", before: oldestRoundId };
 }
 
-/** If the house counts pages from the newest: on until a page reaches past the gap, or is empty. */
+/** If the house counts pages from the newest: until a page reaches past the gap, or is empty. */
 export function nextByPage(
   gap: Gap,
   outcome: PageOutcome,
@@ -41,11 +41,11 @@ export function nextByPage(
     return reachesOurs ? { kind: "filled" } : { kind: "more", before };
   }
   const isPast = BigInt(oldestRoundId) <= gap.fromNumber;
-  // past the gap's beginning, what is still missing was not listed
+  // past the beginning of the gap, missing rounds were not listed
   return { kind: "more", before: isPast ? String(gap.fromNumber) : before };
 }
 
-/** Is it known which numbers a gap may miss? */
+/** Whether the numbers that a gap may miss are known. */
 export function hasRange(gap: Gap): gap is Gap & { fromNumber: bigint; toNumber: bigint } {
   return gap.fromNumber !== null && gap.toNumber !== null;
 }

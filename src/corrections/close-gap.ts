@@ -4,19 +4,19 @@ import { closeGapManually, findGapState, reopenGap, type GapState } from "../rou
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import type { Decision } from "./revision.ts";
 
-/** A gap before and after a person acted on it, or why nothing was done. */
+/** A gap before and after an operator's action, or why it was refused. */
 export type GapOutcome =
   { ok: true; table: string; before: GapState; after: GapState } | { ok: false; problem: string };
 
 /**
- * Gives an open gap up manually: nothing asks for its rounds any more, and a run that is at it ends after its page. Rounds
- * that come by themselves still fill it. Waits for the table's lock.
+ * Abandons an open gap: no more requests for its rounds, and an active run stops after its page. Rounds that arrive anyway
+ * still fill it. Waits for the table's lock.
  */
 export function giveUpGap(tx: Transaction, id: bigint, decision: Decision): Promise<GapOutcome> {
   return change(tx, id, "open", () => closeGapManually(tx, id, decision));
 }
 
-/** Opens a gap again that was given up, by us or manually, with all its attempts before it. Waits for the table's lock. */
+/** Reopens an abandoned gap with all its attempts ahead. Waits for the table's lock. */
 export function openGapAgain(tx: Transaction, id: bigint): Promise<GapOutcome> {
   return change(tx, id, "given_up", () => reopenGap(tx, id));
 }

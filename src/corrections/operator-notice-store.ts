@@ -27,7 +27,7 @@ export async function saveOperatorNotice(
       updated_at = clock_timestamp()`;
 }
 
-/** Ends an operator's notice of a table in someone's name. Needs the table's lock. */
+/** Closes an operator's notice of a table in an operator's name. Needs the table's lock. */
 export async function endOperatorNotices(tx: Transaction, tableId: number, by: string): Promise<void> {
   await tx`
     update notices
@@ -39,7 +39,7 @@ export async function endOperatorNotices(tx: Transaction, tableId: number, by: s
       and closed_at is null`;
 }
 
-/** What a list of notices is asked for; null for all. */
+/** The filter of a list of notices; null for all. */
 export interface NoticeFilter {
   tableIds: readonly number[] | null;
   kind: NoticeKind | null;

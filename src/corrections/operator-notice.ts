@@ -2,14 +2,14 @@ import type { Transaction } from "../db/client.ts";
 import { lockHeads, touchHeads } from "../tables/heads-store.ts";
 import { endOperatorNotices, findOperatorNotice, saveOperatorNotice } from "./operator-notice-store.ts";
 
-/** Longer notices are not read, and callers get them with every table. */
+/** The longest notice; callers receive it with every table. */
 export const LONGEST_NOTICE = 300;
 
-/** What became of an operator's notice on tables, or why nothing was done. */
+/** The result of a change of an operator's notice on tables, or why it was refused. */
 export type NoticeOutcome = { ok: true; tables: string[]; before: (string | null)[] } | { ok: false; problem: string };
 
 /**
- * Writes an operator's notice for tables, which callers read first in `continuity_text`; one that is open is replaced.
+ * Publishes an operator's notice on tables, first in their `continuity_text`; an open one is replaced.
  * Waits for the locks of the tables.
  */
 export async function writeNotice(
@@ -35,7 +35,7 @@ export async function writeNotice(
   return { ok: true, tables: tables.map(({ name }) => name), before };
 }
 
-/** Ends an operator's open notice of a table. Other notices end by themselves, when their cause does. */
+/** Closes an operator's open notice of a table. Other notices close when their cause ends. */
 export async function endNotice(tx: Transaction, tableId: number, { by }: { by: string }): Promise<NoticeOutcome> {
   const [table] = await lockHeads(tx, [tableId]);
   if (table === undefined) return { ok: false, problem: `there is no table ${tableId}` };

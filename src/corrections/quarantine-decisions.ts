@@ -4,19 +4,19 @@ import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { decideItems, listItemsToDecide } from "../rounds/lists/quarantine-list-store.ts";
 import type { Decision } from "./revision.ts";
 
-/** Items in one decision; a form holds no more. */
+/** Items per decision, the limit of a form. */
 export const MOST_ITEMS = 500;
 
-/** Reasons that a person may know better: a result or a number that cannot be told from a mistake. */
+/** Reasons on which an operator can decide: a suspicious result or number may be true. */
 const RELEASABLE: ReadonlySet<string> = new Set(["stuck_feed", "far_ahead"]);
 
-/** What became of items in quarantine, or why nothing did. */
+/** The result for items in quarantine, or why nothing was changed. */
 export type ItemsOutcome = { ok: true; ids: bigint[]; tables: string[] } | { ok: false; problem: string };
 
 /**
- * Lets go of items that are quarantined: `discarded` says that they are nothing, `released` lets a repeated result or a far
- * number in when its response is read again or the house lists it once more. All of them or none: a person who decides on what someone
- * else has decided is told. Waits for the locks of their tables.
+ * Decides quarantined items: `discarded` marks them invalid; `released` accepts a repeated result or a far number when the
+ * response is read again or the house lists it once more. All or nothing: it is refused if another operator has decided on
+ * one of them. Waits for the locks of their tables.
  */
 export async function decideOnItems(
   tx: Transaction,

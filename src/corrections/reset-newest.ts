@@ -4,13 +4,13 @@ import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { findNumbers, saveReset } from "./reset-newest-store.ts";
 import type { Decision } from "./revision.ts";
 
-/** The newest number of a table before and after a reset, or why nothing was done. */
+/** The newest number of a table before and after a reset, or why it was refused. */
 export type ResetOutcome = { ok: true; table: string; before: bigint; after: bigint } | { ok: false; problem: string };
 
 /**
- * Sets the newest number of a table back: the house once listed a number that was believed and wrong, so that every true
- * round since is late. Rounds that follow are on time again, and open gaps above the number are given up. What is stored
- * stays as it is, and `verify` knows of the reset. Waits for the table's lock.
+ * Sets the newest number of a table back after the house listed a wrong number that was accepted, so that every true round
+ * since is late. Later rounds are on time again, and open gaps above the number are abandoned. Stored rounds stay, and
+ * `verify` accounts for the reset. Waits for the table's lock.
  *
  * @param to the number of the newest true round; null: the highest one that came late since the newest on-time round
  */
@@ -38,7 +38,7 @@ export async function resetNewestNumber(
   return { ok: true, table: table.name, before: newest, after };
 }
 
-/** A reset as the audit log tells it. */
+/** The audit form of a reset. */
 export function toldReset({ table, before, after }: Extract<ResetOutcome, { ok: true }>, reason: string) {
   const [from, to] = [before, after].map((number) => ({ newest_number: String(number) }));
   return { action: "table.reset-newest", target: `table ${table}`, before: from, after: to, reason };

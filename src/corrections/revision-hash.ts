@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import canonicalize from "canonicalize";
 
-/** What the hash of a revision is made of; numbers as texts, null for a void round and for no conflict. */
+/** The fields of a revision's hash; numbers as texts, null for a void round and for no conflict. */
 export interface HashedRevision {
   table: string;
   seq: string;

@@ -2,11 +2,11 @@ import type { Queryable, Transaction } from "../db/client.ts";
 import type { Color } from "../rounds/colors.ts";
 import { revisionHash } from "./revision-hash.ts";
 
-/** A round and what stands of it now. */
+/** A round with its current result. */
 export interface Standing {
   seq: bigint;
   roundId: string;
-  /** As it came first. */
+  /** The result that was received first. */
   first: bigint;
   /** After the newest revision; null: void. */
   hundredths: bigint | null;
@@ -15,7 +15,7 @@ export interface Standing {
   bands: Color[];
 }
 
-/** What stands of a round; null if the table does not have it. */
+/** The current result of a round; null if the table does not have it. */
 export async function findStanding(sql: Queryable, tableId: number, roundId: string): Promise<Standing | null> {
   const [row] = await sql<Standing[]>`
     select
@@ -40,7 +40,7 @@ export async function findStanding(sql: Queryable, tableId: number, roundId: str
   return row ?? null;
 }
 
-/** A conflict and what was decided of it. */
+/** A conflict and the decision on it. */
 export interface KnownConflict {
   id: bigint;
   tableId: number;
@@ -51,7 +51,7 @@ export interface KnownConflict {
   decision: string | null;
 }
 
-/** Conflicts by their ids, in id order; those that are not there are left out. */
+/** Conflicts by their ids, in id order; missing ones are skipped. */
 export async function listConflictsToDecide(sql: Queryable, ids: readonly bigint[]): Promise<KnownConflict[]> {
   return sql<KnownConflict[]>`
     select
@@ -86,7 +86,7 @@ export async function closeConflicts(tx: Transaction, ids: readonly bigint[]): P
     )`;
 }
 
-/** A revision to be kept. */
+/** A new revision. */
 export interface NewRevision {
   tableId: number;
   /** Its table's name, for the hash. */
@@ -102,7 +102,7 @@ export interface NewRevision {
 }
 
 /**
- * Keeps a revision in its table's chain and gives its id; needs the table's lock, so that ids of one table follow the
+ * Appends a revision to its table's chain and returns its id; needs the table's lock, so that the ids of a table follow the
  * order of commits and the chain has no fork.
  */
 export async function saveRevision(tx: Transaction, revision: NewRevision): Promise<bigint> {

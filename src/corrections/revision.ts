@@ -19,13 +19,13 @@ interface TableName {
   name: string;
 }
 
-/** Who decides something of a round, and why. */
+/** The author of a decision on a round, and the reason. */
 export interface Decision {
   by: string;
   reason: string;
 }
 
-/** What a person made of a round; hundredths, null: void. */
+/** The result that an operator set for a round; hundredths, null: void. */
 export interface Revised {
   revisionId: bigint;
   conflictId: bigint | null;
@@ -43,13 +43,13 @@ export interface Voided {
   windows: number;
 }
 
-/** A decision that was taken, or why it was not. */
+/** An applied decision, or why it was refused. */
 export type Outcome = ({ ok: true; revised: Revised } & Voided) | { ok: false; problem: string };
 
-/** Conflicts in one decision: their tables take in nothing while it is made, some five milliseconds for each. */
+/** Conflicts per decision: their tables are locked meanwhile, some five milliseconds for each. */
 export const MOST_CONFLICTS = 200;
 
-/** Decisions that were taken together, or why none was. */
+/** Decisions that were applied together, or why none was. */
 export type Outcomes = ({ ok: true; revised: Revised[] } & Voided) | { ok: false; problem: string };
 
 /** Decides one conflict, see {@link decideConflicts}. */
@@ -65,9 +65,9 @@ export async function decideConflict(
 }
 
 /**
- * Decides conflicts, all in the same way: what stands is kept, or the other result takes its place. Either way a revision
- * says so, and the round itself stays as it came first. All of them or none; of two who decide the same one at once the
- * second is told who was first.
+ * Decides conflicts, all in the same way: the current result is confirmed, or replaced with the other one. Either way a
+ * revision records it, and the round itself stays as it was first received. All or nothing; of two concurrent decisions the
+ * second is refused and names the first.
  *
  * Waits for the locks of their tables. Scored forecasts on the rounds become void; open ones do when they end.
  */
@@ -112,14 +112,13 @@ export async function decideConflicts(
 }
 
 function decidedBefore({ id, decidedAt, decidedBy, decision }: KnownConflict, asked: number): string {
-  const whole = `conflict ${id} was decided already, at ${decidedAt} by ${decidedBy ?? "somebody"} (${decision ?? "no reason kept"})`;
+  const whole = `conflict ${id} was decided already, at ${decidedAt} by ${decidedBy ?? "unknown"} (${decision ?? "no reason stored"})`;
   return asked > 1 ? `${whole}; nothing was changed` : `${whole}; revise the round if that was wrong`;
 }
 
 /**
- * Corrects a round manually, or declares it void. Nothing that is stored of it changes; what a run manually learns does,
- * and no forecast on it counts. `seen` is what stood when the person looked: where it is something else by now, nothing
- * is done and the person is told.
+ * Corrects a round manually, or voids it. The stored round is unchanged; manual runs learn the correction, and no forecast on
+ * the round counts. `seen` is the result that the operator saw: if it is different by now, the correction is refused.
  *
  * Waits for the table's lock.
  */
@@ -146,7 +145,7 @@ export async function reviseRound(
   return { ok: true, revised, ...(await apply(tx, [table])) };
 }
 
-/** A multiplier as people write it; `void` for a round that was declared void. */
+/** A multiplier for display; `void` for a voided round. */
 export function standingText(hundredths: bigint | null): string {
   return hundredths === null ? "void" : multiplierText(hundredths);
 }
@@ -155,7 +154,7 @@ function refuse(problem: string): Outcome {
   return { ok: false, problem };
 }
 
-/** What is proven by the house's own hash cannot have been something else; it can be declared void. */
+/** A result that is proven by the house's own hash cannot be corrected; it can be voided. */
 function contradiction({ roundId, verified, first }: Standing, to: bigint | null): string | null {
   if (verified !== true || to === null || to === first) return null;
   return `round ${roundId} is proven to be ${multiplierText(first)} by the hash its house had committed to; another result cannot be right`;
@@ -185,7 +184,7 @@ async function revise(
   return { revisionId, conflictId, tableId: table.id, house, table: table.name, roundId, from, to };
 }
 
-/** Makes scores and what callers read of tables follow what was decided. */
+/** Updates scores and published data of tables after a decision. */
 async function apply(tx: Transaction, tables: readonly TableName[]): Promise<Voided> {
   const ids = tables.map(({ id }) => id);
   const touched = { voided: 0, windows: 0 };

@@ -1,25 +1,25 @@
 import type { Queryable } from "../db/client.ts";
 import { statusOf, type Status } from "./status.ts";
 
-/** How a house is doing, as `house list` shows it; times as every surface prints them. */
+/** The health of a house, as `house list` shows it; times in the format of every surface. */
 export interface HouseStatus {
   house: string;
   name: string;
   simulated: boolean;
   status: Status;
   last_ok_at: string | null;
-  /** The HTTP status of the newest poll, 0 where no answer came, null before the first poll. */
+  /** The HTTP status of the newest poll, 0 without a response, null before the first poll. */
   last_status: number | null;
-  /** Of the newest poll that failed or, where an answer came since, of one that is good HTTP and cannot be read. */
+  /** The error of the newest failed poll or, after a later response, of one with status 200 that cannot be read. */
   last_error: string | null;
   last_error_at: string | null;
   circuit: "closed" | "half_open" | "open";
-  /** Null where it is not polled: disabled or paused. */
+  /** Null if it is not polled: disabled or paused. */
   next_poll_at: string | null;
   pause_reason: string | null;
 }
 
-/** All houses in id order, each with its status and the newest of what its shards know. */
+/** Lists all houses by id, each with its status and the newest state of its shards. */
 export async function listHouses(sql: Queryable, liveWindowSeconds: number): Promise<HouseStatus[]> {
   interface Row extends Omit<HouseStatus, "status"> {
     newest_polled_age_ms: number | null;
@@ -36,8 +36,8 @@ export async function listHouses(sql: Queryable, liveWindowSeconds: number): Pro
       h.enabled,
       utc_text(polled.last_ok_at) as last_ok_at,
       latest.last_status,
-      trouble.last_error,
-      utc_text(trouble.last_error_at) as last_error_at,
+      failure.last_error,
+      utc_text(failure.last_error_at) as last_error_at,
       coalesce(polled.circuit, 'closed') as circuit,
       case when h.enabled and h.paused_at is null then utc_text(polled.next_poll_at) end as next_poll_at,
       h.pause_reason
@@ -102,7 +102,7 @@ export async function listHouses(sql: Queryable, liveWindowSeconds: number): Pro
       union all
       select failed.last_error, failed.last_error_at
       limit 1
-    ) trouble on true
+    ) failure on true
     order by h.id`;
   return rows.map(({ house, name, simulated, newest_polled_age_ms: newestPolledAgeMs, paused, enabled, ...shown }) => ({
     house,

@@ -6,13 +6,13 @@ import type { HouseSettings, TableSettings } from "./settings/settings.ts";
 export interface House {
   id: string;
   settings: HouseSettings;
-  /** Where it is asked: base_url of the file, or where the demo runs; null until the demo was started once. */
+  /** Its base_url, or where the demo runs; null until the demo has been started once. */
   baseUrl: string | null;
-  /** Turns the values of variables in a text back into `${NAME}`, for whatever is stored, logged or shown. */
+  /** Replaces the values of variables in a text with `${NAME}`, for whatever is stored, logged or shown. */
   hide(text: string): string;
 }
 
-/** The settings of one of its tables; null where the file no longer has it. */
+/** The settings of one of its tables; null if the file no longer has it. */
 export function settingsOf(house: House, table: { game: string; market: string }): TableSettings | null {
   const found = byName.get(house) ?? new Map(house.settings.tables.map((one) => [`${one.game}/${one.market}`, one]));
   byName.set(house, found);
@@ -22,7 +22,7 @@ export function settingsOf(house: House, table: { game: string; market: string }
 /** The settings of tables by game and market: some houses have thousands. */
 const byName = new WeakMap<House, Map<string, TableSettings>>();
 
-/** The request that asks a house what an adapter wants to know; `allowPrivateHouses` is ALLOW_PRIVATE_HOUSES. */
+/** Builds the HTTP request for what an adapter asks; `allowPrivateHouses` is ALLOW_PRIVATE_HOUSES. */
 export function houseRequest(
   house: House,
   ask: Ask,

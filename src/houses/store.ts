@@ -6,7 +6,7 @@ import { PermanentError } from "../errors.ts";
 import type { House } from "./house.ts";
 import { houseSettings } from "./settings/settings.ts";
 
-/** The number of a table's newest stored round; null where it has none, ids do not count up, or it is not known. */
+/** The number of a table's newest stored round; null if it has none, ids do not count up, or it is unknown. */
 export async function findNewestNumber(
   sql: Queryable,
   house: string,
@@ -26,7 +26,7 @@ interface CachedHouse {
   updatedAt: string;
   house: House;
 }
-/** Houses by id, and those that are read for the first time. */
+/** Houses by id, and those that are being loaded for the first time. */
 interface HouseCache {
   known: Map<string, CachedHouse>;
   first: Map<string, Promise<House | null>>;
@@ -40,15 +40,15 @@ interface HouseRow {
 }
 
 /**
- * A house with the variables of this process in its settings, or null where there is none of this id. Its settings are
- * read and checked again only when its row changed.
- * @throws PermanentError where a variable is not set here or the stored settings are of another version.
+ * Returns a house with the variables of this process in its settings, or null if there is none with this id. Its settings
+ * are parsed again only when its row changed.
+ * @throws PermanentError if a variable is not set here or the stored settings are of another version.
  */
 export async function loadHouse(sql: Queryable, variables: Variables, id: string): Promise<House | null> {
   const cache = caches.get(variables) ?? { known: new Map(), first: new Map() };
   caches.set(variables, cache);
   if (cache.known.has(id)) return readIfChanged(sql, cache.known, { variables, id });
-  // the shards of a large house begin together, and to check its settings takes a second: once for all of them
+  // the shards of a large house start together, and checking its settings takes a second: done once for all of them
   const going = cache.first.get(id);
   if (going !== undefined) return going;
   const first = readIfChanged(sql, cache.known, { variables, id }).finally(() => cache.first.delete(id));
@@ -73,7 +73,7 @@ async function readIfChanged(
   return house;
 }
 
-/** Without the settings when they are known as they are. */
+/** Without the settings if the cached ones are current. */
 async function findHouseRow(sql: Queryable, id: string, known: string | null): Promise<HouseRow | undefined> {
   const [row] = await sql<HouseRow[]>`
     select
@@ -89,7 +89,7 @@ function readHouse(id: string, entry: Record<string, unknown>, baseUrl: string |
   const used = new Map<string, string>();
   const remember: Variables = (name) => {
     const value = variables(name);
-    if (value !== undefined && value.length >= 4) used.set(name, value); // shorter ones hide nothing and maim texts
+    if (value !== undefined && value.length >= 4) used.set(name, value); // replacing shorter ones hides nothing and damages texts
     return value;
   };
   const unset: string[] = [];
@@ -111,7 +111,7 @@ function readHouse(id: string, entry: Record<string, unknown>, baseUrl: string |
   };
 }
 
-/** When each house is polled: every `poll_every_ms`, at a place in the interval that its name decides. */
+/** The poll schedule of each house: every `poll_every_ms`, at an offset derived from its name. */
 export async function listPollSchedules(
   sql: Queryable,
 ): Promise<{ payload: { house: string; shard: number }; everyMs: number; offsetMs: number }[]> {
@@ -132,7 +132,7 @@ export async function listPollSchedules(
   }));
 }
 
-/** When a payload of each house is compared with what is stored: once a minute, at a second that its name decides. */
+/** The schedule that compares a payload of each house with the stored rounds: every minute, at a second derived from its name. */
 export async function listComparisonSchedules(
   sql: Queryable,
 ): Promise<{ payload: { house: string; compare: boolean }; everyMs: number; offsetMs: number }[]> {
@@ -152,7 +152,7 @@ export async function listComparisonSchedules(
 
 const COMPARE_EVERY_MS = 60_000;
 
-/** A place in an interval, so that a thousand houses do not come in the same millisecond. */
+/** An offset in an interval, so that a thousand houses are not due in the same millisecond. */
 function placeIn(everyMs: number, name: string): number {
   return Number.parseInt(hash("sha256", name).slice(0, 12), 16) % everyMs;
 }

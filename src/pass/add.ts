@@ -11,7 +11,7 @@ import { stateOf } from "./stored-state.ts";
 import { fromDatabase } from "./times.ts";
 import { passStatements } from "./write-store.ts";
 
-/** Rounds that no poll brought: an import, a page of history, computed rounds, or a payload that is read again. */
+/** Rounds without a poll: an import, a page of history, computed rounds, or a payload that is read again. */
 export type Addition = AddedRounds | StoredResponse;
 
 /**
@@ -25,7 +25,7 @@ export async function lockState(tx: Transaction, tableId: number): Promise<PassS
 }
 
 /**
- * Reads the state of a table as it is now, and waits for nobody: to look, not to write.
+ * Reads the state of a table without locking: for display, not for writing.
  *
  * @throws Error when there is no such table
  */
@@ -40,7 +40,7 @@ async function readState(tx: Transaction, tableId: number): Promise<PassState> {
   return stateOf(stored);
 }
 
-/** Time and circumstances of a pass that adds rounds: no set follows, since one follows a poll only. */
+/** The time and parameters of a pass that adds rounds: no set follows, since one follows a poll only. */
 export async function timeOfAddition(tx: Transaction): Promise<PassTime> {
   const { now } = await findTime(tx);
   return {
@@ -53,9 +53,9 @@ export async function timeOfAddition(tx: Transaction): Promise<PassTime> {
 }
 
 /**
- * Adds rounds by a pass, in a transaction that has the table's head locked: `state` comes from {@link lockState} or from the
- * addition before. The response must know what is stored of its rounds, see {@link withStored}. `change` may leave rows out
- * before they are written. Scores of rounds that now have two results are revised.
+ * Adds rounds by a pass, in a transaction that has the table's head locked: `state` is from {@link lockState} or from the
+ * previous addition. The response must include the stored versions of its rounds, see {@link withStored}. `change` may drop
+ * rows before they are written. Scores of rounds that now have two results are revised.
  */
 export async function addRounds(
   tx: Transaction,
@@ -109,7 +109,7 @@ export async function listHousesToSettle(sql: Queryable): Promise<{ house: strin
     where h.has_ended`;
 }
 
-/** Settles the forecasts of a table that ended while settling was paused; the next response would, when one comes. */
+/** Settles the forecasts of a table that ended while settling was paused, without waiting for its next response. */
 export async function settleEnded(sql: Sql, tableId: number): Promise<number> {
   return sql.begin(async (tx) => {
     const state = await lockState(tx, tableId);

@@ -31,19 +31,18 @@ export function countPasses(results: readonly PassResult[]): PassCounts {
   };
 }
 
-/** What passes may cause elsewhere. */
+/** Callbacks for what passes trigger elsewhere. */
 export interface Consequences {
   sql: Sql;
   log: Log;
   published: (tableIds: readonly number[]) => void;
-  /** Asks for the filling of a gap. */
+  /** Requests the filling of a gap. */
   fill: (gap: bigint) => Promise<void>;
 }
 
 /**
- * What follows from passes of a house that are committed: notices that are written from several rows, alerts, the circuit of
- * a house whose format changed, requests for gaps, and the word to API processes. All of it is found again by sweeps when
- * this process ends before.
+ * The follow-ups of committed passes of a house: notices that depend on several rows, alerts, the circuit of a house whose
+ * format changed, gap requests, and the notification of API processes. If this process ends before, sweeps do the same.
  */
 export async function afterCommit(house: string, results: readonly PassResult[], to: Consequences): Promise<void> {
   const shown = results.filter(({ rows }) => !rows.isQuiet);

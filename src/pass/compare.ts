@@ -8,9 +8,8 @@ import { readPayload } from "./stored.ts";
 import { sevenDigits } from "./times.ts";
 
 /**
- * Reads one payload of a house that was read within the hour once more and compares what it lists with what is stored. A
- * difference raises an alert, since the parser, a state in memory or a row is wrong; it closes when a later comparison of the
- * house finds none.
+ * Reads a random payload of a house from the last hour again and compares its rounds with the stored ones. A difference
+ * raises an alert: the parser, a cached state or a row is wrong. The alert closes when a later comparison finds none.
  */
 export async function comparePayload(
   sql: Sql,

@@ -13,7 +13,7 @@ import type { ForecastSetRow, HeadRow, RoundRow } from "./rows.ts";
 import type { NotIssued, NotIssuedCause, OpenForecast, PassState, PassTime, TableFacts } from "./state.ts";
 import { elapsedMs } from "./times.ts";
 
-/** Chance now of a window whose color already came. */
+/** Probability now of a window whose color has already occurred. */
 const HIT = -1;
 
 /** On-time rounds of a pass that no set follows, and the one that a set may follow; null when there is none. */
@@ -22,7 +22,7 @@ export interface Cutoff {
   notIssued: NotIssued[];
 }
 
-/** Finds the round that a set may follow: the newest on-time one, while nobody can know what comes next. */
+/** Finds the round that a set may follow: the newest on-time one, if the next round was not visible yet. */
 export function findCutoff(
   rounds: readonly RoundRow[],
   { head, hasUnread }: Pick<PassState, "head" | "hasUnread">,
@@ -52,7 +52,7 @@ function causeAgainst(
   return elapsedMs(absentAt, issuedAt) >= pauseMs ? "pause_over" : null;
 }
 
-/** What a table's forecasts are made from. */
+/** The input of a table's forecasts. */
 export interface Knowledge {
   table: TableFacts;
   model: Model;
@@ -79,7 +79,7 @@ export function issueSet(
   const horizons = [1];
   const pPpm = [...next.pPpm];
   const basePpm = [...next.basePpm];
-  const beside = likely.map((ppm): number[] => [...ppm]);
+  const referencePpms = likely.map((ppm): number[] => [...ppm]);
   const ends = endsOf(previousEnds, openWindows(open, head.model), bands);
   const isOpen = openFeatures(open, head.model, cutoff.ordinal);
   for (const color of bands.keys()) {
@@ -93,7 +93,8 @@ export function issueSet(
       horizons.push(window.rounds);
       pPpm.push(window.pPpm);
       basePpm.push(windowBaselinePpm(model, k7, color, window.rounds));
-      for (const [place, ppm] of likely.entries()) beside[place]?.push(repeatedPpm(ppm[color] ?? 0, window.rounds));
+      for (const [place, ppm] of likely.entries())
+        referencePpms[place]?.push(repeatedPpm(ppm[color] ?? 0, window.rounds));
       ends[code - 1] = cutoff.ordinal + BigInt(window.rounds);
     }
   }
@@ -113,7 +114,7 @@ export function issueSet(
     horizons,
     pPpm,
     basePpm,
-    referencePpm: beside.flat(),
+    referencePpm: referencePpms.flat(),
     ends,
     prevHash: head.forecastHash,
   };
@@ -164,7 +165,7 @@ function codeOf(color: number, target: number): number {
   return 1 + 3 * color + target;
 }
 
-/** Forecasts of a set, of which nothing was seen yet. */
+/** Forecasts of a set whose spans have no rounds yet. */
 export function openForecasts(set: ForecastSetRow, bands: readonly Color[]): OpenForecast[] {
   const { cutoffSeq, cutoffOrdinal, issuedAt, model, firstSeq, targetRoundId } = set;
   return set.features.map((feature, place) => ({

@@ -25,21 +25,21 @@ import { bandOf } from "./settle.ts";
 import { READING_EVERY_MS, SNAPSHOT_EVERY, type PassState, type PassTime, type PublishedFacts } from "./state.ts";
 import { elapsedMs, hourOf } from "./times.ts";
 
-/** What a table's rounds have taught. */
+/** The memories learned from a table's rounds. */
 export interface Memories {
-  /** K7's, with what follows from it. */
+  /** K7's, with its derived values. */
   k7: State;
   references: References;
   reading: ReadingMemory;
 }
 
-/** A round as it is learned; late ones count for the reading alone. */
+/** A round for learning; late ones count for the reading alone. */
 export type LearnedRound = Pick<
   RoundRow,
   "seq" | "roundId" | "hundredths" | "late" | "afterGap" | "verified" | "receivedAt"
 >;
 
-/** Memories of a state that may be changed without changing the state. */
+/** Copies of a state's memories, which may be changed without changing the state. */
 export function copyMemories({ model, memory, references, reading }: CopiedState): Memories {
   return {
     k7: stateOf(model, memory.slice()),
@@ -51,8 +51,8 @@ export function copyMemories({ model, memory, references, reading }: CopiedState
 type CopiedState = Pick<PassState, "model" | "memory" | "references" | "reading">;
 
 /**
- * Learns rounds in seq order, in place, and gives the audit row of each hour that ended with them. Passes and replays go
- * through here, so that the same rounds always give the same memories.
+ * Learns rounds in seq order, in place, and returns the audit row of each hour that ended with them. Passes and replays
+ * both use it, so that the same rounds always give the same memories.
  */
 export function learnRounds(
   { k7, references, reading }: Memories,
@@ -78,8 +78,8 @@ export function learnRounds(
 }
 
 /**
- * The snapshot that is due after a pass; null when the newest one is young enough. The first rounds of a table get one: it
- * keeps the edge that the house declared then, whatever the houses file says later.
+ * The snapshot that is due after a pass; null if the newest one is recent enough. The first rounds of a table get one: it
+ * preserves the edge that the house declared then, whatever the houses file contains later.
  */
 export function dueSnapshot(
   { model, snapshot }: Pick<PassState, "model" | "snapshot">,
@@ -144,7 +144,7 @@ export function dueReading(
   };
 }
 
-/** What later passes need of a published reading. */
+/** The part of a published reading that later passes need. */
 export function publishedFacts({ seq, made_at: madeAt, facts }: PublishedReadingJson): PublishedFacts {
   return { seq: BigInt(seq), madeAt, unusual: facts.filter(isUnusual).map(({ name }) => name) };
 }

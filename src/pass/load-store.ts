@@ -12,7 +12,7 @@ import { fromDatabase as asTime } from "./times.ts";
 
 /** Rounds of a table that a response may list again: more than any house lists. */
 const KNOWN_ROUNDS = 256;
-/** Rounds to replay that are read at once; a snapshot is at most 64 on-time rounds old, a window looks at most 400 ahead. */
+/** Rounds per replay query; a snapshot is at most 64 on-time rounds old, a window covers at most 400. */
 const REPLAYED_AT_ONCE = 1_024;
 /** Quarantined items of a table that a response may bring again. */
 const HELD_ITEMS = 256;
@@ -45,7 +45,7 @@ export interface ReplayRow {
   late: boolean;
   verified: boolean | null;
   receivedAt: string;
-  /** 3: it came with another result, 5: a person revised it (3 when both), 0: neither. No forecast on a disputed one counts. */
+  /** 3: received with another result, 5: revised manually (3 if both), 0: neither. No forecast on a disputed one counts. */
   dispute: 0 | 3 | 5;
 }
 

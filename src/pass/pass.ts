@@ -27,7 +27,7 @@ export function pass(state: PassState, response: PassResponse, at: PassTime): Pa
   };
 }
 
-/** Whether a pass changes nothing but when the house was last asked: most polls find nothing new. */
+/** Whether a pass changes nothing but the time of the last response: most polls find nothing new. */
 function isNothingNew({ head: before }: PassState, { rows }: Placed, { head, reading }: Shown): boolean {
   if (rows.payloads.length + rows.marks.length + rows.notices.length + rows.quarantine.length > 0) return false;
   if (rows.isTroubled || rows.format !== null || reading !== null) return false;
@@ -55,7 +55,7 @@ function seenRound(round: RoundRow, disputed: ReadonlySet<bigint>): SeenRound[] 
   return [{ seq, ordinal, requestedAt, roundId, hundredths, afterGap, dispute: disputed.has(seq) ? CONFLICT : 0 }];
 }
 
-/** What the placed rounds taught; null without any. */
+/** The memories after the placed rounds; null without any. */
 interface Learned extends Memories {
   audits: CompletePassRows["audits"];
   snapshot: SnapshotRow | null;
@@ -154,7 +154,7 @@ function stateAfter(
   };
 }
 
-/** What a state keeps of a snapshot: the texts of it would hold memory for nothing. */
+/** The part of a snapshot that a state keeps: its texts would waste memory. */
 function snapshotKept(snapshot: PassState["snapshot"]): PassState["snapshot"] {
   return snapshot === null ? null : { seq: snapshot.seq, stateHash: snapshot.stateHash };
 }

@@ -25,10 +25,10 @@ export interface Passes {
   countTables: () => Promise<number>;
 }
 
-/** How long the number of tables is taken to be the same. */
+/** How long the number of tables is cached. */
 const COUNT_EVERY_MS = 60_000;
 
-/** Makes what a worker needs for passes. */
+/** Creates what a worker needs for passes. */
 export function createPasses(pipeline: Pipeline): Passes {
   let counted: { tables: number; at: number } | null = null;
   return {
@@ -47,12 +47,12 @@ export function createPasses(pipeline: Pipeline): Passes {
   };
 }
 
-/** Tables that are loaded at once: their rounds and sets are held in memory meanwhile. */
+/** Tables per load: their rounds and sets are in memory meanwhile. */
 const LOADED_AT_ONCE = 100;
-/** More tables are loaded one house after the other, so that connections are left for houses with a few. */
+/** Larger loads run one house after the other, so that connections are left for small houses. */
 const LOADED_BESIDE = 10;
 
-/** A table whose stored rows give no state. */
+/** A table whose stored rows yield no valid state. */
 export interface DamagedTable {
   name: string;
   reason: string;
@@ -63,9 +63,9 @@ export interface DamagedTable {
 }
 
 /**
- * Reads the states of tables anew, from what is stored and from older states in memory, and keeps them. Waits for passes
- * that are being written, by whomever. Tables without a head are left out, and so are damaged ones, which are remembered
- * with the reason.
+ * Rebuilds the states of tables from stored rows and from older cached states, and caches them. Waits for passes of any
+ * process that are being written. Tables without a head are skipped, and so are damaged ones, which are remembered with
+ * the reason.
  */
 export async function loadStates(
   passes: Pick<Passes, "pipeline" | "states" | "damaged" | "inTurn">,

@@ -2,13 +2,13 @@ import type { Pipeline, Queryable } from "../db/client.ts";
 import type { ReceivedPayload } from "./state.ts";
 import { fromDatabase } from "./times.ts";
 
-/** A payload that nobody has read yet. Times in UTC with seven digits. */
+/** A payload that has not been read yet. Times in UTC with seven digits. */
 export interface UnreadPayload {
   requestedAt: string;
   receivedAt: string;
   previousRequestedAt: string | null;
   path: string;
-  /** The stored payload right before it told nothing: it was refused, or had no items. */
+  /** The previous stored payload was no evidence: it was refused, or had no items. */
   followsUseless: boolean;
   /** Another unread payload of the table was requested later. */
   isFollowed: boolean;
@@ -18,7 +18,7 @@ export interface UnreadPayload {
   body: Buffer;
 }
 
-/** Bytes of payloads, unpacked, that are read at once; one may have more. */
+/** Decompressed bytes of payloads per batch; a single larger one is allowed. */
 const BYTES_AT_ONCE = 8_000_000;
 
 /** The oldest unread payloads of a table, in request order; fewer than `limit` when they are large. */
@@ -201,12 +201,12 @@ export async function listListed(
   };
 }
 
-/** A response that nothing can take in yet. */
+/** A response that cannot be read yet. */
 type KeptPayload = ReceivedPayload & { requestedAt: string; receivedAt: string; error: string };
 
 /**
- * Stores a payload unread, unless the newest one of its table is the same. The first of a table moves its head, so that no
- * state in memory takes in what comes after it.
+ * Stores a payload unread, unless it equals the newest one of its table. The first of a table moves its head, so that no
+ * cached state reads what arrives after it.
  */
 export async function keepUnreadPayload(pipeline: Pipeline, tableId: number, payload: KeptPayload): Promise<void> {
   const { path, status, contentType, bytes, sha256, body, requestedAt, receivedAt, error } = payload;

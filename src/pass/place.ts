@@ -41,7 +41,7 @@ type PlacedRows = Pick<
   | "format"
 >;
 
-/** What a response brings, before anything is settled or learned. */
+/** The content of a response before anything is settled or learned. */
 export interface Placed {
   state: PlacedState;
   rows: PlacedRows;
@@ -51,9 +51,9 @@ export interface Placed {
   sequence: TakenIn["sequence"];
 }
 
-/** Items of one response that are quarantined one by one; of more the payload, which is kept, says it all. */
+/** Items per response that are quarantined one by one; beyond that the stored payload suffices. */
 const QUARANTINED_AT_ONCE = 1_000;
-/** The same of a response that is refused to this part or more: its format changed, and all items say the same. */
+/** The same for a response that is refused to this part or more: its format changed, and all items have the same reason. */
 const QUARANTINED_OF_BAD = 100;
 const BAD_PART = 0.8;
 
@@ -71,12 +71,12 @@ const NO_ROWS: PlacedRows = {
   format: null,
 };
 
-/** Whether a pass takes in what a response lists: not while reading is paused, nor before older payloads are read. */
+/** Whether a pass reads a response now: not while reading is paused, nor before older payloads are read. */
 export function isReadNow(state: PassState, response: PassResponse, mayRead: boolean): boolean {
   return response.read !== null && (response.from !== "poll" || (mayRead && !state.hasUnread));
 }
 
-/** Keeps a response for later: its payload is stored unread, and only what it says of rounds that it does not list counts. */
+/** Stores the payload of a response unread; only its evidence on rounds that it does not list counts. */
 export function keepUnread(state: PassState, response: PassResponse): Placed {
   const { head, known, heldBack, unknownGaps, notices, format } = state;
   const isKept = response.from === "poll" && response.payload !== null;
@@ -96,7 +96,7 @@ export function keepUnread(state: PassState, response: PassResponse): Placed {
   };
 }
 
-/** Gives each new round of a response its place, and finds what is missing, twice or not to be believed. */
+/** Places each new round of a response, and finds missing, duplicate and invalid ones. */
 export function placeResponse(state: PassState, response: PassResponse): Placed {
   const { read } = response;
   if (read === null) return keepUnread(state, response);
@@ -187,7 +187,7 @@ function quarantinedOf(refused: TakenIn["refused"], items: number): TakenIn["ref
   return refused.slice(0, refused.length >= BAD_PART * items ? QUARANTINED_OF_BAD : QUARANTINED_AT_ONCE);
 }
 
-/** A response of which nothing can be read: it is stored with the reason, and says nothing of any round. */
+/** A response that cannot be read at all: it is stored with the reason, and is no evidence on any round. */
 function refuseResponse(state: PassState, response: PassResponse, reason: string): Placed {
   const { known, heldBack, unknownGaps, hasUnread } = state;
   const isPoll = response.from === "poll" || response.manner === "poll";
@@ -215,7 +215,7 @@ function refuseResponse(state: PassState, response: PassResponse, reason: string
   };
 }
 
-/** When rounds that are new in a response were not there yet; null when that is not known. */
+/** When the new rounds of a response were last absent; null if unknown. */
 function absentAtOf(head: HeadRow, response: PassResponse): string | null {
   if (response.from === "poll") return response.isAhead ? null : head.answeredAt;
   return response.from === "stored" ? response.absentAt : null;
@@ -229,9 +229,9 @@ function reachOf({ head, known }: PassState, receivedAt: string): bigint {
 }
 
 /**
- * The head after a response, as far as the response itself counts. `answeredAt` is what later rounds are absent since: the
- * request of the newest response that says so. One that cannot be read or lists nothing says nothing (`isUseless`), and
- * neither do its repeats: null after a payload stays null until another payload.
+ * The head after a response, as far as the response itself counts. `answeredAt` is the time since which later rounds are
+ * absent: the request of the newest response that proves it. An unreadable or empty one (`isUseless`) and its repeats prove
+ * nothing: null stays null until another payload.
  */
 function afterResponse(head: HeadRow, response: PassResponse, isUseless: boolean): HeadRow {
   if (response.from === "stored") {
@@ -384,17 +384,17 @@ interface Noticed {
 function noticesAfter(state: PassState, read: ReadResponse & { ok: true }, taken: TakenIn, now: string): Noticed {
   const { items, refusedByAdapter, isPage } = read;
   const verdict = verdictOf({ items: items.length, refused: refusedByAdapter, kept: taken.refused.length, isPage });
-  return notice(state, verdict, now, (desk, format) => {
+  return notice(state, verdict, now, (changes, format) => {
     const outOfOrderAfter = outOfOrder(state, taken);
     const answer = { items, refusedByAdapter, isPage, payload: { now }, outOfOrderAfter };
-    noteResponse(desk, state.table.tableId, answer, taken, format.since !== null);
+    noteResponse(changes, state.table.tableId, answer, taken, format.since !== null);
   });
 }
 
-/** Responses in a row whose new rounds were all late, from which on they are no stale page or two. */
+/** From this many responses in a row with only late new rounds, the feed is not just stale. */
 const LATE_RESPONSES = 3;
 
-/** The newest on-time round when since it enough responses brought late rounds only; else null. */
+/** The newest on-time round if enough responses since listed only late rounds; else null. */
 function outOfOrder({ head, known }: PassState, { rounds, onTime }: TakenIn): string | null {
   if (rounds.length === 0 || onTime > 0 || head.newestSeq === null) return null;
   const responses = new Set<string>();
@@ -405,8 +405,8 @@ function outOfOrder({ head, known }: PassState, { rounds, onTime }: TakenIn): st
 }
 
 function noticesAfterUnreadable(state: PassState, now: string): Noticed {
-  return notice(state, "unreadable", now, (desk, format) => {
-    noteUnreadable(desk, state.table.tableId, { payload: { now } }, format.since !== null);
+  return notice(state, "unreadable", now, (changes, format) => {
+    noteUnreadable(changes, state.table.tableId, { payload: { now } }, format.since !== null);
   });
 }
 
@@ -414,12 +414,12 @@ function notice(
   { table, notices, format: before }: PassState,
   verdict: Verdict,
   now: string,
-  tell: (desk: NoticeChanges, format: FormatState) => void,
+  apply: (changes: NoticeChanges, format: FormatState) => void,
 ): Noticed {
   const format = nextFormat(before, verdict, now);
-  const desk = new NoticeChanges(new Map([[table.tableId, notices]]));
-  tell(desk, format);
-  const events = desk.changes().map(({ kind, text, since }) => ({ kind, text, since: since ?? null }));
+  const changes = new NoticeChanges(new Map([[table.tableId, notices]]));
+  apply(changes, format);
+  const events = changes.changes().map(({ kind, text, since }) => ({ kind, text, since: since ?? null }));
   if (events.length === 0) return { notices, events, format };
   const after = new Map(notices);
   for (const { kind, text, since } of events) {
@@ -433,7 +433,7 @@ function changeOf(from: FormatState, to: FormatState): { from: FormatState; to: 
   return from.badAnswers === to.badAnswers && from.since === to.since ? null : { from, to };
 }
 
-/** What reading a payload came to. */
+/** The result of reading a payload. */
 type Outcome = Pick<PayloadRow, "state"> &
   Partial<Pick<PayloadRow, "refusedReason" | "items" | "newRounds" | "quarantined">>;
 

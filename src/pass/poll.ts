@@ -18,7 +18,7 @@ import type { PassResult, PassState, PassTime, PolledResponse, ReadResponse } fr
 import { fromDatabase, laterBy } from "./times.ts";
 import { refusalOf } from "./write-store.ts";
 
-/** A poll of a house shard with everything that came. */
+/** A poll of a house shard with all responses. */
 export interface Poll {
   house: House;
   lease: Lease;
@@ -32,23 +32,23 @@ export interface SavedPoll {
   /** In the order of the responses. */
   results: readonly PassResult[];
   circuit: EndedPoll["lease"]["circuit"]["state"];
-  /** How long the house is left alone now, 0 = until its next turn. */
+  /** Milliseconds until the house may be polled again, 0 = at its next poll. */
   waitMs: number;
 }
 
-/** The lease went to another worker before the poll was saved; nothing of it was kept. */
+/** Another worker got the lease before the poll was saved; nothing of it was stored. */
 export class LeaseLostError extends Error {}
 
-/** A response that is not read within this is stored unread, so that its poll is saved before the lease ends. */
+/** A response that is not read within this time is stored unread, so that its poll is saved before the lease expires. */
 const READ_WITHIN_MS = 1_000;
 
-/** How often a poll is made again from newer states: somebody else may change a table at the same moment. */
+/** Retries of a poll from newer states: another process may change a table at the same time. */
 const MOST_TRIES = 4;
 
 /**
- * Brings the states of a lease's tables into memory, those that are older than the head; to be called before the first
- * request. No older transaction can end later: it holds the row of its lease, which cannot be taken meanwhile, and one that
- * begins later is refused for its epoch.
+ * Loads the states of a lease's tables that are older than the head; to be called before the first request. No older
+ * transaction can commit later: it locks the row of its lease, which cannot be taken meanwhile, and one that begins later
+ * is refused for its epoch.
  */
 export async function prepareStates(passes: Passes, { tables }: Lease): Promise<void> {
   const stale = tables.filter(({ tableId, version }) => {
@@ -59,11 +59,10 @@ export async function prepareStates(passes: Passes, { tables }: Lease): Promise<
 }
 
 /**
- * Takes in what a poll brought, by passes, and saves everything in one transaction: the first response of each table, the
- * last of which ends the poll. Where each round has its own page, a table may have several responses; each is a pass of its own.
- *
- * When a forecast set is refused for time, the same is saved without it; when a head moved, it is read and everything made
- * again; when a response cannot be taken in, its payload is stored alone, unread, with the error.
+ * Processes the responses of a poll by passes and saves them in transactions: first the first response of each table, and so
+ * on; the last transaction ends the poll. A table with a page per round may have several responses, each with its own pass.
+ * If a forecast set is refused as late, the poll is saved without it; if a head moved, the pass is recomputed from it; if a
+ * response cannot be processed, only its payload is stored, unread, with the error.
  *
  * @throws LeaseLostError when another worker has the lease; ConnectionLostError when the outcome is unknown
  */
@@ -91,8 +90,8 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
 }
 
 /**
- * Ends a poll that could not be saved as a failed one, so that its house is left alone for longer each time: what it sends
- * may be too much. Nothing of what it brought is kept. A database that is away is no fault of a house, and changes nothing.
+ * Ends a poll that could not be saved as a failed one, so that its house waits longer each time: its responses may be too
+ * large. Nothing of them is stored. An unreachable database is not the house's failure, and changes nothing.
  *
  * @throws the database's error, when not even that can be saved
  */
@@ -233,7 +232,7 @@ async function loadOne(passes: Passes, tableId: number): Promise<PassState | und
   return passes.damaged.has(tableId) ? undefined : (await loadStates(passes, [tableId])).get(tableId);
 }
 
-/** Stores what came of a damaged table unread: it is taken in after the repair. */
+/** Stores the responses of a damaged table unread: they are read after the repair. */
 async function keepPayload({ pipeline, damaged }: Passes, received: Received): Promise<void> {
   const payload = await payloadOf(received);
   const { tableId } = received.asked;

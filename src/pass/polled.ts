@@ -9,7 +9,7 @@ import type { HeadRow } from "./rows.ts";
 import type { PolledResponse, ReadResponse, ReceivedPayload } from "./state.ts";
 import { fromDatabase, laterBy } from "./times.ts";
 
-/** What a table was asked and what came, by the clock of the database. */
+/** The request and response of a table, by the database's clock. */
 export interface Received {
   asked: AskedTable;
   requestedAt: string;
@@ -28,7 +28,7 @@ export interface ReceivedBody {
   packed: () => Promise<Buffer>;
 }
 
-/** Gives what came the times of the database: that of the lease, and what a monotonic clock says since. */
+/** Adds database times to responses: the lease's time plus what a monotonic clock measured since. */
 export function receiveAll(lease: Lease, asked: readonly AskedTable[]): Received[] {
   const leasedAt = fromDatabase(lease.now);
   const shared = new Set(asked.filter(({ isShared }) => isShared === true).map(({ answer }) => answer));
@@ -63,8 +63,8 @@ export function isRepeated({ asked, body }: Received, head: HeadRow): boolean {
 }
 
 /**
- * The response as a pass takes it in; `read` is null when it is a repeat (of the whole, or of what it lists for the table), when
- * it failed, or when it waits to be read.
+ * The response as input of a pass; `read` is null if it is a repeat (as a whole, or of the table's part), if it failed, or if
+ * it is to be read later.
  */
 export async function polledResponse(
   received: Received,
@@ -102,9 +102,9 @@ export async function payloadOf(
   };
 }
 
-/** Bodies up to this are compressed at once: 15 to 100 µs, where to hand one to another thread takes 200. */
+/** Smaller bodies are compressed synchronously: 15 to 100 µs, while a thread takes 200. */
 const SMALL_BODY = 16 << 10;
-/** A window and tables of that size: equal results, and half the time, which is spent on making them ready. */
+/** A window and tables of that size: equal results in half the time, which is mostly set-up. */
 const FOR_SMALL = { windowBits: 14, memLevel: 5 };
 
 async function compressed(body: Buffer): Promise<Buffer> {
@@ -112,12 +112,12 @@ async function compressed(body: Buffer): Promise<Buffer> {
 }
 
 /**
- * A list says of every round that is not on it that it was not there. Where each round has its own page, only the 404 of
- * the next one's does; a page that is there says nothing of the one after it, which may be there as well.
+ * A list proves that later rounds were absent. If each round has its own page, only the 404 of the next one does: an existing
+ * page proves nothing about the one after it, which may exist as well.
  */
 function absenceOf({ answer, roundId, isAhead }: AskedTable): PolledResponse["absence"] {
   if (answer.kind === "failed") return "as_before";
-  if (roundId === undefined) return "told";
+  if (roundId === undefined) return "proven";
   if (answer.kind === "answer") return "forgotten";
-  return answer.kind === "absent" && isAhead !== true ? "told" : "as_before";
+  return answer.kind === "absent" && isAhead !== true ? "proven" : "as_before";
 }

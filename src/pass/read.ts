@@ -20,11 +20,11 @@ export interface ResponseBody {
   now: string;
   path: string;
   kind: "poll" | "history";
-  /** What its adapter reads, when that was begun before. */
+  /** The adapter's result, if parsing was started earlier. */
   read?: ReturnType<typeof readBody>;
 }
 
-/** What reading needs beside the state. */
+/** The dependencies of reading, besides the state. */
 export interface Reader {
   sql: Queryable;
   prover: Prover;
@@ -34,13 +34,13 @@ export interface ReadOptions {
   signal: AbortSignal;
   /** Looks up every round that is listed. */
   all?: boolean;
-  /** Proven rounds near those that are listed, beside the newest one. */
+  /** Proven rounds near the listed ones, in addition to the newest one. */
   pointsNear?: (fairness: Fairness, items: readonly HouseItem[]) => Promise<Point[]>;
 }
 
 /**
- * Reads a response of a table and checks its proofs. Looks up stored rounds only when the state may have forgotten them
- * (`all`: each one that is listed). A response that cannot be read comes back with the reason.
+ * Reads a response of a table and checks its proofs. Looks up stored rounds only if the state may have dropped them (`all`:
+ * every listed one). For a response that cannot be read, returns the reason.
  *
  * @throws the signal's reason when it is aborted; the database's errors
  */

@@ -21,8 +21,8 @@ interface Start extends Memories {
 }
 
 /**
- * Makes a table's state from what is stored: the newest snapshot, or `from`, an older state of the table in memory, and
- * the rounds after it. Gives the very same state as the passes that stored it.
+ * Computes a table's state from stored rows: the newest snapshot, or `from`, an older cached state, and the rounds after it.
+ * The state equals that of the passes that stored the rows.
  *
  * @throws Error when the snapshot is damaged, or `rounds` do not reach from it to the head
  */
@@ -54,7 +54,7 @@ export function replay(stored: StoredState, from?: PassState): PassState {
   };
 }
 
-/** Whether an older state can be taken up: it is of the same model, and no other snapshot was put under it. */
+/** Whether an older state can be used: it has the same model, and no other snapshot replaced its own. */
 function isBefore({ table, head, snapshot }: PassState, stored: StoredState): boolean {
   return (
     table.tableId === stored.table.tableId &&
@@ -110,7 +110,7 @@ function readingOf({ reading: text, readingHash: hash }: SnapshotRow, table: str
   return memory;
 }
 
-/** Every round from the start to the head must be there: a state with a hole would never be noticed again. */
+/** Every round from the start to the head must be there: a gap in a state would never be detected later. */
 function checkRounds({ table, head }: StoredState, start: Start, rounds: readonly ReplayRound[]): void {
   let { seq, ordinal } = start;
   for (const round of rounds) {

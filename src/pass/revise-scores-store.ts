@@ -5,7 +5,7 @@ import { lockHeads } from "../tables/heads-store.ts";
 import { findTime } from "./payload-store.ts";
 import { fromDatabase } from "./times.ts";
 
-/** What revising came to; `head` is how the table's head is afterwards. */
+/** The result of a revision; `head` is the table's head afterwards. */
 export interface RevisedScores {
   /** Forecasts that are void now, and how many of them are windows. */
   voided: number;
@@ -14,9 +14,9 @@ export interface RevisedScores {
 }
 
 /**
- * Voids the scored forecasts of a table that look at a round with a second result, or at one that an operator revised: each
- * gets a score with the next `rev`, chained to the table's newest. Does nothing the second time. Locks the head. Forecasts
- * that are still open are voided by the pass that settles them.
+ * Voids the scored forecasts of a table whose span has a round with a second result or a manual revision: each gets a score
+ * with the next `rev`, chained to the table's newest. Idempotent. Locks the head. Open forecasts are voided by the pass that
+ * settles them.
  */
 export async function reviseScores(tx: Transaction, tableId: number): Promise<RevisedScores> {
   await lockHeads(tx, [tableId]);

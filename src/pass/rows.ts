@@ -60,7 +60,7 @@ export interface PayloadRow {
   quarantined: number | null;
 }
 
-/** How a round came to us, by its number in `rounds.source`. */
+/** The source of a round, by its number in `rounds.source`. */
 export const SOURCES = ["poll", "history", "computed", "import"] as const;
 
 /** A round with its place. */
@@ -156,7 +156,7 @@ export interface ScoreSetRow {
   hashes: string;
 }
 
-/** Where a state can be replayed from. */
+/** A snapshot from which a state can be replayed. */
 export interface SnapshotRow {
   model: string;
   ordinal: bigint;

@@ -10,11 +10,11 @@ export interface SeenRound extends SpanRound {
   roundId: string;
   hundredths: number;
   afterGap: boolean;
-  /** 3: it came with another result; 5: a person revised it; 0: neither. */
+  /** 3: received with another result; 5: revised manually; 0: neither. */
   dispute: number;
 }
 
-/** What settling comes to: the forecasts that stay open, and a set for each round that settled some. */
+/** The result of settling: the forecasts that stay open, and a set for each round that settled some. */
 export interface Settled {
   open: readonly OpenForecast[];
   scoreSets: readonly ScoreSetRow[];

@@ -6,8 +6,8 @@ import type { ReceivedBody } from "./polled.ts";
 import type { TableFacts } from "./state.ts";
 
 /**
- * What a response that several tables share lists for one of them. Nothing depends on it: a table whose part is not known
- * reads the response again, and finds that it knows every round.
+ * The part of a shared response for one table. Only an optimization: a table whose part is unknown reads the response again,
+ * and finds that it knows every round.
  */
 export interface SharedPart {
   /** Of what is listed, and of the settings with which it is read. */
@@ -16,10 +16,10 @@ export interface SharedPart {
   notedAt: string;
 }
 
-/** A table notes at most so often in the database that its part of a response is as before. */
+/** A table stores at most this often that its part of a response is unchanged. */
 const NOTE_EVERY_MS = 10_000;
 
-/** The part of a table; null when the response is not shared, or the adapter does not tell tables apart. */
+/** The part of a table; null if the response is not shared, or the adapter cannot separate tables. */
 export function sharedPart(
   house: House,
   { name }: TableFacts,

@@ -1,5 +1,5 @@
 /*
- * What a pass begins with, what it is given, and what it gives back; all of it plain values that nobody changes. Times are
+ * Input and output types of a pass, all plain immutable values. Times are
  * UTC texts with seven digits (`2026-11-21T04:00:12.1234560Z`), so that they compare as strings.
  */
 import type { PublishedReadingJson } from "../forecasts/readings/reading-state.ts";
@@ -33,7 +33,7 @@ export const PASS_NOTICES: readonly NoticeKind[] = ["format", "stuck", "ids", "s
 export const HELD_ROUNDS = 256;
 export const UNKNOWN_GAPS = 1_000;
 
-/** What is fixed of a table as long as nobody changes its settings, which moves the version of its head. */
+/** The settings of a table that only an operator's change alters, which moves the version of its head. */
 export interface TableFacts {
   tableId: number;
   /** `house/game/market`. */
@@ -95,7 +95,7 @@ export interface PublishedFacts {
   unusual: readonly string[];
 }
 
-/** Everything that a pass of a table begins with; it follows from stored rows, see `replay`. */
+/** The input state of a pass on a table; it follows from stored rows, see `replay`. */
 export interface PassState {
   readonly table: TableFacts;
   readonly version: bigint;
@@ -114,7 +114,7 @@ export interface PassState {
   /** K7's memory after the newest on-time round. */
   readonly memory: Float64Array;
   readonly references: References;
-  /** What the reading rests on, after `head.lastSeq`. */
+  /** The memory of the reading, after `head.lastSeq`. */
   readonly reading: ReadingMemory;
   readonly published: PublishedFacts | null;
   /** The newest snapshot of the head's model; null before the first. */
@@ -154,8 +154,8 @@ export interface PolledResponse {
   from: "poll";
   requestedAt: string;
   receivedAt: string;
-  /** What it says of rounds that it does not list: they were not played; nothing any more; no more than before. */
-  absence: "told" | "forgotten" | "as_before";
+  /** Its evidence on rounds that it does not list: not played yet; none any more; none beyond earlier evidence. */
+  absence: "proven" | "forgotten" | "as_before";
   /** It may be the page of a round that was there for long. */
   isAhead: boolean;
   /** Null when it is not stored: it failed, is a 404, or repeats the newest payload. */
@@ -172,7 +172,7 @@ export interface StoredResponse {
   requestedAt: string;
   receivedAt: string;
   sha256: string;
-  /** Request time of the response before it; null when that one says nothing. */
+  /** Request time of the previous response; null if that one is no evidence. */
   absentAt: string | null;
   manner: Answer["manner"];
   /** Other payloads of the table are still unread. */
@@ -242,7 +242,7 @@ export type PayloadMark = Pick<
 
 /** Everything that a pass writes. */
 export interface CompletePassRows extends PassRows {
-  /** Nothing changes but `answered_at` of the head, whose version stays: the response says that nothing is new. */
+  /** Only `answeredAt` of the head changes, and its version stays: the response has nothing new. */
   isQuiet: boolean;
   /** Stored payloads that are read now. */
   marks: readonly PayloadMark[];
@@ -257,7 +257,7 @@ export interface CompletePassRows extends PassRows {
   notIssued: readonly NotIssued[];
 }
 
-/** What a pass comes to. Until the rows are committed, `state` must not replace the state that the pass began with. */
+/** The result of a pass. Until the rows are committed, `state` must not replace the state that the pass began with. */
 export interface PassResult {
   state: PassState;
   rows: CompletePassRows;

@@ -21,9 +21,9 @@ const MOST_TRIES = 5;
 const AT_ONCE = 20;
 
 /**
- * Takes in the oldest unread payloads of a table, as their polls would have, in one transaction; null when there is none.
- * When that fails, the oldest is tried alone. A payload that cannot be read or taken in is marked refused with the reason,
- * kept, and can be read again.
+ * Processes the oldest unread payloads of a table as their polls would have, in one transaction; null if there is none. If that
+ * fails, the oldest is tried alone. A payload that cannot be read or processed is marked refused with the reason, kept, and
+ * can be read again.
  *
  * @throws the signal's reason; the database's error when it is out of reach or has no room
  */
@@ -59,7 +59,7 @@ export async function takeInStored(
       noSet,
     });
     try {
-      // all together: a thread answers after a millisecond or two
+      // all together: a thread responds after a millisecond or two
       const unpacked = unread.map((payload) => unpack(house, state, payload, signal));
       const result = await takeEach(state, unread, (before, place) => read(before, unpacked[place]), timeNow);
       await passes.write({ passes: [result.rows], lease: null, end: null });
@@ -70,7 +70,7 @@ export async function takeInStored(
       if (tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
       const refusal = refusalOf(error);
       if (refusal === "late") noSet = "refused";
-      if (refusal === "moved") tries -= 1; // another process was first, perhaps with this payload: look again
+      if (refusal === "moved") tries -= 1; // another process was first, perhaps with this payload: retry
       if (refusal === "moved" || refusal === "late") continue;
       if (atOnce > 1) {
         atOnce = 1;
@@ -105,7 +105,7 @@ async function takeEach(
   return joinPasses([first, ...others]);
 }
 
-/** Whether a payload said nothing of any round, as its row will say. */
+/** Whether a payload is no evidence on any round, as its row will state. */
 function isUseless(mark: PayloadMark): boolean {
   return mark.state === "refused" || mark.items === 0;
 }
@@ -137,11 +137,11 @@ function unpack(house: House, state: PassState, payload: PackedPayload, signal: 
     return { ok: false, reason: "the stored payload is not what was received" };
   const given: ResponseBody = { body, now: payload.receivedAt, path: payload.path, kind: "poll" };
   const read = readBody(house, { name: state.table.name, ...gameOf(state) }, given, { signal, isSuspect: true });
-  read.catch(() => undefined); // aborted: whoever awaits it is told
+  read.catch(() => undefined); // aborted: its caller gets the error
   return { ok: true, given: { ...given, read } };
 }
 
-/** Whether the ids of a table say nothing of the place of a proven round, so that only its hash tells an old one. */
+/** Whether the ids of a table give no position of a proven round, so that only its hash identifies an old one. */
 function isLookedUpByHash(house: House, state: PassState): boolean {
   return state.table.roundIds === "opaque" && settingsOf(house, gameOf(state))?.fairness !== undefined;
 }

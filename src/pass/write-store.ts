@@ -17,9 +17,9 @@ export interface HeldLease {
 }
 
 /**
- * Why the database refused passes. `late`: a forecast set is too late, so write the passes again without sets. `moved`:
- * a head has another version, so drop the states in memory. `lease_lost`: another worker has the lease. `untrue`: a row
- * contradicts what is stored, which is a fault of this program.
+ * Why the database refused passes. `late`: a forecast set is too late: write again without sets. `moved`: a head has another
+ * version: drop the cached states. `lease_lost`: another worker has the lease. `untrue`: a row contradicts stored rows,
+ * which is a bug.
  */
 export type Refusal = "late" | "moved" | "lease_lost" | "untrue";
 
@@ -236,7 +236,7 @@ function packBodies({ tables, rows }: Rows<PassRows["payloads"][number]>): {
   return { bytes: Buffer.concat(packed.bodies), ends: packed.ends, of: packed.of };
 }
 
-/** What became of payloads that were stored before: unread ones are read now, others were read again. */
+/** Updates stored payloads: unread ones are read now, others were read again. */
 function markPayloads(sql: Sql, m: Rows<PassRows["marks"][number]>): Statement | null {
   if (m.rows.length === 0) return null;
   return sql`
@@ -587,7 +587,7 @@ function moveHeads(sql: Sql, passes: readonly PassRows[]): Statement | null {
     where h.table_id = n.table_id`;
 }
 
-/** When tables last answered that nothing is new; the version stays, so that nobody looks at them again. */
+/** Times of responses with nothing new; the version stays, so that no reader reloads. */
 function noteAnswers(sql: Sql, passes: readonly PassRows[]): Statement | null {
   if (passes.length === 0) return null;
   const h = rowsOf(passes, ({ head }) => [head]);

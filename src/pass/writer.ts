@@ -12,10 +12,10 @@ export interface Write {
   end: EndedPoll | null;
 }
 
-/** Writes with others that are ready at the same moment; resolves when it is committed. */
+/** Writes together with others that are ready at the same time; resolves after the commit. */
 export type Writer = (write: Write) => Promise<void>;
 
-/** Transactions at once, and the writes and bytes of payloads in each. */
+/** Concurrent transactions, and the writes and bytes of payloads in each. */
 const TRANSACTIONS = 2;
 const WRITES_AT_ONCE = 50;
 const BYTES_AT_ONCE = 8 << 20;
@@ -24,7 +24,7 @@ const BYTES_AT_ONCE = 8 << 20;
 const LIGHT_TABLES = 20;
 const LIGHT_BYTES = 1 << 20;
 
-/** How long several wait for a row that somebody else holds, such as an operator; one alone waits as its pool allows. */
+/** How long a shared write waits for a row lock of another session, such as an operator's; a single one has the pool's limit. */
 const LOCK_TIMEOUT = "100ms";
 
 interface Waiting extends Write {

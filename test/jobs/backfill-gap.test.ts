@@ -447,8 +447,7 @@ describe("backfill-gap", () => {
     expect(await backfill()).toEqual({ given_up: 1 });
     expect(await gapRow()).toMatchObject({
       state: "given_up",
-      reason:
-        "1200000 rounds are more than are fetched without being told to (100000); add them with `roundhouse import`",
+      reason: "1200000 rounds are more than are fetched automatically (100000); add them with `roundhouse import`",
     });
     expect(asked()).toEqual([]);
   });

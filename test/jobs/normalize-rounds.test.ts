@@ -531,7 +531,7 @@ describe("rounds with a fairness scheme", () => {
     expect((await storedRounds(sql, table)).map(({ id }) => id)).toEqual(["2001", "2003", "2004"]);
     expect(await quarantined(table)).toMatchObject([{ code: "proof_mismatch", times: 2 }]);
     expect((await openNotices(sql, table))["proof"]).toMatch(
-      /^round 2002 failed its fairness proof at .* \(the hash gives \d+\.\d\dx, the house said 77\.77x\); it is quarantined$/,
+      /^round 2002 failed its fairness proof at .* \(the hash gives \d+\.\d\dx, the house sent 77\.77x\); it is quarantined$/,
     );
     expect(first.lines.filter(({ msg }) => msg.includes("failed its fairness proof"))).toHaveLength(1);
     expect(await gapsOf(table)).toMatchObject([{ from: 2_002, to: 2_002, state: "open" }]);

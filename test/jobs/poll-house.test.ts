@@ -260,7 +260,7 @@ describe("a house that answers badly", () => {
     expect(lease).toEqual({
       circuit: "closed",
       last_error:
-        "its responses of today came to 1.0 GiB, and 1.0 GiB are stored of 1 tables in a day; it is asked again at 00:00 UTC",
+        "its responses of today total 1.0 GiB, and 1.0 GiB are stored of 1 tables in a day; it is polled again at 00:00 UTC",
       at_midnight: true,
     });
   });

@@ -244,7 +244,7 @@ function pollOf(times: { requestedAt: string; receivedAt: string }, read: ReadRe
   return {
     from: "poll",
     ...times,
-    absence: "told",
+    absence: "proven",
     isAhead: false,
     isRepeat: false,
     payload: {

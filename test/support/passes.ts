@@ -231,7 +231,7 @@ function polled(
     from: "poll",
     requestedAt,
     receivedAt,
-    absence: "told",
+    absence: "proven",
     isAhead: false,
     isRepeat: false,
     payload: withPayload

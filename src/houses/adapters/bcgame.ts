@@ -46,26 +46,26 @@ const shape: ListShape<z.infer<typeof item>> = {
     occurredAt: endTime,
     hash,
   }),
-  trouble,
+  houseError,
 };
 
 /** A code other than 0 is an error, with status 200. */
-function trouble(answer: unknown): string | null {
+function houseError(answer: unknown): string | null {
   const found = z.looseObject({ code: z.unknown(), msg: z.unknown() }).safeParse(answer);
   if (!found.success || found.data.code === 0 || found.data.code === undefined) return null;
   const { code, msg } = found.data;
-  const said = typeof msg === "string" && msg !== "" ? ` "${excerpt(msg, 200)}"` : "";
-  return `the house refused the request with code ${describe(code)}${said}; expected code 0: check feed.game_url, and whether it wants a session in headers`;
+  const quoted = typeof msg === "string" && msg !== "" ? ` "${excerpt(msg, 200)}"` : "";
+  return `the house refused the request with code ${describe(code)}${quoted}; expected code 0: check feed.game_url, and whether it requires a session in headers`;
 }
 
 /**
  * BC.Game crash, and its sister hosts, over HTTP.
  *
- * Seen in public clients: the request, the answer newest first, `code` other than 0 for an error with status 200, a game
+ * Seen in public clients: the request, the response newest first, `code` other than 0 for an error with status 200, a game
  * as JSON text inside JSON, its result as a text or a number (`"20310.6"` has one decimal), times in milliseconds since
- * 1970 that may be missing. Checked: 107,742 published results against the chain of 2022. Not confirmed: how far back
- * it pages (one client says 100 rounds, another reads 20 pages of 50; it is paged until a page is empty), which chain is
- * in use today, and whether plain requests get through the browser check before it.
+ * 1970 that may be missing. Checked: 107,742 published results against the chain of 2022. Not confirmed: how far back its
+ * pages go (one client reads 100 rounds, another 20 pages of 50; here until a page is empty), which chain is in use today,
+ * and whether plain requests pass the browser check in front of it.
  */
 export default adapter<z.infer<typeof options>>({
   name: "bcgame",

@@ -15,7 +15,7 @@ const options = z.strictObject({
 const ROOTS = { classic: "/crash_games", originals: "/singleplayer-originals/originals/crash_games" } as const;
 /** The number in the newer paths; what it selects is not known. */
 const ORIGINALS_GAME = "4";
-/** The newer history asks for a span; a gap is seldom older than a few days. */
+/** The newer history requires a span; a gap is seldom older than a few days. */
 const SPAN_MS = 30 * 86_400_000;
 const ACCEPT = { accept: "application/json" };
 
@@ -61,7 +61,7 @@ function isUnfinished(status: string | null | undefined): boolean {
  * Seen in several public clients: the paths of both kinds, a bare list or one under `records`, newest first, the result
  * as a text with `"0"` for an instant crash, `status` `complete` once a round is over, `server_seed` as its hash in the
  * history. Checked against the chain: results of 2022 and 2023. Not confirmed: how far the history goes back, whether
- * the newer history needs its dates, whether the newest list names hashes, and how often the house may be asked.
+ * the newer history needs its dates, whether the newest list names hashes, and its rate limit.
  * base_url holds what differs between mirrors: `https://blaze.com/api`, `https://blaze.bet.br/api`.
  */
 export default adapter<z.infer<typeof options>>({

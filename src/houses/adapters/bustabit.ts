@@ -8,12 +8,12 @@ import { askedId, firstRoundId, nextId, visibleText } from "../reading/round-pag
 
 const options = z.strictObject({ first_round_id: firstRoundId, ...namedOptions({ order: "auto" }) });
 
-/** Stands right before the result. */
+/** Directly before the result. */
 const LABEL = /\bbusted\s{0,4}at\b/i;
 const LABELLED = /\bbusted\s{0,4}at\s{0,4}:?\s{0,4}(\d[\d,.]{0,40} ?x)(?!\w)/i;
-/** `185.04x`, `1x`, `12,345x`; not the rest of a number that stands in two elements. */
+/** `185.04x`, `1x`, `12,345x`; not the rest of a number that is split over two elements. */
 const RESULT = /(?<![\w.,-]|[.,]\s)((?:[1-9][\d,.]{0,40}|0(?:[.,][\d.,]{0,40})?)x)(?!\w)/g;
-/** A page lists what its players cashed out at: a few hundred. */
+/** A page lists the cashouts of its players: a few hundred. */
 const MOST_RESULTS = 5_000;
 const GAME = /\bgame\s{0,4}#?:?\s{0,4}(\d{1,18})\b/gi;
 
@@ -22,14 +22,13 @@ const GAME = /\bgame\s{0,4}#?:?\s{0,4}(\d{1,18})\b/gi;
  *
  * Seen in a public client: the address, the result as text such as `185.04x` right after the text `Busted at:`, 404 for
  * a game that was not played yet. Checked against the chain: whole results have no decimals and thousands a comma; a
- * pattern that wants decimals loses exactly these, which are all instant crashes and all the highest results. Not
- * confirmed: that the page shows it to a client that runs no scripts (that one did). Where the label is not there, the
- * first text of this form is taken from a page that names its game, and refused where another on it is higher, since
- * nobody can cash out above the result. The page has no confirmed place for a hash, so rounds are proven from a known
- * later hash and not one by one.
+ * pattern that requires decimals loses exactly these, which are all instant crashes and all the highest results. Not
+ * confirmed: that the page shows it to a client without scripts (that one had none). If the label is missing, the first
+ * text of this form is used from a page that names its game, and refused if another on it is higher, since no player can
+ * cash out above the result. The page has no confirmed place for a hash, so rounds are proven from a known later hash
+ * and not one by one.
  *
- * The page is read with patterns and no HTML parser: the text is all that is known of it. Clients wait 0.5 to 3 s
- * between two pages.
+ * The page is read with patterns and no HTML parser: only its text is known. Clients wait 0.5 to 3 s between two pages.
  */
 export default adapter<z.infer<typeof options>>({
   name: "bustabit",

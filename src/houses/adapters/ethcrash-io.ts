@@ -15,7 +15,7 @@ const options = z.strictObject({
   ...namedOptions({ order: "auto", scale: 0.01, instant: INSTANT }),
 });
 
-/** Hundredths are whole: 279.56 there is another unit, and read as hundredths it would be a believable wrong number. */
+/** Hundredths are whole: 279.56 means another unit; read as hundredths it would be a plausible wrong number. */
 const crash = z.union([z.int(), z.string().regex(/^\d+$/)]);
 
 /**

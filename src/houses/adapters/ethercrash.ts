@@ -9,7 +9,7 @@ import { askedId, firstRoundId, nextId, visibleText } from "../reading/round-pag
 const INSTANT = [0];
 
 const options = z.strictObject({
-  /** Where polling begins; where it is left out, at the newest games that the page /play lists. */
+  /** The first game to poll; by default the newest games that the page /play lists. */
   first_round_id: firstRoundId.optional(),
   ...namedOptions({ order: "auto", instant: INSTANT }),
 });
@@ -18,7 +18,7 @@ const LISTING = "/play";
 const ACCEPT = { accept: "text/html" };
 /** `Game 7217785 | Crashed @67.25x` */
 const TITLE = /\bGame\s{1,4}(\d{1,18})\s{0,4}\|\s{0,4}Crashed\s{0,4}@\s{0,4}([\d.,]{1,40})\s?x/i;
-/** `5 days ago on Fri May 03 2024 23:56:01 GMT+0200 (…)`: the zone is that of the reader, and told. */
+/** `5 days ago on Fri May 03 2024 23:56:01 GMT+0200 (…)`: in the reader's zone, which is included. */
 const TIME = /\bago\s{1,4}on\s{1,4}([A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} \d\d:\d\d:\d\d GMT[+-]\d{4}|\S.{0,39})/;
 const LINK = /<a\b([^<>]{1,500})>([^<>]{0,60})/gi;
 const MOST_LINKS = 200;
@@ -28,12 +28,12 @@ const MOST_LINKS = 200;
  *
  * Seen in public clients: the address, a title such as `Game 7217785 | Crashed @67.25x` with commas in thousands and
  * `0.00` for an instant crash, a time with its zone; and on /play a history of links `a.games-log-…` to the games with
- * their results. Checked: 1,180 results against the chain of its game numbers. Not confirmed: what a game that was not
- * played yet answers (404 is expected), and that /play lists anything to a client that runs no scripts: set
- * `first_round_id` where it does not.
+ * their results. Checked: 1,180 results against the chain of its game numbers. Not confirmed: the response for a game that
+ * was not played yet (404 is expected), and that /play lists anything to a client without scripts: set `first_round_id`
+ * if it does not.
  *
- * Both pages are read with bounded patterns and no HTML parser: one line and one kind of link are all that is needed.
- * Clients wait 2 to 10 s between two pages.
+ * Both pages are read with bounded patterns and no HTML parser: only one line and one kind of link are needed. Clients
+ * wait 2 to 10 s between two pages.
  */
 export default adapter<z.infer<typeof options>>({
   name: "ethercrash",
@@ -85,7 +85,7 @@ function ask(id: bigint): Ask {
   return { method: "GET", path: `/game/${id}`, headers: ACCEPT, roundId: String(id) };
 }
 
-/** The games of the history on /play, each with its result as it is shown there. */
+/** The games of the history on /play, each with its displayed result. */
 function listedGames(html: string): { id: string; multiplier: string }[] {
   return [...html.matchAll(LINK)]
     .flatMap(([, attributes = "", text = ""]) => {

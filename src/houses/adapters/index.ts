@@ -9,7 +9,7 @@ import luckyJet from "./lucky-jet.ts";
 import roobet from "./roobet.ts";
 import stake from "./stake.ts";
 
-/** All adapters by the name houses.yaml gives them; a new one is its file and a line here. */
+/** All adapters by their name in houses.yaml; a new one is its file and a line here. */
 export const adapters = {
   json,
   bcgame,
@@ -25,12 +25,12 @@ export const adapters = {
 /** The name of an adapter. */
 export type AdapterName = keyof typeof adapters;
 
-/** The values that an adapter by itself takes for an instant crash; none where it is not known. */
+/** The adapter's default values for an instant crash; empty if unknown. */
 export function instantsOf(name: string): (string | number)[] {
   return Object.values(adapters).find((one) => one.name === name)?.instant ?? [];
 }
 
-/** The adapter of a table, for the options that its own schema gave. */
+/** The adapter of a table, for the options that its own schema parsed. */
 export function adapterOf({ adapter }: { adapter: AdapterName }): Adapter {
   return adapters[adapter]; // settings.ts parses a table's feed with the schema of the adapter it names
 }

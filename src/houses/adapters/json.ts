@@ -5,7 +5,7 @@ import { describe, excerpt } from "../reading/excerpt.ts";
 import { believedTimes, readId, readRound, refused, type Believed } from "../reading/read-round.ts";
 import { cameInstead, decodeJson } from "../reading/read-text.ts";
 
-/** More items are refused whole: a page is 50 to 100, and what one poll reads must stay bounded. */
+/** Responses with more items are refused: a page has 50 to 100, and the work of one poll must stay bounded. */
 const MOST_ITEMS = 5_000;
 
 const ACCEPT = { accept: "application/json" };
@@ -17,7 +17,7 @@ const path = z
   .max(1000)
   .regex(/^\/[^\s]*$/, { error: "expected a path that begins with /" });
 
-/** Where the list and the fields are, and what they mean. */
+/** The paths of the list and the fields, and their meaning. */
 const options = z.strictObject({
   path,
   items: expression,
@@ -42,10 +42,10 @@ const options = z.strictObject({
 export type JsonFeed = z.infer<typeof options>;
 
 /**
- * The generic adapter: any house that answers JSON with a list of rounds, wherever in it the list and the fields are.
+ * The generic adapter: any house that returns JSON with a list of rounds, at configurable paths.
  *
- * Nothing of the house is trusted: a broken answer is a reason, a broken item is a refusal beside its raw form, and
- * neither throws. Items come in the order the house sent them; repeats are left in.
+ * Nothing from the house is trusted: an unreadable response yields a reason, an invalid item a refusal with its raw form;
+ * neither throws. Items keep the order of the response; repeats are included.
  */
 export default adapter<JsonFeed>({
   name: "json",
@@ -131,8 +131,8 @@ function optional(expressionText: string | undefined, item: object): Found {
 type Found = { ok: true; value: unknown } | { ok: false; reason: string };
 
 /**
- * A JMESPath search that never throws and never sees what an object inherits. Plain paths, nearly all there are, are
- * walked here: the library would parse the expression again for each of thousands of items.
+ * A JMESPath search that never throws and never sees inherited properties. Plain paths, nearly all there are, are
+ * evaluated here: the library would parse the expression again for each of thousands of items.
  */
 function search(value: unknown, expressionText: string): Found {
   if (FIELD_PATH.test(expressionText)) {

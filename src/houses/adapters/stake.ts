@@ -33,27 +33,27 @@ const shape: ListShape<z.infer<typeof item>> = {
     occurredAt: startTime,
     hash: hash?.hash,
   }),
-  trouble,
+  houseError,
 };
 
 /** GraphQL answers its errors with status 200. */
-function trouble(answer: unknown): string | null {
+function houseError(answer: unknown): string | null {
   const found = z.looseObject({ errors: z.array(z.unknown()).min(1) }).safeParse(answer);
   if (!found.success) return null;
   const [first] = found.data.errors;
   const message = z.looseObject({ message: z.string() }).safeParse(first);
-  const said = message.success ? `"${excerpt(message.data.message, 200)}"` : describe(first);
-  return `the house refused the query: ${said}; check that the headers hold a valid x-access-token, else its schema has changed`;
+  const quoted = message.success ? `"${excerpt(message.data.message, 200)}"` : describe(first);
+  return `the house refused the query: ${quoted}; check that the headers hold a valid x-access-token, else its schema has changed`;
 }
 
 /**
  * Stake crash, by the GraphQL query that its own pages send.
  *
- * Seen in public clients: the query and its variables, the answer newest first with UUIDs as ids, the result as a number
- * of up to seven decimals that is not cut to hundredths, the time as an HTTP date, errors inside a 200. Checked: hashes
- * and results against the published chain. Not confirmed: whether it answers without a session; the protection before
- * it answers 403 to plain clients, and clients that work send `x-access-token` and `x-language`, which an operator sets
- * under `headers`. A token in the houses file is written `${NAME}`.
+ * Seen in public clients: the query and its variables, the response newest first with UUIDs as ids, the result as a number
+ * of up to seven decimals that is not cut to hundredths, the time as an HTTP date, errors with status 200. Checked: hashes
+ * and results against the published chain. Not confirmed: whether it responds without a session; the protection in front
+ * of it returns 403 to plain clients, and clients that work send `x-access-token` and `x-language`, which an operator sets
+ * under `headers`. In the houses file, write a token as `${NAME}`.
  */
 export default adapter<z.infer<typeof options>>({
   name: "stake",

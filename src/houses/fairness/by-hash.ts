@@ -5,37 +5,37 @@ import { createLines, type Lines, type Place } from "./lines.ts";
 import { isOutcome } from "./outcome.ts";
 import type { ChainStep, walkUntil } from "./walk.ts";
 
-/** What claims without numbers are proven with. */
+/** The input of {@link proveByHash}. */
 export interface HashWork {
   table: string;
-  /** All eras of the table: what a hash leads back to tells which it is of. */
+  /** All eras of the table: the end of a hash's walk decides its era. */
   chains: readonly Chain[];
   points: readonly Point[];
   claims: readonly Claim[];
-  /** The claims come with rounds that are proven: then none of them needs a walk to the published end. */
+  /** The claims came with proven rounds: then none of them needs a walk to the published end. */
   isJoined: boolean;
   falseStarts: FalseStarts;
   walkUntil: typeof walkUntil;
   signal: AbortSignal | undefined;
 }
 
-/** Neighbors in an answer, with some missing between them: less than a millisecond. */
+/** Between neighbors in a response, with some missing in between: less than a millisecond. */
 const SHORT_WALK = 2_000;
-/** From an answer to the newest proven round, two months of rounds away: a tenth of a second. */
+/** From a response to the newest proven round, two months of rounds away: a tenth of a second. */
 const NEAR_WALK = 200_000;
-/** To the published end, of a chain whose length is not known: eight seconds. */
+/** To the published end of a chain of unknown length: eight seconds. */
 const LONGEST_WALK = 20_000_000;
-/** Walks to the published end for one answer: a second one, since the first may begin at a round that is not true. */
+/** Walks to the published end per response: a second one, since the first may start at a false round. */
 const LONG_WALKS = 2;
-/** Near walks of one answer that may end in nothing, ten seconds in all: a house could invent as many hashes as it likes. */
+/** Near walks per response that may fail, ten seconds in all: a house could invent any number of hashes. */
 const WALKS_IN_VAIN = 100;
-/** Near walks begun at once, before it is looked how many ended in nothing. */
-const WALKS_AT_ONCE = 50;
+/** Near walks in one batch, before the failed ones are counted. */
+const BATCH_OF_WALKS = 50;
 
 /**
- * Proves claims whose ids tell no place: each multiplier is recomputed from its hash, and its hash must lead back to a
- * proven round, or be led to by one, within 200,000 rounds; where nothing of an answer does, it must lead back to the
- * published end of a chain, which gives its place. Which era a round is of is told by where its hash leads.
+ * Proves claims whose ids give no position: each multiplier is recomputed from its hash, and its hash must lead to a proven
+ * round within 200,000 rounds, or a proven round to it. If no hash of a response does, one must lead to the published end
+ * of a chain, which gives the position. The era of a round is the one that its hash leads to.
  * @throws the signal's reason once it is aborted.
  */
 export async function proveByHash(work: HashWork): Promise<Verdict[]> {
@@ -93,8 +93,8 @@ async function link(
   if (open().length > 0 && (pointed.length > 0 || claimed.some((hash) => lines.placeOf(hash) !== null))) {
     const apart = open();
     const isInVain = (hash: string) => lines.placeOf(hash) === null && lines.stepsOf(hash) >= NEAR_WALK;
-    for (let at = 0, inVain = 0; at < apart.length && inVain < WALKS_IN_VAIN; at += WALKS_AT_ONCE) {
-      const some = apart.slice(at, at + WALKS_AT_ONCE);
+    for (let at = 0, inVain = 0; at < apart.length && inVain < WALKS_IN_VAIN; at += BATCH_OF_WALKS) {
+      const some = apart.slice(at, at + BATCH_OF_WALKS);
       await lines.advance(some, NEAR_WALK, signal);
       for (const hash of some.filter(isInVain)) {
         falseStarts.addHash(memory, towards, hash);

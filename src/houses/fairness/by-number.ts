@@ -3,10 +3,10 @@ import { multiplierRefusal, type Claim, type Refusal, type Verdict } from "./cla
 import type { FalseStarts } from "./false-starts.ts";
 import type { walkBackSliced } from "./walk.ts";
 
-/** A claim whose number tells its place in the chain. */
+/** A claim whose number gives its position in the chain. */
 export type NumberedClaim = Claim & { number: bigint };
 
-/** What claims of one chain are proven with. */
+/** The input of {@link proveByNumber}, for claims of one chain. */
 export interface NumberedWork {
   table: string;
   chain: Chain;
@@ -18,15 +18,14 @@ export interface NumberedWork {
   signal: AbortSignal | undefined;
 }
 
-/** A walk of this many rounds takes 15 s; no chain that is in use is as long. */
+/** A walk of this many rounds takes 15 s; no chain in use is as long. */
 const LONGEST_WALK = 50_000_000n;
-/** Steps that one answer may cost in vain: a house could invent as many hashes as it likes, each with a walk of its own. */
+/** Steps per response on walks that fail: a house could invent any number of hashes, each with its own walk. */
 const STEPS_IN_VAIN = 30_000_000;
 
 /**
- * Proves claims whose numbers tell how many steps lie between them: each hash must lead back to a proven round or, as
- * long as there is none, to the published end of the chain; or a proven later round must lead back to it. A third of a
- * microsecond for each round walked.
+ * Proves claims whose numbers give the steps between them: each hash must lead to a proven round or, while there is none,
+ * to the published end of the chain; or a later proven round must lead to it. A third of a microsecond per round walked.
  * @throws the signal's reason once it is aborted.
  */
 export async function proveByNumber(work: NumberedWork): Promise<Verdict[]> {
@@ -40,7 +39,7 @@ export async function proveByNumber(work: NumberedWork): Promise<Verdict[]> {
     .filter(({ index }) => verdicts[index] === undefined)
     .toSorted((a, b) => compare(b.number, a.number));
 
-  // newer than all that is proven: the newest claim must lead there, and vouches for those it meets on the way
+  // newer than every proven round: the newest claim must lead there, which proves the claims on its way
   const memory = `${table} ${chain.id}`;
   const towards = `${newest.number} ${newest.hash}`;
   let above = open.filter(({ number }) => number > newest.number);
@@ -61,7 +60,7 @@ export async function proveByNumber(work: NumberedWork): Promise<Verdict[]> {
   }
   for (const claim of above) verdicts[claim.index] = leftAside(claim, newest);
 
-  // older than something that is proven: the next newer proven round must lead to it
+  // older than a proven round: the next newer proven round must lead to it
   const below = open.filter(({ number }) => number <= newest.number);
   for (const [at, point] of proven.entries()) {
     const next = proven[at + 1];
@@ -75,7 +74,7 @@ export async function proveByNumber(work: NumberedWork): Promise<Verdict[]> {
   }
   return verdicts.map((verdict, index) => verdict ?? notMet(claims[index], undefined));
 
-  /** The hashes `from` leads to at the numbers of `among` and of `last`, which is left out after a false start. */
+  /** The hashes that `from` leads to at the numbers of `among` and of `last`, which is omitted after a false start. */
   async function walk(
     from: ProvenPoint,
     among: readonly ProvenPoint[],
@@ -106,13 +105,13 @@ export async function proveByNumber(work: NumberedWork): Promise<Verdict[]> {
   }
 }
 
-/** What a claim says against itself, or the end for it, before any walk; undefined where nothing does. */
+/** The verdict that needs no walk, from the claim and the chain's end; undefined if a walk is needed. */
 function ownVerdict(claim: NumberedClaim, chain: Chain): Verdict | undefined {
   const wrong = multiplierRefusal([chain], claim);
   if (wrong !== null) return wrong;
   const { end, length, from } = chain;
   const { number, hash } = claim;
-  // a chain without a published end stands on its oldest known round
+  // a chain without a published end starts at its oldest known round
   if (number === end.number && from === end.number && from > 0n) {
     return hash === end.hash ? provenAt(claim, chain) : notMet(claim, end.hash);
   }

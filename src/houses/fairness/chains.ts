@@ -9,24 +9,24 @@ export interface ProvenPoint {
   hash: string;
 }
 
-/** One chain of hashes of a table: how it is computed, where it ends, and which rounds are of it. */
+/** One chain of hashes of a table: how it is computed, where it ends, and which rounds belong to it. */
 export interface Chain extends Scheme {
-  /** Names the values below: what was proven with other ones proves nothing here. */
+  /** Identifies the values below: what was proven with other values proves nothing here. */
   id: string;
-  /** For people: the known chain's name, or the scheme's. */
+  /** The display name: the known chain's, or the scheme's. */
   name: string;
   salt: string;
   end: ProvenPoint;
-  /** Rounds of the whole chain after its end; null where that is not known. */
+  /** Rounds of the whole chain after its end; null if unknown. */
   length: bigint | null;
-  /** First and last round; `to` is null while the chain goes on. */
+  /** First and last round; `to` is null while the chain is in use. */
   from: bigint;
   to: bigint | null;
 }
 
 const made = new WeakMap<Fairness, readonly Chain[]>();
 
-/** The chains of a table, oldest first, with all that the houses file left out. */
+/** The chains of a table, oldest first, with defaults for what the houses file omits. */
 export function chainsOf(fairness: Fairness): readonly Chain[] {
   const before = made.get(fairness);
   if (before !== undefined) return before;
@@ -40,7 +40,7 @@ export function chainsOf(fairness: Fairness): readonly Chain[] {
   return chains;
 }
 
-/** The chain that a round with this number is of; null where no era covers it, so that nothing proves it. */
+/** The chain of the round with this number; null if no era covers it, so that it cannot be proven. */
 export function chainAt(chains: readonly Chain[], number: bigint): Chain | null {
   return chains.find(({ from, to }) => number >= from && (to === null || number <= to)) ?? null;
 }
@@ -64,7 +64,7 @@ function chainOf(era: Era, isAlone: boolean): Chain {
     salt,
     end,
     length: length === null ? null : BigInt(length),
-    // alone, it covers every round: what is before its end is then refused and not merely unproven
+    // a single chain covers every round: rounds before its end are refused, not just unproven
     from: from === undefined ? (isAlone ? 0n : end.number + 1n) : BigInt(from),
     to: to === null ? null : BigInt(to),
   };

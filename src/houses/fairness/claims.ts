@@ -1,28 +1,28 @@
 import type { Chain } from "./chains.ts";
 import { hundredthsOf, isOutcome } from "./outcome.ts";
 
-/** A round as a house told it, to be proven; `number` is null where ids do not count up. */
+/** A round as received from a house, to be proven; `number` is null if ids do not count up. */
 export interface Claim {
   number: bigint | null;
   hash: string;
   hundredths: number;
 }
 
-/** A proven round and the chain it was proven in; its place in that chain is null where it is not known. */
+/** A proven round and its chain; its position in that chain is null if unknown. */
 export interface Point {
   number: bigint | null;
   hash: string;
-  /** The id of its chain; null where it is not known. */
+  /** The id of its chain; null if unknown. */
   of: string | null;
 }
 
 /**
- * Is a claim true? `point` is null where no era covers the round, so that nothing speaks for or against it. A refusal
- * says in plain words what does not fit.
+ * The verdict on a claim. `point` is null if no era covers the round, so that it can be neither proven nor refused. A refusal
+ * states the mismatch.
  */
 export type Verdict = { ok: true; point: Point | null } | Refusal;
 
-/** What does not fit: a sentence, and its two sides. */
+/** A mismatch: a sentence, the expected and the found value. */
 export interface Refusal {
   ok: false;
   /** `multiplier`: it is not the hash's. `link`: the hash leads to no proven round. `end`: nor to the published end. */
@@ -32,7 +32,7 @@ export interface Refusal {
   found: string;
 }
 
-/** What a claim's multiplier says against it under each of these chains; null where it is that of its hash under one. */
+/** The mismatch of a claim's multiplier with its hash under every one of these chains; null if it matches under one. */
 export function multiplierRefusal(chains: readonly Chain[], { hash, hundredths }: Claim): Refusal | null {
   if (chains.some((chain) => isOutcome(chain, hash, hundredths))) return null;
   const expected = chains.map((chain) => multiplierText(hundredthsOf(chain, hash))).join(" or ");
@@ -40,7 +40,7 @@ export function multiplierRefusal(chains: readonly Chain[], { hash, hundredths }
   return {
     ok: false,
     what: "multiplier",
-    reason: `the hash gives ${expected}, the house said ${found}`,
+    reason: `the hash gives ${expected}, the house sent ${found}`,
     expected,
     found,
   };

@@ -1,13 +1,13 @@
 import type { ProvenPoint } from "./chains.ts";
 
-/** False starts of one line remembered for each chain of a table; those of one answer lead to few different ones. */
+/** False starts remembered per chain of a table; those of one response lead to few different hashes. */
 const NUMBERED_KEPT = 8;
-/** Hashes of one table and step that led nowhere: some dozens of answers. */
+/** Remembered hashes of one table and step: those of some dozens of responses. */
 const HASHES_KEPT = 2_000;
 
 /**
- * What led nowhere, so that a house whose hashes do not lead to the published end costs one long walk and not one a
- * second. Kept for each line of a table (`of`), and forgotten as soon as it is walked to somewhere else (`towards`).
+ * Hashes that led nowhere, so that a house whose hashes do not lead to the published end costs one long walk and not one per
+ * second. Stored per line of a table (`of`), and dropped when a walk has another target (`towards`).
  */
 export interface FalseStarts {
   numbered(of: string, towards: string): readonly ProvenPoint[];
@@ -16,7 +16,7 @@ export interface FalseStarts {
   addHash(of: string, towards: string, hash: string): void;
 }
 
-/** A memory without any. */
+/** Remembers none. */
 export function createFalseStarts(): FalseStarts {
   const points = new Map<string, { towards: string; points: ProvenPoint[] }>();
   const hashes = new Map<string, { towards: string; hashes: Set<string> }>();

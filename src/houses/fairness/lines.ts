@@ -1,9 +1,9 @@
 import { nextTurn, STEPS_PER_SLICE, type ChainStep, type walkUntil } from "./walk.ts";
 
-/** A walk costs as much as so many steps before its first one. */
+/** The fixed cost of a walk, in steps. */
 const STEPS_TO_BEGIN = 4;
 
-/** The place of a hash in its chain, as far as it is known: `number` counts from the chain's end. */
+/** The position of a hash in its chain, as far as known: `number` counts from the chain's end. */
 export interface Place {
   number: bigint | null;
   of: string | null;
@@ -13,32 +13,32 @@ export interface Place {
 interface Node {
   /** Not null: it is proven. */
   place: Place | null;
-  /** Where its walk has come to. */
+  /** The current position of its walk. */
   tip: { hash: string; steps: number };
-  /** The hash that it met, so many rounds earlier. */
+  /** The hash that it met, and how many rounds earlier that is. */
   next: { hash: string; steps: number } | null;
   /** It leads to a hash that is known to lead nowhere. */
   dead: boolean;
 }
 
 /**
- * Hashes of one chain step in an unknown order, linked by walking back from each until it meets another. What leads to
- * a proven one is proven, since nobody can find a hash that leads to a given one; and so is what a proven one leads to.
+ * Links hashes of one chain step, in unknown order, by walking back from each until it meets another. A hash that leads to
+ * a proven one is proven, since nobody can compute a preimage; so is a hash that a proven one leads to.
  */
 export interface Lines {
-  /** Walks back from each of these hashes that met nothing yet, until so many steps are done in all. */
+  /** Walks back from each of these hashes that has met none yet, up to this many steps in total. */
   advance(hashes: Iterable<string>, most: number, signal: AbortSignal | undefined): Promise<void>;
-  /** The place of a proven hash; null of any other one. */
+  /** The position of a proven hash; null for any other one. */
   placeOf(hash: string): Place | null;
-  /** Does it lead to a hash that is known to lead nowhere? */
+  /** Whether it leads to a hash that is known to lead nowhere. */
   isDead(hash: string): boolean;
-  /** Steps walked from a hash that met nothing. */
+  /** Steps walked from a hash that has met none. */
   stepsOf(hash: string): number;
-  /** The last hash known on the way back from this one. */
+  /** The last hash on the way back from this one. */
   rootOf(hash: string): string;
 }
 
-/** Begins with hashes that are proven, such as a chain's end, with others that are to be linked, and with dead ones. */
+/** Starts with proven hashes, such as a chain's end, hashes that are to be linked, and dead ones. */
 export function createLines(
   step: ChainStep,
   proven: Iterable<readonly [hash: string, place: Place]>,
@@ -61,7 +61,7 @@ export function createLines(
         const node = nodes.get(hash);
         if (node === undefined || node.next !== null || node.dead || node.tip.steps >= most) continue;
         const came = await walk(node.tip.hash, most - node.tip.steps, stops, { step, signal });
-        // walks of fewer steps than a slice have no pause of their own
+        // walks of fewer steps than a slice do not pause
         walked += came.steps + STEPS_TO_BEGIN;
         if (walked >= STEPS_PER_SLICE) {
           walked = 0;
@@ -88,7 +88,7 @@ export function createLines(
     },
   };
 
-  /** Gives a place to all that hangs together with a proven hash, the best known first, and death to what leads to death. */
+  /** Gives a position to every hash that is linked with a proven one, the best known first; marks what leads to dead ones dead. */
   function spread(): void {
     for (const worth of [3, 2, 1]) {
       follow([...nodes].filter(([, { place }]) => worthOf(place) === worth).map(([hash]) => hash));
@@ -121,7 +121,7 @@ export function createLines(
   }
 }
 
-/** How much is known of a place: its number, at least its chain, or only that it has one. */
+/** How much of a position is known: its number, at least its chain, or only that it has one. */
 function worthOf(place: Place | null): 0 | 1 | 2 | 3 {
   if (place === null) return 0;
   if (place.number !== null) return 3;
@@ -129,8 +129,8 @@ function worthOf(place: Place | null): 0 | 1 | 2 | 3 {
 }
 
 /**
- * Is a hash in one of these? A walk of millions asks for every hash it passes, nearly always in vain: a bit for its first
- * 16 bits says so without hashing the text. What is added to them later must be in one of them already.
+ * Tests whether a hash is in one of these sets. A walk of millions tests each hash it passes, nearly always in vain: a bit for
+ * its first 16 bits avoids hashing the text. Hashes that are added later must be in one of the sets already.
  */
 function filtered(sets: readonly { keys(): Iterable<string>; has(hash: string): boolean }[]): {
   has(hash: string): boolean;
@@ -144,7 +144,7 @@ function beginningOf(hash: string): number {
   return (digitAt(hash, 0) << 12) | (digitAt(hash, 1) << 8) | (digitAt(hash, 2) << 4) | digitAt(hash, 3);
 }
 
-/** The value of a hexadecimal digit: 0 to 9 are 0x30 on, a to f are 0x61 on. */
+/** The value of a hexadecimal digit: 0 to 9 start at 0x30, a to f at 0x61. */
 function digitAt(hash: string, at: number): number {
   const code = hash.charCodeAt(at);
   return (code & 15) + (code >> 6) * 9;

@@ -4,22 +4,22 @@ import { assertHash } from "./walk.ts";
 /** How a hash becomes a multiplier; the letters are those of `houses.yaml`, see {@link hundredthsOf}. */
 export type OutcomeRule = "A" | "B" | "B9" | "S";
 
-/** All that is needed to compute a multiplier from a hash. */
+/** The parameters of the computation of a multiplier from a hash. */
 export interface Outcome {
   rule: OutcomeRule;
-  /** Of rule A: one round in so many ends at once. */
+  /** For rule A: one round in this many is an instant crash. */
   divisor: number | null;
   /** Salt or client seed, used as text. */
   salt: string;
 }
 
 const TWO_TO_52 = 2n ** 52n;
-/** 2^32 · 99, below 2^53: as a double it is exact. */
+/** 2^32 · 99, below 2^53: exact as a double. */
 const HUNDREDTHS_TIMES_2_TO_32 = 99 * 2 ** 32;
 
 /**
- * The multiplier that a hash stands for, in integer hundredths (187 is 1.87); at least 100. An instant crash, which
- * houses show as 0 or 1.00, is 100.
+ * The multiplier of a hash, in integer hundredths (187 is 1.87); at least 100. An instant crash, which houses show as 0 or
+ * 1.00, is 100.
  *
  * With d the HMAC-SHA256, h its first 52 bits and i its first 32:
  * A: d under the hash's text over the salt's; 1.00 if the whole of d is divisible by the divisor, else
@@ -27,7 +27,7 @@ const HUNDREDTHS_TIMES_2_TO_32 = 99 * 2 ** 32;
  * B9: as B, with h/2^52 first rounded to nine significant digits. S: d as in A; 2^32 / (i + 1) · 0.99, here floored.
  * All in integers, so that no rounding of a double moves a cent. Results above 2^53, one round in 10^14, are rounded to
  * a double; rule B9 has no finite result for one hash in 2·10^9: Infinity.
- * @throws RangeError for anything that is not a hash: half a hash would give a believable wrong number.
+ * @throws RangeError if it is not a hash: half a hash would give a plausible wrong number.
  */
 export function hundredthsOf(outcome: Outcome, hash: string): number {
   assertHash(hash);
@@ -45,13 +45,13 @@ export function hundredthsOf(outcome: Outcome, hash: string): number {
 }
 
 /**
- * Is this the multiplier of the hash, as the house of its rule sends it? That of rules A and B is sent as it is.
+ * Whether this is the multiplier of the hash, as a house with its rule sends it. Rules A and B are sent exactly.
  *
  * B9 was announced in doubles, which come out a cent below where the exact quotient is whole, one round in ten million:
  * both are believed. S is not truncated, and Stake sends the shortest decimal of the nearest single-precision number (as
  * all of 4,223 recorded values are): each of the two steps is up to a relative 2^-24 away, and together they move one
  * round in 18,000 over a cent. Within that a house could lie about one round in 3,600, by one cent below 83,886x.
- * @throws RangeError for anything that is not a hash.
+ * @throws RangeError if it is not a hash.
  */
 export function isOutcome(outcome: Outcome, hash: string, hundredths: number): boolean {
   if (hundredths === hundredthsOf(outcome, hash)) return true;
@@ -85,17 +85,17 @@ export function hundredthsOfB9(r: bigint): number {
   return atLeastOne((99n * scale) / (scale - digits));
 }
 
-/** Rule B9 as it was announced, in doubles. */
+/** Rule B9 in doubles, as it was announced. */
 function doubleOfB9(r: number): number {
   return Math.max(100, Math.floor(99 / (1 - Number((r / 2 ** 52).toPrecision(9)))));
 }
 
-/** Rule S from the first 32 bits of the HMAC. A quotient of whole numbers this small never rounds up to the next one. */
+/** Rule S from the first 32 bits of the HMAC. A quotient of integers this small never rounds up to the next one. */
 export function hundredthsOfS(i: number): number {
   return Math.max(100, Math.floor(HUNDREDTHS_TIMES_2_TO_32 / (i + 1)));
 }
 
-/** What rule S may come to after the house made a single-precision number of it, and a short decimal of that. */
+/** The possible results of rule S after the house rounded it to single precision and printed a short decimal of that. */
 function sentHundredthsOfS(i: number): [low: number, high: number] {
   const exact = BigInt(HUNDREDTHS_TIMES_2_TO_32);
   const unit = 2n ** 23n;
@@ -121,7 +121,7 @@ function macUnderHash(hash: string, salt: string): Buffer {
   return createHmac("sha256", hash).update(salt).digest();
 }
 
-/** The key of one salt, as both digests of an HMAC begin with it (RFC 2104), and room for what follows it. */
+/** The padded key of one salt, with which both digests of an HMAC begin (RFC 2104), and a buffer for the rest. */
 interface Keyed {
   salt: string;
   inner: Buffer;
@@ -130,12 +130,12 @@ interface Keyed {
 
 const BLOCK_BYTES = 64;
 const DIGEST_BYTES = 32;
-/** Rounds are proven table by table, nearly always under the salt of the round before. */
+/** Rounds are proven table by table, nearly always with the salt of the round before. */
 let keyed: Keyed | null = null;
 
 /**
- * The first 52 bits of the HMAC under the salt's text over the 32 bytes of a hash. Two one-shot digests on a key that is
- * kept take a third of the time of Node's HMAC, which is most of what proving a round costs.
+ * The first 52 bits of the HMAC under the salt's text over the 32 bytes of a hash. Two one-shot digests with a cached key
+ * take a third of the time of Node's HMAC, which is most of the cost of proving a round.
  */
 function firstBitsUnderSalt(hash: string, salt: string): number {
   if (keyed?.salt !== salt) keyed = keyedBy(salt);

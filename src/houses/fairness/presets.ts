@@ -5,18 +5,18 @@ export interface Preset {
   scheme: SchemeName;
   /** Used as text, with its 0x where it has one. */
   salt: string;
-  /** A hash that every round of the chain leads back to, and its number. */
+  /** A hash that every round of the chain leads to, and its number. */
   end: { id: number; hash: string };
-  /** The first round that the scheme proves, and the last where that is known. */
+  /** The first round that the scheme proves, and the last if known. */
   from: number;
   to: number | null;
-  /** Rounds of the whole chain after its end, where that was announced. */
+  /** Rounds of the whole chain after its end, if announced. */
   length: number | null;
 }
 
 /**
- * Chains of real houses, each walked from its latest public hash to its published end, its multipliers compared with
- * published ones. Where ids are positions counted from the end (Stake, Blaze, Roobet), the house lists other ids, and
+ * Chains of real houses. Each was walked from its latest public hash to its published end, and its multipliers compared
+ * with published ones. If ids are positions counted from the end (Stake, Blaze, Roobet), the house lists other ids, and
  * rounds are proven by their hashes. bustabit's games 10,000,001 to 12,279,450 are proven by signatures, which are not
  * computed here.
  */
@@ -97,7 +97,7 @@ export const presets = {
     length: 2_000_000,
   },
   // bitcointalk post 61100033 (formula, block); salt: hash of Bitcoin block 758,160. No end of this chain is known: it
-  // stands on the published hash of its oldest known round, compared with 107,742 published multipliers up to 5,929,890
+  // starts at the published hash of its oldest known round, compared with 107,742 published multipliers up to 5,929,890
   "bcgame-2022": {
     scheme: "bcgame",
     salt: "000000000000000000030587dd9ded1fcc5d603652da58deb670319bd2e09445",

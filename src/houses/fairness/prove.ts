@@ -6,48 +6,48 @@ import { createFalseStarts } from "./false-starts.ts";
 import type { Fairness } from "./settings.ts";
 import { walkBackSliced, walkUntil } from "./walk.ts";
 
-/** A proven round whose place is known, and the id of its chain. */
+/** A proven round whose position is known, and the id of its chain. */
 export interface Anchor extends ProvenPoint {
   of: string;
 }
 
-/** The verdicts on claims, in their order, and the newest round that is proven now. */
+/** The verdicts on claims, in their order, and the newest proven round. */
 export interface Proofs {
   verdicts: Verdict[];
   anchor: Anchor | null;
 }
 
-/** What claims of a table are proven with. */
+/** The input of a proof of a table's claims. */
 export interface Evidence {
-  /** Where ids are opaque, claims have no number. */
+  /** If ids are opaque, claims have no number. */
   roundIds: "consecutive" | "opaque";
-  /** Proven rounds of the table, the anchor among them. */
+  /** Proven rounds of the table, including the anchor. */
   points: readonly Point[];
   claims: readonly Claim[];
-  /** Of opaque ids: the claims came with rounds that are proven. */
+  /** For opaque ids: the claims came with proven rounds. */
   isJoined?: boolean;
 }
 
-/** Proves the claims of tables, one answer after the other. */
+/** Proves the claims of tables, one response after the other. */
 export interface Prover {
   /**
-   * Proves each claim: its multiplier is recomputed from its hash, and its hash must lead back to a proven round or, as
-   * long as there is none, to the published end of the chain; or a proven later round must lead back to it. A third of
-   * a microsecond for each round walked; others get their turn meanwhile.
+   * Proves each claim: its multiplier is recomputed from its hash, and its hash must lead to a proven round or, while there
+   * is none, to the published end of the chain; or a later proven round must lead to it. A third of a microsecond per round
+   * walked; the event loop runs in between.
    * @throws the signal's reason once it is aborted.
    */
   prove(table: string, fairness: Fairness, evidence: Evidence, signal?: AbortSignal): Promise<Proofs>;
 }
 
-/** How hashes are walked. */
+/** The walk functions. */
 interface Walks {
   walkBack: typeof walkBackSliced;
   walkUntil: typeof walkUntil;
 }
 
 /**
- * Makes a prover. It remembers where walks ended in nothing, so that a house whose hashes do not lead to the published
- * end costs one long walk and not one a second.
+ * Creates a prover. It remembers failed walks, so that a house whose hashes do not lead to the published end costs one long
+ * walk and not one per second.
  */
 export function createProver(walks: Walks = { walkBack: walkBackSliced, walkUntil }): Prover {
   const falseStarts = createFalseStarts();
@@ -66,7 +66,7 @@ export function createProver(walks: Walks = { walkBack: walkBackSliced, walkUnti
   };
 }
 
-/** Proves the claims of each era apart: across its borders nothing links. */
+/** Proves the claims of each era separately: no hash links two eras. */
 async function proveNumbers(
   chains: readonly Chain[],
   points: readonly Point[],
@@ -90,7 +90,7 @@ async function proveNumbers(
   return verdicts;
 }
 
-/** The newest of points whose place is known: the one furthest from its chain's end, in the newest era. */
+/** The newest point with a known position: the furthest from its chain's end, in the newest era. */
 export function newestPoint(chains: readonly Chain[], points: readonly Point[]): Anchor | null {
   let newest: { era: number; anchor: Anchor } | null = null;
   for (const { number, hash, of } of points) {

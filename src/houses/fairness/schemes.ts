@@ -4,14 +4,14 @@ import type { ChainStep } from "./walk.ts";
 /** A scheme without its public values: how a hash gives a multiplier, and the hash of the round before. */
 export interface Scheme {
   rule: OutcomeRule;
-  /** Of rule A, else null. */
+  /** For rule A, else null. */
   divisor: number | null;
   step: ChainStep;
 }
 
 /**
- * The schemes of houses by the name `houses.yaml` gives them; `custom` takes rule, divisor and step from the file.
- * Roobet's divisor is 25: the often copied 33 and 20 are contradicted by recorded rounds.
+ * The schemes of houses by their name in `houses.yaml`; `custom` takes rule, divisor and step from the file. Roobet's divisor
+ * is 25: recorded rounds contradict the often copied 33 and 20.
  */
 export const schemes = {
   bustabit: { rule: "B", divisor: null, step: "sha256_hex" },

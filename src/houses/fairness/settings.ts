@@ -6,12 +6,12 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: "expected 64 lower ca
 const roundNumber = z.number().int().min(0);
 const MOST_ERAS = 50;
 
-/** Fields that only a chain of one's own has; a known chain brings them. */
+/** Fields of custom chains only; a known chain has its own values. */
 const OWN_FIELDS = ["rule", "divisor", "step", "salt", "client_seed", "terminating_hash", "terminating_id"] as const;
 
 /**
  * One era of a table's proofs: a known `chain`, or a `scheme` with its public values. `from` and `to` are the first and
- * last round of the era, where rounds are numbered.
+ * last round of the era, if rounds are numbered.
  */
 const era = z
   .strictObject({
@@ -63,7 +63,7 @@ const era = z
     if (given.rule === undefined) problem("rule", "expected A, B, B9 or S");
     if (given.step === undefined) problem("step", "expected sha256_hex or sha256_raw");
     if ((given.rule === "A") !== (given.divisor !== undefined)) {
-      problem("divisor", "expected with rule A, and with no other: one round in so many ends at once");
+      problem("divisor", "expected with rule A, and with no other: one round in this many is an instant crash");
     }
   });
 
@@ -71,7 +71,7 @@ const eras = z.array(era).min(1).max(MOST_ERAS);
 
 /** How a table's results are proven: one era, or a list of them, oldest first. */
 export const fairnessSettings = z.unknown().transform((given, context) => {
-  // not a union: its only problem would be that neither fits
+  // not a union: its error would only state that neither variant fits
   const read = Array.isArray(given) ? eras.safeParse(given) : era.safeParse(given);
   if (read.success) return read.data;
   for (const { path, message } of read.error.issues) context.addIssue({ code: "custom", path, message });
@@ -80,14 +80,14 @@ export const fairnessSettings = z.unknown().transform((given, context) => {
 
 /** One era as the houses file has it. */
 export type Era = z.infer<typeof era>;
-/** What a table declares about how its results are proven. */
+/** The settings of a table on how its results are proven. */
 export type Fairness = z.infer<typeof fairnessSettings>;
 
 /**
- * Why such proofs cannot be made of such a table; null where they can.
+ * Why the table's rounds cannot be proven with these settings; null if they can.
  *
- * Where rounds are numbered, a round is proven by the era that its number is in. Opaque ids say nothing of a round's
- * place: there an era is known by what its hashes lead back to.
+ * If rounds are numbered, the number of a round decides its era. Opaque ids give no position: the era is the one that a
+ * hash leads to.
  */
 export function fairnessProblem(
   fairness: Fairness,
@@ -110,7 +110,7 @@ export function fairnessProblem(
   return null;
 }
 
-/** The first round of an era in a list: one that does not say so begins after its terminating round. */
+/** The first round of an era in a list: by default the one after its terminating round. */
 function firstOf({ from, chain, terminating_id }: Era): number {
   return from ?? (chain === undefined ? (terminating_id ?? 0) + 1 : presets[chain].from);
 }

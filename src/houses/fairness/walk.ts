@@ -3,30 +3,30 @@ import { setImmediate as eventLoop } from "node:timers/promises";
 
 /**
  * How the hash of a round gives that of the round before: SHA-256 over its 64 hexadecimal characters, or over its 32
- * bytes. Mixing them up gives believable wrong numbers.
+ * bytes. The wrong choice gives plausible wrong numbers.
  */
 export type ChainStep = "sha256_hex" | "sha256_raw";
 
-/** 10,000 steps take 3 to 5 ms, so nothing else in the process waits noticeably. */
+/** 10,000 steps take 3 to 5 ms, a delay that is not noticeable in the process. */
 export const STEPS_PER_SLICE = 10_000;
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 
 /**
- * Waits for a turn of the event loop that no other walk has. However many walks there are at once, each turn has one
- * slice of one of them, and nothing else in the process waits for more than that.
+ * Waits for an event-loop tick without another walk's slice. However many walks run concurrently, each tick runs one slice
+ * of one walk, so nothing else in the process waits longer.
  */
 export function nextTurn(): Promise<unknown> {
   lastTurn = lastTurn.then(() => eventLoop());
   return lastTurn;
 }
 
-/** Sees each hash on the way back; `step` is 1 for the round just before the first one. */
+/** Receives each hash on the way back; `step` is 1 for the round just before the first one. */
 type Visit = (hash: string, step: number) => void;
-/** As Visit; the walk ends where it gives true. */
+/** Like Visit; the walk stops when it returns true. */
 type Watch = (hash: string, step: number) => unknown;
 
-/** @throws RangeError for anything that is not 64 lower case hexadecimal digits. */
+/** @throws RangeError if it is not 64 lower case hexadecimal digits. */
 export function assertHash(hash: string): void {
   if (!/^[0-9a-f]{64}$/.test(hash)) {
     throw new RangeError(`expected a hash of 64 lower case hexadecimal digits, got ${JSON.stringify(hash)}`);
@@ -35,7 +35,7 @@ export function assertHash(hash: string): void {
 
 /**
  * The hash of the round before.
- * @throws RangeError for anything that is not a hash.
+ * @throws RangeError if it is not a hash.
  */
 export function previousHash(hash: string, step: ChainStep = "sha256_hex"): string {
   assertHash(hash);
@@ -43,9 +43,9 @@ export function previousHash(hash: string, step: ChainStep = "sha256_hex"): stri
 }
 
 /**
- * The hash `steps` rounds earlier; 0 steps give the hash itself. A third of a microsecond a step, without a pause: for
- * more than some 10,000 steps take {@link walkBackSliced}.
- * @throws RangeError for anything that is not a hash, or for steps that are not a count.
+ * The hash `steps` rounds earlier; 0 steps return the hash itself. A third of a microsecond per step, without a pause: for
+ * more than some 10,000 steps use {@link walkBackSliced}.
+ * @throws RangeError if it is not a hash, or `steps` is not a count.
  */
 export function walkBack(hash: string, steps: number, visit?: Visit, step: ChainStep = "sha256_hex"): string {
   assertHash(hash);
@@ -54,7 +54,7 @@ export function walkBack(hash: string, steps: number, visit?: Visit, step: Chain
 }
 
 /**
- * As {@link walkBack}, letting the event loop run every 10,000 steps.
+ * Like {@link walkBack}, but yields to the event loop every 10,000 steps.
  * @throws the signal's reason once it is aborted; RangeError as walkBack does.
  */
 export async function walkBackSliced(
@@ -77,8 +77,8 @@ export async function walkBackSliced(
 }
 
 /**
- * Walks back until a hash is one of `stops`, at most so many steps, letting the event loop run in between. Gives where
- * it came to and after how many steps; `met` says whether that is a stop. The hash it begins at is not looked at.
+ * Walks back until a hash is one of `stops`, at most this many steps, yielding to the event loop in between. Returns the
+ * last hash and the number of steps; `met` is true if that hash is a stop. The first hash is not tested.
  * @throws as walkBackSliced.
  */
 export async function walkUntil(
@@ -97,7 +97,7 @@ export async function walkUntil(
   };
   let current = hash;
   for (let done = 0; done < most && metAt === 0; done += STEPS_PER_SLICE) {
-    // the many walks of a few steps need no pause of their own
+    // the many walks of a few steps do not pause
     if (done > 0) await nextTurn();
     signal?.throwIfAborted();
     current = walk(step, current, done, Math.min(done + STEPS_PER_SLICE, most), watch);
@@ -129,7 +129,7 @@ function walkBytes(hash: string, from: number, to: number, watch: Watch | undefi
   return bytes.toString("hex");
 }
 
-/** What a visitor gives says nothing: `Set.delete` gives true too. */
+/** A visitor's return value is ignored: `Set.delete` returns true too. */
 function watchOf(visit: Visit | undefined): Watch | undefined {
   if (visit === undefined) return undefined;
   return (hash, step) => {

@@ -2,22 +2,22 @@ import type { Adapter, Ask, FeedOptions } from "../contract.ts";
 import type { LeasedTable } from "./lease-store.ts";
 import type { AskedTable } from "./poll-summary.ts";
 
-/** Rounds that are fetched in one poll, one page each, while catching up: a house is asked politely. */
+/** Rounds per poll while catching up, one page each: a limit out of courtesy to the house. */
 const MOST_PAGES = 5;
-/** How far ahead a page is looked for at first while those before it bring no round. */
+/** How far ahead pages are first requested while those before bring no round. */
 const NEAR = 10;
-/** No house plays faster: so many rounds may have been played since the newest one. */
+/** No house plays faster: the number of rounds that may have been played since the newest one. */
 const SHORTEST_ROUND_MS = 10_000;
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
-/** Without a new round for so long, five rounds of the slowest of these houses, the next number may have been left out. */
+/** After this time without a new round, five rounds of the slowest of these houses, the next number may have been skipped. */
 const SILENCE_MS = 150_000;
 
 /**
- * Asks for the rounds after the newest known one, each by its own page, until one was not played yet.
+ * Requests the rounds after the newest known one, each by its own page, until one was not played yet.
  *
- * Where the next page cannot be read, the ones after it are looked for as well, since one broken page must not end
- * everything: what lies between becomes a gap. The same is done where the next page does not come for long. `ask` gives
- * null where nothing more is to be asked in this poll.
+ * If the next page cannot be read, later ones are requested as well, so that one broken page does not stop the table: what
+ * lies between becomes a gap. So it is if the next page stays missing for long. `ask` returns null if this poll must send no
+ * more requests.
  */
 export async function askPages(
   adapter: Adapter,
@@ -25,7 +25,7 @@ export async function askPages(
   table: LeasedTable,
   ask: (one: Ask) => Promise<AskedTable | null>,
 ): Promise<AskedTable[]> {
-  if (table.hasUnread) return []; // what comes next is told by what was brought and is not read yet
+  if (table.hasUnread) return []; // the next round depends on a stored payload that is not read yet
   const asked: AskedTable[] = [];
   const next = adapter.poll(feed, { newest: table.newest });
   const ahead = next.roundId === undefined || table.badAnswers === 0 ? 0 : distanceOf(table);
@@ -53,14 +53,14 @@ function isSilent({ silentMs }: LeasedTable): boolean {
   return silentMs !== null && silentMs > SILENCE_MS;
 }
 
-/** How far beyond a page that brings no round is looked: at each in turn, and farther the longer none came. */
+/** How far beyond a missing page requests go: to each page in order, and farther the longer none arrives. */
 function distanceOf(table: LeasedTable): number {
   return table.badAnswers < NEAR && !isSilent(table) ? table.badAnswers : 1 + stepOf(table);
 }
 
 /**
- * How many numbers are left out: of as many as may have been played in the silence another with each second, by steps of
- * the golden ratio, which come near to each of them soon however often the house is asked.
+ * How many numbers to skip: of those that may have been played in the silence, another one each second, in steps of the
+ * golden ratio, which soon come near each of them at any poll interval.
  */
 function stepOf({ silentMs, badAnswers }: LeasedTable): number {
   if (silentMs === null) return badAnswers % NEAR;

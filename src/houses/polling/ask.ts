@@ -9,30 +9,30 @@ import type { PollBudget } from "./poll-room.ts";
 import type { AskedTable } from "./poll-summary.ts";
 import type { TableSettings } from "../settings/settings.ts";
 
-/** Requests at once to one house. */
+/** Concurrent requests to one house. */
 const PARALLEL = 8;
 
-/** On probe: a page further on, and where that was not played yet, the one that could not be read. */
+/** On probe: one page further, and if that was not played yet, the unreadable one. */
 const PAGES_ON_PROBE = 2;
 
-/** How a poll asks. */
+/** The parameters of a poll. */
 export interface AskOptions {
   allowPrivateHouses: boolean;
   /** Milliseconds since the lease was taken. */
   elapsedMs: () => number;
-  /** Takes one request from the house's budget; false where none is left now. Left out where it has no budget. */
+  /** Takes one request from the house's budget; false if none is left. Absent if the house has no budget. */
   mayAsk?: () => Promise<boolean>;
   budget: PollBudget;
 }
 
 /**
- * Asks a house for each of the leased tables, longest waiting first, eight requests at a time. Tables with the same request
- * share one response.
+ * Requests each of the leased tables from a house, the longest waiting first, eight requests at a time. Tables with the
+ * same request share one response.
  *
- * The whole poll ends within the house's timeout, since its lease ends soon after: requests begin in the first half, so
- * that each has at least the other half, and what was not asked goes first next time. A house that wants us to wait,
- * or fails the first eight, is asked nothing more; one that is on probe is asked for one table; one whose budget is
- * spent is left alone until it has some again. When the responses grow too large, the rest goes first next time.
+ * The whole poll ends within the house's timeout, since its lease expires soon after: requests start in the first half, so
+ * that each has at least the other half; the rest goes first next time. After a 429 or Retry-After, or if the first eight
+ * fail, no more requests are sent; a house on probe gets one request; one whose budget is spent waits until it has some
+ * again. If the responses grow too large, the rest goes first next time.
  */
 export async function askTables(
   http: HouseClient,
@@ -47,7 +47,7 @@ export async function askTables(
   const waiting = lease.circuit.state === "half_open" ? requests.slice(0, 1) : requests;
   const asked: AskedTable[] = [];
   const oneIsGood = Promise.withResolvers<void>();
-  let isLeft = Promise.resolve(true); // asked in turn, so that who waits longest gets the last request of it
+  let isLeft = Promise.resolve(true); // in order, so that the longest waiting table gets the last request
   const mayGoOn = () => !signal.aborted && !options.budget.isSpent() && endMs - options.elapsedMs() > timeoutMs / 2;
 
   const askOnce = async (tables: readonly LeasedTable[], ask: Ask): Promise<AskedTable[]> => {
@@ -77,10 +77,10 @@ export async function askTables(
     asked.push(...(await askOnce(tables, request)));
   };
   const firsts = waiting.splice(0, options.budget.parallel(PARALLEL)).map(ask);
-  const judged = Promise.race([oneIsGood.promise, Promise.all(firsts)]);
+  const verdict = Promise.race([oneIsGood.promise, Promise.all(firsts)]);
   const goOn = async (first: Promise<void>): Promise<void> => {
     await first;
-    await judged;
+    await verdict;
     while (mayGoOn() && isAnswering(asked)) {
       const request = waiting.shift();
       if (request === undefined) return;
@@ -91,14 +91,14 @@ export async function askTables(
   return asked;
 }
 
-/** A request and the tables whose rounds its response lists, by id: the first stores the response and has its validators. */
+/** A request and the ids of the tables that its response covers: the first one stores the response and has its validators. */
 interface SharedRequest {
   tables: [LeasedTable, ...LeasedTable[]];
   settings: TableSettings;
   request: Ask;
 }
 
-/** One request for all tables that would send the same one. Tables that the houses file no longer has are left out. */
+/** One request for all tables that would send the same one. Tables that left the houses file are skipped. */
 function groupByRequest(house: House, tables: readonly LeasedTable[]): SharedRequest[] {
   const requests = new Map<string, SharedRequest>();
   for (const table of tables) {
@@ -115,7 +115,7 @@ function groupByRequest(house: House, tables: readonly LeasedTable[]): SharedReq
   return [...requests.values()];
 }
 
-/** Is the house answering, and has it not asked us to wait? */
+/** Whether the house responds and has not asked us to wait. */
 function isAnswering(asked: readonly AskedTable[]): boolean {
   const wantsUsToWait = asked.some(
     ({ answer }) => answer.status === 429 || (answer.kind === "failed" && answer.retryAfterMs !== null),
@@ -152,8 +152,8 @@ async function send(
 }
 
 /**
- * The headers that let a house say "as before". Not sent while the newest answer could not be read, since its repeats
- * would count for nothing, and not where the last full answer is ten minutes old: a cache that lies is found out then.
+ * The headers for a 304 response. Not sent while the newest response could not be read, since its repeats would count for
+ * nothing, and not when the last full response is ten minutes old: this detects a cache that serves stale data.
  */
 function conditionOf(tables: readonly LeasedTable[]): Record<string, string> {
   const [first] = tables;

@@ -1,15 +1,15 @@
 import type { Sql } from "../../db/client.ts";
 
-/** A house that was left alone may be asked this much at once, so that a poll of several tables is not torn apart. */
+/** The burst of a budget, so that a poll of several tables is not split. */
 const BURST_SECONDS = 10;
 
 /**
- * Takes one request from a house's budget of `perMinute`, by the database's clock and over all processes; gives the
- * milliseconds to wait where none is left, 0 where it was taken. In any minute at most `perMinute` and what ten seconds
- * of it hold, at least one, are taken.
+ * Takes one request from a house's budget of `perMinute`, by the database's clock and over all processes. Returns 0 if it
+ * was taken, else the milliseconds to wait. In any minute at most `perMinute` and the burst of ten seconds, at least one,
+ * are taken.
  *
- * Each request moves the row's time on by its share of a minute; one is left while that time is at most ten seconds
- * ahead (the generic cell rate algorithm, ITU-T I.371).
+ * Each request advances the row's time by its share of a minute; a request is allowed while that time is at most ten
+ * seconds ahead (the generic cell rate algorithm, ITU-T I.371).
  */
 export async function takeRequest(sql: Sql, house: string, perMinute: number): Promise<number> {
   const share = 60 / perMinute;

@@ -5,12 +5,12 @@
  *                                                            ▲                     │
  *                                                            └───────failed────────┘ (waits longer)
  *
- * An answer that is as unreadable as the one before counts as failed. A house whose format is found to have changed has its
- * circuit opened by whoever reads its answers, and closed by the first that can be read (see format-store.ts).
+ * A response that is as unreadable as the one before counts as failed. If the format of a house has changed, the reader of
+ * its responses opens its circuit, and the first readable response closes it (see format-store.ts).
  */
 type CircuitState = "closed" | "open" | "half_open";
 
-/** What is remembered of a house between two polls. */
+/** The stored state of a house between two polls. */
 export interface Circuit {
   state: CircuitState;
   failuresInRow: number;
@@ -18,11 +18,11 @@ export interface Circuit {
   recent: string;
   /** How often it opened since it was last closed. */
   openedTimes: number;
-  /** Answers in a row that asked us to slow down. */
+  /** Consecutive responses that asked us to slow down. */
   throttledInRow: number;
 }
 
-/** One poll as the circuit sees it; `retryAfterMs` is what the house asked for. */
+/** The result of one poll for the circuit; `retryAfterMs` is what the house asked for. */
 export interface PollOutcome {
   kind: "good" | "failed" | "throttled";
   retryAfterMs: number | null;
@@ -30,14 +30,14 @@ export interface PollOutcome {
 
 const FAILURES_IN_ROW_TO_OPEN = 5;
 const RECENT = 20;
-/** Half of fewer than ten polls says too little. */
+/** Half of fewer than ten polls is too small a sample. */
 const RECENT_TO_JUDGE = 10;
 const FIRST_PROBE_MS = 2_000;
 const LAST_PROBE_MS = 300_000;
 const FIRST_THROTTLE_MS = 1_000;
 const LAST_THROTTLE_MS = 900_000;
 
-/** A house nothing is known of: it may be asked. */
+/** A house without history: it may be polled. */
 export const NEW_CIRCUIT: Circuit = {
   state: "closed",
   failuresInRow: 0,
@@ -47,11 +47,11 @@ export const NEW_CIRCUIT: Circuit = {
 };
 
 /**
- * The circuit after one more poll, and how many milliseconds the house is left alone; 0 = until its next turn.
+ * Returns the circuit after one more poll, and the milliseconds until the house may be polled; 0 = at its next poll.
  *
- * Being told to slow down (429) is no failure: the circuit stays as it is and the wait is what the house asked for, or
- * doubles from 1 s to 15 min. `jitter` is a random number in [0, 1): it spreads the waits of a house's shards, and
- * of everybody else who was turned away in the same moment, over a quarter either way, never below what was asked for.
+ * A 429 is no failure: the circuit stays as it is and the wait is the Retry-After, or doubles from 1 s to 15 min. `jitter`
+ * is a random number in [0, 1): it spreads the waits of a house's shards, and of other clients that were refused at the
+ * same moment, by a quarter either way, never below what was asked for.
  */
 export function afterPoll(
   circuit: Circuit,
@@ -68,7 +68,7 @@ export function afterPoll(
     };
   }
   if (outcome.kind === "good") {
-    // a house that comes back begins anew: its old failures would open the circuit again at the first new one
+    // a recovered house starts clean: its old failures would open the circuit again at the first new one
     const recent = circuit.state === "closed" ? remember(circuit.recent, "1") : "1";
     return { circuit: { ...NEW_CIRCUIT, recent }, waitMs: askedMs };
   }

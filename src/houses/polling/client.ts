@@ -1,4 +1,4 @@
-/** One request to a house: everything the client needs, variables already replaced. */
+/** One request to a house with everything the client needs; variables are already replaced. */
 export interface HouseRequest {
   house: string;
   url: string;
@@ -6,20 +6,20 @@ export interface HouseRequest {
   headers: Record<string, string>;
   body?: string;
   timeoutMs: number;
-  /** A 404 is an expected answer: what is asked for is not there yet. */
+  /** A 404 is an expected response: the resource does not exist yet. */
   mayBeAbsent?: boolean;
-  /** May the address be loopback or private (a house marked `private` with ALLOW_PRIVATE_HOUSES, or the demo's)? */
+  /** Whether the address may be loopback or private (a house marked `private` with ALLOW_PRIVATE_HOUSES, or the demo's). */
   allowPrivate: boolean;
 }
 
-/** Why a request brought no good answer. */
+/** Why a request failed. */
 export type FailureReason =
   "timeout" | "connection" | "refused_address" | "redirect" | "status" | "too_large" | "not_decodable" | "aborted";
 
-/** Headers of an answer that tell how its house wants to be asked, for people; none that could hold a secret. */
+/** Response headers that explain a house's limits, for operators; none that could hold a secret. */
 export type ToldHeaders = Record<string, string>;
 
-/** What came back. Expected troubles are values, not exceptions. */
+/** The result of a request. Expected errors are values, not exceptions. */
 export type HouseAnswer =
   | {
       kind: "answer";
@@ -45,7 +45,7 @@ export type HouseAnswer =
       headers?: ToldHeaders;
     };
 
-/** The HTTP client of all houses: one keep-alive agent per house, so that one house's trouble stays its own. */
+/** The HTTP client of all houses: one keep-alive agent per house, so that a failing house cannot affect others. */
 export interface HouseClient {
   fetch(request: HouseRequest, signal: AbortSignal): Promise<HouseAnswer>;
   close(): Promise<void>;

@@ -1,32 +1,33 @@
 import type { Transaction } from "../../db/client.ts";
 import { pauseHouse, resumeHouse } from "./pause-store.ts";
 
-/** How a house is polled: what persons change of it. */
+/** The controls of a house's polling that operators change. */
 export interface HouseControl {
   pausedAt: Date | null;
   pausedBy: string | null;
   pauseReason: string | null;
-  /** Tells this pause from any other; null where it is polled. */
+  /** Identifies this pause; null if the house is polled. */
   version: string | null;
 }
 
-/** What came of it; `refused` says how it is, and who made it so. `unknown`: there is no such house. */
+/** The result of a change; `refused` states the current control and its author. `unknown`: there is no such house. */
 export type HouseOutcome<Facts> =
   { kind: "done"; before: Facts; after: Facts } | { kind: "refused"; problem: string } | { kind: "unknown" };
 
-/** Stops polling a house until it is resumed. One that is paused is left as it is, whoever asks. */
+/** Stops polling a house until it is resumed. A paused house is left unchanged. */
 export async function stopHouse(
   tx: Transaction,
   { house, by, reason }: { house: string; by: string; reason: string },
 ): Promise<HouseOutcome<HouseControl>> {
   const before = await lockControl(tx, house);
   if (before === null) return { kind: "unknown" };
-  if (before.pausedAt !== null) return { kind: "refused", problem: `${house} is paused already: ${told(before)}` };
+  if (before.pausedAt !== null)
+    return { kind: "refused", problem: `${house} is paused already: ${describePause(before)}` };
   await pauseHouse(tx, { house, by, reason });
   return { kind: "done", before, after: await requireControl(tx, house) };
 }
 
-/** Polls a paused house again. With `version` only where its pause is the one that was looked at. */
+/** Polls a paused house again. With `version` only if that is its current pause. */
 export async function startHouse(
   tx: Transaction,
   { house, version = null }: { house: string; version?: string | null },
@@ -35,23 +36,22 @@ export async function startHouse(
   if (before === null) return { kind: "unknown" };
   if (before.pausedAt === null) return { kind: "refused", problem: `${house} is not paused: it is polled` };
   if (version !== null && before.version !== version) {
-    return { kind: "refused", problem: `the pause of ${house} is not the one that you saw: ${told(before)}` };
+    return { kind: "refused", problem: `the pause of ${house} is not the one that you saw: ${describePause(before)}` };
   }
   await resumeHouse(tx, house);
   return { kind: "done", before, after: await requireControl(tx, house) };
 }
 
-/** The circuit of a house's shards, as far as it is open. */
+/** The open circuits of a house's shards. */
 export interface OpenCircuits {
-  /** Shards that were open, with the time of their next probe. */
+  /** Open shards, with the time of their next probe. */
   open: { shard: number; nextProbe: Date; openedTimes: number }[];
 }
 
 /**
- * Has a house that was given up asked again at its next turn, whatever its circuit says: with `forget` the circuit is
- * closed and what failed is forgotten, else the next request is its probe, and where it fails the waits go on growing.
- * Refused where no circuit is open: one that is half open is being probed, and a house that asked us to slow down is
- * left alone as long as it wants.
+ * Requests a house with an open circuit at its next poll: with `forget` the circuit is closed and its failures are erased,
+ * else the next request is its probe, and if that fails the waits keep growing. Refused if no circuit is open: a half-open
+ * one is being probed, and a house that sent Retry-After is not polled before.
  */
 export async function askHouseNow(
   tx: Transaction,
@@ -86,7 +86,7 @@ export async function askHouseNow(
   return { kind: "done", before: { open }, after: { open: [] } };
 }
 
-/** How a house is polled; null where there is none of this id. */
+/** The controls of a house; null if there is none with this id. */
 async function findControl(tx: Transaction, house: string): Promise<HouseControl | null> {
   const [row] = await tx<HouseControl[]>`
     select paused_at as "pausedAt", paused_by as "pausedBy", pause_reason as "pauseReason", paused_at::text as version
@@ -110,7 +110,7 @@ async function requireControl(tx: Transaction, house: string): Promise<HouseCont
   return found;
 }
 
-function told({ pausedAt, pausedBy, pauseReason }: HouseControl): string {
+function describePause({ pausedAt, pausedBy, pauseReason }: HouseControl): string {
   const since = pausedAt === null ? "" : ` since ${pausedAt.toISOString().slice(0, 16).replace("T", " ")}Z`;
   return `by ${pausedBy}${since}: ${pauseReason}`;
 }

@@ -1,12 +1,12 @@
 import type { Lease } from "./lease-store.ts";
 
-/** Bytes of responses of a table in a UTC day, unpacked: nine times what a new list of 20 kB every 15 s comes to. */
+/** Stored bytes of responses per table and UTC day, decompressed: nine times a new list of 20 kB every 15 s. */
 const BYTES_OF_TABLE = 1 << 30;
 const DAY_MS = 86_400_000;
 
 /**
- * How long a shard of a house is left alone when its responses of today are too many to store; null when they are not.
- * Repeats have no body and cost nothing.
+ * The milliseconds until a shard of a house may be polled if its responses of today are too many to store; null if they are
+ * not. Repeats have no body and cost nothing.
  */
 export function waitForTomorrow(
   { bytesToday, tables, now }: Pick<Lease, "bytesToday" | "tables" | "now">,
@@ -15,7 +15,7 @@ export function waitForTomorrow(
   const [spent, most] = [bytesToday + bytes, BYTES_OF_TABLE * tables.length];
   if (spent <= most) return null;
   const waitMs = DAY_MS - (Date.parse(now) % DAY_MS);
-  const error = `its responses of today came to ${gigabytes(spent)}, and ${gigabytes(most)} are stored of ${tables.length} tables in a day; it is asked again at 00:00 UTC`;
+  const error = `its responses of today total ${gigabytes(spent)}, and ${gigabytes(most)} are stored of ${tables.length} tables in a day; it is polled again at 00:00 UTC`;
   return { waitMs, error };
 }
 

@@ -2,7 +2,7 @@ import { lookup as resolve, type LookupAddress, type LookupAllOptions } from "no
 import { isIP, type LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
 
-/** Thrown into the connection attempt: the address must not be asked. The message says which and why. */
+/** Thrown into the connection attempt: the address is blocked. The message states which and why. */
 export class RefusedAddressError extends Error {
   override name = "RefusedAddressError";
 }
@@ -31,7 +31,7 @@ const REFUSED = [
 ].map((range) => ipaddr.parseCIDR(range));
 
 /**
- * All of IPv6 that is routed publicly. Everything outside is refused unlisted: loopback, unspecified, unique local,
+ * All of IPv6 that is routed publicly. Everything else is refused without a list: loopback, unspecified, unique local,
  * link-local, multicast, IPv4 mapped (::ffff:0:0/96) or translated (64:ff9b::/96 and 64:ff9b:1::/48).
  */
 const ROUTED_IPV6 = ipaddr.parseCIDR("2000::/3");
@@ -46,9 +46,9 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Why a URL must not be asked, or null where nothing in its text speaks against it. Names are judged when they are
- * resolved (see {@link guardedLookup}); literal addresses never are, so they are judged here. The URL parser has
- * already turned spellings such as 0x7f.1 or 2130706433 into 127.0.0.1.
+ * Why a URL is blocked, or null if nothing in its text is. Names are checked when they are resolved (see
+ * {@link guardedLookup}); literal addresses are never resolved, so they are checked here. The URL parser has already
+ * normalized spellings such as 0x7f.1 or 2130706433 to 127.0.0.1.
  */
 export function refuseUrl(url: URL, allowPrivate: boolean): string | null {
   if (url.protocol !== "https:" && !(allowPrivate && url.protocol === "http:")) {
@@ -65,8 +65,8 @@ export function refuseUrl(url: URL, allowPrivate: boolean): string | null {
 }
 
 /**
- * Resolves a name once for one connection and refuses it where any of its addresses is not public. The connection is
- * then made to exactly these addresses, so that a name cannot answer differently between the check and the use.
+ * Resolves a name once per connection and refuses it if any of its addresses is not public. The connection is made to
+ * exactly these addresses, so that a name cannot resolve differently between the check and the use.
  */
 export function guardedLookup(
   lookup: Resolve = resolve,
@@ -87,7 +87,7 @@ export function guardedLookup(
   };
 }
 
-/** Finds all addresses of a name, as `lookup` of node:dns does. */
+/** Finds all addresses of a name, like `lookup` of node:dns. */
 export type Resolve = (
   hostname: string,
   options: LookupAllOptions,

@@ -8,14 +8,14 @@ import { guardedLookup, RefusedAddressError, refuseUrl, type Resolve } from "./g
 import { askNameServers } from "./names.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 
-/** No house lists rounds in more: 50 rounds are 5 to 20 kB. Holds for what is sent and for what it unpacks to. */
+/** No house lists rounds in more: 50 rounds are 5 to 20 kB. Applies to compressed and decompressed sizes. */
 const LARGEST_BODY = 4 << 20;
-/** The rest of an unwanted body that is worth reading to keep its connection. */
+/** The most of an unwanted body that is read to keep its connection. */
 const WORTH_READING = 64 << 10;
 const CONNECT_TIMEOUT_MS = 2_000;
 /** Zstandard's own recommendation for what a receiver should take (RFC 8878, 3.1.1.1.2): 8 MiB of window. */
 const ZSTD_WINDOW_LOG = 23;
-/** Encodings named after each other in one header; more than two are an attack. */
+/** Encodings in one header; more than two are an attack. */
 const MOST_ENCODINGS = 2;
 /** A Last-Modified counts whole seconds: younger ones may be of a body that changed again within the second. */
 const SETTLED_MS = 2_000;
@@ -23,10 +23,10 @@ const SETTLED_MS = 2_000;
 /**
  * The HTTP client for houses.
  *
- * One keep-alive agent per house, at most eight connections each, no retry and no redirect: the next poll is the retry,
- * and a house that moved is a change of configuration. `timeoutMs` of a request bounds all of it, from the name lookup
- * to the last byte. Whatever happens comes back as a value; what it says never holds a header, a path or a body. Names
- * are asked of `nameServers` where some are given, else of the machine.
+ * One keep-alive agent per house, at most eight connections each, no retry and no redirect: the next poll is the retry, and
+ * a moved house needs a change of configuration. `timeoutMs` of a request bounds all of it, from the name lookup to the
+ * last byte. Every outcome is a value; its text never contains a header, a path or a body. Names are resolved by
+ * `nameServers` if given, else by the machine.
  */
 export function createHouseClient(options: { version: string; nameServers?: readonly string[] }): HouseClient {
   const { nameServers = [] } = options;
@@ -48,7 +48,7 @@ export function createHouseClient(options: { version: string; nameServers?: read
   };
 }
 
-/** How we name ourselves to a house that is given no `user_agent` of its own. */
+/** The default `user_agent`. */
 export function ownName(version: string): string {
   return `roundhouse/${version}`;
 }
@@ -58,7 +58,7 @@ function createAgent(allowPrivate: boolean, resolve: Resolve | undefined): Agent
   return new Agent({
     connections: 8,
     pipelining: 1,
-    allowH2: false, // one protocol, so that every limit here holds
+    allowH2: false, // so that the limits here, made for HTTP/1.1, hold
     keepAliveTimeout: 10_000,
     keepAliveMaxTimeout: 60_000,
     maxResponseSize: LARGEST_BODY,
@@ -78,7 +78,7 @@ async function fetchOnce(
   const fail = (reason: FailureReason, detail: string, status: number | null = null): HouseAnswer => {
     return { kind: "failed", status, reason, detail, retryAfterMs: null, elapsedMs: elapsedMs() };
   };
-  const url = new URL(request.url); // names are judged by the agent's lookup
+  const url = new URL(request.url); // names are checked by the agent's lookup
   const refused = refuseUrl(url, request.allowPrivate);
   if (refused !== null) return fail("refused_address", `${url.host}: ${refused}`);
   const deadline = AbortSignal.timeout(request.timeoutMs);
@@ -97,7 +97,7 @@ async function fetchOnce(
     if (status !== 200) {
       await response.body
         .dump({ limit: WORTH_READING, signal: AbortSignal.any([signal, deadline]) })
-        .catch(() => undefined); // the status says it all; a body that stops or never ends changes nothing
+        .catch(() => undefined); // the status is enough; an incomplete body changes nothing
       if (signal.aborted) return fail("aborted", "stopped before the answer was complete", status);
       if (status === 304 && isConditional(request)) return { kind: "unchanged", status, elapsedMs: elapsedMs() };
       if (status === 404 && request.mayBeAbsent === true) return { kind: "absent", status, elapsedMs: elapsedMs() };
@@ -123,7 +123,7 @@ async function fetchOnce(
   }
 }
 
-/** Ours first; a header of the configuration with the same name replaces it, however it is written. */
+/** Our headers come first; a configured header with the same name, in any case, replaces ours. */
 function headersOf(request: HouseRequest, userAgent: string): Record<string, string> {
   const given = Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return {
@@ -145,7 +145,7 @@ function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseA
   if (status >= 300 && status < 400 && location !== null) {
     const place = placeOf(location);
     const advice = /log-?in|sign-?in|auth|session|captcha|challenge/i.test(place)
-      ? "the house wants a session: set the headers it needs under `headers`, or base_url where it moved"
+      ? "the house requires a session: set the headers it needs under `headers`, or base_url if it moved"
       : "redirects are not followed: set base_url and feed.path to where the house is now";
     const detail = `answered ${status}, a redirect to ${place}; ${advice}`;
     return { ...failed, reason: "redirect", detail };
@@ -157,17 +157,17 @@ function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseA
   const wait = retryAfterMs === null ? "" : ` and asked to wait ${Math.round(retryAfterMs / 1000)} s`;
   const advice =
     status === 401 || status === 403
-      ? ": the house turned us away; it wants a session in `headers`, or no programs"
+      ? ": the house refused the request; it requires a session in `headers`, or blocks programs"
       : "";
   return { ...failed, reason: "status", detail: `answered ${status}${wait}; expected 200${advice}`, retryAfterMs };
 }
 
-/** Where a redirect leads, without its query, which may repeat what we sent. */
+/** The target of a redirect, without its query, which may repeat what we sent. */
 function placeOf(location: string): string {
   return excerpt(location.replace(/[?#].*$/s, "").replace(/\/\/[^/@]*@/, "//"), 200);
 }
 
-/** Undoes the encodings, the last one named first; each step may return at most 4 MiB. */
+/** Decodes the encodings, the last one first; each step may return at most 4 MiB. */
 async function unpack(body: Buffer, header: string | null): Promise<Buffer> {
   const encodings = (header ?? "")
     .split(",")
@@ -207,8 +207,8 @@ class UndecodableError extends Error {
 }
 
 /**
- * A Last-Modified that may be sent back (RFC 9110, 8.8.2.2), or null: it counts whole seconds, so one that is as young
- * as the answer could hide a round that came later in the same second.
+ * A Last-Modified that may be sent back (RFC 9110, 8.8.2.2), or null: it has whole seconds, so one as recent as the
+ * response could hide a round that was added later in the same second.
  */
 function settledLastModified(lastModified: string | null, date: string | null): string | null {
   const age = Date.parse(date ?? "") - Date.parse(lastModified ?? "");
@@ -246,7 +246,7 @@ function explain(error: unknown, request: HouseRequest): [reason: FailureReason,
   return ["connection", `${host}: ${withoutSecrets(reasonOf(error), request)}`];
 }
 
-/** What the runtime says of a failure, in case it ever repeats what we sent. */
+/** The runtime's error text, redacted in case it repeats what we sent. */
 function withoutSecrets(text: string, { headers, url }: HouseRequest): string {
   const { pathname, search } = new URL(url);
   const secrets = [...Object.values(headers), pathname + search, search].filter((secret) => secret.length >= 4);
@@ -256,14 +256,14 @@ function withoutSecrets(text: string, { headers, url }: HouseRequest): string {
   );
 }
 
-/** What an operator looks at first: caching, limits, and who stands before the house. */
-const TOLD =
+/** The headers an operator needs first: caching, limits, and proxies in front of the house. */
+const DIAGNOSTIC_HEADERS =
   /^(?:content-encoding|cache-control|age|retry-after|server|via|ratelimit(?:-[a-z]+)?|x-ratelimit-[a-z-]+)$/;
 
 function toldHeaders(response: Dispatcher.ResponseData): Record<string, string> {
   return Object.fromEntries(
     Object.keys(response.headers)
-      .filter((name) => TOLD.test(name))
+      .filter((name) => DIAGNOSTIC_HEADERS.test(name))
       .map((name) => [name, excerpt(oneHeader(response, name) ?? "", 200)]),
   );
 }

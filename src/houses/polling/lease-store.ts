@@ -1,32 +1,32 @@
 import type { Pipeline, Queryable } from "../../db/client.ts";
 import type { Circuit } from "./circuit.ts";
 
-/** A poll that takes its full timeout must still have time to save before its lease ends. */
+/** A poll that takes its full timeout must still have time to save before its lease expires. */
 const LEASE_BEYOND_TIMEOUT_MS = 2_000;
 const FULL_REQUEST_EVERY_MINUTES = 10;
 
-/** The right to poll a shard of a house, alone, until it is saved, released or expired. */
+/** The exclusive right to poll a shard of a house until it is saved, released or expired. */
 export interface Lease {
   house: string;
   shard: number;
-  /** Fencing token: each lease has the next one, and what an older holder saves is refused. */
+  /** Fencing token: it grows with each lease, and saves by an older holder are refused. */
   epoch: bigint;
-  /** The lease before expired: its holder died or hung, perhaps over a payload. */
+  /** The previous lease expired: its holder died or hung, perhaps over a payload. */
   isAfterExpiry: boolean;
   /** Database time of the lease, as PostgreSQL writes it, to the microsecond. */
   now: string;
-  /** When that time had come here, by `performance.now()`: what is timed from it is early rather than late. */
+  /** The local `performance.now()` at or before that time: durations from it err on the short side. */
   takenAt: number;
   circuit: Circuit;
   /** Bytes of its responses on this UTC day. */
   bytesToday: number;
   /** Queues that are paused. */
   paused: readonly string[];
-  /** The enabled tables of the shard, longest not asked first. */
+  /** The enabled tables of the shard, the longest not polled first. */
   tables: LeasedTable[];
 }
 
-/** What is known of a table when it is asked. */
+/** The state of a table when it is polled. */
 export interface LeasedTable {
   tableId: number;
   game: string;
@@ -37,18 +37,18 @@ export interface LeasedTable {
   lastModified: string | null;
   /** The newest stored payload could not be read. */
   refused: boolean;
-  /** Stored payloads in a row of which nothing, or nearly nothing, could be read. */
+  /** Consecutive stored payloads that could not be read, or almost not. */
   badAnswers: number;
   fullIsDue: boolean;
-  /** The number of the newest on-time round, when ids count up. */
+  /** The number of the newest on-time round, if ids count up. */
   newest: bigint | null;
   /** Milliseconds since a poll brought a round; null before the first. */
   silentMs: number | null;
-  /** A payload waits to be read; looked up only for houses with a page for each round. */
+  /** A payload is stored but not read yet; looked up only for houses with a page per round. */
   hasUnread: boolean;
 }
 
-/** Who asks for a lease; `byPage` when the house has tables with a page for each round. */
+/** The requester of a lease; `byPage` if the house has tables with a page per round. */
 interface LeaseRequest {
   house: string;
   shard: number;
@@ -57,9 +57,9 @@ interface LeaseRequest {
 }
 
 /**
- * Takes the lease of a house's shard by the database's clock. Null when it is not to be polled now: another worker polls it,
- * the house asked to be left alone, its circuit is open, it is paused or disabled. An open circuit whose wait is over becomes
- * half open: this poll is its probe.
+ * Takes the lease of a house's shard by the database's clock. Null if it must not be polled now: another worker polls it, the
+ * house asked to wait, its circuit is open, it is paused or disabled. An open circuit whose wait is over becomes half open:
+ * this poll is its probe.
  */
 export async function takeLease(pipeline: Pipeline, request: LeaseRequest): Promise<Lease | null> {
   const [[taken], tables] = await pipeline.transact([takeOne(pipeline, request), listLeasedTables(pipeline, request)]);
@@ -73,7 +73,7 @@ export async function takeLease(pipeline: Pipeline, request: LeaseRequest): Prom
 type TakenRow = Circuit & Pick<Lease, "epoch" | "isAfterExpiry" | "now" | "paused" | "bytesToday">;
 
 function takeOne(sql: Queryable, { house, shard, timeoutMs }: LeaseRequest) {
-  // a row that is locked is saved or changed right now: its next turn is soon enough, and nobody else waits for it
+  // a locked row is being saved or changed: its next poll is soon enough, so nothing waits for the lock
   return sql<TakenRow[]>`
     with free as materialized (
       select l.house_id, l.shard, l.lease_until
@@ -139,7 +139,7 @@ function listLeasedTables(sql: Queryable, { house, shard, byPage = false }: Leas
     order by f.last_asked_at nulls first, t.position, t.id`;
 }
 
-/** Gives a lease back without a word about the house, so that another worker need not wait until it expires. */
+/** Releases a lease without a result for the house, so that another worker need not wait until it expires. */
 export async function releaseLease(sql: Queryable, { house, shard, epoch }: Lease): Promise<void> {
   await sql`
     update poll_leases

@@ -1,14 +1,14 @@
 import { type LookupAddress, Resolver } from "node:dns";
 import type { Resolve } from "./guard.ts";
 
-/** How long one name server has for an answer, and how often each is asked. */
+/** The timeout of a query to a name server, and its attempts. */
 const ANSWER_WITHIN_MS = 1_000;
 const TRIES = 2;
 
 /**
- * Finds addresses by asking these name servers, instead of whatever the machine is set up with: the names of houses then
- * mean what they mean in public, and none of the machine's own. The addresses of both families come together, so that
- * whoever judges them sees all of them; a family that has none, or whose question fails, adds none.
+ * Resolves addresses with these name servers instead of the machine's configuration: names of houses then have their public
+ * meaning, and none of the machine's own names is visible. The addresses of both families are returned together, so that
+ * all of them can be checked; a family without addresses, or whose query fails, adds none.
  * @param servers such as `9.9.9.9` or `[2620:fe::fe]:53`
  */
 export function askNameServers(servers: readonly string[]): Resolve {

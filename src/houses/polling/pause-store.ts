@@ -1,7 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 import { touchHeads } from "../../tables/heads-store.ts";
 
-/** Stops polling a house until it is resumed; who did it and why is kept. False where there is no such house. */
+/** Stops polling a house until it is resumed; stores who did it and why. False if there is no such house. */
 export async function pauseHouse(
   sql: Queryable,
   pause: { house: string; by: string; reason: string },
@@ -18,7 +18,7 @@ export async function pauseHouse(
   return rows.length > 0;
 }
 
-/** Polls a paused house again, at its next turn. False where there is no such house. */
+/** Polls a paused house again, at its next poll. False if there is no such house. */
 export async function resumeHouse(sql: Queryable, house: string): Promise<boolean> {
   const rows = await sql`
     update houses
@@ -33,7 +33,7 @@ export async function resumeHouse(sql: Queryable, house: string): Promise<boolea
   return rows.length > 0;
 }
 
-/** The status of a house is shown with its tables: whoever reads those must look again. */
+/** The status of a house is shown with its tables, so readers of those must reload them. */
 async function touchTables(sql: Queryable, house: string): Promise<void> {
   const tables = await sql<{ id: number }[]>`select id from tables where house_id = ${house}`;
   await touchHeads(

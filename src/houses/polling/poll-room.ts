@@ -1,28 +1,28 @@
 import pLimit, { type LimitFunction } from "p-limit";
 
-/** Polls of one house at once: waiting for a slow house must leave room for the others. */
+/** Concurrent polls of one house: a slow house must leave capacity for the others. */
 const POLLS_OF_HOUSE = 16;
-/** Bytes of responses after which a poll asks for no more; its other tables go first next time. */
+/** Bytes of responses after which a poll sends no more requests; its other tables go first next time. */
 const BYTES_OF_POLL = 8 << 20;
-/** Bytes of responses that a worker holds before it begins no more polls. */
+/** Bytes of responses held by a worker after which it starts no more polls. */
 const BYTES_OF_WORKER = 128 << 20;
 
-/** What polls of one worker process may hold: most of their time they wait for houses, which costs memory only. */
+/** The memory limit of the polls of one worker process: they mostly wait for houses, which costs only memory. */
 export interface PollRoom {
-  /** Runs a poll when its house has room for it; null when the worker holds too many responses. */
+  /** Runs a poll when its house has capacity; null if the worker holds too many responses. */
   enter<Result>(house: string, poll: (budget: PollBudget) => Promise<Result>): Promise<Result | null>;
 }
 
-/** What one poll may ask for. */
+/** The limits of one poll. */
 export interface PollBudget {
-  /** Requests at once: the fewer the larger the responses of the house are. */
+  /** Concurrent requests: the fewer, the larger the responses of the house are. */
   parallel: (most: number) => number;
-  /** Counts a response, until the poll is over. */
+  /** Counts a response until the poll is over. */
   add: (bytes: number) => void;
   isSpent: () => boolean;
 }
 
-/** Makes the room of a worker. */
+/** Creates the capacity limits of a worker. */
 export function createPollRoom(): PollRoom {
   const turns = new Map<string, LimitFunction>();
   const largest = new Map<string, number>();
@@ -35,7 +35,7 @@ export function createPollRoom(): PollRoom {
         return await turn(async () => {
           if (held >= BYTES_OF_WORKER) return null;
           let own = 0;
-          let most: number | null = null; // of this poll
+          let most: number | null = null; // the largest of this poll
           const known = largest.get(house);
           const budget: PollBudget = {
             parallel: (wanted) => {

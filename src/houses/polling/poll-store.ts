@@ -5,18 +5,18 @@ import type { afterPoll } from "./circuit.ts";
 import type { Lease } from "./lease-store.ts";
 import type { AskedTable, PollSummary } from "./poll-summary.ts";
 
-/** What a feed gives back with the next request; only of tables whose row changes. */
+/** The validators of a feed for its next request; only for tables whose row changes. */
 export interface FeedChange {
   tableId: number;
   /** UTC with seven digits. */
   askedAt: string;
-  /** Null when no full response came. */
+  /** Null without a full response. */
   full: { etag: string | null; lastModified: string | null } | null;
-  /** Whether the newest payload could not be read; null: as before. */
+  /** Whether the newest payload could not be read; null: unchanged. */
   isRefused: boolean | null;
 }
 
-/** A poll that is over: its lease goes back with what it says of the house. `next` is null when nothing was asked. */
+/** A finished poll: releases its lease with the new state of the house. `next` is null if nothing was requested. */
 export interface EndedPoll {
   lease: Lease;
   asked: readonly AskedTable[];
@@ -28,8 +28,8 @@ export interface EndedPoll {
 type Statement = Query<readonly unknown[]>;
 
 /**
- * The statements that end polls, whose leases must be locked before in the same transaction: what their feeds give back
- * with the next request, sums per minute, failures, and the circuit with the end of the lease.
+ * The statements that finish polls, whose leases must be locked earlier in the same transaction: the validators of their
+ * feeds, sums per minute, failures, and the circuit with the release of the lease.
  */
 export function endPollStatements(sql: Queryable, polls: readonly EndedPoll[]): Statement[] {
   if (polls.length === 0) return [];
@@ -67,7 +67,7 @@ function saveFeeds(sql: Queryable, feeds: readonly FeedChange[]): Statement {
     where f.table_id = a.table_id`;
 }
 
-/** Adds polls to the sums of their minutes; of each shard there is one at most. */
+/** Adds polls to the sums of their minutes; at most one per shard. */
 function addSums(sql: Queryable, polls: readonly EndedPoll[]): Statement {
   const rows = polls.map(({ lease, summary: { requests, statuses, bytes, latency } }) => {
     return { house: lease.house, shard: lease.shard, at: lease.now, requests, statuses, bytes, latency };
@@ -115,7 +115,7 @@ function failuresOf({ lease, asked }: EndedPoll): Failure[] {
   );
 }
 
-/** Writes down what failed, each with its reason. */
+/** Stores failed requests, each with its reason. */
 function saveFailures(sql: Queryable, failed: readonly Failure[]): Statement {
   return sql`
     insert into poll_failures (house_id, table_id, at, status, reason, detail)
@@ -132,7 +132,7 @@ function saveFailures(sql: Queryable, failed: readonly Failure[]): Statement {
     ) as f (house_id, leased_at, table_id, received_ms, status, reason, detail)`;
 }
 
-/** Gives leases back, whose rows are locked. */
+/** Releases leases whose rows are locked. */
 function endLeases(sql: Queryable, polls: readonly EndedPoll[]): Statement {
   const rows = polls.map(({ lease, summary, next }) => ({
     house_id: lease.house,

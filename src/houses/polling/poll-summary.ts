@@ -1,39 +1,39 @@
 import type { PollOutcome } from "./circuit.ts";
 import type { HouseAnswer } from "./client.ts";
 
-/** What one table was asked and what came; times are milliseconds since the lease's database time. */
+/** The request and result for one table; times are milliseconds since the lease's database time. */
 export interface AskedTable {
   tableId: number;
-  /** game/market, for people. */
+  /** game/market, for display. */
   name: string;
-  /** The path as it is stored: values of variables are back to `${NAME}`. */
+  /** The path as it is stored: values of variables are replaced with `${NAME}`. */
   path: string;
   requestedMs: number;
   receivedMs: number;
   answer: HouseAnswer;
-  /** The round whose own page was asked for; left out where the answer is a list. */
+  /** The round whose own page was requested; absent if the response is a list. */
   roundId?: string;
-  /** A page that was looked for ahead of its turn: when its round was not there yet is not known. */
+  /** A page that was requested ahead of its order: when its round was still missing is unknown. */
   isAhead?: boolean;
   /** Another table is listed first with the same response, which counts there. */
   isShared?: boolean;
-  /** A good answer of a feed whose format changed, or the repeat of one that could not be read. */
+  /** A response with status 200 from a feed whose format changed, or the repeat of an unreadable one. */
   isUnreadable?: boolean;
 }
 
-/** One poll of a house in numbers. */
+/** The figures of one poll of a house. */
 export interface PollSummary {
   requests: number;
-  /** Requests by status code; 0 = no answer. */
+  /** Requests by status code; 0 = no response. */
   statuses: Record<string, number>;
-  /** Of the bodies, unpacked. */
+  /** Of the bodies, decompressed. */
   bytes: number;
-  /** Answers within each of {@link LATENCY_BOUNDS_MS}, and slower. */
+  /** Responses within each of {@link LATENCY_BOUNDS_MS}, and slower. */
   latency: number[];
   outcome: PollOutcome;
-  /** The status that stands for the poll: of its newest failure, or where all went well of its newest answer. */
+  /** The status of the poll: that of its newest failure or, without one, of its newest response. */
   status: number;
-  /** What went wrong last, or null. */
+  /** The last error, or null. */
   error: string | null;
 }
 
@@ -41,8 +41,8 @@ export interface PollSummary {
 const LATENCY_BOUNDS_MS = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000];
 
 /**
- * Sums up the answers of one poll. One good answer makes a good poll: the house is there, whatever a table's page says;
- * answers that cannot be read as before make none.
+ * Sums up the responses of one poll. One good response makes a good poll, whatever the pages of other tables return;
+ * responses that are as unreadable as before do not.
  */
 export function summarizePoll(asked: readonly AskedTable[]): PollSummary {
   const summary: PollSummary = {
@@ -80,7 +80,7 @@ function outcomeOf(asked: readonly AskedTable[]): PollOutcome["kind"] {
   return asked.some(isGood) ? "good" : "failed";
 }
 
-/** An answer that is good HTTP, and not known to be none. */
+/** A response with a good HTTP status that is not known to be unreadable. */
 function isGood({ answer, isUnreadable }: AskedTable): boolean {
   return answer.kind !== "failed" && isUnreadable !== true;
 }

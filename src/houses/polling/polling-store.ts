@@ -2,12 +2,12 @@ import type { Queryable } from "../../db/client.ts";
 import { DEFAULT_TIMEOUT_MS } from "../settings/settings.ts";
 
 /**
- * A poll counts as late after three intervals, three requests of its house's budget, or 25 s, whichever is longest, plus its
- * timeout. Polls are left out on purpose for up to 25 s while stored payloads wait to be read (see lease-store).
+ * A poll is late after three intervals, three requests of its house's budget, or 25 s, whichever is longest, plus its timeout.
+ * Polls are skipped on purpose for up to 25 s while stored payloads are not read yet (see lease-store).
  */
 const PATIENCE_SECONDS = 25;
 
-/** How late the polls are that are due. */
+/** The delay of due polls. */
 export interface Lateness {
   /** The houses whose poll is late, latest first. */
   late: string[];

@@ -2,11 +2,11 @@ const SHORTEST_MS = 1_000;
 const LONGEST_MS = 15 * 60_000;
 
 /**
- * How long a Retry-After header asks to wait, in milliseconds from 1 s to 15 min: a house may neither have itself
- * forgotten for a day nor be hammered. Null where there is no header or it says nothing readable.
+ * The wait that a Retry-After header asks for, in milliseconds from 1 s to 15 min: a house can neither suspend its polls for a
+ * day nor be flooded. Null if there is no header or it cannot be parsed.
  *
- * A date is measured against the house's own `date` header where it has one, so that a wrong clock on either side does
- * not matter, else against `nowMs`.
+ * A date is measured against the house's own `date` header if present, so that a wrong clock on either side does not
+ * matter, else against `nowMs`.
  */
 export function parseRetryAfter(header: string | null, date: string | null, nowMs: number): number | null {
   if (header === null) return null;

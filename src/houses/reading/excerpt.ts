@@ -1,12 +1,12 @@
 import { cut } from "../../text.ts";
 import { WireNumber } from "./wire-json.ts";
 
-/** Enough to recognise a number by; a house can send one with millions of digits. */
+/** Enough to recognize a number; a house can send one with millions of digits. */
 const LONGEST_NUMBER = 40;
 
 /**
- * The first `max` characters of a text that came from outside, safe to print on one line: control characters, line
- * separators and lone surrogates are shown as `\u2028`, runs of spaces as one.
+ * The first `max` characters of an external text, safe to print on one line: control characters, line separators and lone
+ * surrogates are shown as `\u2028`, runs of spaces as one.
  */
 export function excerpt(text: string, max = 80): string {
   const start = text.slice(0, max * 4).replaceAll(/[ \t\r\n]+/g, " ");
@@ -16,7 +16,7 @@ export function excerpt(text: string, max = 80): string {
     .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu, escapeCharacter);
 }
 
-/** A value of an item as it is named in a reason: texts in quotes, numbers as they came, everything else by its kind. */
+/** A value of an item for a reason: texts in quotes, numbers as received, everything else by its kind. */
 export function describe(value: unknown): string {
   if (value === null) return "null";
   if (typeof value === "string") return value === "" ? "an empty text" : `"${excerpt(value, 40)}"`;

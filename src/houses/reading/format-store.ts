@@ -1,17 +1,17 @@
 import type { Queryable, Sql } from "../../db/client.ts";
 import type { Query } from "../../db/query.ts";
 
-/** What is known of the form of a feed's answers; `since` is ISO 8601. */
+/** The state of a feed's format; `since` is ISO 8601. */
 interface StoredFormat {
   tableId: number;
   badAnswers: number;
   since: string | null;
 }
 
-/** The wait before the first probe of a house whose format changed; the circuit doubles it from there. */
+/** The wait before the first probe of a house whose format changed; the circuit doubles it afterwards. */
 const FIRST_PROBE_MS = 2_000;
 
-/** The statement that writes what changed of it. */
+/** The statement that stores changes of it. */
 export function saveFormatsStatement(sql: Queryable, formats: readonly StoredFormat[]): Query<readonly unknown[]> {
   return sql`
     update feeds f
@@ -27,9 +27,9 @@ export function saveFormatsStatement(sql: Queryable, formats: readonly StoredFor
 }
 
 /**
- * Makes a house's circuit say whether its answers can be read: opens it where every polled table of a shard has another
- * format, so that the house is left alone but for a probe now and then, and closes it where one can be read again.
- * `recovered` are the tables whose format is known again. Its own transaction: polls lock a lease before its feeds.
+ * Sets a house's circuit by the readability of its responses: opens it if every polled table of a shard has another format,
+ * so that the house is only probed now and then, and closes it when one can be read again. `recovered` are the tables whose
+ * format is known again. In its own transaction, since polls lock a lease before its feeds.
  */
 export async function syncFormatCircuit(sql: Sql, house: string, recovered: readonly number[]): Promise<void> {
   await sql`

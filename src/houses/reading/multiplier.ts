@@ -2,7 +2,7 @@ import type { RefusalCode } from "../contract.ts";
 import { describe } from "./excerpt.ts";
 import { WireNumber } from "./wire-json.ts";
 
-/** A multiplier as it is stored, or why it cannot be. */
+/** A multiplier as it is stored, or why it is refused. */
 export type ParsedMultiplier =
   { ok: true; hundredths: number; rawValue: string } | { ok: false; code: RefusalCode; reason: string };
 
@@ -12,11 +12,11 @@ interface Decimal {
   exponent: number;
 }
 
-/** Longer texts are no multiplier: the longest real one seen has 12 characters. */
+/** Longer texts are no multiplier: the longest real one has 12 characters. */
 const LONGEST_TEXT = 64;
-/** No house pays 1,000,000,000x; a value above it is a fault in the feed. */
+/** No house pays 1,000,000,000x; a value above it is an error in the feed. */
 const LARGEST_HUNDREDTHS = 100_000_000_000n;
-/** Exponents past this are decided without computing: 1e308 would be a number of 309 digits. */
+/** Larger exponents are decided without computing: 1e308 would be a number of 309 digits. */
 const LARGEST_EXPONENT = 30;
 
 const JSON_NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,6}))?$/i;
@@ -26,14 +26,14 @@ const POINT_THOUSANDS = /^([1-9]\d{0,2}(?:\.\d{3})+),(\d+)$/;
 const POINT_MILLIONS = /^([1-9]\d{0,2}(?:\.\d{3}){2,})$/;
 
 /**
- * Reads a multiplier as a house sends it into whole hundredths, floored, with exact decimal arithmetic: 1.9999 is 199
+ * Parses a multiplier as a house sends it into integer hundredths, floored, with exact decimal arithmetic: 1.9999 is 199
  * and stays below a color that begins at 2.
  *
  * A text may end in `x`, have a decimal comma, and thousands: three digits after a single comma are thousands
  * (`12,345x` is a whole number; houses that write whole multipliers do so without decimals), one or two are decimals.
- * `scale` is what one unit of the house is worth (0.01 where it sends hundredths). A value equal to one of `instant`,
- * as a number where both are numbers, is an instant crash: 1.00, with the raw value kept. Everything that is not a
- * single number from 1.00 to 1,000,000,000 is refused with its reason.
+ * `scale` is the worth of one unit of the house (0.01 if it sends hundredths). A value equal to one of `instant`, as a
+ * number if both are numbers, is an instant crash: 1.00, with the raw value stored. Everything that is not a single number
+ * from 1.00 to 1,000,000,000 is refused with its reason.
  *
  * @example
  * parseMultiplier("1,87x", { scale: 1, instant: [] }).hundredths // => 187
@@ -71,7 +71,7 @@ function refuse(code: RefusalCode, reason: string): ParsedMultiplier {
   return { ok: false, code, reason };
 }
 
-/** The digits as they came. */
+/** The digits as received. */
 function textOf(raw: unknown): string | null {
   if (typeof raw === "string") return raw.replaceAll(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
   return typeof raw === "number" || raw instanceof WireNumber ? String(raw) : null;
@@ -99,7 +99,7 @@ function readDecimal(text: string): Decimal | null {
   return found === null ? null : decimal((found[1] ?? "").replaceAll(/[.,]/g, ""), found[2] ?? "", 0);
 }
 
-/** Trailing zeros go into the exponent, so that equal values have equal parts. */
+/** Trailing zeros are moved to the exponent, so that equal values have equal parts. */
 function decimal(whole: string, decimals: string, exponent: number): Decimal {
   let digits = BigInt(whole + decimals);
   let shifted = exponent - decimals.length;
@@ -117,6 +117,6 @@ function floorHundredths(value: Decimal, scale: Decimal | null): bigint | "too l
   if (digits <= 0n) return digits < 0n ? -1n : 0n;
   if (exponent > LARGEST_EXPONENT) return "too large";
   if (exponent >= 0) return digits * 10n ** BigInt(exponent);
-  // below 10^-128 even the longest digits are nothing
+  // below 10^-128 even the longest digits round to zero
   return exponent < -4 * LARGEST_EXPONENT ? 0n : digits / 10n ** BigInt(-exponent);
 }

@@ -1,6 +1,6 @@
 import { WireNumber } from "./wire-json.ts";
 
-/** A moment as a house tells it: `ms` since 1970 for comparing, `iso` in UTC with up to microseconds for storing. */
+/** A time as a house sends it: `ms` since 1970 for comparing, `iso` in UTC with up to microseconds for storing. */
 export interface Moment {
   ms: number;
   iso: string;
@@ -9,14 +9,14 @@ export interface Moment {
 const EPOCH = /^(\d{1,16})(?:\.(\d{1,9}))?$/;
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)? ?(Z|[+-]\d\d(?::?\d\d)?)?$/i;
 const RFC_1123 = /^(?:[A-Z][a-z]{2}, )?\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d (?:GMT|UTC|[+-]\d{4})$/;
-/** What a browser prints for a date; the zone's name in brackets is for people. */
+/** The format of a date in a browser; the zone's name in brackets is a comment. */
 const BROWSER = /^([A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \d{4} \d\d:\d\d:\d\d GMT[+-]\d{4})(?: \(.*\))?$/;
 /** Epoch times from here on are milliseconds: 10^11 s is the year 5138, 10^11 ms is 1973. */
 const MILLISECONDS_FROM = 100_000_000_000;
 
 /**
- * Reads the time of a round: ISO 8601 (UTC where no zone is given), seconds or milliseconds since 1970 as a number or
- * as digits, or an RFC 1123 date. Null for anything else, such as a local clock without a known order of day and month.
+ * Parses the time of a round: ISO 8601 (UTC without a zone), seconds or milliseconds since 1970 as a number or as digits, or
+ * an RFC 1123 date. Null for anything else, such as a local clock with an unknown order of day and month.
  */
 export function parseOccurredAt(raw: unknown): Moment | null {
   if (typeof raw !== "string" && typeof raw !== "number" && !(raw instanceof WireNumber)) return null;

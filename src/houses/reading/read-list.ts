@@ -6,37 +6,37 @@ import { believedTimes, readId, readRound, refused, type Believed, type RoundFie
 import { cameInstead, decodeJson } from "./read-text.ts";
 import { WireNumber } from "./wire-json.ts";
 
-/** A text or a number as it came, with every digit. */
+/** A text or a number as received, with every digit. */
 export const wire = z.union([z.string(), z.number(), z.instanceof(WireNumber)], {
   error: "expected a text or a number",
 });
 
-/** What a field of an item tells, which decides how its refusal is named. */
+/** The role of a field of an item, which decides how its refusal is named. */
 type FieldKind = "id" | "multiplier" | "time" | "hash" | "item";
 
-/** How a house's JSON list is built; `Item` is one of its items after the schema. */
+/** The structure of a house's JSON list; `Item` is one of its items after the schema. */
 export interface ListShape<Item> {
-  /** What should have come, in a few words, such as `Blaze's newest crash games`. */
+  /** What is expected, in a few words, such as `Blaze's newest crash games`. */
   what: string;
-  /** The whole answer; gives the list in it. */
+  /** The schema of the whole response; outputs its list. */
   answer: z.ZodType<unknown[]>;
   item: z.ZodType<Item>;
   /** By the name of the field. */
   kinds: Readonly<Record<string, FieldKind>>;
   /** The fields of a round; null for an item that is not finished yet. */
   round(item: Item): RoundFields | null;
-  /** What the house itself says went wrong, in an answer with status 200. */
-  trouble?(answer: unknown): string | null;
+  /** The error that the house itself reports, in a response with status 200. */
+  houseError?(answer: unknown): string | null;
 }
 
-/** More items are refused whole: no house lists more than a hundred rounds. */
+/** Responses with more items are refused: no house lists more than a hundred rounds. */
 const MOST_ITEMS = 5_000;
 const ADVICE =
-  "wait if the house is down; where it answers browsers otherwise, it changed its format or wants a session: see `house check --explain`";
+  "wait if the house is down; if browsers get another response, its format changed or it requires a session: see `house check --explain`";
 
 /**
- * Reads an answer by the shape of its house. What cannot be read is a reason that names the field, what was expected
- * and what came; items that are not finished are left out, since they come again.
+ * Parses a response by the structure of its house. If it cannot be read, the reason names the field, the expected and the
+ * found value; unfinished items are skipped, since a later response has them again.
  */
 export function readList<Item>(
   shape: ListShape<Item>,
@@ -48,8 +48,8 @@ export function readList<Item>(
   const expected = { what: `JSON with ${shape.what}`, advice: ADVICE };
   const parsed = decodeJson(body, expected);
   if (!parsed.ok) return parsed;
-  const trouble = shape.trouble?.(parsed.value) ?? null;
-  if (trouble !== null) return { ok: false, reason: cut(trouble, LONGEST_REASON) };
+  const houseError = shape.houseError?.(parsed.value) ?? null;
+  if (houseError !== null) return { ok: false, reason: cut(houseError, LONGEST_REASON) };
   const list = shape.answer.safeParse(parsed.value, { reportInput: true });
   if (!list.success) {
     const issue = list.error.issues[0];
@@ -102,7 +102,7 @@ function explain<Item>(
 ): { code: RefusalCode; reason: string } {
   const path = issue?.path.map(String) ?? [];
   const kind = path.toReversed().flatMap((name) => (Object.hasOwn(kinds, name) ? [kinds[name]] : []))[0] ?? "item";
-  // what is refined or transformed is reported as a whole: the field itself tells what came
+  // refined and transformed fields are reported as a whole: the field itself has the found value
   const came = issue?.code === "custom" ? ownValue(raw, path.at(-1) ?? "") : issue?.input;
   const isMissing = came === undefined || came === null;
   const code = (isMissing ? MISSING : WRONG)[kind];

@@ -7,12 +7,12 @@ import { WireNumber } from "./wire-json.ts";
 
 /** The longest id a round may have, as the table `rounds` takes it. */
 const LONGEST_ID = 128;
-/** Zones left out or wrong shift a clock by up to 14 hours, so a day either way is still believed. */
+/** A missing or wrong zone shifts a clock by up to 14 hours, so a day either way is accepted. */
 const AHEAD_BELIEVED_MS = 86_400_000;
-/** A page of a slow game, or the first one after a house was away for days, lists rounds that are not of today. */
+/** A page of a slow game, or the first one after a long outage of a house, lists rounds of earlier days. */
 const BACK_BELIEVED_MS = 30 * 86_400_000;
 
-/** The fields of a round as they came; what a house does not send is left out or null. */
+/** The raw fields of a round; what a house does not send is absent or null. */
 export interface RoundFields {
   id: unknown;
   multiplier: unknown;
@@ -20,13 +20,13 @@ export interface RoundFields {
   hash?: unknown;
 }
 
-/** Which times are believed, in milliseconds since 1970. */
+/** The accepted times, in milliseconds since 1970. */
 export interface Believed {
   earliest: number;
   latest: number;
 }
 
-/** The times that are believed in an answer that arrived at `now` (ISO 8601). */
+/** The accepted times in a response that arrived at `now` (ISO 8601). */
 export function believedTimes(now: string, { oldest }: ReadOptions = {}): Believed {
   return {
     earliest: oldest === undefined ? Date.parse(now) - BACK_BELIEVED_MS : Date.parse(oldest),
@@ -34,7 +34,7 @@ export function believedTimes(now: string, { oldest }: ReadOptions = {}): Believ
   };
 }
 
-/** Makes a round of the fields of one item, or a refusal that says which field is wrong and what came. */
+/** Builds a round from the fields of one item, or a refusal that names the field and its value. */
 export function readRound(
   fields: RoundFields,
   raw: unknown,
@@ -57,7 +57,7 @@ export function readRound(
   };
 }
 
-/** An item that is kept apart. */
+/** A quarantined item. */
 export function refused(
   { code, reason }: { code: RefusalCode; reason: string },
   roundId: string | null,
@@ -69,7 +69,7 @@ export function refused(
 /** One field, or why it cannot be read. */
 type Field<T> = { ok: true; value: T } | { ok: false; code: RefusalCode; reason: string };
 
-/** An id as text: whole numbers as their digits. Numbers too large to be exact have lost digits before they came. */
+/** An id as text: whole numbers as their digits. Numbers too large to be exact lost digits before they arrived. */
 export function readId(value: unknown): Field<string> {
   if (value === null || value === undefined || value === "") {
     return { ok: false, code: "missing_id", reason: `expected an id, came ${describe(value)}` };

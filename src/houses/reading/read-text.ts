@@ -2,7 +2,7 @@ import { cut, LONGEST_REASON } from "../../text.ts";
 import { excerpt } from "./excerpt.ts";
 import { parseWireJson } from "./wire-json.ts";
 
-/** Bodies that several tables read, each with what it was parsed to. */
+/** Bodies that several tables read, each with its parsed value. */
 const shared = new WeakMap<Buffer, Parsed<unknown> | null>();
 
 /** Parses a body once, however many tables read it; their adapters must not change the value. */
@@ -10,10 +10,10 @@ export function shareParsing(body: Buffer): void {
   if (!shared.has(body)) shared.set(body, null);
 }
 
-/** A body as text or as JSON, or the reason why it is none. */
+/** A body as text or as JSON, or the reason why it cannot be decoded. */
 export type Parsed<Value> = { ok: true; value: Value } | { ok: false; reason: string };
 
-/** Decodes a body as UTF-8, without its byte order mark; `expected` names in the reason what should have come. */
+/** Decodes a body as UTF-8, without its byte order mark; `expected` names the expected content in the reason. */
 export function decodeText(body: Buffer, expected: { what: string; advice: string }): Parsed<string> {
   try {
     return { ok: true, value: new TextDecoder("utf-8", { fatal: true }).decode(body) };
@@ -23,7 +23,7 @@ export function decodeText(body: Buffer, expected: { what: string; advice: strin
   }
 }
 
-/** Reads a body as JSON with every digit kept; HTML and empty answers are told apart, since their causes differ. */
+/** Parses a body as JSON with every digit kept; HTML and empty bodies have separate reasons, since their causes differ. */
 export function decodeJson(body: Buffer, expected: { what: string; advice: string }): Parsed<unknown> {
   const known = shared.get(body) ?? parse(body, expected);
   if (known.ok && shared.has(body)) shared.set(body, known);
@@ -39,7 +39,7 @@ function parse(body: Buffer, expected: { what: string; advice: string }): Parsed
   return parsed.ok ? parsed : { ok: false, reason: cameInstead(expected, parsed.reason, text.value) };
 }
 
-/** The sentence for an answer that is not what was expected, with its beginning and what to do. */
+/** The reason for a response that is not what was expected, with its beginning and the remedy. */
 export function cameInstead({ what, advice }: { what: string; advice: string }, came: string, text: string): string {
   const shown = excerpt(text);
   return cut(

@@ -1,32 +1,32 @@
 import { z } from "zod";
 import type { Known } from "../contract.ts";
 
-/** The first game that is asked for, until one is stored; raising it later skips what lies between. */
+/** The first game to request until one is stored; raising it later skips what lies between. */
 export const firstRoundId = z
   .union([z.int().min(1), z.string().regex(/^[1-9]\d{0,17}$/)], {
     error: "expected the number of a recent game, where polling begins",
   })
   .transform(String);
 
-/** The game that is asked for next: the one after the newest stored, but none before the configured first one. */
+/** The next game to request: the one after the newest stored, but none before the configured first one. */
 export function nextId(feed: { first_round_id: string }, { newest }: Known): bigint {
   const first = BigInt(feed.first_round_id);
   return newest === null || newest + 1n < first ? first : newest + 1n;
 }
 
-/** The id in the path a page was asked for, its query aside; null where the path is another one. */
+/** The id in the requested path, without its query; null if the path is another one. */
 export function askedId(path: string | undefined, pattern: RegExp): string | null {
   return pattern.exec(path?.replace(/[?#].*$/s, "") ?? "")?.[1] ?? null;
 }
 
 const COMMENT = "<!--";
-/** Elements whose content nobody reads. */
+/** Elements whose content is not text for readers. */
 const UNSEEN = /^<(script|style|noscript|template)\b/i;
 
 /**
- * A page of HTML as the text a reader sees: scripts, styles and tags are replaced by a space, comments by nothing, since
- * pages that are built on a server have them inside of numbers. One walk over the page, so that no page however broken
- * takes long; what never ends hides the rest.
+ * A page of HTML as visible text: scripts, styles and tags are replaced by a space, comments by nothing, since
+ * server-rendered pages have them inside numbers. One pass over the page, so that even a broken page is fast; an unclosed
+ * element hides the rest.
  */
 export function visibleText(html: string): string {
   const seen: string[] = [];

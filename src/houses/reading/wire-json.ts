@@ -1,11 +1,11 @@
-/** Deeper answers are refused unread: no house nests ten levels, and what walks the tree later does so recursively. */
+/** Deeper responses are refused unparsed: no house nests ten levels, and later walks of the tree are recursive. */
 const DEEPEST = 100;
-/** Responses with more values are refused unread: 5,000 items of 20 fields have 100,000, and each costs some microseconds. */
+/** Responses with more values are refused unparsed: 5,000 items of 20 fields have 100,000, and each costs some microseconds. */
 const MOST_VALUES = 250_000;
 
 /**
- * A number whose digits a JavaScript number does not give back, such as 1.10 or 9007199254740993: it behaves as the
- * number, and as text and as JSON it is written as it came.
+ * A number whose digits a JavaScript number does not preserve, such as 1.10 or 9007199254740993: it behaves as the number,
+ * and prints as text and as JSON exactly as it was received.
  */
 export class WireNumber extends Number {
   readonly #source: string;
@@ -25,7 +25,7 @@ export class WireNumber extends Number {
 }
 
 declare global {
-  /** What JSON can do since Node 22 and TypeScript's library does not list yet. */
+  /** Supported by JSON since Node 22, but missing in TypeScript's library. */
   interface JSON {
     rawJSON(text: string): unknown;
     parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
@@ -33,15 +33,15 @@ declare global {
 }
 
 /**
- * Parses JSON so that no digit is lost: numbers come as JavaScript numbers where these say exactly what was sent, else
- * as boxed numbers (see {@link WireNumber}). The reason is a sentence that says what came instead.
+ * Parses JSON without losing digits: numbers are JavaScript numbers if these represent exactly what was sent, else boxed
+ * numbers (see {@link WireNumber}). The reason is a sentence on what was found instead.
  */
 export function parseWireJson(text: string): { ok: true; value: unknown } | { ok: false; reason: string } {
   const { isTooDeep, isTooLong, isLossy } = scan(text);
   if (isTooDeep) return { ok: false, reason: `JSON nested deeper than ${DEEPEST} levels` };
   if (isTooLong) return { ok: false, reason: `JSON with more than ${MOST_VALUES} values` };
   try {
-    // seeing each value with its source takes six times as long as parsing
+    // reviving each value with its source takes six times as long as parsing
     const value: unknown = isLossy ? JSON.parse(text, withSource) : JSON.parse(text);
     return { ok: true, value };
   } catch (error) {
@@ -55,13 +55,13 @@ function withSource(_: string, value: unknown, { source }: { source?: string }):
   return isLossy ? new WireNumber(value, source) : value;
 }
 
-/** True where the parser wanted more than there was: it stopped at the end of the text, not before it. */
+/** True if the parser reached the end of the text too early. */
 function breaksOff(message: string, text: string): boolean {
   const position = /at position (\d+)/.exec(message)?.[1];
   return /^(?:Unexpected end|Unterminated)/.test(message) || Number(position) >= text.trimEnd().length;
 }
 
-/** How a text stands before it is parsed: nested too deep, too many values, and whether some number would lose a digit. */
+/** What a scan finds before parsing: nested too deep, too many values, and whether a number would lose a digit. */
 function scan(text: string): { isTooDeep: boolean; isTooLong: boolean; isLossy: boolean } {
   let depth = 0;
   let values = 1;

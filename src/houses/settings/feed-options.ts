@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { FeedOptions } from "../contract.ts";
 
 /**
- * The options every named adapter has, for a schema of its own: what its house is known to send is the default, and an
- * operator who sees something else says so. `scale` belongs to the format and cannot be chosen.
+ * The options of every named adapter, for its own schema: the defaults are what its house is known to send, and an operator can
+ * override them. `scale` belongs to the format and cannot be changed.
  */
 export function namedOptions(known: Pick<FeedOptions, "order"> & Partial<FeedOptions>) {
   const { order, scale = 1, instant = [] } = known;

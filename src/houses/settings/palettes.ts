@@ -8,8 +8,8 @@ export interface Band {
 export interface Palette {
   bands: readonly Band[];
   /**
-   * Whose colors they are. `game`: its page or its public clients draw them so. `players`: no official colors were
-   * found, the line is the one players use. `ours`: nothing is confirmed, the colors are our own.
+   * The source of the colors. `game`: its page or its public clients use them. `players`: no official colors were found; these
+   * are common among players. `ours`: nothing is confirmed; the colors are our own.
    */
   whose: "game" | "players" | "ours";
 }
@@ -23,8 +23,8 @@ const OURS: Palette = {
 /**
  * The palettes that houses.yaml may name instead of writing bands, as `colors: blaze`.
  *
- * A bound belongs to the band above it. Once a table has rounds its colors are fixed, so what stands here under a name
- * never changes: another reading of a game's colors gets a name of its own.
+ * A bound belongs to the band above it. The colors of a table with rounds are fixed, so a named palette never changes: another
+ * reading of a game's colors gets its own name.
  */
 export const palettes: Readonly<Record<string, Palette>> = {
   // Spribe's page draws rgb(52,180,255), rgb(145,62,248) and rgb(192,23,180): compared with 609 values of it.

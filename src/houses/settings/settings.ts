@@ -5,7 +5,7 @@ import { fairnessProblem, fairnessSettings } from "../fairness/settings.ts";
 import { NAME } from "./name.ts";
 import { palettes } from "./palettes.ts";
 
-/** How long a house may take for one poll unless it states otherwise. */
+/** The default timeout of a house for one poll. */
 export const DEFAULT_TIMEOUT_MS = 5_000;
 
 const slug = z.string().regex(new RegExp(`^${NAME}$`), {
@@ -59,7 +59,7 @@ const bands = z
     });
   });
 
-/** Bands, or the name of a palette that stands for them. */
+/** Bands, or the name of a palette. */
 const colors = z.preprocess((given, context) => {
   if (typeof given !== "string") return given;
   const palette = Object.hasOwn(palettes, given) ? palettes[given] : undefined;
@@ -69,7 +69,7 @@ const colors = z.preprocess((given, context) => {
   return z.NEVER;
 }, bands);
 
-/** Names of games and houses whose adapter somebody may look for in vain, and why there is none. */
+/** Games and houses whose adapter an operator may look for, and why there is none. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ["rollbit", "duelbits", "gamdom", "nanogames"].map((name) => [name, "no public client shows its format"]),
@@ -89,14 +89,14 @@ function unknownAdapter({ input }: { input?: unknown }): string {
   return `expected one of the adapters ${Object.keys(adapters).join(", ")}, came ${JSON.stringify(name.slice(0, 40))}`;
 }
 
-/** Stands for the feed of a table whose rounds are imported: it is never asked, and a file may bring hashes. */
+/** The feed of a table whose rounds are imported: it is never polled, and a file may contain hashes. */
 const NO_FEED = adapters.json.options.parse({ path: "/", items: "@", round_id: "@", multiplier: "@", hash: "@" });
 
 const namedTables = Object.values(adapters)
   .filter(({ name }) => name !== "json")
   .map((adapter) => tableOf(z.literal(adapter.name as AdapterName), adapter.options.prefault({})));
 
-/** What a table may say under `feed` depends on its adapter. */
+/** The schema of a table's `feed` depends on its adapter. */
 const table = z.discriminatedUnion(
   "adapter",
   [
@@ -174,7 +174,7 @@ export const houseSettings = z
     });
   });
 
-/** Has a table a feed that can be asked? */
+/** Whether a table has a feed that can be polled. */
 export function hasFeed({ feed }: TableSettings): boolean {
   return feed !== NO_FEED;
 }

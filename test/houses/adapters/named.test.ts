@@ -440,7 +440,7 @@ describe("a whole answer that is none", () => {
     expect(whole("bcgame", fixture("bcgame/refused.json"))).toEqual({
       ok: false,
       reason:
-        'the house refused the request with code 5003 "please log in"; expected code 0: check feed.game_url, and whether it wants a session in headers',
+        'the house refused the request with code 5003 "please log in"; expected code 0: check feed.game_url, and whether it requires a session in headers',
     });
   });
 

@@ -461,7 +461,7 @@ describe("a house that changed its format", () => {
     server.on("/crash/recentNumbers", says("", { location: "/login?next=/crash" }, 302));
     expect(await turn()).toMatchObject({ failed: 1 });
     expect(await sql`select reason, detail from poll_failures`).toMatchObject([
-      { reason: "redirect", detail: expect.stringContaining("the house wants a session: set the headers it needs") },
+      { reason: "redirect", detail: expect.stringContaining("the house requires a session: set the headers it needs") },
     ]);
   });
 });

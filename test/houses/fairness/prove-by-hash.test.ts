@@ -80,7 +80,7 @@ describe("a proof of rounds whose ids tell no place", () => {
     const { oks, verdicts, anchor } = await prove([invented(), wrong, blaze.claim(4_001), blaze.claim(4_000)]);
     expect(oks).toEqual([false, false, true, true]);
     expect(verdicts[0]).toMatchObject({ reason: expect.stringMatching(/^the hash leads back to no proven round/) });
-    expect(verdicts[1]).toMatchObject({ reason: expect.stringMatching(/^the hash gives \d+\.\d\dx, the house said/) });
+    expect(verdicts[1]).toMatchObject({ reason: expect.stringMatching(/^the hash gives \d+\.\d\dx, the house sent/) });
     expect(anchor?.number).toBe(4_001n);
   });
 

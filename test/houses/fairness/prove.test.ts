@@ -46,7 +46,7 @@ describe("a proof of rounds", () => {
       claims: changed,
     });
     expect(oks(verdicts)).toEqual([true, false, true]);
-    expect(verdicts[1]).toMatchObject({ reason: expect.stringMatching(/^the hash gives \d+\.\d\dx, the house said/) });
+    expect(verdicts[1]).toMatchObject({ reason: expect.stringMatching(/^the hash gives \d+\.\d\dx, the house sent/) });
   });
 
   it("fails for a hash that the later rounds do not lead back to, and for that one alone", async () => {

@@ -143,8 +143,8 @@ describe("rounds whose ids tell no place", () => {
         .toReversed(),
     );
     expect((await refusals()).map((reason) => reason.replace(/\d+\.\d\d/g, "n"))).toEqual([
-      "the hash gives nx, the house said nx",
-      expect.stringMatching(/^the hash (gives nx, the house said nx|leads back to no proven round)/),
+      "the hash gives nx, the house sent nx",
+      expect.stringMatching(/^the hash (gives nx, the house sent nx|leads back to no proven round)/),
     ]);
     await take(table, [{ ...listed(blaze, 1_007, 1_007)[0], id: "stolen" }, ...listed(blaze, 1_007, 1_003, named)]);
     expect((await refusals()).at(-1)).toBe(`the hash is that of ${named(1_007)}`);
