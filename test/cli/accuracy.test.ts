@@ -34,7 +34,7 @@ describe("accuracy", () => {
       run(world, "--json"),
     ]);
     expect(list).toMatchObject({ code: 0, stderr: "" });
-    expect(list.stdout).toMatch(/^of +feature +n +hit rate \(95 %\) +stated +baseline +z +e-value +says +log loss/);
+    expect(list.stdout).toMatch(/^of +feature +n +hit rate \(95 %\) +stated +baseline +z +e-value +verdict +log loss/);
     expect(list.stdout).toMatch(
       new RegExp(`^${world.tableName} +next_color +63 +\\d+\\.\\d\\d % \\(\\d+\\.\\d\\d–\\d+\\.\\d\\d\\) `, "m"),
     );

@@ -268,7 +268,7 @@ describe("a report", () => {
     const clock = { twice: { count: 2, line: 7 }, never: { count: 0, line: null } };
     const survey = { ...emptySurvey(), order, clock, thousands: { count: 3, line: 9 } };
     expect(notesOf(imported({ survey }), { ...about, numbered: true })).toEqual([
-      expect.stringContaining("a block that was entered twice cannot be told from two rounds"),
+      expect.stringContaining("a block that was entered twice looks like two rounds"),
       "the file lists the newest first (from its times); rounds are taken from its end; use --order to change it",
       expect.stringContaining("2 times come twice in Europe/Berlin, when the clock is put back (line 7)"),
       expect.stringContaining("3 values such as that of line 9 have three digits after a comma"),

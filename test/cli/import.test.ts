@@ -224,7 +224,7 @@ describe("import", () => {
     );
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ read: 3, inserted: 2, refused: [{ line: 3 }] });
-    expect(stderr).toContain("cannot be told from two rounds");
+    expect(stderr).toContain("looks like two rounds");
     expect((await exportRounds("shut/crash/opaque")).slice(1).map((row) => row.slice(1, 3))).toEqual([
       ["x-8", "1.50"],
       ["x-9", "279.56"],

@@ -181,7 +181,7 @@ describe("a start on given servers", () => {
     const [, name = "", value = "", url = ""] = /^ {2}curl -H "([^:]+): ([^"]+)" (\S+)$/.exec(line) ?? [];
     const answer = await fetch(url, { headers: { [name]: value } });
     expect(answer.status).toBe(200);
-    expect(running.output.stdout).toContain("demo-simulated: simulated rounds, with troubles on purpose.");
+    expect(running.output.stdout).toContain("demo-simulated: simulated rounds, with errors on purpose.");
     expect(running.output.stdout).toContain("Ctrl-C stops everything.");
     running.kill("SIGTERM");
     expect(await running.ended).toMatchObject({ code: 0 });
