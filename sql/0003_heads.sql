@@ -73,7 +73,7 @@ comment on column table_heads.changed_at is 'when the version moved; set by each
 comment on column table_heads.first_model is 'the model before the first promotion';
 comment on column table_heads.last_ordinal is 'on-time rounds of the table; late rounds take a seq and no ordinal';
 comment on column table_heads.answered_at is
-  'request time of the newest good response; null when it says nothing about rounds that it does not list; moves without the version';
+  'request time of the newest good response; null when it is no evidence on rounds that it does not list; changes without a new version';
 comment on column table_heads.open_sets is 'cutoff_seq of each forecast set with a forecast that is not settled';
 comment on column table_heads.has_ended is
   'a forecast ended while settling was paused: score-accuracy settles it when no response does';

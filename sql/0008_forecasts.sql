@@ -45,7 +45,7 @@ comment on column forecast_sets.features is
   '0 = next_color; 1 + 3·color + target (0: 50 %, 1: 80 %, 2: 90 %) = a window; next_color first, codes ascending';
 comment on column forecast_sets.p_ppm is 'of all features in order; next_color has one number per color';
 comment on column forecast_sets.reference_ppm is
-  'last_20, last_100 and due, each in the layout of p_ppm; null where a reference says nothing';
+  'last_20, last_100 and due, each in the layout of p_ppm; null if a reference has no value';
 comment on column forecast_sets.ends is
   'by window feature code, from 1: the ordinal at which its newest window ends; 0 when there was none';
 comment on column forecast_sets.hashes is '32 bytes per forecast, in order; each covers the one before';

@@ -233,7 +233,7 @@ begin
   order by j.n;
 end $$;
 comment on function consume_runs is
-  'admits the calls of any number of runs: of each run how many and why not the others, the account''s counts before it, its limits and when it was judged; all in one transaction';
+  'admits the calls of any number of runs: of each run how many and why not the others, the account''s counts before it, its limits and the time of the decision; all in one transaction';
 
 -- Most batches are one run of one key and endpoint. Plain statements take six tenths of the time of the one statement that
 -- judges any number of runs, most of which is its setup. Locks (month before day), checks and deadline are the same.
@@ -326,7 +326,7 @@ begin
   return next;
 end $$;
 comment on function consume_calls is
-  'admits calls exactly: of each run how many and why not the others, the account''s counts before it, its limits and when it was judged; all in one transaction';
+  'admits calls exactly: of each run how many and why not the others, the account''s counts before it, its limits and the time of the decision; all in one transaction';
 
 -- Both run as the owner of the schema: a process that counts calls can neither reset a quota nor write a count of its own.
 revoke execute on function consume_runs(bigint[], text[], integer[], timestamptz) from public;
