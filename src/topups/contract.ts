@@ -1,29 +1,29 @@
 /**
- * What every way to pay in has in common: a row in `topups` from when money is announced or first seen until it is in
- * the wallet, and a page of its own at `/console/top-up`.
+ * What all top-up methods share: a row in `topups` from the announcement or first sight of the money until the credit,
+ * and a page at `/console/top-up`.
  */
 import type { Settings } from "../config/environment.ts";
 
 export const METHOD_IDS = ["bank", "usdt", "binance-pay", "demo"] as const;
-/** Which way money takes. */
+/** The method of a top-up. */
 export type MethodId = (typeof METHOD_IDS)[number];
 
 /**
- * `expected`: announced, nothing came yet. `seen`: it came and is looked at, by people or by a chain. `credited`: it is
- * in the wallet, for good. `rejected`: it will not be. `cancelled`: its holder will not send it. `expired`: it did not
- * come in time; money that comes after `cancelled` or `expired` is taken all the same.
+ * `expected`: announced, nothing has arrived. `seen`: arrived and in review, by people or by a chain. `credited`: in
+ * the wallet, permanently. `rejected`: never credited. `cancelled`: the holder will not send it. `expired`: it did not
+ * arrive in time. Money that arrives after `cancelled` or `expired` is still accepted.
  */
 export type TopupState = "expected" | "seen" | "credited" | "rejected" | "cancelled" | "expired";
 
-/** A way to pay in. One that is not configured is shown nowhere, and its pages are not found. */
+/** A top-up method. If it is not configured, it is not offered and its pages respond with 404. */
 export interface TopupMethod {
   id: MethodId;
-  /** What people call it: `Bank transfer`. */
+  /** The name that people know: `Bank transfer`. */
   label: string;
   /** Below `/console/top-up`: `/bank`. */
   path: string;
   isConfigured(settings: Settings): boolean;
-  /** Whole sentences for who chooses: how long it takes, the least that makes sense, and what is credited. */
+  /** Full sentences for the choice of a method: its duration, the sensible minimum, and what is credited. */
   about(settings: Settings): { time: string; minimum: string; credited: string };
 }
 
@@ -34,7 +34,7 @@ export interface Topup {
   method: MethodId;
   reference: string;
   state: TopupState;
-  /** What was credited, in 1e-6 USD; before that what is asked for, null where that is not known or not in USD. */
+  /** The credited amount, in 1e-6 USD. Before the credit it is the requested amount, null if unknown or not in USD. */
   amountMicros: bigint | null;
   requestedAt: Date;
   expiresAt: Date | null;
@@ -42,6 +42,6 @@ export interface Topup {
   transactionId: bigint | null;
   /** Why it was rejected. */
   reason: string | null;
-  /** What its method keeps of it: texts by name. */
+  /** The method's own data: texts by name. */
   details: Readonly<Record<string, string>>;
 }

@@ -9,7 +9,7 @@ const WAYS: Record<MethodId, string> = {
   demo: "demo payment, which is not real money",
 };
 
-/** What a transfer is sent to: all that a bank's form asks for, in the order in which it asks. */
+/** The data that a bank's transfer form asks for, in its usual order. */
 export interface TransferInstructions {
   amount: string;
   reference: string;
@@ -19,7 +19,7 @@ export interface TransferInstructions {
   bank: string | null;
 }
 
-/** Repeats everything that a transfer needs, for a holder who sends it elsewhere or later. */
+/** E-mail with everything that a transfer needs, for a holder who sends it elsewhere or later. */
 export function announcedLetter({ amount, reference, beneficiary, iban, bic, bank }: TransferInstructions): Letter {
   const lines = [
     `Amount: ${amount}`,
@@ -36,7 +36,7 @@ export function announcedLetter({ amount, reference, beneficiary, iban, bic, ban
   ]);
 }
 
-/** Says that money is in the wallet. */
+/** E-mail that money is in the wallet. */
 export function creditedLetter(of: { micros: bigint; method: MethodId; reference: string }): Letter {
   const amount = `${usd(of.micros)} USD`;
   return letter("topup-credited", `Your balance was credited: ${amount}`, [
@@ -45,7 +45,7 @@ export function creditedLetter(of: { micros: bigint; method: MethodId; reference
   ]);
 }
 
-/** Says that a transfer will not be credited, and why. */
+/** E-mail that a transfer will not be credited, and why. */
 export function rejectedLetter(of: { amount: string; reference: string; reason: string }): Letter {
   return letter("topup-rejected", `Your transfer was rejected: ${of.reason}`, [
     `Your transfer of ${of.amount} with the reference ${of.reference} was not added to your balance.\nReason: ${of.reason}`,

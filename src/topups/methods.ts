@@ -5,15 +5,15 @@ import { binancePay } from "./binance-pay/method.ts";
 import { demoPayment } from "./demo/method.ts";
 import { usdtOnChain } from "./usdt/method.ts";
 
-/** Every way to pay in that settings offer, the fastest first. */
+/** Every method that settings can enable, the fastest first. */
 const methods: readonly TopupMethod[] = [binancePay, usdtOnChain, bankTransfer];
 
-/** The ways that are set up here. */
+/** Returns the configured methods. */
 export function configuredMethods(settings: Settings): readonly TopupMethod[] {
   return methods.filter((method) => method.isConfigured(settings));
 }
 
-/** What a way is called, set up or not. */
+/** Returns the name of a method, configured or not. */
 export function methodLabel(id: MethodId): string {
   return [demoPayment, ...methods].find((method) => method.id === id)?.label ?? id;
 }

@@ -4,23 +4,23 @@ import { queueMail } from "../mail/outbox-store.ts";
 import type { MethodId, Topup, TopupState } from "./contract.ts";
 import { creditedLetter } from "./letters.ts";
 
-/** What is put into a wallet, and where it came from. */
+/** Money to credit, and its source. */
 export interface Credit {
   topupId: bigint;
   /** In 1e-6 USD. */
   micros: bigint;
-  /** Names the money itself, such as `bank:NAME:REF`: the same money is credited once, whatever asks for it. */
+  /** The idempotency key of the money itself, such as `bank:NAME:REF`: the same money is credited once. */
   key: string;
-  /** The cash account of its way; `suspense` for money that was posted there first. */
+  /** The cash account of the method; `suspense` if the money was posted there first. */
   cash: "cash_bank" | "cash_onchain" | "cash_payapp" | "cash_demo" | "suspense";
   meta?: Record<string, string>;
 }
 
 /**
- * Credits a top-up, in the caller's transaction: posts the money to the wallet of its account, marks the row and writes
- * the mail that says so. Twice is once. Refused, with nothing written, where the key stands for other money or the
- * top-up was credited with another key.
- * @throws Error where there is no such top-up.
+ * Credits a top-up in the caller's transaction: posts the money to the account's wallet, updates the row and writes the
+ * e-mail. Idempotent. Refused, with nothing written, if the key belongs to other money or the top-up was credited with
+ * another key.
+ * @throws Error if there is no such top-up.
  */
 export async function creditTopup(tx: Transaction, credit: Credit): Promise<Posted> {
   const { topupId, micros, key, cash, meta = {} } = credit;
@@ -37,7 +37,7 @@ export async function creditTopup(tx: Transaction, credit: Credit): Promise<Post
   if (!posted.ok) return posted;
   if (topup.transactionId === posted.transactionId) return posted;
   if (topup.state === "credited" || posted.isReplay) {
-    // rolls the posting back with whatever else the caller's transaction did: no caller may ask for this
+    // rolls back the posting and the rest of the caller's transaction: no caller may request this
     throw new Error(
       `top-up ${topupId} is credited by transaction ${topup.transactionId ?? "none"} and the key ${key} by ${posted.transactionId}; one top-up is one credit`,
     );
@@ -56,14 +56,14 @@ export async function creditTopup(tx: Transaction, credit: Credit): Promise<Post
   return posted;
 }
 
-/** A top-up that this transaction holds, and whose it is. */
+/** A top-up that this transaction has locked, with its account. */
 export interface LockedTopup extends Topup {
   email: string;
   isClosed: boolean;
   isSuspended: boolean;
 }
 
-/** A top-up with its account, held until the transaction ends. @throws Error where there is none. */
+/** Returns a top-up with its account, locked until the transaction ends. @throws Error if there is none. */
 export async function lockTopup(tx: Transaction, id: bigint): Promise<LockedTopup> {
   await tx`
     select
@@ -83,7 +83,7 @@ export async function lockTopup(tx: Transaction, id: bigint): Promise<LockedTopu
   return found;
 }
 
-/** Holds an account until the transaction ends, so that of several top-ups that begin at once each is counted. */
+/** Locks an account until the transaction ends, so that of several concurrent top-ups each is counted. */
 export async function holdAccount(tx: Transaction, accountId: bigint): Promise<void> {
   await tx`
     select
@@ -92,19 +92,19 @@ export async function holdAccount(tx: Transaction, accountId: bigint): Promise<v
     for no key update`;
 }
 
-/** A top-up that begins. */
+/** A new top-up. */
 export interface NewTopup {
   accountId: bigint;
   method: MethodId;
   reference: string;
   state?: "expected" | "seen";
   amountMicros?: bigint | null;
-  /** After how many days it counts as expired; never where not given. */
+  /** Days until it counts as expired; never if not given. */
   expiresInDays?: number;
   details?: Readonly<Record<string, string>>;
 }
 
-/** Writes down a top-up; null where its reference is there already. */
+/** Stores a top-up. Returns null if its reference exists already. */
 export async function saveTopup(tx: Queryable, topup: NewTopup): Promise<bigint | null> {
   const { accountId, method, reference, state = "expected", amountMicros = null, details = {} } = topup;
   const [saved] = await tx<{ id: bigint }[]>`
@@ -118,7 +118,7 @@ export async function saveTopup(tx: Queryable, topup: NewTopup): Promise<bigint 
   return saved?.id ?? null;
 }
 
-/** Moves a top-up that is not credited to another state; `reason` is kept where one is given. */
+/** Changes the state of a top-up that is not credited. `reason` is stored if given. */
 export async function saveTopupState(
   tx: Transaction,
   id: bigint,
@@ -133,7 +133,7 @@ export async function saveTopupState(
     where id = ${id}`;
 }
 
-/** Top-ups of an account, newest first. */
+/** Returns the top-ups of an account, newest first. */
 export async function listTopups(sql: Queryable, accountId: bigint, limit: number): Promise<Topup[]> {
   return sql<Topup[]>`
     select ${columns(sql)}
@@ -143,7 +143,7 @@ export async function listTopups(sql: Queryable, accountId: bigint, limit: numbe
     limit ${limit}`;
 }
 
-/** Top-ups of an account that are announced or in review, newest first. */
+/** Returns the top-ups of an account that are announced or in review, newest first. */
 export async function listPendingTopups(sql: Queryable, accountId: bigint, limit: number): Promise<Topup[]> {
   return sql<Topup[]>`
     select ${columns(sql)}
@@ -155,7 +155,7 @@ export async function listPendingTopups(sql: Queryable, accountId: bigint, limit
     limit ${limit}`;
 }
 
-/** One top-up of an account; null where there is none of that id, or it is of somebody else. */
+/** Returns a top-up of an account; null if there is none with that id, or it belongs to another account. */
 export async function findTopup(sql: Queryable, accountId: bigint, id: bigint): Promise<Topup | null> {
   const [found] = await sql<Topup[]>`
     select ${columns(sql)}
@@ -165,7 +165,7 @@ export async function findTopup(sql: Queryable, accountId: bigint, id: bigint): 
   return found ?? null;
 }
 
-/** How many top-ups of an account are announced by a method, have not come and are still waited for. */
+/** Returns how many top-ups of a method the account has announced that neither arrived nor expired. */
 export async function countExpected(sql: Queryable, accountId: bigint, method: MethodId): Promise<number> {
   const [counted] = await sql<{ count: number }[]>`
     select count(*)::integer as count
@@ -177,7 +177,7 @@ export async function countExpected(sql: Queryable, accountId: bigint, method: M
   return counted?.count ?? 0;
 }
 
-/** Columns of {@link Topup}: one that is waited for past its time is shown as expired, without anybody marking it. */
+/** Columns of {@link Topup}. An announced top-up past its time is shown as expired without being updated. */
 function columns(sql: Queryable) {
   return sql`
     t.id,

@@ -1,18 +1,18 @@
 /** Currencies whose smallest unit is not a hundredth (ISO 4217). */
 const WITHOUT_DECIMALS = new Set("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(" "));
 const WITH_THREE = new Set("BHD IQD JOD KWD LYD OMR TND".split(" "));
-/** Ten thousand million of a currency with hundredths: a larger amount is a typo. */
+/** Ten billion in a currency with hundredths: a larger amount is a typo. */
 const MOST_MINOR = 1_000_000_000_000n;
-/** USD for one unit of the strongest currency there is are about 3.3; more is a rate the wrong way round. */
+/** The strongest currency is worth about 3.3 USD; a higher rate is probably inverted. */
 const MOST_RATE_E8 = 10n * 100_000_000n;
-/** One, as a rate: USD for a USD. */
+/** The rate of USD to USD. */
 export const RATE_OF_USD = 100_000_000n;
 
-/** An amount that was typed, or what is wrong with it. */
+/** A parsed value, or the problem with the text that was typed. */
 export type Parsed<Value> = { ok: true; value: Value } | { ok: false; problem: string };
 
 /**
- * How many decimals a currency has.
+ * Returns the number of decimals of a currency.
  *
  * @example
  * decimalsOf("EUR"); // => 2
@@ -24,8 +24,9 @@ export function decimalsOf(currency: string): number {
 }
 
 /**
- * An amount as a statement has it, in the smallest unit of its currency: above zero, with a point or a comma before its
- * decimals and no more of these than the currency has. Thousands may stand apart by spaces or the other sign.
+ * Parses an amount from a statement into the smallest unit of its currency. The amount must be above zero and have no
+ * more decimals than the currency; the decimal separator is a point or a comma. Thousands may be separated by spaces or
+ * by the other sign.
  *
  * @example
  * parseAmount("1234.5", "EUR"); // => { ok: true, value: 123_450n }
@@ -59,7 +60,7 @@ export function parseAmount(text: string, currency: string): Parsed<bigint> {
 }
 
 /**
- * An amount with its currency.
+ * Formats an amount with its currency.
  *
  * @example
  * amountText(123_450n, "EUR"); // => "1234.50 EUR"
@@ -74,8 +75,8 @@ export function amountText(minor: bigint, currency: string): string {
 }
 
 /**
- * USD for one unit of a currency, in 1e-8: above zero, at most 10, at most 8 decimals. Of USD it is 1 and need not be
- * typed.
+ * Parses a rate: USD for one unit of a currency, in 1e-8. It is above zero, at most 10, with at most 8 decimals. For
+ * USD the text is empty and the rate is 1.
  *
  * @example
  * parseRate("1.0823", "EUR"); // => { ok: true, value: 108_230_000n }
@@ -100,7 +101,7 @@ export function parseRate(text: string, currency: string): Parsed<bigint> {
 }
 
 /**
- * A rate as text.
+ * Formats a rate.
  *
  * @example
  * rateText(108_230_000n); // => "1.0823"
@@ -114,8 +115,7 @@ export function rateText(rateE8: bigint): string {
 }
 
 /**
- * What an amount is worth, in 1e-6 USD. Exact, but for what is left below a millionth, which is dropped; 0 where it is
- * worth less than that.
+ * Returns the value of an amount in 1e-6 USD, rounded down.
  *
  * @example
  * toMicros({ minor: 10_000n, currency: "EUR", rateE8: 108_230_000n }); // => 108_230_000n

@@ -1,7 +1,7 @@
 import { type Parsed, parseAmount } from "./amount.ts";
 import type { StatementLine } from "./line.ts";
 
-/** A line as somebody typed it, or a file has it. */
+/** A line as it was typed, or as it is in a file. */
 export interface TypedLine {
   bank: string;
   bankRef: string;
@@ -16,7 +16,8 @@ const BANK = /^[a-z0-9][a-z0-9 ._-]{0,39}$/;
 const [LONGEST_SENDER, LONGEST_TEXT] = [140, 1_000];
 
 /**
- * A line that was typed, with everything in it checked, or all that is wrong with it. `currencies` are those that we take.
+ * Checks every field of a line. Returns the line, or all its problems in one text. `currencies` are those that are
+ * accepted.
  *
  * @example
  * const typed = { bank: "Main", bankRef: "A1", valueDate: "2026-11-20", amount: "10", currency: "usd", sender: "Ann", remittance: "" };
@@ -50,7 +51,7 @@ export function checkLine(typed: TypedLine, currencies: readonly string[]): Pars
   return { ok: true, value: { bank, bankRef, valueDate, currency, amountMinor: amount.value, sender, remittance } };
 }
 
-/** Without what steers a screen, and with single spaces. */
+/** Removes control characters and collapses spaces. */
 function clean(text: string): string {
   return text
     .toWellFormed()
@@ -67,7 +68,7 @@ function isoDate(text: string): string {
   return year === "" ? text : `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`;
 }
 
-/** A day of the calendar between the first of these banks and the end of four digits. */
+/** Whether a text is a calendar date from 1900 to 2099. */
 function isDate(text: string): boolean {
   if (!/^(?:19|20)\d\d-\d\d-\d\d$/.test(text)) return false;
   const at = new Date(`${text}T00:00:00Z`);

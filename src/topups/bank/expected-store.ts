@@ -4,12 +4,12 @@ import { countExpected, holdAccount, saveTopup } from "../topup-store.ts";
 import { findReferences } from "./find-reference.ts";
 import { makeReference } from "./reference.ts";
 
-/** More than these at once of an account are no transfers that anybody makes. */
+/** The most transfers that one account can have announced at a time. */
 export const MOST_EXPECTED = 5;
-/** Transfers take days; one that has not come after two months is hardly on its way. */
+/** Transfers take days; one that has not arrived after two months has probably not been sent. */
 const EXPECTED_DAYS = 60;
 
-/** A transfer that its sender announced, or whose account it is said to be. */
+/** A transfer that its sender announced, or the account that a line is assigned to. */
 export interface ExpectedTransfer {
   topupId: bigint;
   reference: string;
@@ -19,11 +19,11 @@ export interface ExpectedTransfer {
   isClosed: boolean;
   isSuspended: boolean;
   requestedAt: Date;
-  /** What was announced: `100.00 EUR`; null where nothing was. */
+  /** The announced amount, `100.00 EUR`; null if none was announced. */
   announced: string | null;
 }
 
-/** Announces a transfer; null where the account has too many that are waited for. */
+/** Announces a transfer. Returns null if the account has too many open announcements. */
 export async function announceTransfer(
   tx: Transaction,
   { accountId, announced }: { accountId: bigint; announced: string },
@@ -33,7 +33,7 @@ export async function announceTransfer(
   return saveTransfer(tx, { accountId, state: "expected", details: { announced } });
 }
 
-/** Makes a top-up for money that came without one of its own: sent twice with one reference, or with none. */
+/** Creates a top-up for money that arrived without one: sent twice with one reference, or with no reference. */
 export async function makeTransfer(
   tx: Transaction,
   { accountId, details }: { accountId: bigint; details: Readonly<Record<string, string>> },
@@ -42,7 +42,7 @@ export async function makeTransfer(
   return saveTransfer(tx, { accountId, state: "seen", details });
 }
 
-/** Transfers by their references; those that nobody was given are left out. */
+/** Returns transfers by their references. Unknown references are left out. */
 export async function findTransfers(sql: Queryable, references: readonly string[]): Promise<ExpectedTransfer[]> {
   if (references.length === 0) return [];
   return sql<ExpectedTransfer[]>`
@@ -54,7 +54,7 @@ export async function findTransfers(sql: Queryable, references: readonly string[
     order by t.id`;
 }
 
-/** Transfers that are announced and have not come, oldest first. */
+/** Returns transfers that are announced and have not arrived, oldest first. */
 export async function listExpected(sql: Queryable, limit: number): Promise<ExpectedTransfer[]> {
   return sql<ExpectedTransfer[]>`
     select ${columns(sql)}
@@ -67,14 +67,14 @@ export async function listExpected(sql: Queryable, limit: number): Promise<Expec
     limit ${limit}`;
 }
 
-/** What the text of a line points to. */
+/** A transfer that the text of a line points to. */
 export interface Proposal {
   transfer: ExpectedTransfer;
-  /** Found with a typo: somebody has to look twice. */
+  /** The reference was found with a typo: the operator has to check it. */
   isTypo: boolean;
 }
 
-/** The transfers whose reference is in a text; those with a typo only where none is written right. */
+/** Returns the transfers whose reference is in a text. References with a typo are returned only if none is exact. */
 export async function proposeTransfers(sql: Queryable, text: string): Promise<Proposal[]> {
   const { exact, close } = findReferences(text);
   const found = await findTransfers(sql, exact);
@@ -82,7 +82,7 @@ export async function proposeTransfers(sql: Queryable, text: string): Promise<Pr
   return (await findTransfers(sql, close)).map((transfer) => ({ transfer, isTypo: true }));
 }
 
-/** The next reference of an account, whose row the transaction holds. */
+/** Creates the next reference of an account. The transaction must hold the account's row. */
 async function saveTransfer(
   tx: Transaction,
   topup: { accountId: bigint; state: "expected" | "seen"; details: Readonly<Record<string, string>> },

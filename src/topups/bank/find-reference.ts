@@ -1,27 +1,26 @@
 import { isReference, readReference } from "./reference.ts";
 
-/** What stands for a letter that our references do not have. */
+/** Letters that our references do not contain, with the digits that they are mistaken for. */
 const MISREAD: Readonly<Record<string, string>> = { O: "0", I: "1", L: "1", U: "V" };
 const LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/** A reference of ours has from 11 to 25 characters. */
+/** Our references have 11 to 25 characters. */
 const [SHORTEST, LONGEST] = [11, 25];
-/** Up to 32^7 accounts: of longer ones a typo is not looked for, nor beyond the first few places where one may begin. */
+/** The search for typos covers references of up to 32^7 accounts and the first few positions where one may begin. */
 const [LONGEST_WITH_TYPO, MOST_STARTS] = [15, 4];
-/** Texts on statements have 140 characters, now and then a few times as many. */
+/** Texts on statements have 140 characters, sometimes a few times as many. */
 const MOST_READ = 600;
 
-/** References that a text may mean. */
+/** References that a text may contain. */
 export interface FoundReferences {
-  /** Written as we gave them, but for spaces, signs between, small letters, and letters taken for digits. */
+  /** Exact, apart from spaces, punctuation, case, and letters mistaken for digits. */
   exact: string[];
-  /** Others that are right with one character changed, left out, added, or two swapped: somebody has to look. */
+  /** Valid after one character is changed, removed or added, or two are swapped. The operator has to check them. */
   close: string[];
 }
 
 /**
- * References of ours in the text that came with a transfer. Check digits tell a right one from one with a typo, and of
- * the texts that are one typo away only about every hundredth is right, so what is left is few and is asked of the
- * database.
+ * Finds our references in the text of a transfer. Only about one in a hundred one-typo variants has valid check digits,
+ * so few candidates are left for the database to look up.
  *
  * @example
  * findReferences("payment rf92 4000-h01 thanks").exact; // => ["RF924000H01"]
@@ -38,7 +37,7 @@ export function findReferences(text: string): FoundReferences {
   const exact = new Set<string>();
   const close = new Set<string>();
   for (const start of starts) {
-    // where the text goes on after it, several lengths may be right by chance; the database knows which one was given
+    // when more text follows, several lengths may be valid by chance; the database knows which one was issued
     for (let length = SHORTEST; length <= LONGEST && start + length <= letters.length; length += 1) {
       const reference = asWritten(letters.slice(start, start + length));
       if (readReference(reference) !== null) exact.add(reference);
@@ -54,7 +53,7 @@ export function findReferences(text: string): FoundReferences {
   return { exact: [...exact], close: [...close] };
 }
 
-/** Letters that our references do not have become the digits that they are taken for. */
+/** Replaces letters that our references do not contain by the digits that they are mistaken for. */
 function asWritten(text: string): string {
   return text.slice(0, 2) + text.slice(2).replaceAll(/[OILU]/g, (letter) => MISREAD[letter] ?? letter);
 }

@@ -1,18 +1,18 @@
-/** Somebody at the desk. */
+/** A member of staff who works on bank transfers. */
 export interface Person {
   id: string;
   email: string;
-  /** Whether they sign in with a second factor. */
+  /** Whether they sign in with two-factor authentication. */
   hasTwoFactor: boolean;
 }
 
-/** Whether somebody may approve: `onePerson` is written down where they approve what is their own. */
+/** Whether a person may approve. `onePerson` is stored when they approve their own decision. */
 export type Approval =
   { ok: true; onePerson: boolean } | { ok: false; problem: string; next?: { label: string; href: string } };
 
 /**
- * Whether somebody may approve what others did. Whoever entered the line or decided on it may not, unless the team was
- * said to be of one person; and nobody may without a second factor.
+ * Returns whether a person may approve a decision. Two-factor authentication is required. The person who entered the
+ * line or decided on it may not approve it, unless the team is configured to have one member.
  *
  * @example
  * const ann = { id: "1", email: "ann@example.com", hasTwoFactor: true };

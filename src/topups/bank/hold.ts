@@ -8,14 +8,14 @@ import { lineName, type BankLine } from "./line.ts";
 import { lockLine, saveLineState } from "./line-store.ts";
 import { type BankReturn, endReturn, findOpenReturn, saveReturn, saveReturnApproval } from "./return-store.ts";
 
-/** What came of a decision: the line as it was before, and what the audit log keeps. */
+/** The result of a decision: the line before it, and the data for the audit log. */
 export type Decision =
   | { ok: true; line: BankLine; message: string; before: object; after: object }
   | { ok: false; problem: string; /** Who asked may not approve this: it is recorded. */ refused?: BankLine };
 
 /**
- * Puts a line into suspense: its money came in, and nobody knows for whom, or it must not be credited yet. From now on it
- * is worth what it is at this rate.
+ * Moves a line to suspense: the account is unknown, or the money must not be credited yet. From now on its value is
+ * fixed at this rate.
  */
 export async function holdLine(
   tx: Transaction,
@@ -41,7 +41,7 @@ export async function holdLine(
   };
 }
 
-/** Posts a line to suspense where it is not there already; `posted` is what its row has to keep. */
+/** Posts a line to suspense if it is not there already. Returns in `posted` what its row has to store. */
 export async function postToSuspense(
   tx: Transaction,
   line: BankLine,
@@ -64,7 +64,7 @@ export async function postToSuspense(
   return { ok: true, posted: { suspense: { transactionId: posted.transactionId, micros, rateE8 } } };
 }
 
-/** Says that the bank desk sent a line's money back to where it came from. Another person has to confirm it. */
+/** Requests confirmation that a line's money was sent back to its sender. Another person has to confirm it. */
 export async function askReturn(
   tx: Transaction,
   by: Person,
@@ -90,7 +90,7 @@ export async function askReturn(
   };
 }
 
-/** Confirms it: the money leaves suspense to where it came from. It never was in a wallet. */
+/** Confirms a return: the money leaves suspense for its sender. It was never in a wallet. */
 export async function approveReturn(
   tx: Transaction,
   by: Person,
@@ -107,7 +107,7 @@ export async function approveReturn(
   if (micros === null || suspenseTransactionId === null)
     throw new Error(`${lineName(line)} is ${line.state} and was never posted`);
   const posted = await post(tx, {
-    // neither a correction of what was posted, which was right, nor anything of a caller's: suspense gives up what it held
+    // neither a correction, since the first posting was right, nor a caller's money: suspense releases what it held
     kind: "suspense",
     key: `bank-return:${line.bank}:${line.bankRef}`,
     legs: [
@@ -134,7 +134,7 @@ export async function approveReturn(
   };
 }
 
-/** Ends it: the money was not sent, and is where it was. */
+/** Cancels a return: the money was not sent and stays where it was. */
 export async function stopReturn(
   tx: Transaction,
   by: Person,

@@ -12,7 +12,7 @@ export interface BankImport {
   takenAt: Date | null;
 }
 
-/** Keeps a statement as it was pasted; nothing of it is taken in yet. Gives its id and the SHA-256 of its text. */
+/** Stores a pasted statement without importing it. Returns its id and the SHA-256 of its text. */
 export async function saveImport(
   tx: Transaction,
   { bank, body, by }: { bank: string; body: string; by: string },
@@ -26,7 +26,7 @@ export async function saveImport(
   return { id: saved.id, sha256 };
 }
 
-/** A statement that was pasted; null where there is none. */
+/** Returns a pasted statement; null if there is none. */
 export async function findImport(sql: Queryable, id: bigint): Promise<BankImport | null> {
   const [found] = await sql<BankImport[]>`
     select
@@ -38,7 +38,7 @@ export async function findImport(sql: Queryable, id: bigint): Promise<BankImport
   return found ?? null;
 }
 
-/** Notes that a statement was taken in; false where it was before. */
+/** Marks a statement as imported. Returns false if it was imported before. */
 export async function takeImport(tx: Transaction, id: bigint): Promise<boolean> {
   const taken = await tx`
     update bank_imports

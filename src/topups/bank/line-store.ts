@@ -1,15 +1,15 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import type { BankLine, LineState, StatementLine } from "./line.ts";
 
-/** What became of a line that was to be written down, or would. */
+/** The result of saving a line, or of comparing it before saving. */
 export type Compared =
   | { line: StatementLine; is: "new"; id: bigint | null }
-  /** It is there already, with the same facts. */
+  /** It is stored already, with the same facts. */
   | { line: StatementLine; is: "same"; id: bigint }
-  /** Another line has its place: same bank and bank reference, other facts. */
+  /** Another line has the same bank and bank reference but other facts. */
   | { line: StatementLine; is: "other"; id: bigint; differs: string[] };
 
-/** Compares lines with those that are kept, by bank and bank reference; nothing is written. */
+/** Compares lines with the stored ones by bank and bank reference. Writes nothing. */
 export async function compareLines(sql: Queryable, lines: readonly StatementLine[]): Promise<Compared[]> {
   const kept = await sql<(StatementLine & { id: bigint })[]>`
     select
@@ -29,7 +29,7 @@ export async function compareLines(sql: Queryable, lines: readonly StatementLine
   });
 }
 
-/** Writes lines down; those that are there already change nothing. Gives what became of each, in their order. */
+/** Stores lines; stored ones are not changed. Returns the result for each, in their order. */
 export async function saveLines(
   tx: Transaction,
   lines: readonly StatementLine[],
@@ -59,7 +59,7 @@ export async function saveLines(
   });
 }
 
-/** One line; null where there is none. */
+/** Returns a line; null if there is none. */
 export async function findLine(sql: Queryable, id: bigint): Promise<BankLine | null> {
   const [line] = await sql<BankLine[]>`
     select ${columns(sql)}
@@ -69,7 +69,7 @@ export async function findLine(sql: Queryable, id: bigint): Promise<BankLine | n
   return line ?? null;
 }
 
-/** One line, held until the transaction ends; null where there is none. */
+/** Returns a line, locked until the transaction ends; null if there is none. */
 export async function lockLine(tx: Transaction, id: bigint): Promise<BankLine | null> {
   await tx`
     select
@@ -79,13 +79,13 @@ export async function lockLine(tx: Transaction, id: bigint): Promise<BankLine | 
   return findLine(tx, id); // a second statement sees what the last holder of the lock committed
 }
 
-/** Which lines are looked for: those of a state (with `return`, those whose return waits), with a text in them. */
+/** A search for lines by state (`return`: the return is pending) and text. */
 export interface LineSearch {
   state: LineState | "return" | null;
   text: string;
 }
 
-/** Lines that match, newest first, and how many there are. Pages are counted from 1. */
+/** Returns matching lines, newest first, and their total. Pages are counted from 1. */
 export async function listLines(
   sql: Queryable,
   { state, text }: LineSearch,
@@ -123,7 +123,9 @@ export async function listLines(
   return { rows: shown, total: rows[0]?.total ?? 0 };
 }
 
-/** Lines of the same day and amount, and of the same sender or but for small letters the same reference: entered twice maybe. */
+/**
+ * Returns lines of the same day and amount and of the same sender or reference (ignoring case): possible duplicates.
+ */
 export async function listTwins(sql: Queryable, line: BankLine): Promise<Pick<BankLine, "id" | "bank" | "bankRef">[]> {
   return sql<Pick<BankLine, "id" | "bank" | "bankRef">[]>`
     select id, bank, bank_ref as "bankRef"
@@ -137,19 +139,19 @@ export async function listTwins(sql: Queryable, line: BankLine): Promise<Pick<Ba
     limit 5`;
 }
 
-/** How many lines wait for what. */
+/** The number of pending lines by what they need next. */
 export interface LineCounts {
   new: number;
   matched: number;
   suspense: number;
   rejected: number;
-  /** Of those in suspense and rejected, whose return waits for another person. */
+  /** Lines in suspense or rejected whose return needs a second person. */
   returns: number;
-  /** Since when the oldest match or return waits for another person; null where none does. */
+  /** The time since when the oldest match or return needs a second person; null if there is none. */
   oldestWaits: Date | null;
 }
 
-/** How many lines wait for what. */
+/** Counts pending lines by what they need next. */
 export async function countLines(sql: Queryable): Promise<LineCounts> {
   const [counts] = await sql<LineCounts[]>`
     select
@@ -173,7 +175,7 @@ export async function countLines(sql: Queryable): Promise<LineCounts> {
   return counts;
 }
 
-/** Moves a line on. What is not given stays. */
+/** Changes a line's state. Fields that are not given stay as they are. */
 export async function saveLineState(
   tx: Transaction,
   id: bigint,

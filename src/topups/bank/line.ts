@@ -12,11 +12,11 @@
  */
 export type LineState = "new" | "matched" | "credited" | "suspense" | "rejected" | "returned";
 
-/** What a statement says of money that came in. */
+/** A credit on a bank statement. */
 export interface StatementLine {
-  /** Which account of ours, by a short name. */
+  /** Our account, by a short name. */
   bank: string;
-  /** The bank's own id of the line: with `bank` it is the line's, once. */
+  /** The bank's own id of the line, unique with `bank`. */
   bankRef: string;
   /** A date, `2026-11-21`. */
   valueDate: string;
@@ -24,11 +24,11 @@ export interface StatementLine {
   /** In the smallest unit of the currency, above zero. */
   amountMinor: bigint;
   sender: string;
-  /** What the sender wrote with it. */
+  /** The text from the sender. */
   remittance: string;
 }
 
-/** A line as it is kept. People are named by their addresses, and known by their ids. */
+/** A stored line. People are shown by e-mail address and identified by id. */
 export interface BankLine extends StatementLine {
   id: bigint;
   state: LineState;
@@ -36,18 +36,18 @@ export interface BankLine extends StatementLine {
   enteredBy: string;
   enteredById: string;
   enteredAt: Date;
-  /** USD for one unit in 1e-8, from when it was posted; null before. */
+  /** USD for one unit in 1e-8, as of the posting; null before it. */
   rateE8: bigint | null;
-  /** What it is worth in suspense, in 1e-6 USD; null where it never was there. */
+  /** The value posted to suspense, in 1e-6 USD; null if the line was never there. */
   suspenseMicros: bigint | null;
   suspenseTransactionId: bigint | null;
   creditTransactionId: bigint | null;
   returnTransactionId: bigint | null;
-  /** Why it is held or was rejected. */
+  /** Why it is in suspense or was rejected. */
   reason: string | null;
 }
 
-/** A line in few words, for the audit log and messages. */
+/** Names a line for the audit log and messages. */
 export function lineName({ id, bank, bankRef }: Pick<BankLine, "id" | "bank" | "bankRef">): string {
   return `bank line ${id} (${bank} ${bankRef})`;
 }

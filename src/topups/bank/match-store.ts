@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import type { TopupState } from "../contract.ts";
 
-/** Who said whose a line is, and what came of it. People are named by their addresses, and known by their ids. */
+/** A match of a line with an account, and its outcome. People are shown by e-mail address and identified by id. */
 export interface BankMatch {
   id: bigint;
   lineId: bigint;
@@ -9,10 +9,10 @@ export interface BankMatch {
   accountId: bigint;
   /** USD for one unit of the line's currency, in 1e-8. */
   rateE8: bigint;
-  /** What would be credited, in 1e-6 USD. */
+  /** The amount to credit, in 1e-6 USD. */
   micros: bigint;
   note: string;
-  /** What the top-up was before. */
+  /** The state of the top-up before the match. */
   topupState: Exclude<TopupState, "seen" | "credited" | "rejected">;
   reference: string;
   email: string;
@@ -30,7 +30,7 @@ export interface BankMatch {
   endedWhy: string | null;
 }
 
-/** Writes a match down; gives its id. */
+/** Stores a match. Returns its id. */
 export async function saveMatch(
   tx: Transaction,
   match: Pick<BankMatch, "lineId" | "topupId" | "accountId" | "rateE8" | "micros" | "note" | "topupState"> & {
@@ -51,7 +51,7 @@ export async function saveMatch(
   return saved.id;
 }
 
-/** The matches of a line, newest first. */
+/** Returns the matches of a line, newest first. */
 export async function listMatches(sql: Queryable, lineId: bigint): Promise<BankMatch[]> {
   return sql<BankMatch[]>`
     select
@@ -72,13 +72,16 @@ export async function listMatches(sql: Queryable, lineId: bigint): Promise<BankM
     limit 100`;
 }
 
-/** The match of a line that waits for approval; null where none does. */
+/** Returns the match of a line that is pending approval; null if there is none. */
 export async function findOpenMatch(sql: Queryable, lineId: bigint): Promise<BankMatch | null> {
   const [newest] = await listMatches(sql, lineId);
   return newest !== undefined && newest.endedAt === null && newest.approvedAt === null ? newest : null;
 }
 
-/** Notes who else said so. The database refuses the same person, unless the team was said to be of one. */
+/**
+ * Records the second person's approval. The database refuses the same person, unless the team is configured to have one
+ * member.
+ */
 export async function saveApproval(tx: Transaction, id: bigint, by: string, onePerson: boolean): Promise<void> {
   await tx`
     update bank_matches
@@ -89,7 +92,7 @@ export async function saveApproval(tx: Transaction, id: bigint, by: string, oneP
     where id = ${id}`;
 }
 
-/** Ends a match without a credit. */
+/** Closes a match without a credit. */
 export async function endMatch(tx: Transaction, id: bigint, by: string, why: string): Promise<void> {
   await tx`
     update bank_matches

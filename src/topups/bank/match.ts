@@ -14,19 +14,19 @@ import { type BankMatch, endMatch, findOpenMatch, listMatches, saveApproval, sav
 import { findOpenReturn } from "./return-store.ts";
 import { findTarget, type Target } from "./target-store.ts";
 
-/** Whose a line is said to be. */
+/** A request to match a line with an account. */
 export interface MatchRequest {
   lineId: bigint;
   /** A reference, or an account's id or e-mail address. */
   to: string;
-  /** The account that was on the screen: another one is refused. */
+  /** The account that was on the screen; a match with any other is refused. */
   accountId: bigint;
-  /** USD for one unit of the line's currency, in 1e-8; what a line is worth stands from when it went to suspense. */
+  /** USD for one unit of the line's currency, in 1e-8. A line that went to suspense keeps its value from then. */
   rateE8: bigint;
   note: string;
 }
 
-/** Says whose a line is. Nothing is credited: another person has to approve it. */
+/** Matches a line with an account. Nothing is credited: another person has to approve it. */
 export async function matchLine(tx: Transaction, by: Person, asked: MatchRequest): Promise<Decision> {
   const line = await lockLine(tx, asked.lineId);
   if (line === null) return { ok: false, problem: `there is no bank line ${asked.lineId}` };
@@ -69,8 +69,8 @@ export async function matchLine(tx: Transaction, by: Person, asked: MatchRequest
 }
 
 /**
- * Credits a match that somebody else made, with everything that belongs to it, in one transaction: posting, top-up, line
- * and mail. Of several who approve at once one does.
+ * Approves a match that another person made. In one transaction it posts the money, changes top-up and line, and writes
+ * the e-mail. Of several concurrent approvals exactly one succeeds.
  */
 export async function approveMatch(
   tx: Transaction,
@@ -115,7 +115,7 @@ export async function approveMatch(
   };
 }
 
-/** Takes a match back that was not approved; the line waits for another one. */
+/** Withdraws a match that is not approved; the line can be matched again. */
 export async function takeBackMatch(
   tx: Transaction,
   by: Person,
@@ -138,7 +138,7 @@ export async function takeBackMatch(
   };
 }
 
-/** Says that a transfer is not credited and why, to its sender too. Its money stays apart until its bank has it back. */
+/** Rejects a transfer, with a reason that its sender receives too. The money stays in suspense until it is returned. */
 export async function rejectMatch(
   tx: Transaction,
   by: Person,
@@ -170,7 +170,7 @@ export async function rejectMatch(
   };
 }
 
-/** The match on somebody's screen, with its line held; refused where it is not what stands now. */
+/** Returns the match on the operator's screen and locks its line. Refuses a match that is not current. */
 async function openMatchOf(
   tx: Transaction,
   lineId: bigint,
@@ -184,7 +184,7 @@ async function openMatchOf(
   return { ok: false, problem: `${lineName(line)} was matched anew by ${match.matchedBy} meanwhile; look at it again` };
 }
 
-/** The top-up that a line is for: the one announced, or a new one where that had its money already. */
+/** Returns the top-up for a line: the announced one, or a new one if that was credited already. */
 async function takeTopup(
   tx: Transaction,
   line: BankLine,
@@ -200,7 +200,7 @@ async function takeTopup(
   return { topupId: made.id, reference: made.reference, topupState: "cancelled" };
 }
 
-/** Why a line cannot be decided as somebody wanted: what it is, and who did that. */
+/** Explains why a line cannot be decided on: its state, and who changed it. */
 async function whyNot(tx: Transaction, line: BankLine): Promise<string> {
   const [match] = await listMatches(tx, line.id);
   const name = lineName(line);

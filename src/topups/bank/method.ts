@@ -1,13 +1,13 @@
 import type { Settings } from "../../config/environment.ts";
 import type { TopupMethod } from "../contract.ts";
 
-/** The settings that bank transfers go by. */
+/** The settings of bank transfers. */
 export type BankSettings = Pick<
   Settings,
   "BANK_BENEFICIARY" | "BANK_IBAN" | "BANK_BIC" | "BANK_NAME" | "BANK_CURRENCIES" | "BANK_ONE_PERSON"
 >;
 
-/** International bank transfer, looked at by two people before it is credited. */
+/** International bank transfer, checked by two people before it is credited. */
 export const bankTransfer: TopupMethod = {
   id: "bank",
   label: "Bank transfer",
@@ -20,7 +20,7 @@ export const bankTransfer: TopupMethod = {
   }),
 };
 
-/** Whether bank transfers are set up. */
+/** Whether bank transfers are configured. */
 export function hasBank({ BANK_BENEFICIARY, BANK_IBAN }: BankSettings): boolean {
   return BANK_BENEFICIARY !== undefined && BANK_IBAN !== undefined;
 }

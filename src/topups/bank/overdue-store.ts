@@ -1,9 +1,9 @@
 import type { Queryable } from "../../db/client.ts";
 
-/** After how many hours somebody is told that a transfer waits for a second person. */
+/** Hours after which an alert opens for a transfer that needs a second person. */
 const HOURS = 24;
 
-/** How many matches and returns have waited too long for another person, and since when the oldest of them does. */
+/** Returns the number of overdue matches and returns that need a second person, and since when the oldest does. */
 export async function countOverdue(sql: Queryable): Promise<{ count: number; since: Date | null }> {
   const [overdue] = await sql<{ count: number; since: Date | null }[]>`
     select count(*)::integer as count, min(waits_since) as since

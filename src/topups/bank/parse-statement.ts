@@ -4,24 +4,24 @@ import type { StatementLine } from "./line.ts";
 import { readCamt } from "./statement-camt.ts";
 import { readCsv, type RawRow } from "./statement-csv.ts";
 
-/** More lines than these are imported in parts. */
+/** Longer statements are imported in parts. */
 const MOST_LINES = 500;
 
-/** A bank statement that was pasted. */
+/** A parsed bank statement. */
 export interface Statement {
   format: "CSV" | "camt";
-  /** Each with its place in the text. */
+  /** Lines, each with its row in the text. */
   lines: { at: number; line: StatementLine }[];
   /** Rows that cannot be imported, and why. */
   refused: { at: number; problem: string }[];
-  /** Entries that are not booked credits. */
+  /** The number of entries that are not booked credits. */
   skipped: number;
 }
 
-/** A statement with every row checked; or what is wrong with the whole of it. */
+/** A statement with every row checked, or the problem with the whole text. */
 export type ReadStatement = { ok: true; statement: Statement } | { ok: false; problem: string };
 
-/** For which bank a statement is imported, and which currencies are accepted. */
+/** The bank of the statement, and the accepted currencies. */
 export interface StatementOptions {
   bank: string;
   currencies: readonly string[];

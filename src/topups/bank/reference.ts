@@ -1,20 +1,22 @@
-/** Crockford's base 32: without I, L, O and U, which people read as something else. */
+/** Crockford's base 32, without I, L, O and U, which are easily misread. */
 const LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/** Fewest characters of the account's part and of the sequence's, so that no reference is too short to stand out. */
+/**
+ * Minimum widths of the account and the sequence, so that every reference is long enough to be recognised in a text.
+ */
 const [ACCOUNT_WIDTH, SEQUENCE_WIDTH] = [4, 2];
 /** ISO 11649: "RF", two check digits and up to 21 more. */
 const LONGEST = 25;
 
-/** What a reference of ours stands for: the `sequence`-th of an account, counted from 1. */
+/** The account and sequence of a reference: the account's `sequence`-th, counted from 1. */
 export interface ReferenceOf {
   accountId: bigint;
   sequence: bigint;
 }
 
 /**
- * The creditor reference (ISO 11649) for a transfer of an account: `RF`, two check digits, one character for how many of
- * those after it are the account, the account, the sequence; both numbers in Crockford's base 32.
- * @throws RangeError if it would be longer than the 25 characters that banks accept, or a number is below 1.
+ * Makes the creditor reference (ISO 11649) for a transfer of an account: `RF`, two check digits, one character for the
+ * length of the account, the account, the sequence; both numbers in Crockford's base 32.
+ * @throws RangeError if it would exceed the 25 characters that banks accept, or a number is below 1.
  *
  * @example
  * makeReference({ accountId: 17n, sequence: 1n }); // => "RF924000H01"
@@ -33,8 +35,8 @@ export function makeReference({ accountId, sequence }: ReferenceOf): string {
 }
 
 /**
- * Whether a text is a reference by ISO 11649: of up to 25 letters and digits, moved by four it is 1 by mod 97. Spaces and
- * the size of letters do not count.
+ * Whether a text is a valid ISO 11649 reference: up to 25 letters and digits whose remainder by 97 is 1 after the first
+ * four are moved to the end. Spaces and case are ignored.
  *
  * @example
  * isReference("RF18 5390 0754 7034"); // => true
@@ -51,7 +53,7 @@ export function isReference(text: string): boolean {
 }
 
 /**
- * What a reference of ours stands for; null for a text that is none of ours, be it right by its check digits or not.
+ * Parses one of our references; null for any other text, even if its check digits are valid.
  *
  * @example
  * readReference("RF92 4000 H01"); // => { accountId: 17n, sequence: 1n }
@@ -64,7 +66,7 @@ export function readReference(text: string): ReferenceOf | null {
   const accountId = number32(reference.slice(5, 5 + width));
   const sequence = number32(reference.slice(5 + width));
   if (accountId === null || sequence === null || accountId < 1n || sequence < 1n) return null;
-  // the one way to write them: a reference with another number of zeros is not one that we gave
+  // only the canonical form: with another number of zeros it is not one that we issued
   return makesSame({ accountId, sequence }, reference) ? { accountId, sequence } : null;
 }
 
@@ -76,7 +78,7 @@ function makesSame(of: ReferenceOf, reference: string): boolean {
   }
 }
 
-/** The remainder by 97 of letters and digits, letters counting as 10 to 35 (ISO 7064, MOD 97-10). */
+/** The remainder by 97 of letters and digits; letters count as 10 to 35 (ISO 7064, MOD 97-10). */
 function mod97(text: string): number {
   let rest = 0;
   for (const character of text) {

@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 
-/** Who said that the bank desk sent money back to where it came from, and what came of it. */
+/** A return of money to its sender, and its outcome. */
 export interface BankReturn {
   id: bigint;
   lineId: bigint;
@@ -17,7 +17,7 @@ export interface BankReturn {
   endedWhy: string | null;
 }
 
-/** Writes down that somebody said so; gives its id. */
+/** Stores a return. Returns its id. */
 export async function saveReturn(
   tx: Transaction,
   { lineId, reason, by }: { lineId: bigint; reason: string; by: string },
@@ -32,7 +32,7 @@ export async function saveReturn(
   return saved.id;
 }
 
-/** What was said of a line, newest first. */
+/** Returns the returns of a line, newest first. */
 export async function listReturns(sql: Queryable, lineId: bigint): Promise<BankReturn[]> {
   return sql<BankReturn[]>`
     select
@@ -49,13 +49,16 @@ export async function listReturns(sql: Queryable, lineId: bigint): Promise<BankR
     limit 100`;
 }
 
-/** What waits for another person; null where nothing does. */
+/** Returns the return of a line that is pending approval; null if there is none. */
 export async function findOpenReturn(sql: Queryable, lineId: bigint): Promise<BankReturn | null> {
   const [newest] = await listReturns(sql, lineId);
   return newest !== undefined && newest.endedAt === null && newest.approvedAt === null ? newest : null;
 }
 
-/** Notes who else said so. The database refuses the same person, unless the team was said to be of one. */
+/**
+ * Records the second person's approval. The database refuses the same person, unless the team is configured to have one
+ * member.
+ */
 export async function saveReturnApproval(tx: Transaction, id: bigint, by: string, onePerson: boolean): Promise<void> {
   await tx`
     update bank_returns
@@ -66,7 +69,7 @@ export async function saveReturnApproval(tx: Transaction, id: bigint, by: string
     where id = ${id}`;
 }
 
-/** Ends it: the money was not sent. */
+/** Closes a return: the money was not sent. */
 export async function endReturn(tx: Transaction, id: bigint, by: string, why: string): Promise<void> {
   await tx`
     update bank_returns

@@ -2,18 +2,18 @@ import type { Parsed } from "./amount.ts";
 import type { RawRow } from "./statement-csv.ts";
 import { elementsAt, parseXml, textAt, type XmlElement } from "./xml.ts";
 
-/** For each message its element and those that list the entries of an account: camt.052, camt.053, camt.054. */
+/** Each message's element and the elements that list entries: camt.052, camt.053, camt.054. */
 const MESSAGES = [
   ["BkToCstmrAcctRpt", "Rpt"],
   ["BkToCstmrStmt", "Stmt"],
   ["BkToCstmrDbtCdtNtfctn", "Ntfctn"],
 ] as const;
-/** What banks write in place of a reference that the payer did not give. */
+/** The text that banks use when the payer gave no reference. */
 const NO_REFERENCE = "NOTPROVIDED";
 
 /**
- * The booked credits of an ISO 20022 message (camt.052, 053 or 054, any version and prefix). An entry with several
- * transactions gives one row for each of them. `skipped` counts debits, reversals and what is not booked.
+ * Reads the booked credits of an ISO 20022 message (camt.052, 053 or 054, any version and prefix). An entry with
+ * several transactions gives one row for each. `skipped` counts debits, reversals and entries that are not booked.
  *
  * @example
  * const entry = "<Ntry><Amt Ccy='EUR'>10.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><AcctSvcrRef>A1</AcctSvcrRef></Ntry>";
@@ -47,14 +47,14 @@ export function readCamt(text: string): Parsed<{ rows: RawRow[]; skipped: number
   return { ok: true, value: { rows, skipped } };
 }
 
-/** Banks may wrap the document of a message in an envelope with a header. */
+/** Banks may wrap the document in an envelope with a header. */
 function documentsOf(element: XmlElement): XmlElement[] {
   return element.name === "Document" ? [element] : element.children.flatMap(documentsOf);
 }
 
 function isBookedCredit(entry: XmlElement, part: XmlElement | null): boolean {
   const direction = (part !== null && textAt(part, "CdtDbtInd")) || textAt(entry, "CdtDbtInd");
-  // up to version 7 a code, from version 8 on a choice of two elements
+  // a code up to version 7, a choice of two elements from version 8
   const status = textAt(entry, "Sts") || textAt(entry, "Sts", "Cd") || textAt(entry, "Sts", "Prtry");
   const isReversal = ["true", "1"].includes(textAt(entry, "RvslInd"));
   return direction === "CRDT" && !isReversal && (status === "" || status === "BOOK");
@@ -63,8 +63,8 @@ function isBookedCredit(entry: XmlElement, part: XmlElement | null): boolean {
 function rowOf(entry: XmlElement, part: XmlElement | null, isBatch: boolean): Omit<RawRow, "at"> {
   const booked = elementsAt(entry, "Amt")[0];
   const currency = booked?.attributes["Ccy"] ?? "";
-  // A batch is booked as one sum. For a single transaction the booked amount counts: its details also have the amount
-  // before charges and in the payer's currency.
+  // A batch is booked as one sum. For a single transaction the booked amount counts: its details also contain the
+  // amount before charges and in the payer's currency.
   const amount = isBatch && part !== null ? amountOf(part, currency) : (booked?.text.trim() ?? "");
   const ownRef = part === null ? "" : referenceOf(part);
   const entryRef = textAt(entry, "AcctSvcrRef") || textAt(entry, "NtryRef");
@@ -86,7 +86,7 @@ function rowOf(entry: XmlElement, part: XmlElement | null, isBatch: boolean): Om
   return { fields, problem };
 }
 
-/** The amount of one transaction of a batch in the currency in which the batch was booked. */
+/** The amount of one transaction of a batch in the currency of the batch. */
 function amountOf(part: XmlElement, currency: string): string | undefined {
   return [
     ...elementsAt(part, "Amt"),
@@ -107,7 +107,7 @@ function dateAt(entry: XmlElement, name: string): string {
   return textAt(entry, name, "Dt") || textAt(entry, name, "DtTm");
 }
 
-/** The payer's name. From version 8 on a payer is a party or a bank, one level deeper. */
+/** The payer's name. From version 8 a payer is a party or a bank, one level deeper. */
 function senderOf(part: XmlElement): string {
   const parties = ["Dbtr", "UltmtDbtr"].flatMap((name) => elementsAt(part, "RltdPties", name));
   const names = parties.flatMap((party) => [

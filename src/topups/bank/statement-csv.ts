@@ -4,14 +4,14 @@ import type { Parsed } from "./amount.ts";
 
 /** A row of a statement before it is checked. */
 export interface RawRow {
-  /** Its place in the text, counted from 1. */
+  /** Its row in the text, counted from 1. */
   at: number;
   fields: Readonly<Record<string, string>>;
-  /** Why it cannot be imported, if that is known already. */
+  /** Why it cannot be imported, if that is already known. */
   problem?: string;
 }
 
-/** The titles a column may have, in lower case and without punctuation. */
+/** Accepted column titles, in lower case and without punctuation. */
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   bankRef: ["bankref", "bankreference", "transactionid", "entryreference", "ref"],
   valueDate: ["valuedate", "date", "valuta"],
@@ -26,8 +26,8 @@ const REQUIRED = ["bankRef", "valueDate", "amount", "currency", "sender"];
 const withInfo = z.array(z.object({ record: z.array(z.string()), info: z.object({ lines: z.int() }) }));
 
 /**
- * Rows of a statement as CSV with commas, semicolons or tabs, whichever its header has most of. Columns may be in any
- * order and under several names; unknown ones are ignored.
+ * Reads the rows of a CSV statement. The separator is a comma, semicolon or tab, whichever is most frequent in the
+ * header. Columns may be in any order and have several names; unknown ones are ignored.
  *
  * @example
  * readCsv("bank_ref;value_date;amount;currency;sender;text\nA1;2026-11-20;10,00;EUR;\"Doe; Ann\";hi").value.rows[0].fields.sender; // => "Doe; Ann"

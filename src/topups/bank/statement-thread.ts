@@ -1,4 +1,4 @@
-/** Parses bank statements in a thread, so that a file made to be slow stops neither the ops pages nor the process. */
+/** Parses bank statements in a thread, so that a malicious file can block neither the ops pages nor the process. */
 import { answerTasks } from "../../thread.ts";
 import { parseStatement, type ReadStatement, type StatementOptions } from "./parse-statement.ts";
 

@@ -10,7 +10,8 @@ const thread = createThread<StatementTask, ReadStatement>(new URL("statement-thr
 });
 
 /**
- * Reads a bank statement in a thread, within 10 s and 128 MB: ISO 20022 XML if it begins with `<`, else CSV with a header.
+ * Reads a bank statement in a thread, within 10 s and 128 MB: ISO 20022 XML if it begins with `<`, else CSV with a
+ * header.
  */
 export async function readStatement(text: string, options: StatementOptions): Promise<ReadStatement> {
   try {

@@ -2,7 +2,7 @@ import type { Queryable } from "../../db/client.ts";
 import { type ExpectedTransfer, findTransfers } from "./expected-store.ts";
 import { isReference, readReference } from "./reference.ts";
 
-/** Whose a line may be: an account, and the transfer that it announced, where one is meant. */
+/** The account that a line may belong to, with its announced transfer if the reference names one. */
 export interface Target {
   accountId: bigint;
   email: string;
@@ -11,10 +11,10 @@ export interface Target {
   transfer: ExpectedTransfer | null;
 }
 
-/** What somebody typed to say whose a line is, or what is wrong with it. */
+/** The target of a text that was typed, or the problem with that text. */
 export type FoundTarget = { ok: true; target: Target } | { ok: false; problem: string };
 
-/** Whose a line is, by a reference of ours, or an account's id or e-mail address. */
+/** Finds the target of a line by one of our references, or by an account's id or e-mail address. */
 export async function findTarget(sql: Queryable, text: string): Promise<FoundTarget> {
   const typed = text.trim();
   if (/^rf/i.test(typed) && !typed.includes("@")) {

@@ -4,8 +4,8 @@ import type { Log } from "../../log.ts";
 import { countOverdue } from "./overdue-store.ts";
 
 /**
- * Keeps an alert open while bank transfers that one person decided on wait for another for more than a day: somebody paid
- * and cannot use it. Gives how many there are.
+ * Keeps an alert open while bank transfers wait for a second person for more than a day: the sender paid and cannot use
+ * the money. Returns their number.
  */
 export async function watchBankDesk(sql: Sql, log: Log): Promise<number> {
   const { count, since } = await countOverdue(sql);

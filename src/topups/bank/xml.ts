@@ -3,29 +3,29 @@ import type { Parsed } from "./amount.ts";
 
 /** An element of an XML document. */
 export interface XmlElement {
-  /** Its name without prefix. */
+  /** Its name without the prefix. */
   name: string;
-  /** The namespace that its prefix, or the default, stands for; empty if there is none. */
+  /** The namespace of its prefix, or the default one; empty if there is none. */
   namespace: string;
-  /** By their names without prefix. */
+  /** By name without the prefix. */
   attributes: Readonly<Record<string, string>>;
   children: XmlElement[];
   /** The text and CDATA directly inside it. */
   text: string;
 }
 
-/** The 500 lines that one import takes are about 20,000 elements and 750,000 characters of camt; it nests 16 levels. */
+/** One import has up to 500 lines: about 20,000 elements and 750,000 characters of camt, nested 16 levels deep. */
 const LIMITS = { characters: 1_000_000, elements: 50_000, levels: 32, attributes: 16 };
 
-/** Only the five entities of XML: by default the parser knows those of HTML too. */
+/** Only the five entities of XML: by default the parser also accepts those of HTML. */
 const OPTIONS = { xmlns: true, strictEntities: true };
 
-/** A document that is refused for what it contains; `message` is for the person who sent it. */
+/** A document that is refused because of its content; `message` is shown to the person who sent it. */
 class Refusal extends Error {}
 
 /**
- * Parses an XML document with namespaces. Refuses a document type, so that it can define no entities, and every document
- * that is not well-formed or exceeds the limits.
+ * Parses an XML document with namespaces. Refuses document types (and with them entity definitions), documents that are
+ * not well-formed, and those that exceed the limits.
  */
 export function parseXml(text: string): Parsed<XmlElement> {
   if (text.length > LIMITS.characters) {
@@ -82,7 +82,7 @@ function elementOf({ local, uri, attributes }: QualifiedTag): XmlElement {
   return { name: local, namespace: uri, attributes: Object.fromEntries(values), children: [], text: "" };
 }
 
-/** The elements at a path of names below one, all in its namespace. */
+/** Returns the elements at a path of names below an element, all in its namespace. */
 export function elementsAt(element: XmlElement, ...names: string[]): XmlElement[] {
   return names.reduce(
     (found, name) =>
@@ -93,7 +93,7 @@ export function elementsAt(element: XmlElement, ...names: string[]): XmlElement[
   );
 }
 
-/** The trimmed text of the first element at a path; empty if there is none. */
+/** Returns the trimmed text of the first element at a path; empty if there is none. */
 export function textAt(element: XmlElement, ...names: string[]): string {
   return elementsAt(element, ...names)[0]?.text.trim() ?? "";
 }

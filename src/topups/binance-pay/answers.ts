@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parseUsd } from "../../money.ts";
 
-/** What every answer of the payment app is wrapped in. */
+/** The envelope of every response of the payment app. */
 export const wrapped = z.object({
   status: z.string(),
   code: z.string(),
@@ -10,10 +10,10 @@ export const wrapped = z.object({
 });
 
 const id = z.string().regex(/^[A-Za-z0-9]{1,64}$/);
-/** The end of the year 9999, in milliseconds: a timestamptz holds it, and so does a Date. */
+/** The end of the year 9999 in milliseconds, which both timestamptz and Date can hold. */
 const LATEST_MS = 253_402_300_799_000;
 
-/** A text of one line that a column can hold. */
+/** A single-line text that fits a column. */
 function line(longest: number) {
   return z
     .string()
@@ -26,7 +26,7 @@ const link = line(2_000).refine(
   "expected a URL with https",
 );
 
-/** An order that was made. */
+/** An order that was created. */
 export const madeOrder = z.object({
   prepayId: id,
   expireTime: z.int().positive().max(LATEST_MS),
@@ -35,7 +35,7 @@ export const madeOrder = z.object({
 });
 export type MadeOrder = z.infer<typeof madeOrder>;
 
-/** An order as it stands. Amounts come as a number or a text. */
+/** The current state of an order. Amounts are a number or a text. */
 export const askedOrder = z.object({
   prepayId: id,
   merchantTradeNo: line(64),
@@ -45,7 +45,7 @@ export const askedOrder = z.object({
 });
 export type AskedOrder = z.infer<typeof askedOrder>;
 
-/** Public keys that notices are signed with. */
+/** Public keys that sign notifications. */
 export const certificates = z
   .array(
     z.object({
@@ -68,17 +68,17 @@ export interface Ordered {
   micros: bigint;
 }
 
-/** What is to be done with an order that was asked for. */
+/** The next step for an order. */
 export type Verdict =
   | { kind: "waiting" }
   | { kind: "paid" }
-  /** It says something else than what we ordered: a person must look. */
+  /** It differs from what we ordered: a person must check it. */
   | { kind: "strange"; reason: string }
-  /** Nothing came of it: `state` is that of its top-up. */
+  /** It ended without a payment; `state` is the new state of its top-up. */
   | { kind: "over"; state: "cancelled" | "expired" | "rejected"; reason: string };
 
 const GIVEN_BACK = { state: "rejected", reason: "the payment app gave the money back to who sent it" } as const;
-/** What the payment app says of orders of which nothing comes any more. */
+/** The payment app's final states without a payment. */
 const OVER: ReadonlyMap<string, Omit<Extract<Verdict, { kind: "over" }>, "kind">> = new Map([
   ["CANCELED", { state: "cancelled", reason: "the order was cancelled" }],
   ["EXPIRED", { state: "expired", reason: "the order was not paid in time" }],
@@ -89,8 +89,8 @@ const OVER: ReadonlyMap<string, Omit<Extract<Verdict, { kind: "over" }>, "kind">
 ]);
 
 /**
- * Judges an order by what the payment app says of it now. Paid counts only where reference, amount and currency are
- * those that we ordered; what is over is over whatever its amount.
+ * Decides the next step for an order from its current state at the payment app. A payment counts only if reference,
+ * amount and currency are those that we ordered; a final state without payment counts whatever the amount.
  *
  * @example
  * const ours = { tradeNo: "RH1", prepayId: "7", currency: "USDT", micros: 25_170_000n };
@@ -102,7 +102,7 @@ const OVER: ReadonlyMap<string, Omit<Extract<Verdict, { kind: "over" }>, "kind">
 export function judgeOrder(ours: Ordered, told: AskedOrder): Verdict {
   const isOurs = told.prepayId === ours.prepayId && told.merchantTradeNo === ours.tradeNo;
   const over = OVER.get(told.status);
-  // nothing is credited by it, so it need not be of the right amount: one that was not is given back in the merchant's portal
+  // nothing is credited, so the amount need not match: a wrong payment is refunded in the merchant portal
   if (isOurs && over !== undefined) return { kind: "over", ...over };
   const differences = [
     told.prepayId === ours.prepayId ? null : `prepayId ${ours.prepayId}, came ${told.prepayId}`,
@@ -125,7 +125,10 @@ export function judgeOrder(ours: Ordered, told: AskedOrder): Verdict {
   }
 }
 
-/** A decimal amount in micro-units, zeros at its end or not; null where it is none, or finer than a micro-unit. */
+/**
+ * Parses a decimal amount into micro-units; null if it is no amount, or finer than a micro-unit. Trailing zeros are
+ * allowed.
+ */
 function microsOf(text: string): bigint | null {
   return parseUsd(text.replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""));
 }

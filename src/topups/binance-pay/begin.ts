@@ -5,15 +5,15 @@ import { countExpected, holdAccount, saveTopup } from "../topup-store.ts";
 import { ORDER_MICROS } from "./method.ts";
 import { saveNewOrder } from "./order-store.ts";
 
-/** Orders that one account may have waiting: more are a script, or somebody who lost the way. */
+/** Open orders per account: more come from a script, or from a lost user. */
 const MOST_WAITING = 5;
-/** Digits and capitals that nobody takes for each other. */
+/** Digits and capitals that are not easily confused. */
 const SYMBOLS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 
-/** What came of asking for an order. */
+/** The result of requesting an order. */
 export type Begun = { ok: true; topupId: bigint } | { ok: false; reason: string };
 
-/** Writes down that somebody wants to pay so much with the payment app; a worker makes the order within seconds. */
+/** Stores a request to pay an amount with the payment app. A worker creates the order within seconds. */
 export async function beginOrder(
   tx: Transaction,
   { accountId, micros }: { accountId: bigint; micros: bigint },

@@ -15,14 +15,14 @@ import type { BinancePay } from "../../config/binance-pay.ts";
 
 /** From the name lookup to the last byte. */
 const TIMEOUT_MS = 10_000;
-/** An order is about a kilobyte, all certificates together some more. */
+/** An order is about a kilobyte, all certificates together a little more. */
 const LARGEST_ANSWER = 64 << 10;
 const LONGEST_REASON = 300;
 
-/** What came back: troubles are values. `code` is the payment app's own, where it answered and said no. */
+/** The result of a call; errors are values. `code` is the payment app's own, if it refused. */
 export type Told<Data> = { ok: true; data: Data } | { ok: false; code: string | null; reason: string };
 
-/** An order to be made. */
+/** An order to create. */
 export interface OrderToMake {
   tradeNo: string;
   /** In whole micro-units; the payment app takes a decimal number. */
@@ -30,7 +30,7 @@ export interface OrderToMake {
   currency: string;
   /** Milliseconds since 1970. */
   expiresAtMs: number;
-  /** Our public address; null where it is not known, and then nothing is said of where to go back to. */
+  /** Our public address; null if unknown, and then the order has no return URL. */
   site: string | null;
   topupId: bigint;
 }
@@ -43,7 +43,9 @@ export interface BinancePayClient {
   fetchCertificates(): Promise<Told<Certificate[]>>;
 }
 
-/** Calls the payment app, for `timeoutMs` (10 s) and 64 KiB a call at most, without redirects and without a retry. */
+/**
+ * Makes a client of the payment app. A call takes at most `timeoutMs` (10 s) and 64 KiB, without redirects or retries.
+ */
 export function createClient(app: BinancePay, signal: AbortSignal, { timeoutMs = TIMEOUT_MS } = {}): BinancePayClient {
   const ask = <Data>(path: string, body: object, schema: z.ZodType<Data>) =>
     askOnce(app, signal, { path, body, schema, timeoutMs });

@@ -20,7 +20,7 @@ export interface ListedOrder {
   transactionId: bigint | null;
 }
 
-/** Orders at the payment app, newest first: of one state or of all, before one of them or from the newest. */
+/** Returns orders at the payment app, newest first: of one state or of all, from the newest or before a given one. */
 export async function listOrders(
   sql: Queryable,
   { state, before, limit }: { state: AppOrder["state"] | null; before: bigint | null; limit: number },
@@ -52,7 +52,7 @@ export async function listOrders(
     limit ${limit}`;
 }
 
-/** When the keys of notices were fetched, and how many there are. */
+/** Returns when the notification keys were fetched, and their number. */
 export async function findKeyFacts(
   sql: Queryable,
 ): Promise<{ fetchedAt: Date | null; triedAt: Date | null; keys: number }> {
@@ -65,7 +65,7 @@ export async function findKeyFacts(
   return facts ?? { fetchedAt: null, triedAt: null, keys: 0 };
 }
 
-/** Has an order that was made, and is not credited, asked for at once. False where there is none. */
+/** Schedules an immediate query of an order that was created and is not credited. Returns false if there is none. */
 export async function askAtOnce(sql: Queryable, topupId: bigint): Promise<boolean> {
   const rows = await sql`
     update payment_app_orders

@@ -2,9 +2,12 @@ import { usdCents } from "../../money.ts";
 import type { TopupMethod } from "../contract.ts";
 import { binancePayOf } from "../../config/binance-pay.ts";
 
-/** Smallest and largest order in micro-units: below it the payment app's own fee weighs more than it brings, above it one pays in parts. */
+/**
+ * Smallest and largest order in micro-units: a smaller one costs more in fees than it brings, a larger one is paid in
+ * parts.
+ */
 export const ORDER_MICROS = { least: 5_000_000n, most: 10_000_000_000n } as const;
-/** How long an order can be paid, in minutes; the payment app allows an hour at most. */
+/** How long an order can be paid, in minutes; the payment app allows an hour. */
 export const ORDER_MINUTES = 45;
 
 /** Paying in USDT with the Binance app. */

@@ -1,23 +1,23 @@
 import type { Queryable, Sql } from "../../db/client.ts";
 import type { Certificate } from "./answers.ts";
 
-/** Keys are asked for anew after a day, and sooner where a notice names one that is not known. */
+/** Keys are fetched again after a day, or sooner if a notification names an unknown one. */
 const DAY_SECONDS = 86_400;
-/** However often unknown keys are named, they are asked for no more often than this. */
+/** The minimum interval between fetches that unknown keys cause. */
 const WANTED_AGAIN_SECONDS = 300;
-/** After a failure they are asked for again after this. */
+/** The interval after a failed fetch. */
 const TRIED_AGAIN_SECONDS = 60;
-/** Longer than a notice may be old, so that none counts twice. */
+/** Longer than the accepted age of a notification, so that none counts twice. */
 const NONCES_KEPT_SECONDS = 3_600;
 
-/** The public key of a serial; null where it is not known, which is then remembered so that it is asked for. */
+/** Returns the public key of a serial. Returns null if it is unknown, and requests a fetch of the keys. */
 export async function findPublicKey(sql: Queryable, serial: string): Promise<string | null> {
   const [found] = await sql<{ key: string }[]>`
     select public_key as key
     from payment_app_certificates
     where serial = ${serial}`;
   if (found !== undefined) return found.key;
-  // at most one write a second, whoever asks with made-up serials
+  // at most one write per second, even for invented serials
   await sql`
     update payment_app_state
     set certificates_wanted_at = clock_timestamp()
@@ -43,14 +43,14 @@ export async function wantsCertificates(sql: Queryable): Promise<boolean> {
   return wanted?.wanted === true;
 }
 
-/** Notes that the keys are being asked for. */
+/** Records an attempt to fetch the keys. */
 export async function noteTry(sql: Queryable): Promise<void> {
   await sql`
     update payment_app_state
     set certificates_tried_at = clock_timestamp()`;
 }
 
-/** Keeps the keys that there are now, in place of those before, and forgets nonces that are too old to matter. */
+/** Replaces the stored keys, and deletes nonces that are too old to matter. */
 export async function saveCertificates(sql: Sql, keys: readonly Certificate[]): Promise<void> {
   const serials = keys.map(({ certSerial }) => certSerial);
   await sql.begin(async (tx) => {
@@ -72,12 +72,12 @@ export async function saveCertificates(sql: Sql, keys: readonly Certificate[]): 
   });
 }
 
-/** What became of a notice whose signature holds. */
+/** The outcome of a notification with a valid signature. */
 export type TakenNotice = "taken" | "unknown-order" | "too-old" | "seen";
 
 /**
- * Takes a notice: it is not older or newer than `windowSeconds` by the database clock, its nonce was not seen, and the
- * order that it names is asked for at once. The nonce and the order's turn are written together.
+ * Accepts a notification if it is at most `windowSeconds` older or newer than the database clock and its nonce is new,
+ * and schedules an immediate query of its order. The nonce and the schedule are written together.
  */
 export async function takeNotice(
   sql: Sql,

@@ -4,7 +4,7 @@ import type { Log } from "../../log.ts";
 import { findPublicKey, takeNotice } from "./notice-store.ts";
 import { isSignedWith } from "./sign.ts";
 
-/** How old a notice may be, or how far ahead, by the database clock. */
+/** The accepted age of a notification, or time ahead, by the database clock. */
 const WINDOW_SECONDS = 300;
 
 const header = z.object({
@@ -14,29 +14,31 @@ const header = z.object({
   signature: z.string().regex(/^[A-Za-z0-9+/]{40,1400}={0,2}$/),
 });
 
-/** What is read of a notice: `bizIdStr` is the payment app's id of the order, as text since it is no safe number. */
+/**
+ * The fields that we read. `bizIdStr` is the payment app's id of the order, a text because it exceeds safe integers.
+ */
 const told = z.object({
   bizType: z.string().max(40),
   bizIdStr: z.string().regex(/^[A-Za-z0-9]{1,64}$/),
   bizStatus: z.string().max(40),
 });
 
-/** A notice as it came: headers in small letters, the body's very bytes. */
+/** A notification as received: header names in lower case, the body's exact bytes. */
 export interface RawNotice {
   headers: Readonly<Record<string, string | string[] | undefined>>;
   body: Uint8Array;
 }
 
-/** The answer to it. The payment app sends it again where `returnCode` is not SUCCESS. */
+/** The response. The payment app sends the notification again if `returnCode` is not SUCCESS. */
 export interface NoticeAnswer {
   status: number;
   body: { returnCode: "SUCCESS" | "FAIL"; returnMessage: string | null };
 }
 
 /**
- * Takes a notice of the payment app. It is only a hint that an order is worth asking for: nothing it says is believed,
- * and nothing is credited here. Refused where headers are missing, where it was not signed with a key that the payment
- * app gives as its own, where it is more than five minutes old or ahead, and where its nonce came before.
+ * Accepts a notification of the payment app. It is only a hint to query an order: its content is not trusted and
+ * nothing is credited here. Refused if headers are missing, if it is not signed with one of the payment app's keys, if
+ * it is more than five minutes old or ahead, or if its nonce was used before.
  */
 export async function answerNotice(sql: Sql, log: Log, { headers, body }: RawNotice): Promise<NoticeAnswer> {
   const given = header.safeParse({
@@ -63,7 +65,7 @@ export async function answerNotice(sql: Sql, log: Log, { headers, body }: RawNot
   return { status: 200, body: { returnCode: "SUCCESS", returnMessage: null } };
 }
 
-/** What a notice says; null where it is none. */
+/** Parses the body of a notification; null if it is not valid. */
 export function readNotice(body: Uint8Array): z.infer<typeof told> | null {
   try {
     return told.parse(JSON.parse(Buffer.from(body).toString("utf8")));

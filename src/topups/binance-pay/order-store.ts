@@ -3,29 +3,29 @@ import { cut } from "../../text.ts";
 import type { MadeOrder } from "./answers.ts";
 import { ORDER_MINUTES } from "./method.ts";
 
-/** What the column holds. */
+/** The size of the column. */
 const LONGEST_ERROR = 300;
 
-/** An order at the payment app, as it stands. */
+/** The stored state of an order at the payment app. */
 export interface AppOrder {
   topupId: bigint;
   accountId: bigint;
   tradeNo: string;
   currency: string;
   micros: bigint;
-  /** `new`: to be made. `open`: may be paid. `strange`: paid otherwise than ordered. */
+  /** `new`: to be created. `open`: can be paid. `strange`: paid, but not as ordered. */
   state: "new" | "open" | "paid" | "strange" | "closed";
   attempts: number;
   prepayId: string | null;
   checkoutUrl: string | null;
   qrContent: string | null;
   expiresAt: Date | null;
-  /** Whether its time to be paid is over, by the database clock. */
+  /** Whether its time to be paid has passed, by the database clock. */
   isOver: boolean;
   lastError: string | null;
 }
 
-/** Writes down an order that is to be made; the worker's next look makes it. */
+/** Stores an order to be created by the worker's next run. */
 export async function saveNewOrder(
   tx: Transaction,
   order: { topupId: bigint; tradeNo: string; micros: bigint },
@@ -35,7 +35,7 @@ export async function saveNewOrder(
     values (${order.topupId}, ${order.tradeNo}, ${order.micros}, clock_timestamp())`;
 }
 
-/** Top-ups whose order is to be looked after now, the longest waiting first. */
+/** Returns top-ups whose order is due for processing, the longest overdue first. */
 export async function listDueOrders(sql: Queryable, limit: number): Promise<bigint[]> {
   const rows = await sql<{ id: bigint }[]>`
     select topup_id as id
@@ -46,7 +46,7 @@ export async function listDueOrders(sql: Queryable, limit: number): Promise<bigi
   return rows.map(({ id }) => id);
 }
 
-/** The order of a top-up; null where there is none. Held until the transaction ends where `isHeld`. */
+/** Returns the order of a top-up; null if there is none. With `isHeld` it is locked until the transaction ends. */
 export async function findOrder(
   sql: Queryable,
   topupId: bigint,
@@ -74,10 +74,10 @@ export async function findOrder(
   return found ?? null;
 }
 
-/** As long as one look may take; one that was killed is taken up again after it. */
+/** The lease of an order: when a worker dies, another takes the order after this time. */
 const TURN_SECONDS = 60;
 
-/** Takes an order whose turn it is, so that nobody else looks after it meanwhile; false where it is not its turn. */
+/** Leases an order that is due, so that no other worker processes it. Returns false if it is not due. */
 export async function takeTurn(sql: Queryable, topupId: bigint): Promise<boolean> {
   const taken = await sql`
     update payment_app_orders
@@ -87,12 +87,12 @@ export async function takeTurn(sql: Queryable, topupId: bigint): Promise<boolean
   return taken.count === 1;
 }
 
-/** How long after an attempt to make an order the next one follows, in seconds times the attempts so far. */
+/** Seconds until the next attempt to create an order, multiplied by the attempts so far. */
 const AGAIN_SECONDS = 10;
 
 /**
- * Begins an attempt to make an order, under a name that no attempt before it had. Gives when it is to end, in
- * milliseconds since 1970; null where it is made already or somebody else began at the same time.
+ * Begins an attempt to create an order, under a name that no earlier attempt had. Returns when the order expires, in
+ * milliseconds since 1970; null if it is created already or another process began at the same time.
  */
 export async function beginAttempt(
   sql: Queryable,
@@ -113,7 +113,7 @@ export async function beginAttempt(
   return begun === undefined ? null : { expiresAtMs: Math.floor(begun.expiresAtMs) };
 }
 
-/** Keeps what the payment app made, for the attempt that it was made in; from now on it may be paid. */
+/** Stores what the payment app created in an attempt; from now on the order can be paid. */
 export async function saveMadeOrder(
   tx: Transaction,
   { topupId, tradeNo }: { topupId: bigint; tradeNo: string },
@@ -135,9 +135,9 @@ export async function saveMadeOrder(
   return saved.count === 1;
 }
 
-/** How an order goes on: `askInSeconds` until it is looked after again, null for never. */
+/** The next step of an order: `askInSeconds` until it is processed again, null for never. */
 export interface OrderStep {
-  /** What it was when the step was decided: whoever moved it on meanwhile knows better. */
+  /** The state when the step was decided; if it has changed since, the step is dropped. */
   from: AppOrder["state"];
   state: AppOrder["state"];
   askInSeconds: number | null;
@@ -145,7 +145,7 @@ export interface OrderStep {
   error?: string | null;
 }
 
-/** Moves an order on. A notice that came since its turn was taken keeps its place: it is looked after again at once. */
+/** Stores the next step of an order. If a notification arrived during the lease, the order is due again immediately. */
 export async function saveOrderStep(sql: Queryable, topupId: bigint, step: OrderStep): Promise<void> {
   await sql`
     update payment_app_orders

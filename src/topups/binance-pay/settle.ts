@@ -8,28 +8,28 @@ import { isPublicKey } from "./sign.ts";
 import { noteTry, saveCertificates } from "./notice-store.ts";
 import { beginAttempt, findOrder, saveMadeOrder, saveOrderStep, takeTurn, type AppOrder } from "./order-store.ts";
 
-/** An order that cannot be made so often is given up: its holder tries again, or pays in another way. */
+/** After so many failed attempts an order is given up: the holder starts again, or pays in another way. */
 const MOST_ATTEMPTS = 5;
-/** Notices may be lost: every open order is asked for by itself. */
+/** Notifications may be lost, so every open order is polled. */
 const POLL_SECONDS = 300;
-/** After an answer that did not come, and after asking for an order to be closed. */
+/** After a request without a response, and after a request to close an order. */
 const SOON_SECONDS = 60;
-/** For what waits for a person, or for a payment app that does not answer long after the order ended. */
+/** For orders that a person has to check, or that get no response long after they ended. */
 const SELDOM_SECONDS = 3_600;
 
-/** What orders are looked after with. */
+/** What processing an order needs. */
 export interface SettleParts {
   sql: Sql;
   client: BinancePayClient;
-  /** Our public address, where it is known. */
+  /** Our public address; null if unknown. */
   site: string | null;
   log: Log;
 }
 
 /**
- * Looks after one order: makes it, or asks what became of it, and credits what was paid. Every step is written down
- * before the next one is taken, and each may be taken twice: an attempt to make an order has a name of its own, and a
- * credit has the payment app's id as its key.
+ * Processes one order: creates it, or queries its state and credits what was paid. Each step is stored before the next
+ * one and can be repeated: every attempt to create an order has its own name, and the payment app's id is the
+ * idempotency key of the credit.
  */
 export async function lookAfterOrder(parts: SettleParts, topupId: bigint): Promise<Record<string, number>> {
   if (!(await takeTurn(parts.sql, topupId))) return { skipped: 1 };
@@ -39,7 +39,7 @@ export async function lookAfterOrder(parts: SettleParts, topupId: bigint): Promi
   return prepayId === null ? makeOrder(parts, order) : settleOrder(parts, { ...order, prepayId });
 }
 
-/** Fetches the keys that notices are signed with. Those that are no RSA keys are left out. */
+/** Fetches the keys that sign notifications. Keys that are not RSA are left out. */
 export async function refreshCertificates({ sql, client, log }: SettleParts): Promise<Record<string, number>> {
   await noteTry(sql);
   const told = await client.fetchCertificates();
@@ -141,7 +141,7 @@ async function credit(
   return posted.isReplay ? { skipped: 1 } : { credited: 1 };
 }
 
-/** Paid, but not what we ordered: nothing is credited before a person has looked. */
+/** Paid, but not as ordered: nothing is credited before a person has checked it. */
 async function setAside(
   { sql, log }: SettleParts,
   order: AppOrder & { prepayId: string },

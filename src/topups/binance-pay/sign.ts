@@ -1,23 +1,23 @@
 /**
- * How requests to the payment app and notices from it are signed, by its public specification: both over the time, a
- * nonce and the body as it is sent, each followed by a line feed; ours with HMAC-SHA512 under the secret, in capital hex,
- * theirs with RSA and SHA-256, in base64.
+ * Signatures of requests and notifications, by the payment app's public specification: over the time, a nonce and the
+ * exact body, each followed by a line feed. Requests use HMAC-SHA512 with the secret, in capital hex; notifications use
+ * RSA with SHA-256, in base64.
  */
 import { createHmac, createPublicKey, randomInt, verify } from "node:crypto";
 import type { BinancePay } from "../../config/binance-pay.ts";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/** What is signed. */
+/** The signed parts. */
 export interface SignedParts {
   /** Milliseconds since 1970, as text. */
   timestamp: string;
   nonce: string;
-  /** The bytes of the body, as they are sent. */
+  /** The exact bytes of the body. */
   body: Uint8Array;
 }
 
-/** The headers of a request, with its signature. */
+/** Returns the headers of a request, with its signature. */
 export function signedHeaders(
   { key, secret }: Pick<BinancePay, "key" | "secret">,
   parts: SignedParts,
@@ -31,7 +31,10 @@ export function signedHeaders(
   };
 }
 
-/** Whether a notice was signed with the private half of a public key (PEM); false where the key or the signature is none. */
+/**
+ * Whether a notification was signed with the private half of a public key (PEM); false if the key or signature is
+ * malformed.
+ */
 export function isSignedWith(publicKey: string, signature: string, parts: SignedParts): boolean {
   try {
     return verify("sha256", signedBytes(parts), createPublicKey(publicKey), Buffer.from(signature, "base64"));
@@ -40,7 +43,7 @@ export function isSignedWith(publicKey: string, signature: string, parts: Signed
   }
 }
 
-/** Whether a text is a public RSA key that notices can be checked with. */
+/** Whether a text is a public RSA key. */
 export function isPublicKey(text: string): boolean {
   try {
     return createPublicKey(text).asymmetricKeyType === "rsa";
@@ -49,12 +52,12 @@ export function isPublicKey(text: string): boolean {
   }
 }
 
-/** 32 random letters. */
+/** Returns 32 random letters. */
 export function newNonce(): string {
   return Array.from({ length: 32 }, () => LETTERS[randomInt(LETTERS.length)]).join("");
 }
 
-/** The bytes under a signature: time, nonce and body, each with a line feed after it. */
+/** The signed bytes: time, nonce and body, each followed by a line feed. */
 function signedBytes({ timestamp, nonce, body }: SignedParts): Buffer {
   return Buffer.concat([Buffer.from(`${timestamp}\n${nonce}\n`), body, Buffer.from("\n")]);
 }

@@ -1,21 +1,24 @@
 import type { Queryable } from "../../db/client.ts";
 
-/** The second failure to make an order comes ten seconds after the first: an alert within a minute, and none for one hiccup. */
+/**
+ * The second failure to create an order comes ten seconds after the first: an alert within a minute, and none for one
+ * hiccup.
+ */
 const TRIES_TO_REPORT = 2;
-/** How long one knows of orders that could not be made. */
+/** How long failed orders are reported. */
 const GIVEN_UP_MINUTES = 60;
-/** Keys are fetched daily; until then the former ones hold. */
+/** Keys are fetched daily; the previous ones stay valid until then. */
 const KEYS_DAYS = 2;
 
-/** What people should look at, as an alert has it. */
+/** A problem, as an alert shows it. */
 interface Trouble {
   subject: string;
   text: string;
 }
 
 /**
- * What is wrong between us and the payment app: orders that it does not make or does not speak of, and keys of its notices
- * that it does not give. Nothing where it is not configured.
+ * Returns the problems with the payment app: orders that it does not create or report on, and notification keys that it
+ * does not return. Empty if it is not configured.
  */
 export async function findPaymentAppTroubles(sql: Queryable, isConfigured: boolean): Promise<Trouble[]> {
   if (!isConfigured) return [];

@@ -11,8 +11,8 @@ export async function hasOnlyDemoHouses(sql: Queryable): Promise<boolean> {
 }
 
 /**
- * Credits demo money, by the same steps in the ledger as any other top-up. The same reference again credits nothing.
- * Gives the id of the top-up; null if the reference was used.
+ * Credits demo money through the same ledger steps as any other top-up. Returns the id of the top-up; null, with
+ * nothing credited, if the reference was used before.
  */
 export async function creditDemoMoney(
   tx: Transaction,

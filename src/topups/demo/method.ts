@@ -8,8 +8,8 @@ import type { TopupMethod } from "../contract.ts";
 export const DEMO_MICROS = { least: 1_000_000n, most: 10_000_000_000n } as const;
 
 /**
- * Whether an instance is a demo: only this machine reaches it, and every house that it polls is a demo house. No setting
- * turns it on, and one real house turns it off.
+ * Whether an instance is a demo: it listens on this machine only, and every house that it polls is a demo house. No
+ * setting turns it on, and one real house turns it off.
  */
 export function isDemoInstance(
   settings: Pick<Settings, "HOST" | "PUBLIC_URL" | "TRUSTED_PROXIES">,
@@ -19,7 +19,7 @@ export function isDemoInstance(
   return servesThisMachineAlone(settings) && polled.length > 0 && polled.every((house) => house.settings.demo);
 }
 
-/** Demo money, which no setting offers: see {@link isDemoInstance}. */
+/** Demo money, which no setting enables: see {@link isDemoInstance}. */
 export const demoPayment: TopupMethod = {
   id: "demo",
   label: "Demo payment",

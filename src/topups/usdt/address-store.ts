@@ -1,9 +1,9 @@
 import type { Queryable, Sql, Transaction } from "../../db/client.ts";
 
-/** Whoever gives an account its address holds this until the transaction ends: "rh", 28. */
+/** The lock while an address is assigned to an account, held until the transaction ends: "rh", 28. */
 const LOCK = 0x7268_001c;
 
-/** The address of an account, with what it was derived from. */
+/** The address of an account, and how it was derived. */
 export interface DepositAddress {
   accountId: bigint;
   index: number;
@@ -12,7 +12,7 @@ export interface DepositAddress {
   createdAt: Date;
 }
 
-/** The address of an account; null before it was first asked for. */
+/** Returns the address of an account; null before the first request for it. */
 export async function findAddress(sql: Queryable, accountId: bigint): Promise<DepositAddress | null> {
   const [found] = await sql<DepositAddress[]>`
     select ${columns(sql)}
@@ -22,8 +22,8 @@ export async function findAddress(sql: Queryable, accountId: bigint): Promise<De
 }
 
 /**
- * Gives an account the next address, or the one that it has. `derive` makes the address of an index. Indexes are given one
- * by one and leave no gap, since wallets stop looking for money behind one.
+ * Assigns the next address to an account, or returns the one that it has. `derive` makes the address of an index.
+ * Indexes have no gaps, since wallets stop searching for money after one.
  */
 export async function giveAddress(
   sql: Sql,
@@ -44,7 +44,7 @@ export async function giveAddress(
   });
 }
 
-/** Fingerprints of the keys that addresses were made of: one, unless somebody changed the key. */
+/** Returns the fingerprints of the keys that addresses were derived from: one, unless the key was changed. */
 export async function listFingerprints(sql: Queryable): Promise<string[]> {
   const rows = await sql<{ fingerprint: string }[]>`
     select distinct xpub_fingerprint as fingerprint

@@ -5,22 +5,22 @@ import type { Usdt } from "../../config/usdt.ts";
 import { xpubFingerprint } from "../../config/xpub.ts";
 
 /**
- * The address of an account, or why none is shown: `not-watched` until every endpoint was read once, since what came before
- * would be missed; `other-key` where addresses were made of another key than the one that is set now.
+ * The address of an account, or why none is shown. `not-watched`: not every endpoint was read once, and earlier
+ * payments would be missed. `other-key`: addresses were derived from another key than the configured one.
  */
 export type AddressFound =
   { ok: true; address: `0x${string}`; index: number } | { ok: false; reason: "not-watched" | "other-key" };
 
 /**
- * The one address of an account, for good. It is derived and kept when it is first asked for, and derived again and compared
- * each time: where the key was changed, or the row was, no address is shown rather than a wrong one.
+ * Returns the permanent address of an account. It is derived and stored at the first request, and derived again and
+ * compared at each later one: if the key or the row was changed, no address is shown rather than a wrong one.
  */
 export async function addressOf(sql: Sql, usdt: Usdt, accountId: bigint): Promise<AddressFound> {
   if (!(await isWatched(sql, usdt))) return { ok: false, reason: "not-watched" };
   const fingerprint = xpubFingerprint(usdt.xpub);
   const others = (await listFingerprints(sql)).filter((one) => one !== fingerprint);
   if (others.length > 0) return { ok: false, reason: "other-key" };
-  // loaded where it is needed alone, since it takes a tenth of a second
+  // loaded lazily, since it takes 100 ms
   const { addressAt } = await import("./derive.ts");
   const derive = (index: number) => addressAt(usdt.xpub, index);
   const kept =

@@ -1,18 +1,18 @@
 /** Micro-units: six decimal places. */
 const MICRO_DECIMALS = 6;
-/** A thousand times all the USDT there is: a larger amount is a broken token or a false answer. */
+/** A thousand times all existing USDT: a larger amount means a broken token or a false response. */
 const MOST_MICROS = 10n ** 21n / 10n ** 3n;
 
-/** An amount of tokens as money, and what is left of it below a micro-unit. */
+/** An amount of tokens as money, and the remainder below a micro-unit. */
 export interface Amount {
   micros: bigint;
-  /** In the token's smallest unit; below one micro-unit. */
+  /** In the token's smallest unit; less than one micro-unit. */
   restUnits: bigint;
 }
 
 /**
- * An amount in the smallest unit of a token as micro-units, rounded down: one USDT counts as one USD. What is left over is
- * given too, so that nothing of it is lost from the books. Null where no such amount can be.
+ * Converts an amount in a token's smallest unit into micro-units, rounded down: one USDT counts as one USD. Returns the
+ * remainder too, so that the books lose nothing. Null if the amount is impossible.
  *
  * @example
  * amountOf(25_000_000n, 6); // => { micros: 25_000_000n, restUnits: 0n }

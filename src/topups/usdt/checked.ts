@@ -1,8 +1,8 @@
 import type { Head, Receipt, TransferLog } from "./on-chain.ts";
 
-/** Columns of the database are `integer`; no block of any chain has so many logs. */
+/** The columns are `integer`; no block of any chain has so many logs. */
 const HIGHEST_INDEX = 2 ** 31 - 1;
-/** A million years at a block a second. */
+/** A million years at one block per second. */
 const HIGHEST_BLOCK = 2n ** 45n;
 /** The year 9999, in seconds. */
 const LATEST_SECOND = 253_402_300_799n;
@@ -10,7 +10,7 @@ const HASH = /^0x[0-9a-f]{64}$/;
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 
 /**
- * The newest block of an endpoint, if it can be one: what an endpoint may say is bounded before any of it is stored.
+ * Checks the newest block of an endpoint: every value is bounded before it is stored.
  * @throws Error with what was expected and found: the fault of this endpoint alone
  */
 export function checkedHead(block: { number: bigint | null; timestamp: bigint }): Omit<Head, "finalized"> {
@@ -22,7 +22,7 @@ export function checkedHead(block: { number: bigint | null; timestamp: bigint })
   return { number, at: new Date(Number(timestamp) * 1_000) };
 }
 
-/** A log of a transfer, if it can be one. @throws Error like {@link checkedHead} */
+/** Checks a log of a transfer. @throws Error like {@link checkedHead} */
 export function checkedLog(log: TransferLog): TransferLog {
   hashOf(log.txHash);
   hashOf(log.blockHash);
@@ -31,7 +31,7 @@ export function checkedLog(log: TransferLog): TransferLog {
   return log;
 }
 
-/** What a transaction did, if it can be that. @throws Error like {@link checkedHead} */
+/** Checks the receipt of a transaction. @throws Error like {@link checkedHead} */
 export function checkedReceipt(receipt: Receipt): Receipt {
   hashOf(receipt.blockHash);
   blockNumberOf(receipt.blockNumber);

@@ -10,13 +10,13 @@ import {
 } from "./pending-store.ts";
 import type { Usdt } from "../../config/usdt.ts";
 
-/** A deposit by the name that the ledger knows it by: its transaction and its place in that, never its block. */
+/** A deposit's identity in the ledger: its transaction and its position in that, never its block. */
 type Identity = Pick<PendingDeposit, "txHash" | "position">;
 
 /**
- * Takes a deposit that every endpoint agrees on and that is deep enough: credits it, or keeps it where it is too small. All of
- * it is one transaction, and it is refused where the deposit changed since it was looked at; so that twice, or two at once,
- * is once.
+ * Settles a deposit that every endpoint confirms and that is deep enough: credits it, or keeps it if it is too small.
+ * All in one transaction, which is refused if the deposit changed since it was checked; repeated or concurrent calls
+ * settle it once.
  */
 export async function takeDeposit(
   sql: Sql,
@@ -36,8 +36,8 @@ export async function takeDeposit(
 }
 
 /**
- * Credits small deposits of accounts in which they come to the minimum together: one top-up each, known by the last of its
- * deposits. Gives how many deposits were credited.
+ * Credits small deposits of accounts whose total reaches the minimum: one top-up per account, keyed by its last
+ * deposit. Returns how many deposits were credited.
  */
 export async function takeSmallDeposits(sql: Sql, usdt: Usdt): Promise<number> {
   let credited = 0;

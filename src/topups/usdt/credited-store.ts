@@ -2,12 +2,12 @@ import type { Queryable } from "../../db/client.ts";
 import type { Usdt } from "../../config/usdt.ts";
 import type { PendingDeposit } from "./pending-store.ts";
 
-/** A chain that takes a day to be final is asked no longer: no reorganization of an operating chain went back so far. */
+/** Deposits are watched for a day at most: no reorganization of an operating chain went back so far. */
 const WATCHED_HOURS = 24;
-/** Reorganizations after so many confirmations are rare, and each look costs a request per endpoint. */
+/** Reorganizations after so many confirmations are rare, and each check costs a request per endpoint. */
 const EVERY_SECONDS = 30;
 
-/** Credited deposits that a reorganization can still take away, those that were looked at longest ago first. */
+/** Returns credited deposits that a reorganization can still remove, the least recently checked first. */
 export async function listCredited(sql: Queryable, { chain }: Usdt, limit: number): Promise<PendingDeposit[]> {
   const rows = await sql<(Omit<PendingDeposit, "units"> & { units: string })[]>`
     select
@@ -33,12 +33,12 @@ export async function listCredited(sql: Queryable, { chain }: Usdt, limit: numbe
   return rows.map((row) => ({ ...row, units: BigInt(row.units) }));
 }
 
-/** What endpoints together say of a credited deposit; `unclear` when they differ or one is behind. */
+/** The combined view of all endpoints on a credited deposit; `unclear` if they differ or one is behind. */
 export type CreditedState = "there" | "final" | "gone" | "unclear";
 
 /**
- * Stores what was seen of credited deposits, by id. One that is final, or still there a day after its credit, is watched no
- * longer; one that is gone stays, and says so until it is there again.
+ * Stores the state of credited deposits, by id. A deposit that is final, or still there a day after its credit, is no
+ * longer watched; one that is gone stays reported until it is there again.
  */
 export async function saveCreditedStates(sql: Queryable, states: ReadonlyMap<bigint, CreditedState>): Promise<void> {
   if (states.size === 0) return;
@@ -65,7 +65,7 @@ export async function saveCreditedStates(sql: Queryable, states: ReadonlyMap<big
       )`;
 }
 
-/** Credited deposits that are on the chain no more, the oldest first, as long as their top-up is not reversed. */
+/** Returns credited deposits that are no longer on the chain, oldest first, until their top-up is reversed. */
 export async function listReorganized(sql: Queryable, { chain }: Usdt) {
   return sql<{ txHash: string; position: number; micros: bigint; email: string; since: Date }[]>`
     select

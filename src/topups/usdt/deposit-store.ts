@@ -2,10 +2,10 @@ import type { Queryable } from "../../db/client.ts";
 import type { TransferLog } from "./on-chain.ts";
 import type { Usdt } from "../../config/usdt.ts";
 
-/** A transfer to one of our addresses, as it is to be stored. */
+/** A transfer to one of our addresses, ready to store. */
 export interface FoundDeposit extends TransferLog {
   position: number;
-  /** In small letters. */
+  /** In lower case. */
   to: string;
   sender: string;
   units: bigint;
@@ -13,7 +13,7 @@ export interface FoundDeposit extends TransferLog {
   restUnits: bigint;
 }
 
-/** Addresses that are watched, in the order they were given: of every account, as long as there is one. */
+/** Returns the watched addresses in the order of assignment: those of every existing account. */
 export async function listWatched(sql: Queryable): Promise<`0x${string}`[]> {
   const rows = await sql<{ address: `0x${string}` }[]>`
     select address
@@ -22,7 +22,7 @@ export async function listWatched(sql: Queryable): Promise<`0x${string}`[]> {
   return rows.map(({ address }) => address);
 }
 
-/** Which of the logs are not stored as they are: new ones, those of another block, and those that were given up. */
+/** Returns the logs that are not stored as they are: new ones, those in another block, and those that were orphaned. */
 export async function listUnknown(
   sql: Queryable,
   { chain }: Usdt,
@@ -51,8 +51,8 @@ export async function listUnknown(
 }
 
 /**
- * Stores deposits to addresses of ours; one that is known and otherwise now, or was given up, waits again from there. What
- * was credited stays. Gives how many rows came or changed.
+ * Stores deposits to our addresses. A known deposit that changed or was orphaned becomes pending again; a credited one
+ * is not changed. Returns how many rows were added or changed.
  */
 export async function saveDeposits(sql: Queryable, { chain }: Usdt, found: readonly FoundDeposit[]): Promise<number> {
   if (found.length === 0) return 0;

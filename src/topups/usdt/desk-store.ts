@@ -21,12 +21,12 @@ export interface Deposit {
   changedAt: Date;
   /** Why it is not credited though it is deep enough. */
   dispute: string | null;
-  /** Since when it is on the chain no more though it was credited; null otherwise. */
+  /** Since when the credited deposit is no longer on the chain; null if it is. */
   missingSince: Date | null;
   topupId: bigint | null;
 }
 
-/** Deposits, the newest first: of an account or of all, in one state or in any, before an id. */
+/** Returns deposits, newest first: of one account or all, in one state or any, before an id. */
 export async function listDeposits(
   sql: Queryable,
   filter: { accountId: bigint | null; state: DepositState | null; before: bigint | null; limit: number },
@@ -59,7 +59,7 @@ export async function listDeposits(
     limit ${limit}`;
 }
 
-/** What an account has in deposits that are too small by themselves, in 1e-6 USD. */
+/** Returns the total of an account's deposits that are below the minimum, in 1e-6 USD. */
 export async function smallMicros(sql: Queryable, { chain }: Usdt, accountId: bigint): Promise<bigint> {
   const [row] = await sql<{ micros: bigint }[]>`
     select coalesce(sum(micros), 0)::bigint as micros
@@ -71,7 +71,7 @@ export async function smallMicros(sql: Queryable, { chain }: Usdt, accountId: bi
   return row?.micros ?? 0n;
 }
 
-/** How many deposits are in each state, and how much they are together, in 1e-6 USD. */
+/** Returns the number and total of deposits per state, in 1e-6 USD. */
 export async function sumDeposits(sql: Queryable): Promise<{ state: DepositState; n: bigint; micros: bigint }[]> {
   return sql<{ state: DepositState; n: bigint; micros: bigint }[]>`
     select state, count(*) as n, sum(micros)::bigint as micros
@@ -80,7 +80,7 @@ export async function sumDeposits(sql: Queryable): Promise<{ state: DepositState
     order by state`;
 }
 
-/** An address with what came to it. */
+/** An address with the total that it received. */
 export interface AddressRow {
   index: number;
   address: string;
@@ -88,11 +88,11 @@ export interface AddressRow {
   email: string;
   isClosed: boolean;
   createdAt: Date;
-  /** Everything that came and stayed, credited or kept, in 1e-6 USD; not what is on it now. */
+  /** All deposits that stayed, credited or kept, in 1e-6 USD; not the current balance. */
   micros: bigint;
 }
 
-/** Addresses by their index, after one. */
+/** Returns addresses by index, after a given one. */
 export async function listAddressRows(sql: Queryable, { after, limit }: { after: number; limit: number }) {
   return sql<AddressRow[]>`
     select

@@ -3,12 +3,12 @@ import type { Head } from "./on-chain.ts";
 import type { Usdt } from "../../config/usdt.ts";
 import { cut } from "../../text.ts";
 
-/** What is kept of an endpoint by its place in the setting. */
+/** The stored state of an endpoint, by its place in the setting. */
 export interface EndpointState {
   place: number;
   host: string;
   rangeBlocks: number;
-  /** Every block up to it was read for good; null before it was first read. */
+  /** Every block up to it was read permanently; null before the first read. */
   settledTo: bigint | null;
   head: bigint | null;
   headAt: Date | null;
@@ -19,15 +19,15 @@ export interface EndpointState {
   lastError: string | null;
 }
 
-/** What an endpoint is told apart by. */
+/** The identity of an endpoint. */
 type Named = { place: number; host: string; urlHash: string };
 
-/** What the column holds. */
+/** The size of the column. */
 const LONGEST_ERROR = 300;
-/** Found to be what is configured once, an endpoint is believed to be that for so long; another URL is looked at at once. */
+/** How long a check of chain and token stays valid; a changed URL is checked immediately. */
 const VERIFIED_HOURS = 1;
 
-/** Stores that a look at endpoints begins, so that one that is never read shows. */
+/** Stores that a poll of the endpoints begins, so that an endpoint that is never read is visible. */
 export async function saveEndpoints(
   sql: Queryable,
   { chain }: Usdt,
@@ -44,7 +44,7 @@ export async function saveEndpoints(
     set host = excluded.host, looked_at = clock_timestamp()`;
 }
 
-/** Whether an endpoint was found to be of the configured chain and token within the last hour, at the same URL. */
+/** Whether an endpoint's chain and token were confirmed within the last hour, at the same URL. */
 export async function isVerified(sql: Queryable, { chain }: Usdt, { place, urlHash }: Named): Promise<boolean> {
   const found = await sql`
     select
@@ -57,7 +57,7 @@ export async function isVerified(sql: Queryable, { chain }: Usdt, { place, urlHa
   return found.length > 0;
 }
 
-/** Notes that an endpoint is of the configured chain and token. */
+/** Records that an endpoint has the configured chain and token. */
 export async function saveVerified(sql: Queryable, { chain }: Usdt, { place, urlHash }: Named): Promise<void> {
   await sql`
     update chain_endpoints
@@ -70,8 +70,8 @@ export async function saveVerified(sql: Queryable, { chain }: Usdt, { place, url
 }
 
 /**
- * Notes the newest block of an endpoint, and gives where reading it goes on: after the block up to which it was read for
- * good. One that was never read begins where the other one is; the first of all, `rescan` blocks before the newest one.
+ * Stores the newest block of an endpoint. Returns where to resume reading: after the last settled block. An endpoint
+ * without one starts where the other is; the first of all, `rescan` blocks before its newest.
  */
 export async function saveHead(
   sql: Queryable,
@@ -105,7 +105,7 @@ export async function saveHead(
   return saved;
 }
 
-/** Notes that an endpoint was read for good from one block to another; nothing where it is to be read from an earlier one now. */
+/** Marks blocks of an endpoint as settled; does nothing if it is meanwhile to be read again from an earlier block. */
 export async function saveSettled(
   sql: Queryable,
   { chain }: Usdt,
@@ -122,7 +122,7 @@ export async function saveSettled(
       and settled_to < ${read.to}`;
 }
 
-/** Has every endpoint read again from a block on; gives how many were past it. What was credited stays so. */
+/** Makes every endpoint resume from a block. Returns how many were past it. Credits are not changed. */
 export async function readAgainFrom(sql: Queryable, { chain }: Usdt, block: bigint): Promise<number> {
   const moved = await sql`
     update chain_endpoints
@@ -133,7 +133,7 @@ export async function readAgainFrom(sql: Queryable, { chain }: Usdt, block: bigi
   return moved.count;
 }
 
-/** Notes how a look at an endpoint ended: `error` is null where it was read up to its newest block. */
+/** Stores how a poll of an endpoint ended: `error` is null if it was read up to its newest block. */
 export async function saveLook(
   sql: Queryable,
   { chain }: Usdt,
@@ -152,7 +152,7 @@ export async function saveLook(
       and place = ${place}`;
 }
 
-/** The endpoints of the configured chain, as they were last seen. */
+/** Returns the endpoints of the configured chain as last seen. */
 export async function listEndpoints(sql: Queryable, { chain, rpcUrls }: Usdt): Promise<EndpointState[]> {
   return sql<EndpointState[]>`
     select
@@ -174,7 +174,7 @@ export async function listEndpoints(sql: Queryable, { chain, rpcUrls }: Usdt): P
     order by place`;
 }
 
-/** Whether every endpoint was read once: what comes from now on is seen. */
+/** Whether every endpoint was read once: deposits from now on are seen. */
 export async function isWatched(sql: Queryable, usdt: Usdt): Promise<boolean> {
   const endpoints = await listEndpoints(sql, usdt);
   return endpoints.length === usdt.rpcUrls.length && endpoints.every(({ settledTo }) => settledTo !== null);

@@ -22,34 +22,37 @@ const TRANSFER = parseAbiItem("event Transfer(address indexed from, address inde
 const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const DECIMALS = parseAbiItem("function decimals() view returns (uint8)");
 const TIMEOUT_MS = 10_000;
-/** A range whose answer is longer is asked for in halves. */
+/** A range with a longer response is split in half. */
 const LONGEST_ANSWER = 4_000_000;
 const LONGEST_REASON = 300;
-/** What is shorter in a URL is no key. */
+/** A shorter text in a URL is no key. */
 const SHORTEST_KEY = 12;
 const TOO_MANY = 429;
 
-/** A node that is asked about a chain. Everything it says is checked against what was asked, and nothing is believed of it alone. */
+/** A node of a chain. Its responses are checked against the request, and nothing is trusted on its word alone. */
 export interface Endpoint {
   /** 1 or 2, in the order of the setting. */
   place: number;
-  /** What is shown of its URL, whose path or user may be a key. */
+  /** The part of its URL that may be shown; path and user may be a key. */
   host: string;
   /** SHA-256 of the URL. */
   urlHash: string;
-  /** What is not as configured: the chain's id, the token's contract or its decimals; null where all is. */
+  /**
+   * Returns what differs from the configuration: the chain's id, the token's contract or its decimals; null if nothing
+   * does.
+   */
   verify(): Promise<string | null>;
   head(): Promise<Head>;
-  /** Transfers of the token to any of the addresses, in blocks of the range. */
+  /** Returns transfers of the token to any of the addresses, in a range of blocks. */
   transfers(range: BlockRange, addresses: readonly Address[]): Promise<TransferLog[]>;
-  /** What a transaction did; null where it is in no block. */
+  /** Returns the receipt of a transaction; null if it is in no block. */
   receipt(txHash: Hex): Promise<Receipt | null>;
 }
 
-/** An endpoint did not answer, or with an error. The message has its host and never its URL. */
+/** An endpoint did not respond, or responded with an error. The message has its host and never its URL. */
 export class EndpointError extends Error {
   override name = "EndpointError";
-  /** `busy`: it was asked too much (HTTP 429). */
+  /** `busy`: rate limited (HTTP 429). */
   readonly why: "timeout" | "busy" | "other";
 
   constructor(message: string, why: EndpointError["why"]) {
@@ -59,8 +62,8 @@ export class EndpointError extends Error {
 }
 
 /**
- * Opens the endpoints of a chain, in the order of the setting. A request ends with `signal`, and after `timeoutMs` (10 s) at
- * most, from the name lookup to the last byte; it is sent once more if it failed.
+ * Opens the endpoints of a chain, in the order of the setting. A request is cancelled by `signal` or after `timeoutMs`
+ * (10 s), measured from the name lookup to the last byte; a failed one is retried once.
  */
 export function openEndpoints(
   chain: Chain,
@@ -71,7 +74,7 @@ export function openEndpoints(
   return urls.map((url, at) => openEndpoint(chain, url, at + 1, { signal, timeoutMs }));
 }
 
-/** The token's address with its checksum, or what is wrong with it. An address in small letters has none to check. */
+/** Returns the problem with the token's address, or null. An address in lower case has no checksum to verify. */
 export function tokenProblem(token: string): string | null {
   const isRight = token === token.toLowerCase() || isAddress(token);
   return isRight
@@ -93,7 +96,7 @@ function openEndpoint(
       timeout: timeoutMs,
       retryCount: 1,
       maxResponseBodySize: LONGEST_ANSWER,
-      // the library's own timeout ends with the headers: a body could come byte by byte for ever
+      // the library's own timeout ends with the headers: a slow body would have none
       fetchFn: (input, init = {}) => {
         const signals = [signal, AbortSignal.timeout(timeoutMs), ...(init.signal ? [init.signal] : [])];
         return fetch(input, { ...init, signal: AbortSignal.any(signals) });
@@ -101,13 +104,13 @@ function openEndpoint(
     }),
   });
 
-  /** Also an answer that does not read as one is the endpoint's fault, so questions take it apart before they end. */
+  /** A malformed response is the endpoint's fault too, so it is parsed inside. */
   async function ask<Result>(question: (of: PublicClient) => Promise<Result>): Promise<Result> {
     try {
       return await question(client);
     } catch (error) {
       signal.throwIfAborted();
-      // the message of the library has the URL in it, and no cause is kept, since that has it too
+      // the library's message contains the URL, and so does the cause: neither is kept
       throw new EndpointError(cut(`${host}: ${withoutUrl(reasonOf(error), url)}`, LONGEST_REASON), whyOf(error));
     }
   }
@@ -130,8 +133,8 @@ function openEndpoint(
     },
     async head() {
       const latest = await ask(async (of) => checkedHead(await of.getBlock({ blockTag: "latest" })));
-      // asked for by its word here alone, since not every node knows it where logs are asked for; some know it nowhere,
-      // and then depth alone decides
+      // by tag, and only here: not every node accepts the tag for logs; some do not know it at all, and then only depth
+      // counts
       const finalized = await ask(async (of) => checkedHead(await of.getBlock({ blockTag: "finalized" }))).catch(
         (error: unknown) => {
           if (error instanceof EndpointError && error.why === "other") return null;
@@ -208,7 +211,7 @@ function reasonOf(error: unknown): string {
   return [error.shortMessage, error.details].filter((text) => text !== "").join(" ");
 }
 
-/** Without the URL and what in it may be a key, which nodes repeat now and then. */
+/** Removes the URL and its parts that may be a key, which some nodes repeat. */
 function withoutUrl(text: string, url: string): string {
   const { pathname, search, username, password } = new URL(url);
   const parts = [...`${pathname}${search}`.split(/[/?&=]/), username, password];

@@ -1,7 +1,7 @@
 import type { CreditedState } from "./credited-store.ts";
 import type { Head, Receipt, Transfer } from "./on-chain.ts";
 
-/** A deposit that waits, as it is stored: `to` in small letters. */
+/** A stored pending deposit: `to` in lower case. */
 export interface Waiting {
   position: number;
   to: string;
@@ -10,13 +10,13 @@ export interface Waiting {
   blockNumber: bigint;
 }
 
-/** What one endpoint says of a deposit: `behind` where it has not come to the deposit's block yet. */
+/** One endpoint's view of a deposit: `behind` if it has not reached the deposit's block. */
 export type View =
   | { kind: "behind" }
   | { kind: "none" }
   | { kind: "there"; blockHash: `0x${string}`; blockNumber: bigint; transfer: Transfer };
 
-/** What is to be done with it. */
+/** The decision on a deposit. */
 export type Judgement =
   | { kind: "wait" }
   | { kind: "credit" }
@@ -24,7 +24,7 @@ export type Judgement =
   | { kind: "move"; blockHash: `0x${string}`; blockNumber: bigint; transfer: Transfer }
   | { kind: "dispute"; text: string };
 
-/** What an endpoint says of a deposit, by the receipt it gave for its transaction and the newest block it has. */
+/** Returns an endpoint's view of a deposit, from the transaction's receipt and the endpoint's newest block. */
 export function viewOf(deposit: Waiting, receipt: Receipt | null, head: bigint): View {
   const transfer = receipt?.transfers.find(
     (one) => one.position === deposit.position && one.to === deposit.to && one.units > 0n,
@@ -36,9 +36,9 @@ export function viewOf(deposit: Waiting, receipt: Receipt | null, head: bigint):
 }
 
 /**
- * What all endpoints together make of a deposit. Only what every one of them sees in the same block, with the same amount,
- * deep enough, is credited. What they see differently is waited for, since a chain that is just being reorganized looks
- * so; once it is deep it is a dispute, which people have to look at.
+ * Combines the views of all endpoints. A deposit is credited only if all of them see it in the same block, with the
+ * same amount, deep enough. A difference may be a reorganization, so the deposit stays pending; once it is deep, the
+ * difference is a dispute for people to resolve.
  */
 export function judge(deposit: Waiting, views: readonly View[], isDeep: boolean): Judgement {
   const [first, ...others] = views;
@@ -59,7 +59,7 @@ export function judge(deposit: Waiting, views: readonly View[], isDeep: boolean)
 }
 
 /**
- * What all endpoints together say of a deposit that was credited. It counts as there in another block, too, with no less
+ * Combines the views of all endpoints on a credited deposit. It also counts as there in another block, with no less
  * than was credited: the same transaction was mined again.
  */
 export function creditedState(deposit: Waiting, views: readonly View[], heads: readonly Head[]): CreditedState {

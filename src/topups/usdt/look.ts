@@ -10,16 +10,16 @@ import type { Head, TransferLog } from "./on-chain.ts";
 import { type BlockRange, batches, nextRange, settledTo } from "./ranges.ts";
 import type { Usdt } from "../../config/usdt.ts";
 
-/** Nodes take about a thousand addresses in one question; half of it leaves room. */
+/** Nodes accept about a thousand addresses per request; half of that leaves room. */
 const ADDRESSES_AT_ONCE = 500;
-/** Of a range; more blocks make longer answers. */
+/** The largest range; more blocks make longer responses. */
 const MOST_BLOCKS = 1_000;
-/** Ranges of one look: what is left is for the next one, so that a long catching up never ends by the clock. */
+/** Ranges per poll: the rest is left for the next one, so that a long catch-up never hits the deadline. */
 const MOST_RANGES = 100;
-/** Receipts that are asked for at once. */
+/** Receipts that are requested concurrently. */
 export const RECEIPTS_AT_ONCE = 5;
 
-/** What a look at a chain is made of. */
+/** What a poll of a chain needs. */
 export interface Watch {
   sql: Sql;
   usdt: Usdt;
@@ -28,20 +28,20 @@ export interface Watch {
   signal: AbortSignal;
 }
 
-/** What a look at an endpoint brought, also where it ended with an error (then without the newest block). */
+/** The result of polling an endpoint, even if it ended with an error (then without the newest block). */
 export interface Look {
   endpoint: Endpoint;
   head: Head | null;
   error: string | null;
-  /** Deposits that are new, or were found in another block than before. */
+  /** Deposits that are new, or moved to another block. */
   found: number;
-  /** How many blocks it is asked for at once from now on; null where it was not read. */
+  /** The range size from now on, in blocks; null if the endpoint was not read. */
   rangeBlocks: number | null;
 }
 
 /**
- * Reads what an endpoint has that was not read for good yet, up to its newest block, and stores the deposits in it. An endpoint
- * that is away, refuses or is of another chain is a fact of the look, not a failure of it.
+ * Reads the blocks of an endpoint that are not settled, up to its newest, and stores the deposits in them. An endpoint
+ * that is down, refuses or has another chain is a result, not an exception.
  */
 export async function lookAt(watch: Watch, endpoint: Endpoint): Promise<Look> {
   const { sql, usdt, log, signal } = watch;
@@ -55,7 +55,7 @@ export async function lookAt(watch: Watch, endpoint: Endpoint): Promise<Look> {
       const text = `its newest block is ${head.number}, and it was read up to ${settled} before; if it said too much then, have it read again at /ops/deposits`;
       throw new EndpointError(`${endpoint.host}: ${text}`, "other");
     }
-    // asked for after the newest block: whatever is in the blocks that are read was sent to an address of this list
+    // listed after the newest block was read: every address that these blocks can pay is in this list
     const addresses = await listWatched(sql);
     await readBlocks(watch, look, { head, from: settled + 1n, addresses });
     look.head = head;
@@ -92,7 +92,7 @@ async function readBlocks(
     try {
       look.found += await readRange(watch, look.endpoint, range, addresses);
     } catch (error) {
-      // too many blocks or too long an answer mostly: each node has a limit of its own, and its own words for it
+      // mostly too many blocks or too long a response: each node has its own limit and its own message
       if (!(error instanceof EndpointError)) throw error;
       if (size === 1n || error.why === "busy") {
         look.rangeBlocks = begun; // it was not for the number of blocks, and more questions would make it worse
@@ -108,7 +108,7 @@ async function readBlocks(
     await saveSettled(sql, usdt, look.endpoint.place, { from, to: settled });
     next = range.to + 1n;
   }
-  // whether a limit is gone is tried out slowly, since every trial costs an answer
+  // the range grows slowly, since every attempt costs a request
   if (isLimit) look.rangeBlocks = Math.min(MOST_BLOCKS, Number(size + size / 8n + 1n));
 }
 
@@ -134,7 +134,7 @@ async function readRange(
   return found;
 }
 
-/** A deposit of a log: with its place in its transaction, which only the receipt tells. Null where the two do not fit. */
+/** Adds a log's position in its transaction, which only the receipt contains. Null if log and receipt do not match. */
 async function complete({ usdt, log }: Watch, endpoint: Endpoint, seen: TransferLog): Promise<FoundDeposit | null> {
   const receipt = await endpoint.receipt(seen.txHash);
   const transfer = receipt?.transfers.find((one) => one.logIndex === seen.logIndex);

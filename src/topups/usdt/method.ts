@@ -2,7 +2,7 @@ import { usd } from "../../money.ts";
 import type { TopupMethod } from "../contract.ts";
 import { usdtOf } from "../../config/usdt.ts";
 
-/** USDT, sent to an address of one's own. */
+/** USDT, sent to the account's own address. */
 export const usdtOnChain: TopupMethod = {
   id: "usdt",
   label: "USDT on-chain",

@@ -1,24 +1,24 @@
-/** The newest block of a chain as an endpoint sees it. */
+/** The newest block of a chain, as an endpoint sees it. */
 export interface Head {
   number: bigint;
-  /** When the block says that it was made. */
+  /** The block's own timestamp. */
   at: Date;
-  /** The newest block that is never replaced any more; null where the endpoint does not tell. */
+  /** The newest block that cannot be replaced; null if the endpoint does not return it. */
   finalized: bigint | null;
 }
 
-/** Where a transfer was seen. Hashes are in small letters. */
+/** The log of a transfer. Hashes are in lower case. */
 export interface TransferLog {
   txHash: `0x${string}`;
   blockHash: `0x${string}`;
   blockNumber: bigint;
-  /** Its place in the block, which changes when the transaction gets into another one. */
+  /** Its place in the block, which changes if the transaction moves to another one. */
   logIndex: number;
 }
 
-/** A transfer of the token; addresses are in small letters. */
+/** A transfer of the token; addresses are in lower case. */
 export interface Transfer {
-  /** Its place among the logs of its transaction: with the transaction's hash, what it is known by. */
+  /** Its place among the logs of its transaction: its identity, with the transaction's hash. */
   position: number;
   logIndex: number;
   sender: `0x${string}`;
@@ -26,7 +26,7 @@ export interface Transfer {
   units: bigint;
 }
 
-/** What a transaction did in the block that it is in: its transfers of the token; none where it failed. */
+/** The effects of a transaction in its block: its transfers of the token; none if it failed. */
 export interface Receipt {
   blockHash: `0x${string}`;
   blockNumber: bigint;
@@ -34,7 +34,7 @@ export interface Receipt {
 }
 
 /**
- * The address in a topic of a log, in small letters.
+ * Returns the address in a topic of a log, in lower case.
  *
  * @example
  * placeOf("0x000000000000000000000000F39fd6e51aad88f6f4ce6ab8827279cfffb92266"); // => "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"

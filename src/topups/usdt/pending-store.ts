@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import type { Usdt } from "../../config/usdt.ts";
 
-/** A deposit that waits, with the address that it came to. */
+/** A pending deposit, with the address that received it. */
 export interface PendingDeposit {
   id: bigint;
   accountId: bigint;
@@ -9,7 +9,7 @@ export interface PendingDeposit {
   position: number;
   address: string;
   addressIndex: number;
-  /** `address` in small letters. */
+  /** `address` in lower case. */
   to: string;
   units: bigint;
   micros: bigint;
@@ -17,7 +17,7 @@ export interface PendingDeposit {
   blockNumber: bigint;
 }
 
-/** Deposits that wait, those that were looked at longest ago first. */
+/** Returns pending deposits, the least recently checked first. */
 export async function listPending(sql: Queryable, { chain }: Usdt, limit: number): Promise<PendingDeposit[]> {
   const rows = await sql<(Omit<PendingDeposit, "units"> & { units: string })[]>`
     select
@@ -42,7 +42,7 @@ export async function listPending(sql: Queryable, { chain }: Usdt, limit: number
   return rows.map((row) => ({ ...row, units: BigInt(row.units) }));
 }
 
-/** Notes that deposits were looked at, and which of them are disputed, by id; a dispute that is over is forgotten. */
+/** Records that deposits were checked, and which are disputed, by id; resolved disputes are cleared. */
 export async function saveChecked(
   sql: Queryable,
   ids: readonly bigint[],
@@ -62,7 +62,10 @@ export async function saveChecked(
       and d.state = 'pending'`;
 }
 
-/** Gives a deposit up that is on the chain no more; it waits again if it comes back. False where it changed meanwhile. */
+/**
+ * Marks a deposit as orphaned because it is no longer on the chain; it becomes pending again if it returns. Returns
+ * false if it changed meanwhile.
+ */
 export async function saveOrphaned(sql: Queryable, { id, blockHash }: PendingDeposit): Promise<boolean> {
   const saved = await sql`
     update chain_deposits
@@ -78,7 +81,7 @@ export async function saveOrphaned(sql: Queryable, { id, blockHash }: PendingDep
   return saved.length > 0;
 }
 
-/** Holds a deposit until the transaction ends; null where it waits no more, or is not what was looked at. */
+/** Locks a deposit until the transaction ends; null if it is no longer pending, or not what was checked. */
 export async function lockPending(tx: Transaction, deposit: PendingDeposit): Promise<{ id: bigint } | null> {
   const { id, accountId, blockHash, blockNumber, micros } = deposit;
   const [held] = await tx<{ id: bigint }[]>`
@@ -94,7 +97,7 @@ export async function lockPending(tx: Transaction, deposit: PendingDeposit): Pro
   return held ?? null;
 }
 
-/** Keeps a deposit that is too small by itself. */
+/** Marks a deposit as below the minimum. */
 export async function saveBelowMin(tx: Transaction, id: bigint): Promise<void> {
   await tx`
     update chain_deposits
@@ -106,7 +109,7 @@ export async function saveBelowMin(tx: Transaction, id: bigint): Promise<void> {
     where id = ${id}`;
 }
 
-/** Stores by which top-up deposits were credited, permanently, and has them looked up until their blocks are final. */
+/** Stores the top-up that credited deposits, permanently, and schedules checks of them until their blocks are final. */
 export async function saveCredited(tx: Transaction, ids: readonly bigint[], topupId: bigint): Promise<void> {
   await tx`
     update chain_deposits
@@ -122,7 +125,7 @@ export async function saveCredited(tx: Transaction, ids: readonly bigint[], topu
     select id from unnest(${ids.map(String)}::bigint[]) as credited (id)`;
 }
 
-/** Accounts whose small deposits together make the minimum. */
+/** Returns accounts whose small deposits together reach the minimum. */
 export async function listSmallAccounts(sql: Queryable, { chain, minMicros }: Usdt): Promise<bigint[]> {
   const rows = await sql<{ accountId: bigint }[]>`
     select account_id as "accountId"
@@ -137,7 +140,7 @@ export async function listSmallAccounts(sql: Queryable, { chain, minMicros }: Us
   return rows.map(({ accountId }) => accountId);
 }
 
-/** The small deposits of an account, held until the transaction ends. */
+/** Returns the small deposits of an account, locked until the transaction ends. */
 export async function lockSmall(tx: Transaction, { chain }: Usdt, accountId: bigint) {
   return tx<{ id: bigint; txHash: `0x${string}`; position: number; micros: bigint }[]>`
     select id, tx_hash as "txHash", position, micros

@@ -1,11 +1,11 @@
-/** Blocks from the first to the last, both among them. */
+/** Blocks from the first to the last, both included. */
 export interface BlockRange {
   from: bigint;
   to: bigint;
 }
 
 /**
- * What to read next, so that one answer stays small; null where nothing is left.
+ * Returns the next range, small enough for one response; null if nothing is left.
  *
  * @example
  * nextRange(1n, 1_500n, 1_000n); // => { from: 1n, to: 1_000n }
@@ -19,8 +19,8 @@ export function nextRange(from: bigint, head: bigint, size: bigint): BlockRange 
 }
 
 /**
- * How far a chain counts as read for good, once it was read up to `read` and its newest block is `head`: what lies deeper
- * than `rescan` blocks is not replaced any more, and what does not is read again at the next look.
+ * Returns the last settled block, after reading up to `read` with the newest block `head`: blocks deeper than `rescan`
+ * are not replaced any more, the others are read again at the next poll.
  *
  * @example
  * settledTo({ read: 500n, head: 1_000n, rescan: 128 }); // => 500n
@@ -34,7 +34,7 @@ export function settledTo({ read, head, rescan }: { read: bigint; head: bigint; 
 }
 
 /**
- * How many blocks confirm a deposit, its own among them, seen from the newest block; 0 where that is below it.
+ * Returns how many blocks confirm a deposit, including its own, seen from the newest block; 0 if that is below it.
  *
  * @example
  * confirmationsOf(100n, 100n); // => 1
@@ -45,7 +45,7 @@ export function confirmationsOf(block: bigint, head: bigint): number {
   return head < block ? 0 : Number(head - block) + 1;
 }
 
-/** Parts of a list, none longer than `size`. */
+/** Splits a list into parts of at most `size`. */
 export function batches<Item>(items: readonly Item[], size: number): Item[][] {
   const parts: Item[][] = [];
   for (let from = 0; from < items.length; from += size) parts.push(items.slice(from, from + size));

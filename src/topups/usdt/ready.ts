@@ -7,16 +7,16 @@ import { saveEndpoints } from "./endpoint-store.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import { xpubFingerprint } from "../../config/xpub.ts";
 
-/** An endpoint that is slow must not hold a start up: whoever watches asks it again. */
+/** A slow endpoint must not delay the start; the watcher checks it again. */
 const WITHIN_MS = 5_000;
 
-/** What an endpoint said when it was asked whether it is what is configured. */
+/** The result of checking an endpoint against the configuration. */
 export type Checked = { host: string; state: "ok" | "wrong" | "away"; text: string };
 
 /**
- * Before work begins: the key must be the one that addresses were made of, and the chain, its token and the token's decimals
- * those that are configured. An endpoint that does not answer is a warning, since the watcher asks it again before it reads.
- * @throws UsageError where one of them is another, since money would be shown a wrong way, or counted wrong.
+ * Checks before the start that the key is the one that addresses were derived from, and that chain, token and decimals
+ * are as configured. An endpoint that does not respond is a warning, since the watcher checks it again before reading.
+ * @throws UsageError on a difference, since money would be sent to a wrong address or counted wrong.
  */
 export async function requireUsdt(sql: Sql, settings: Settings, log: Log): Promise<void> {
   const usdt = usdtOf(settings);
@@ -34,7 +34,9 @@ export async function requireUsdt(sql: Sql, settings: Settings, log: Log): Promi
   }
 }
 
-/** What is wrong with the settings that only arithmetic shows: the token's checksum, the key's point on the curve. */
+/**
+ * Returns the problem with the settings that only arithmetic shows: the token's checksum, the key's point on the curve.
+ */
 export async function settingProblem({ chain, xpub }: Usdt): Promise<string | null> {
   const [{ tokenProblem }, { addressAt }] = await Promise.all([import("./endpoint.ts"), import("./derive.ts")]);
   const problem = tokenProblem(chain.token);
@@ -47,7 +49,7 @@ export async function settingProblem({ chain, xpub }: Usdt): Promise<string | nu
   }
 }
 
-/** Whether addresses were made of another key than the one that is set; null where all are of this one. */
+/** Returns the problem if addresses were derived from another key than the configured one; null if not. */
 export async function keyProblem(sql: Sql, { xpub }: Usdt): Promise<string | null> {
   const fingerprint = xpubFingerprint(xpub);
   const others = (await listFingerprints(sql)).filter((one) => one !== fingerprint);
@@ -56,7 +58,7 @@ export async function keyProblem(sql: Sql, { xpub }: Usdt): Promise<string | nul
     : `USDT_XPUB: expected the key that the addresses of accounts were made of (fingerprint ${others.join(", ")}), got one with fingerprint ${fingerprint}; addresses are for good, so set the former key again`;
 }
 
-/** Asks every endpoint whether chain, token and decimals are those that are configured. */
+/** Checks whether every endpoint has the configured chain, token and decimals. */
 export async function checkEndpoints(usdt: Usdt): Promise<Checked[]> {
   const { openEndpoints } = await import("./endpoint.ts");
   const endpoints = openEndpoints(usdt.chain, usdt.rpcUrls, AbortSignal.timeout(WITHIN_MS));

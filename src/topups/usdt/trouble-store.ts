@@ -5,10 +5,13 @@ import { listReorganized } from "./credited-store.ts";
 import { endpointTrouble, disputeTrouble, reorganizedTrouble, type Trouble } from "./troubles.ts";
 import { type Usdt } from "../../config/usdt.ts";
 
-/** Reorganizations make endpoints differ for seconds; what lasts longer is for people. */
+/** Reorganizations make endpoints differ for seconds; a longer difference needs a person. */
 const DISPUTED_SECONDS = 30;
 
-/** What people should look at: endpoints that are not read, and deposits on which they differ. Nothing where USDT is not taken. */
+/**
+ * Returns the problems that people should check: endpoints that are not read, and deposits on which they differ. Empty
+ * if USDT is not configured.
+ */
 export async function findUsdtTroubles(sql: Queryable, usdt: Usdt | null): Promise<Trouble[]> {
   if (usdt === null) return [];
   const [endpoints, disputed, reorganized, now] = await Promise.all([
@@ -24,7 +27,7 @@ export async function findUsdtTroubles(sql: Queryable, usdt: Usdt | null): Promi
   ];
 }
 
-/** Deposits on which endpoints have differed for minutes, the oldest first. */
+/** Returns deposits on which endpoints have differed for longer than a reorganization, oldest first. */
 function listDisputed(sql: Queryable, { chain }: Usdt) {
   return sql<{ txHash: string; position: number; since: Date; text: string }[]>`
     select

@@ -1,20 +1,20 @@
 import type { EndpointState } from "./endpoint-store.ts";
 
-/** Something that people should look at, as an alert has it. */
+/** A problem for people to check, as an alert shows it. */
 export interface Trouble {
   subject: string;
   text: string;
 }
 
 const MINUTE_MS = 60_000;
-/** A look begins every ten seconds and waits twenty at most for an endpoint that is silent. */
+/** A poll begins every ten seconds and waits at most twenty for a silent endpoint. */
 const UNWATCHED_MS = 50_000;
-/** Two looks: an alert within a minute of the first request that failed, which may have taken twenty seconds to fail. */
+/** Two polls: an alert within a minute of the first failed request, which may take twenty seconds to fail. */
 const AWAY_MS = 20_000;
-/** No chain of ours makes fewer blocks than four a minute. */
+/** No supported chain makes fewer than four blocks per minute. */
 const STILL_MS = 15 * MINUTE_MS;
 
-/** What is wrong with an endpoint at a time; null where nothing is, or not for long enough. */
+/** Returns the problem with an endpoint at a time; null if there is none, or not for long enough. */
 export function endpointTrouble(chain: string, endpoint: EndpointState, now: Date): Trouble | null {
   const { place, host, lookedAt, failingSince, lastError, headAt } = endpoint;
   const age = (at: Date) => now.getTime() - at.getTime();
@@ -35,7 +35,7 @@ export function endpointTrouble(chain: string, endpoint: EndpointState, now: Dat
   return null;
 }
 
-/** A deposit on which endpoints differ though it is deep. */
+/** The problem of a deposit on which endpoints differ although it is deep. */
 export function disputeTrouble(deposit: { txHash: string; position: number; since: Date; text: string }): Trouble {
   const { txHash, position, since, text } = deposit;
   return {
@@ -44,7 +44,7 @@ export function disputeTrouble(deposit: { txHash: string; position: number; sinc
   };
 }
 
-/** A credited deposit that no endpoint has on the chain any more. */
+/** The problem of a credited deposit that no endpoint has on the chain any more. */
 export function reorganizedTrouble(deposit: {
   txHash: string;
   position: number;

@@ -12,21 +12,21 @@ import { listPending, type PendingDeposit, saveChecked, saveOrphaned } from "./p
 import { batches, confirmationsOf } from "./ranges.ts";
 import type { Usdt } from "../../config/usdt.ts";
 
-/** Deposits that are decided on in one look; those that waited longest first, so that a flood keeps nobody out. */
+/** Deposits that are decided on in one poll, the longest pending first, so that a flood starves none. */
 const MOST_PENDING = 200;
 
-/** Credited deposits that are looked up again in one look. */
+/** Credited deposits that are checked again in one poll. */
 const MOST_CREDITED = 20;
 
-/** What a look brought, as counts; `unread` endpoints did not answer, or not as they should; `gone` were credited before. */
+/** The counts of a poll. `unread` endpoints did not respond, or not correctly; `gone` deposits were credited before. */
 export type Seen = Record<"found" | "credited" | "small" | "orphaned" | "disputed" | "unread" | "gone", number>;
 
 /**
- * One look at a chain: reads what every endpoint has that was not read for good, and decides on the deposits that wait.
+ * Polls a chain: reads what every endpoint has that is not settled, and decides on pending deposits.
  *
- * Each endpoint is read by itself and keeps its own place, so that one that was away, or holds logs back, costs nothing of
- * what is seen through the other. Deposits are decided on only while every endpoint answers. Every step may be lost or
- * repeated: places move on after what was found is stored, and a deposit is credited in one transaction under its own key.
+ * Each endpoint is read separately and keeps its own position, so one that was down or withholds logs hides nothing
+ * that the other shows. Deposits are decided on only while every endpoint responds. Every step may be lost or repeated:
+ * positions advance after the deposits are stored, and a deposit is credited in one transaction under its own key.
  */
 export async function watchDeposits(watch: Watch): Promise<Seen> {
   const { sql, usdt, endpoints } = watch;
@@ -47,7 +47,7 @@ export async function watchDeposits(watch: Watch): Promise<Seen> {
   return seen;
 }
 
-/** What deciding goes by, and what it brings. */
+/** The inputs and results of deciding. */
 interface Deciding {
   watch: Watch;
   looks: readonly Look[];
@@ -76,7 +76,7 @@ async function decide(deciding: Deciding): Promise<void> {
   seen.credited += await takeSmallDeposits(sql, usdt);
 }
 
-/** Looks up deposits that were credited lately, since a reorganization deeper than the confirmations takes them away again. */
+/** Checks recently credited deposits again, since a reorganization deeper than the confirmations removes them. */
 async function checkCredited(deciding: Deciding): Promise<void> {
   const { watch, heads, seen } = deciding;
   const { sql, usdt, signal } = watch;
@@ -97,7 +97,7 @@ async function checkCredited(deciding: Deciding): Promise<void> {
 
 type Receipts = Awaited<ReturnType<Look["endpoint"]["receipt"]>>[];
 
-/** What every endpoint says of the transaction of a deposit; null where one of them does not answer. */
+/** Returns every endpoint's receipt of a deposit's transaction; null if one of them does not respond. */
 async function askAll({ looks, watch }: Deciding, { txHash }: PendingDeposit): Promise<Receipts | null> {
   const answers = await Promise.allSettled(looks.map(({ endpoint }) => endpoint.receipt(txHash)));
   watch.signal.throwIfAborted();
@@ -126,7 +126,7 @@ async function decideOn(deciding: Deciding, deposit: PendingDeposit, receipts: R
       break;
     case "orphan":
       if (await saveOrphaned(sql, deposit)) seen.orphaned += 1;
-      // what the transaction did instead: blocks that were read for good are not read again for it
+      // store what the transaction did instead: settled blocks are not read again for it
       seen.found += await saveDeposits(sql, usdt, transfersOf(usdt, deposit, receipts));
       break;
     case "move": {
@@ -149,7 +149,7 @@ async function decideOn(deciding: Deciding, deposit: PendingDeposit, receipts: R
   }
 }
 
-/** Every transfer of the token that endpoints have in the transaction of a deposit. */
+/** Returns every transfer of the token that the endpoints have in a deposit's transaction. */
 function transfersOf({ chain }: Usdt, { txHash }: PendingDeposit, receipts: Receipts): FoundDeposit[] {
   const found = new Map<number, FoundDeposit>(); // a statement cannot change a row twice
   for (const { blockHash, blockNumber, transfers } of receipts.filter((receipt) => receipt !== null)) {
@@ -161,7 +161,7 @@ function transfersOf({ chain }: Usdt, { txHash }: PendingDeposit, receipts: Rece
   return [...found.values()];
 }
 
-/** Deep enough for every endpoint: by number of blocks, or by the chain's own word that nothing replaces the block. */
+/** Whether a block is deep enough for every endpoint: by number of blocks, or because the chain reports it as final. */
 function isDeep({ chain }: Usdt, heads: readonly Head[], block: bigint): boolean {
   return heads.every(
     ({ number, finalized }) =>
