@@ -5,7 +5,7 @@ import { type Frame, renderPage } from "../frame/render.ts";
 import type { Crumb, PageHeader } from "../frame/shown.ts";
 import { SITE_SCRIPT, SITE_STYLE } from "./assets.ts";
 
-/** What pages may load and where their forms go: this server alone. Every page works without its script. */
+/** Pages load from, and send forms to, this server only. Every page works without its script. */
 const CONTENT_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -26,7 +26,7 @@ const NAV = [
   { label: "Plans", href: "/plans", group: "" },
   { label: "Status", href: "/status", group: "" },
 ];
-/** The foot of every page. */
+/** The links in the footer. */
 const MORE = [
   { label: "Houses", href: "/houses", group: "Product" },
   { label: "Accuracy", href: "/accuracy", group: "Product" },
@@ -42,28 +42,28 @@ const MORE = [
   { label: "Responsible gambling", href: "/responsible-gambling", group: "Legal" },
 ];
 
-/** A page of the public site: a template below `src/site`, and what it shows. */
+/** A page of the public site: a template below `src/site` and its data. */
 export interface SitePage {
-  /** Where it is, without parameters; null for one that search engines must not keep. */
+  /** Its path without parameters; null if search engines must not index it. */
   path: string | null;
   template: string;
   title: string;
-  /** A sentence or two for those who have not opened it. */
+  /** One or two sentences for search results. */
   description: string;
   data: object;
   status?: number;
-  /** How it is laid out; `page` where not given. Home and docs have headers of their own. */
+  /** Its layout, `page` by default. Home and docs have headers of their own. */
   kind?: "page" | "reading" | "home" | "docs";
   crumbs?: readonly Crumb[];
   header?: PageHeader;
-  /** Sections of links next to the content; of the documentation. */
+  /** Sections of links next to the content, in the documentation. */
   sidebar?: readonly { label: string; entries: readonly { label: string; href: string }[] }[];
 }
 
-/** What the layout says beside what every layout does. */
+/** What the layout shows in addition to {@link Frame}. */
 interface SiteFrame extends Frame {
   description: string;
-  /** Its address for search engines, whatever parameters it was asked with; null for none. */
+  /** Its address for search engines, without parameters; null for none. */
   canonical: string | null;
   notice: string;
   more: typeof MORE;
@@ -73,7 +73,7 @@ interface SiteFrame extends Frame {
   assets: Frame["assets"] & { font: string };
 }
 
-/** Sends a page; `url` is the path with its parameters as it was asked for. */
+/** Sends a page; `url` is the path with the parameters of the request. */
 export function sendPage(response: ServerResponse, page: SitePage, { url, site }: { url: string; site: string }): void {
   const frame: SiteFrame = {
     title: page.title,
@@ -99,7 +99,7 @@ export function sendPage(response: ServerResponse, page: SitePage, { url, site }
   sendText(response, "text/html", text);
 }
 
-/** Sends a text of this type. */
+/** Sends a text of a content type. */
 export function sendText(response: ServerResponse, type: string, text: string): void {
   response.setHeader("Content-Type", `${type}; charset=utf-8`);
   response.end(text);

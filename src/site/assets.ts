@@ -15,7 +15,7 @@ export const SITE_SCRIPT: Asset = scriptOf("/site.js", [
   here("scripts/try.js"),
 ]);
 
-/** Adds what pages load: styles, scripts, fonts, images. With the hash of its content in the URL it is cached for a year. */
+/** Adds styles, scripts, fonts and images. Their URLs contain a hash of the content, so they are cached for a year. */
 export function addAssets(app: Express): void {
   for (const { path, type, body } of [STYLE, SCRIPT, SITE_STYLE, SITE_SCRIPT, ...FONTS]) {
     resource(app, path, (request, response) => {

@@ -9,7 +9,7 @@ export interface Feed {
   entries: readonly { id: string; title: string; link: string; updated: Date; text: string }[];
 }
 
-/** A feed as Atom (RFC 4287). Without entries it was last updated at the beginning of 2026. */
+/** Formats a feed as Atom (RFC 4287). Without entries its update time is the beginning of 2026. */
 export function atom({ id, self, title, entries }: Feed): string {
   const newest = entries.reduce((max, { updated }) => Math.max(max, updated.getTime()), Date.UTC(2026, 0, 1));
   const time = (ms: number) => new Date(ms).toISOString();

@@ -4,7 +4,7 @@ import type { PublishedReadingJson } from "../forecasts/readings/reading-state.t
 import { roundsAfter } from "../published/held-rounds.ts";
 import type { Table } from "../published/tables.ts";
 
-/** Live data is for callers: public pages have none of the newest rounds of a table, and none received within a minute. */
+/** Live data is for callers: public pages withhold the newest rounds of a table, and those received within a minute. */
 export const ROUNDS_WITHHELD = 3;
 export const SECONDS_WITHHELD = 60;
 
@@ -21,7 +21,7 @@ export interface DelayedRound {
   color: string;
 }
 
-/** The newest rounds of a table that may be shown, newest first, at most so many. */
+/** Returns the newest rounds of a table that may be shown, newest first, at most `most`. */
 export function delayedRounds(table: Table, memory: Pick<Memory, "clock">, most: number): DelayedRound[] {
   const until = memory.clock().nowMs - SECONDS_WITHHELD * 1_000;
   return roundsAfter(table.rounds, ROUNDS_WITHHELD)
@@ -33,8 +33,8 @@ export function delayedRounds(table: Table, memory: Pick<Memory, "clock">, most:
 }
 
 /**
- * Shows readings of tables late: one is shown when it is a minute old, although a newer one has been made. A reading that
- * nobody asked for in between is replaced by the next that is old enough.
+ * Delays readings: one is shown when it is a minute old, even if a newer one exists. If no request came in between, it
+ * is replaced by the next one that is old enough.
  */
 export function delayReadings(): (table: Table, nowMs: number) => PublishedReadingJson | null {
   const held = new Map<number, PublishedReadingJson[]>();

@@ -1,11 +1,11 @@
 /**
- * Keeps what was made, by its name, for some milliseconds: whoever asks again meanwhile gets the same. At most `most` are
- * kept, the oldest go first, so that nobody fills the memory by asking for ever other things.
+ * Makes a cache: values are kept by name for `forMs` milliseconds, at most `most` of them. The oldest is evicted first,
+ * so that requests for many names cannot fill the memory.
  */
 export function keeping<Value>({ forMs, most }: { forMs: number; most: number }) {
   const kept = new Map<string, { value: Value; at: number }>();
   return {
-    /** What is kept under a name; undefined where nothing is, or nothing any more. */
+    /** Returns the value of a name; undefined if there is none, or it has expired. */
     find(name: string): Value | undefined {
       const found = kept.get(name);
       return found !== undefined && performance.now() - found.at < forMs ? found.value : undefined;

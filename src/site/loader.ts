@@ -2,17 +2,17 @@ import { within } from "../http/within.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 
-/** How long a page waits for a part of it that the database has; the rest of the page is shown without it. */
+/** How long a page waits for a part from the database; without it the rest of the page is shown. */
 export const PATIENCE_MS = 2_000;
-/** A statement that has not ended by then hangs on a dead connection: another one may be tried. */
+/** A statement that has not ended by then is assumed to be on a dead connection, and another may start. */
 const LOST_AFTER_MS = 10_000;
 
-/** Gives what was loaded; null where it cannot be had in time, and the next who asks has it tried again. */
+/** Returns the loaded value; null if it is not available in time, and then the next call retries. */
 export type Loader<Value> = () => Promise<Value | null>;
 
 /**
- * Loads a part of a page for all who look at it: what was loaded is believed for a while, and one statement runs at a
- * time, so that visitors, who need no key, cannot make the database busy.
+ * Loads a part of a page for all visitors: the value is cached, and one statement runs at a time, so that visitors, who
+ * need no key, cannot overload the database.
  */
 export function loader<Value>(
   what: string,
@@ -53,10 +53,10 @@ export function loader<Value>(
   };
 }
 
-/** At most so many are kept of a kind, the oldest go first. */
+/** Loaders per kind; the oldest is evicted first. */
 const MOST_LOADERS = 1_000;
 
-/** A {@link loader} for each name that is asked for; names are those of what exists, so that nobody makes others. */
+/** A {@link loader} per name. Only names of existing things may be passed, so that visitors cannot create others. */
 export function loaders<Value>(
   what: string,
   load: (of: string) => Promise<Value>,

@@ -50,17 +50,17 @@ import {
 import { statusFeed, statusPage } from "./status/status.ts";
 import { UPTIME_DAYS } from "./uptime.ts";
 
-/** Prices and limits change by hand. */
+/** Prices and limits are changed manually. */
 const PLANS_BELIEVED_MS = 10_000;
-/** A badge that is this late is late by less than a poll. */
+/** Shorter than a poll interval, so a badge is never late by more than one poll. */
 const HOUSES_BELIEVED_MS = 2_000;
 const WORK_BELIEVED_MS = 5_000;
-/** A day of polls of a hundred houses takes PostgreSQL a third of a second. */
+/** PostgreSQL takes 300 ms for a day of polls of a hundred houses. */
 const POLLS_BELIEVED_MS = 30_000;
 const LOG_BELIEVED_MS = 5_000;
-/** Sums over all tables: of ten thousand they take this process some milliseconds. */
+/** Sums over ten thousand tables take this process some milliseconds. */
 const RECORD_BELIEVED_MS = 5_000;
-/** Loads of the first page from one address: a person never comes near it, and a program has the API. */
+/** Home page loads per client address: far above what a person needs, and programs have the API. */
 const FIRST_PAGE: Size = { points: 120, seconds: 60 };
 const NOTICES_SHOWN = 20;
 const INCIDENTS_SHOWN = 20;
@@ -68,31 +68,31 @@ const HOUSES_WITH_HISTORY = 30;
 const INCIDENTS_OF_ONE = 20;
 /** History changes every few minutes. */
 const HISTORY_BELIEVED_MS = 30_000;
-/** Ten thousand rounds of a table take PostgreSQL some milliseconds. */
+/** PostgreSQL takes some milliseconds for ten thousand rounds of a table. */
 const FACTS_BELIEVED_MS = 60_000;
 const PAST_BELIEVED_MS = 5_000;
 
-/** Settings that pages speak of; what is not given is not spoken of. */
+/** Settings that pages mention; an absent one is left out. */
 export type SiteSettings = Partial<Pick<Settings, "HELPLINES_FILE" | "OPERATOR_NAME" | "PAYLOAD_RETENTION_HOURS">>;
 
-/** What the site is made of. */
+/** What the site needs. */
 export interface SiteParts {
   memory: Memory;
   sql: Sql;
   version: string;
-  /** The public address, without a slash at its end; known once we listen. */
+  /** The public address without a trailing slash; known once the server listens. */
   site: () => string;
   settings: SiteSettings;
   log: Log;
   buckets: Pick<Buckets, "draw">;
-  /** Loads of the first page from one address; 120 per minute when not given. */
+  /** The rate limit of the home page per client address; 120 per minute by default. */
   firstPage?: Size | undefined;
 }
 
 /**
- * Adds the pages for people: plain HTML made here, without a script, a cookie, or anything from elsewhere. What of a page
- * is in the database is waited for 2 s; where it does not come, that part says so and the rest is there.
- * @throws UsageError where HELPLINES_FILE cannot be used
+ * Adds the public pages: plain HTML that works without a script, sets no cookie and loads nothing from other sites.
+ * Parts from the database are waited for up to 2 s; a page says which part is missing and shows the rest.
+ * @throws UsageError if HELPLINES_FILE cannot be used
  */
 export function addPages(app: Express, parts: SiteParts): void {
   const { memory, sql, version, site, settings, log, buckets, firstPage = FIRST_PAGE } = parts;
@@ -193,7 +193,7 @@ export function addPages(app: Express, parts: SiteParts): void {
     });
   }
 
-  /** The page of a house or table; null where there is none. */
+  /** The page of a house or table; null if there is none. */
   async function pageOf({ house: id = "", game, market }: Record<string, string>): Promise<SitePage | null> {
     const own = memory.tables.byHouse.get(id) ?? [];
     if (game === undefined) {
@@ -236,7 +236,7 @@ export function addPages(app: Express, parts: SiteParts): void {
   });
 }
 
-/** Filtered views are for people: one of each is enough for a search engine. */
+/** One variant of a filtered view is enough for a search engine. */
 function robots(site: string): string {
   return [
     "User-agent: *",

@@ -1,7 +1,7 @@
 import { escape } from "../frame/escape.ts";
 
 /**
- * HTML of a text in which what is between backticks is code.
+ * Converts a text to HTML; text between backticks becomes code.
  *
  * @example
  * prose("ask `/a` & wait"); // => "ask <code>/a</code> &amp; wait"

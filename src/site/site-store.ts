@@ -2,10 +2,13 @@ import type { Sql, Transaction } from "../db/client.ts";
 import { NOTICE_ORDER } from "../rounds/notices/notices.ts";
 import { PATIENCE_MS } from "./loader.ts";
 
-/** More than anybody has; a page shows fewer. */
+/** More than any instance has; a page shows fewer. */
 const MOST_HOUSES = 2_000;
 
-/** Reads one snapshot, for as long as a page waits: then the database gives up by itself, so that nothing goes on for nobody. */
+/**
+ * Reads in one snapshot, with a statement timeout as long as a page waits, so that the database does not continue for
+ * an abandoned request.
+ */
 export async function readBriefly<Value>(sql: Sql, read: (tx: Transaction) => Promise<Value>): Promise<Value> {
   const { value } = await sql.begin("isolation level repeatable read, read only", async (tx) => {
     await tx`select set_config('statement_timeout', ${String(PATIENCE_MS)}, true)`;
@@ -18,20 +21,20 @@ export async function readBriefly<Value>(sql: Sql, read: (tx: Transaction) => Pr
 export interface ListedHouse {
   id: string;
   name: string;
-  /** Its rounds are invented. */
+  /** Its rounds are simulated. */
   simulated: boolean;
-  /** It is played by this service itself, with rounds of the past or invented ones. */
+  /** It is played by this service itself, with past or simulated rounds. */
   demo: boolean;
   enabled: boolean;
   paused: boolean;
   /** Tables that are polled. */
   tables: number;
-  /** When a poll last brought a round of any of its tables; null before the first. */
+  /** When a poll last received a round of any of its tables; null before the first. */
   lastRoundAt: Date | null;
   lastRoundAgeMs: number | null;
 }
 
-/** Houses by id, at most 2,000, and how many there are. */
+/** Returns houses by id, at most 2,000, and their total. */
 export async function listSiteHouses(tx: Transaction): Promise<{ houses: ListedHouse[]; total: number }> {
   const rows = await tx<(ListedHouse & { total: number })[]>`
     select
@@ -63,7 +66,7 @@ export async function listSiteHouses(tx: Transaction): Promise<{ houses: ListedH
   };
 }
 
-/** How the polls of a house went: requests of the last hour and day, and those of them that brought a good answer. */
+/** The polls of a house: requests of the last hour and day, and the successful ones. */
 export interface PollSuccess {
   house: string;
   hourAsked: number;
@@ -72,7 +75,7 @@ export interface PollSuccess {
   dayGood: number;
 }
 
-/** The polls of the last 24 hours by house. An answer is good where it came and was no error: 2xx, or 304 "unchanged". */
+/** Returns the polls of the last 24 hours by house. A poll is successful with a 2xx response, or a 304. */
 export async function listPollSuccess(tx: Transaction): Promise<PollSuccess[]> {
   return tx<PollSuccess[]>`
     select
@@ -94,19 +97,19 @@ export async function listPollSuccess(tx: Transaction): Promise<PollSuccess[]> {
     group by house_id`;
 }
 
-/** What keeps the service going, as far as anybody may know. */
+/** The public facts about the work behind the API. */
 export interface Work {
-  /** Worker processes that reported in the last half minute, and those of them whose clock is wrong. */
+  /** Worker processes that reported in the last half minute, and those whose clock is wrong. */
   workers: number;
   wrongClocks: number;
-  /** Since the scheduler was last alive, in seconds; null where it never was. */
+  /** Seconds since the scheduler's last heartbeat; null if there was none. */
   scheduledAgo: number | null;
   pausedQueues: number;
-  /** Since the oldest answer arrived that nobody has read, in seconds; null where all are read. */
+  /** Seconds since the oldest unread payload arrived; null if all are read. */
   unreadFor: number | null;
 }
 
-/** Signs of life of the workers, by the database's clock. */
+/** Reads the heartbeats of the workers, by the database clock. */
 export async function readWork(tx: Transaction): Promise<Work> {
   const [work] = await tx<Work[]>`
     select
@@ -130,14 +133,14 @@ export async function readWork(tx: Transaction): Promise<Work> {
   return work;
 }
 
-/** What callers are told of a table that is not as it should be. */
+/** An open notice about a table, as callers get it. */
 export interface OpenNotice {
   table: string;
   simulated: boolean;
   text: string;
 }
 
-/** The open continuity notices as callers get them, at most `limit`, and how many there are. */
+/** Returns the open continuity notices, at most `limit`, and their total. */
 export async function listSiteNotices(
   tx: Transaction,
   limit: number,
@@ -164,7 +167,9 @@ export async function listSiteNotices(
   };
 }
 
-/** A day of a component: the minutes or polls that were good, of all. `component` is `polling` or `house:<id>`. */
+/**
+ * One day of a component: its successful minutes or polls, and their total. `component` is `polling` or `house:<id>`.
+ */
 export interface UptimeDay {
   component: string;
   /** UTC, as 2026-11-21. */
@@ -173,7 +178,7 @@ export interface UptimeDay {
   total: number;
 }
 
-/** The days of these components that the status page shows, oldest first. */
+/** Returns the days of components for the status page, oldest first. */
 export async function listUptime(tx: Transaction, components: readonly string[], days: number): Promise<UptimeDay[]> {
   return tx<UptimeDay[]>`
     select component, day::text as day, good::float8 as good, total::float8 as total
@@ -183,7 +188,7 @@ export async function listUptime(tx: Transaction, components: readonly string[],
     order by component, day`;
 }
 
-/** Something that callers were notified of, and when it was over. */
+/** A notice to callers, and when it was closed. */
 export interface Incident {
   id: string;
   table: string;
@@ -195,7 +200,7 @@ export interface Incident {
   closedAt: Date | null;
 }
 
-/** The newest notices, open or closed within 90 days, newest first; of one house, or one table of it, where given. */
+/** Returns the newest notices, open or closed within 90 days, newest first; of one house or table if given. */
 export async function listIncidents(
   tx: Transaction,
   { limit, house = null, tableId = null }: { limit: number; house?: string | null; tableId?: number | null },
@@ -220,20 +225,20 @@ export async function listIncidents(
     limit ${limit}`;
 }
 
-/** What a page about a table reads of it. */
+/** The database's facts for the page of a table. */
 export interface TableFacts {
   /** The edge that the house declares; null for none. */
   edge: number | null;
-  /** How its rounds are proven; null where they cannot be. */
+  /** The scheme that proves its rounds; null if there is none. */
   scheme: string | null;
-  /** The newest rounds that were counted, and those of them at or above each threshold, in its order. */
+  /** The number of rounds counted, and of those at or above each threshold, in the given order. */
   rounds: number;
   atLeast: number[];
   verified: number;
   failed: number;
 }
 
-/** Facts of the newest `rounds` rounds of a table; thresholds are in hundredths. */
+/** Returns facts of the newest `rounds` rounds of a table; thresholds are in hundredths. */
 export async function readTableFacts(
   tx: Transaction,
   tableId: number,
@@ -263,19 +268,19 @@ export async function readTableFacts(
   return facts ?? null;
 }
 
-/** A forecast of the next color that is over, and the color that came. */
+/** A past forecast of the next color, and the color of the round. */
 export interface PastForecast {
   issuedAt: Date;
   afterRoundId: string;
   colors: string[];
   pPpm: number[];
   basePpm: number[];
-  /** Null where it was void. */
+  /** Null if it was void. */
   outcome: number | null;
   multiplier: string | null;
 }
 
-/** The newest scored forecast of a table after which `rounds` rounds came, and which is older than `seconds`. */
+/** Returns the newest scored forecast of a table that is followed by `rounds` rounds and older than `seconds`. */
 export async function readPastForecast(
   tx: Transaction,
   tableId: number,

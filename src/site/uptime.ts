@@ -1,19 +1,19 @@
 import type { UptimeDay } from "./site-store.ts";
 
-/** How far back the status page and the pages of houses look. */
+/** Days of history on the status page and the pages of houses. */
 export const UPTIME_DAYS = 90;
 
 const DAY_MS = 86_400_000;
 
-/** The days of a component as pages show them, and all of them together. */
+/** The days of a component as pages show them, and their total. */
 export interface ShownUptime {
   days: { day: string; share: number | null; note: string }[];
-  /** As text, never rounded up to 100 %; null where nothing is known. */
+  /** As text, rounded down; null if there is no data. */
   total: string | null;
   known: number;
 }
 
-/** The last 90 UTC days until today, oldest first; a day that was not measured has no share. */
+/** The last 90 UTC days until today, oldest first; a day without data has no share. */
 export function shownUptime(rows: readonly UptimeDay[], now: Date): ShownUptime {
   const byDay = new Map(rows.map((row) => [row.day, row]));
   const days = Array.from({ length: UPTIME_DAYS }, (_, at) => {
@@ -32,7 +32,7 @@ export function shownUptime(rows: readonly UptimeDay[], now: Date): ShownUptime 
 }
 
 /**
- * A share in percent that says 100 only where it is.
+ * A share in percent, rounded down, so that 100 means all.
  *
  * @example
  * percentOf(9_999, 10_000); // => "99.99 %"

@@ -18,24 +18,24 @@ import { lineOf, linesOfHouse, linesOfTable, type Measured } from "./lines.ts";
 import { factsOf, referencesOf, reliabilityOf, skillsOf, type ToDraw } from "./plots.ts";
 import { LEAST, skillSentence } from "./skill.ts";
 
-/** Lines of a page: with its plots it stays below 100 KB. */
+/** Lines per page: with its plots a page stays below 100 KB. */
 const LINES_PER_PAGE = 25;
 /** Skills in one plot. */
 const SKILLS_SHOWN = 12;
-/** Names that a menu can have; beyond that they are typed. */
+/** More names than these are typed instead of chosen from a menu. */
 const MOST_NAMES = 150;
-/** Sums of a house are made anew at most so often: of hundreds of tables they take milliseconds. */
+/** The sums of a house are cached for this long: computing them over hundreds of tables takes milliseconds. */
 const BELIEVED_MS = 10_000;
 const MOST_KEPT = 200;
 
-/** What the page is made of. */
+/** What the page needs. */
 interface AccuracyParts {
   memory: Memory;
   sql: Sql;
   log: Log;
 }
 
-/** The page of what was measured, of all tables, a house or a table, by its parameters. */
+/** Makes the accuracy page of all tables, a house or a table from its parameters. */
 export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URLSearchParams) => Promise<SitePage> {
   const kept = keeping<ReturnType<typeof linesOf>>({ forMs: BELIEVED_MS, most: MOST_KEPT });
   const models = keeping<ListedModel[]>({ forMs: BELIEVED_MS, most: MOST_KEPT });
@@ -50,7 +50,10 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
     return rates.some(({ n }) => n > 0n) ? ratesOf(rates, by) : null;
   }
 
-  /** The models of a table; none while the database cannot be read, so that the figures are shown without them. */
+  /**
+   * Returns the models of a table; none if the database cannot be read, so that the page shows its figures without
+   * them.
+   */
   async function modelsOf({ kind, tables: [table], asked }: Chosen): Promise<ListedModel[]> {
     if (kind !== "table" || table === undefined) return [];
     const found = models.find(asked.of);
@@ -133,19 +136,21 @@ function listedModel({ model, since, edge, thresholds }: TableModel) {
   };
 }
 
-/** The lines of a page, and the one whose plots and figures are shown. Only what is on the page is measured. */
+/**
+ * Returns the lines of a page, and the one whose plots and figures are shown. Only the lines of this page are computed.
+ */
 function linesOf({ asked, tables, kind }: Chosen): { lines: Measured[]; total: number; detail: Measured | null } {
   const first = (asked.page - 1) * LINES_PER_PAGE;
   const houses = kind === "table" ? [] : [...Map.groupBy(tables, ({ house }) => house.id).values()];
   const each = tables.flatMap((table) => linesOfTable(table, asked));
-  // a house of one table is its table
+  // the line of a house with one table would repeat that table's line
   const all = [...houses.filter((own) => own.length > 1).flatMap((own) => linesOfHouse(own, asked)), ...each];
   const own = kind === "all" ? [] : kind === "house" ? linesOfHouse(tables, asked) : each;
   const feature = asked.feature === ALL_FEATURES ? "next_color" : asked.feature;
   return {
     lines: all.slice(first, first + LINES_PER_PAGE).map((line) => line.measure()),
     total: all.length,
-    // the newest model, where there were several
+    // the newest model if there are several
     detail: own.findLast((line) => line.feature === feature)?.measure() ?? null,
   };
 }
@@ -154,7 +159,7 @@ function sentenceOf({ figures: { sample_size: sampleSize, skill, skill_interval_
   return skillSentence({ sampleSize, skill, interval });
 }
 
-/** Houses and tables for the menu; null where there are too many for one. */
+/** The houses and tables for the menu; null if there are too many. */
 function namesOf({ byHouse, tables: all }: Holding): { value: string; label: string }[] | null {
   if (byHouse.size + all.length > MOST_NAMES) return null;
   return [...byHouse].flatMap(([house, tables]) => [

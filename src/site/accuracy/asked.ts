@@ -15,19 +15,19 @@ const query = z.object({
   page: z.coerce.number().int().min(1).max(10_000).default(1),
 });
 
-/** What is asked of the page: of all houses (empty), of a house, or of a table; of one feature; over a period. */
+/** The parameters: all houses (empty), a house or a table; a feature; a period. */
 export type AskedAccuracy = z.infer<typeof query>;
 
-/** Whose accuracy it is: tables of one house, or one table, or (null) all. */
+/** The selection: tables of one house, one table, or (null) all. */
 export interface Chosen {
   asked: AskedAccuracy;
   tables: readonly Table[];
   kind: "all" | "house" | "table";
-  /** Why it is not what was asked for, and what status that has; null where it is. */
+  /** Why the request could not be met, and the status for that; null if it was. */
   problem: { text: string; status: 400 | 404 } | null;
 }
 
-/** Reads the parameters; what cannot be read is told, and the page shown as if it were not there. */
+/** Reads the parameters. An invalid one is reported in `problem` and otherwise ignored. */
 export function chooseAccuracy(params: URLSearchParams, holding: Holding): Chosen {
   const given = Object.fromEntries([...params].filter(([name, value]) => name in query.shape && value !== ""));
   const read = query.safeParse(given);

@@ -5,36 +5,36 @@ import { keeping } from "../keeping.ts";
 import { PATIENCE_MS } from "../loader.ts";
 import type { ToDraw } from "./plots.ts";
 
-/** What was drawn is shown so long, although a forecast was judged since. */
+/** How long a drawing is cached, even if a forecast is scored meanwhile. */
 const DRAWN_FOR_MS = 60_000;
 const MOST_KEPT = 100;
-/** Views that are drawn anew in a minute, whoever asks: each is three plots of 20 ms, and one statement. */
+/** New drawings per minute for all visitors: each is three plots of 20 ms and one statement. */
 const VIEWS_PER_MINUTE = 30;
 
 const TOO_MANY = "Many plots are asked for at the moment. Please try again shortly.";
 const TOO_SLOW = "The plots take longer than a page waits. Please try again shortly.";
 
-/** What is to be drawn, and why there is less than there should be (empty where there is not). */
+/** The plots to draw, and why some are missing (empty if none is). */
 export interface Planned {
   all: readonly ToDraw[];
   missing: string;
 }
 
-/** What is drawn, or on its way. */
+/** A finished or pending drawing. */
 interface View extends Planned {
   figures: Promise<Figure[]>;
 }
 
-/** The plots of a view, without their drawings where they are not made now. */
+/** The plots of a view; without drawings if they are not drawn now. */
 export interface Drawn {
   figures: Figure[];
-  /** Why there is less than there should be; empty where there is not. */
+  /** Why some plots are missing; empty if none is. */
   missing: string;
 }
 
 /**
- * Draws views for visitors, each at most once a minute and so many a minute at all, so that nobody without a key keeps
- * this process drawing. Beyond that, and where it takes longer than a page waits, there are the numbers alone.
+ * Draws views for visitors: each at most once a minute, and a limited number per minute, so that visitors without a key
+ * cannot keep this process busy. Above the limit, or when drawing takes too long, only the numbers are shown.
  */
 export function drawing(log: Log) {
   const kept = keeping<View>({ forMs: DRAWN_FOR_MS, most: MOST_KEPT });
@@ -55,13 +55,13 @@ export function drawing(log: Log) {
     return view;
   }
 
-  /** What is not whole is tried again by the next who looks. */
+  /** The next request retries a view that failed. */
   async function forgetFailed(name: string, view: View): Promise<void> {
     const made = await view.figures;
     if (view.missing !== "" || made.some(({ svg }) => svg === null)) kept.forget(name, view);
   }
 
-  /** `name` is what is asked for; `plan` says what is to be drawn where it is drawn anew. */
+  /** `name` identifies the view; `plan` returns the plots if they have to be drawn. */
   return async (name: string, plan: (isAllowed: boolean) => Promise<Planned>): Promise<Drawn> => {
     const found = kept.find(name);
     if (found !== undefined) return waitFor(found);

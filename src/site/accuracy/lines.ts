@@ -16,13 +16,13 @@ export interface Measured {
   figures: ReturnType<typeof showAccuracy>;
 }
 
-/** A line of which the figures are not made yet: of thousands of them a page shows few. */
+/** A line whose figures are computed on demand: a page shows few of thousands. */
 export interface Line {
   feature: string;
   measure(): Measured;
 }
 
-/** What was measured of one table. */
+/** Returns the lines of one table. */
 export function linesOfTable(table: Table, asked: Pick<AskedAccuracy, "feature" | "period">): Line[] {
   const { house, game, market } = table;
   const of = { house: house.id, game, market };
@@ -39,12 +39,12 @@ export function linesOfTable(table: Table, asked: Pick<AskedAccuracy, "feature" 
   }));
 }
 
-/** The figures of one feature of a table over a period, of its newest model; null where nothing was measured. */
+/** Returns the figures of one feature of a table over a period, for its newest model; null if nothing was scored. */
 export function measureTable(table: Table, asked: Pick<AskedAccuracy, "feature" | "period">): Measured | null {
   return linesOfTable(table, asked).at(-1)?.measure() ?? null;
 }
 
-/** What was measured of the tables of a house together. */
+/** Returns the lines of a house over its tables. */
 export function linesOfHouse(tables: readonly Table[], asked: AskedAccuracy): Line[] {
   const rows = tables.flatMap((table) => rowsOf(table, asked).map((row) => ({ house: table.house, row })));
   const groups = Map.groupBy(rows, ({ row: { model, feature } }) => `${feature} ${parameterSetOf(model)}`);
@@ -65,7 +65,7 @@ function rowsOf({ accuracy }: Table, { feature, period }: Pick<AskedAccuracy, "f
   return accuracy.filter((row) => row.period === period && (feature === ALL_FEATURES || row.feature === feature));
 }
 
-/** A line as the page writes it; `shown`: how many are shown together. */
+/** Formats a line; `shown` is the number of intervals that are shown together. */
 export function lineOf({ name, simulated, isHouse, row, figures }: Measured, shown: number) {
   const verdict = shownVerdict(verdictOf(row.sums, { period: row.period, shown }), figures.sample_size);
   return {

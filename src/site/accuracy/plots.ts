@@ -7,14 +7,14 @@ import { between, BIN_COLUMNS, binRow, digits, pointOf, share } from "../../fram
 import type { Measured } from "./lines.ts";
 import { LEAST } from "./skill.ts";
 
-/** A plot and the numbers in it. */
+/** A plot and its numbers. */
 export interface ToDraw {
   plot: Plot;
   columns: readonly string[];
   rows: readonly (readonly string[])[];
 }
 
-/** What people go by, in words of ours. */
+/** The rules that players follow. */
 const RULES: ReadonlyMap<keyof ReferenceSums, string> = new Map([
   ["last_20", "last 20 rounds"],
   ["last_100", "last 100 rounds"],
@@ -22,7 +22,7 @@ const RULES: ReadonlyMap<keyof ReferenceSums, string> = new Map([
   ["theory", "declared odds"],
 ]);
 
-/** The skill of several tables or houses below each other. */
+/** Plots the skill of several tables or houses. */
 export function skillsOf(measured: readonly Measured[]): ToDraw | null {
   return drawnSkills(
     "Skill against the best constant in hindsight",
@@ -35,7 +35,7 @@ export function skillsOf(measured: readonly Measured[]): ToDraw | null {
   );
 }
 
-/** Our skill beside that of the rules that people go by, on the same forecasts. */
+/** Plots our skill next to that of the rules that players follow, on the same forecasts. */
 export function referencesOf({ figures, row }: Measured): ToDraw | null {
   const { skill, skill_interval_95: interval, sample_size: n } = figures;
   return drawnSkills("Skill beside rules that people go by", [
@@ -66,7 +66,7 @@ function drawnSkills(
   };
 }
 
-/** What was stated against what came, of one table or house. */
+/** Plots stated probabilities against outcomes, of one table or house. */
 export function reliabilityOf({ figures }: Measured): ToDraw | null {
   if (figures.reliability.length === 0) return null;
   return {
@@ -79,7 +79,7 @@ export function reliabilityOf({ figures }: Measured): ToDraw | null {
   };
 }
 
-/** Every figure of a line, in words: name and value. */
+/** Returns every figure of a line as name and value. */
 export function factsOf({ figures }: Measured): { name: string; value: string }[] {
   const voids = Object.entries(figures.voids).filter(([, n]) => n > 0);
   return [

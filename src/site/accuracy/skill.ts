@@ -1,6 +1,6 @@
 import { LEAST_FOR_SKILL, share } from "../../frame/measured.ts";
 
-/** A skill and how far it can be believed. */
+/** A skill with its confidence interval. */
 export interface Skill {
   sampleSize: number;
   skill: number | null;
@@ -8,13 +8,13 @@ export interface Skill {
 }
 
 /**
- * Judged forecasts before anything is said of skill. The interval is a normal approximation, which wants the rarest color,
- * one round in ten, to have come some fifty times.
+ * Scored forecasts before anything is stated about skill. The interval is a normal approximation, which needs about
+ * fifty outcomes of the rarest color (one round in ten).
  */
 export const LEAST = LEAST_FOR_SKILL;
 
 /**
- * What a skill says, in plain words: zero is called zero, and a few forecasts too few.
+ * Describes a skill in plain words, including no skill and too few forecasts.
  *
  * @example
  * skillSentence({ sampleSize: 900, skill: 0.0001, interval: [-0.002, 0.0022] }); // => "Zero lies within the interval: no skill beyond constant probabilities is shown."

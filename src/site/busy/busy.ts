@@ -1,6 +1,6 @@
 import type { SitePage } from "../answer.ts";
 
-/** What a visitor gets who loads a page too often; `seconds` is when it can be loaded again. */
+/** The page for a visitor who exceeds the rate limit; it can be loaded again after `seconds`. */
 export function busyPage(seconds: number): SitePage {
   return {
     path: null,

@@ -2,7 +2,7 @@ import type { SitePage } from "../answer.ts";
 import { atom } from "../atom.ts";
 import { sidebar } from "./sidebar.ts";
 
-/** What changed for callers, newest first. */
+/** Changes for callers, newest first. */
 export const CHANGES = [
   {
     name: "v1",

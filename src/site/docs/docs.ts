@@ -14,7 +14,7 @@ import { samplesOf } from "./samples.ts";
 import { sidebar } from "./sidebar.ts";
 
 /**
- * The manual of the API, from the descriptions that also make the OpenAPI document.
+ * The API manual, made from the descriptions that also make the OpenAPI document.
  * @returns a function that makes the page; only the plans are read each time
  */
 export function docsPage({ site }: { site: string }): (plans: readonly ListedPlan[] | null) => SitePage {
@@ -42,7 +42,7 @@ export function docsPage({ site }: { site: string }): (plans: readonly ListedPla
   });
 }
 
-/** One endpoint: its description, its parameters, a sample response with every field, and samples of a request. */
+/** One endpoint: its description, parameters, a sample response with every field, and sample requests. */
 function shownOperation(description: Description, site: string) {
   const { operation, summary, answer, example } = description;
   const { path } = operation;

@@ -3,7 +3,7 @@ import type { SitePage } from "../answer.ts";
 import { prose } from "../prose.ts";
 import { sidebar } from "./sidebar.ts";
 
-/** Every error a caller can get, under the address that the error itself names as its `docs_url`. */
+/** The page of all API errors, at the address in each error's `docs_url`. */
 export function errorsPage(): SitePage {
   return {
     path: "/docs/errors",
@@ -17,7 +17,7 @@ export function errorsPage(): SitePage {
   };
 }
 
-/** Every error a caller can get, in the order of the table of errors. */
+/** All API errors, in the order of their table. */
 export function errorRows() {
   return Object.entries(FAILURES).map(([code, { status, means, retry }]) => ({
     code,

@@ -10,7 +10,7 @@ export interface Field {
   description: string;
 }
 
-/** Every field of a response, each with its whole path from the top: `games[].house`. */
+/** Returns every field of a response with its full path: `games[].house`. */
 export function fieldsOf(schema: Schema, parent = ""): Field[] {
   return Object.entries(withoutNull(schema).properties ?? {}).flatMap(([key, given]) => {
     const property = asSchema(given);
@@ -28,7 +28,7 @@ export function fieldsOf(schema: Schema, parent = ""): Field[] {
   });
 }
 
-/** The type of a value in words: `integer, 1 to 100`. */
+/** Describes the type of a value: `integer, 1 to 100`. */
 export function typeOf(schema: Schema): string {
   const isNullable = [schema, ...(schema.anyOf ?? [])].some((one) => typesOf(asSchema(one)).includes("null"));
   return typeWithoutNull(withoutNull(schema)) + (isNullable ? " or null" : "");
@@ -61,7 +61,7 @@ function typeWithoutNull(schema: Schema): string {
 }
 
 function rangeOf({ minimum, maximum }: Schema): string {
-  // zod limits every integer to those that a double holds exactly
+  // zod limits every integer to the safe integers
   const most = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
   const least = minimum === Number.MIN_SAFE_INTEGER ? undefined : minimum;
   if (least !== undefined && most !== undefined) return `, ${least} to ${most}`;

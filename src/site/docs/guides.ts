@@ -34,7 +34,7 @@ while True:
             wait = int(error.headers.get("Retry-After", "5"))
     time.sleep(wait)`;
 
-/** Pages of the documentation that lead through a task, by their path. */
+/** Guides of the documentation, by path. */
 export function guidePages(site: string): Record<string, SitePage> {
   const page = (path: string, name: string, title: string, description: string, data: object = {}): SitePage => ({
     path,

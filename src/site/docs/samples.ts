@@ -2,7 +2,7 @@ import type { Sample } from "../../frame/components.ts";
 
 const KEY = "rh_live_YOUR_KEY";
 
-/** A request of an address in three languages. Each can be pasted as it is: the key is in the environment, or typed in. */
+/** Returns a request in three languages, ready to paste: the key is read from the environment, or typed in. */
 export function samplesOf(url: string, list: string): Sample[] {
   return [
     { name: "curl", language: "bash", text: `curl -H "X-Api-Key: \${ROUNDHOUSE_KEY:-${KEY}}" "${url}"` },

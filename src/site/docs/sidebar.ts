@@ -1,6 +1,6 @@
 import { DESCRIPTIONS } from "../../api/openapi/document.ts";
 
-/** The sections of the documentation and their pages, as the sidebar lists them. */
+/** The sections of the documentation and their pages, in the order of the sidebar. */
 export const sidebar = [
   {
     label: "Get started",

@@ -13,15 +13,15 @@ import type { ListedHouse, PastForecast } from "../site-store.ts";
 import { shownHouse } from "./houses.ts";
 import type { MeasuredRecord } from "./record.ts";
 
-/** A first page stays short; the API has all of them. */
+/** A short list; the API has all of them. */
 const TABLES_SHOWN = 6;
 const NOTICES_SHOWN = 3;
 const HOUSES_SHOWN = 12;
 const ROUNDS_SHOWN = 16;
-/** From here on the page says that what it shows is old. */
+/** From this age on the page marks its data as old. */
 const OLD_SECONDS = 15;
 
-/** What the first page is made of; what could not be loaded is null. */
+/** What the home page needs; a part that could not be loaded is null. */
 export interface HomeParts {
   memory: Memory;
   record: MeasuredRecord;
@@ -33,7 +33,7 @@ export interface HomeParts {
   figures: readonly Figure[];
 }
 
-/** The first page: what this is, what runs now, how accurate it has been, what it costs, and how to begin. */
+/** The home page: what the service is, live tables, measured accuracy, prices, and how to start. */
 export function homePage({ memory, record, site, houses, plans, featured, figures }: HomeParts): SitePage {
   const { tables } = memory.tables;
   const shown = tables.slice(0, TABLES_SHOWN);
@@ -76,13 +76,16 @@ export function homePage({ memory, record, site, houses, plans, featured, figure
   };
 }
 
-/** The table that the first page shows in full: the first with true rounds and a forecast, else the first with one. */
+/**
+ * Chooses the table that the home page shows in full: the first with real rounds and a forecast, else the first with a
+ * forecast.
+ */
 export function featuredOf({ tables: { tables } }: Pick<Memory, "tables">): Table | null {
   const published = tables.filter((table) => table.published !== null);
   return published.find(({ house }) => !house.simulated) ?? published[0] ?? null;
 }
 
-/** Wherever a table is named, it says so if its rounds are invented. */
+/** A table's name is always shown with a mark if its rounds are simulated. */
 function nameOf({ house, game, market }: Table): { name: string; simulated: boolean } {
   return { name: `${house.id}/${game}/${market}`, simulated: house.simulated };
 }

@@ -5,10 +5,10 @@ import type { ListedHouse } from "../site-store.ts";
 /** A house as pages show it. */
 export type ShownHouse = ListedHouse & { status: Status; tone: Tone };
 
-/** How each status looks. */
+/** The tone of each status. */
 export const STATUS_TONES: Record<Status, Tone> = { live: "good", stale: "warn", offline: "bad", paused: "info" };
 
-/** A house with its badge, by the rule by which callers get it. */
+/** Adds the status badge, by the same rule as in the API. */
 export function shownHouse(house: ListedHouse, liveWindowMs: number): ShownHouse {
   const { lastRoundAgeMs: newestPolledAgeMs, paused, enabled } = house;
   const status = statusOf({ newestPolledAgeMs, paused, enabled }, liveWindowMs);

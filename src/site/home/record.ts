@@ -4,15 +4,15 @@ import type { Memory } from "../../published/memory.ts";
 import type { Table } from "../../published/tables.ts";
 import { skillSentence } from "../accuracy/skill.ts";
 
-/** What was measured of all tables together. */
+/** The measurements of all tables together. */
 export type MeasuredRecord = ReturnType<typeof recordOf>;
 
 const FEATURE = "next_color";
 const PERIOD = "30d";
 
 /**
- * What was measured of the next color over 30 days, of all tables together, in counts that can be added whatever colors they have. Rounds that are invented say nothing of
- * true ones, so tables of simulated houses count only where there are no others.
+ * Sums the scores of the next color over 30 days, of all tables, as counts that can be added whatever their colors.
+ * Simulated rounds prove nothing about real ones, so simulated houses count only if there are no others.
  */
 export function recordOf({ tables: { tables } }: Pick<Memory, "tables">) {
   const measured = tables.filter((table) => countsOf(table).some(({ n }) => n > 0n));

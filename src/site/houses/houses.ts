@@ -11,7 +11,7 @@ const ROUNDS_SHOWN = 24;
 const TABLES_SHOWN = 30;
 const HOUSES_SHOWN = 60;
 
-/** The list of all houses; null where they could not be loaded. */
+/** The list of all houses; null if they could not be loaded. */
 export function housesPage(
   houses: { houses: ListedHouse[]; total: number } | null,
   { memory }: { memory: Memory },
@@ -38,7 +38,7 @@ export function housesPage(
   };
 }
 
-/** What the page of a house is made of; what could not be loaded is null. */
+/** What the page of a house needs; a part that could not be loaded is null. */
 export interface HouseParts {
   memory: Memory;
   house: ListedHouse;
@@ -46,7 +46,7 @@ export interface HouseParts {
   incidents: readonly Incident[] | null;
 }
 
-/** A house: its state, history of availability, tables with their rounds, and notices. */
+/** The page of a house: status, availability, tables with their rounds, and notices. */
 export function housePage({ memory, house, uptime, incidents }: HouseParts): SitePage {
   const { liveWindowMs } = memory.clock();
   const tables = memory.tables.byHouse.get(house.id) ?? [];
@@ -68,7 +68,7 @@ export function housePage({ memory, house, uptime, incidents }: HouseParts): Sit
   };
 }
 
-/** A table as lists show it: its link, state, and delayed rounds. */
+/** A table as lists show it: link, status and delayed rounds. */
 export function shownTable(table: Table, memory: Memory, most: number) {
   const status = memory.statusOf(table);
   return {

@@ -16,14 +16,14 @@ import { shownTable } from "./houses.ts";
 const ROUNDS_SHOWN = 60;
 /** Multipliers of the plot, in hundredths. */
 export const THRESHOLDS = [110, 150, 200, 300, 500, 1_000, 2_000, 5_000, 10_000] as const;
-/** Rounds that the distribution is counted over. */
+/** Rounds in the distribution. */
 export const ROUNDS_COUNTED = 10_000;
 
 /** How the results of a scheme follow from its hashes, in one sentence. */
 const CHAINED =
   "The house played a chain of hashes backwards: the hash of each round is the SHA-256 of the next one's, so no result could be chosen after the chain was made public.";
 
-/** What the page of a table is made of; what could not be loaded is null. */
+/** What the page of a table needs; a part that could not be loaded is null. */
 export interface TableParts {
   memory: Memory;
   table: Table;
@@ -34,7 +34,9 @@ export interface TableParts {
   figures: readonly Figure[];
 }
 
-/** A table: state, rounds, a forecast that is over, its record, the distribution of its multipliers, proofs, notices. */
+/**
+ * The page of a table: status, rounds, a past forecast, its record, the distribution of multipliers, proofs, notices.
+ */
 export function tablePage({ memory, table, facts, past, reading, incidents, figures }: TableParts): SitePage {
   const { house, game, market } = table;
   const name = `${house.id}/${game}/${market}`;
@@ -70,7 +72,7 @@ export function tablePage({ memory, table, facts, past, reading, incidents, figu
   };
 }
 
-/** What was measured of the next color of a table over 30 days, in words. */
+/** Describes the scores of a table's next color over 30 days. */
 export function recordOf(table: Table) {
   const measured = measureTable(table, { feature: "next_color", period: "30d" });
   if (measured === null || measured.figures.sample_size === 0) return null;
@@ -93,7 +95,7 @@ export function recordOf(table: Table) {
   };
 }
 
-/** A forecast that is over, as bars with their long-run shares, and what came. */
+/** A past forecast as bars with the long-run shares, and its outcome. */
 export function shownForecast({ issuedAt, afterRoundId, colors, pPpm, basePpm, outcome, multiplier }: PastForecast) {
   return {
     issuedAt,
@@ -103,7 +105,7 @@ export function shownForecast({ issuedAt, afterRoundId, colors, pPpm, basePpm, o
   };
 }
 
-/** A reading in words; null where there is none to show. */
+/** A reading in words; null if there is none to show. */
 export function readingOf(reading: PublishedReadingJson | null): { text: string; madeAt: string } | null {
   if (reading === null) return null;
   const state: ReadingState = "speaking";
@@ -113,7 +115,7 @@ export function readingOf(reading: PublishedReadingJson | null): { text: string;
   };
 }
 
-/** The plot of how many rounds reached each multiplier, with its numbers. */
+/** Plots how many rounds reached each multiplier, with the numbers. */
 export function distributionOf(facts: TableFacts): ToDraw | null {
   if (facts.rounds === 0) return null;
   const points: SurvivalPoint[] = THRESHOLDS.map((hundredths, at) => ({

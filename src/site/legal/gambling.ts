@@ -1,7 +1,7 @@
 import type { SitePage } from "../answer.ts";
 import type { HelplineBlock } from "./helplines.ts";
 
-/** Where to find help, and what these numbers can and cannot do. */
+/** The page about getting help, and about what these numbers can and cannot do. */
 export function gamblingPage(helplines: readonly HelplineBlock[]): SitePage {
   return {
     path: "/responsible-gambling",

@@ -3,14 +3,14 @@ import { reasonOf, UsageError } from "../../errors.ts";
 
 const MOST_BYTES = 32_768;
 
-/** A piece of the operator's text. */
+/** A block of the operator's text. */
 export type HelplineBlock =
   { kind: "heading"; text: string } | { kind: "paragraph"; text: string } | { kind: "list"; items: string[] };
 
 /**
- * The helplines that an operator wants to be named: plain text, in which a line that begins with `#` is a heading, lines
- * that begin with `-` are a list, and an empty line ends a paragraph.
- * @throws UsageError where the file cannot be read or is larger than 32 KiB
+ * Reads the operator's helplines: plain text. A line that begins with `#` is a heading, lines that begin with `-` are a
+ * list, and an empty line ends a paragraph.
+ * @throws UsageError if the file cannot be read or is larger than 32 KiB
  */
 export function readHelplines(file: string | undefined): HelplineBlock[] {
   if (file === undefined) return [];
@@ -24,7 +24,7 @@ export function readHelplines(file: string | undefined): HelplineBlock[] {
 }
 
 /**
- * The pieces of the operator's text.
+ * Parses the operator's text into blocks.
  *
  * @example
  * helplineBlocks("# Spain\nCall\n900 533 025.\n- one\n- two"); // => [{ kind: "heading", text: "Spain" }, { kind: "paragraph", text: "Call 900 533 025." }, { kind: "list", items: ["one", "two"] }]

@@ -2,10 +2,10 @@ import { USAGE_FACTS_KEPT_DAYS } from "../../housekeeping/limits.ts";
 import { ENDED_KEPT_DAYS } from "../../mail/limits.ts";
 import type { SitePage } from "../answer.ts";
 
-/** A sign-in at the console is over after two weeks, and swept a day later; at `/ops` sooner. */
+/** A console session ends after two weeks and is deleted a day later; one at `/ops` ends sooner. */
 const SIGN_IN_DAYS = 15;
 
-/** What is kept of people, and how long: the numbers are those that the service goes by. */
+/** The page on personal data and its retention, with the numbers that the service uses. */
 export function privacyPage({
   operator,
   payloadHours,

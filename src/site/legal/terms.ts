@@ -1,7 +1,7 @@
 import { legalText, paragraphsOf } from "../../accounts/legal.ts";
 import type { SitePage } from "../answer.ts";
 
-/** The terms as people agree to them at the console, with their version and hash, and whom they are made with. */
+/** The page of the terms, with their version and hash, and the operator. */
 export function termsPage(operator: string | undefined): SitePage {
   const { version, text, sha256 } = legalText("terms");
   return {

@@ -16,14 +16,14 @@ import { type TilePath, parseTilePath } from "../../record/log/tile-path.ts";
 import { PATIENCE_MS } from "../loader.ts";
 import { readBriefly } from "../site-store.ts";
 
-/** Statements at a time: the log is read without a key. */
+/** Concurrent statements: the log is read without a key. */
 const AT_ONCE = 4;
 const CACHE_FOREVER = "public, max-age=31536000, immutable";
 
 /**
- * Adds the transparency log in the form of C2SP tlog-tiles: `/log/checkpoint`, `/log/tile/…`, `/log/tile/entries/…`, and
- * `/log/key`, the verifier key; and `/log/export/<rounds, forecasts or scores>/<house>/<game>/<market>`, what the log speaks
- * of, as CSV, a page at a time. Everything is read from PostgreSQL, four requests at a time.
+ * Adds the transparency log as C2SP tlog-tiles: `/log/checkpoint`, `/log/tile/…`, `/log/tile/entries/…` and `/log/key`
+ * (the verifier key), and `/log/export/<rounds, forecasts or scores>/<house>/<game>/<market>`, the logged data as CSV
+ * in pages. Everything is read from PostgreSQL, at most four requests at a time.
  */
 export function addLog(app: Express, sql: Sql, log: Log): void {
   let running = 0;

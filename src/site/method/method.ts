@@ -4,7 +4,7 @@ import { keyOf } from "../../record/log/verify-log.ts";
 import type { Transaction } from "../../db/client.ts";
 import type { SitePage } from "../answer.ts";
 
-/** The public log as the page shows it; `logs` is empty before the first worker began it. */
+/** The public log as the page shows it; `logs` is empty until the first worker starts it. */
 export interface ShownLog {
   /** Newest first. */
   logs: { origin: string; key: string; size: number; declaredAt: string; reason: string | null }[];
@@ -12,7 +12,7 @@ export interface ShownLog {
   checkpoint: { size: number; note: string; signedAt: string; cosignedAt: string | null } | null;
 }
 
-/** Reads what the page shows of the log. */
+/** Reads the log's facts for the page. */
 export async function readShownLog(tx: Transaction): Promise<ShownLog> {
   const logs = await listLogs(tx);
   const [newest] = logs;
@@ -22,7 +22,7 @@ export async function readShownLog(tx: Transaction): Promise<ShownLog> {
   };
 }
 
-/** How forecasts are measured and how anyone checks it; without the log when it could not be loaded. */
+/** The page about how forecasts are scored and how anyone can verify it; without the log if it could not be loaded. */
 export function methodPage(publicLog: ShownLog | null): SitePage {
   return {
     path: "/method",

@@ -1,10 +1,10 @@
 import type { ListedPlan } from "../../callers/plan-store.ts";
 import type { SitePage } from "../answer.ts";
 
-/** Houses of a plan that are named; a page stays short, and a caller gets them all from `/api/v1/games`. */
+/** Houses that are named per plan; `/api/v1/games` lists all. */
 const HOUSES_NAMED = 40;
 
-/** The page about plans; null where they could not be loaded. */
+/** The page about plans; null if they could not be loaded. */
 export function plansPage(plans: readonly ListedPlan[] | null): SitePage {
   return {
     path: "/plans",
@@ -19,18 +19,18 @@ export function plansPage(plans: readonly ListedPlan[] | null): SitePage {
   };
 }
 
-/** The plans that can be bought, in words; null where they could not be loaded. */
+/** The plans on sale, formatted; null if they could not be loaded. */
 export function shownPlans(plans: readonly ListedPlan[] | null) {
   return plans && plans.filter(({ on_sale }) => on_sale).map(shownPlan);
 }
 
-/** The price and length of the plan that costs least; null where there is none, or they could not be loaded. */
+/** The price and duration of the cheapest plan; null if there is none, or they could not be loaded. */
 export function cheapestOf(plans: readonly ListedPlan[] | null): { price: string; days: string } | null {
   const [first] = (plans ?? []).filter(({ on_sale }) => on_sale).toSorted((a, b) => Number(a.price) - Number(b.price));
   return first === undefined ? null : shownPlan(first);
 }
 
-/** A ceiling that protects the service is no promise and so has no number here. */
+/** A ceiling that protects the service is no promise, so its number is not shown. */
 function shownPlan({ name, price, days, day_limit, month_limit, burst_per_second, burst, houses }: ListedPlan) {
   return {
     name,

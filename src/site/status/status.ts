@@ -4,17 +4,17 @@ import { atom } from "../atom.ts";
 import type { Incident, ListedHouse, OpenNotice, PollSuccess, UptimeDay, Work } from "../site-store.ts";
 import { shownUptime } from "../uptime.ts";
 
-/** A worker reports every few seconds and the scheduler every five; twice six times of that is silence. */
+/** A worker reports every few seconds, the scheduler every five: this is twelve missed reports. */
 const SCHEDULER_SILENT_SECONDS = 60;
-/** Answers are read within seconds of their arrival. */
+/** Payloads are read within seconds of their arrival. */
 const UNREAD_LATE_SECONDS = 60;
-/** From here on the memory that callers are answered from is called old. */
+/** From this age on the data that callers get is marked as old. */
 const OLD_SECONDS = 15;
 
-/** A page stays below 100 KB, whatever houses are called. */
+/** A page stays below 100 KB, however long the names of houses are. */
 const HOUSES_SHOWN = 30;
 
-/** What the page is made of; what could not be loaded is null. */
+/** What the page needs; a part that could not be loaded is null. */
 export interface StatusParts {
   version: string;
   ageSeconds: number;
@@ -27,7 +27,7 @@ export interface StatusParts {
   incidents: readonly Incident[] | null;
 }
 
-/** A part of the service and how it is, in words. */
+/** A part of the service and its state in words. */
 export interface PartState {
   name: string;
   word: string;
@@ -35,7 +35,7 @@ export interface PartState {
   text: string;
 }
 
-/** How everything is, from our own rows. Nothing of it says more than a caller or a visitor may know. */
+/** The status page, from our own rows. It shows only what callers and visitors may know. */
 export function statusPage(parts: StatusParts): SitePage {
   const { version, liveWindowMs, houses, polls, notices, uptime, incidents } = parts;
   const states = [apiState(parts), ...workStates(parts.work)];
@@ -76,13 +76,13 @@ export function statusPage(parts: StatusParts): SitePage {
   };
 }
 
-/** Where there are more than a page shows, those that are not live come first: they are what people look for here. */
+/** If there are more houses than a page shows, those that are not live come first. */
 function firstOf(houses: readonly ShownHouse[]): readonly ShownHouse[] {
   if (houses.length <= HOUSES_SHOWN) return houses;
   return houses.toSorted((a, b) => Number(a.status === "live") - Number(b.status === "live")).slice(0, HOUSES_SHOWN);
 }
 
-/** The worst of the states in one sentence. */
+/** Summarizes the worst state in one sentence. */
 function overallOf(states: readonly PartState[], isWorkKnown: boolean): { tone: PartState["tone"]; text: string } {
   const bad = states.filter(({ tone }) => tone === "bad").map(({ name }) => name.toLowerCase());
   const warn = states.filter(({ tone }) => tone === "warn").map(({ name }) => name.toLowerCase());
@@ -91,7 +91,7 @@ function overallOf(states: readonly PartState[], isWorkKnown: boolean): { tone: 
   return { tone: "good", text: "All parts of the service work." };
 }
 
-/** The newest incidents as an Atom feed: an entry is updated when its notice closes. */
+/** The newest incidents as an Atom feed; an entry is updated when its notice closes. */
 export function statusFeed(site: string, incidents: readonly Incident[]): string {
   return atom({
     id: `${site}/status`,
@@ -119,9 +119,7 @@ function apiState({ ageSeconds, work }: StatusParts): PartState {
   };
 }
 
-/**
- * The work behind the API in words; nothing where it could not be read.
- */
+/** The states of the work behind the API; empty if it could not be read. */
 export function workStates(work: Work | null): PartState[] {
   if (work === null) return [];
   const { workers, wrongClocks, scheduledAgo, pausedQueues, unreadFor } = work;
@@ -165,7 +163,7 @@ function pollsOf(sums: PollSuccess | undefined): { hour: string; day: string } {
   };
 }
 
-/** Never rounded up to all of them. */
+/** Rounds down, so that 100 % means all. */
 function success(good: number, asked: number): string {
   if (asked === 0) return "none asked";
   const percent = Math.floor((good / asked) * 1_000) / 10;
