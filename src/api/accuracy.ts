@@ -11,7 +11,7 @@ const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;
 const SCOPES = ["table", "house"] as const;
 const oneOf = (names: readonly string[]) => ({ error: `expected one of ${names.join(", ")}` });
 
-/** What was measured, per feature and period: of each table, or of each house over its tables in the plan. */
+/** The scores per feature and period: of each table, or of each house over its tables in the plan. */
 export const accuracy = operation({
   path: "/api/v1/accuracy",
   params: z.strictObject({
@@ -62,7 +62,7 @@ export const accuracy = operation({
   },
 });
 
-/** When the sums of a table with newer rounds than they cover changed last, the earliest; null when all cover all rounds. */
+/** The earliest change of a table whose sums do not cover its newest rounds; null if all are current. */
 function behindSince(tables: readonly Table[]): number | null {
   let since: number | null = null;
   for (const {
@@ -82,7 +82,7 @@ const accuracyOf = keepFragments(
 
 const ofHouses = new WeakMap<House, Map<string, { rows: readonly PeriodSums[]; fragment: Fragment }>>();
 
-/** Merging hundreds of tables takes milliseconds, so it is done again only where one of the rows is another. */
+/** Merging hundreds of tables takes milliseconds, so it is repeated only if one of the rows changed. */
 function accuracyOfHouse(house: House, variant: string, rows: readonly PeriodSums[]): Fragment {
   const kept = ofHouses.get(house) ?? new Map<string, { rows: readonly PeriodSums[]; fragment: Fragment }>();
   ofHouses.set(house, kept);

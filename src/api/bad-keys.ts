@@ -2,25 +2,24 @@ import type { Buckets, Draw, Size } from "../limits/buckets.ts";
 import { networkOf } from "../limits/address.ts";
 import { ApiError } from "../http/errors.ts";
 
-/** 20 at once, then one each 30 s: whoever needs more is guessing, or has a program that nobody looks after. */
+/** 20 immediately, then one per 30 s: more is guessing, or a program that nobody maintains. */
 const BAD_KEYS: Size = { points: 20, seconds: 600 };
 
 /**
- * Bad keys by the address they came from. Two kinds are counted apart: keys whose form or checksum is wrong cost us
- * nothing, and whoever had a typing error must get in as soon as it is mended; keys that look right have to be looked
- * up, and it is these look-ups that are bounded. Keys that we know go on whatever else comes from their address, so
- * that nobody is locked out by a neighbor.
+ * Limits invalid keys per client address. Keys with a wrong form or checksum cost nothing and are counted separately,
+ * so that a corrected typing error works immediately; well-formed unknown keys cost a lookup, and these are limited.
+ * Known keys are never refused, so that no caller is locked out by others at the same address.
  */
 export interface BadKeys {
-  /** Notes a key that cannot be one of ours. @throws ApiError `rate_limited` where there were too many. */
+  /** Counts a malformed key. @throws ApiError `rate_limited` if there were too many. */
   malformed(address: string | undefined): Promise<void>;
-  /** Notes a key that looks right and was never made. @throws ApiError `rate_limited` where there were too many. */
+  /** Counts a well-formed key that does not exist. @throws ApiError `rate_limited` if there were too many. */
   unknown(address: string | undefined): Promise<void>;
-  /** Before a key is looked up. @throws ApiError `rate_limited` where too many were unknown. */
+  /** Call before looking up a key. @throws ApiError `rate_limited` if too many were unknown. */
   beforeLookup(address: string | undefined): Promise<void>;
 }
 
-/** Counts bad keys in these buckets. */
+/** Counts invalid keys in these buckets. */
 export function countBadKeys(buckets: Pick<Buckets, "draw" | "look">): BadKeys {
   const nameOf = (kind: string, address = "unknown") => `bad-key:${kind}:${networkOf(address)}`;
   return {

@@ -4,9 +4,9 @@ import { LRUCache } from "lru-cache";
 import type { Encoding } from "../http/etag.ts";
 import type { Answer, Body } from "../http/call.ts";
 
-/** Shorter answers do not shrink. */
+/** Shorter responses do not shrink. */
 const COMPRESSED_FROM_BYTES = 1_024;
-/** Bytes kept in total, and the largest body that is kept. */
+/** Bytes cached in total, and the largest body that is cached. */
 const KEPT_BYTES = 16_000_000;
 const LARGEST_KEPT = 1_000_000;
 
@@ -17,8 +17,9 @@ const compress = {
 };
 
 /**
- * Makes bodies and keeps the most recently used. Compressing 4 KB takes 123 µs with Brotli and 61 µs with gzip, about as
- * much as a whole call, and the same answer goes to many callers. Requests for a body that is being compressed share it.
+ * Makes response bodies and caches the most recently used. Compressing 4 KB takes 123 µs with Brotli and 61 µs with
+ * gzip, about as much as a whole call, and the same response goes to many callers. Concurrent requests for a body share
+ * its compression.
  */
 export function keepBodies(): (answer: Answer, encoding: Encoding) => Promise<Body> | Body {
   const kept = new LRUCache<string, Body, { answer: Answer; encoding: Encoding }>({

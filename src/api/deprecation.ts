@@ -1,18 +1,18 @@
-/** The end of an operation, as it is announced; all times are in milliseconds since 1970. */
+/** The announced end of an operation; times in milliseconds since 1970. */
 export interface Deprecation {
-  /** From when on nobody should begin to use it. */
+  /** From this time on, new code should not use it. */
   sinceMs: number;
-  /** From when on it may be gone; left out while that is not decided. */
+  /** From this time on, it may be removed; absent while undecided. */
   sunsetMs?: number;
-  /** The page that says what to do instead. */
+  /** The page with the alternatives. */
   page: string;
-  /** The path that takes its place, where there is one. */
+  /** The path that replaces it, if there is one. */
   successor?: string;
 }
 
 /**
- * The headers of an operation that is going away: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` to the page
- * about it and to what takes its place. An operation that has a `deprecated` sends them with every answer of its path.
+ * Returns the headers of a deprecated operation: `Deprecation` (RFC 9745), `Sunset` (RFC 8594), and `Link` to its page
+ * and its successor. An operation with `deprecated` sends them with every response.
  *
  * @example
  * deprecationHeaders({ sinceMs: Date.UTC(2027, 0, 1), page: "/docs/changes" }).Deprecation; // => "@1798761600"

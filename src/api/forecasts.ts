@@ -12,7 +12,7 @@ import { filters } from "./params.ts";
 import { selectTables } from "./select.ts";
 import type { Table } from "../published/tables.ts";
 
-/** What is said of the next round and of windows of each table, each probability beside its baseline. */
+/** Forecasts of the next round and of windows for each table, each probability next to its baseline. */
 export const forecasts = operation({
   path: "/api/v1/forecasts",
   params: z.strictObject(filters),

@@ -2,17 +2,17 @@ import type { Answer } from "../http/call.ts";
 import { etagOf } from "../http/etag.ts";
 import type { Table } from "../published/tables.ts";
 
-/** The ready JSON of one table in one kind of answer. */
+/** The JSON of one table for one kind of response. */
 export interface Fragment {
   json: string;
   etag: string;
 }
 
 /**
- * Makes fragments, and keeps the newest of each table until the table changes or another variant is asked for, so that
- * a call costs joining texts.
+ * Makes fragments, and caches each table's newest until the table changes or another variant is requested, so that a
+ * call only joins texts.
  *
- * `variant` stands for whatever else the JSON is made of, such as the table's status, which changes with time alone.
+ * `variant` is any other input of the JSON, such as the table's status, which changes with time.
  */
 export function keepFragments<Variant>(
   make: (table: Table, variant: Variant) => string,
@@ -35,10 +35,10 @@ interface KeptAnswer extends Answer {
   fragments: readonly Fragment[];
 }
 
-/** The newest answer that begins with a fragment: asked for again, it has its ETag already. */
+/** The newest response that begins with a fragment, so that a repeated request has its ETag ready. */
 const answers = new WeakMap<Fragment, KeptAnswer>();
 
-/** An answer that lists fragments under a name, with the plan, and the notice if there is one. */
+/** Makes a response that lists fragments under a name, with the plan, and the notice if there is one. */
 export function listAnswer(
   plan: string,
   name: string,

@@ -8,8 +8,8 @@ import { ApiError } from "../http/errors.ts";
 import type { KnownCallers } from "./known-callers.ts";
 
 /**
- * The middleware that every path with a key begins with: 401 for the key, 402 and 403 for the plan and the account, then
- * 429 for the rate. A call that passes has spent one point of its account's burst and none of its quota.
+ * The middleware of every path that needs a key: 401 for the key, 402 and 403 for plan and account, then 429 for the
+ * rate. A call that passes has used one point of its account's burst and none of its quota.
  */
 export function requireCaller(parts: { callers: KnownCallers; buckets: Buckets }): CallHandler[] {
   return [authenticate(parts), limitRate(parts.buckets)];
@@ -46,7 +46,7 @@ async function findCaller(request: Request, callers: KnownCallers, badKeys: BadK
   throw new ApiError("invalid_api_key");
 }
 
-/** The burst belongs to the account, across its keys and our processes. @throws ApiError 429. */
+/** The burst is shared by the account's keys and by our processes. @throws ApiError 429. */
 function limitRate(buckets: Buckets): CallHandler {
   return async (_, response, next) => {
     const call = response.locals;

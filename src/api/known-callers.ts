@@ -8,34 +8,35 @@ import type { Log } from "../log.ts";
 import { ApiError } from "../http/errors.ts";
 import { within } from "../http/within.ts";
 
-/** How long a caller is believed to be what the database said, where nothing was announced. */
+/** How long a cached caller is valid without a notification of a change. */
 const BELIEVED_MS = 5_000;
-/** How long a known caller goes on being served while the database does not answer. */
+/** How long a cached caller is served while the database is down. */
 const BELIEVED_IN_TROUBLE_MS = 600_000;
-/** What a caller waits for the database before being told to come back; counting the call may take as long again. */
+/** How long a call waits for the database before a 503; counting the call may take as long again. */
 const PATIENCE_MS = 300;
 const RETRY_MS = 1_000;
 const RETRY_AFTER_SECONDS = 5;
 /** About 10 MB. */
 const MOST_KNOWN = 10_000;
-/** More questions than this without an answer are not asked: whoever sends invented keys must not fill our memory. */
+/** The limit of pending lookups: invented keys must not fill the memory. */
 const MOST_UNANSWERED = 500;
 
-/** Who is behind a key, mostly from memory. */
+/** Finds the caller of a key, mostly from memory. */
 export interface KnownCallers {
   /**
-   * Null where the key was never made: that is not remembered, so that a new key works with the next request.
-   * @param connection where it came from: what is found is then known of it at once
-   * @param beforeLookup is called before the database is asked about a key that is not known here; what it throws is thrown
-   * @throws ApiError `temporarily_unavailable` where only the database could tell and it does not answer.
+   * Returns the caller of a key; null if it was never issued. Null is not cached, so that a new key works with its
+   * first request.
+   * @param connection the client's connection, for {@link KnownCallers.known}
+   * @param beforeLookup is called before the database is queried; what it throws is thrown
+   * @throws ApiError `temporarily_unavailable` if the key is not cached and the database does not respond.
    */
   of(key: string, beforeLookup?: () => Promise<void>, connection?: Socket): Promise<Caller | null>;
   /**
-   * The caller of a request, where its connection has just sent the same key: without hashing it again, and without
-   * keeping the text of a key longer than the connection that brought it. Null says nothing: ask `of`.
+   * Returns the caller if the connection's previous request had the same key. The key is not hashed again, and its text
+   * is kept no longer than the connection. Null means unknown: call `of`.
    */
   known(request: IncomingMessage): Caller | null;
-  /** Something about callers changed: asks the database again for each. */
+  /** Invalidates the cache: each caller is queried again. */
   doubt(): void;
 }
 
@@ -43,15 +44,17 @@ interface Known {
   sha256: Buffer;
   caller: Caller;
   toldAt: number;
-  /** When the database is to be asked again. */
+  /** When the cached caller expires. */
   askAt: number;
 }
 
-/** Remembers callers for five seconds, the most recently seen 10,000; `find` asks the database by the SHA-256 of a key. */
+/**
+ * Caches callers for five seconds, the most recently used 10,000; `find` queries the database by the SHA-256 of a key.
+ */
 export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, log: Log): KnownCallers {
   const known = new Map<string, Known>(); // least recently seen first
   const asking = new Map<string, Promise<Caller | null>>();
-  // what a connection sends is compared with what it sent itself, so how long that takes tells nobody anything
+  // a connection's key is compared only with its own previous one, so the timing reveals nothing
   const sentBefore = new WeakMap<Socket, { key: string; found: Known; doubts: number }>();
   let doubts = 0;
   let unanswered = 0;
@@ -76,10 +79,10 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
       known.delete(id);
       if (caller === null) return null;
       const now = performance.now();
-      // an answer from before a change may not say what holds after it
-      // and whoever is refused may have bought a plan in another process: nobody waits for the word of it to arrive
+      // a lookup from before a change may be outdated, and a refused caller may have bought a plan in another process:
+      // neither is cached until the notification arrives
       const isBelieved = doubts === doubtsBefore && caller.standing === "good";
-      // nobody is told when a plan or a key ends, so it is believed no longer than that
+      // the end of a plan or key is not notified, so the cache ends with it
       const believedMs = Math.min(BELIEVED_MS, caller.endsInMs ?? BELIEVED_MS);
       known.set(id, { sha256, caller, toldAt: now, askAt: isBelieved ? now + believedMs : now });
       if (known.size > MOST_KNOWN) for (const oldest of known.keys().take(1)) known.delete(oldest);

@@ -3,14 +3,14 @@ import type { Log } from "../log.ts";
 
 const WRITE_EVERY_MS = 60_000;
 
-/** Remembers which keys were used; writing waits, since nobody needs it to the second and a call must not wait for it. */
+/** Remembers which keys were used. Writes are delayed: a minute's precision is enough, and a call must not wait. */
 export interface LastUsed {
   note(key: bigint): void;
-  /** Writes what is still due. */
+  /** Writes what is pending. */
   close(): Promise<void>;
 }
 
-/** Hands the keys that were used to `write` once a minute; what could not be written is tried again with the next. */
+/** Passes used keys to `write` once a minute; a failed write is retried with the next. */
 export function rememberLastUsed(write: (keys: bigint[]) => Promise<void>, log: Log): LastUsed {
   let used = new Set<bigint>();
 

@@ -8,46 +8,47 @@ import type { Call, Verdict } from "../usage/store.ts";
 import { ApiError, FAILURES, type ErrorCode } from "../http/errors.ts";
 import { within } from "../http/within.ts";
 
-/** A call whose turn to be sent comes later than this after it came is refused. */
+/** A call that is not sent to the database within this time after its arrival is refused. */
 const SENT_WITHIN_MS = 500;
-/** Calls whose turn in the database comes later than this are not counted any more. */
+/** The database does not count a call after this time. */
 const COUNTED_WITHIN_MS = 700;
-/** How long an answer is waited for: longer, so that what was counted in the last moment is still answered. */
+/**
+ * How long a database response is awaited: longer than the above, so that a call counted at the last moment is served.
+ */
 const PATIENCE_MS = 950;
-/** More batches than this without an answer are not sent: the database would only have them to refuse. */
+/** The limit of pending batches: the database would only refuse more. */
 const MOST_UNANSWERED = 3;
 const RETRY_AFTER_SECONDS = 5;
 
-/** A call that was held against its account's quota. */
+/** The result of checking a call against its account's quota. */
 export interface Counted {
-  /** Null where the call is counted and must be answered; else what to answer instead. */
+  /** Null if the call is counted and must be served; otherwise the response. */
   refusal: ApiError | null;
-  /** The account's counts after this call; null where it was refused for another reason than its quota. */
+  /** The account's counts after this call; null if it was refused for another reason. */
   quota: Quota | null;
 }
 
-/** Counts a call that is about to be answered with a 200. */
+/** Counts calls before their 200 responses. */
 export interface Metering {
   /**
-   * @param call whose it is, by which plan, and since when it is here, by `performance.now()`
-   * @throws ApiError `temporarily_unavailable` where nobody can tell whether the call may be answered.
+   * @param call its caller and plan, and its arrival by `performance.now()`
+   * @throws ApiError `temporarily_unavailable` if it is unknown whether the call may be served.
    */
   count(call: { caller: Caller; plan: Allowance; begunAt: number }, endpoint: string): Promise<Counted>;
-  /** The refusal of a call by a plan whose quota is known to be used up; null when counting the call must decide. */
+  /** Refuses a call whose quota is known to be used up; null if counting the call must decide. */
   exhausted(plan: Allowance): Counted | null;
 }
 
 /**
- * The last step before an answer: nothing is taken back afterwards, so what was admitted is what was answered. A call
- * that cannot be counted is not answered, since it would be free; and one that was refused for that is not counted
- * afterwards: times run from when the oldest call of a batch came, the database keeps to the deadline that goes with
- * each batch, and whoever waits too long behind another is never sent. What leaves a call counted and not answered is an
- * answer of the database that is lost on its way, or comes a quarter of a second after it could still count.
+ * Makes the last step before a response. Nothing is undone afterwards: a counted call is served. An uncounted call is
+ * not served, since it would be free, and it is not counted later either: deadlines run from the arrival of a batch's
+ * oldest call, the database enforces them, and a call that waits too long is never sent. A call is counted without
+ * being served only if the database's response is lost or arrives more than a quarter of a second after the deadline.
  *
- * An account whose quota is used up is refused without asking the database, until its caller is looked up again (after a
- * change of plan, key or account, and every five seconds) or its day ends by the database clock.
+ * An account without quota is refused without a query until its caller is looked up again (after a change of plan, key
+ * or account, and every five seconds) or its day ends by the database clock.
  * @param consume counts a batch unless the deadline, in database time, has passed
- * @param nowMs tells database time in milliseconds
+ * @param nowMs returns database time in milliseconds
  */
 export function meterCalls(
   consume: (calls: readonly Call[], deadline: Date) => Promise<Verdict[]>,
@@ -56,7 +57,7 @@ export function meterCalls(
 ): Metering {
   let unanswered = 0;
   let isFailing = false;
-  // by plan object: looking up a caller makes another one, with what was used by then
+  // by plan object: each lookup of a caller makes a new one, with its current use
   const counted = new WeakMap<Allowance, { outcome: ErrorCode | null; quota: Quota }>();
 
   async function send(calls: readonly Call[], oldestAt: number): Promise<Verdict[]> {
@@ -86,7 +87,7 @@ export function meterCalls(
   function exhausted(plan: Allowance): Counted | null {
     const { quota, outcome } = counted.get(plan) ?? lookedUp(plan);
     const now = nowMs();
-    // also when the month is used up: what is left of the day changes at midnight
+    // also if the month is used up: the rest of the day changes at midnight
     const isOver = now >= quota.atMs + untilNextDay(quota.atMs);
     return outcome === null || isOver ? null : refused(outcome, { ...quota, atMs: now });
   }
@@ -125,7 +126,7 @@ function lookedUp(plan: Allowance): { outcome: ErrorCode | null; quota: Quota } 
   return { outcome: outcomeOf(plan, quota), quota };
 }
 
-/** Which limit refuses the next call, as `consume_calls` decides it; null when none does. */
+/** The limit that refuses the next call, by the rules of `consume_calls`; null if none does. */
 function outcomeOf({ dayCeiling }: Allowance, { dayUsed, monthUsed, dayLimit, monthLimit }: Quota): ErrorCode | null {
   if (monthLimit !== null && monthUsed >= monthLimit) return "month_quota_exceeded";
   if (dayLimit !== null && dayUsed >= dayLimit) return "day_quota_exceeded";

@@ -5,19 +5,19 @@ import type { Deprecation } from "./deprecation.ts";
 import type { Memory } from "../published/memory.ts";
 import { readParams } from "./params.ts";
 
-/** Something callers can ask for: one file each. */
+/** One operation of the API, in a file of its own. */
 export interface Operation {
   path: string;
-  /** What the meter calls it. */
+  /** Its name in metering. */
   endpoint: string;
   params: z.ZodObject;
-  /** Set where it is going away: every answer of its path then says so. */
+  /** Set if it is deprecated; then every response of its path says so. */
   deprecated?: Deprecation;
-  /** @throws ApiError where the parameters or the plan do not allow it. */
+  /** @throws ApiError if the parameters or the plan do not allow it. */
   answer(query: URLSearchParams, asked: { memory: Memory; plan: Allowance }): Answer;
 }
 
-/** Makes an operation of its path, its parameters and how it is answered once they are read. */
+/** Makes an operation from its path, its parameters and its handler, which gets parsed parameters. */
 export function operation<Shape extends z.ZodRawShape>({
   path,
   params,

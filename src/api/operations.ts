@@ -17,10 +17,10 @@ import { asked, JSON_TYPE, receiveWhole, sendWhole } from "../http/request.ts";
 import { resource } from "../http/resource.ts";
 import { rounds } from "./rounds.ts";
 
-/** The operations that cost a call. The routes and the documentation are made from this list. */
+/** The operations that count against the quota. The routes and the documentation are made from this list. */
 export const OPERATIONS: readonly Operation[] = [games, rounds, forecasts, readings, accuracy];
 
-/** What the middleware of an operation need. */
+/** What the middleware of an operation needs. */
 export interface OperationParts {
   memory: Memory;
   /** From requireCaller. */
@@ -30,7 +30,7 @@ export interface OperationParts {
   etagKey: EtagKey;
 }
 
-/** Adds an operation: its middleware run in this order, cheap refusals first, and what costs the caller last. */
+/** Adds an operation. Its middleware runs in this order: cheap refusals first, counting last. */
 export function addOperation(app: Express, operation: Operation, parts: OperationParts): void {
   const { memory, caller, lastUsed, metering, etagKey } = parts;
   const etagOf = keyEtags(etagKey);
@@ -57,8 +57,8 @@ function announceEnd(headers: Map<string, string>): CallHandler {
 }
 
 /**
- * The ETag that callers see of an answer: a keyed hash, since an unkeyed one of predictable JSON lets a caller find out
- * the contents without a counted call, by hashing guesses.
+ * Makes the ETag that callers see: a keyed hash, since an unkeyed one of predictable JSON would let a caller verify
+ * guesses of the contents without a counted call.
  */
 function keyEtags(key: EtagKey): (answer: Answer) => string {
   const known = new WeakMap<Answer, string>();
@@ -69,7 +69,7 @@ function keyEtags(key: EtagKey): (answer: Answer) => string {
   };
 }
 
-/** Makes the answer from memory. @throws ApiError 400, 403 or 404. */
+/** Makes the response from memory. @throws ApiError 400, 403 or 404. */
 function compose(operation: Operation, { memory, lastUsed }: Pick<OperationParts, "memory" | "lastUsed">): CallHandler {
   return (request, response, next) => {
     const call = response.locals;
@@ -79,7 +79,7 @@ function compose(operation: Operation, { memory, lastUsed }: Pick<OperationParts
   };
 }
 
-/** How old what is shown is, and the newest checkpoint of the public log. */
+/** The age of the data, and the newest checkpoint of the public log. */
 function dataHeaders(memory: Memory, { behindSinceMs }: Answer): string[] {
   const behind = behindSinceMs == null ? 0 : Math.floor((memory.clock().nowMs - behindSinceMs) / 1_000);
   const headers = ["X-Data-Age", String(Math.max(memory.ageSeconds(), behind))];
@@ -87,7 +87,7 @@ function dataHeaders(memory: Memory, { behindSinceMs }: Answer): string[] {
   return checkpoint === null ? headers : [...headers, "X-Log-Checkpoint", checkpoint];
 }
 
-/** Sends 304 if the caller has the answer already. It is free, and needs neither Redis nor PostgreSQL. */
+/** Sends 304 if the caller has the current version. It is free, and needs neither Redis nor PostgreSQL. */
 function sendUnchanged(memory: Memory, etagOf: (answer: Answer) => string): CallHandler {
   return (request, response, next) => {
     const { answer, limits } = response.locals;
@@ -98,7 +98,7 @@ function sendUnchanged(memory: Memory, etagOf: (answer: Answer) => string): Call
   };
 }
 
-/** Refuses an account that is known to have used up its quota, without asking the database. @throws ApiError 429. */
+/** Refuses an account that is known to have used up its quota, without a query. @throws ApiError 429. */
 function refuseExhausted(metering: Metering): CallHandler {
   return (_, response, next) => {
     const call = response.locals;
@@ -110,7 +110,7 @@ function refuseExhausted(metering: Metering): CallHandler {
 
 const bodyOf = keepBodies();
 
-/** Makes the bytes of the answer; before the call is counted, so that an error here costs nobody a call. */
+/** Encodes the body before the call is counted, so that an error here costs the caller nothing. */
 const encode: CallHandler = async (request, response, next) => {
   const call = response.locals;
   const made = bodyOf(call.answer, encodingOf(request));
@@ -118,14 +118,17 @@ const encode: CallHandler = async (request, response, next) => {
   next();
 };
 
-/** HEAD shows the Content-Length of the answer without compression. */
+/** HEAD returns the Content-Length of the uncompressed body. */
 function encodingOf(request: Request): Encoding {
   if (request.method === "HEAD") return null;
   const accepted = request.acceptsEncodings("br", "gzip", "identity");
   return accepted === "br" || accepted === "gzip" ? accepted : null;
 }
 
-/** Counts the call once its request is complete. Once this is durable, the answer goes out. @throws ApiError 401, 402, 403, 429 or 503. */
+/**
+ * Counts the call once its request is complete. The response is sent after the count is durable. @throws ApiError 401,
+ * 402, 403, 429 or 503.
+ */
 function count(endpoint: string, metering: Metering): CallHandler {
   return async (request, response, next) => {
     const call = response.locals;
@@ -135,13 +138,13 @@ function count(endpoint: string, metering: Metering): CallHandler {
   };
 }
 
-/** Shows what is left of the quota, in errors too. */
+/** Adds the remaining quota to the headers, in errors too. */
 function admit(call: Call, { refusal, quota }: Counted): void {
   call.limits = { ...call.limits, quota };
   if (refusal !== null) throw refusal;
 }
 
-/** Sends a counted answer. */
+/** Sends the response of a counted call. */
 function send(memory: Memory, etagOf: (answer: Answer) => string): CallHandler {
   return (_, response) => {
     const { answer, body, limits } = response.locals;

@@ -10,7 +10,7 @@ const id = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, {
   error: "expected ids of lower case letters, digits, - and _, with commas between",
 });
 
-/** A list with commas between, of at most 20 values. */
+/** A comma-separated list of at most 20 values. */
 function commaList<Item extends z.ZodType<string, string>>(item: Item) {
   return z
     .string()
@@ -33,7 +33,7 @@ export const filters = {
   market: tablesOf("markets", "global"),
 };
 
-/** What the filters of a request come to. */
+/** The parsed filters of a request. */
 export type Filters = z.infer<z.ZodObject<typeof filters>>;
 
 /** The `status` parameter. */
@@ -43,7 +43,7 @@ export const statusFilter = commaList(
   .optional()
   .meta({ description: "Only tables that have one of these statuses now.", examples: [["live"]] });
 
-/** A whole number as people write it: `1e3`, `+5` and `05` are none. */
+/** A whole number in plain form: `1e3`, `+5` and `05` are refused. */
 export function wholeNumber(min: number, max: number, fallback: number) {
   const error = `expected a whole number from ${min} to ${max}`;
   return z
@@ -55,8 +55,8 @@ export function wholeNumber(min: number, max: number, fallback: number) {
 }
 
 /**
- * Reads the parameters of a request strictly: what is not known is refused, and so is what is given twice, since either
- * would otherwise answer another question than the one that was asked.
+ * Parses the parameters of a request strictly: unknown and repeated ones are refused, since ignoring them would return
+ * something other than what was requested.
  * @throws ApiError `unknown_parameter` or `invalid_parameter`
  */
 export function readParams<Shape extends z.ZodRawShape>(

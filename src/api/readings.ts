@@ -8,7 +8,7 @@ import { filters } from "./params.ts";
 import { selectTables } from "./select.ts";
 import type { Table } from "../published/tables.ts";
 
-/** How each table behaves now, in words and as the facts that the words are made from. */
+/** The current behaviour of each table, in words and as the facts that the words are made from. */
 export const readings = operation({
   path: "/api/v1/readings",
   params: z.strictObject({
@@ -28,7 +28,7 @@ export const readings = operation({
   },
 });
 
-/** One keeper a language: callers of different languages must not undo each other's work. */
+/** One cache per language: callers of different languages must not evict each other's entries. */
 const READING_OF = { en: keep("en"), es: keep("es"), pt: keep("pt") };
 
 function keep(lang: Language) {

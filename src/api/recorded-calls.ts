@@ -7,11 +7,11 @@ import { USAGE_PATH } from "./usage.ts";
 
 const WRITE_EVERY_MS = 1_000;
 
-/** Records how calls end, for their holders to look at; writing waits, since a call must not wait for it. */
+/** Records finished calls for the pages of their account. Writes are delayed, since a call must not wait for them. */
 export interface RecordedCalls {
-  /** Notes a request that was answered; one without a caller is nobody's. */
+  /** Records a finished request; one without a caller is ignored. */
   note(path: string, status: number, facts: Facts): void;
-  /** Writes what is still due. */
+  /** Writes what is pending. */
   close(): Promise<void>;
 }
 
@@ -21,8 +21,8 @@ const endpointOf = new Map([
 ]);
 
 /**
- * Hands calls that ended to `write` about once a second, one batch at a time; what could not be written is tried again
- * with the next. `nowMs` is database time.
+ * Passes finished calls to `write` about once a second, one batch at a time; a failed write is retried with the next.
+ * `nowMs` is database time.
  */
 export function recordCalls(
   write: (minutes: CallMinute[]) => Promise<void>,

@@ -4,13 +4,14 @@ import type { Filters } from "./params.ts";
 import type { Holding, Table } from "../published/tables.ts";
 
 /**
- * The tables that a request chooses, in listed order. Filters narrow each other: none at all chooses every table of
- * the plan, and known ids that no table has together choose nothing. Costs what it chooses, however many tables there are.
- * @throws ApiError `table_not_found` where a filter names what does not exist, `table_not_in_plan` where it names what
- * the plan does not include.
+ * Returns the tables that a request selects, in list order. Filters are combined with AND: no filter selects every
+ * table of the plan, and known ids without a common table select none. The cost depends on the selection, not on the
+ * number of tables.
+ * @throws ApiError `table_not_found` if a filter names something unknown, `table_not_in_plan` if it names something
+ * outside the plan.
  */
 export function selectTables(holding: Holding, plan: Allowance, filters: Filters): readonly Table[] {
-  // callers ask the same again and again, and readParams then gives the same object
+  // callers repeat the same query, and readParams then returns the same object
   const chosen = selections.get(filters) ?? new WeakMap<object, Selection>();
   selections.set(filters, chosen);
   const of = plan.houses ?? holding;
@@ -26,7 +27,7 @@ interface Selection {
   tables: readonly Table[];
 }
 
-/** What was chosen by filters, by the houses of the plan. */
+/** Cached selections by filters, then by the houses of the plan. */
 const selections = new WeakMap<Filters, WeakMap<object, Selection>>();
 
 function select(holding: Holding, plan: Allowance, { house, game, market }: Filters): readonly Table[] {

@@ -13,17 +13,19 @@ export const USAGE_PARAMS = z.strictObject({
   days: wholeNumber(1, 31, 1).meta({ description: "How many days to list, today first.", examples: [7] }),
 });
 
-/** A read takes milliseconds. Four at once leave most connections to others, and those behind 500 would wait too long. */
+/**
+ * A read takes milliseconds. Four at a time leave most connections to others; after 500 a request would wait too long.
+ */
 export const USAGE_READS = { atOnce: 4, waiting: 500 } as const;
 
-/** Where callers see what they have used: free of charge, and answered when the quota is gone. */
+/** The usage of a caller's account: free of charge, and available when the quota is used up. */
 export const USAGE_PATH = "/api/v1/usage";
 
 /**
- * What the caller's account has used today and this month, by endpoint and by day: every 200 answered before this is in.
- * Read from the database, the one response that is not made from memory.
- * @param gone aborts when the client disconnects; the read then ends at the server, too, as it does after 600 ms
- * @throws ApiError when a parameter is not valid, or the database does not respond in time
+ * Returns the use of the caller's account today and this month, by endpoint and by day, including every 200 sent
+ * before. It is the only response that is read from the database instead of memory.
+ * @param gone aborts when the client disconnects; the query is then cancelled, as it is after 600 ms
+ * @throws ApiError if a parameter is invalid, or the database does not respond in time
  * @throws ClientGoneError after `gone`
  */
 export async function answerUsage(

@@ -7,16 +7,16 @@ import type { Crumb, PageReply, Shown, Surface } from "./shown.ts";
 const FLASH_SECONDS = 60;
 const LONGEST_FLASH = 600;
 
-/** How answers are written: what every page of a surface has in common. */
+/** Sends the pages of a surface. */
 export interface Answers {
   surface: Surface;
-  /** A template is named without the folder of its surface; one that begins with `frame/` is of every surface. */
+  /** A template name is relative to the surface's folder, unless it begins with `frame/`. */
   show(request: Request, response: PageReply, shown: Shown, status?: number): void;
-  /** Goes on to a page of the surface (303) and says something there, once. */
+  /** Redirects to a page of the surface (303), which shows the message once. */
   goOn(response: PageReply, location: string, message: string): void;
 }
 
-/** Makes the writer of answers of a surface. `visitorOf` is who looks, for the layout; null before somebody signed in. */
+/** Makes the page sender of a surface. `visitorOf` returns the person for the layout; null before sign-in. */
 export function writeAnswers({
   surface,
   nav,
@@ -31,7 +31,7 @@ export function writeAnswers({
   const flashCookie = `rh_${surface.folder}_flash`;
   const attributes = `Path=${surface.base}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
 
-  /** What the last action came to. A refresh by script leaves it for the page that somebody looks at. */
+  /** Returns the outcome of the last action. A refresh by script leaves it for the next page that is shown. */
   function takeFlash(request: Request, response: PageReply): string {
     const text = cookieOf(request, flashCookie);
     if (text === "" || request.headers["x-refresh"] !== undefined) return "";
@@ -76,7 +76,7 @@ export function writeAnswers({
   };
 }
 
-/** A path at or below `base` as a header can hold it, whatever was given: nobody is sent elsewhere. */
+/** Returns a path at or below `base` as a header can hold it, whatever is given: no open redirect. */
 export function localPath(base: string, location: string): string {
   const rest = location.startsWith(base) ? location.slice(base.length) : null;
   if (rest === null || !/^(?:[/?#][^\\\p{Cc}]*)?$/u.test(rest)) return base;
@@ -87,7 +87,7 @@ function namesOf({ folder }: Surface, template: string): { template: string; lay
   return { template: template.startsWith("frame/") ? template : `${folder}/${template}`, layout: `${folder}/layout` };
 }
 
-/** One cookie of a request; empty where it is not there. */
+/** Returns a cookie of a request; empty if there is none. */
 function cookieOf(request: Request, name: string): string {
   for (const part of (request.headers.cookie ?? "").split(";")) {
     const [key = "", ...value] = part.trim().split("=");

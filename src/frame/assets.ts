@@ -7,7 +7,7 @@ export interface Asset {
   path: string;
   type: string;
   body: string | Buffer;
-  /** With a hash of its content, so that a browser may keep it forever and still sees a new one. */
+  /** Contains a hash of the content, so that it can be cached permanently. */
   url: string;
 }
 
@@ -27,7 +27,7 @@ export const FONTS: readonly Asset[] = [
 /** The stylesheets of the design system: tokens, elements, components. */
 const DESIGN = ["tokens", "base", "components"].map((name) => here(`styles/${name}.css`));
 
-/** The stylesheet and the script of console and ops; they need no sign-in. */
+/** The stylesheet and the script of console and ops, available without sign-in. */
 export const STYLE: Asset = styleOf("/frame.css", [here("styles/shell.css")]);
 export const SCRIPT: Asset = scriptOf("/frame.js", ["refresh", "copy", "dialog"].map(scriptFile));
 

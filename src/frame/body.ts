@@ -3,15 +3,17 @@ import { PageError } from "./errors.ts";
 
 /** The largest form: a calibration's parameters are a few kilobytes. */
 const LARGEST_FORM = 65_536;
-/** All failed runs that a queue keeps, or as many of anything, and what is said of them: their reason, a password. */
+/**
+ * All failed runs that a queue keeps, or the largest selection elsewhere, and a few fields such as reason and password.
+ */
 const MOST_FIELDS = 1_100;
 
-/** What was typed or chosen: a name that came several times is a list. */
+/** Form fields or query parameters by name; a repeated name has a list. */
 export type Typed = Record<string, string | string[]>;
 
 /**
- * Reads the form that came with a request.
- * @throws PageError where it is no form, larger than 64 KiB, or not text.
+ * Reads the form of a request.
+ * @throws PageError if it is no form, larger than 64 KiB, or not text.
  */
 export async function readForm(request: IncomingMessage): Promise<Typed> {
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
@@ -28,7 +30,9 @@ export async function readForm(request: IncomingMessage): Promise<Typed> {
   return typed(new URLSearchParams(Buffer.concat(chunks).toString("utf8")));
 }
 
-/** Parameters by name. @throws PageError where there are too many, or one holds what no text does. */
+/**
+ * Returns parameters by name. @throws PageError if there are too many, or one contains a character that no text has.
+ */
 export function typed(params: URLSearchParams): Typed {
   const fields: Typed = Object.create(null) as Typed;
   let count = 0;

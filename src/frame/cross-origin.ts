@@ -4,11 +4,11 @@ import type { IncomingMessage } from "node:http";
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /**
- * Whether a request may change something as far as its origin goes: a page of another site must not send our forms.
+ * Whether the origin of a request allows it to change something: a page of another site must not send our forms.
  *
- * The rule is Go's `http.CrossOriginProtection`: a browser says by `Sec-Fetch-Site` where a request comes from; an older
- * one by `Origin`, whose host must be the one that was asked, or the one of our public address (a proxy may ask under
- * another name). What says neither is no browser, and so has no cookies that somebody else could use.
+ * The rule is Go's `http.CrossOriginProtection`: browsers send `Sec-Fetch-Site`; older ones `Origin`, whose host must
+ * be the requested one or that of our public address (a proxy may use another name). A request with neither is not from
+ * a browser, and so has no cookies that another site could abuse.
  */
 export function isFromHere(request: Pick<IncomingMessage, "method" | "headers">, site: string): boolean {
   const { method = "", headers } = request;

@@ -1,4 +1,4 @@
-/** Why a request for a page is answered with an error page: its status, and what to say. */
+/** An error that is shown as a page: its status and its text. */
 export class PageError extends Error {
   override name = "PageError";
   readonly status: number;

@@ -2,7 +2,7 @@ import { drawer, type Plot } from "../charts/draw.ts";
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 
-/** A plot on a page with the table of its numbers; without its drawing where that failed. */
+/** A plot with the table of its numbers; without the drawing if that failed. */
 export interface Figure {
   title: string;
   svg: string | null;
@@ -10,7 +10,7 @@ export interface Figure {
   rows: readonly (readonly string[])[];
 }
 
-/** Draws a plot for a page. A plot that cannot be drawn is missing, which is logged, and its numbers are there. */
+/** Draws a plot for a page. If it fails, the error is logged and the page has the numbers alone. */
 export async function figureOf(log: Log, plot: Plot, numbers: Pick<Figure, "columns" | "rows">): Promise<Figure> {
   try {
     return { title: plot.title, svg: await drawer.draw(plot), ...numbers };

@@ -5,32 +5,32 @@ import { grouped } from "./nav.ts";
 import { sparkline } from "./sparkline.ts";
 
 /**
- * What templates write facts with, so that a time, a share or a sort link looks the same on every page.
+ * Formatters for templates, so that a time, a share or a sort link looks the same on every page.
  *
- * Those that give HTML escape what they are given, and are written with `<%~ %>`; the others with `<%= %>`.
+ * Those that return HTML escape their input, and are written with `<%~ %>`; the others with `<%= %>`.
  */
 
 const NUMBERS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 3 });
 const BYTE_UNITS = ["B", "kB", "MB", "GB", "TB"];
 
-/** What somebody should think of a fact at a glance; the word beside it says the same without color. */
+/** The meaning of a fact as a color; the text says the same without it. */
 export type Tone = "good" | "warn" | "bad" | "info" | "quiet";
 
-/** A change of the URL's parameters: null takes one away. */
+/** Changes to the URL's parameters: null removes one. */
 export type Changes = Readonly<Record<string, string | number | boolean | null>>;
 
-/** Which part of a list is shown; pages are counted from 1. */
+/** The visible part of a list; pages are counted from 1. */
 export interface Paging {
   page: number;
   perPage: number;
   total: number | bigint;
 }
 
-/** The helpers of one answer. */
+/** The helpers of one response. */
 export type Helpers = ReturnType<typeof helpersFor>;
 
 /**
- * A length of time in its two largest units.
+ * Formats a length of time in its two largest units.
  *
  * @example
  * duration(0.2); // => "0 s"
@@ -59,7 +59,7 @@ export function duration(seconds: number): string {
 }
 
 /**
- * Parts per million as a percentage.
+ * Formats parts per million as a percentage.
  *
  * @example
  * percent(517_000); // => "51.7 %"
@@ -70,7 +70,7 @@ export function percent(ppm: number | bigint, digits = 1): string {
 }
 
 /**
- * An amount of bytes, in thousands.
+ * Formats a number of bytes in decimal units.
  *
  * @example
  * bytes(999); // => "999 B"
@@ -86,17 +86,20 @@ export function bytes(count: number | bigint): string {
   return `${unit === 0 ? size : size.toFixed(1)} ${BYTE_UNITS[unit] ?? ""}`;
 }
 
-/** A number with its thousands apart. */
+/** Formats a number with thousands separators. */
 export function number(value: number | bigint): string {
   return NUMBERS.format(value);
 }
 
-/** A time as text: `2026-11-21 04:00:12Z`. */
+/** Formats a time: `2026-11-21 04:00:12Z`. */
 export function timeText(at: Date): string {
   return `${at.toISOString().slice(0, 19).replace("T", " ")}Z`;
 }
 
-/** The helpers of one answer: `now` is what ages are counted to, `url` what links of a list keep, as `/ops/audit?page=2`. */
+/**
+ * Makes the helpers of one response. Ages are relative to `now`; links of a list keep the parameters of `url`, such as
+ * `/ops/audit?page=2`.
+ */
 export function helpersFor({ now, url }: { now: Date; url: string }) {
   const dash = '<span class="quiet">–</span>';
   const asDate = (at: Date | string) => (typeof at === "string" ? new Date(at) : at);
@@ -104,7 +107,7 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
     `<time datetime="${at.toISOString()}" title="${timeText(at)}">${escape(text)}</time>`;
   const [path = "", search = ""] = url.split("?");
 
-  /** The URL of this page with some parameters changed; a change that is not of the page itself begins at page 1. */
+  /** The URL of this page with some parameters changed. Any change but that of the page number returns to page 1. */
   function link(changes: Changes): string {
     const query = new URLSearchParams(search);
     if (!("page" in changes)) query.delete("page");
@@ -127,7 +130,7 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
     number,
     timeText,
     link,
-    /** The value of a parameter of this page; empty where it is not given. */
+    /** A parameter of this page; empty if absent. */
     param: (name: string) => new URLSearchParams(search).get(name) ?? "",
     /** HTML: a time in UTC; a dash for null. */
     time(at: Date | string | null | undefined): string {
@@ -142,27 +145,29 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
       const text = seconds <= -1 ? `in ${duration(-seconds)}` : `${duration(seconds)} ago`;
       return `<time datetime="${date.toISOString()}" title="${timeText(date)}" data-age="${Math.round(seconds)}">${text}</time>`;
     },
-    /** HTML: attributes of an element; those without a value are left out. */
+    /** HTML: attributes of an element; undefined ones are left out. */
     attributes(values: Readonly<Record<string, string | number | undefined>>): string {
       return Object.entries(values)
         .filter(([, value]) => value !== undefined && value !== "")
         .map(([name, value]) => ` ${name}="${escape(String(value))}"`)
         .join("");
     },
-    /** HTML: an amount of 1e-6 USD to cents, with the exact amount as its title where it has more digits. */
+    /** HTML: an amount of 1e-6 USD in cents, with the exact amount as its title if it has more digits. */
     money(micros: bigint): string {
       const isExact = micros % 10_000n === 0n;
       return isExact ? usdCents(micros) : `<span title="${usd(micros)} USD">${usdCents(micros)}</span>`;
     },
-    /** HTML: a word with a color beside it. */
+    /** HTML: a text with a color mark. */
     badge(text: string, tone: Tone = "quiet"): string {
       return `<span class="badge ${escape(tone)}">${escape(text)}</span>`;
     },
-    /** HTML: a text, or a dash where there is none. */
+    /** HTML: a text, or a dash if there is none. */
     orDash(text: string | number | bigint | null | undefined): string {
       return text === null || text === undefined || text === "" ? dash : escape(String(text));
     },
-    /** HTML: a column's head that sorts by it (`sort=name`, then `sort=-name`). `first` is the order of the first click. */
+    /**
+     * HTML: a column head with a sort link (`sort=name`, then `sort=-name`). `first` is the order of the first click.
+     */
     sortHead(name: string, label: string, { sort, first = "up", numeric = false, classes = "" }: SortHead): string {
       const isUp = sort === name;
       const isDown = sort === `-${name}`;
@@ -172,7 +177,7 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
       const classNames = `${numeric ? "num" : ""} ${classes}`.trim();
       return `<th scope="col"${classNames === "" ? "" : ` class="${escape(classNames)}"`}${state}><a href="${escape(link({ sort: next }))}">${escape(label)}</a>${mark}</th>`;
     },
-    /** HTML: links to the other pages of a list, and how many there are. */
+    /** HTML: links to the other pages of a list, and the total. */
     pager({ page, perPage, total }: Paging): string {
       const pages = Math.max(1, Math.ceil(Number(total) / perPage));
       const from = Math.min(Number(total), (page - 1) * perPage + 1);
@@ -188,7 +193,7 @@ export function helpersFor({ now, url }: { now: Date; url: string }) {
 }
 
 interface SortHead {
-  /** What the list is sorted by now. */
+  /** The current sort order. */
   sort: string;
   first?: "up" | "down";
   numeric?: boolean;

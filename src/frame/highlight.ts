@@ -5,7 +5,7 @@ import { escape } from "./escape.ts";
 const LANGUAGES = ["bash", "javascript", "json", "python"];
 loadLanguages(LANGUAGES);
 
-/** HTML of a piece of code, its parts in spans with a class; escaped as it is where the language is not known. */
+/** Highlights code as HTML, its parts in spans with a class. If the language is unknown, the code is only escaped. */
 export function highlight(text: string, language = ""): string {
   const grammar = LANGUAGES.includes(language) ? Prism.languages[language] : undefined;
   return grammar === undefined ? escape(text) : Prism.highlight(text, grammar, language);

@@ -5,25 +5,25 @@ import type { Measured } from "../forecasts/accuracy/measure.ts";
 import type { ReliabilityBin } from "../forecasts/accuracy/figures/reliability.ts";
 import type { Tone } from "./format.ts";
 
-/** Figures as pages say them: what is not known is a dash, a rate is a percentage, a loss is in nats. */
+/** Formats of figures: unknown is a dash, a rate is a percentage, a loss is in nats. */
 const NONE = "–";
 
-/** A share as a percentage; null is a dash. */
+/** Formats a share as a percentage; null is a dash. */
 export function share(value: number | null, count = 2): string {
   return value === null ? NONE : `${(value * 100).toFixed(count)} %`;
 }
 
-/** A number with so many digits after its point. */
+/** Formats a number with `count` decimals. */
 export function digits(value: number | null, count = 5): string {
   return value === null ? NONE : value.toFixed(count);
 }
 
-/** The two ends of an interval of shares. */
+/** Formats the two ends of an interval of shares. */
 export function between(interval: readonly [number, number] | null, count = 2): string {
   return interval === null ? NONE : `${share(interval[0], count)} to ${share(interval[1], count)}`;
 }
 
-/** What the word for a record should look like. */
+/** The tone of each verdict on a record. */
 export const TONES: Record<Measured["verdict"], Tone> = {
   "on target": "good",
   "off target": "bad",
@@ -34,13 +34,13 @@ export const TONES: Record<Measured["verdict"], Tone> = {
 };
 
 /**
- * Scored forecasts before anything is stated about skill. The interval is a normal approximation, which needs the rarest
- * color, one round in ten, some fifty times.
+ * Scored forecasts before anything is stated about skill. The interval is a normal approximation, which needs about
+ * fifty outcomes of the rarest color (one round in ten).
  */
 export const LEAST_FOR_SKILL = 500;
 
 /**
- * The verdict as lists show it: a sample that is too small to speak of skill is not called "on target" next to it.
+ * The verdict as lists show it: a sample that is too small for a skill is not called "on target".
  *
  * @example
  * shownVerdict("on target", 499); // => "too few"
@@ -71,15 +71,15 @@ export function binRow({ p_from, p_to, n, hits, mean_p }: ReliabilityBin): strin
   ];
 }
 
-/** What {@link binRow} gives. */
+/** The columns of {@link binRow}. */
 export const BIN_COLUMNS = ["stated", "times", "mean stated", "came true", "95 % interval"];
 
-/** What rates over a period are summed by. */
+/** The interval over which the rates of a period are summed. */
 export function byOf({ period }: Pick<Measured, "period">): "hour" | "day" {
   return period === "24h" ? "hour" : "day";
 }
 
-/** The hit rate by hour or day: its plot, and the numbers in it. */
+/** The hit rate by hour or day: its plot and its numbers. */
 export function ratesOf(rates: readonly RateSums[], by: "hour" | "day") {
   const points = rates.flatMap((one) => pointsOf(one));
   return {
@@ -99,7 +99,7 @@ export function ratesOf(rates: readonly RateSums[], by: "hour" | "day") {
   };
 }
 
-/** What came of an hour or a day as a point of a plot; none where nothing was judged. */
+/** An hour or a day as points of a plot; none if nothing was scored. */
 function pointsOf({ at, n, hits, sumP, sumPBase }: RateSums) {
   const interval = wilsonInterval(Number(hits), Number(n));
   if (interval === null) return [];

@@ -1,13 +1,13 @@
-/** A place in the navigation. */
+/** An entry of the navigation. */
 export interface NavEntry {
   label: string;
   href: string;
-  /** The heading that it stands under; empty for none. */
+  /** Its group's heading; empty for none. */
   group: string;
 }
 
 /**
- * Entries below their headings, in the order in which the headings first appear.
+ * Groups entries by heading, in the order in which the headings first appear.
  *
  * @example
  * grouped([{ label: "A", href: "/a", group: "x" }]); // => [{ label: "x", entries: [{ label: "A", href: "/a", group: "x" }] }]

@@ -12,7 +12,7 @@ import { problemOf } from "./routes.ts";
 import type { PageReply } from "./shown.ts";
 import { showProblem } from "./trouble.ts";
 
-/** Somebody who is signed in and changes something about themselves. */
+/** The account that is signed in. */
 export interface Oneself {
   userId: string;
   email: string;
@@ -21,7 +21,7 @@ export interface Oneself {
   hasTwoFactor: boolean;
 }
 
-/** A form that somebody sent about themselves: what it holds, and ways to answer. */
+/** A form that changes the current account: its fields, and ways to respond. */
 export interface OwnForm<Form> {
   request: Request;
   reply: PageReply;
@@ -29,40 +29,43 @@ export interface OwnForm<Form> {
   form: Form;
   /** Shows what is wrong. */
   refuse: (problem: string, status?: number) => void;
-  /** Shows that the password or the code is wrong, and writes it down. */
+  /** Shows that the password or the code is wrong, and records it. */
   refuseProof: (problem: string) => Promise<void>;
-  /** Takes one of the few tries there are for passwords; false, and answered, where none is left. */
+  /** Counts an attempt against the limit for passwords. False, with a response sent, if none is left. */
   mayTry: () => Promise<boolean>;
-  /** Whether password, and code of those who have a second factor, are right; false, and answered, where not. */
+  /**
+   * Checks the password, and the code of accounts with two-factor authentication. False, with a response sent, if
+   * wrong.
+   */
   isThem: (given: { password: string; code: string }) => Promise<boolean>;
 }
 
-/** Adds a form about oneself; its path is below the page about oneself. */
+/** Adds a form of the account page; its path is below that page. */
 export type AddOwnForm = <Form>(
   path: string,
   schema: z.ZodType<Form>,
   run: (sent: OwnForm<Form>) => Promise<void>,
 ) => void;
 
-/** What forms about oneself are made of. */
+/** What the forms of the account page need. */
 export interface OwnFormParts {
   answers: Answers;
   sql: Sql;
   identity: Identity;
   buckets: Buckets;
-  /** Where the page about oneself is, such as `/ops/me`. */
+  /** The path of the account page, such as `/ops/me`. */
   page: string;
-  /** What tries are counted under. */
+  /** The scope in which attempts are counted. */
   surface: "console" | "ops";
-  /** The public address, without a slash at its end. */
+  /** The public address, without a trailing slash. */
   site: () => string;
-  /** Who is signed in. */
+  /** The account that is signed in. */
   ownOf(response: Response): Oneself;
-  /** Writes down that they could not show that it is them. */
+  /** Records a failed check of the password or code. */
   noteRefusal(response: Response, reason: string): Promise<void>;
 }
 
-/** Makes what adds forms about oneself to the pages of a surface. */
+/** Makes the function that adds account forms to the pages of a surface. */
 export function ownForms(app: Express, parts: OwnFormParts): AddOwnForm {
   const { answers, buckets, page, surface } = parts;
   const attemptOf = ({ address, email, sessionId }: Oneself) => {

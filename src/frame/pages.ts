@@ -10,7 +10,7 @@ import type { NavEntry } from "./nav.ts";
 import type { PageReply, Surface } from "./shown.ts";
 import { answerTrouble } from "./trouble.ts";
 
-/** Everything is ours: no inline script or style, nothing from elsewhere, in nobody's frame. `data:` is for QR codes. */
+/** No inline script or style, nothing from other sites, no framing. `data:` is for QR codes. */
 const CONTENT_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -23,26 +23,26 @@ const CONTENT_POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** What the pages of a surface are served with. */
+/** What serving a surface needs. */
 export interface PagesOptions {
   surface: Surface;
   nav: readonly NavEntry[];
-  /** Who looks, for the layout; null before somebody signed in. */
+  /** The person for the layout; null before sign-in. */
   visitorOf: (response: PageReply) => object | null;
   trustedProxies: readonly string[];
-  /** Whether people reach us by https. */
+  /** Whether the public address uses https. */
   isSecure: boolean;
   /** The public address. */
   site: () => string;
   sql: Sql;
   log: Log;
-  /** Adds what is answered, in the order in which it is asked. */
+  /** Adds the handlers, in the order in which they run. */
   fill(app: Express, answers: Answers): void;
 }
 
 /**
- * Serves the pages of a surface: with headers that let nothing in from elsewhere, refusing what another site sent,
- * kept by nobody, and with an error page for whatever goes wrong or is not there.
+ * Serves the pages of a surface: with headers that block content from other sites and caching, with a check of the
+ * origin of forms, and with error pages.
  */
 export function openPages(options: PagesOptions): RequestListener {
   const { surface, nav, visitorOf, isSecure, site, sql, log } = options;
@@ -52,7 +52,7 @@ export function openPages(options: PagesOptions): RequestListener {
     response.setHeader("Content-Security-Policy", CONTENT_POLICY);
     response.setHeader("Cache-Control", "no-store");
     response.setHeader("Vary", "Accept-Encoding, Cookie");
-    // with none at all a browser says "Origin: null" with our own forms, and by plain http it says nothing else
+    // without a referrer a browser sends "Origin: null" with our own forms, and over plain http nothing else
     response.setHeader("Referrer-Policy", "same-origin");
     if (!isFromHere(request, site())) {
       throw new PageError(403, "this was sent from another site; open the page here and send its form");
@@ -68,9 +68,8 @@ export function openPages(options: PagesOptions): RequestListener {
 }
 
 /**
- * Lets in whoever is signed in. Somebody else who wants to look is sent to the sign-in page, which brings them back; what
- * they send is refused.
- * @param isSignedIn notes who it is
+ * Requires a sign-in. A GET without one redirects to the sign-in page, which returns to the path; any other is refused.
+ * @param isSignedIn returns whether a request has a session, and remembers it
  */
 export function requireSignIn(
   base: string,
@@ -90,7 +89,7 @@ export function isLooking({ method }: Pick<Request, "method">): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-/** The navigation of a surface: places that want to be in it, in their order. */
+/** The navigation of a surface: the entries of its pages, in their order. */
 export function navOf(
   base: string,
   places: readonly { path: string; nav?: { label: string; order: number; group: string } | undefined }[],

@@ -16,15 +16,15 @@ export interface Frame {
   crumbs: readonly Crumb[];
   refreshSeconds: number | null;
   nav: readonly NavEntry[];
-  /** How wide the content is: `reading` for texts and forms, else all there is. */
+  /** The width of the content: `reading` for texts and forms, otherwise full. */
   width?: Width;
-  /** What the page header holds next to the title. */
+  /** The content of the page header next to the title. */
   header?: PageHeader;
-  /** Addresses; the font is loaded early where it is given. */
+  /** URLs; the font, if given, is preloaded. */
   assets: { style: string; script: string; font?: string };
 }
 
-/** Templates live next to the pages they show. What is written with `<%= %>` is escaped. */
+/** Templates are next to the code of their pages. `<%= %>` escapes. */
 const eta = new Eta({
   views: fileURLToPath(new URL("..", import.meta.url)),
   cache: true,
@@ -34,9 +34,9 @@ const eta = new Eta({
 });
 
 /**
- * A whole page: a template with its data, inside a layout, both named from `src` on (`ops/board/board`). Next to the data
- * a template has `h`, the helpers of src/frame/format.ts; `ui(name, properties)`, the components of
- * src/frame/components; and `visitor`, who is signed in.
+ * Renders a page: a template with its data inside a layout, both named relative to `src` (`ops/board/board`). A
+ * template also has `h`, the helpers of src/frame/format.ts; `ui(name, properties)`, the components of
+ * src/frame/components; and `visitor`, the person who is signed in.
  */
 export function renderPage(names: { template: string; layout: string }, data: object, frame: Frame): string {
   const h = helpersFor({ now: new Date(), url: frame.url });

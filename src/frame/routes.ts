@@ -7,25 +7,25 @@ import type { PageReply, Shown } from "./shown.ts";
 import { type Attempt, backOf, fieldsOf, showProblem } from "./trouble.ts";
 
 /**
- * What an action came to: where to go on, what to show at once and never again, or what was wrong. `didNothing` is said
- * where nothing was changed, such as by a form that comes a second time: there is then nothing to write down.
+ * The result of an action: a redirect, a page that is shown only once, or a problem. With `didNothing` nothing was
+ * changed, such as by a repeated form, so nothing is recorded.
  */
 export type Done =
   | { ok: true; message: string; location: string; once?: Shown; didNothing?: true }
   | { ok: false; problem: string; next?: NextStep }
   | { ok: false; missing: true };
 
-/** What has to be done first, where sending the same form again would fail again. */
+/** What has to be done first, if sending the same form again would fail again. */
 export interface NextStep {
   label: string;
   href: string;
 }
 
-/** A form as it was sent: its fields, and apart from them what its sender proves to be still the same person with. */
+/** A submitted form: its fields and, separately, the proof of its sender's identity. */
 export interface SentForm {
   fields: Typed;
   proof: { password: string; code: string };
-  /** The version of the terms whose box was ticked beside it; empty for none. */
+  /** The version of the accepted terms; empty for none. */
   agreedTo: string;
   attempt: Attempt;
 }
@@ -33,7 +33,9 @@ export interface SentForm {
 /** Parameters of a path by name. */
 export type Params = Readonly<Record<string, string>>;
 
-/** Adds pages and actions below a surface. Where a path has only the other, the answer is 405 and says what it has. */
+/**
+ * Adds pages and actions below a surface. A path without the requested method responds with 405 and an Allow header.
+ */
 export function addRoutes<Page extends { path: string }, Action extends { path: string }>(
   app: Express,
   base: string,
@@ -56,10 +58,10 @@ export function addRoutes<Page extends { path: string }, Action extends { path: 
   }
 }
 
-/** Reads of the pages of one surface: more at once would only wait for its six connections. */
+/** Concurrent page reads of one surface: more would only wait for its six connections. */
 export const PAGE_READS = { atOnce: 6, waiting: 60 } as const;
 
-/** Shows a page, where its query can be used and it is about something that is there. */
+/** Shows a page, if its query is valid and its subject exists. */
 export async function showPage<Query>(
   answers: Answers,
   request: Request,
@@ -77,17 +79,17 @@ export async function showPage<Query>(
   answers.show(request, reply, shown);
 }
 
-/** Does what a form was sent for, and goes on from there; what is wrong with it is shown with what was typed. */
+/** Performs the action of a form and redirects; a problem is shown with the values that were typed. */
 export async function takeForm<Form>(
   answers: Answers,
   request: Request,
   reply: PageReply,
   action: {
     form: z.ZodType<Form>;
-    /** Whether it may be done now; false, and answered, where something has to be first. */
+    /** Whether the action may be performed now. False, with a response sent, if another step comes first. */
     mayGoOn(sent: SentForm): Promise<boolean>;
     run(sent: { params: Params; form: Form }): Promise<Done>;
-    /** Is told that it was done, before it is answered; not where nothing was. */
+    /** Called after the action and before the response; not if nothing was changed. */
     wasDone(): Promise<void> | void;
   },
 ): Promise<void> {
@@ -110,17 +112,20 @@ export async function takeForm<Form>(
   else answers.show(request, reply, done.once);
 }
 
-/** Somebody who has to show that it is still them. */
+/** A person whose identity may have to be confirmed again. */
 interface Doubted {
-  /** Whether it was shown a moment ago. */
+  /** Whether it was confirmed recently. */
   isFresh: boolean;
-  /** Checks what came with the form; null where it is right, else what to say. */
+  /** Checks the proof in the form; null if it is valid, otherwise the problem. */
   confirm: () => Promise<string | null>;
-  /** Asks for it, where it was not given or is not right. */
+  /** Requests the proof if it is missing or wrong. */
   ask: (problem: string | null) => void;
 }
 
-/** Whether it is known to be still them; where not, they have been asked. What is given is checked, needed or not. */
+/**
+ * Whether the person's identity is confirmed; if not, the proof has been requested. A given proof is checked even if
+ * none is needed.
+ */
 export async function isStillThem({ proof }: SentForm, { isFresh, confirm, ask }: Doubted): Promise<boolean> {
   let problem: string | null = null;
   if (proof.password !== "" || proof.code !== "") {
@@ -131,7 +136,9 @@ export async function isStillThem({ proof }: SentForm, { isFresh, confirm, ask }
   return false;
 }
 
-/** Asks for the password (and the code) again; what was sent goes with it, so that the same form then goes through. */
+/**
+ * Requests the password (and the code) again. The page carries the form's fields, so that it can be submitted again.
+ */
 export function askForProof(
   answers: Answers,
   request: Request,
@@ -148,7 +155,7 @@ export function askForProof(
   answers.show(request, reply, { template: "frame/confirm", title: "Confirm that it is you", data }, 403);
 }
 
-/** What is wrong with what was typed, one field after another. */
+/** The problems of the typed values, field by field. */
 export function problemOf(error: z.core.$ZodError): string {
   return error.issues.map(({ path, message }) => `${path.map(String).join(".") || "the form"}: ${message}`).join("; ");
 }
@@ -159,13 +166,13 @@ function only<Item extends { path: string }>(base: string, items: readonly Item[
   return found[0];
 }
 
-/** Paths of words before those of parameters, so that `/queues/failed` is not taken for the queue `failed`. */
+/** Sorts literal paths before those with parameters, so that `/queues/failed` is not read as the queue `failed`. */
 function byCertainty(a: string, b: string): number {
   const unknowns = (path: string) => path.split("/").filter((part) => part.startsWith(":")).length;
   return unknowns(a) - unknowns(b) || a.localeCompare(b);
 }
 
-/** @throws PageError where one holds a zero byte, which nothing here has in its name. */
+/** @throws PageError if a parameter contains a zero byte. */
 function paramsOf(request: Request): Record<string, string> {
   const params = Object.entries(request.params).map(([name, value]) => [name, String(value)] as const);
   if (params.some(([, value]) => value.includes("\0"))) throw new PageError(404, "there is nothing under this address");

@@ -2,16 +2,16 @@ import type { Response } from "express";
 import type { Reply } from "../http/request.ts";
 import type { Tone } from "./format.ts";
 
-/** A page above another, for the line of links that says where one is. */
+/** A link of the breadcrumbs. */
 export interface Crumb {
   label: string;
   href: string;
 }
 
-/** How wide the content of a page is: `reading` (720 px) for texts and forms, `full` for working pages. */
+/** The width of a page's content: `reading` (720 px) for texts and forms, `full` for working pages. */
 export type Width = "reading" | "full";
 
-/** What the header of a page holds next to its title: see src/frame/components/page-header.eta. */
+/** The content of the page header next to the title: see src/frame/components/page-header.eta. */
 export interface PageHeader {
   /** One sentence about the page. */
   lead?: string;
@@ -22,7 +22,10 @@ export interface PageHeader {
   tabs?: readonly { label: string; href: string; isCurrent?: boolean; count?: number }[];
 }
 
-/** What a page shows: a template of its surface (`board/board`) with its data, or a file to keep. Null is "not found". */
+/**
+ * What a page handler returns: a template of its surface (`board/board`) with its data, or a file to download. Null is
+ * 404.
+ */
 export type Shown =
   | {
       template: string;
@@ -35,15 +38,15 @@ export type Shown =
     }
   | { file: string; type: string; text: string };
 
-/** An answer that is a page; `locals` hold its request id. */
+/** The response for a page; `locals` has the request id. */
 export type PageReply = Response & Reply;
 
-/** A place where people who sign in have pages of their own. */
+/** A part of the service with a sign-in and pages of its own. */
 export interface Surface {
-  /** Where it begins, such as `/ops`: nobody is sent on to anywhere else. */
+  /** Its base path, such as `/ops`: redirects stay below it. */
   base: string;
-  /** The folder below `src` that has its templates, with the layout around them: `ops`. */
+  /** The folder below `src` with its templates and its layout: `ops`. */
   folder: string;
-  /** What to say where PostgreSQL does not answer. */
+  /** The text if PostgreSQL is down. */
   away: string;
 }

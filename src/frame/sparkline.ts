@@ -1,11 +1,11 @@
-/** The height and width that a sparkline is drawn in; it is stretched to its place. */
+/** The size of the drawing, which the page stretches. */
 const WIDTH = 100;
 const HEIGHT = 24;
 const MARGIN = 2;
 
 /**
- * The paths of a sparkline in a box of 100 by 24: its line and the area below it. Where a value is null the line has a
- * gap. The bottom is 0, or the least value where one is negative; a line of equal values is flat.
+ * Returns the paths of a sparkline in a box of 100 by 24: its line and the area below it. Null values are gaps. The
+ * bottom is 0, or the lowest value if that is negative; equal values make a flat line.
  *
  * @example
  * sparkline([0, 10]); // => { line: "M0 22L100 2", area: "M0 24L0 22L100 2L100 24Z" }
@@ -30,7 +30,7 @@ export function sparkline(values: readonly (number | null)[]): { line: string; a
   return { line, area };
 }
 
-/** Known values that follow each other. */
+/** Runs of consecutive known values. */
 function runsOf(values: readonly (number | null)[]): { at: number; value: number }[][] {
   const runs: { at: number; value: number }[][] = [];
   let isOpen = false;

@@ -31,14 +31,14 @@ const TOO_MANY = "Too many pages are being read from the database. Try again in 
 /** Fields whose values are never shown again. */
 const SECRET_NAME = /password|secret|code|token|^(?:current|next|again)$/i;
 
-/** What was typed, to be shown beside what is wrong with it. */
+/** The typed values, shown next to the problem. */
 export interface Attempt {
   method: "get" | "post";
   action: string;
   typed: Typed;
 }
 
-/** Shows what is wrong with what was typed, and what was typed, so that nothing has to be typed again. */
+/** Shows a problem with the typed values, so that nothing has to be typed again. */
 export function showProblem(
   answers: Answers,
   request: Request,
@@ -62,9 +62,9 @@ export function showProblem(
   answers.show(request, response, { template: "frame/trouble", title: TITLES[status] ?? "Trouble", data }, status);
 }
 
-/** Answers whatever was thrown: an PageError with its page, a database that is away with 503, anything else with 500. */
+/** Handles thrown errors: a PageError with its page, an unavailable database with 503, anything else with 500. */
 export function answerTrouble(answers: Answers, sql: Sql, log: Log) {
-  // four arguments, since it is by their number that Express knows who takes what was thrown
+  // Express recognizes an error handler by its four parameters
   return async (thrown: unknown, request: Request, response: PageReply, next: NextFunction) => {
     if (thrown instanceof ClientGoneError) return;
     const { requestId } = response.locals;
@@ -102,7 +102,7 @@ async function asPageError(thrown: unknown, sql: Sql, away: string): Promise<Pag
   );
 }
 
-/** Form fields of what was typed. */
+/** Form fields of the typed values. */
 export function fieldsOf(typed: Typed): { name: string; value: string; isSecret: boolean }[] {
   return Object.entries(typed)
     .filter(([name]) => !name.startsWith("_"))
@@ -111,7 +111,7 @@ export function fieldsOf(typed: Typed): { name: string; value: string; isSecret:
     );
 }
 
-/** The page of a surface from which a request came, for a link back. */
+/** The page of the surface that sent the request, for a link back. */
 export function backOf(base: string, request: Request): string {
   const referer = request.headers.referer ?? "";
   if (!URL.canParse(referer)) return base;

@@ -18,25 +18,25 @@ const codes = z.object({ backupCodes: z.array(z.string()) });
 const ON_ALREADY = "there is a second factor already; turn it off before another is turned on";
 const NONE = "there is no second factor; turn one on first";
 
-/** What happened to somebody's second factor. */
+/** A change of two-factor authentication. */
 export type FactorChange = "on" | "off" | "new-codes";
 
-/** What turning a second factor on and off is made of. */
+/** What the two-factor pages need. */
 export interface TwoFactorParts {
   answers: Answers;
   sql: Sql;
   identity: Identity;
-  /** The page about oneself, to which everything leads back. */
+  /** The account page, to which all these pages link back. */
   page: { href: string; label: string };
-  /** Whether somebody needs one, so that it cannot be turned off. */
+  /** Whether a person must keep two-factor authentication turned on. */
   mustHaveOne(userId: string): Promise<boolean>;
-  /** Writes down what was done, and tells whoever has to know. */
+  /** Records a change, and notifies the people concerned. */
   note(reply: PageReply, change: FactorChange): Promise<void>;
 }
 
 /**
- * Adds turning the second factor on and off. The library keeps it, in transactions of its own: each is written down right
- * after it was done.
+ * Adds the forms for two-factor authentication. The library stores it in its own transactions; each change is recorded
+ * right after it.
  */
 export function addTwoFactor(addForm: AddOwnForm, parts: TwoFactorParts): void {
   const { answers, identity, page } = parts;

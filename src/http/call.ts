@@ -4,21 +4,26 @@ import type { ErrorCode } from "./errors.ts";
 import type { Limits } from "./limit-headers.ts";
 import type { Encoding } from "./etag.ts";
 
-/** What an operation answers with: `json` is made only where it is sent. */
+/** The response of an operation; `json` is made only if it is sent. */
 export interface Answer {
   etag: string;
   json(): string;
-  /** Since when something newer is stored than it shows, in milliseconds since 1970; absent or null when nothing is. */
+  /**
+   * Since when the data is outdated by newer stored rows, in milliseconds since 1970; absent or null if it is current.
+   */
   behindSinceMs?: number | null;
 }
 
-/** The bytes of an answer, and their content coding. */
+/** The bytes of a response, and their content coding. */
 export interface Body {
   bytes: Buffer;
   encoding: Encoding;
 }
 
-/** What the middleware of a call leave in `response.locals` for those after them; the comment names who sets it. */
+/**
+ * What each middleware of a call stores in `response.locals` for the later ones; the comment names the one that sets
+ * it.
+ */
 export interface Call {
   /** beginRequest */
   requestId: string;
@@ -38,7 +43,7 @@ export interface Call {
   refusal?: ErrorCode;
 }
 
-/** Middleware of a call: it may read what those before it have set. */
+/** Middleware of a call; it may read what the earlier ones have set. */
 export type CallHandler = (
   request: Request,
   response: Response & { locals: Call },

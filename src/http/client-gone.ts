@@ -1,11 +1,13 @@
 import type { ServerResponse } from "node:http";
 
-/** The client disconnected, so that nobody waits for the response. */
+/** The client disconnected, so the response is not needed any more. */
 export class ClientGoneError extends Error {
   override name = "ClientGoneError";
 }
 
-/** A signal that aborts, with a {@link ClientGoneError}, when the client disconnects before the response is sent. */
+/**
+ * Returns a signal that aborts, with a {@link ClientGoneError}, if the client disconnects before the response is sent.
+ */
 export function clientGone(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
   const abort = () => controller.abort(new ClientGoneError("the client disconnected before the response was sent"));

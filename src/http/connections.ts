@@ -1,45 +1,45 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** The connections of a server, by what they are at. */
+/** The connections of a server, by their state. */
 export interface Connections {
-  /** Notes that a request came; false where it is one too many and must not be answered. */
+  /** Registers a request; false if it exceeds the limit and must not be handled. */
   begin(request: IncomingMessage, response: ServerResponse): boolean;
   /**
-   * Waits until everything that was asked on it before is answered, and then calls `then`. A request that is not complete
-   * is not waited for: it never will be.
+   * Calls `then` after every earlier request of a connection has its response. Incomplete requests are not waited for.
    */
   afterAnswers(socket: Socket, then: () => void): void;
-  /** Ends those that never sent a byte. */
+  /** Closes connections that never sent a byte. */
   endSilent(): void;
-  /** Ends all of them, whatever they are at. */
+  /** Closes all connections. */
   endAll(): void;
 }
 
-/** A request that is not answered yet. */
+/** A request without a response so far. */
 interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
 }
 
-/** How much one server, and one connection of it, takes at once. */
+/** The limits of one server and of one connection. */
 export interface ConnectionLimits {
   connections: number;
-  /** Requests on one connection that are not answered yet. */
+  /** Requests on one connection that have no response yet. */
   pipelined: number;
 }
 
 /**
- * Holds a server to so many connections at once, and lets a new one in all the same: the one is ended for it by which
- * the least is lost. That is the oldest that has not sent a whole request yet, else the one that was answered longest
- * ago, else the one whose answer takes longest, which is one that does not read it. Refusing the new one, as Node would,
- * leaves whoever fills the server with connections that say nothing in possession of it.
+ * Limits a server's connections, and still accepts new ones: the connection whose loss costs least is closed. That is
+ * the oldest that has not sent a complete request, else the one that has been idle longest, else the one whose response
+ * takes longest because its client does not read it. Refusing new connections, as Node would, would leave the server to
+ * clients that open connections and send nothing.
  *
- * Of requests that come in one go so many are answered and the connection ends. Node hands over all that it has read, a
- * thousand and more, before it turns to anybody else: 20 senders of such goes kept all others waiting for a minute.
+ * Of pipelined requests only the first few are handled, then the connection is closed. Node emits everything that it
+ * has read, a thousand requests and more, before it serves other connections: 20 such clients delayed all others by a
+ * minute.
  */
 export function boundConnections(server: Server, limits: ConnectionLimits): Connections {
-  // each in the order in which its members came to it
+  // each set is in order of insertion
   const silent = new Set<Socket>();
   const resting = new Set<Socket>();
   const answering = new Map<Socket, Set<Exchange>>();

@@ -1,4 +1,4 @@
-/** One kind of failure: its status, what it says where nothing more is known, what it means, and whether trying again helps. */
+/** One kind of error: its status, its default message, its meaning, and whether a retry helps. */
 interface Failure {
   status: number;
   says: string;
@@ -8,7 +8,7 @@ interface Failure {
 
 const NO = "no, change the request";
 
-/** Every error a caller can get: code → status → message. The documentation page is made of this table. */
+/** Every error that a caller can get: code → status → message. The documentation page is made from this table. */
 export const FAILURES = {
   malformed_request: {
     status: 400,
@@ -199,7 +199,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The body of every error. `site` is the address under which our pages are, without a slash at its end. */
+/** The body of every error. `site` is the public address without a trailing slash. */
 export function errorBody(error: ApiError, { site, requestId }: { site: string; requestId: string }): string {
   const { code, message, details } = error;
   const docs_url = `${site}/docs/errors#${code}`;

@@ -1,17 +1,17 @@
 import { createHmac, createSecretKey, hash, hkdfSync, type KeyObject } from "node:crypto";
 
-/** The content codings of answers; null is identity. */
+/** The content codings of responses; null is identity. */
 const ENCODINGS = [null, "br", "gzip"] as const;
 
-/** The content coding of an answer. */
+/** The content coding of a response. */
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** A strong ETag for whatever these texts stand for together; the same texts give the same one in every process. */
+/** A strong ETag of these texts, the same in every process. */
 export function etagOf(texts: readonly string[]): string {
   return `"${hash("sha1", texts.join("\n"), "base64url")}"`;
 }
 
-/** What ETags are keyed with; all API processes behind one address need the same. */
+/** The key of ETags; all API processes behind one address need the same. */
 export type EtagKey = KeyObject;
 
 /** Derives the key for ETags from AUTH_SECRET (HKDF-SHA-256). */
@@ -25,7 +25,7 @@ export function keyedEtag(key: EtagKey, etag: string): string {
 }
 
 /**
- * The ETag of the same contents written in another way: a strong one may not stand for two different rows of bytes.
+ * The ETag of the same contents in a content coding: a strong ETag must differ for different bytes.
  *
  * @example
  * encodedEtag('"a"', "br"); // => '"a-br"'
@@ -36,9 +36,9 @@ export function encodedEtag(etag: string, encoding: Encoding): string {
 }
 
 /**
- * Which ETag of these contents an If-None-Match header names, in whatever encoding its caller has them; null when it
- * names none. A star names none: it says that the caller has some version, and a 304 would show that caller the ETag of
- * contents that were never paid for.
+ * Returns the ETag of these contents, in any coding, that an If-None-Match header lists; null if it lists none. `*`
+ * does not count: it does not prove that the caller has this version, and a 304 would reveal the ETag of contents that
+ * were never paid for.
  *
  * @example
  * namedEtag('"a-gzip"', '"a"'); // => '"a-gzip"'
@@ -52,10 +52,10 @@ export function namedEtag(ifNoneMatch: string, etag: string): string | null {
 }
 
 /**
- * Whether an If-None-Match header names this ETag, so that the caller has the answer already.
+ * Whether an If-None-Match header lists this ETag, so that the caller has the current version.
  *
- * Our own comparison, since Express' gives 200 to whoever also sends `Cache-Control: no-cache`, as fetch does whenever
- * a program sets If-None-Match itself. Weak, as RFC 9110 wants it for this header.
+ * Not Express' comparison, which sends 200 to requests with `Cache-Control: no-cache`, as fetch does whenever a program
+ * sets If-None-Match itself. The comparison is weak, as RFC 9110 requires for this header.
  *
  * @example
  * isNamed('"a"', '"a"'); // => true

@@ -8,17 +8,17 @@ import { openServer } from "./http.ts";
 import { addMetrics } from "./metrics.ts";
 import { answerErrors, beginRequest, refuseUnfit, setCommonHeaders } from "./request.ts";
 
-/** Health and metrics alone, for a process that answers no callers. */
+/** Health and metrics only, for a process without an API. */
 export interface HealthServer {
   url: string;
-  /** From now on `/readyz` says 503. */
+  /** From now on `/readyz` responds with 503. */
   draining(): void;
   close(): Promise<void>;
 }
 
 /**
- * Serves `/healthz`, `/readyz` and `/metrics` on WORKER_PORT, for whoever looks after a worker that runs by itself.
- * @throws UsageError where the port cannot be had.
+ * Serves `/healthz`, `/readyz` and `/metrics` on WORKER_PORT, for the supervision of a separate worker.
+ * @throws UsageError if the port is not available.
  */
 export async function startHealthServer(parts: {
   settings: Pick<Settings, "HOST" | "WORKER_PORT" | "PUBLIC_URL" | "TRUSTED_PROXIES" | "METRICS_TOKEN">;

@@ -5,20 +5,20 @@ import { sendJson } from "./request.ts";
 import { resource } from "./resource.ts";
 import { within } from "./within.ts";
 
-/** A check that is not done in time counts as failed: a database that went silent must not make the response wait. */
+/** A check that takes longer has failed: a silent database must not delay the response. */
 const PATIENCE_MS = 2_000;
-/** Responses are at most this old: callers without a key must not be able to keep the servers busy. */
+/** Results are cached this long: callers without a key must not be able to load the servers. */
 const BELIEVED_MS = 1_000;
-/** Checks of one kind that may be pending: those of a database that went silent must not take ever more connections. */
+/** Pending checks of one kind: those of a silent database must not take ever more connections. */
 const PENDING = 5;
 
-/** One check; a process that lacks one that is `required` must not get work. A throw counts as false. */
+/** One check. A process whose `required` check fails must not get work. An exception counts as false. */
 export interface Check {
   isGood: () => Promise<boolean>;
   required: boolean;
 }
 
-/** Thrown by a check: the message may be read by anyone, `detail` goes to the log with it. */
+/** Thrown by a check: the message is public, `detail` is only logged. */
 export class NotReady extends Error {
   override name = "NotReady";
   readonly detail: string;
@@ -32,7 +32,7 @@ export class NotReady extends Error {
 /** The checks of `/readyz`. */
 export type Checks = Record<"postgres" | "redis" | "migrations" | "polling", Check>;
 
-/** What the checks found: each as good or not, and what is known of a problem. */
+/** The results of the checks, and the details of a failure. */
 interface Findings {
   checks: Record<string, boolean>;
   problems: Record<string, string>;

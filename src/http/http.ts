@@ -12,19 +12,19 @@ const LARGEST_HEADERS = 16_384;
 const STOP_WITHIN_MS = 8_000;
 const LOOK_FOR_IDLE_MS = 50;
 
-/** How much of a server one caller may hold on to. */
+/** How much of a server one client may occupy. */
 export interface ServerLimits extends ConnectionLimits {
-  /** From the connection, or the end of the last answer, to the end of a request's headers. */
+  /** From the connection, or the end of the last response, to the end of a request's headers. */
   headersWithinMs: number;
-  /** The same to the end of its body: a form is 64 KiB at most. */
+  /** The same to the end of its body: a form is at most 64 KiB. */
   requestWithinMs: number;
-  /** How often the two are looked at. */
+  /** The interval of checking these two. */
   lookEachMs: number;
-  /** A connection on which nothing moves in the middle of an answer: whoever does not read it. */
+  /** The idle timeout of a connection during a response, for clients that do not read. */
   stalledMs: number;
   /** How long a connection is kept for the next request. */
   keepAliveMs: number;
-  /** How long the other side has to end a connection that we have ended, and to read what we said last. */
+  /** How long the client has to close a connection after we have, and to read the end of the response. */
   lingerMs: number;
 }
 
@@ -39,18 +39,18 @@ export const LIMITS: ServerLimits = {
   connections: 4_096, // 20 KB each where they say nothing: 80 MB, and below the files that a process may open
 };
 
-/** A server that takes requests. */
+/** A listening server. */
 export interface OpenServer {
-  /** Where it is reached from this machine, without a slash at its end. */
+  /** Its address on this machine, without a trailing slash. */
   url: string;
   port: number;
-  /** From now on each response ends its connection, so that clients connect again, and elsewhere. */
+  /** From now on each response closes its connection, so that clients reconnect elsewhere. */
   draining(): void;
-  /** Takes no new connections, lets requests that run come to their end for 8 s, then cuts what is left. */
+  /** Accepts no new connections, lets running requests finish for up to 8 s, then closes the rest. */
   close(): Promise<void>;
 }
 
-/** Where to serve; `variable` is the environment variable that names the port, for messages. */
+/** The address to listen on; `variable` is the environment variable of the port, for messages. */
 export interface Address {
   host: string;
   port: number;
@@ -58,10 +58,10 @@ export interface Address {
 }
 
 /**
- * Serves over HTTP. What Node's parser refuses gets our error envelope too, instead of an empty answer, and no caller can
- * hold on to more of the server than `limits` says.
- * @param site the address under which the pages about errors are
- * @throws UsageError where the port or the host cannot be had.
+ * Serves over HTTP. Requests that Node's parser refuses get our error envelope instead of an empty response, and
+ * `limits` bounds what one client can occupy.
+ * @param site the public address, for the pages about errors
+ * @throws UsageError if the port or the host is not available.
  */
 export async function openServer(
   answer: RequestListener,
@@ -79,9 +79,9 @@ export async function openServer(
     requireHostHeader: false, // ours is refused with an envelope, see refuseUnfit
   });
   server.timeout = limits.stalledMs;
-  // 16 KB of headers are bound enough; by number Node would drop the rest unseen, a second key among them
+  // the limit of 16 KB is enough; a limit by number would drop the rest silently, possibly a second key
   server.maxHeadersCount = 0;
-  // a limit would have Node answer the rest of a pipeline 503 without a word
+  // with a limit Node would respond to the rest of a pipeline with a bare 503
   server.maxRequestsPerSocket = 0;
   const connections = boundConnections(server, limits);
   let isDraining = false;
@@ -95,9 +95,9 @@ export async function openServer(
     }
     answer(request, response);
   });
-  // an expectation that we do not know changes nothing
+  // unknown expectations are ignored
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
-  // Node would cut the connection without a word
+  // Node would close the connection without a response
   server.on("connect", (_, socket) =>
     finish(socket, limits, refusal("method_not_allowed", site(), "Allow: GET, HEAD, OPTIONS")),
   );
@@ -140,7 +140,7 @@ async function listen(server: Server, { host, port, variable }: Address): Promis
 
 async function close(server: Server, connections: Connections): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // connections that were busy a moment ago become idle one by one; Node does not count those that never said anything
+  // busy connections become idle one by one; Node does not count those that never sent anything
   const endIdle = () => {
     server.closeIdleConnections();
     connections.endSilent();
@@ -162,7 +162,7 @@ function failureOf({ code }: NodeJS.ErrnoException): ErrorCode {
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request_timeout" : "malformed_request";
 }
 
-/** Ends a connection with last words; the other side has a moment to read them, and to end it as well. */
+/** Closes a connection after last bytes; the client has a moment to read them and to close it too. */
 function finish(socket: Duplex, { lingerMs }: ServerLimits, words = ""): void {
   socket.on("error", () => socket.destroy()); // Node lets go of the socket of a CONNECT, and of its errors
   socket.end(words);
@@ -170,7 +170,7 @@ function finish(socket: Duplex, { lingerMs }: ServerLimits, words = ""): void {
   socket.once("close", () => clearTimeout(moment));
 }
 
-/** A whole HTTP answer, for a request of which there is no more than a socket. */
+/** A complete HTTP response, for a request of which only the socket is left. */
 function refusal(code: ErrorCode, site: string, ...headers: string[]): string {
   const requestId = newRequestId();
   const body = errorBody(new ApiError(code), { site, requestId });

@@ -2,7 +2,7 @@ import type { Allowance } from "../callers/caller-store.ts";
 import type { Draw } from "../limits/buckets.ts";
 import { remainingOf, type Quota } from "../usage/quota.ts";
 
-/** What is known of a caller's limits when an answer goes out; the quota is null where it was not asked for. */
+/** A caller's limits when a response is sent; the quota is null if it was not queried. */
 export interface Limits {
   plan: Allowance;
   draw: Draw;
@@ -10,16 +10,15 @@ export interface Limits {
 }
 
 /**
- * The headers that tell callers how much they may still do, names and values in turn: the pair of
- * draft-ietf-httpapi-ratelimit-headers-10 for programs, and two plain numbers for people. What protects the service
- * without being promised, the ceiling of a plan that has no number a day, is in none of them.
+ * Returns the rate limit headers, names and values in turn: the pair of draft-ietf-httpapi-ratelimit-headers-10 for
+ * programs, and two plain numbers for people. The protective ceiling of a plan without a daily number is not included.
  *
- * Numbers of the day and the month are only shown where they are known exactly as of this very answer: with a 200, with
- * a 429 of the quota and with `/usage`. A 304 costs nothing and asks nobody, so it says what is left of the burst.
+ * Daily and monthly numbers are sent only if they are exact for this response: with a 200, a 429 of the quota, and
+ * `/usage`. A 304 is free and queries nothing, so it has only the burst.
  */
 export function limitHeaders({ plan, draw, quota }: Limits): string[] {
   const pairs: string[] = [];
-  // a full bucket holds more than a second's worth: that much will pass within the second in any case
+  // a full bucket holds more than a second's worth: that much passes within the second in any case
   let state = `"burst";r=${Math.min(draw.left, plan.burstPerSecond)};t=${Math.max(1, Math.ceil(draw.waitMs / 1_000))}`;
   for (const { name, left, resetSeconds } of quota === null ? [] : remainingOf(quota)) {
     state += `, "${name}";r=${left};t=${resetSeconds}`;
@@ -31,7 +30,7 @@ export function limitHeaders({ plan, draw, quota }: Limits): string[] {
 
 const policies = new WeakMap<Allowance, string>();
 
-/** What a plan allows, in one line. */
+/** The limits of a plan, in one line. */
 function policyOf(plan: Allowance): string {
   const known = policies.get(plan);
   if (known !== undefined) return known;

@@ -6,7 +6,7 @@ import { METRICS_TYPE, type Metrics } from "../metrics/metrics.ts";
 import { isLoopback, servesThisMachineAlone } from "../this-machine.ts";
 import { resource } from "./resource.ts";
 
-/** What a proxy leaves behind: whoever asks through one is not on this machine, wherever the proxy is. */
+/** Headers that proxies add: their client is not on this machine, wherever the proxy is. */
 const FORWARDED = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
 const NOT_OPEN =
@@ -14,8 +14,8 @@ const NOT_OPEN =
 const WRONG_TOKEN = "expected the METRICS_TOKEN of this process as `Authorization: Bearer …`\n";
 
 /**
- * Adds `/metrics`. With METRICS_TOKEN it wants the token from everybody; without one it answers where this machine alone
- * is served, and there nobody who comes through a proxy.
+ * Adds `/metrics`. With METRICS_TOKEN every request needs the token. Without it, it responds only if the service
+ * listens on this machine alone, and never through a proxy.
  */
 export function addMetrics(
   app: Express,
@@ -34,13 +34,13 @@ export function addMetrics(
   });
 }
 
-/** A page elsewhere can give this machine a name of its own (DNS rebinding), but cannot ask under ours. */
+/** A page elsewhere can point its own name at this machine (DNS rebinding), but cannot use ours. */
 function isLocal(headers: IncomingHttpHeaders): boolean {
   const asked = (headers.host ?? "").replace(/:\d+$/, "");
   return isLoopback(asked) && FORWARDED.every((name) => headers[name] === undefined);
 }
 
-/** Compares in a time that tells nothing of either: by their hashes, which are of one length. */
+/** Compares the hashes, which have the same length, in constant time. */
 function carries({ authorization = "" }: IncomingHttpHeaders, token: string): boolean {
   const given = /^Bearer +(.+)$/i.exec(authorization)?.[1] ?? "";
   return timingSafeEqual(hash("sha256", given, "buffer"), hash("sha256", token, "buffer"));

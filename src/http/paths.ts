@@ -1,5 +1,5 @@
 /**
- * Whether a path is at or below a place such as `/ops`.
+ * Whether a path is at or below a base path such as `/ops`.
  *
  * @example
  * isBelow("/ops", "/ops/houses"); // => true

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import helmet from "helmet";
 
-/** Pages are made here: nothing is loaded from elsewhere, no script runs, nobody may put them in a frame. */
+/** Nothing is loaded from other sites, no script runs, framing is forbidden. */
 const CONTENT_POLICY = {
   defaultSrc: ["'none'"],
   styleSrc: ["'self'"],
@@ -12,7 +12,7 @@ const CONTENT_POLICY = {
   frameAncestors: ["'none'"],
 };
 
-/** The headers of every answer beside its request id, whatever it is and whoever asked: names and values in turn. */
+/** The headers of every response except its request id: names and values in turn. */
 export const EVERY_ANSWER: readonly string[] = [
   "Cache-Control",
   "private, no-cache",
@@ -21,7 +21,7 @@ export const EVERY_ANSWER: readonly string[] = [
   ...protectingHeaders(),
 ];
 
-/** What helmet sets, asked once, since it is the same for every answer. */
+/** Helmet's headers, read once, since they are the same for every response. */
 function protectingHeaders(): string[] {
   const shown = new ServerResponse(new IncomingMessage(new Socket()));
   helmet({ contentSecurityPolicy: { useDefaults: false, directives: CONTENT_POLICY } })(

@@ -10,10 +10,10 @@ import { readUrl, type Asked } from "./url.ts";
 
 const LONGEST_URL = 4_096;
 const LARGEST_BODY = 16_384;
-/** What people and load balancers ask all the time: kept out of the log unless somebody looks closer. */
+/** Paths that people and load balancers request all the time: logged at debug level only. */
 const QUIET_PATHS = new Set(["/healthz", "/readyz", "/metrics", "/frame.css", "/icon.svg"]);
 
-/** What is known of a request, in `response.locals`: the part of Call that is there for any path. */
+/** The facts about a request in `response.locals`: the part of Call that exists for any path. */
 export type Facts = Pick<Call, "requestId" | "begunAt"> & Partial<Pick<Call, "caller" | "limits" | "refusal">>;
 
 /** A response with the facts of its request. */
@@ -25,12 +25,12 @@ type Next = (thrown?: unknown) => void;
 const ID_PREFIX = `req_${randomBytes(8).toString("hex")}`;
 let requests = 0;
 
-/** A new request id. */
+/** Returns a new request id. */
 export function newRequestId(): string {
   return ID_PREFIX + (++requests).toString(16).padStart(16, "0");
 }
 
-/** Called when a request is over: its path, its status, the milliseconds it took, and what is known of it if it was answered. */
+/** Called when a request is over: its path, status, duration in milliseconds, and its facts if a response was sent. */
 export type Note = (path: string, status: number, ms: number, facts: Facts | null) => void;
 
 /** Below LIMITS.stalledMs, so that the caller gets an error and not a closed connection. */
@@ -38,8 +38,8 @@ const ANSWER_WITHIN_MS = 25_000;
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Gives a request its id and its deadline: an answer that has not begun by then is 503. When the request is over, logs
- * one line and calls `note`. `bytes` in the log counts the headers too.
+ * Gives a request its id and its deadline: a response that has not begun by then is a 503. When the request is over,
+ * logs one line and calls `note`. `bytes` in the log includes the headers.
  */
 export function beginRequest(log: Log, note: Note = () => undefined, answerWithinMs = ANSWER_WITHIN_MS) {
   return (request: IncomingMessage, response: Reply, next: Next): void => {
@@ -50,7 +50,7 @@ export function beginRequest(log: Log, note: Note = () => undefined, answerWithi
     const deadline = setTimeout(() => {
       if (response.headersSent) return; // LIMITS.stalledMs bounds what has begun
       log.warn({ request_id: facts.requestId, path: asked(request).loggedPath }, "no answer within the deadline");
-      // what the handler still does may not meet the next request of the connection
+      // the handler, which may still run, must not meet the connection's next request
       const headers = { "Retry-After": `${RETRY_AFTER_SECONDS}`, Connection: "close" };
       next(new ApiError("temporarily_unavailable", { headers }));
     }, answerWithinMs);
@@ -82,7 +82,7 @@ export function beginRequest(log: Log, note: Note = () => undefined, answerWithi
   };
 }
 
-/** Sets the headers that every answer has, on answers whose headers are set one by one. */
+/** Sets the common headers, for responses whose headers are set one by one. */
 export function setCommonHeaders(_: IncomingMessage, response: Reply, next: Next): void {
   response.setHeader("X-Request-Id", response.locals.requestId);
   setPairs(response, EVERY_ANSWER);
@@ -90,15 +90,15 @@ export function setCommonHeaders(_: IncomingMessage, response: Reply, next: Next
 }
 
 /**
- * Sends a whole answer with `pairs` and the headers that every answer has, all in one call: setting them one by one took
- * 5 µs more, 6 % of a 304.
+ * Sends a complete response with `pairs` and the common headers in one call: setting them one by one took 5 µs more, 6
+ * % of a 304.
  */
 export function sendWhole(response: Reply, status: number, pairs: readonly string[], body?: Buffer): void {
   const headers = ["X-Request-Id", response.locals.requestId, ...EVERY_ANSWER, ...pairs];
   response.writeHead(status, headers).end(body);
 }
 
-/** Refuses what no path takes. A key in the URL comes first: the sooner its holder knows, the better. */
+/** Refuses requests that no path accepts. A key in the URL comes first: its holder should know as soon as possible. */
 export function refuseUnfit(request: IncomingMessage, response: ServerResponse, next: Next): void {
   if (asked(request).carriesKey) throw new ApiError("key_in_url");
   if ((request.url ?? "").length > LONGEST_URL) throw new ApiError("url_too_long");
@@ -114,9 +114,9 @@ export function refuseUnfit(request: IncomingMessage, response: ServerResponse, 
 }
 
 /**
- * Waits for the end of a request, so that one that breaks off costs its caller nothing.
- * @throws ApiError body_too_large past 16 KB
- * @throws ClientGoneError when the client disconnects before the end, or sends what cannot be read
+ * Waits for the end of a request, so that an aborted one costs its caller nothing.
+ * @throws ApiError body_too_large above 16 KB
+ * @throws ClientGoneError if the client disconnects before the end, or sends a malformed request
  */
 export function receiveWhole(request: IncomingMessage): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -134,9 +134,9 @@ export function receiveWhole(request: IncomingMessage): Promise<void> {
   });
 }
 
-/** Answers with an error of the table; anything else that was thrown is a fault of ours and goes to the log. */
+/** Responds with an error of the table; any other exception is a bug and is logged. */
 export function answerErrors(site: () => string, log: Log, refused: (code: ErrorCode) => void = () => undefined) {
-  // four arguments, since it is by their number that Express knows who takes what was thrown
+  // Express recognizes an error handler by its four parameters
   return (thrown: unknown, request: IncomingMessage, response: Reply, next: Next) => {
     if (thrown instanceof ClientGoneError) return;
     const { requestId, limits } = response.locals;
@@ -157,10 +157,10 @@ export function answerErrors(site: () => string, log: Log, refused: (code: Error
   };
 }
 
-/** What every JSON text is sent as. */
+/** The content type of all JSON. */
 export const JSON_TYPE = "application/json; charset=utf-8";
 
-/** Sends a JSON text. */
+/** Sends JSON. */
 export function sendJson(response: ServerResponse, status: number, json: string): void {
   const body = Buffer.from(json);
   response.statusCode = status;
@@ -169,7 +169,7 @@ export function sendJson(response: ServerResponse, status: number, json: string)
   response.end(body);
 }
 
-/** What the URL of a request says. */
+/** The parsed URL of a request. */
 export function asked({ url }: Pick<IncomingMessage, "url">): Asked {
   if (url === undefined) throw new Error("expected a request to have a URL");
   return readUrl(url);

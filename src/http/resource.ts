@@ -7,7 +7,7 @@ const ALLOW = "GET, HEAD, OPTIONS";
 
 const answerOptions: CallHandler = (_, response) => sendWhole(response, 204, ["Allow", ALLOW]);
 
-/** Adds a path that is read: GET and HEAD run the handlers, OPTIONS is 204, any other method 405, both with Allow. */
+/** Adds a read-only path: GET and HEAD run the handlers, OPTIONS is 204, any other method 405, both with Allow. */
 export function resource(app: Express, path: string, ...handlers: CallHandler[]): void {
   app
     .route(path)

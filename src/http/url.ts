@@ -4,21 +4,21 @@ const KEY_TEXT = /rh_live_[0-9A-Za-z]{4,}/;
 const MOST_KEPT = 1_000;
 const LONGEST_KEPT = 200;
 
-/** What a URL says, as a request has it: without scheme and host. */
+/** The URL of a request, without scheme and host. */
 export interface Asked {
   /** Without its parameters. */
   path: string;
-  /** The parameters after the question mark; nobody may change them. */
+  /** The parameters after the question mark; do not change them. */
   query: URLSearchParams;
-  /** Whether it holds something that is, or is named as, a key. */
+  /** Whether it contains a key, or a parameter that is named like one. */
   carriesKey: boolean;
-  /** The path as it may be logged: without a key where one is part of it. */
+  /** The path as it may be logged: without a key if it contains one. */
   loggedPath: string;
 }
 
 const kept = new Map<string, Asked>(); // without it a 304 costs some 20 µs more: parameters are read and tables chosen again
 
-/** Reads a URL. Callers ask the same again and again, and then get the same object, so that what is made of it can be kept. */
+/** Parses a URL. Repeated URLs return the same object, so that results can be cached by it. */
 export function readUrl(url: string): Asked {
   const found = kept.get(url);
   if (found !== undefined) return found;

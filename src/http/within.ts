@@ -1,15 +1,15 @@
 /**
- * What a promise gives, if it does so in time.
+ * Returns a promise's value, if it settles in time.
  *
- * An answer that has come while this process was busy counts as in time: when the time is up, what the sockets hold is
- * read once more.
- * @throws Error after `ms` milliseconds, naming what was waited for; the promise itself goes on unheard.
+ * A value that arrived while this process was busy counts as in time: the sockets are read once more before the
+ * timeout.
+ * @throws Error after `ms` milliseconds, naming what was waited for; the promise itself is not cancelled.
  */
 export async function within<Value>(ms: number, what: string, promise: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const giveUp = () => reject(new Error(`${what} did not answer within ${ms} ms`));
-    // timers come before sockets in a turn of the event loop, and immediates after them
+    // timers run before sockets in an event loop tick, and immediates after them
     timer = setTimeout(() => setImmediate(giveUp), ms);
   });
   try {

@@ -1,19 +1,21 @@
 import type { z } from "zod";
 import type { Operation } from "../operation.ts";
 
-/** What the document says of one path that callers ask with a key. */
+/** The documentation of one path that needs a key. */
 export interface Description {
-  /** What answers it; its schema of parameters is the very one that reads those of a request. */
+  /** Its operation; its schema of parameters is the one that parses requests. */
   operation: Pick<Operation, "path" | "params" | "deprecated">;
-  /** What its answer is called in the document. */
+  /** The name of its response schema. */
   name: string;
   /** One line. */
   summary: string;
   description: string;
-  /** Whether it answers with tables of the plan and counts against the quota; else it is of the account, and free. */
+  /**
+   * Whether it returns tables of the plan and counts against the quota; otherwise it is about the account, and free.
+   */
   isCounted: boolean;
-  /** A 200, with every field described. */
+  /** The body of a 200, with every field described. */
   answer: z.ZodType;
-  /** A real answer, shortened where lists are long. */
+  /** A real response, with long lists shortened. */
   example: object;
 }

@@ -13,7 +13,7 @@ import { roundsDescription } from "./rounds.ts";
 import { healthSchema, readinessSchema, servicePaths } from "./service.ts";
 import { usageDescription } from "./usage.ts";
 
-/** Every path that is asked with a key, in the order in which people meet them. */
+/** Every path that needs a key, in reading order. */
 export const DESCRIPTIONS: readonly Description[] = [
   gamesDescription,
   roundsDescription,
@@ -30,9 +30,9 @@ Send your key in the header \`X-Api-Key\`. Paths take GET and HEAD; OPTIONS says
 Only a 200 counts against the quota. Information only; no outcome is guaranteed; for adults of 18 or older.`;
 
 /**
- * The OpenAPI 3.1 document of the API: parameters from the schemas that read them, errors from the table of errors,
- * answers from schemas that every answer of the tests is held against.
- * @param site the address under which it is served, without a slash at its end
+ * Makes the OpenAPI 3.1 document of the API: parameters from the schemas that parse them, errors from their table,
+ * responses from schemas that the tests validate every response with.
+ * @param site the public address without a trailing slash
  */
 export function openApiDocument({ site, version }: { site: string; version: string }) {
   return {
@@ -101,7 +101,7 @@ function operationOf(description: Description): object {
   };
 }
 
-/** The schemas as JSON Schema, with references between them. Fields that are not listed may be added at any time. */
+/** The schemas as JSON Schema, with references between them. Unlisted fields may be added at any time. */
 function schemas(): Record<string, object> {
   const registry = z.registry<{ id: string }>();
   const add = (id: string, schema: z.ZodType) => void registry.add(schema, { id });

@@ -5,18 +5,18 @@ import { mayGrow, plainSchema } from "./json-schema.ts";
 import { ALWAYS, headersOf, LIMITS, type HeaderName } from "./headers.ts";
 
 const EXAMPLE_ID = "req_0f8fad5bd9cb469fa16570867728950e";
-/** These answer a path or a method that the document does not have. */
+/** Errors of paths and methods that the document does not contain. */
 const ELSEWHERE: readonly ErrorCode[] = ["not_found", "method_not_allowed"];
-/** These are said of tables that a filter names. */
+/** Errors about tables that a filter names. */
 const OF_TABLES: readonly ErrorCode[] = ["table_not_found", "table_not_in_plan"];
-/** These say that nothing is left to be counted. */
+/** Errors about a used-up quota. */
 const OF_QUOTAS: readonly ErrorCode[] = ["day_quota_exceeded", "month_quota_exceeded", "service_ceiling_reached"];
-/** These answer parameters, which only paths with a key have. */
+/** Errors about parameters, which only paths with a key have. */
 const OF_PARAMETERS: readonly ErrorCode[] = ["invalid_parameter", "unknown_parameter"];
-/** Who asks, with which plan, and how often: nobody is asked that who needs no key. */
+/** Statuses of key, plan and rate, which only paths with a key have. */
 const STATUSES_OF_KEYS: readonly number[] = [401, 402, 403, 429];
 
-/** What can go wrong with a path follows from what it is; the name is that of its tag. */
+/** The errors of a path follow from its kind; the name is its tag's. */
 export interface Kind {
   name: "Tables" | "Account" | "Service";
   needsKey: boolean;
@@ -24,16 +24,16 @@ export interface Kind {
   isCounted: boolean;
 }
 
-/** Paths that answer with tables of the plan, and cost a call. */
+/** Paths that return tables of the plan and count against the quota. */
 export const TABLES: Kind = { name: "Tables", needsKey: true, hasTables: true, isCounted: true };
-/** Paths that answer with what belongs to the account, for nothing. */
+/** Paths about the account, free of charge. */
 export const ACCOUNT: Kind = { name: "Account", needsKey: true, hasTables: false, isCounted: false };
-/** Paths that are the same for everybody. */
+/** Paths that return the same to everybody. */
 export const SERVICE: Kind = { name: "Service", needsKey: false, hasTables: false, isCounted: false };
 
 const CODES = Object.keys(FAILURES).filter((code): code is ErrorCode => Object.hasOwn(FAILURES, code));
 
-/** The responses of a path of this kind that are errors, by status: references to what {@link allFailures} has. */
+/** The error responses of a kind of path, by status: references to {@link allFailures}. */
 export function failuresOf(kind: Kind): Record<string, object> {
   return Object.fromEntries(
     statusesOf(kind).map(([status]) => [
@@ -43,7 +43,7 @@ export function failuresOf(kind: Kind): Record<string, object> {
   );
 }
 
-/** Every response that is an error, for the components of the document: its codes, and an example of each. */
+/** Every error response, for the components of the document: its codes, and an example of each. */
 export function allFailures(site: string): Record<string, object> {
   return Object.fromEntries(
     [TABLES, ACCOUNT, SERVICE].flatMap((kind) =>
@@ -68,7 +68,7 @@ function responseName({ name }: Kind, status: number): string {
   return `${name}${status}`;
 }
 
-/** The statuses with which a path of this kind may answer, each with its codes. */
+/** The error statuses of a kind of path, each with its codes. */
 function statusesOf({ needsKey, hasTables, isCounted }: Kind): [status: number, codes: ErrorCode[]][] {
   const codes = CODES.filter((code) => {
     if (ELSEWHERE.includes(code)) return false;
@@ -80,7 +80,7 @@ function statusesOf({ needsKey, hasTables, isCounted }: Kind): [status: number, 
   return [...Map.groupBy(codes, (code) => FAILURES[code].status)];
 }
 
-/** The envelope with these codes, as JSON Schema. */
+/** The error envelope with these codes, as JSON Schema. */
 function errorSchema(codes: readonly ErrorCode[]): object {
   const envelope = z.object({
     ok: z.literal(false).meta({ description: "Always false here." }),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { NOTICE } from "../../forecasts/accuracy/present.ts";
 import { STATUSES } from "../../houses/status.ts";
 
-/** A time as every surface prints it. */
+/** The format of a time in all JSON. */
 export const TIME_PATTERN = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{7}Z$/;
 
 /** The schema of a time. */
@@ -21,7 +21,7 @@ export const hash = z.string().regex(/^[0-9a-f]{64}$/);
 /** Two ends, the lower one first: an array, since Prism and code generators reject the `prefixItems` of a tuple. */
 export const interval = z.array(z.number()).length(2);
 
-/** The two fields that every answer begins with. */
+/** The two fields that every response begins with. */
 export const head = {
   ok: z.literal(true).meta({ description: "Always true here; an error has false and another status than 200." }),
   plan: z.string().meta({ description: "The plan of the key.", examples: ["Pro"] }),
@@ -31,7 +31,7 @@ export const notice = z.literal(NOTICE).meta({ description: "To be shown whereve
 
 export const house = z.string().meta({ description: "The id of the house.", examples: ["bustabit"] });
 
-/** What names a table. */
+/** The names of a table. */
 export const tableName = {
   house,
   game: z.string().meta({ description: "The id of the game.", examples: ["crash"] }),

@@ -1,8 +1,8 @@
-/** A header of responses. */
+/** A response header. */
 export interface Header {
   description: string;
   example: string | number;
-  /** Whether every answer that may have it has it. */
+  /** Whether it is always present on the responses that list it. */
   required?: true;
 }
 
@@ -67,13 +67,13 @@ export const HEADERS = {
   "Access-Control-Allow-Origin": { description: "Pages of any site may read this.", example: "*", required: true },
 } as const satisfies Record<string, Header>;
 
-/** The name of a header that answers may have. */
+/** The name of a response header. */
 export type HeaderName = keyof typeof HEADERS;
 
-/** On every answer. */
+/** On every response. */
 export const ALWAYS: readonly HeaderName[] = ["X-Request-Id", "Cache-Control", "Vary"];
 
-/** On answers to a known key. */
+/** On responses to a known key. */
 export const LIMITS: readonly HeaderName[] = [
   "RateLimit-Policy",
   "RateLimit",

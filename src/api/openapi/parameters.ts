@@ -9,7 +9,7 @@ export interface Parameter {
   in: "query" | "header";
   required: false;
   description: string;
-  /** Of a list: its values are separated by commas. */
+  /** For a list: its values are separated by commas. */
   style?: "form";
   explode?: false;
   schema: Schema;
@@ -27,11 +27,11 @@ const IF_NONE_MATCH: Parameter = {
 };
 
 /**
- * The parameters of an operation, from the schema that reads them.
+ * Returns the parameters of an operation, from the schema that parses them.
  * @throws Error if one of them has no description or no example
  */
 export function parametersOf({ operation, isCounted }: Pick<Description, "operation" | "isCounted">): Parameter[] {
-  // the output has the limits: `limit` is a number, a list has its items
+  // the output schema has the limits: `limit` is a number, a list has its items
   const { properties = {} } = z.toJSONSchema(operation.params, { io: "output" });
   const query = Object.entries(properties).map(([name, property]) => queryParameter(name, property));
   return isCounted ? [...query, IF_NONE_MATCH] : query;

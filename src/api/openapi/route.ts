@@ -4,10 +4,10 @@ import { sendJson } from "../../http/request.ts";
 import { resource } from "../../http/resource.ts";
 import { openApiDocument } from "./document.ts";
 
-/** Where the document is: the one path that pages of other sites may read. */
+/** The path of the document, the only one that pages of other sites may read. */
 const OPENAPI_PATH = "/openapi.json";
 
-/** Adds the document, for tools; it needs no key. */
+/** Adds the document; it needs no key. */
 export function addOpenApi(app: Express, { site, version }: { site: () => string; version: string }): void {
   const current = keepText(site, version);
   resource(app, OPENAPI_PATH, (request, response) => {
@@ -20,7 +20,7 @@ export function addOpenApi(app: Express, { site, version }: { site: () => string
   });
 }
 
-/** Our own address is known once we listen, and stays as it is: the text is made for the first who asks. */
+/** The public address is known once the server listens, so the text is made at the first request. */
 function keepText(site: () => string, version: string): () => { json: string; etag: string } {
   let kept: { site: string; json: string; etag: string } | null = null;
   return () => {

@@ -2,13 +2,13 @@ import { z } from "zod";
 import { failuresOf, SERVICE } from "./failures.ts";
 import { ALWAYS, headersOf } from "./headers.ts";
 
-/** The answer of `/healthz`. */
+/** The body of `/healthz`. */
 export const healthSchema = z.object({
   ok: z.literal(true).meta({ description: "This process serves." }),
   version: z.string().meta({ description: "What runs." }),
 });
 
-/** The answer of `/readyz`. */
+/** The body of `/readyz`. */
 export const readinessSchema = z.object({
   ok: z.boolean().meta({ description: "Whether it may be given work." }),
   checks: z
@@ -28,7 +28,7 @@ export const readinessSchema = z.object({
 const READY = { ok: true, checks: { postgres: true, redis: true, migrations: true, polling: true } };
 const NOT_READY = { ok: false, checks: { postgres: false, redis: true, migrations: true, polling: true } };
 
-/** The paths that need no key and are the same for everybody. */
+/** The paths that need no key and return the same to everybody. */
 export function servicePaths(): Record<string, object> {
   const failures = failuresOf(SERVICE);
   const free = { tags: ["Service"], security: [] };
