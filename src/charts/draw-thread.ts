@@ -1,6 +1,6 @@
 /**
- * Draws plots in a thread: the libraries take 150 ms of a core to load and a plot some 20 ms, in which the process could
- * not respond.
+ * Draws plots in a thread: loading the libraries takes 150 ms of a core and a plot 20 ms, during which the process
+ * could not respond.
  */
 import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";

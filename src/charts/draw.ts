@@ -2,7 +2,7 @@ import type { TopLevelSpec } from "vega-lite";
 import { createThread } from "../thread.ts";
 import type { DrawingTask } from "./draw-thread.ts";
 
-/** A plot: its title, what it shows in a sentence or two, and its specification. */
+/** A plot: its title, a description of one or two sentences, and its specification. */
 export interface Plot {
   title: string;
   description: string;
@@ -23,8 +23,8 @@ const MOST_KEPT = 100;
 const LIMITS = { deadlineMs: 15_000, idleMs: 120_000, maxTasks: 100, heapMb: 512 };
 
 /**
- * Makes a drawer. A page that is loaded again has the same numbers, so it keeps the last drawings. They are drawn in a
- * thread that starts with the first one: loading the libraries takes most of the first second.
+ * Makes a drawer. It caches the last drawings, since a reloaded page has the same numbers. The thread starts with the
+ * first drawing: loading the libraries takes most of the first second.
  */
 export function createDrawer(): Drawer {
   const kept = new Map<string, string>(); // least recently used first

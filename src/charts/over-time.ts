@@ -1,7 +1,7 @@
 import type { Plot } from "./draw.ts";
 import { FIRST, SECOND, SIZE, SOFT } from "./theme.ts";
 
-/** A rate in an hour or a day, with its 95 % interval, next to what was stated and the long-run share. */
+/** A rate in an hour or a day, with its 95 % interval, the stated rate and the long-run share. */
 export interface RatePoint {
   at: string;
   rate: number;
@@ -14,7 +14,10 @@ export interface RatePoint {
 
 const percent = { format: ".0%", tickCount: 6 };
 
-/** A hit rate over time: the line is what came, the band its 95 % interval, dashed what was stated, dotted the baseline. */
+/**
+ * Plots a hit rate over time: the line is the outcome, the band its 95 % interval, dashed the stated rate, dotted the
+ * baseline.
+ */
 export function ratePlot(title: string, points: readonly RatePoint[], by: "hour" | "day"): Plot {
   const lines = points.flatMap(({ at, rate, stated, baseline }) => [
     { at, of: "came", value: rate },
@@ -79,7 +82,7 @@ export function ratePlot(title: string, points: readonly RatePoint[], by: "hour"
   };
 }
 
-/** Calls by UTC day, a bar each. */
+/** Plots calls by UTC day as bars. */
 export function callsPlot(title: string, days: readonly { date: string; requests: number }[]): Plot {
   const total = days.reduce((sum, { requests }) => sum + requests, 0);
   const scale = total === 0 ? { domain: [0, 1] } : {}; // an axis without an extent has no numbers

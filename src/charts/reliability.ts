@@ -1,9 +1,9 @@
 import type { Plot } from "./draw.ts";
 import { FIRST, SECOND, SIZE, SOFT } from "./theme.ts";
 
-/** What was stated and what came, in a bin. */
+/** The stated probability and the outcomes of a bin. */
 export interface ReliabilityPoint {
-  /** Whose: only where several are next to each other. */
+  /** The name of the series, shown if there are several. */
   of: string;
   said: number;
   came: number;
@@ -27,7 +27,7 @@ const diagonal = {
   encoding: { x: { field: "p", ...share }, y: { field: "p", ...share } },
 };
 
-/** Who is who: by color and by shape, for those who tell colors apart badly. */
+/** Distinguishes series by color and by shape, for readers with color blindness. */
 function whose(names: readonly string[]) {
   if (names.length < 2) return { color: { value: FIRST } };
   const domain = [...names];
@@ -41,14 +41,17 @@ function whose(names: readonly string[]) {
   };
 }
 
-/** Five that differ in light and dark. */
+/** Five colors that differ in brightness. */
 const COLORS = [FIRST, SECOND, "var(--good, currentColor)", "var(--bad, currentColor)", SOFT];
 
 function colorsOf(names: readonly string[]): string[] {
   return names.map((_, i) => COLORS[i % COLORS.length] ?? FIRST);
 }
 
-/** What was stated against what came: a point for each bin with its 95 % interval; on the dashed line both are equal. */
+/**
+ * Plots stated probabilities against outcomes: a point per bin with its 95 % interval; on the dashed line both are
+ * equal.
+ */
 export function reliabilityPlot(title: string, points: readonly ReliabilityPoint[]): Plot {
   const names = [...new Set(points.map(({ of }) => of))];
   const n = points.reduce((sum, one) => sum + one.n, 0);
@@ -83,7 +86,7 @@ export function reliabilityPlot(title: string, points: readonly ReliabilityPoint
   };
 }
 
-/** The CORP curve: the rates that, rising with what was stated, fit best what came. */
+/** Plots the CORP curve: the non-decreasing rates that fit the outcomes best. */
 export function corpPlot(title: string, steps: readonly CorpPoint[]): Plot {
   const names = [...new Set(steps.map(({ of }) => of))];
   const points = steps.flatMap(({ of, from, to, rate }) => [

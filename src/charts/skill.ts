@@ -9,11 +9,13 @@ export interface SkillPoint {
   high: number;
 }
 
-/** Room for one line of the plot and its name above it, in pixels, and for what is around them. */
+/** The height of one line with its name, and of the surroundings, in pixels. */
 const LINE_HEIGHT = 40;
 const AROUND = 60;
 
-/** Skills one below the other, in the order given: a point each with its interval; on the dashed line there is none. */
+/**
+ * Plots skills one below the other, in the given order: a point each with its interval; the dashed line is no skill.
+ */
 export function skillPlot(title: string, points: readonly SkillPoint[]): Plot {
   const values = points.map((point) => ({ ...point }));
   const y = {

@@ -1,14 +1,14 @@
 import type { Plot } from "./draw.ts";
 import { FIRST, SECOND, SIZE } from "./theme.ts";
 
-/** Of a threshold: the share of rounds that reached it, and the share that the declared edge leads to (null for none). */
+/** A threshold: the share of rounds that reached it, and the share that the declared edge implies (null for none). */
 export interface SurvivalPoint {
   threshold: number;
   share: number;
   declared: number | null;
 }
 
-/** How many rounds reached each multiplier, next to what the declared edge leads to; both axes are logarithmic. */
+/** Plots how many rounds reached each multiplier, and what the declared edge implies; both axes are logarithmic. */
 export function survivalPlot(title: string, points: readonly SurvivalPoint[]): Plot {
   const values = points.flatMap(({ threshold, share, declared }) => [
     ...(share > 0 ? [{ threshold, share, series: "observed" }] : []),

@@ -1,8 +1,8 @@
 import type { Config } from "vega-lite";
 
 /**
- * How all plots look. Colors are those of the page around them, by CSS variables, so that one drawing is right in light
- * and in dark; a drawing that stands alone falls back to the color of its text.
+ * The style of all plots. Colors are CSS variables of the page, so that one drawing fits light and dark mode; outside a
+ * page they fall back to the text color.
  */
 const INK = "currentColor";
 export const SOFT = "var(--muted, currentColor)";
@@ -11,7 +11,7 @@ export const FIRST = "var(--accent, currentColor)";
 export const SECOND = "var(--warn, currentColor)";
 
 export const THEME: Config = {
-  // the space around the axes is part of the size, so that every plot is as wide as it says
+  // the padding is part of the size, so that every plot has exactly its width
   autosize: { type: "fit", contains: "padding" },
   background: "transparent",
   padding: 4,
@@ -31,5 +31,5 @@ export const THEME: Config = {
   legend: { labelColor: INK, titleColor: INK, labelFontSize: 12, titleFontSize: 12, orient: "top", title: null },
 };
 
-/** The size of a plot in pixels; it is never drawn larger, and smaller where the window is. */
+/** The maximum size of a plot in pixels; it shrinks with the window. */
 export const SIZE = { width: 640, height: 360 } as const;

@@ -2,8 +2,8 @@ const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;"
 const escaped = (text: string) => text.replaceAll(/[&<>"]/g, (character) => ESCAPES[character] ?? character);
 
 /**
- * A drawing of vega as an image that stands inside of a page: one picture with a name and a description, instead of
- * hundreds of marks that each want to be read out, and without what a strict content policy refuses.
+ * Makes a vega drawing embeddable: one image with a name and a description for screen readers instead of hundreds of
+ * marks, without what a strict content policy refuses.
  *
  * @example
  * const said = { title: "a <b>", description: "c" };

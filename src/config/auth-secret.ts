@@ -5,8 +5,9 @@ import { keepPassword } from "./keep-password.ts";
 import { reasonOf, UsageError } from "../errors.ts";
 
 /**
- * What signs cookies and encrypts second factors and links in mails: AUTH_SECRET, or one that the data folder keeps.
- * @throws UsageError where neither can be had.
+ * Returns the secret that signs cookies and encrypts two-factor secrets and links in e-mails: AUTH_SECRET, or one
+ * stored in the data folder.
+ * @throws UsageError if neither is available.
  */
 export async function authSecret({ AUTH_SECRET, DATA_DIR }: Settings): Promise<string> {
   if (AUTH_SECRET !== undefined) return AUTH_SECRET;

@@ -1,9 +1,9 @@
 import { z } from "zod";
 
-/** Where the payment app is asked, as its public specification says. */
+/** The payment app's address, from its public specification. */
 const API = "https://bpay.binanceapi.com";
 
-/** The variables of Binance Pay. It is offered where key and secret are given. */
+/** The variables of Binance Pay. It is offered if key and secret are set. */
 export const binancePayVariables = {
   BINANCE_PAY_URL: z
     .string()
@@ -15,24 +15,24 @@ export const binancePayVariables = {
 };
 
 const variables = z.object(binancePayVariables);
-/** What the variables give. */
+/** The parsed variables. */
 export type BinancePaySettings = z.infer<typeof variables>;
 
-/** How the payment app is spoken to. */
+/** The access to the payment app. */
 export interface BinancePay {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
   key: string;
   secret: string;
 }
 
-/** The payment app as the settings say; null where it is not configured. */
+/** Returns the payment app's settings; null if it is not configured. */
 export function binancePayOf(given: BinancePaySettings): BinancePay | null {
   const { BINANCE_PAY_URL: url, BINANCE_PAY_KEY: key, BINANCE_PAY_SECRET: secret } = given;
   return key === undefined || secret === undefined ? null : { url, key, secret };
 }
 
-/** What is wrong with the variables together. */
+/** Returns the problems of the variables together. */
 export function binancePayProblems(given: BinancePaySettings): { path: [string]; message: string }[] {
   const { BINANCE_PAY_KEY: key, BINANCE_PAY_SECRET: secret } = given;
   if ((key === undefined) === (secret === undefined)) return [];

@@ -29,7 +29,7 @@ const redisUrl = z.string().refine((text) => placeOfRedis(text) !== null, {
     "expected a URL that begins with redis:// or rediss://, redis+cluster:// (rediss+cluster://) with the nodes of a cluster and commas between, or redis+sentinel:// (rediss+sentinel://) with sentinels and the master's name, such as redis+sentinel://:password@a,b,c/main",
 });
 
-/** Addresses or networks such as 10.0.0.0/8, with commas between: who may say on whose behalf a request comes. */
+/** Addresses or networks such as 10.0.0.0/8, comma-separated: proxies that may set a request's client address. */
 const proxies = z
   .string()
   .default("")
@@ -38,7 +38,7 @@ const proxies = z
     error: "expected addresses or networks such as 10.0.0.0/8, with commas between",
   });
 
-/** Who is asked for the addresses of houses. */
+/** The name servers for the addresses of houses. */
 const nameServers = z
   .string()
   .default("")
@@ -114,7 +114,7 @@ function isNetwork(text: string): boolean {
 /** Settings of a process, from its environment. Every variable is described in docs/settings.md. */
 export type Settings = z.infer<typeof environment>;
 
-/** A variable lookup for `${VAR}`: undefined where it is not set. */
+/** Looks up a variable for `${VAR}`: undefined if it is not set. */
 export type Variables = (name: string) => string | undefined;
 
 /** Settings that are secrets or hold one: each may be given as the path of a file instead, in `NAME_FILE`. */
@@ -136,9 +136,9 @@ export const SECRET_SETTINGS = [
 const LARGEST_SECRET = 65_536;
 
 /**
- * Reads the settings of this process from its environment; an empty variable counts as not set. A secret may be in a file
- * that `NAME_FILE` names, and an empty file counts as not set too.
- * @throws UsageError listing every wrong variable at once; values are not repeated, since some are secrets.
+ * Reads the settings of this process from its environment; an empty variable counts as not set. A secret may be in a
+ * file that `NAME_FILE` names; an empty file counts as not set too.
+ * @throws UsageError listing every wrong variable; values are not repeated, since some are secrets.
  */
 export function loadSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));

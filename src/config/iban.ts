@@ -1,8 +1,8 @@
 import { countrySpecs, validateIBAN, ValidationErrorsIBAN } from "ibantools";
 
 /**
- * What is wrong with an IBAN (ISO 13616): its country, its length, its parts or its check digits; null if nothing is.
- * Spaces do not count. Check digits of a country's own account numbers are not looked at.
+ * Returns the problem of an IBAN (ISO 13616) with its country, length, parts or check digits; null if it is valid.
+ * Spaces are ignored. Check digits inside national account numbers are not checked.
  *
  * @example
  * ibanProblem("DE89 3704 0044 0532 0130 00"); // => null
@@ -29,7 +29,7 @@ export function ibanProblem(text: string): string | null {
 }
 
 /**
- * A text in groups of four, as people copy and compare it.
+ * Formats a text in groups of four, as people copy and compare it.
  *
  * @example
  * inFours("DE89370400440532013000"); // => "DE89 3704 0044 0532 0130 00"

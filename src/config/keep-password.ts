@@ -3,9 +3,8 @@ import { chmod, link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { codeOf } from "../errors.ts";
 
 /**
- * The password kept in `file`, made of 24 random bytes at the first call; `isNew` says that it was made just now. Of
- * several processes that call it at once on one folder all get the same.
- * Only we can read the file.
+ * Returns the password stored in `file`, made from 24 random bytes at the first call; `isNew` is true if this call made
+ * it. Concurrent processes with one folder get the same password. Only this user can read the file.
  */
 export async function keepPassword(file: string): Promise<{ password: string; isNew: boolean }> {
   const kept = await readFile(file, "utf8").catch((error: unknown) => {

@@ -1,17 +1,17 @@
 import { z } from "zod";
 
-/** Whom a mail comes from. */
+/** The sender of e-mail. */
 export interface Sender {
   name: string;
   address: string;
 }
 
-/** As the outbox takes it; what stands in a header beside it (`,;<>`) is in no address of ours. */
+/** The form that the outbox accepts; the separators of a header (`,;<>`) are in no address of ours. */
 const ADDRESS = /^[^@\s,;:<>()"\\]+@[^@\s,;:<>()"\\]+$/;
 const LONGEST_ADDRESS = 254;
-/** People who look after one installation. */
+/** The most addresses of staff of one installation. */
 const MOST_ADDRESSES = 10;
-/** What stands before an address that was given without a name. */
+/** The sender's name if only an address is set. */
 export const SENDER_NAME = "Roundhouse";
 
 /** `someone@example.com`, or `Some Name <someone@example.com>`. */

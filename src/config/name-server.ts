@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 
-/** Is this how a name server is given: an address, or one with a port, IPv6 then in brackets? */
+/** Whether a text is a name server: an address, or one with a port, then IPv6 in brackets. */
 export function isNameServer(text: string): boolean {
   if (isIP(text) !== 0) return true;
   const [, ipv6, ipv4 = "", port] = /^(?:\[(.+)\]|([\d.]+)):(\d{1,5})$/.exec(text) ?? [];

@@ -1,24 +1,24 @@
-/** A chain that USDT comes on, and what of it is pinned: the token by its contract, never by a name or a symbol. */
+/** A chain with USDT. The token is identified by its contract, never by a name or a symbol. */
 export interface Chain {
   /** Its id by EIP-155. */
   id: bigint;
-  /** What people who send call it. */
+  /** The name that senders know. */
   name: string;
   /** The token's contract. */
   token: `0x${string}`;
   /** How many decimal places the token's amounts have. */
   decimals: number;
-  /** Blocks on top of a deposit, its own among them, before it is credited. */
+  /** Confirmations before a deposit is credited, including its own block. */
   confirmations: number;
-  /** Newest blocks that are read again at each look, since they may still be replaced by others. */
+  /** The newest blocks that every poll reads again, since they may still be replaced. */
   rescan: number;
-  /** Where one looks a transaction up, without its hash; null where nobody does. */
+  /** The transaction URL of a block explorer, without the hash; null if there is none. */
   explorer: string | null;
 }
 
 /**
- * The chains that are known by name. Contracts are Tether's own, on BNB Smart Chain Binance's; the same USDT has 18 decimals
- * there and 6 on all others. Tron is not one of them: its addresses and signatures are others.
+ * The built-in chains. Contracts are Tether's own, on BNB Smart Chain Binance's; USDT has 18 decimals there and 6 on
+ * all others. Tron is not supported: its addresses and signatures differ.
  */
 export const CHAINS = {
   ethereum: {
@@ -59,13 +59,13 @@ export const CHAINS = {
   },
 } as const satisfies Record<string, Chain>;
 
-/** A chain that is known by name. */
+/** The name of a built-in chain. */
 export type ChainName = keyof typeof CHAINS;
 
-/** What a chain of the operator's own starts from: a test chain mostly, so little is assumed. */
+/** The defaults of a custom chain, usually a test chain. */
 export const CUSTOM = { confirmations: 12, rescan: 128, explorer: null } as const;
 
-/** What a chain is called by its id, and where its transactions are looked up; also one that is not configured any more. */
+/** Returns a chain's name and explorer by its id, even if it is not configured any more. */
 export function chainOfId(id: bigint): Pick<Chain, "name" | "explorer"> {
   return Object.values(CHAINS).find((chain) => chain.id === id) ?? { name: `chain ${id}`, explorer: null };
 }

@@ -36,7 +36,7 @@ const least = z
     return z.NEVER;
   });
 
-/** The variables that say where USDT comes in. */
+/** The variables of USDT deposits. */
 export const usdtVariables = {
   USDT_XPUB: xpub,
   USDT_CHAIN: z.enum([...names, "custom"]).default("ethereum"),
@@ -52,20 +52,20 @@ export const usdtVariables = {
 } as const;
 
 const variables = z.object(usdtVariables);
-/** What the variables give. */
+/** The parsed variables. */
 export type UsdtSettings = z.infer<typeof variables>;
 
-/** USDT as it is configured. */
+/** The configuration of USDT. */
 export interface Usdt {
   chain: Chain;
   xpub: string;
-  /** One or two endpoints; with two, both must say the same before anything is credited. */
+  /** One or two endpoints; with two, both must agree before anything is credited. */
   rpcUrls: readonly string[];
-  /** Smallest deposit that is credited by itself, in micro-units. */
+  /** The smallest deposit that is credited individually, in micro-units. */
   minMicros: bigint;
 }
 
-/** What is wrong with the variables together, each with the name of the one to change. */
+/** Returns the problems of the variables together, each with the variable to change. */
 export function usdtProblems(given: UsdtSettings): { path: [string]; message: string }[] {
   const problems: { path: [string]; message: string }[] = [];
   if ((given.USDT_XPUB === undefined) !== (given.USDT_RPC_URLS.length === 0)) {
@@ -85,13 +85,13 @@ export function usdtProblems(given: UsdtSettings): { path: [string]; message: st
   return problems;
 }
 
-/** USDT as the settings say; null where it is not configured. */
+/** Returns the USDT configuration; null if it is not configured. */
 export function usdtOf(given: UsdtSettings): Usdt | null {
   if (given.USDT_XPUB === undefined || given.USDT_RPC_URLS.length === 0) return null;
   const chain = chainOf(given);
   const confirmations = given.USDT_CONFIRMATIONS ?? chain.confirmations;
   return {
-    // a block that is waited for must still be looked at
+    // a block that is not confirmed yet must still be read again
     chain: { ...chain, confirmations, rescan: Math.max(chain.rescan, 2 * confirmations) },
     xpub: given.USDT_XPUB,
     rpcUrls: given.USDT_RPC_URLS,

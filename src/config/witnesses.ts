@@ -3,12 +3,12 @@ import { parseVerifierKey, type VerifierKey } from "../signed-note.ts";
 /** A witness as configured. */
 export interface Witness {
   key: VerifierKey;
-  /** The address whose `/add-checkpoint` is asked. */
+  /** The base URL of its `/add-checkpoint`. */
   url: string;
 }
 
 /**
- * The witnesses of `LOG_WITNESSES`: verifier key and address, separated by a space, with commas between witnesses.
+ * Parses `LOG_WITNESSES`: verifier key and address, separated by a space, witnesses separated by commas.
  * @throws Error that names the wrong one
  */
 export function parseWitnesses(text: string): Witness[] {

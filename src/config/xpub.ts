@@ -1,16 +1,16 @@
 import { hash } from "node:crypto";
 import { createBase58check } from "@scure/base";
 
-/** Version bytes of BIP-32: what begins with `xpub`. */
+/** The BIP-32 version bytes of keys that begin with `xpub`. */
 const PUBLIC_VERSION = 0x0488b21e;
 
 /** @scure/bip32 also checks this, but takes 60 ms of a core to load in every command, against 8 ms. */
 const base58check = createBase58check((bytes) => hash("sha256", bytes, "buffer"));
 
 /**
- * What is wrong with an extended public key; null if nothing is. Expects the key of an Ethereum account, which wallets
- * show as `m/44'/60'/0'` (depth 3), or of its receiving addresses, `m/44'/60'/0'/0` (depth 4); both derive the same
- * addresses. Never repeats the text: it may be a private key.
+ * Returns the problem of an extended public key; null if it is valid. Expects the key of an Ethereum account, which
+ * wallets show as `m/44'/60'/0'` (depth 3), or of its receiving addresses, `m/44'/60'/0'/0` (depth 4); both derive the
+ * same addresses. Never repeats the text: it may be a private key.
  */
 export function xpubProblem(text: string): string | null {
   if (text.startsWith("xprv")) {
@@ -30,7 +30,7 @@ export function xpubProblem(text: string): string | null {
   return null;
 }
 
-/** How far below the master key an extended key is; for a key without {@link xpubProblem}. */
+/** The depth of an extended key below the master key; for a key without {@link xpubProblem}. */
 export function xpubDepth(text: string): number {
   return decode(text)?.[4] ?? 0;
 }
@@ -40,7 +40,7 @@ export function xpubFingerprint(text: string): string {
   return hash("sha256", text).slice(0, 16);
 }
 
-/** The key without its checksum; null if that does not fit. */
+/** Returns the key without its checksum; null if the checksum is wrong. */
 function decode(text: string): Buffer | null {
   try {
     return Buffer.from(base58check.decode(text));

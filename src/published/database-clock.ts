@@ -1,19 +1,19 @@
-/** A reading that took longer says too little, unless there is no better one. */
+/** A slower reading is too inexact, unless there is no better one. */
 const GOOD_WITHIN_MS = 250;
-/** Clocks drift apart by parts of a second a day: after this long a bad reading says more than an old good one. */
+/** Clocks drift by fractions of a second a day: after this time an inexact reading is better than an old exact one. */
 const GOOD_FOR_MS = 3_600_000;
 
 /** The time of the database, as far as this process knows it. */
 export interface DatabaseClock {
   nowMs(): number;
   /**
-   * Takes in that the database said `ms` between two moments of `performance.now()`. It may have said so at any time
-   * between them, so it counts for their middle; a slow answer, as after a stall, changes nothing.
+   * Records that the database reported `ms` between two moments of `performance.now()`. The time counts for the middle
+   * of the two; a slow response, as after a stall, is ignored.
    */
   heard(ms: number, askedAt: number, answeredAt: number): void;
 }
 
-/** Follows the clock of the database by what it says of itself; before the first word, it is 1970. */
+/** Follows the clock of the database from its reported times; before the first, it is 1970. */
 export function followClock(): DatabaseClock {
   let offsetMs = 0;
   let best: { tookMs: number; at: number } | null = null;

@@ -1,4 +1,4 @@
-/** One round to be held: where it stands among the others of its table, and its ready JSON. */
+/** One round: its order in its table, and its JSON. */
 export interface RoundText {
   /** Its number where ids count up, else its time in microseconds since 1970. */
   order: bigint;
@@ -7,9 +7,9 @@ export interface RoundText {
 }
 
 /**
- * Rounds of one table, the newest first, that no one changes: in one row of bytes outside of the heap. 200 rounds of 150
- * characters take 34 KB so and cost the garbage collector nothing; as strings and objects they take 59 KB, and two
- * million of them are looked at each time it goes through the heap.
+ * Immutable rounds of one table, newest first, in one byte array outside of the heap. 200 rounds of 150 characters take
+ * 34 KB and cost the garbage collector nothing; as strings and objects they take 59 KB, and every collection visits two
+ * million of them.
  */
 export interface HeldRounds {
   readonly length: number;
@@ -23,7 +23,7 @@ export interface HeldRounds {
 /** No rounds yet. */
 export const NO_ROUNDS: HeldRounds = room(0, 0);
 
-/** Holds rounds that come in any order. */
+/** Makes held rounds from rounds in any order. */
 export function holdRounds(rounds: readonly RoundText[]): HeldRounds {
   const sorted = rounds.toSorted((a, b) => (a.order === b.order ? b.seq - a.seq : a.order < b.order ? 1 : -1));
   const text = sorted.map(({ json }) => `${json},`).join("");
@@ -38,7 +38,7 @@ export function holdRounds(rounds: readonly RoundText[]): HeldRounds {
   return held;
 }
 
-/** The newest of both together, at most so many. */
+/** Merges two sets of rounds, and keeps the newest `most`. */
 export function mergeRounds(one: HeldRounds, other: HeldRounds, most: number): HeldRounds {
   if (one.length === 0 && other.length <= most) return other;
   const chosen: { from: HeldRounds; at: number }[] = [];
@@ -60,20 +60,20 @@ export function mergeRounds(one: HeldRounds, other: HeldRounds, most: number): H
   return merged;
 }
 
-/** The JSON texts of the newest rounds, at most so many, with commas between. */
+/** Returns the JSON texts of the newest `most` rounds, separated by commas. */
 export function newestRounds({ bytes, ends, length }: HeldRounds, most: number): string {
   const end = ends[Math.min(most, length) - 1];
   return end === undefined ? "" : bytes.toString("utf8", 0, end - 1);
 }
 
-/** The JSON texts of the rounds one by one, the newest first, after so many of the newest. */
+/** Yields the JSON texts of the rounds one by one, newest first, after the `skipped` newest. */
 export function* roundsAfter(held: HeldRounds, skipped: number): Generator<string> {
   for (let at = skipped; at < held.length; at += 1) {
     yield held.bytes.toString("utf8", endOf(held, at - 1), endOf(held, at) - 1);
   }
 }
 
-/** One that is not there is older than any. */
+/** An index beyond the end is older than any round. */
 function isNewer(one: HeldRounds, a: number, other: HeldRounds, b: number): boolean {
   const [order, otherOrder] = [one.orders[a], other.orders[b]];
   if (order === undefined) return false;

@@ -22,25 +22,27 @@ import { applyReading, emptyHolding, holdRows, type Holding, type Table } from "
 import { followClock } from "./database-clock.ts";
 import { within } from "../http/within.ts";
 
-/** Twenty looks a second are as live as a caller can be, and bound what a busy evening asks of the database. */
+/** Twenty reads per second are live enough for callers, and bound the load of a busy evening on the database. */
 const SPACING_MS = 50;
-/** How often it looks at all tables without a notification. */
+/** The interval of reading all tables without a notification. */
 const LOOK_EVERY_MS = 5_000;
-/** The same of a replica: a notification is of the primary, and may arrive before what it is about. */
+/** The same for a replica: a notification comes from the primary, and may arrive before the row. */
 const LOOK_AT_REPLICA_EVERY_MS = 1_000;
-/** With notifications of some tables it looks at all when the last such look is older: `ageSeconds` counts from it. */
+/** With notifications of some tables, all are read if the last such read is older: `ageSeconds` counts from it. */
 const ALL_EVERY_MS = 1_000;
-/** Houses are read with any look, but not more often than this: they change seldom, and that is announced nowhere. */
+/** Houses are read with any other read, but not more often than this: they change seldom, without a notification. */
 const HOUSES_EVERY_MS = 1_000;
-/** The accuracy of a table is ten features over five periods: to read it with each round would cost more than the rest. */
+/**
+ * The accuracy of a table is ten features over five periods: reading it with each round would cost more than the rest.
+ */
 const ACCURACY_EVERY_MS = 1_000;
 const RETRY_MS = 1_000;
 const PATIENCE_MS = 10_000;
-/** Tables that are read, or whose rounds are, by one statement. */
+/** Tables that one statement reads, or whose rounds it reads. */
 const TABLES_AT_ONCE = 500;
 /** A table has up to ninety rows of accuracy. */
 const ACCURACY_AT_ONCE = 100;
-/** The most rounds that are read by one statement where tables are read whole. */
+/** The most rounds that one statement reads when tables are read in full. */
 const ROUNDS_AT_ONCE = 4_000;
 
 /** The stored results, in memory. */
@@ -49,11 +51,11 @@ export interface Memory {
   statusOf(table: Table): Status;
   /** Database time now, and how long a house may be silent and be live, in milliseconds. */
   clock(): { nowMs: number; liveWindowMs: number };
-  /** Whole seconds since what is held was read, and by which the replica that it was read from was behind at most. */
+  /** Whole seconds since the data was read, plus the maximum lag of the replica. */
   ageSeconds(): number;
   /** Size and root of the newest checkpoint of the public log, as `1234 <base64>`; null before the first. */
   checkpoint(): string | null;
-  /** Asks for a new look soon, at these tables or at all. Never throws. */
+  /** Requests a read soon, of these tables or all. Never throws. */
   refresh(tableIds?: readonly number[] | null): void;
   close(): Promise<void>;
 }
@@ -79,10 +81,10 @@ export async function loadMemory(
   const holding = emptyHolding();
   const clock = followClock();
   const palettes = new Map<number, readonly string[]>();
-  /** Tables whose accuracy changed and was not read yet. */
+  /** Tables whose accuracy changed and has not been read. */
   const staleAccuracy = new Map<number, number>();
   let readAt = 0;
-  /** How far the database was behind its primary at the last look at all tables. */
+  /** The lag of the database behind its primary when all tables were last read. */
   let behindMs = 0;
   let accuracyReadAt = 0;
   let housesReadAt = 0;
@@ -152,7 +154,7 @@ export async function loadMemory(
     }
   }
 
-  /** Sets after those that are held, of which callers may see something. */
+  /** Sets newer than the held ones with something that callers may see. */
   function wantedSets({ id, openSets, setSeq, newestSeq }: HeadRow, isReplacing: boolean): WantedSet[] {
     const after = isReplacing ? 0 : (holding.byId.get(id)?.setsUpTo ?? 0);
     const shown = new Set(setSeq === null || setSeq !== newestSeq ? openSets : [...openSets, setSeq]);
@@ -195,7 +197,7 @@ export async function loadMemory(
   await readAndApply(null);
 
   const closing = new AbortController();
-  /** What to look at next. */
+  /** What to read next. */
   let wanted: Set<number> | "all" | null = null;
   let looking: Promise<void> | null = null;
   let isFailing = false;

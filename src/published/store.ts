@@ -15,7 +15,7 @@ export interface HouseRow {
   disabledTables: number[];
 }
 
-/** All houses. There are few, and what changes of them is announced nowhere, so they are simply read again and again. */
+/** Returns all houses. They are few and change without a notification, so they are read again each time. */
 export async function readHouses(sql: Queryable): Promise<HouseRow[]> {
   return sql<HouseRow[]>`
     select
@@ -32,17 +32,17 @@ export async function readHouses(sql: Queryable): Promise<HouseRow[]> {
 /** By table, the version of its head or of its accuracy. */
 export type Versions = ReadonlyMap<number, number>;
 
-/** What a look begins with: which tables there are in which version, and the time of the database. */
+/** The start of a read: the versions of the existing tables, and the time of the database. */
 export interface Look {
   heads: Versions;
   accuracy: Versions;
   /** Milliseconds since 1970. */
   ms: number;
-  /** How long ago a replica last replayed a commit, and so how far it is behind at most; 0 of a primary. */
+  /** How long ago a replica last replayed a commit, the maximum of its lag; 0 for a primary. */
   behindMs: number;
 }
 
-/** The versions of these tables, or of all: one row, whose lists are read faster than a row for each table. */
+/** Returns the versions of these tables, or of all: one row with lists, which is faster than a row per table. */
 export async function readVersions(sql: Queryable, tableIds: readonly number[] | null): Promise<Look> {
   interface Row {
     heads: [number[] | null, number[] | null];
@@ -91,7 +91,7 @@ export interface HeadRow {
   lastSeq: number;
   lastOrdinal: number;
   newestSeq: number | null;
-  /** The newest responses brought late rounds only. */
+  /** The newest payloads had late rounds only. */
   isLate: boolean;
   lastRoundAt: string | null;
   lastPolledMs: number | null;
@@ -109,13 +109,13 @@ export interface HeadRow {
   reading: PublishedReadingJson | null;
 }
 
-/** A table to read, and the reading that is held of it. */
+/** A table to read, and the reading that is cached of it. */
 export interface WantedHead {
   id: number;
   readingAt: number | null;
 }
 
-/** Tables with their heads as they are by now. */
+/** Returns tables with their current heads. */
 export async function readHeads(sql: Queryable, wanted: readonly WantedHead[]): Promise<HeadRow[]> {
   if (wanted.length === 0) return [];
   return sql<HeadRow[]>`
@@ -238,7 +238,7 @@ export async function readCheckpoint(sql: Queryable): Promise<string | null> {
   return row?.checkpoint ?? null;
 }
 
-/** A round as callers see it. Rounds of one table are in the order of `order`, then of `seq`; see RoundText. */
+/** A round as callers see it. Rounds of one table are sorted by `order`, then by `seq`; see RoundText. */
 export interface RoundRow {
   tableId: number;
   seq: number;
@@ -253,7 +253,7 @@ export interface RoundRow {
   late: boolean;
 }
 
-/** Rounds with a seq above `after` up to `lastSeq` are asked for. */
+/** Rounds with a seq above `after`, up to `lastSeq`. */
 export interface Span {
   id: number;
   roundIds: "consecutive" | "opaque";
@@ -262,8 +262,8 @@ export interface Span {
 }
 
 /**
- * The rounds of these spans. The order inside keeps it to a look-up for each of them: joined, PostgreSQL reads all rounds
- * there are, since it cannot know how short a span is.
+ * Returns the rounds of these spans. The inner order forces one index lookup per span: with a join, PostgreSQL reads
+ * all rounds, since it cannot know how short a span is.
  */
 export async function readNewRounds(sql: Queryable, spans: readonly Span[]): Promise<RoundRow[]> {
   if (spans.length === 0) return [];
@@ -287,8 +287,9 @@ export async function readNewRounds(sql: Queryable, spans: readonly Span[]): Pro
 }
 
 /**
- * The rounds of these tables up to their `lastSeq` that the newest `limit` of each are among. A late round that was stored
- * before an on-time one is older than it, so nothing before the `limit` newest on-time rounds can be among the newest.
+ * Returns the rounds of these tables up to their `lastSeq` that include the newest `limit` of each. A late round that
+ * was stored before an on-time one is older, so nothing before the `limit` newest on-time rounds can be among the
+ * newest.
  */
 export async function readNewestRounds(sql: Queryable, spans: readonly Span[], limit: number): Promise<RoundRow[]> {
   if (spans.length === 0) return [];
@@ -344,7 +345,7 @@ function roundColumns(sql: Queryable) {
     r.late`;
 }
 
-/** If ids count up, a round without a number has no place among the others, and is left out. */
+/** If ids count up, a round without a number has no order, and is left out. */
 function asRounds(rows: readonly StoredRound[], spans: readonly Span[]): RoundRow[] {
   const byNumber = new Set(spans.flatMap(({ id, roundIds }) => (roundIds === "consecutive" ? [id] : [])));
   return rows.flatMap(({ micros, ...row }) => {

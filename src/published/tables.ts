@@ -20,7 +20,7 @@ export interface House {
   simulated: boolean;
   enabled: boolean;
   paused: boolean;
-  /** Database time in milliseconds of the newest round that a poll brought for any of its tables. */
+  /** Database time in milliseconds of the newest round that a poll received for any of its tables. */
   newestPolledMs: number | null;
 }
 
@@ -47,37 +47,37 @@ export interface Table {
   lastPolledMs: number | null;
   /** The newest on-time round, held or not; null before the first. */
   newestSeq: number | null;
-  /** The newest responses brought late rounds only. */
+  /** The newest payloads had late rounds only. */
   isLate: boolean;
   /** In the order of feature, model and period. */
   accuracy: readonly PublishedAccuracy[];
   rounds: HeldRounds;
-  /** Of the newest set that was read; those before it are read or ended. */
+  /** The newest set that was read; earlier ones are read or ended. */
   setsUpTo: number;
   issued: IssuedForecasts;
   /** Versions of its head and of its accuracy. */
   headVersion: number;
   accuracyVersion: number;
-  /** Grows with each change, so that JSON that was made of it before is known to be old. */
+  /** Increases with each change, so that JSON made from an earlier version is known to be stale. */
   version: number;
 }
 
-/** What one look into the database brought; applied together, so that no request sees half of it. */
+/** The result of one read of the database; applied in one step, so that no request sees half of it. */
 export interface Reading {
   /** Null when they were not read this time. */
   houses: readonly HouseRow[] | null;
   heads: readonly HeadRow[];
   /** New sets by table, in the order of their cutoffs. */
   sets: ReadonlyMap<number, readonly ReadSet[]>;
-  /** Tables of which nothing that is held counts any more. */
+  /** Tables whose held data is discarded. */
   replaced: ReadonlySet<number>;
-  /** By table; they replace what is held of a replaced table, and are added to what is held of another. */
+  /** By table; they replace the rounds of a replaced table, and are added to those of another. */
   rounds: ReadonlyMap<number, HeldRounds>;
   /** All accuracy of tables, with its version. */
   accuracy: ReadonlyMap<number, { version: number; rows: readonly PublishedAccuracy[] }>;
 }
 
-/** All houses and tables in memory, with the ways to find them. Only {@link applyReading} changes it. */
+/** All houses and tables in memory, with their indexes. Only {@link applyReading} changes it. */
 export interface Holding {
   readonly houses: Map<string, House>;
   readonly byId: Map<number, Table>;
@@ -86,11 +86,11 @@ export interface Holding {
   readonly byHouse: Map<string, Table[]>;
   readonly byGame: Map<string, Table[]>;
   readonly byMarket: Map<string, Table[]>;
-  /** Another one each time the lists are rebuilt. */
+  /** A new object each time the lists are rebuilt. */
   listing: object;
 }
 
-/** Nothing yet. */
+/** An empty holding. */
 export function emptyHolding(): Holding {
   return {
     houses: new Map(),
@@ -103,7 +103,7 @@ export function emptyHolding(): Holding {
   };
 }
 
-/** Brings what is held up to date; at most `bufferRounds` rounds are held per table, late ones in their sorted place. */
+/** Applies a read; at most `bufferRounds` rounds are held per table, late ones in their sorted place. */
 export function applyReading(holding: Holding, reading: Reading, bufferRounds: number): void {
   if (reading.houses !== null) applyHouses(holding, reading.houses);
   let isReordered = false;
@@ -173,8 +173,8 @@ function applyHead(holding: Holding, row: HeadRow, { sets, replaced, rounds }: R
 const EMPTY = { issued: NOTHING_ISSUED, rounds: NO_ROUNDS, setsUpTo: 0 };
 
 /**
- * Makes of rows what is held of them: immediately, since two million rows of the database would not fit into memory.
- * `colors` are the names of the colors of a palette.
+ * Converts rows into the held form immediately, since two million rows would not fit into memory. `colors` are the
+ * names of a palette's colors.
  */
 export function holdRows(
   rows: readonly RoundRow[],

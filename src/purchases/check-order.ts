@@ -3,7 +3,7 @@ import { usd } from "../money.ts";
 import { isOffer, offerOf, type HeldPlan, type Offer, type PlanForSale } from "./offer.ts";
 import { isSameOffer, type Quote, QUOTE_HOLDS } from "./quote.ts";
 
-/** What decides what an account may buy, and for how much. */
+/** The state that decides what an account may buy, and at what price. */
 export interface Buyer {
   id: bigint;
   email: string;
@@ -12,42 +12,42 @@ export interface Buyer {
   balanceMicros: bigint;
   /** In the order in which they are offered. */
   plans: PlanForSale[];
-  /** Plans that have not ended, in the order of their starts. */
+  /** Plans that have not ended, by start. */
   held: HeldPlan[];
-  /** The database's clock, in microseconds since 1970: all of this holds then. */
+  /** The database clock at the time of this state, in microseconds since 1970. */
   now: bigint;
 }
 
-/** What somebody has sent to buy a plan. */
+/** A submitted order for a plan. */
 export interface Order {
   accountId: bigint;
-  /** What they saw. */
+  /** The offer that was shown. */
   quote: Quote;
-  /** Made for the form, so that a form that is sent twice buys once; 1 to 100 characters. */
+  /** The idempotency key, made for the form; 1 to 100 characters. */
   key: string;
-  /** The versions of the two texts that they agreed to. */
+  /** The accepted versions of the two texts. */
   agreed: { startNow: string; noWithdrawal: string };
   address: string;
   userAgent: string;
   requestId: string;
 }
 
-/** What came of an order. Refused means that nothing was bought, paid or changed. */
+/** The result of an order. If refused, nothing was bought, paid or changed. */
 export type Purchased = { ok: true; purchaseId: bigint; isReplay: boolean } | Refused;
 
-/** Why an order was not taken; nothing came of it. */
+/** Why an order was refused. */
 export interface Refused {
   ok: false;
   reason: RefusedOrder;
   message: string;
 }
 
-/** `changed`: it is offered, but not as it was seen. */
+/** `changed`: it is offered, but not as shown. */
 export type RefusedOrder = "not-yours" | "suspended" | "other-request" | "not-offered" | "balance" | "changed";
 
 /**
- * The offer that an order buys, or why it does not. Money that is missing is said before that something has changed: of
- * many orders at once with money for one, the others are told that.
+ * Returns the offer that an order buys, or the refusal. Insufficient balance is reported before a changed offer, so
+ * that of concurrent orders with money for one, the others get that reason.
  */
 export function checkOrder(buyer: Buyer, { quote, agreed }: Order): Offer | Refused {
   const { now, balanceMicros } = buyer;
@@ -70,7 +70,7 @@ export function checkOrder(buyer: Buyer, { quote, agreed }: Order): Offer | Refu
   return offer;
 }
 
-/** An order that was not taken. */
+/** Makes a refusal. */
 export function refuse(reason: RefusedOrder, message: string): Refused {
   return { ok: false, reason, message };
 }

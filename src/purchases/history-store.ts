@@ -1,39 +1,39 @@
 import type { Queryable } from "../db/client.ts";
 import type { PurchaseKind } from "./offer.ts";
 
-/** What was bought. Amounts are micro-units; times as every surface prints them. */
+/** A purchase. Amounts are micro-units; times are in the format of all JSON. */
 export interface Purchase {
   id: bigint;
   kind: PurchaseKind;
   plan: string;
-  /** What the plan cost then. */
+  /** The price of the plan at that time. */
   listedMicros: bigint;
-  /** What was left of the purchases that it replaced. */
+  /** The remaining value of the replaced purchases. */
   discountMicros: bigint;
   paidMicros: bigint;
-  /** For how many days the plan was sold then. */
+  /** The duration of the plan at that time, in days. */
   days: number;
   madeAt: string;
-  /** The time that was bought. */
+  /** The purchased period. */
   startsAt: string;
   endsAt: string;
-  /** The upgrade that took its place; null where its time runs or ran to its end. */
+  /** The upgrade that replaced it; null if it was not replaced. */
   replacedBy: bigint | null;
-  /** The purchases that it took the place of. */
+  /** The purchases that it replaced. */
   replaces: bigint[];
-  /** The two texts that its buyer agreed to, as they read then. */
+  /** The two accepted texts, as they read then. */
   startNow: AgreedText;
   noWithdrawal: AgreedText;
   transactionId: bigint | null;
 }
 
-/** A text that somebody agreed to. */
+/** An accepted text. */
 export interface AgreedText {
   version: string;
   text: string;
 }
 
-/** What an account has bought, newest first, and how many purchases there are. */
+/** Returns the purchases of an account, newest first, and their total. */
 export async function listPurchases(
   sql: Queryable,
   accountId: bigint,
@@ -53,7 +53,7 @@ export async function listPurchases(
   return { rows: shown, total: rows[0]?.total ?? 0 };
 }
 
-/** One purchase of an account; null where it has none with this id, also where another account has. */
+/** Returns a purchase of an account; null if this account has none with that id. */
 export async function findPurchase(sql: Queryable, accountId: bigint, id: bigint): Promise<Purchase | null> {
   const [row] = await sql<Purchase[]>`
     select ${columnsOf(sql)}

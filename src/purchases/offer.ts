@@ -1,12 +1,12 @@
 import { unusedMicros } from "./unused.ts";
 
-/** What somebody may do with a plan: begin, go on with the same one, change now to a higher one, or later to another. */
+/** The kind of a purchase: a first plan, the same plan again, a higher plan now, or a lower plan later. */
 export type PurchaseKind = "buy" | "renew" | "upgrade" | "downgrade";
 
-/** A plan as far as buying it goes. Amounts are micro-units. */
+/** A plan as sold. Amounts are micro-units. */
 export interface PlanForSale {
   name: string;
-  /** Its place among the plans: an upgrade goes to a higher one. */
+  /** Its rank among the plans: an upgrade is to a higher one. */
   position: number;
   priceMicros: bigint;
   days: number;
@@ -15,59 +15,63 @@ export interface PlanForSale {
   revision: bigint;
 }
 
-/** A plan that an account has now or later. Times are microseconds since 1970; no end means granted without end. */
+/**
+ * A current or future plan of an account. Times are microseconds since 1970; without an end it was granted permanently.
+ */
 export interface HeldPlan {
   entitlementId: bigint;
   plan: string;
   position: number;
   startsAt: bigint;
   endsAt: bigint | null;
-  /** What it was bought with, and its worth: what was paid and not given back, and what of others went into it. */
+  /**
+   * Its purchase, and that purchase's value: the amount paid and not reversed, plus the credit from replaced purchases.
+   */
   purchase: { id: bigint; valueMicros: bigint } | null;
 }
 
-/** What is left of one purchase that an upgrade replaces. */
+/** The remaining value of one purchase that an upgrade replaces. */
 export interface Credit {
   purchaseId: bigint;
   micros: bigint;
 }
 
-/** What a plan comes to for one account at one moment. */
+/** The terms of a plan for one account at one moment. */
 export interface Offer {
   kind: PurchaseKind;
   plan: PlanForSale;
-  /** What is left of what it replaces; only an upgrade has any. */
+  /** The remaining value of the plans that an upgrade replaces; otherwise zero. */
   discountMicros: bigint;
-  /** The price less the discount, and never below nothing. */
+  /** The price less the discount, at least zero. */
   paidMicros: bigint;
   credits: Credit[];
-  /** When it begins, in microseconds since 1970; null = with the purchase. */
+  /** The start, in microseconds since 1970; null for immediately. */
   startsAt: bigint | null;
-  /** How long it lasts, in microseconds. */
+  /** The duration, in microseconds. */
   lastsMicroseconds: bigint;
-  /** What it ends (an upgrade) or follows (the others). */
+  /** The plan that it ends (an upgrade) or follows (the others). */
   after: { plan: string; endsAt: bigint } | null;
 }
 
-/** Why a plan cannot be bought by an account now. */
+/** Why an account cannot buy a plan now. */
 export interface Refusal {
   reason: "off-sale" | "endless" | "later" | "queued-change" | "too-many" | "worth-more";
   message: string;
 }
 
 const DAY = 86_400_000_000n;
-/** Plans of one account that have not ended: a year of months; whoever wants more has mistaken a button. */
+/** Plans of one account that have not ended: a year of months; more is probably a mistake. */
 const MOST_HELD = 12;
-/** An upgrade from something worth a lot more lasts this long at most, in days. */
+/** The longest duration of an upgrade from a plan of much higher value, in days. */
 const LONGEST_DAYS = 3_660n;
 
 /**
- * What a plan comes to for whoever holds these (not ended, in the order of their starts): its kind, price, discount and
- * time. `now` is when it would be bought, `asOf` the moment for which its price holds, both in microseconds since 1970.
+ * Returns the terms of a plan for the holder of `held` plans (not ended, by start): kind, price, discount and period.
+ * `now` is the time of the purchase, `asOf` the moment of the price, both in microseconds since 1970.
  *
- * An upgrade begins at once and ends what runs and what follows. What is left of that is a discount: the value of each
- * purchase, by the share of its time that is left, rounded down. Where that is more than the new plan costs, nothing is
- * paid and the new plan lasts longer in the same proportion, so that nothing is lost and nothing is paid out.
+ * An upgrade begins immediately and ends the current and future plans. Their remaining value is a discount: the value
+ * of each purchase times the remaining share of its period, rounded down. If the discount exceeds the price, nothing is
+ * paid and the new plan lasts proportionally longer, so that no value is lost or paid out.
  */
 export function offerOf(
   plan: PlanForSale,
@@ -96,7 +100,7 @@ export function offerOf(
   return fixed(plan.name === last.plan ? "renew" : "downgrade", plan, last);
 }
 
-/** Whether it can be bought. */
+/** Whether the plan can be bought. */
 export function isOffer(offer: Offer | Refusal): offer is Offer {
   return "kind" in offer;
 }

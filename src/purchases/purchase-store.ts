@@ -12,12 +12,11 @@ import { receipt } from "./receipt.ts";
 import { atMicros, lockBuyer } from "./state-store.ts";
 
 /**
- * Buys a plan from the balance, renews it, or changes to another: money, access, both consents, the receipt by mail and the
- * entry of the audit log in one transaction, all of it or nothing. Access holds from the next call on, in every process.
+ * Buys, renews or changes a plan from the balance: money, access, both consents, the receipt e-mail and the audit entry
+ * are one transaction. Access is valid from the next call on, in every process.
  *
- * Orders of one account are taken one after another. One under a key that has bought before gives that purchase again;
- * another order under the key is refused. What is bought is what was seen: where price, discount, start or the plan itself
- * are no longer that, nothing is.
+ * Orders of one account run one after another. A repeated key returns its first purchase; another order with the same
+ * key is refused. If price, discount, start or the plan differ from the quote, nothing is bought.
  */
 export async function purchase(sql: Sql, order: Order): Promise<Purchased> {
   return sql.begin(async (tx) => {
@@ -60,7 +59,7 @@ async function findByKey(tx: Transaction, { accountId, key, quote }: Order): Pro
   );
 }
 
-/** The ledger's transaction; null where nothing is to be paid, and a refusal where the balance does not suffice. */
+/** Posts the payment. Returns null if nothing is to be paid, and a refusal if the balance is too low. */
 async function pay(
   tx: Transaction,
   { accountId, key }: Order,
@@ -110,7 +109,7 @@ async function savePurchase(
   return saved.id;
 }
 
-/** An upgrade ends what runs, and takes the place of what was to follow. */
+/** An upgrade ends the current plan, and replaces the future ones. */
 async function giveAccess(
   tx: Transaction,
   purchaseId: bigint,
@@ -128,7 +127,7 @@ async function giveAccess(
       set ends_at = ${now}
       where id = any(${held}::bigint[])`;
   }
-  // what is followed has no end to tell of; noted here, it is not looked at again and again
+  // a plan that is followed by another needs no reminder; marking it skips it in later runs
   await tx`
     update entitlements
     set

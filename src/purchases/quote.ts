@@ -1,8 +1,6 @@
 import type { Offer, PurchaseKind } from "./offer.ts";
 
-/**
- * What a form says its reader saw: nothing else is sold to them. Amounts are micro-units, times microseconds since 1970.
- */
+/** The offer that a form showed; nothing else is sold. Amounts are micro-units, times microseconds since 1970. */
 export interface Quote {
   kind: PurchaseKind;
   plan: string;
@@ -10,11 +8,11 @@ export interface Quote {
   listedMicros: bigint;
   discountMicros: bigint;
   startsAt: bigint | null;
-  /** The moment for which it was worked out. */
+  /** The moment for which it was computed. */
   asOf: bigint;
 }
 
-/** How long a quote holds: enough to read two texts, to agree to new terms and to think, in microseconds. */
+/** How long a quote is valid: enough to read two texts and to agree to new terms, in microseconds. */
 export const QUOTE_HOLDS = 1_800_000_000n;
 
 const NUMBER = /^\d{1,18}$/;
@@ -27,7 +25,7 @@ export function quoteOf(offer: Offer, asOf: bigint): Quote {
 }
 
 /**
- * A quote as a form carries it, without its plan, which is in the address.
+ * Formats a quote for a form, without its plan, which is in the URL.
  *
  * @example
  * quoteText({ kind: "buy", plan: "Pro", revision: 3n, listedMicros: 99000000n, discountMicros: 0n, startsAt: null, asOf: 1n }); // => "buy~3~99000000~0~now~1"
@@ -37,7 +35,7 @@ export function quoteText({ kind, revision, listedMicros, discountMicros, starts
 }
 
 /**
- * Reads what {@link quoteText} wrote; null for any other text.
+ * Parses the text of {@link quoteText}; null for any other text.
  *
  * @example
  * readQuote("Pro", "buy~3~99000000~0~now~1")?.listedMicros; // => 99000000n
@@ -60,7 +58,7 @@ export function readQuote(plan: string, text: string): Quote | null {
   };
 }
 
-/** Whether an offer is what somebody saw. */
+/** Whether an offer matches a quote. */
 export function isSameOffer(quote: Quote, offer: Offer): boolean {
   const now = quoteOf(offer, quote.asOf);
   return quoteText(now) === quoteText(quote) && now.plan === quote.plan;

@@ -2,7 +2,7 @@ import { usd } from "../money.ts";
 import { letter, type Letter } from "../mail/letter.ts";
 import type { Purchase } from "./history-store.ts";
 
-/** What a purchase did, in a few words. */
+/** Short names for what a purchase did. */
 export const KIND_WORDS = {
   buy: "plan bought",
   renew: "plan renewed",
@@ -11,8 +11,8 @@ export const KIND_WORDS = {
 } as const;
 
 /**
- * The mail with which a purchase is confirmed: what was bought, what was paid, and both texts that its buyer agreed to,
- * on a medium that stays theirs (Directive 2011/83/EU, Art. 8(7) and 16(m)).
+ * The e-mail that confirms a purchase: the plan, the payment, and both accepted texts, on a durable medium (Directive
+ * 2011/83/EU, Art. 8(7) and 16(m)).
  */
 export function receipt(made: Purchase): Letter {
   const { id, kind, plan, startsAt, endsAt, listedMicros, discountMicros, paidMicros, startNow, noWithdrawal } = made;
@@ -38,7 +38,7 @@ export function receipt(made: Purchase): Letter {
 }
 
 /**
- * A time as mails have it.
+ * Formats a time for e-mails.
  *
  * @example
  * timeOf("2026-11-21T04:00:12.1234560Z"); // => "2026-11-21 04:00 UTC"

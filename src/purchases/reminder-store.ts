@@ -2,18 +2,18 @@ import type { Queryable, Sql, Transaction } from "../db/client.ts";
 import { queueMail } from "../mail/outbox-store.ts";
 import { endsSoon, hasEnded, REMIND_DAYS, type Ending } from "./reminder.ts";
 
-/** Somebody who is to be told that a plan ends, or has ended. */
+/** A holder to notify that a plan ends, or has ended. */
 interface ToTell extends Ending {
   entitlementId: bigint;
   email: string;
 }
 
-/** Mails of one transaction. */
+/** E-mails per transaction. */
 const BATCH = 100;
-/** An end that is longer ago is no news, where nothing ran meanwhile. */
+/** The longest time after an end that its notification is sent, for instance after an outage. */
 const NEWS_DAYS = 14;
 
-/** Whether somebody is to be told that a plan ends. */
+/** Whether a notification about the end of a plan is due. */
 export async function hasHoldersToTell(sql: Queryable): Promise<boolean> {
   const [row] = await sql<{ isSo: boolean }[]>`
     select
@@ -23,10 +23,10 @@ export async function hasHoldersToTell(sql: Queryable): Promise<boolean> {
 }
 
 /**
- * Tells holders by mail, once each: some days before their plan ends, and when it has. Nobody is told where something
- * follows, whose account is suspended or closed, or whose plan lasts hardly longer than the notice. The note that
- * somebody was told and the mail are one transaction, so neither is there without the other.
- * @param site our public address, without a slash at its end; null where it is not known
+ * Notifies holders by e-mail, once each: some days before their plan ends, and when it has ended. Not notified: holders
+ * with a following plan, suspended or closed accounts, and plans that last hardly longer than the notice. The record of
+ * the notification and the e-mail are one transaction.
+ * @param site the public address without a trailing slash; null if unknown
  */
 export async function tellHolders(
   sql: Sql,

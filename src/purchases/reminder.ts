@@ -1,19 +1,19 @@
 import { letter, type Letter } from "../mail/letter.ts";
 import { timeOf } from "./receipt.ts";
 
-/** What ends, or has ended, for whoever has it. */
+/** A plan that ends, or has ended. */
 export interface Ending {
   plan: string;
-  /** As every surface prints times. */
+  /** In the format of all JSON times. */
   endsAt: string;
 }
 
-/** How long before its end the holder of a plan is told, in days: time for a bank transfer to arrive. */
+/** Days between the reminder and the end of a plan: time for a bank transfer to arrive. */
 export const REMIND_DAYS = 3;
 
 /**
- * The mail some days before a plan ends with nothing after it.
- * @param site our public address, without a slash at its end; null where it is not known
+ * The e-mail some days before a plan ends without a following one.
+ * @param site the public address without a trailing slash; null if unknown
  */
 export function endsSoon({ plan, endsAt }: Ending, site: string | null): Letter {
   return letter("plan-ends", `Your plan ${plan} ends on ${timeOf(endsAt)}`, [
@@ -23,7 +23,7 @@ export function endsSoon({ plan, endsAt }: Ending, site: string | null): Letter 
   ]);
 }
 
-/** The mail once it has ended. */
+/** The e-mail after it has ended. */
 export function hasEnded({ plan, endsAt }: Ending, site: string | null): Letter {
   return letter("plan-ended", `Your plan ${plan} has ended`, [
     `Your plan ${plan} ended on ${timeOf(endsAt)}, and no other follows it. Calls with your keys are answered with plan_expired (402) until you have a plan again.`,

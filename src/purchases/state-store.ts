@@ -3,7 +3,7 @@ import { walletMicros } from "../ledger/store.ts";
 import type { Buyer } from "./check-order.ts";
 import type { HeldPlan, PlanForSale } from "./offer.ts";
 
-/** What an account may buy is decided by this; null where there is no such account. */
+/** Reads the state that decides what an account may buy; null if there is no such account. */
 export async function readBuyer(sql: Queryable, accountId: bigint): Promise<Buyer | null> {
   const [account] = await sql<Pick<Buyer, "id" | "email" | "isSuspended" | "isClosed" | "now">[]>`
     select
@@ -23,7 +23,9 @@ export async function readBuyer(sql: Queryable, accountId: bigint): Promise<Buye
   return { ...account, balanceMicros: await walletMicros(sql, accountId), plans, held };
 }
 
-/** The same, with the account's row as the lock: nobody buys for it, suspends or closes it until the transaction ends. */
+/**
+ * The same, with the account's row locked: no concurrent purchase, suspension or closing until the transaction ends.
+ */
 export async function lockBuyer(tx: Transaction, accountId: bigint): Promise<Buyer | null> {
   await tx`
     select
@@ -33,7 +35,7 @@ export async function lockBuyer(tx: Transaction, accountId: bigint): Promise<Buy
   return readBuyer(tx, accountId); // a second statement sees what the last holder of the lock committed
 }
 
-/** What was paid and given back since, by a reversal, is worth nothing towards another plan; what went into it still is. */
+/** Reversed payments have no value towards another plan; credits from replaced purchases still have. */
 async function listHeld(sql: Queryable, accountId: bigint, now: bigint): Promise<HeldPlan[]> {
   const rows = await sql<(Omit<HeldPlan, "purchase"> & { purchaseId: bigint | null; valueMicros: bigint | null })[]>`
     with recursive reversals (paid_by, id, times) as (
@@ -73,8 +75,8 @@ async function listHeld(sql: Queryable, accountId: bigint, now: bigint): Promise
   }));
 }
 
-/** Microseconds since 1970 as a time of the database's. */
+/** Converts microseconds since 1970 into a database time. */
 export function atMicros(sql: Queryable, micros: bigint) {
-  // to 2255 a double holds every microsecond, which is what the product goes through
+  // doubles, which the multiplication uses, represent every microsecond up to 2255
   return sql`('epoch'::timestamptz + ${String(micros)}::bigint * interval '1 microsecond')`;
 }

@@ -1,6 +1,6 @@
 /**
- * What is left of a purchase at a moment: its value by the share of its time that is still to come, rounded down to a
- * micro-unit. All of it before it begins, nothing once it has ended. Times are in the same unit, such as microseconds.
+ * Returns the remaining value of a purchase: its value times the remaining share of its period, rounded down to a
+ * micro-unit. The full value before it begins, zero after it has ended. Times are in any common unit.
  *
  * @example
  * unusedMicros(29_000_000n, { startsAt: 0n, endsAt: 30n }, 10n); // => 19_333_333n

@@ -46,20 +46,20 @@ import { resource } from "../http/resource.ts";
 import type { Table } from "../published/tables.ts";
 import { answerUsage, USAGE_PATH, USAGE_READS } from "../api/usage.ts";
 
-/** Smaller answers do not get smaller. */
+/** Smaller responses do not shrink. */
 const COMPRESSED_FROM_BYTES = 1_024;
 
-/** What the API and the site are made of. */
+/** What the API and the site need. */
 export interface ApiParts {
-  /** Connections for what is read to be shown. */
+  /** Connections for reads. */
   sql: Sql;
-  /** Connections for counting calls and finding callers; when not given, the ones above serve. */
+  /** Connections for counting calls and finding callers; those above by default. */
   meter?: Sql;
-  /** Connections to a replica, for what is published and the site; when not given, those above serve. */
+  /** Connections to a replica, for published data and the site; those above by default. */
   replica?: Sql | undefined;
-  /** Leads to the database itself, not through a transaction pooler: for LISTEN. */
+  /** A direct connection string, not through a transaction pooler: for LISTEN. */
   directUrl: string;
-  /** Where processes share how fast callers call; each keeps it for itself where none is given or while it is away. */
+  /** Where processes share rate limits; without it, or while it is down, each process has its own. */
   redisUrl: string | undefined;
   settings: Pick<
     Settings,
@@ -69,13 +69,13 @@ export interface ApiParts {
   log: Log;
   version: string;
   checks: Checks;
-  /** ETags are keyed with it: the same in all processes behind one address, also after a restart. */
+  /** The key of ETags: the same in all processes behind one address, also after a restart. */
   secret: string;
-  /** Loads of the site's first page from one address; see SiteParts. */
+  /** The rate limit of the home page per client address; see SiteParts. */
   firstPage?: Size;
-  /** Where requests are counted, and what `/metrics` shows; there is no such path where none is given. */
+  /** Counts requests and serves `/metrics`; without it there is no such path. */
   metrics?: Metrics;
-  /** What answers whatever is below a path such as `/ops`, given what this process has. */
+  /** Handlers of everything below a path such as `/ops`, made from what the process shares. */
   surfaces?: readonly { base: string; listener: (shared: SharedParts) => RequestListener }[];
 }
 
@@ -84,32 +84,35 @@ export interface SharedParts {
   buckets: Buckets;
   /** The public address. */
   site: () => string;
-  /** If this process is reached from this machine, once it listens. */
+  /** The address on this machine, once it listens. */
   ownUrl: () => string;
 }
 
-/** Paths of the API that metrics tell apart. */
+/** API paths that metrics distinguish. */
 export const ENDPOINTS: readonly string[] = [...OPERATIONS.map(({ path }) => path), USAGE_PATH];
 
 /** The running API. */
 export interface Api {
-  /** If it is reached from this machine, without a slash at its end. */
+  /** The address on this machine, without a trailing slash. */
   url: string;
   port: number;
-  /** Whether callers find rounds of every table that is polled. */
+  /** Whether the memory has rounds of every polled table. */
   hasRounds(): boolean;
-  /** From now on `/readyz` returns 503 and each response ends its connection; everything is still answered. */
+  /** From now on `/readyz` returns 503 and each response closes its connection; every request is still handled. */
   draining(): void;
-  /** Takes no more connections, lets running requests end for 8 s, writes what is due, and releases the database. */
+  /**
+   * Accepts no new connections, lets running requests finish for up to 8 s, writes what is pending, and releases the
+   * database.
+   */
   close(): Promise<void>;
 }
 
 /**
- * Serves the API, the site and the health checks: what is published, from memory, to callers with a key.
+ * Serves the API, the site and the health checks: published data, from memory, to callers with a key.
  *
- * It continues answering known callers while PostgreSQL, Redis or every worker is away; `X-Data-Age` says how old the
- * answer is. It closes nothing that it was given.
- * @throws UsageError where the port is taken; the driver's error where what is published cannot be read at the start.
+ * Known callers are served even while PostgreSQL, Redis or every worker is down; `X-Data-Age` is the age of the data.
+ * Closes nothing that it was given.
+ * @throws UsageError if the port is taken; the driver's error if the published data cannot be read at the start.
  */
 export async function startApi(given: ApiParts): Promise<Api> {
   const { sql, directUrl, redisUrl, settings, log, version, checks, metrics } = given;
@@ -224,7 +227,7 @@ function createApp(trustedProxies: string[]): Express {
   return app;
 }
 
-/** Unlike `app.use(base, …)`, leaves the URL whole, which the surfaces route by. */
+/** Unlike `app.use(base, …)`, leaves the URL whole, since the surfaces route by it. */
 function serveSurfaces(surfaces: readonly { base: string; listener: RequestListener }[]): RequestHandler {
   return (request, response, next) => {
     const { path } = asked(request);
