@@ -33,8 +33,8 @@ export function delayedRounds(table: Table, memory: Pick<Memory, "clock">, most:
 }
 
 /**
- * Delays readings: one is shown when it is a minute old, even if a newer one exists. If no request came in between, it
- * is replaced by the next one that is old enough.
+ * Delays readings: one is shown when it is a minute old, even if a newer one exists. Readings are collected
+ * when a page is requested, so those made between two requests may be skipped.
  */
 export function delayReadings(): (table: Table, nowMs: number) => PublishedReadingJson | null {
   const held = new Map<number, PublishedReadingJson[]>();

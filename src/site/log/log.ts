@@ -23,7 +23,8 @@ const CACHE_FOREVER = "public, max-age=31536000, immutable";
 /**
  * Adds the transparency log as C2SP tlog-tiles: `/log/checkpoint`, `/log/tile/…`, `/log/tile/entries/…` and `/log/key`
  * (the verifier key), and `/log/export/<rounds, forecasts or scores>/<house>/<game>/<market>`, the logged data as CSV
- * in pages. Everything is read from PostgreSQL, at most four requests at a time.
+ * in pages. Everything is read from PostgreSQL, at most four requests at a
+ * time; more get a 503.
  */
 export function addLog(app: Express, sql: Sql, log: Log): void {
   let running = 0;
