@@ -10,9 +10,9 @@ import { encodedEtag, namedEtag } from "../../src/http/etag.ts";
 import { readUrl } from "../../src/http/url.ts";
 import { networkOf } from "../../src/limits/address.ts";
 import { parseStatement } from "../../src/topups/bank/parse-statement.ts";
-import { askedOrder, certificates, madeOrder, wrapped } from "../../src/topups/binance-pay/answers.ts";
+import { askedOrder, certificates, madeOrder, wrapped } from "../../src/topups/binance-pay/responses.ts";
 import { readNotice } from "../../src/topups/binance-pay/notice.ts";
-import { checkedHead, checkedLog, checkedReceipt } from "../../src/topups/usdt/checked.ts";
+import { checkedHead, checkedLog, checkedReceipt } from "../../src/topups/usdt/validate.ts";
 
 /** A parser of outside text: what valid texts look like, and what holds for every text. `run` throws where it does not. */
 export interface Target {

@@ -7,8 +7,8 @@ import { loadSettings } from "../../src/config/environment.ts";
 import { binancePayPages } from "../../src/console/top-up/binance-pay.ts";
 import { notifySurface } from "../../src/console/top-up/notify.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
-import * as answers from "../../src/topups/binance-pay/answers.ts";
-import { findPaymentAppTroubles } from "../../src/topups/binance-pay/trouble-store.ts";
+import * as answers from "../../src/topups/binance-pay/responses.ts";
+import { findPaymentAppTroubles } from "../../src/topups/binance-pay/problem-store.ts";
 import { configuredMethods } from "../../src/topups/methods.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
@@ -347,7 +347,9 @@ describe("where no payment app is configured", () => {
 
 describe("[API10] what the payment app answers", () => {
   it("is judged as the examples say", () => {
-    const claims = listExamples("src/topups/binance-pay/answers.ts").flatMap((one) => runExample(one, { ...answers }));
+    const claims = listExamples("src/topups/binance-pay/responses.ts").flatMap((one) =>
+      runExample(one, { ...answers }),
+    );
     expect(claims).toHaveLength(3);
     for (const { line, actual, expected } of claims) expect([line, actual]).toEqual([line, expected]);
   });

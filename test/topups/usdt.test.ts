@@ -4,7 +4,7 @@ import { addressOf } from "../../src/topups/usdt/address.ts";
 import { addressAt } from "../../src/topups/usdt/derive.ts";
 import { listEndpoints } from "../../src/topups/usdt/endpoint-store.ts";
 import { requireUsdt } from "../../src/topups/usdt/ready.ts";
-import { findUsdtTroubles } from "../../src/topups/usdt/trouble-store.ts";
+import { findUsdtTroubles } from "../../src/topups/usdt/problem-store.ts";
 import { usdtOf } from "../../src/config/usdt.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import type { ConsoleParts, Holder } from "../../src/console/contract.ts";

@@ -1,7 +1,7 @@
 import { connect } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import { checkEndpoints, keyProblem, settingProblem } from "../../topups/usdt/ready.ts";
-import { findUsdtTroubles } from "../../topups/usdt/trouble-store.ts";
+import { findUsdtTroubles } from "../../topups/usdt/problem-store.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import type { Finding } from "./checks.ts";
 import type { Found } from "../session.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { usd } from "../../money.ts";
 import { addressOf } from "../../topups/usdt/address.ts";
 import { chainOfId } from "../../config/usdt-chains.ts";
-import { type Deposit, listDeposits, smallMicros } from "../../topups/usdt/desk-store.ts";
+import { type Deposit, listDeposits, smallMicros } from "../../topups/usdt/deposit-list-store.ts";
 import { type EndpointState, listEndpoints } from "../../topups/usdt/endpoint-store.ts";
 import { confirmationsOf } from "../../topups/usdt/ranges.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";

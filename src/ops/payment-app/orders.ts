@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { binancePayOf } from "../../config/binance-pay.ts";
-import { askAtOnce, findKeyFacts, listOrders } from "../../topups/binance-pay/desk-store.ts";
+import { askAtOnce, findKeyFacts, listOrders } from "../../topups/binance-pay/order-list-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";

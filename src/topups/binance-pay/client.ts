@@ -9,7 +9,7 @@ import {
   type AskedOrder,
   type Certificate,
   type MadeOrder,
-} from "./answers.ts";
+} from "./responses.ts";
 import { newNonce, signedHeaders } from "./sign.ts";
 import type { BinancePay } from "../../config/binance-pay.ts";
 

@@ -1,5 +1,5 @@
 import type { Queryable, Sql } from "../../db/client.ts";
-import type { Certificate } from "./answers.ts";
+import type { Certificate } from "./responses.ts";
 
 /** Keys are fetched again after a day, or sooner if a notification names an unknown one. */
 const DAY_SECONDS = 86_400;

@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import { cut } from "../../text.ts";
-import type { MadeOrder } from "./answers.ts";
+import type { MadeOrder } from "./responses.ts";
 import { ORDER_MINUTES } from "./method.ts";
 
 /** The size of the column. */

@@ -2,7 +2,7 @@ import { closeAlert, openAlert } from "../../alerts/store.ts";
 import type { Sql, Transaction } from "../../db/client.ts";
 import type { Log } from "../../log.ts";
 import { creditTopup, lockTopup, saveTopupState } from "../topup-store.ts";
-import { judgeOrder, type AskedOrder, type Verdict } from "./answers.ts";
+import { judgeOrder, type AskedOrder, type Verdict } from "./responses.ts";
 import type { BinancePayClient } from "./client.ts";
 import { isPublicKey } from "./sign.ts";
 import { noteTry, saveCertificates } from "./notice-store.ts";

@@ -14,7 +14,7 @@ import {
 } from "viem";
 import type { Chain } from "../../config/usdt-chains.ts";
 import { cut } from "../../text.ts";
-import { checkedHead, checkedLog, checkedReceipt } from "./checked.ts";
+import { checkedHead, checkedLog, checkedReceipt } from "./validate.ts";
 import { type Head, placeOf, type Receipt, type Transfer, type TransferLog } from "./on-chain.ts";
 import type { BlockRange } from "./ranges.ts";
 

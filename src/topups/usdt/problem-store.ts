@@ -2,7 +2,7 @@ import type { Queryable } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { listEndpoints } from "./endpoint-store.ts";
 import { listReorganized } from "./credited-store.ts";
-import { endpointTrouble, disputeTrouble, reorganizedTrouble, type Trouble } from "./troubles.ts";
+import { endpointTrouble, disputeTrouble, reorganizedTrouble, type Trouble } from "./problems.ts";
 import { type Usdt } from "../../config/usdt.ts";
 
 /** Reorganizations make endpoints differ for seconds; a longer difference needs a person. */
