@@ -21,7 +21,7 @@ import { rollUpUptime } from "../src/housekeeping/uptime-store.ts";
 import { watchLedger } from "../src/ledger/watch.ts";
 import { listLateMails } from "../src/mail/outbox-store.ts";
 import { pruneMails } from "../src/mail/retention-store.ts";
-import { watchBankDesk } from "../src/topups/bank/watch.ts";
+import { watchOverdueApprovals } from "../src/topups/bank/watch.ts";
 import { job, type Counts, type JobContext } from "../src/queue/job.ts";
 
 /**
@@ -117,7 +117,7 @@ async function retain({ sql, settings, log, signal }: JobContext): Promise<Count
     async () => void (counts.pruned += await forgetEndedSignIns(sql)),
     async () => void (counts.pruned += await pruneMails(sql, signal)),
     async () => syncAlerts(sql, log, "mail_given_up", await listLateMails(sql)),
-    () => watchBankDesk(sql, log),
+    () => watchOverdueApprovals(sql, log),
   ]);
   return counts;
 }

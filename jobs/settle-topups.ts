@@ -3,7 +3,7 @@ import { job } from "../src/queue/job.ts";
 import { createClient } from "../src/topups/binance-pay/client.ts";
 import { wantsCertificates } from "../src/topups/binance-pay/notice-store.ts";
 import { listDueOrders } from "../src/topups/binance-pay/order-store.ts";
-import { lookAfterOrder, refreshCertificates } from "../src/topups/binance-pay/settle.ts";
+import { processOrder, refreshCertificates } from "../src/topups/binance-pay/settle.ts";
 import { binancePayOf } from "../src/config/binance-pay.ts";
 
 const CERTIFICATES = "certificates";
@@ -36,6 +36,6 @@ export default job({
     if (app === null) return { skipped: 1 };
     const site = settings.PUBLIC_URL?.replace(/\/+$/, "") ?? null;
     const parts = { sql, client: createClient(app, signal), site, log };
-    return of === CERTIFICATES ? refreshCertificates(parts) : lookAfterOrder(parts, BigInt(of));
+    return of === CERTIFICATES ? refreshCertificates(parts) : processOrder(parts, BigInt(of));
   },
 });

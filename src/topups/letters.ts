@@ -31,8 +31,8 @@ export function announcedLetter({ amount, reference, beneficiary, iban, bic, ban
   ];
   return letter("topup-announced", `How to send your transfer of ${amount}`, [
     lines.join("\n"),
-    "Write the reference into the transfer exactly. Without it we cannot tell that the money is yours.",
-    "Send it from an account in your own name. You get another mail when it is credited.",
+    "Write the reference into the transfer exactly. Without it we cannot match the money with your account.",
+    "Send it from an account in your own name. You get another e-mail when it is credited.",
   ]);
 }
 
@@ -49,6 +49,6 @@ export function creditedLetter(of: { micros: bigint; method: MethodId; reference
 export function rejectedLetter(of: { amount: string; reference: string; reason: string }): Letter {
   return letter("topup-rejected", `Your transfer was rejected: ${of.reason}`, [
     `Your transfer of ${of.amount} with the reference ${of.reference} was not added to your balance.\nReason: ${of.reason}`,
-    "Please do not send it again before you know what was wrong. If you think that this is a mistake, write to whoever runs this service, with the reference above.",
+    "Please do not send it again before you know what was wrong. If you think that this is a mistake, write to the operator of this service, with the reference above.",
   ]);
 }

@@ -10,7 +10,7 @@ import { encodedEtag, namedEtag } from "../../src/http/etag.ts";
 import { readUrl } from "../../src/http/url.ts";
 import { networkOf } from "../../src/limits/address.ts";
 import { parseStatement } from "../../src/topups/bank/parse-statement.ts";
-import { askedOrder, certificates, madeOrder, wrapped } from "../../src/topups/binance-pay/responses.ts";
+import { queriedOrder, certificates, madeOrder, wrapped } from "../../src/topups/binance-pay/responses.ts";
 import { readNotice } from "../../src/topups/binance-pay/notice.ts";
 import { checkedHead, checkedLog, checkedReceipt } from "../../src/topups/usdt/validate.ts";
 
@@ -123,7 +123,7 @@ export const TARGETS: readonly Target[] = [
       const data = wrapped.safeParse(json).data?.data ?? json;
       const made = madeOrder.safeParse(data);
       if (made.success) new Date(made.data.expireTime).toISOString();
-      const asked = askedOrder.safeParse(data);
+      const asked = queriedOrder.safeParse(data);
       if (asked.success) for (const value of Object.values(asked.data)) bounded(value, 64);
       certificates.safeParse(data);
     },

@@ -197,14 +197,14 @@ describe("the board", () => {
       values
         ('scoring', 'alpha/crash/global', 'its forecasts cannot be scored'),
         ('usdt', 'endpoint 1', 'BNB Smart Chain cannot be read'),
-        ('payment-app', 'orders not told of', 'it did not answer')`;
+        ('payment-app', 'orders not reported', 'it did not answer')`;
     const html = await page("/ops?problems=all");
     const problems = problemsOf(html).join("\n");
     expect(problems).toMatch(
       /bad wrong alpha\/crash\/global alert: scoring .*its forecasts cannot be scored.* Open table/,
     );
     expect(problems).toMatch(/bad wrong endpoint 1 chain endpoint or deposit .* Open deposits/);
-    expect(problems).toMatch(/bad wrong orders not told of payment app .* Open payment app/);
+    expect(problems).toMatch(/bad wrong orders not reported payment app .* Open payment app/);
     expect(html).toContain('<a href="/ops/deposits">Open deposits</a>');
     await sql`update alerts set closed_at = clock_timestamp() where kind in ('scoring', 'usdt', 'payment-app')`;
     expect(problemsOf(await page("/ops?problems=all")).join()).not.toMatch(/scoring|chain endpoint|payment app/);

@@ -5,7 +5,7 @@ import { checkLedger } from "../../src/ledger/check.ts";
 import { listOpenSubjects } from "../../src/alerts/store.ts";
 import { RATE_OF_USD } from "../../src/topups/bank/amount.ts";
 import { approveMatch } from "../../src/topups/bank/match.ts";
-import { watchBankDesk } from "../../src/topups/bank/watch.ts";
+import { watchOverdueApprovals } from "../../src/topups/bank/watch.ts";
 import { findTopup } from "../../src/topups/topup-store.ts";
 import { testContext } from "../support/context.ts";
 import { makeVictims } from "../support/victims.ts";
@@ -201,7 +201,7 @@ describe("a bank transfer", () => {
     await desk.ann.post(`${path}/unmatch`, { match: first, reason: "the other one" });
     await desk.match(path, "other@example.com", other);
     // Ben has the first match on his screen
-    expect(await problemOf(await desk.ben.post(`${path}/approve`, { match: first }))).toContain("matched anew");
+    expect(await problemOf(await desk.ben.post(`${path}/approve`, { match: first }))).toContain("matched again");
     expect(await findTopup(desk.sql, other, topup.id)).toBeNull();
     expect(await desk.holds("wallet", own)).toBe(0n);
     expect(await desk.holds("wallet", other)).toBe(0n);
@@ -435,16 +435,16 @@ describe("who is told", () => {
     const account = await desk.account("slow@example.com");
     const path = await desk.enter({ remittance: "?" });
     await desk.match(path, "slow@example.com", account);
-    await watchBankDesk(desk.sql, log);
+    await watchOverdueApprovals(desk.sql, log);
     expect(await listOpenSubjects(desk.sql, "bank-desk")).toEqual([]);
     await desk.sql`alter table bank_matches disable trigger bank_match_is_never_changed`;
     const match = await desk.matchId(path);
     await desk.sql`update bank_matches set matched_at = matched_at - interval '25 hours' where id = ${match}`;
     await desk.sql`alter table bank_matches enable trigger bank_match_is_never_changed`;
-    await watchBankDesk(desk.sql, log);
+    await watchOverdueApprovals(desk.sql, log);
     expect(await listOpenSubjects(desk.sql, "bank-desk")).toEqual(["approval"]);
     await desk.ben.post(`${path}/approve`, { match });
-    await watchBankDesk(desk.sql, log);
+    await watchOverdueApprovals(desk.sql, log);
     expect(await listOpenSubjects(desk.sql, "bank-desk")).toEqual([]);
   });
 });

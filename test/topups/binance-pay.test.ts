@@ -8,7 +8,7 @@ import { binancePayPages } from "../../src/console/top-up/binance-pay.ts";
 import { notifySurface } from "../../src/console/top-up/notify.ts";
 import { checkLedger } from "../../src/ledger/check.ts";
 import * as answers from "../../src/topups/binance-pay/responses.ts";
-import { findPaymentAppTroubles } from "../../src/topups/binance-pay/problem-store.ts";
+import { findPaymentAppProblems } from "../../src/topups/binance-pay/problem-store.ts";
 import { configuredMethods } from "../../src/topups/methods.ts";
 import { eventually } from "../support/eventually.ts";
 import { listExamples, runExample } from "../support/examples.ts";
@@ -50,7 +50,7 @@ async function stateOf(id: string): Promise<string[]> {
   return [row?.order ?? "", row?.topup ?? ""];
 }
 const troubles = async () =>
-  (await findPaymentAppTroubles(world.sql, true)).map(({ text: told }) => told.replace(/:.*$/, ""));
+  (await findPaymentAppProblems(world.sql, true)).map(({ text: told }) => told.replace(/:.*$/, ""));
 const creditsOf = (id: string) => world.sql`
   select idempotency_key as key from ledger_transactions where meta ->> 'topup' = ${id}`;
 
@@ -204,7 +204,7 @@ describe("an order", () => {
     expect(await world.work()).toMatchObject({ failed: 1 });
     world.provider.failing.clear();
     expect(await stateOf(id)).toEqual(["open", "expected"]);
-    expect(await troubles()).toEqual(["Binance Pay does not say what became of 1 of our orders"]);
+    expect(await troubles()).toEqual(["Binance Pay does not report the state of 1 of our orders"]);
     await world.wait(id);
     expect(await world.work()).toMatchObject({ credited: 1 });
     expect(await troubles()).toEqual([]);
@@ -359,7 +359,7 @@ describe("[API10] what the payment app answers", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.float().map(String), fc.bigInt().map(String)), (orderAmount) => {
         const told = { prepayId: "7", merchantTradeNo: "RH1", currency: "USDT", status: "PAID", orderAmount };
-        const isPaid = answers.judgeOrder(ours, told).kind === "paid";
+        const isPaid = answers.decideOrder(ours, told).kind === "paid";
         expect(isPaid).toBe(/^0*25\.170*$/.test(orderAmount.trim()));
       }),
     );

@@ -4,7 +4,7 @@ import { addressOf } from "../../src/topups/usdt/address.ts";
 import { addressAt } from "../../src/topups/usdt/derive.ts";
 import { listEndpoints } from "../../src/topups/usdt/endpoint-store.ts";
 import { requireUsdt } from "../../src/topups/usdt/ready.ts";
-import { findUsdtTroubles } from "../../src/topups/usdt/problem-store.ts";
+import { findUsdtProblems } from "../../src/topups/usdt/problem-store.ts";
 import { usdtOf } from "../../src/config/usdt.ts";
 import { loadSettings } from "../../src/config/environment.ts";
 import type { ConsoleParts, Holder } from "../../src/console/contract.ts";
@@ -246,13 +246,13 @@ describe("a reorganisation after the credit", () => {
     const during = await shown();
     expect(during.rows).toMatchObject([{ state: "credited", missingSince: expect.any(Date) as Date }]);
     expect(during.problems.join()).toMatch(
-      /credited to caller-\d+@example\.com with 18\.00 USD, is on the chain no more/,
+      /credited to caller-\d+@example\.com with 18\.00 USD, is no longer on the chain/,
     );
     await chain.ask("eth_sendRawTransaction", raw);
     await chain.mine(1);
     expect(await look()).toMatchObject({ gone: 0 });
     expect((await shown()).rows).toMatchObject([{ state: "credited", missingSince: null }]);
-    expect((await findUsdtTroubles(sql, usdt)).filter(({ text }) => text.includes(txHash))).toEqual([]);
+    expect((await findUsdtProblems(sql, usdt)).filter(({ text }) => text.includes(txHash))).toEqual([]);
     expect(await world.wallet(id)).toBe(18_000_000n);
   });
 });
@@ -294,10 +294,10 @@ describe("endpoints", () => {
       );
       expect(await states(id), "found through the other one").toEqual(["pending"]);
       await sql`update chain_endpoints set failing_since = failing_since - interval '30 seconds'`;
-      expect((await findUsdtTroubles(sql, usdt)).map(({ subject }) => subject)).toEqual(["endpoint 1"]);
+      expect((await findUsdtProblems(sql, usdt)).map(({ subject }) => subject)).toEqual(["endpoint 1"]);
       first.say = null;
       expect(await settle()).toMatchObject({ credited: 1, unread: 0 });
-      expect(await findUsdtTroubles(sql, usdt)).toEqual([]);
+      expect(await findUsdtProblems(sql, usdt)).toEqual([]);
     }
   });
 
@@ -340,12 +340,12 @@ describe("endpoints", () => {
       expect(row).toMatchObject({ state: "pending", dispute: expect.stringContaining(told) as string });
     }
     await sql`update chain_deposits set disputed_since = now() - interval '5 minutes' where account_id = ${id}`;
-    expect((await findUsdtTroubles(sql, usdt)).map(({ text }) => text)).toEqual([
+    expect((await findUsdtProblems(sql, usdt)).map(({ text }) => text)).toEqual([
       expect.stringContaining("the endpoints differ: endpoint 1 has 11000000 units in block") as string,
     ]);
     second.say = null;
     expect(await world.turn()).toMatchObject({ disputed: 0, credited: 1 });
-    expect(await findUsdtTroubles(sql, usdt)).toEqual([]);
+    expect(await findUsdtProblems(sql, usdt)).toEqual([]);
     expect(await world.wallet(id)).toBe(11_000_000n);
   });
 
@@ -564,13 +564,13 @@ describe("endpoints", () => {
       JSON.stringify(away, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)),
     ).not.toContain("key-of-the-operator");
     await sql`update chain_endpoints set failing_since = now() - interval '6 minutes' where place = 2`;
-    expect((await findUsdtTroubles(sql, usdt)).map(({ subject }) => subject)).toEqual(["endpoint 2"]);
+    expect((await findUsdtProblems(sql, usdt)).map(({ subject }) => subject)).toEqual(["endpoint 2"]);
     second.isAway = false;
     expect(await world.turn()).toMatchObject({ credited: 1, unread: 0 });
-    expect(await findUsdtTroubles(sql, usdt)).toEqual([]);
+    expect(await findUsdtProblems(sql, usdt)).toEqual([]);
     await sql`update chain_endpoints set looked_at = now() - interval '6 minutes' where place = 1`;
-    expect((await findUsdtTroubles(sql, usdt)).map(({ text }) => text)).toEqual([
-      expect.stringContaining("nobody has looked at chain 31337") as string,
+    expect((await findUsdtProblems(sql, usdt)).map(({ text }) => text)).toEqual([
+      expect.stringContaining("chain 31337 was not polled") as string,
     ]);
   });
 

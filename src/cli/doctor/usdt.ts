@@ -1,7 +1,7 @@
 import { connect } from "../../db/client.ts";
 import { reasonOf } from "../../errors.ts";
 import { checkEndpoints, keyProblem, settingProblem } from "../../topups/usdt/ready.ts";
-import { findUsdtTroubles } from "../../topups/usdt/problem-store.ts";
+import { findUsdtProblems } from "../../topups/usdt/problem-store.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import type { Finding } from "./checks.ts";
 import type { Found } from "../session.ts";
@@ -36,7 +36,7 @@ async function checkWatch(usdt: Usdt, databaseUrl: string): Promise<Finding> {
   try {
     const wrongKey = await keyProblem(sql, usdt);
     if (wrongKey !== null) return { check, status: "fail", found: wrongKey, advice: "set the former key again" };
-    const problems = await findUsdtTroubles(sql, usdt);
+    const problems = await findUsdtProblems(sql, usdt);
     return problems.length === 0
       ? { check, status: "ok", found: "read up to now, no deposit disputed", advice: null }
       : { check, status: "fail", found: problems.map(({ text }) => text).join("; "), advice: "see /ops/deposits" };

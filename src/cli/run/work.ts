@@ -17,10 +17,10 @@ import { startWorkers, type Workers } from "../../queue/worker.ts";
 import { sumCells } from "../../rounds/gaps/cells-store.ts";
 import { expireNotices, refreshStalledNotices } from "../../rounds/notices/notices-store.ts";
 import { syncProofAlerts } from "../../rounds/proofs/proof-alerts-store.ts";
-import { findPaymentAppTroubles } from "../../topups/binance-pay/problem-store.ts";
+import { findPaymentAppProblems } from "../../topups/binance-pay/problem-store.ts";
 import { binancePayOf } from "../../config/binance-pay.ts";
 import { requireUsdt } from "../../topups/usdt/ready.ts";
-import { findUsdtTroubles } from "../../topups/usdt/problem-store.ts";
+import { findUsdtProblems } from "../../topups/usdt/problem-store.ts";
 import { usdtOf } from "../../config/usdt.ts";
 import { findUsageBehind } from "../../usage/days-store.ts";
 import { VERSION } from "../../version.ts";
@@ -161,11 +161,11 @@ function upkeep(
       await sumCells(sql);
     },
     async function usdt(sql) {
-      await syncAlerts(sql, log, "usdt", await findUsdtTroubles(sql, usdtOf(settings)));
+      await syncAlerts(sql, log, "usdt", await findUsdtProblems(sql, usdtOf(settings)));
     },
     async function paymentApp(sql) {
       const isConfigured = binancePayOf(settings) !== null;
-      await syncAlerts(sql, log, "payment-app", await findPaymentAppTroubles(sql, isConfigured));
+      await syncAlerts(sql, log, "payment-app", await findPaymentAppProblems(sql, isConfigured));
     },
     async function usage(sql) {
       await syncAlerts(sql, log, "usage_behind", await findUsageBehind(sql));

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseRate } from "../../topups/bank/amount.ts";
-import { approveReturn, askReturn, holdLine, stopReturn } from "../../topups/bank/hold.ts";
+import { approveReturn, requestReturn, holdLine, stopReturn } from "../../topups/bank/hold.ts";
 import { findLine } from "../../topups/bank/line-store.ts";
 import type { OpsAction } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
@@ -46,7 +46,7 @@ export const askReturnAction: OpsAction<z.infer<typeof askForm>> = {
     decide(parts, sent, {
       name: "bank.return.ask",
       reason: sent.form.reason,
-      work: (tx, by, lineId, { reason: why }) => askReturn(tx, by, { lineId, reason: why }),
+      work: (tx, by, lineId, { reason: why }) => requestReturn(tx, by, { lineId, reason: why }),
     }),
 };
 

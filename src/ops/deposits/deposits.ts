@@ -5,7 +5,7 @@ import { keyProblem } from "../../topups/usdt/ready.ts";
 import { chainOfId } from "../../config/usdt-chains.ts";
 import { type Deposit, listAddressRows, listDeposits, sumDeposits } from "../../topups/usdt/deposit-list-store.ts";
 import { type EndpointState, listEndpoints, readAgainFrom } from "../../topups/usdt/endpoint-store.ts";
-import { findUsdtTroubles } from "../../topups/usdt/problem-store.ts";
+import { findUsdtProblems } from "../../topups/usdt/problem-store.ts";
 import { type Usdt, usdtOf } from "../../config/usdt.ts";
 import { xpubFingerprint } from "../../config/xpub.ts";
 import { auditEntry } from "../audit-entry.ts";
@@ -37,7 +37,7 @@ const depositsPage: OpsPage<z.infer<typeof listQuery>> = {
       listDeposits(sql, filter),
       sumDeposits(sql),
       usdt === null ? [] : listEndpoints(sql, usdt),
-      findUsdtTroubles(sql, usdt),
+      findUsdtProblems(sql, usdt),
       usdt === null ? null : keyProblem(sql, usdt),
     ]);
     const { rows, next } = pageOf(deposits, ({ id }) => String(id));

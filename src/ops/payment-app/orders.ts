@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { binancePayOf } from "../../config/binance-pay.ts";
-import { askAtOnce, findKeyFacts, listOrders } from "../../topups/binance-pay/order-list-store.ts";
+import { scheduleQuery, findKeyFacts, listOrders } from "../../topups/binance-pay/order-list-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { idOf, PER_PAGE } from "../payloads/listing.ts";
@@ -48,7 +48,7 @@ const askAction: OpsAction<z.infer<typeof nothing>> = {
   async run({ sql }, { visitor, params }) {
     const topupId = idOf(params["topup"]);
     const isAsked = await sql.begin(async (tx) => {
-      if (topupId === null || !(await askAtOnce(tx, topupId))) return false;
+      if (topupId === null || !(await scheduleQuery(tx, topupId))) return false;
       await appendAudit(tx, auditEntry(visitor, { action: "order.ask", target: `top-up ${topupId}` }));
       return true;
     });

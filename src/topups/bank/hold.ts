@@ -65,7 +65,7 @@ export async function postToSuspense(
 }
 
 /** Requests confirmation that a line's money was sent back to its sender. Another person has to confirm it. */
-export async function askReturn(
+export async function requestReturn(
   tx: Transaction,
   by: Person,
   { lineId, reason }: { lineId: bigint; reason: string },
@@ -79,12 +79,13 @@ export async function askReturn(
     };
   }
   const open = await findOpenReturn(tx, line.id);
-  if (open !== null) return { ok: false, problem: `${open.askedBy} said so already: it waits for another person` };
+  if (open !== null)
+    return { ok: false, problem: `${open.askedBy} requested this already: it needs the approval of another person` };
   const id = await saveReturn(tx, { lineId, reason, by: by.id });
   return {
     ok: true,
     line,
-    message: `${lineName(line)} is said to be returned; another person has to confirm it`,
+    message: `${lineName(line)} is marked as returned; another person has to confirm it`,
     before: { state: line.state },
     after: { state: line.state, return: id },
   };
@@ -122,7 +123,7 @@ export async function approveReturn(
   return {
     ok: true,
     line,
-    message: `${lineName(line)} is returned by the bank desk: ${usd(micros)} USD left suspense`,
+    message: `${lineName(line)} is returned: ${usd(micros)} USD left suspense`,
     before: { state: line.state, return: asked.id },
     after: {
       state: "returned",

@@ -32,13 +32,13 @@ export async function matchLine(tx: Transaction, by: Person, asked: MatchRequest
   if (line === null) return { ok: false, problem: `there is no bank line ${asked.lineId}` };
   if (line.state !== "new" && line.state !== "suspense") return { ok: false, problem: await whyNot(tx, line) };
   if ((await findOpenReturn(tx, line.id)) !== null) {
-    return { ok: false, problem: `${lineName(line)} is said to go back to its bank; stop that first` };
+    return { ok: false, problem: `${lineName(line)} has a pending return to its bank; stop that first` };
   }
   const found = await findTarget(tx, asked.to);
   if (!found.ok) return found;
   const { target } = found;
   if (target.accountId !== asked.accountId) {
-    const problem = `${asked.to} is of account ${target.accountId}, not of ${asked.accountId} that was on the screen; look again`;
+    const problem = `${asked.to} is of account ${target.accountId}, not of ${asked.accountId} that was on the screen; check it again`;
     return { ok: false, problem };
   }
   if (target.isClosed) {
@@ -164,7 +164,7 @@ export async function rejectMatch(
   return {
     ok: true,
     line,
-    message: `${lineName(line)} is rejected; ${match.email} is told why`,
+    message: `${lineName(line)} is rejected; ${match.email} receives the reason by e-mail`,
     before: { state: "matched", match: match.id },
     after: { state: "rejected", account: match.accountId, topup: match.topupId },
   };
@@ -181,7 +181,7 @@ async function openMatchOf(
   const match = await findOpenMatch(tx, lineId);
   if (line.state !== "matched" || match === null) return { ok: false, problem: await whyNot(tx, line) };
   if (match.id === matchId) return { ok: true, line, match };
-  return { ok: false, problem: `${lineName(line)} was matched anew by ${match.matchedBy} meanwhile; look at it again` };
+  return { ok: false, problem: `${lineName(line)} was matched again by ${match.matchedBy} meanwhile; check it again` };
 }
 
 /** Returns the top-up for a line: the announced one, or a new one if that was credited already. */
@@ -208,5 +208,5 @@ async function whyNot(tx: Transaction, line: BankLine): Promise<string> {
     return `${name} was approved by ${match.approvedBy} already`;
   if (line.state === "matched" && match !== undefined) return `${name} is matched by ${match.matchedBy} already`;
   const who = match?.endedBy == null ? "" : ` (the last match was ended by ${match.endedBy}: ${match.endedWhy})`;
-  return `${name} is ${line.state}${who}; look at it again`;
+  return `${name} is ${line.state}${who}; check it again`;
 }

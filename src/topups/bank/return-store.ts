@@ -36,12 +36,12 @@ export async function saveReturn(
 export async function listReturns(sql: Queryable, lineId: bigint): Promise<BankReturn[]> {
   return sql<BankReturn[]>`
     select
-      r.id, r.line_id as "lineId", r.reason, r.entered_by as "enteredById", asker.email as "askedBy",
+      r.id, r.line_id as "lineId", r.reason, r.entered_by as "enteredById", requester.email as "askedBy",
       r.asked_by as "askedById", r.asked_at as "askedAt", approver.email as "approvedBy",
       r.approved_at as "approvedAt", r.one_person as "onePerson", ender.email as "endedBy", r.ended_at as "endedAt",
       r.ended_why as "endedWhy"
     from bank_returns r
-    join auth.users asker on asker.id = r.asked_by
+    join auth.users requester on requester.id = r.asked_by
     left join auth.users approver on approver.id = r.approved_by
     left join auth.users ender on ender.id = r.ended_by
     where r.line_id = ${lineId}

@@ -7,7 +7,7 @@ import { countOverdue } from "./overdue-store.ts";
  * Keeps an alert open while bank transfers wait for a second person for more than a day: the sender paid and cannot use
  * the money. Returns their number.
  */
-export async function watchBankDesk(sql: Sql, log: Log): Promise<number> {
+export async function watchOverdueApprovals(sql: Sql, log: Log): Promise<number> {
   const { count, since } = await countOverdue(sql);
   const alerts =
     since === null

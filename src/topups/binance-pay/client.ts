@@ -2,11 +2,11 @@ import type { z } from "zod";
 import { reasonOf } from "../../errors.ts";
 import { cut } from "../../text.ts";
 import {
-  askedOrder,
+  queriedOrder,
   certificates,
   madeOrder,
   wrapped,
-  type AskedOrder,
+  type QueriedOrder,
   type Certificate,
   type MadeOrder,
 } from "./responses.ts";
@@ -20,7 +20,7 @@ const LARGEST_ANSWER = 64 << 10;
 const LONGEST_REASON = 300;
 
 /** The result of a call; errors are values. `code` is the payment app's own, if it refused. */
-export type Told<Data> = { ok: true; data: Data } | { ok: false; code: string | null; reason: string };
+export type CallResult<Data> = { ok: true; data: Data } | { ok: false; code: string | null; reason: string };
 
 /** An order to create. */
 export interface OrderToMake {
@@ -37,10 +37,10 @@ export interface OrderToMake {
 
 /** The calls that we make. */
 export interface BinancePayClient {
-  createOrder(order: OrderToMake): Promise<Told<MadeOrder>>;
-  queryOrder(prepayId: string): Promise<Told<AskedOrder>>;
-  closeOrder(prepayId: string): Promise<Told<unknown>>;
-  fetchCertificates(): Promise<Told<Certificate[]>>;
+  createOrder(order: OrderToMake): Promise<CallResult<MadeOrder>>;
+  queryOrder(prepayId: string): Promise<CallResult<QueriedOrder>>;
+  closeOrder(prepayId: string): Promise<CallResult<unknown>>;
+  fetchCertificates(): Promise<CallResult<Certificate[]>>;
 }
 
 /**
@@ -71,7 +71,7 @@ export function createClient(app: BinancePay, signal: AbortSignal, { timeoutMs =
         },
         madeOrder,
       ),
-    queryOrder: (prepayId) => ask("/binancepay/openapi/v2/order/query", { prepayId }, askedOrder),
+    queryOrder: (prepayId) => ask("/binancepay/openapi/v2/order/query", { prepayId }, queriedOrder),
     closeOrder: (prepayId) => ask("/binancepay/openapi/order/close", { prepayId }, wrapped.shape.data),
     fetchCertificates: () => ask("/binancepay/openapi/certificates", {}, certificates),
   };
@@ -81,7 +81,7 @@ async function askOnce<Data>(
   app: BinancePay,
   signal: AbortSignal,
   { path, body, schema, timeoutMs }: { path: string; body: object; schema: z.ZodType<Data>; timeoutMs: number },
-): Promise<Told<Data>> {
+): Promise<CallResult<Data>> {
   const text = Buffer.from(JSON.stringify(body));
   const deadline = AbortSignal.timeout(timeoutMs);
   try {
@@ -98,7 +98,7 @@ async function askOnce<Data>(
       return { ok: false, code: null, reason: `answered ${response.status} with something else than was expected` };
     const { status, code, data, errorMessage } = outer.data;
     if (status !== "SUCCESS")
-      return { ok: false, code, reason: cut(`said no: ${code} ${errorMessage ?? ""}`.trim(), LONGEST_REASON) };
+      return { ok: false, code, reason: cut(`refused: ${code} ${errorMessage ?? ""}`.trim(), LONGEST_REASON) };
     const inner = schema.safeParse(data);
     if (inner.success) return { ok: true, data: inner.data };
     const where = inner.error.issues.map(({ path: at, message }) => `${at.join(".")}: ${message}`).join("; ");

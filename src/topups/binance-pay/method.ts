@@ -19,6 +19,6 @@ export const binancePay: TopupMethod = {
   about: () => ({
     time: "A minute or two after you have paid in the app.",
     minimum: `${usdCents(ORDER_MICROS.least)} USDT, and at most ${usdCents(ORDER_MICROS.most)} USDT at a time.`,
-    credited: "1 USDT as 1 USD, exactly what the order says.",
+    credited: "1 USDT as 1 USD, exactly the amount of the order.",
   }),
 };

@@ -17,7 +17,7 @@ const header = z.object({
 /**
  * The fields that we read. `bizIdStr` is the payment app's id of the order, a text because it exceeds safe integers.
  */
-const told = z.object({
+const content = z.object({
   bizType: z.string().max(40),
   bizIdStr: z.string().regex(/^[A-Za-z0-9]{1,64}$/),
   bizStatus: z.string().max(40),
@@ -61,14 +61,14 @@ export async function answerNotice(sql: Sql, log: Log, { headers, body }: RawNot
   const taken = await takeNotice(sql, { timestampMs: Number(timestamp), nonce, prepayId }, WINDOW_SECONDS);
   if (taken === "too-old") return refuse(log, 401, `the time is more than ${WINDOW_SECONDS / 60} minutes from ours`);
   if (taken === "seen") return refuse(log, 409, "the nonce came before");
-  log.info({ bizType, bizStatus, prepayId, taken }, "Binance Pay told of an order; it is asked for next");
+  log.info({ bizType, bizStatus, prepayId, taken }, "Binance Pay sent a notice of an order; it is queried next");
   return { status: 200, body: { returnCode: "SUCCESS", returnMessage: null } };
 }
 
 /** Parses the body of a notification; null if it is not valid. */
-export function readNotice(body: Uint8Array): z.infer<typeof told> | null {
+export function readNotice(body: Uint8Array): z.infer<typeof content> | null {
   try {
-    return told.parse(JSON.parse(Buffer.from(body).toString("utf8")));
+    return content.parse(JSON.parse(Buffer.from(body).toString("utf8")));
   } catch {
     return null; // it was signed, and is still nothing that we know
   }

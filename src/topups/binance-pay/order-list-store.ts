@@ -66,7 +66,7 @@ export async function findKeyFacts(
 }
 
 /** Schedules an immediate query of an order that was created and is not credited. Returns false if there is none. */
-export async function askAtOnce(sql: Queryable, topupId: bigint): Promise<boolean> {
+export async function scheduleQuery(sql: Queryable, topupId: bigint): Promise<boolean> {
   const rows = await sql`
     update payment_app_orders
     set ask_at = clock_timestamp()

@@ -75,13 +75,13 @@ export async function findOrder(
 }
 
 /** The lease of an order: when a worker dies, another takes the order after this time. */
-const TURN_SECONDS = 60;
+const LEASE_SECONDS = 60;
 
 /** Leases an order that is due, so that no other worker processes it. Returns false if it is not due. */
-export async function takeTurn(sql: Queryable, topupId: bigint): Promise<boolean> {
+export async function leaseOrder(sql: Queryable, topupId: bigint): Promise<boolean> {
   const taken = await sql`
     update payment_app_orders
-    set ask_at = clock_timestamp() + make_interval(secs => ${TURN_SECONDS})
+    set ask_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     where topup_id = ${topupId}
       and ask_at <= clock_timestamp()`;
   return taken.count === 1;

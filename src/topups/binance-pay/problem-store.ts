@@ -11,7 +11,7 @@ const GIVEN_UP_MINUTES = 60;
 const KEYS_DAYS = 2;
 
 /** A problem, as an alert shows it. */
-interface Trouble {
+interface Problem {
   subject: string;
   text: string;
 }
@@ -20,7 +20,7 @@ interface Trouble {
  * Returns the problems with the payment app: orders that it does not create or report on, and notification keys that it
  * does not return. Empty if it is not configured.
  */
-export async function findPaymentAppTroubles(sql: Queryable, isConfigured: boolean): Promise<Trouble[]> {
+export async function findPaymentAppProblems(sql: Queryable, isConfigured: boolean): Promise<Problem[]> {
   if (!isConfigured) return [];
   const [[silent], [refused], [keys]] = await Promise.all([
     sql<{ n: number; why: string | null }[]>`
@@ -41,18 +41,18 @@ export async function findPaymentAppTroubles(sql: Queryable, isConfigured: boole
       where certificates_tried_at is not null
         and certificates_at < clock_timestamp() - make_interval(days => ${KEYS_DAYS})`,
   ]);
-  const troubles: Trouble[] = [];
+  const problems: Problem[] = [];
   if (silent !== undefined && silent.n > 0) {
-    const text = `Binance Pay does not say what became of ${silent.n} of our orders: it ${silent.why}; what was paid is credited once it does, see /ops/payment-app`;
-    troubles.push({ subject: "orders not told of", text });
+    const text = `Binance Pay does not report the state of ${silent.n} of our orders: it ${silent.why}; what was paid is credited once it does, see /ops/payment-app`;
+    problems.push({ subject: "orders not reported", text });
   }
   if (refused !== undefined && refused.n > 0) {
     const text = `Binance Pay did not make ${refused.n} of our orders in the last hour: it ${refused.why ?? "did not answer"}; are BINANCE_PAY_KEY and BINANCE_PAY_SECRET still right?`;
-    troubles.push({ subject: "orders not made", text });
+    problems.push({ subject: "orders not made", text });
   }
   if (keys?.since != null) {
     const text = `the keys of Binance Pay's notices were not fetched since ${keys.since.toISOString()}: orders are asked for every 5 minutes meanwhile`;
-    troubles.push({ subject: "keys", text });
+    problems.push({ subject: "keys", text });
   }
-  return troubles;
+  return problems;
 }

@@ -36,14 +36,14 @@ export const madeOrder = z.object({
 export type MadeOrder = z.infer<typeof madeOrder>;
 
 /** The current state of an order. Amounts are a number or a text. */
-export const askedOrder = z.object({
+export const queriedOrder = z.object({
   prepayId: id,
   merchantTradeNo: line(64),
   status: line(40),
   currency: line(20),
   orderAmount: z.union([line(40), z.number()]).transform(String),
 });
-export type AskedOrder = z.infer<typeof askedOrder>;
+export type QueriedOrder = z.infer<typeof queriedOrder>;
 
 /** Public keys that sign notifications. */
 export const certificates = z
@@ -94,24 +94,26 @@ const OVER: ReadonlyMap<string, Omit<Extract<Verdict, { kind: "over" }>, "kind">
  *
  * @example
  * const ours = { tradeNo: "RH1", prepayId: "7", currency: "USDT", micros: 25_170_000n };
- * const told = { prepayId: "7", merchantTradeNo: "RH1", currency: "USDT", orderAmount: "25.17000000" };
- * judgeOrder(ours, { ...told, status: "PAID" }); // => { kind: "paid" }
- * judgeOrder(ours, { ...told, status: "PENDING" }); // => { kind: "waiting" }
- * judgeOrder(ours, { ...told, status: "PAID", orderAmount: "25.16" }).kind; // => "strange"
+ * const queried = { prepayId: "7", merchantTradeNo: "RH1", currency: "USDT", orderAmount: "25.17000000" };
+ * decideOrder(ours, { ...queried, status: "PAID" }); // => { kind: "paid" }
+ * decideOrder(ours, { ...queried, status: "PENDING" }); // => { kind: "waiting" }
+ * decideOrder(ours, { ...queried, status: "PAID", orderAmount: "25.16" }).kind; // => "strange"
  */
-export function judgeOrder(ours: Ordered, told: AskedOrder): Verdict {
-  const isOurs = told.prepayId === ours.prepayId && told.merchantTradeNo === ours.tradeNo;
-  const over = OVER.get(told.status);
+export function decideOrder(ours: Ordered, queried: QueriedOrder): Verdict {
+  const isOurs = queried.prepayId === ours.prepayId && queried.merchantTradeNo === ours.tradeNo;
+  const over = OVER.get(queried.status);
   // nothing is credited, so the amount need not match: a wrong payment is refunded in the merchant portal
   if (isOurs && over !== undefined) return { kind: "over", ...over };
   const differences = [
-    told.prepayId === ours.prepayId ? null : `prepayId ${ours.prepayId}, came ${told.prepayId}`,
-    told.merchantTradeNo === ours.tradeNo ? null : `merchantTradeNo ${ours.tradeNo}, came ${told.merchantTradeNo}`,
-    told.currency === ours.currency ? null : `currency ${ours.currency}, came ${told.currency}`,
-    microsOf(told.orderAmount) === ours.micros ? null : `${ours.micros} micro-units, came ${told.orderAmount}`,
+    queried.prepayId === ours.prepayId ? null : `prepayId ${ours.prepayId}, came ${queried.prepayId}`,
+    queried.merchantTradeNo === ours.tradeNo
+      ? null
+      : `merchantTradeNo ${ours.tradeNo}, came ${queried.merchantTradeNo}`,
+    queried.currency === ours.currency ? null : `currency ${ours.currency}, came ${queried.currency}`,
+    microsOf(queried.orderAmount) === ours.micros ? null : `${ours.micros} micro-units, came ${queried.orderAmount}`,
   ].filter((difference) => difference !== null);
   if (differences.length > 0) return { kind: "strange", reason: `expected ${differences.join("; ")}` };
-  switch (told.status) {
+  switch (queried.status) {
     case "INITIAL":
     case "PENDING":
       return { kind: "waiting" };
@@ -120,7 +122,7 @@ export function judgeOrder(ours: Ordered, told: AskedOrder): Verdict {
     default:
       return {
         kind: "strange",
-        reason: `the payment app says ${JSON.stringify(told.status)}, which is not known here`,
+        reason: `the payment app reports the unknown status ${JSON.stringify(queried.status)}`,
       };
   }
 }

@@ -2,11 +2,11 @@ import { closeAlert, openAlert } from "../../alerts/store.ts";
 import type { Sql, Transaction } from "../../db/client.ts";
 import type { Log } from "../../log.ts";
 import { creditTopup, lockTopup, saveTopupState } from "../topup-store.ts";
-import { judgeOrder, type AskedOrder, type Verdict } from "./responses.ts";
+import { decideOrder, type QueriedOrder, type Verdict } from "./responses.ts";
 import type { BinancePayClient } from "./client.ts";
 import { isPublicKey } from "./sign.ts";
 import { noteTry, saveCertificates } from "./notice-store.ts";
-import { beginAttempt, findOrder, saveMadeOrder, saveOrderStep, takeTurn, type AppOrder } from "./order-store.ts";
+import { beginAttempt, findOrder, saveMadeOrder, saveOrderStep, leaseOrder, type AppOrder } from "./order-store.ts";
 
 /** After so many failed attempts an order is given up: the holder starts again, or pays in another way. */
 const MOST_ATTEMPTS = 5;
@@ -31,8 +31,8 @@ export interface SettleParts {
  * one and can be repeated: every attempt to create an order has its own name, and the payment app's id is the
  * idempotency key of the credit.
  */
-export async function lookAfterOrder(parts: SettleParts, topupId: bigint): Promise<Record<string, number>> {
-  if (!(await takeTurn(parts.sql, topupId))) return { skipped: 1 };
+export async function processOrder(parts: SettleParts, topupId: bigint): Promise<Record<string, number>> {
+  if (!(await leaseOrder(parts.sql, topupId))) return { skipped: 1 };
   const order = await findOrder(parts.sql, topupId);
   if (order === null || order.state === "paid") return { skipped: 1 };
   const { prepayId } = order;
@@ -42,10 +42,10 @@ export async function lookAfterOrder(parts: SettleParts, topupId: bigint): Promi
 /** Fetches the keys that sign notifications. Keys that are not RSA are left out. */
 export async function refreshCertificates({ sql, client, log }: SettleParts): Promise<Record<string, number>> {
   await noteTry(sql);
-  const told = await client.fetchCertificates();
-  const keys = told.ok ? told.data.filter(({ certPublic }) => isPublicKey(certPublic)) : [];
+  const result = await client.fetchCertificates();
+  const keys = result.ok ? result.data.filter(({ certPublic }) => isPublicKey(certPublic)) : [];
   if (keys.length === 0) {
-    const reason = told.ok ? "gave none that is an RSA key" : told.reason;
+    const reason = result.ok ? "gave none that is an RSA key" : result.reason;
     log.warn(
       `the keys of Binance Pay's notices were not fetched: it ${reason}; its orders are asked for every 5 minutes meanwhile`,
     );
@@ -70,14 +70,14 @@ async function makeOrder({ sql, client, site, log }: SettleParts, order: AppOrde
   const attempt = await beginAttempt(sql, order, tradeNo);
   if (attempt === null) return { skipped: 1 };
   const amount = Number(order.micros) / 1_000_000; // at most ten thousand with six decimals: exact to the last one
-  const told = await client.createOrder({ tradeNo, amount, currency: order.currency, site, topupId, ...attempt });
-  if (!told.ok) {
+  const result = await client.createOrder({ tradeNo, amount, currency: order.currency, site, topupId, ...attempt });
+  if (!result.ok) {
     const askInSeconds = 10 * (attempts + 1);
-    await saveOrderStep(sql, topupId, { from: "new", state: "new", askInSeconds, error: told.reason });
-    log.warn({ topup: String(topupId) }, `Binance Pay did not make an order: it ${told.reason}`);
+    await saveOrderStep(sql, topupId, { from: "new", state: "new", askInSeconds, error: result.reason });
+    log.warn({ topup: String(topupId) }, `Binance Pay did not make an order: it ${result.reason}`);
     return { failed: 1 };
   }
-  const isSaved = await sql.begin((tx) => saveMadeOrder(tx, { topupId, tradeNo }, told.data));
+  const isSaved = await sql.begin((tx) => saveMadeOrder(tx, { topupId, tradeNo }, result.data));
   return isSaved ? { made: 1 } : { skipped: 1 };
 }
 
@@ -87,15 +87,15 @@ async function settleOrder(
 ): Promise<Record<string, number>> {
   const { sql, client, log } = parts;
   const { topupId, state, prepayId } = order;
-  const told = await client.queryOrder(prepayId);
-  if (!told.ok) {
+  const result = await client.queryOrder(prepayId);
+  if (!result.ok) {
     const askInSeconds = order.isOver ? SELDOM_SECONDS : SOON_SECONDS;
-    await saveOrderStep(sql, topupId, { from: state, state, askInSeconds, error: told.reason });
-    log.warn({ topup: String(topupId) }, `Binance Pay did not say what became of an order: it ${told.reason}`);
+    await saveOrderStep(sql, topupId, { from: state, state, askInSeconds, error: result.reason });
+    log.warn({ topup: String(topupId) }, `Binance Pay did not report the state of an order: it ${result.reason}`);
     return { failed: 1 };
   }
-  const providerStatus = told.data.status;
-  const verdict = judgeOrder(order, told.data);
+  const providerStatus = result.data.status;
+  const verdict = decideOrder(order, result.data);
   switch (verdict.kind) {
     case "waiting": {
       if (order.isOver) await client.closeOrder(prepayId); // whether it did shows when it is asked for again
@@ -108,16 +108,16 @@ async function settleOrder(
       await closeAlert(sql, log, alertOf(order));
       return { closed: 1 };
     case "paid":
-      return credit(parts, order, told.data);
+      return credit(parts, order, result.data);
     case "strange":
-      return setAside(parts, order, told.data, verdict);
+      return setAside(parts, order, result.data, verdict);
   }
 }
 
 async function credit(
   parts: SettleParts,
   order: AppOrder & { prepayId: string },
-  told: AskedOrder,
+  queried: QueriedOrder,
 ): Promise<Record<string, number>> {
   const { sql, log } = parts;
   const { topupId, prepayId, micros } = order;
@@ -133,10 +133,10 @@ async function credit(
     if (!done.ok) return done;
     const now = await findOrder(tx, topupId, { isHeld: true });
     const from = now?.state ?? order.state;
-    await saveOrderStep(tx, topupId, { from, state: "paid", askInSeconds: null, providerStatus: told.status });
+    await saveOrderStep(tx, topupId, { from, state: "paid", askInSeconds: null, providerStatus: queried.status });
     return done;
   });
-  if (!posted.ok) return setAside(parts, order, told, { reason: posted.message });
+  if (!posted.ok) return setAside(parts, order, queried, { reason: posted.message });
   await closeAlert(sql, log, alertOf(order));
   return posted.isReplay ? { skipped: 1 } : { credited: 1 };
 }
@@ -145,18 +145,13 @@ async function credit(
 async function setAside(
   { sql, log }: SettleParts,
   order: AppOrder & { prepayId: string },
-  told: AskedOrder,
+  queried: QueriedOrder,
   { reason }: { reason: string },
 ): Promise<Record<string, number>> {
   await sql.begin(async (tx) => {
     if ((await lockTopup(tx, order.topupId)).state === "credited") return;
-    await saveTopupState(
-      tx,
-      order.topupId,
-      "seen",
-      "the payment app says something else than was ordered; we look at it",
-    );
-    const step = { askInSeconds: SELDOM_SECONDS, providerStatus: told.status, error: reason };
+    await saveTopupState(tx, order.topupId, "seen", "the payment does not match the order; we are checking it");
+    const step = { askInSeconds: SELDOM_SECONDS, providerStatus: queried.status, error: reason };
     await saveOrderStep(tx, order.topupId, { from: order.state, state: "strange", ...step });
   });
   const text = `order ${order.tradeNo} (prepay id ${order.prepayId}) at Binance Pay is not what was ordered: ${reason}; nothing was credited, look at it in the merchant's portal`;

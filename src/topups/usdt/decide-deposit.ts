@@ -17,7 +17,7 @@ export type View =
   | { kind: "there"; blockHash: `0x${string}`; blockNumber: bigint; transfer: Transfer };
 
 /** The decision on a deposit. */
-export type Judgement =
+export type DepositDecision =
   | { kind: "wait" }
   | { kind: "credit" }
   | { kind: "orphan" }
@@ -40,14 +40,14 @@ export function viewOf(deposit: Waiting, receipt: Receipt | null, head: bigint):
  * same amount, deep enough. A difference may be a reorganization, so the deposit stays pending; once it is deep, the
  * difference is a dispute for people to resolve.
  */
-export function judge(deposit: Waiting, views: readonly View[], isDeep: boolean): Judgement {
+export function decideDeposit(deposit: Waiting, views: readonly View[], isDeep: boolean): DepositDecision {
   const [first, ...others] = views;
   if (first === undefined || views.some(({ kind }) => kind === "behind")) return { kind: "wait" };
   if (views.every(({ kind }) => kind === "none")) return { kind: "orphan" };
-  const isSame = first.kind === "there" && others.every((other) => saysTheSame(first, other));
+  const isSame = first.kind === "there" && others.every((other) => isSameView(first, other));
   if (!isSame) {
     return isDeep
-      ? { kind: "dispute", text: `the endpoints differ: ${views.map(inWords).join("; ")}` }
+      ? { kind: "dispute", text: `the endpoints differ: ${views.map(describeView).join("; ")}` }
       : { kind: "wait" };
   }
   const { blockHash, blockNumber, transfer } = first;
@@ -73,7 +73,7 @@ export function creditedState(deposit: Waiting, views: readonly View[], heads: r
   return isFinal ? "final" : "there";
 }
 
-function saysTheSame(one: Extract<View, { kind: "there" }>, other: View): boolean {
+function isSameView(one: Extract<View, { kind: "there" }>, other: View): boolean {
   return (
     other.kind === "there" &&
     other.blockHash === one.blockHash &&
@@ -82,7 +82,7 @@ function saysTheSame(one: Extract<View, { kind: "there" }>, other: View): boolea
   );
 }
 
-function inWords(view: View, at: number): string {
+function describeView(view: View, at: number): string {
   const who = `endpoint ${at + 1}`;
   if (view.kind !== "there") return `${who} knows no such transfer`;
   return `${who} has ${view.transfer.units} units in block ${view.blockNumber} (${view.blockHash})`;

@@ -134,7 +134,7 @@ export async function readAgainFrom(sql: Queryable, { chain }: Usdt, block: bigi
 }
 
 /** Stores how a poll of an endpoint ended: `error` is null if it was read up to its newest block. */
-export async function saveLook(
+export async function savePoll(
   sql: Queryable,
   { chain }: Usdt,
   { place, rangeBlocks, error }: { place: number; rangeBlocks: number | null; error: string | null },

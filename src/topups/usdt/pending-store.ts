@@ -52,13 +52,13 @@ export async function saveChecked(
     update chain_deposits d
     set
       checked_at = clock_timestamp(),
-      dispute = said.dispute,
-      disputed_since = case when said.dispute is null then null else coalesce(d.disputed_since, clock_timestamp()) end
+      dispute = checked.dispute,
+      disputed_since = case when checked.dispute is null then null else coalesce(d.disputed_since, clock_timestamp()) end
     from unnest(
       ${ids.map(String)}::bigint[],
       ${ids.map((id) => disputes.get(id) ?? null)}::text[]
-    ) as said (id, dispute)
-    where d.id = said.id
+    ) as checked (id, dispute)
+    where d.id = checked.id
       and d.state = 'pending'`;
 }
 

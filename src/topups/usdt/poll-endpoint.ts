@@ -29,7 +29,7 @@ export interface Watch {
 }
 
 /** The result of polling an endpoint, even if it ended with an error (then without the newest block). */
-export interface Look {
+export interface EndpointPoll {
   endpoint: Endpoint;
   head: Head | null;
   error: string | null;
@@ -43,29 +43,29 @@ export interface Look {
  * Reads the blocks of an endpoint that are not settled, up to its newest, and stores the deposits in them. An endpoint
  * that is down, refuses or has another chain is a result, not an exception.
  */
-export async function lookAt(watch: Watch, endpoint: Endpoint): Promise<Look> {
+export async function pollEndpoint(watch: Watch, endpoint: Endpoint): Promise<EndpointPoll> {
   const { sql, usdt, log, signal } = watch;
-  const look: Look = { endpoint, head: null, error: null, found: 0, rangeBlocks: null };
+  const poll: EndpointPoll = { endpoint, head: null, error: null, found: 0, rangeBlocks: null };
   try {
     await verify(watch, endpoint);
     const head = await endpoint.head();
     const { settledTo: settled, rangeBlocks } = await saveHead(sql, usdt, endpoint, head);
-    look.rangeBlocks = rangeBlocks;
+    poll.rangeBlocks = rangeBlocks;
     if (head.number < settled) {
-      const text = `its newest block is ${head.number}, and it was read up to ${settled} before; if it said too much then, have it read again at /ops/deposits`;
+      const text = `its newest block is ${head.number}, and it was read up to ${settled} before; if its responses were wrong then, have it read again at /ops/deposits`;
       throw new EndpointError(`${endpoint.host}: ${text}`, "other");
     }
     // listed after the newest block was read: every address that these blocks can pay is in this list
     const addresses = await listWatched(sql);
-    await readBlocks(watch, look, { head, from: settled + 1n, addresses });
-    look.head = head;
+    await readBlocks(watch, poll, { head, from: settled + 1n, addresses });
+    poll.head = head;
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof EndpointError)) throw error;
     log.debug({ endpoint: endpoint.place }, reasonOf(error));
-    look.error = error.message;
+    poll.error = error.message;
   }
-  return look;
+  return poll;
 }
 
 async function verify({ sql, usdt }: Watch, endpoint: Endpoint): Promise<void> {
@@ -77,11 +77,11 @@ async function verify({ sql, usdt }: Watch, endpoint: Endpoint): Promise<void> {
 
 async function readBlocks(
   watch: Watch,
-  look: Look,
+  poll: EndpointPoll,
   { head, from, addresses }: { head: Head; from: bigint; addresses: readonly Address[] },
 ): Promise<void> {
   const { sql, usdt, signal } = watch;
-  const begun = Math.min(MOST_BLOCKS, look.rangeBlocks ?? MOST_BLOCKS);
+  const begun = Math.min(MOST_BLOCKS, poll.rangeBlocks ?? MOST_BLOCKS);
   let size = BigInt(begun);
   let next = from;
   let isLimit = false;
@@ -90,26 +90,26 @@ async function readBlocks(
     if (range === null) break;
     signal.throwIfAborted();
     try {
-      look.found += await readRange(watch, look.endpoint, range, addresses);
+      poll.found += await readRange(watch, poll.endpoint, range, addresses);
     } catch (error) {
       // mostly too many blocks or too long a response: each node has its own limit and its own message
       if (!(error instanceof EndpointError)) throw error;
       if (size === 1n || error.why === "busy") {
-        look.rangeBlocks = begun; // it was not for the number of blocks, and more questions would make it worse
+        poll.rangeBlocks = begun; // it was not for the number of blocks, and more questions would make it worse
         throw error;
       }
       size = (size + 1n) / 2n;
-      look.rangeBlocks = Number(size);
+      poll.rangeBlocks = Number(size);
       if (error.why === "timeout") throw error;
       continue;
     }
     isLimit ||= range.to - range.from + 1n === size;
     const settled = settledTo({ read: range.to, head: head.number, rescan: usdt.chain.rescan });
-    await saveSettled(sql, usdt, look.endpoint.place, { from, to: settled });
+    await saveSettled(sql, usdt, poll.endpoint.place, { from, to: settled });
     next = range.to + 1n;
   }
   // the range grows slowly, since every attempt costs a request
-  if (isLimit) look.rangeBlocks = Math.min(MOST_BLOCKS, Number(size + size / 8n + 1n));
+  if (isLimit) poll.rangeBlocks = Math.min(MOST_BLOCKS, Number(size + size / 8n + 1n));
 }
 
 async function readRange(
@@ -141,7 +141,9 @@ async function complete({ usdt, log }: Watch, endpoint: Endpoint, seen: Transfer
   if (receipt?.blockHash !== seen.blockHash || transfer === undefined) return null; // a reorganization: read again soon
   const amount = amountOf(transfer.units, usdt.chain.decimals);
   if (amount === null) {
-    log.warn(`${endpoint.host} tells of ${transfer.units} units in ${seen.txHash}, which nobody has; it is left out`);
+    log.warn(
+      `${endpoint.host} reports ${transfer.units} units in ${seen.txHash}, which is more than exists; it is left out`,
+    );
     return null;
   }
   const { position, to, sender, units } = transfer;

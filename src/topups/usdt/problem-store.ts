@@ -2,7 +2,7 @@ import type { Queryable } from "../../db/client.ts";
 import { usd } from "../../money.ts";
 import { listEndpoints } from "./endpoint-store.ts";
 import { listReorganized } from "./credited-store.ts";
-import { endpointTrouble, disputeTrouble, reorganizedTrouble, type Trouble } from "./problems.ts";
+import { endpointProblem, disputeProblem, reorganizedProblem, type Problem } from "./problems.ts";
 import { type Usdt } from "../../config/usdt.ts";
 
 /** Reorganizations make endpoints differ for seconds; a longer difference needs a person. */
@@ -12,7 +12,7 @@ const DISPUTED_SECONDS = 30;
  * Returns the problems that people should check: endpoints that are not read, and deposits on which they differ. Empty
  * if USDT is not configured.
  */
-export async function findUsdtTroubles(sql: Queryable, usdt: Usdt | null): Promise<Trouble[]> {
+export async function findUsdtProblems(sql: Queryable, usdt: Usdt | null): Promise<Problem[]> {
   if (usdt === null) return [];
   const [endpoints, disputed, reorganized, now] = await Promise.all([
     listEndpoints(sql, usdt),
@@ -21,9 +21,9 @@ export async function findUsdtTroubles(sql: Queryable, usdt: Usdt | null): Promi
     readClock(sql),
   ]);
   return [
-    ...endpoints.flatMap((endpoint) => endpointTrouble(usdt.chain.name, endpoint, now) ?? []),
-    ...disputed.map(disputeTrouble),
-    ...reorganized.map((deposit) => reorganizedTrouble({ ...deposit, amount: usd(deposit.micros) })),
+    ...endpoints.flatMap((endpoint) => endpointProblem(usdt.chain.name, endpoint, now) ?? []),
+    ...disputed.map(disputeProblem),
+    ...reorganized.map((deposit) => reorganizedProblem({ ...deposit, amount: usd(deposit.micros) })),
   ];
 }
 

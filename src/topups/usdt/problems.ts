@@ -1,7 +1,7 @@
 import type { EndpointState } from "./endpoint-store.ts";
 
 /** A problem for people to check, as an alert shows it. */
-export interface Trouble {
+export interface Problem {
   subject: string;
   text: string;
 }
@@ -15,13 +15,13 @@ const AWAY_MS = 20_000;
 const STILL_MS = 15 * MINUTE_MS;
 
 /** Returns the problem with an endpoint at a time; null if there is none, or not for long enough. */
-export function endpointTrouble(chain: string, endpoint: EndpointState, now: Date): Trouble | null {
+export function endpointProblem(chain: string, endpoint: EndpointState, now: Date): Problem | null {
   const { place, host, lookedAt, failingSince, lastError, headAt } = endpoint;
   const age = (at: Date) => now.getTime() - at.getTime();
   const subject = `endpoint ${place}`;
   const until = "no deposit is credited until then, and none is lost";
   if (age(lookedAt) > UNWATCHED_MS) {
-    const text = `nobody has looked at ${chain} through ${host} since ${time(lookedAt)}: see whether a worker runs and watch-deposits is not paused; ${until}`;
+    const text = `${chain} was not polled through ${host} since ${time(lookedAt)}: see whether a worker runs and watch-deposits is not paused; ${until}`;
     return { subject, text };
   }
   if (failingSince !== null && age(failingSince) > AWAY_MS) {
@@ -36,7 +36,7 @@ export function endpointTrouble(chain: string, endpoint: EndpointState, now: Dat
 }
 
 /** The problem of a deposit on which endpoints differ although it is deep. */
-export function disputeTrouble(deposit: { txHash: string; position: number; since: Date; text: string }): Trouble {
+export function disputeProblem(deposit: { txHash: string; position: number; since: Date; text: string }): Problem {
   const { txHash, position, since, text } = deposit;
   return {
     subject: `${txHash} ${position}`,
@@ -45,17 +45,17 @@ export function disputeTrouble(deposit: { txHash: string; position: number; sinc
 }
 
 /** The problem of a credited deposit that no endpoint has on the chain any more. */
-export function reorganizedTrouble(deposit: {
+export function reorganizedProblem(deposit: {
   txHash: string;
   position: number;
   amount: string;
   email: string;
   since: Date;
-}): Trouble {
+}): Problem {
   const { txHash, position, amount, email, since } = deposit;
   return {
     subject: `credited ${txHash} ${position}`,
-    text: `the deposit in ${txHash} at ${position}, credited to ${email} with ${amount} USD, is on the chain no more since ${time(since)}: a reorganization replaced its block; look it up at an explorer, and propose a reversal of its top-up if it does not come back`,
+    text: `the deposit in ${txHash} at ${position}, credited to ${email} with ${amount} USD, is no longer on the chain since ${time(since)}: a reorganization replaced its block; look it up at an explorer, and propose a reversal of its top-up if it does not come back`,
   };
 }
 

@@ -55,7 +55,7 @@ export async function keyProblem(sql: Sql, { xpub }: Usdt): Promise<string | nul
   const others = (await listFingerprints(sql)).filter((one) => one !== fingerprint);
   return others.length === 0
     ? null
-    : `USDT_XPUB: expected the key that the addresses of accounts were made of (fingerprint ${others.join(", ")}), got one with fingerprint ${fingerprint}; addresses are for good, so set the former key again`;
+    : `USDT_XPUB: expected the key that the addresses of accounts were made of (fingerprint ${others.join(", ")}), got one with fingerprint ${fingerprint}; addresses are permanent, so set the former key again`;
 }
 
 /** Checks whether every endpoint has the configured chain, token and decimals. */

@@ -3,10 +3,10 @@ import { amountOf } from "./amount.ts";
 import { type FoundDeposit, saveDeposits } from "./deposit-store.ts";
 import { addressAt } from "./derive.ts";
 import { EndpointError } from "./endpoint.ts";
-import { saveEndpoints, saveLook } from "./endpoint-store.ts";
+import { saveEndpoints, savePoll } from "./endpoint-store.ts";
 import { type CreditedState, listCredited, saveCreditedStates } from "./credited-store.ts";
-import { creditedState, judge, viewOf } from "./decide-deposit.ts";
-import { type Look, lookAt, RECEIPTS_AT_ONCE, type Watch } from "./poll-endpoint.ts";
+import { creditedState, decideDeposit, viewOf } from "./decide-deposit.ts";
+import { type EndpointPoll, pollEndpoint, RECEIPTS_AT_ONCE, type Watch } from "./poll-endpoint.ts";
 import type { Head } from "./on-chain.ts";
 import { listPending, type PendingDeposit, saveChecked, saveOrphaned } from "./pending-store.ts";
 import { batches, confirmationsOf } from "./ranges.ts";
@@ -31,18 +31,18 @@ export type Seen = Record<"found" | "credited" | "small" | "orphaned" | "dispute
 export async function watchDeposits(watch: Watch): Promise<Seen> {
   const { sql, usdt, endpoints } = watch;
   await saveEndpoints(sql, usdt, endpoints);
-  const looks = await Promise.all(endpoints.map((endpoint) => lookAt(watch, endpoint)));
+  const polls = await Promise.all(endpoints.map((endpoint) => pollEndpoint(watch, endpoint)));
   const seen: Seen = { found: 0, credited: 0, small: 0, orphaned: 0, disputed: 0, unread: 0, gone: 0 };
-  for (const { found } of looks) seen.found += found;
-  const heads = looks.flatMap(({ head }) => head ?? []);
-  if (heads.length === looks.length) {
-    const deciding: Deciding = { watch, looks, heads, seen, disputes: new Map() };
+  for (const { found } of polls) seen.found += found;
+  const heads = polls.flatMap(({ head }) => head ?? []);
+  if (heads.length === polls.length) {
+    const deciding: Deciding = { watch, polls, heads, seen, disputes: new Map() };
     await decide(deciding);
     await checkCredited(deciding);
   }
-  for (const { endpoint, rangeBlocks, error } of looks) {
+  for (const { endpoint, rangeBlocks, error } of polls) {
     if (error !== null) seen.unread += 1;
-    await saveLook(sql, usdt, { place: endpoint.place, rangeBlocks, error });
+    await savePoll(sql, usdt, { place: endpoint.place, rangeBlocks, error });
   }
   return seen;
 }
@@ -50,7 +50,7 @@ export async function watchDeposits(watch: Watch): Promise<Seen> {
 /** The inputs and results of deciding. */
 interface Deciding {
   watch: Watch;
-  looks: readonly Look[];
+  polls: readonly EndpointPoll[];
   heads: readonly Head[];
   seen: Seen;
   disputes: Map<bigint, string>;
@@ -95,18 +95,18 @@ async function checkCredited(deciding: Deciding): Promise<void> {
   await saveCreditedStates(sql, states);
 }
 
-type Receipts = Awaited<ReturnType<Look["endpoint"]["receipt"]>>[];
+type Receipts = Awaited<ReturnType<EndpointPoll["endpoint"]["receipt"]>>[];
 
 /** Returns every endpoint's receipt of a deposit's transaction; null if one of them does not respond. */
-async function askAll({ looks, watch }: Deciding, { txHash }: PendingDeposit): Promise<Receipts | null> {
-  const answers = await Promise.allSettled(looks.map(({ endpoint }) => endpoint.receipt(txHash)));
+async function askAll({ polls, watch }: Deciding, { txHash }: PendingDeposit): Promise<Receipts | null> {
+  const answers = await Promise.allSettled(polls.map(({ endpoint }) => endpoint.receipt(txHash)));
   watch.signal.throwIfAborted();
   let isWhole = true;
   const receipts = answers.map((answer, at) => {
     if (answer.status === "fulfilled") return answer.value;
     if (!(answer.reason instanceof EndpointError)) throw answer.reason;
-    const look = looks[at];
-    if (look !== undefined) look.error ??= answer.reason.message;
+    const poll = polls[at];
+    if (poll !== undefined) poll.error ??= answer.reason.message;
     isWhole = false;
     return null;
   });
@@ -117,12 +117,12 @@ async function decideOn(deciding: Deciding, deposit: PendingDeposit, receipts: R
   const { watch, heads, seen, disputes } = deciding;
   const { sql, usdt } = watch;
   const views = receipts.map((receipt, at) => viewOf(deposit, receipt, heads[at]?.number ?? -1n));
-  const judgement = judge(deposit, views, isDeep(usdt, heads, deposit.blockNumber));
-  switch (judgement.kind) {
+  const decision = decideDeposit(deposit, views, isDeep(usdt, heads, deposit.blockNumber));
+  switch (decision.kind) {
     case "wait":
       break;
     case "dispute":
-      disputes.set(deposit.id, judgement.text);
+      disputes.set(deposit.id, decision.text);
       break;
     case "orphan":
       if (await saveOrphaned(sql, deposit)) seen.orphaned += 1;
@@ -130,9 +130,9 @@ async function decideOn(deciding: Deciding, deposit: PendingDeposit, receipts: R
       seen.found += await saveDeposits(sql, usdt, transfersOf(usdt, deposit, receipts));
       break;
     case "move": {
-      const { blockHash, blockNumber, transfer } = judgement;
+      const { blockHash, blockNumber, transfer } = decision;
       const amount = amountOf(transfer.units, usdt.chain.decimals);
-      if (amount === null) disputes.set(deposit.id, `it is of ${transfer.units} units now, which nobody has`);
+      if (amount === null) disputes.set(deposit.id, `it is of ${transfer.units} units now, which is more than exists`);
       else await saveDeposits(sql, usdt, [{ ...transfer, ...amount, txHash: deposit.txHash, blockHash, blockNumber }]);
       break;
     }
