@@ -8,7 +8,7 @@ import { filters } from "./params.ts";
 import { selectTables } from "./select.ts";
 import type { Table } from "../published/tables.ts";
 
-/** The current behaviour of each table, in words and as the facts that the words are made from. */
+/** The current behavior of each table, in words and as the facts that the words are made from. */
 export const readings = operation({
   path: "/api/v1/readings",
   params: z.strictObject({

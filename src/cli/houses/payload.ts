@@ -45,7 +45,7 @@ interface RereadArguments {
   json: boolean;
 }
 
-/** `roundhouse payload …`: stored responses of houses, verbatim, and reparsing them. */
+/** `roundhouse payload …`: stored responses of houses, verbatim, and parsing again them. */
 export function payloadCommand(): Command {
   const command = new Command("payload")
     .description("answers of houses as they came, and reading them again")

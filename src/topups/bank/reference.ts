@@ -1,7 +1,7 @@
 /** Crockford's base 32, without I, L, O and U, which are easily misread. */
 const LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /**
- * Minimum widths of the account and the sequence, so that every reference is long enough to be recognised in a text.
+ * Minimum widths of the account and the sequence, so that every reference is long enough to be recognized in a text.
  */
 const [ACCOUNT_WIDTH, SEQUENCE_WIDTH] = [4, 2];
 /** ISO 11649: "RF", two check digits and up to 21 more. */
