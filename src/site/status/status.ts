@@ -109,13 +109,13 @@ export function statusFeed(site: string, incidents: readonly Incident[]): string
 
 function apiState({ ageSeconds, work }: StatusParts): PartState {
   const name = "API";
-  const age = `Data read ${ageSeconds} s ago`;
-  if (work !== null && ageSeconds <= OLD_SECONDS) return { name, word: "responding", tone: "good", text: `${age}.` };
+  const age = `what it holds was read ${ageSeconds} s ago`;
+  if (work !== null && ageSeconds <= OLD_SECONDS) return { name, word: "answers", tone: "good", text: `${age}.` };
   return {
     name,
-    word: "serving cached data",
+    word: "answers from memory",
     tone: "warn",
-    text: `The database does not respond in time. ${age}. Callers with the newest response get a 304; other calls get an error that says when to retry.`,
+    text: `the database does not answer in time at the moment; ${age}. Callers who have the newest answer are told so; calls that must be counted are asked to try again.`,
   };
 }
 
@@ -130,28 +130,28 @@ export function workStates(work: Work | null): PartState[] {
   return [
     {
       name: "Workers",
-      word: able > 0 ? "running" : "silent",
+      word: able > 0 ? "at work" : "silent",
       tone: able > 0 ? "good" : "bad",
       text:
         able > 0
           ? `${able} ${able === 1 ? "process" : "processes"} reported in the last 30 s.`
-          : "No working process reported in the last 30 s: nothing is polled or forecast until one does. The API still serves stored data.",
+          : "none reported in the last 30 s that can work: nothing new is polled or forecast until one does. What is stored is still answered.",
     },
     {
       name: "Scheduling",
-      word: isScheduled ? (pausedQueues > 0 ? "partly paused" : "running") : "silent",
+      word: isScheduled ? (pausedQueues > 0 ? "partly paused" : "at work") : "silent",
       tone: isScheduled ? (pausedQueues > 0 ? "warn" : "good") : "bad",
       text:
-        (scheduledAgo === null ? "It has not run yet." : `Last seen ${seconds(scheduledAgo)} ago.`) +
-        (pausedQueues === 0 ? "" : ` An operator paused ${pausedQueues} of the queues.`),
+        (scheduledAgo === null ? "it never ran yet." : `last seen ${seconds(scheduledAgo)} ago.`) +
+        (pausedQueues === 0 ? "" : ` An operator paused ${pausedQueues} of the queues of work.`),
     },
     {
-      name: "Parsing",
+      name: "Reading answers",
       word: isRead ? "up to date" : "behind",
       tone: isRead ? "good" : "warn",
       text: isRead
-        ? "Responses of houses are parsed within seconds."
-        : `The oldest pending response is ${seconds(unreadFor)} old.`,
+        ? "what houses answered is read within seconds."
+        : `the oldest unread one waits since ${seconds(unreadFor)}.`,
     },
   ];
 }
