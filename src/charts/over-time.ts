@@ -20,7 +20,7 @@ const percent = { format: ".0%", tickCount: 6 };
  */
 export function ratePlot(title: string, points: readonly RatePoint[], by: "hour" | "day"): Plot {
   const lines = points.flatMap(({ at, rate, stated, baseline }) => [
-    { at, of: "came", value: rate },
+    { at, of: "observed", value: rate },
     { at, of: "stated", value: stated },
     { at, of: "baseline", value: baseline },
   ]);
@@ -32,18 +32,18 @@ export function ratePlot(title: string, points: readonly RatePoint[], by: "hour"
     title: by === "hour" ? "hour of issue, UTC" : "day of issue, UTC",
   };
   const series = { field: "of", type: "nominal" as const, legend: { title: null } };
-  const domain = ["came", "stated", "baseline"];
+  const domain = ["observed", "stated", "baseline"];
   const y = { type: "quantitative" as const, scale: { zero: false }, axis: percent };
   return {
     title,
-    description: `The share of forecasts that came true by ${by} of issue, at ${points.length} points, with its 95 % interval as a band, what was stated (dashed) and the baseline (dotted).`,
+    description: `The share of hits among forecasts by ${by} of issue, at ${points.length} points, with its 95 % interval as a band, what was stated (dashed) and the baseline (dotted).`,
     spec: {
       ...SIZE,
       layer: [
         {
           data: { values: points.map((point) => ({ ...point })) },
           mark: { type: "area", color: FIRST, fillOpacity: 0.18 },
-          encoding: { x, y: { field: "low", ...y, title: "share that came true" }, y2: { field: "high" } },
+          encoding: { x, y: { field: "low", ...y, title: "observed share" }, y2: { field: "high" } },
         },
         {
           // a band of one point has no width

@@ -61,7 +61,7 @@ export function reliabilityPlot(title: string, points: readonly ReliabilityPoint
       : { shape: { field: "of", type: "nominal" as const, scale: { domain: names }, legend: { title: null } } };
   return {
     title,
-    description: `Stated probability against the share that came true, in ${points.length} bins of ${n} statements, each with its 95 % interval. On the dashed line both are equal.`,
+    description: `Stated probability against the observed share, in ${points.length} bins of ${n} statements, each with its 95 % interval. On the dashed line both are equal.`,
     spec: {
       ...SIZE,
       layer: [
@@ -71,7 +71,7 @@ export function reliabilityPlot(title: string, points: readonly ReliabilityPoint
           mark: { type: "rule" },
           encoding: {
             x: { field: "said", ...share, title: "stated" },
-            y: { field: "low", ...share, title: "came true" },
+            y: { field: "low", ...share, title: "observed" },
             y2: { field: "high" },
             ...whose(names),
           },
@@ -105,7 +105,7 @@ export function corpPlot(title: string, steps: readonly CorpPoint[]): Plot {
           mark: { type: "line", strokeWidth: 2, point: { filled: true, size: 30 } },
           encoding: {
             x: { field: "p", ...share, title: "stated" },
-            y: { field: "rate", ...share, title: "came true, recalibrated" },
+            y: { field: "rate", ...share, title: "observed, recalibrated" },
             ...whose(names),
           },
         },

@@ -72,7 +72,7 @@ export function binRow({ p_from, p_to, n, hits, mean_p }: ReliabilityBin): strin
 }
 
 /** The columns of {@link binRow}. */
-export const BIN_COLUMNS = ["stated", "times", "mean stated", "came true", "95 % interval"];
+export const BIN_COLUMNS = ["stated", "times", "mean stated", "observed", "95 % interval"];
 
 /** The interval over which the rates of a period are summed. */
 export function byOf({ period }: Pick<Measured, "period">): "hour" | "day" {

@@ -79,7 +79,7 @@ export function issueSet(
   const horizons = [1];
   const pPpm = [...next.pPpm];
   const basePpm = [...next.basePpm];
-  const referencePpm = likely.map((ppm): number[] => [...ppm]);
+  const perReference = likely.map((ppm): number[] => [...ppm]);
   const ends = endsOf(previousEnds, openWindows(open, head.model), bands);
   const isOpen = openFeatures(open, head.model, cutoff.ordinal);
   for (const color of bands.keys()) {
@@ -94,7 +94,7 @@ export function issueSet(
       pPpm.push(window.pPpm);
       basePpm.push(windowBaselinePpm(model, k7, color, window.rounds));
       for (const [place, ppm] of likely.entries())
-        referencePpm[place]?.push(repeatedPpm(ppm[color] ?? 0, window.rounds));
+        perReference[place]?.push(repeatedPpm(ppm[color] ?? 0, window.rounds));
       ends[code - 1] = cutoff.ordinal + BigInt(window.rounds);
     }
   }

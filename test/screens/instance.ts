@@ -10,9 +10,12 @@ import { eventually } from "../support/eventually.ts";
 const READY_WITHIN_MS = 180_000;
 const STOPPED_WITHIN_MS = 30_000;
 
+/** So that the pages of bank transfers exist; the number is the one that standards use as an example. */
+const BANK = { BANK_BENEFICIARY: "Roundhouse Ltd", BANK_IBAN: "DE89370400440532013000" };
+
 const ready = z.object({ event: z.literal("ready"), url: z.string(), api_key: z.string(), ops_url: z.string() });
 
-/** A running instance: `npm start` with an empty data folder. */
+/** A running instance: `npm start` with an empty data folder and an account for bank transfers. */
 export interface Instance {
   url: string;
   /** Signs the operator of this machine in, once. */
@@ -30,7 +33,7 @@ export interface Instance {
 export async function startInstance(): Promise<Instance> {
   const folder = await mkdtemp(join(tmpdir(), "screens-"));
   const child = spawn("node", ["src/start.js", "up", "--json"], {
-    env: { ...process.env, DATA_DIR: folder, PORT: "0", LOG_LEVEL: "error" },
+    env: { ...process.env, ...BANK, DATA_DIR: folder, PORT: "0", LOG_LEVEL: "error" },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let printed = "";

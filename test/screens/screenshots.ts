@@ -14,7 +14,7 @@ Without --url it starts an instance of its own and stops it at the end.
 
 Options:
   --out DIR      where the PNG files go; it is created
-  --only TEXT    only pages whose name contains this
+  --only TEXT    only pages whose name contains this, or one of several, separated by commas
   --warm SECONDS how long the instance plays before the first photo (default 90)
   --url URL      an instance that runs already
   --ops-url URL  the link that signs its operator in
@@ -133,14 +133,32 @@ async function signUp(context: BrowserContext): Promise<Page | null> {
   await page.goto(await own.printedLink("/console/confirm"));
   for (const password of await passwords.all()) await password.fill(HOLDER.password);
   await page.getByRole("main").getByRole("button").last().click();
+  await useConsole(page);
   await page.goto(`${url}/console`);
   return page;
+}
+
+/** Takes the way of a newcomer, so that the pages show a bought plan, a key with a call, a receipt and a pending transfer. */
+async function useConsole(page: Page): Promise<void> {
+  const main = page.getByRole("main");
+  await page.goto(`${url}/console/top-up`);
+  await main.getByRole("button", { name: "Add demo money" }).click();
+  await main.getByRole("link", { name: "Buy Starter" }).click();
+  for (const box of await main.getByRole("checkbox").all()) await box.check();
+  await main.getByRole("button", { name: /^Pay / }).click();
+  await main.getByRole("button", { name: "Create key" }).click();
+  await main.getByRole("button", { name: "Make a call with this key" }).click();
+  await main.getByText("This call was counted.").waitFor();
+  await page.goto(`${url}/console/top-up/bank`);
+  await main.getByLabel(/^Amount/).fill("250.00");
+  await main.getByRole("button").last().click();
+  await main.getByText("Write the reference into the transfer exactly.").waitFor();
 }
 
 async function photograph(context: BrowserContext, pages: Readonly<Record<string, string>>): Promise<void> {
   const page = await context.newPage();
   for (const [name, path] of Object.entries(pages)) {
-    if (!name.includes(only)) continue;
+    if (!only.split(",").some((part) => name.includes(part))) continue;
     for (const colorScheme of SCHEMES) {
       await page.emulateMedia({ colorScheme });
       for (const width of WIDTHS) {

@@ -83,7 +83,7 @@ describe("/accuracy", () => {
     );
   });
 
-  it("draws of one table its rates over time, what was stated against what came, and the rules that people go by", async () => {
+  it("draws of one table its rates over time, what was stated against what was observed, and popular rules", async () => {
     const text = await eventually(async () => {
       const shown = await ask(`/accuracy?of=${encodeURIComponent(CRASH)}`);
       return shown.text.includes("<svg") && shown.text;
@@ -91,18 +91,18 @@ describe("/accuracy", () => {
     const facts = await fromApi("?feature=next_color");
     expect(text).toContain("<h1>Measured accuracy: alpha/crash/global</h1>");
     const titles = [...text.matchAll(/<figcaption>([^<]*)<\/figcaption>/g)].map(([, title]) => title);
-    expect(titles).toEqual(["Stated against what came", "Skill beside rules that people go by", "Hit rate by day"]);
+    expect(titles).toEqual(["Stated against observed", "Skill next to popular rules", "Hit rate by day"]);
     expect(text.match(/<svg role="img"/g)).toHaveLength(3);
-    expect(text).toContain(`>ours, ${facts.sample_size} judged: too few to say</text>`);
+    expect(text).toContain(`>ours, ${facts.sample_size} scored: too few</text>`);
     expect(text).toContain(`<strong>Skill ${percent(facts.skill, 3)}</strong>`);
-    expect(text).toContain(`With ${facts.sample_size} judged forecasts nothing can be said of skill yet`);
+    expect(text).toContain(`${facts.sample_size} scored forecasts are too few to state a skill`);
     for (const { name, skill } of facts.references) {
       const rule = { last_20: "last 20 rounds", last_100: "last 100 rounds", due: "longest absent" }[name];
       expect(text).toContain(
         `<th scope="row">${rule}</th><td class="num">${facts.sample_size}</td><td class="num">${percent(skill, 3)}</td>`,
       );
     }
-    expect(text).toContain(`<dt>Judged forecasts</dt><dd>${facts.sample_size}</dd>`);
+    expect(text).toContain(`<dt>Scored forecasts</dt><dd>${facts.sample_size}</dd>`);
   });
 
   it("calls no forecast on target next to a sample that is too few to say anything of skill", async () => {
@@ -115,10 +115,10 @@ describe("/accuracy", () => {
   it("is filtered by house, feature and period, and says what there is not", async () => {
     const house = await ask("/accuracy?of=alpha&feature=all&period=24h");
     expect(house.text).toContain("<figcaption>Hit rate by hour</figcaption>");
-    expect(house.text).toContain("<td>window:blue:50</td>");
+    expect(house.text).toContain('<td class="nowrap">window:blue:50');
     expect(house.text).toContain('</a><span class="badge quiet">pooled</span></th>');
     const nothing = await ask("/accuracy?of=beta&feature=next_color&period=7d");
-    expect(nothing.text).toContain("Nothing was measured of this in this period yet.");
+    expect(nothing.text).toContain("No scored forecasts in this period yet.");
     expect(nothing.text).not.toContain("<figure");
   });
 
@@ -155,7 +155,7 @@ describe("/accuracy", () => {
     expect(text).toContain(`<strong>${n}</strong>forecasts of the next color were scored on 1 table.`);
     expect(text).toContain(`<strong>${percent(rate)}</strong>`);
     expect(text).toContain(`the long-run estimate was ${percent(baseline)}.`);
-    expect(text).toContain("nothing can be said of skill yet");
+    expect(text).toContain("too few to state a skill");
   });
 
   it("calls a skill what it is", () => {
@@ -169,8 +169,8 @@ describe("/accuracy", () => {
       "The skill lies below zero: these statements were worse than the best constant probabilities in hindsight, by 4.000 %.",
     );
     expect(said(0.01, [0.002, 0.018])).toMatch(/^The skill lies above zero: .* by 1\.000 %\.$/);
-    expect(said(null, null, 0)).toBe("Nothing was judged yet.");
-    const tooFew = /^With \d+ judged forecasts? nothing can be said of skill yet/;
+    expect(said(null, null, 0)).toBe("No forecast was scored yet.");
+    const tooFew = /^\d+ scored forecasts? (?:is|are) too few to state a skill/;
     expect(said(0.018, [0.01, 0.026], 10)).toMatch(tooFew); // as it was with the first ten of a table
     expect(said(0.018, [0.01, 0.026], 499)).toMatch(tooFew);
     expect(said(0.01, null, 1)).toMatch(tooFew);
@@ -252,10 +252,10 @@ describe("/status", () => {
     try {
       const { text } = await ask("/status", far);
       expect(text).toContain("1 process reported in the last 30 s.");
-      expect(text).toContain('<span class="badge good">answers</span>');
+      expect(text).toContain('<span class="badge good">responding</span>');
       expect(text).toContain('<td class="num nowrap">99.9 % of 1,000</td><td class="num nowrap">74.9 % of 2,000</td>');
       expect(text).toContain('<td class="num nowrap">none asked</td>');
-      expect(text).toContain("None: nothing is known to be missing.");
+      expect(text).toContain("No open notices: nothing is known to be missing.");
       expect(text).not.toMatch(/secret-host|4711|9\.9\.9|w1/);
     } finally {
       await far.close();
@@ -271,7 +271,7 @@ describe("/status", () => {
     const far = await makeWorld({}, { on: world });
     try {
       expect((await ask("/status", far)).text).toContain(
-        '<strong>beta/crash/eu</strong><span class="badge info">simulated</span>: 3 rounds are missing',
+        '<strong>beta/crash/eu</strong><span class="badge info">simulated</span>3 rounds are missing',
       );
     } finally {
       await far.close();
@@ -281,13 +281,13 @@ describe("/status", () => {
   it("calls silent what is silent, and behind what is behind", () => {
     const well = { workers: 2, wrongClocks: 0, scheduledAgo: 3, pausedQueues: 0, unreadFor: null };
     const words = (changes: object) => workStates({ ...well, ...changes }).map(({ word }) => word);
-    expect(words({})).toEqual(["at work", "at work", "up to date"]);
-    expect(words({ workers: 0 })).toEqual(["silent", "at work", "up to date"]);
-    expect(words({ wrongClocks: 2 })).toEqual(["silent", "at work", "up to date"]);
-    expect(words({ scheduledAgo: 61 })).toEqual(["at work", "silent", "up to date"]);
-    expect(words({ scheduledAgo: null })).toEqual(["at work", "silent", "up to date"]);
-    expect(words({ pausedQueues: 1 })).toEqual(["at work", "partly paused", "up to date"]);
-    expect(words({ unreadFor: 61 })).toEqual(["at work", "at work", "behind"]);
+    expect(words({})).toEqual(["running", "running", "up to date"]);
+    expect(words({ workers: 0 })).toEqual(["silent", "running", "up to date"]);
+    expect(words({ wrongClocks: 2 })).toEqual(["silent", "running", "up to date"]);
+    expect(words({ scheduledAgo: 61 })).toEqual(["running", "silent", "up to date"]);
+    expect(words({ scheduledAgo: null })).toEqual(["running", "silent", "up to date"]);
+    expect(words({ pausedQueues: 1 })).toEqual(["running", "partly paused", "up to date"]);
+    expect(words({ unreadFor: 61 })).toEqual(["running", "running", "behind"]);
     expect(workStates(null)).toEqual([]);
   });
 });

@@ -197,7 +197,7 @@ describe("while PostgreSQL does not answer", () => {
       expect(plans).toContain("The plans could not be loaded. Try again shortly.");
       expect(plans).toContain("Announced, and not available yet");
       for (const part of ["houses", "notices"]) expect(status).toContain(`The ${part} could not be loaded.`);
-      expect(status).toContain(badge("answers from memory", "warn"));
+      expect(status).toContain(badge("serving cached data", "warn"));
       expect(method).toContain("The public log could not be loaded. Please try again shortly.");
       wire.letGo();
       await eventually(async () => {
@@ -391,7 +391,7 @@ describe("terms, privacy and help", () => {
     expect(shown).toContain("for 48 hours after the end of their day");
     const signInDays = Math.max(CONSOLE_SECONDS, OPS_SECONDS) / 86_400 + 1; // they are swept a day after their end
     expect(shown).toContain(`Until you sign out or end them, and ${signInDays} days at most`);
-    expect(shown).toContain(`Of one that could not be sent, all of it for these ${ENDED_KEPT_DAYS} days`);
+    expect(shown).toContain(`A mail that could not be sent is kept whole for ${ENDED_KEPT_DAYS} days`);
     expect(shown).toContain("write to the operator: Example &amp; Sons");
   });
 
@@ -540,7 +540,7 @@ describe("with more houses and notices than a page can hold", () => {
       expect(first).toMatch(/<dt>Houses<\/dt><dd>many-[^<]* and 260 more<\/dd>/);
       const status = await page("/status", far);
       expect(status).toContain(badge("300 offline", "bad"));
-      expect(status).toContain("And 273 more; those that are not live come first here.");
+      expect(status).toContain("And 273 more; houses that are not live are listed first.");
       for (const path of PAGES) {
         const text = await page(path, far);
         expect(Buffer.byteLength(text), path).toBeLessThan(path === "/docs" ? 200_000 : 100_000);

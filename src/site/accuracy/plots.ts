@@ -38,7 +38,7 @@ export function skillsOf(measured: readonly Measured[]): ToDraw | null {
 /** Plots our skill next to that of the rules that players follow, on the same forecasts. */
 export function referencesOf({ figures, row }: Measured): ToDraw | null {
   const { skill, skill_interval_95: interval, sample_size: n } = figures;
-  return drawnSkills("Skill beside rules that people go by", [
+  return drawnSkills("Skill next to popular rules", [
     { name: "ours", skill, interval, n },
     ...referenceDetails(row.references, bestLogLoss(row.sums)).map((one) => ({
       name: RULES.get(one.name) ?? one.name,
@@ -55,7 +55,7 @@ function drawnSkills(
 ): ToDraw | null {
   const points = skills.flatMap(({ name, skill, interval, n }) => {
     if (skill === null || interval === null) return [];
-    const of = `${name}, ${n.toLocaleString("en-US")} judged${n < LEAST ? ": too few to say" : ""}`;
+    const of = `${name}, ${n.toLocaleString("en-US")} scored${n < LEAST ? ": too few" : ""}`;
     return [{ of, skill, low: interval[0], high: interval[1] }];
   });
   if (points.length === 0) return null;
@@ -71,7 +71,7 @@ export function reliabilityOf({ figures }: Measured): ToDraw | null {
   if (figures.reliability.length === 0) return null;
   return {
     plot: reliabilityPlot(
-      "Stated against what came",
+      "Stated against observed",
       figures.reliability.map((bin) => pointOf("ours", bin)),
     ),
     columns: BIN_COLUMNS,
@@ -83,7 +83,7 @@ export function reliabilityOf({ figures }: Measured): ToDraw | null {
 export function factsOf({ figures }: Measured): { name: string; value: string }[] {
   const voids = Object.entries(figures.voids).filter(([, n]) => n > 0);
   return [
-    { name: "Judged forecasts", value: figures.sample_size.toLocaleString("en-US") },
+    { name: "Scored forecasts", value: figures.sample_size.toLocaleString("en-US") },
     { name: "Hits", value: figures.hits.toLocaleString("en-US") },
     { name: "Hit rate", value: share(figures.hit_rate) },
     { name: "95 % interval", value: between(figures.interval_95) },
@@ -94,15 +94,15 @@ export function factsOf({ figures }: Measured): { name: string; value: string }[
     { name: "Log loss, nats (baseline)", value: `${digits(figures.log_loss)} (${digits(figures.baseline_log_loss)})` },
     { name: "Brier (baseline)", value: `${digits(figures.brier)} (${digits(figures.baseline_brier)})` },
     {
-      name: "Calibration error (by luck alone)",
+      name: "Calibration error (by chance alone)",
       value: `${digits(figures.calibration_error)} (${digits(figures.calibration_error_floor)})`,
     },
     { name: "Rounds with a forecast in time", value: share(figures.coverage, 1) },
     {
-      name: "Could not be judged",
+      name: "Void",
       value: voids.length === 0 ? "none" : voids.map(([kind, n]) => `${n} ${kind}`).join(", "),
     },
-    { name: "Hit rate, had all of these missed or hit", value: between(figures.rate_bounds) },
+    { name: "Hit rate if every void had missed or hit", value: between(figures.rate_bounds) },
     { name: "Pending", value: figures.pending.toLocaleString("en-US") },
     { name: "Covers rounds received until", value: figures.as_of ?? "–" },
     { name: "Sealed by witnesses in time", value: share(figures.sealed, 1) },

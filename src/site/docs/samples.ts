@@ -5,7 +5,7 @@ const KEY = "rh_live_YOUR_KEY";
 /** Returns a request in three languages, ready to paste: the key is read from the environment, or typed in. */
 export function samplesOf(url: string, list: string): Sample[] {
   return [
-    { name: "curl", language: "bash", text: `curl -H "X-Api-Key: \${ROUNDHOUSE_KEY:-${KEY}}" "${url}"` },
+    { name: "curl", language: "bash", text: `curl -H "X-Api-Key: \${ROUNDHOUSE_KEY:-${KEY}}" \\\n  "${url}"` },
     {
       name: "JavaScript",
       language: "javascript",

@@ -109,13 +109,13 @@ export function statusFeed(site: string, incidents: readonly Incident[]): string
 
 function apiState({ ageSeconds, work }: StatusParts): PartState {
   const name = "API";
-  const age = `what it holds was read ${ageSeconds} s ago`;
-  if (work !== null && ageSeconds <= OLD_SECONDS) return { name, word: "answers", tone: "good", text: `${age}.` };
+  const age = `Data read ${ageSeconds} s ago`;
+  if (work !== null && ageSeconds <= OLD_SECONDS) return { name, word: "responding", tone: "good", text: `${age}.` };
   return {
     name,
-    word: "answers from memory",
+    word: "serving cached data",
     tone: "warn",
-    text: `the database does not answer in time at the moment; ${age}. Callers who have the newest answer are told so; calls that must be counted are asked to try again.`,
+    text: `The database does not respond in time. ${age}. Callers with the newest response get a 304; other calls get an error that says when to retry.`,
   };
 }
 
@@ -130,28 +130,28 @@ export function workStates(work: Work | null): PartState[] {
   return [
     {
       name: "Workers",
-      word: able > 0 ? "at work" : "silent",
+      word: able > 0 ? "running" : "silent",
       tone: able > 0 ? "good" : "bad",
       text:
         able > 0
           ? `${able} ${able === 1 ? "process" : "processes"} reported in the last 30 s.`
-          : "none reported in the last 30 s that can work: nothing new is polled or forecast until one does. What is stored is still answered.",
+          : "No working process reported in the last 30 s: nothing is polled or forecast until one does. The API still serves stored data.",
     },
     {
       name: "Scheduling",
-      word: isScheduled ? (pausedQueues > 0 ? "partly paused" : "at work") : "silent",
+      word: isScheduled ? (pausedQueues > 0 ? "partly paused" : "running") : "silent",
       tone: isScheduled ? (pausedQueues > 0 ? "warn" : "good") : "bad",
       text:
-        (scheduledAgo === null ? "it never ran yet." : `last seen ${seconds(scheduledAgo)} ago.`) +
-        (pausedQueues === 0 ? "" : ` An operator paused ${pausedQueues} of the queues of work.`),
+        (scheduledAgo === null ? "It has not run yet." : `Last seen ${seconds(scheduledAgo)} ago.`) +
+        (pausedQueues === 0 ? "" : ` An operator paused ${pausedQueues} of the queues.`),
     },
     {
-      name: "Reading answers",
+      name: "Parsing",
       word: isRead ? "up to date" : "behind",
       tone: isRead ? "good" : "warn",
       text: isRead
-        ? "what houses answered is read within seconds."
-        : `the oldest unread one waits since ${seconds(unreadFor)}.`,
+        ? "Responses of houses are parsed within seconds."
+        : `The oldest pending response is ${seconds(unreadFor)} old.`,
     },
   ];
 }
