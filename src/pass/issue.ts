@@ -114,7 +114,7 @@ export function issueSet(
     horizons,
     pPpm,
     basePpm,
-    referencePpm: referencePpm.flat(),
+    referencePpm: perReference.flat(),
     ends,
     prevHash: head.forecastHash,
   };
