@@ -95,6 +95,7 @@ export const RETENTION: Readonly<Record<string, Retention>> = {
   queue_controls: bounded("one a queue"),
   alerts: pruned(`${SETTLED_KEPT_DAYS} days after it closed`),
   alert_mails: pruned("30 days"),
+  staff_webhook_failure: bounded("one"),
   migrations: bounded("one a file of sql/"),
   audit_log: forever("who did what, a chain of hashes"),
   operator_changes: forever(DECISION),

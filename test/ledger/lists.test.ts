@@ -250,6 +250,6 @@ describe("roundhouse ledger check", () => {
     const bad = await roundhouse(["ledger", "check"], { env });
     expect(bad.code).toBe(1);
     expect(bad.stdout).toContain(`balance: wallet ${owner}`);
-    expect(bad.stdout).toContain("2.00 USD wait in suspense");
+    expect(bad.stdout).toContain("2.00 USD in suspense must be assigned");
   });
 });
