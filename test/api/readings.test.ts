@@ -131,7 +131,7 @@ describe("/readings", () => {
 
   it("says nothing of a table that is silent, nor of one whose house is paused", async () => {
     await rewrite(world, "alpha/crash/global", { last_polled_round_at: secondsAgo(301) });
-    expect((await becomes(/^No round of this table has come in lately/)).facts).toEqual([]);
+    expect((await becomes(/^No round of this table was received lately/)).facts).toEqual([]);
     await playRead([150]);
     await becomes(/^How long ago pink/);
     await world.sql`update houses set paused_at = now(), paused_by = 'ann', pause_reason = 'test' where id = 'alpha'`;
@@ -156,7 +156,7 @@ describe("/readings", () => {
     await rewrite(world, "alpha/dice/eu", { last_polled_round_at: secondsAgo(1) });
     await eventually(async () => {
       const [reading] = (await answer("?house=alpha&game=dice")).readings;
-      return expect(reading).toMatchObject({ text: expect.stringMatching(/^No round of this table has come in/) });
+      return expect(reading).toMatchObject({ text: expect.stringMatching(/^No round of this table was received/) });
     }, TOLD);
   });
 

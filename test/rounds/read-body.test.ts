@@ -104,8 +104,13 @@ describe("[PARSERS] the largest response made to be slow", () => {
     ["ethercrash", page, fill("Game 5 | "), "/game/5"],
     ["ethercrash", page, fill("ago on "), "/game/5"],
   ])("of %s (%#) is read to its end, while others have their turn", async (adapter, feed, body, path) => {
-    const { read, turns } = await readWatched(houseOf({ adapter, feed }), received(body, path));
-    if (!read.ok) expect(read.reason).not.toContain("given up");
-    expect(turns).toBeGreaterThan(1);
+    // a thread may be done before the event loop has turned once; a read in the event loop never lets it turn
+    let most = 0;
+    for (let time = 0; time < 10 && most < 2; time += 1) {
+      const { read, turns } = await readWatched(houseOf({ adapter, feed }), received(body, path));
+      if (!read.ok) expect(read.reason).not.toContain("given up");
+      most = Math.max(most, turns);
+    }
+    expect(most).toBeGreaterThan(1);
   });
 });

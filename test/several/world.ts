@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { expect, inject, onTestFailed } from "vitest";
 import { z } from "zod";
 import { connect, type Sql } from "../../src/db/client.ts";
@@ -98,9 +99,15 @@ export async function callAll(apis: readonly Ready[], calls: number): Promise<Ma
       if (api === undefined) throw new Error("there is no API to call");
       // a connection of its own: one that is kept may be closed in the moment in which it is used again
       const headers = { "x-api-key": api.api_key, connection: "close" };
-      const response = await fetch(`${api.url}/api/v1/games`, { headers }).catch(() => null);
-      await response?.arrayBuffer();
-      return response?.status ?? CUT_OFF;
+      const call = async () => {
+        const response = await fetch(`${api.url}/api/v1/games`, { headers }).catch(() => null);
+        await response?.arrayBuffer();
+        return { status: response?.status ?? CUT_OFF, waitS: Number(response?.headers.get("retry-after") ?? 1) };
+      };
+      const { status, waitS } = await call();
+      if (status !== 429) return status;
+      await setTimeout(waitS * 1_000); // what was called before may have used the burst up
+      return (await call()).status;
     });
     for (const status of await Promise.all(wave)) counted.set(status, (counted.get(status) ?? 0) + 1);
   }
@@ -121,7 +128,7 @@ export async function expectCounted(sql: Sql, email: string, apis: readonly Read
     ...others
   } = Object.fromEntries(await callAll(apis, calls));
   expect(others).toEqual({});
-  expect(good).toBeGreaterThan(0);
+  expect(good, `${busy} busy, ${cutOff} cut off`).toBeGreaterThan(0);
   const after = await countedCalls(sql, email);
   expect(after.facts).toBe(after.quota);
   expect(after.quota - before.quota).toBeGreaterThanOrEqual(good);
