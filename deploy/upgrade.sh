@@ -1,5 +1,5 @@
 #!/bin/sh
-# A rolling upgrade of a running `docker compose`: no call is refused, since new processes are healthy before old ones drain.
+# A rolling upgrade of a running `docker compose`: new processes are healthy before old ones drain, so calls are served throughout.
 #
 #   deploy/upgrade.sh VERSION      # the image roundhouse:VERSION, such as deploy/build.sh makes
 #

@@ -24,6 +24,8 @@ import {
 export interface Step {
   claim: string;
   show(world: World): Promise<string>;
+  /** Left out with `--short`. */
+  isLong?: true;
 }
 
 const LARGEST_BESIDE_BASE_MB = 250;
@@ -51,11 +53,15 @@ export const STEPS: readonly Step[] = [
     claim: "nothing was lost: no gap stays open, every figure verifies, every answered call is counted",
     show: showNothingLost,
   },
-  { claim: "scaled to 4 api and 4 workers and back to 2, no call is refused", show: showScaling },
+  { claim: "scaled to 4 api and 4 workers and back to 2, no call is refused", show: showScaling, isLong: true },
   { claim: "no secret is in a log", show: expectNoSecretsInLogs },
-  { claim: "a rolling upgrade refuses no call", show: showUpgrade },
-  { claim: "HTTPS with a certificate of the operator, renewed without a restart", show: showTls },
-  { claim: "a backup is restored into another database, which all use from then on", show: showRestore },
+  { claim: "a rolling upgrade refuses no call", show: showUpgrade, isLong: true },
+  { claim: "HTTPS with a certificate of the operator, renewed without a restart", show: showTls, isLong: true },
+  {
+    claim: "a backup is restored into another database, which all use from then on",
+    show: showRestore,
+    isLong: true,
+  },
   { claim: "after `down` and `up` everything is still there", show: showDownUp },
   { claim: "no secret is in a log after that either", show: expectNoSecretsInLogs },
 ];
