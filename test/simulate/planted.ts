@@ -198,8 +198,8 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     edits: [
       {
         file: "src/pass/poll.ts",
-        from: "tables.filter(({ tableId, version }) => passes.states.get(tableId)?.version !== version)",
-        to: "tables.filter(({ tableId }) => passes.states.get(tableId) === undefined)",
+        from: "return (passes.states.get(tableId) ?? passes.damaged.get(tableId))?.version !== version;",
+        to: "return (passes.states.get(tableId) ?? passes.damaged.get(tableId)) === undefined;",
       },
       {
         file: "sql/0003_heads.sql",
