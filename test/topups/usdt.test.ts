@@ -623,7 +623,7 @@ describe("endpoints", () => {
     expect(await world.wallet(id)).toBe(66_000_000n);
     const [one] = await listEndpoints(sql, usdt);
     expect(one).toMatchObject({ settledTo: (await chain.head()) - BigInt(usdt.chain.rescan), failingSince: null });
-    expect(one!.rangeBlocks).toBeLessThanOrEqual(100);
+    expect(one!.rangeBlocks).toBeLessThanOrEqual(100 + 13); // at most 100 were read, and the next poll tries an eighth more
     expect(one!.settledTo! - before).toBeGreaterThan(300n);
     expect(first.asked.filter((method) => method === "eth_getLogs").length).toBeLessThan(25);
   });
