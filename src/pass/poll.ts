@@ -70,8 +70,7 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
   const waves = wavesOf(receiveAll(poll.lease, poll.asked));
   const tables = await passes.countTables();
   const results: Taken[] = [];
-  let end = waves.length === 0 ? endOf(poll, []) : null;
-  if (end !== null) await write(passes, poll, [], end);
+  let end = waves.length === 0 ? await writeEnd(passes, poll, []) : null;
   for (const [at, wave] of waves.entries()) {
     const saved = await saveWave(
       passes,
@@ -101,7 +100,8 @@ export async function endUnsavedPoll(passes: Passes, poll: Poll, error: unknown)
   const outcome = { kind: "failed", retryAfterMs: null } as const;
   const summary = { ...summarizePoll(asked), outcome, error: `its responses could not be saved: ${reasonOf(error)}` };
   const next = afterPoll(lease.circuit, outcome, jitter);
-  await passes.write({ passes: [], lease, end: { lease, asked, feeds: [], summary, next } });
+  const rows = { passes: [], lease, end: { lease, asked, feeds: [], summary, next } };
+  await passes.write({ tableIds: [], bytes: 0, rows: () => rows });
 }
 
 /** The first response of each table, the second … */
@@ -141,19 +141,23 @@ async function saveWave(
   let keep: unknown = null;
   for (let tries = 1; ; tries += 1) {
     const read = await readWave(passes, poll, wave, { lookUpAll, signal });
-    const taken = takeIn(read, { ...timeOf(poll.lease), tables, noSet, keep });
-    const end = before === null ? null : endOf(poll, [...before, ...taken]);
+    const circumstances = { tables, noSet, keep };
     try {
-      await write(passes, poll, taken, end);
-      return { taken, end };
+      return await write(passes, read, () => {
+        const taken = takeIn(read, { ...timeOf(poll.lease), ...circumstances });
+        return { lease: poll.lease, taken, end: before === null ? null : endOf(poll, [...before, ...taken]) };
+      });
     } catch (error) {
       const refusal = refusalOf(error);
+      if (refusal === "late" && tries < MOST_TRIES) {
+        noSet = "refused"; // nothing was committed: the states are as they were
+        continue;
+      }
       passes.states.drop(tableIds);
       if (refusal === "lease_lost") throw new LeaseLostError(undefined, { cause: error });
       if (tries === MOST_TRIES || isConnectionError(error) || !isOwnFault(error)) throw error;
       await loadStates(passes, tableIds);
-      if (refusal === "late") noSet = "refused";
-      else if (refusal === "moved") continue;
+      if (refusal === "moved") continue;
       else if (wave.length > 1) return saveEach(passes, poll, { wave, tables, before }, signal);
       else if (lookUpAll) keep = error;
       else lookUpAll = true;
@@ -173,9 +177,7 @@ async function saveEach(
     const saved = await saveWave(passes, poll, { wave: [one], tables, before: null }, signal);
     taken.push(...saved.taken);
   }
-  const end = before === null ? null : endOf(poll, [...before, ...taken]);
-  if (end !== null) await write(passes, poll, [], end);
-  return { taken, end };
+  return { taken, end: before === null ? null : await writeEnd(passes, poll, [...before, ...taken]) };
 }
 
 /** A response that is read, or not. */
@@ -295,19 +297,51 @@ function kept({ response, ...one }: ReadOne, at: PassTime, error: unknown): Take
   return { ...one, response: unread, result: { ...result, rows: { ...rows, payloads } } };
 }
 
+interface ToWrite {
+  lease: Lease;
+  taken: Taken[];
+  end: EndedPoll | null;
+}
+
+/** Writes what is computed when its transaction begins, and then keeps the states after it. */
 async function write(
   { write: commit, states }: Passes,
-  { lease }: Poll,
-  taken: readonly Taken[],
-  end: EndedPoll | null,
-): Promise<void> {
-  const after = taken.map(({ result, ...one }) => {
-    const last = states.partOf(one.before.table.tableId);
-    const part = partAfter(one, last, result.rows.isQuiet);
-    return { ...result, part, isNoted: result.rows.isQuiet && part !== null && part === last };
+  read: readonly ReadOne[],
+  compute: () => ToWrite,
+): Promise<ToWrite> {
+  let written: ToWrite | null = null;
+  let after: (PassResult & { part: SharedPart | null })[] = [];
+  const bodies = new Set(read.flatMap(({ response }) => response.payload?.body ?? []));
+  await commit({
+    tableIds: read.flatMap((one) => (isQuietRepeat(one, states) ? [] : [one.before.table.tableId])),
+    bytes: [...bodies].reduce((sum, { length }) => sum + length, 0),
+    rows: () => {
+      written = compute();
+      const { lease, taken, end } = written;
+      const passes = taken.map(({ result, ...one }) => {
+        const last = states.partOf(one.before.table.tableId);
+        const part = partAfter(one, last, result.rows.isQuiet);
+        return { ...result, part, isNoted: result.rows.isQuiet && part !== null && part === last };
+      });
+      after = passes;
+      return { passes: passes.flatMap(({ isNoted, rows }) => (isNoted ? [] : [rows])), lease, end };
+    },
   });
-  await commit({ passes: after.flatMap(({ isNoted, rows }) => (isNoted ? [] : [rows])), lease, end });
   for (const { state, part } of after) states.keep(state, part);
+  if (written === null) throw new Error("expected the writer to compute the rows before it commits them");
+  return written;
+}
+
+async function writeEnd(passes: Passes, poll: Poll, taken: readonly Taken[]): Promise<EndedPoll> {
+  const end = endOf(poll, taken);
+  await write(passes, [], () => ({ lease: poll.lease, taken: [], end }));
+  return end;
+}
+
+/** Whether a response repeats the table's part, and the database need not learn of it yet. */
+function isQuietRepeat({ before, received, response }: ReadOne, states: Passes["states"]): boolean {
+  const last = states.partOf(before.table.tableId);
+  return response.isRepeat && last !== null && !isNoteDue(last, received.requestedAt);
 }
 
 /** What a table knows of its part after a pass: as before while the database need not learn that nothing is new. */

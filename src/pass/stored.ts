@@ -62,7 +62,11 @@ export async function takeInStored(
       // all together: a thread responds after a millisecond or two
       const unpacked = unread.map((payload) => unpack(house, state, payload, signal));
       const result = await takeEach(state, unread, (before, place) => read(before, unpacked[place]), timeNow);
-      await passes.write({ passes: [result.rows], lease: null, end: null });
+      await passes.write({
+        tableIds: [tableId],
+        bytes: 0,
+        rows: () => ({ passes: [result.rows], lease: null, end: null }),
+      });
       passes.states.keep(result.state);
       return result;
     } catch (error) {

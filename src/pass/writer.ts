@@ -5,11 +5,24 @@ import type { CompletePassRows } from "./state.ts";
 import { passStatements, type HeldLease } from "./write-store.ts";
 
 /** What is committed as a whole: passes of one poll, and the end of the poll when they are its last. */
-export interface Write {
+export interface Rows {
   passes: readonly CompletePassRows[];
   /** Empty when the responses were stored before. */
   lease: HeldLease | null;
   end: EndedPoll | null;
+}
+
+/** Rows to be written. */
+export interface Write {
+  /** Tables that the rows may be of. */
+  tableIds: readonly number[];
+  /** Of the payloads to be stored. */
+  bytes: number;
+  /**
+   * Computes the rows, immediately before they are sent and again for each attempt: a forecast's time of issue is then
+   * that of its transaction, however long the write waited. An error rejects this write alone.
+   */
+  rows: () => Rows;
 }
 
 /** Writes together with others that are ready at the same time; resolves after the commit. */
@@ -57,12 +70,19 @@ export function createWriter(pipeline: Pipeline): Writer {
     }
   };
   const commit = async (writes: readonly Waiting[]): Promise<void> => {
+    const made = writes.flatMap((write) => makeRows(write) ?? []);
+    if (made.length === 0) return;
     try {
-      await pipeline.transact(statementsOf(pipeline, writes));
-      for (const { resolve } of writes) resolve();
+      await pipeline.transact(
+        statementsOf(
+          pipeline,
+          made.map(({ rows }) => rows),
+        ),
+      );
+      for (const { write } of made) write.resolve();
     } catch (error) {
-      if (writes.length === 1) writes[0]?.reject(error);
-      else for (const write of writes) await commit([write]);
+      if (made.length === 1) made[0]?.write.reject(error);
+      else for (const { write } of made) await commit([write]);
     }
   };
   return (write) =>
@@ -70,6 +90,15 @@ export function createWriter(pipeline: Pipeline): Writer {
       waiting.push({ ...write, resolve, reject });
       next();
     });
+}
+
+function makeRows(write: Waiting): { write: Waiting; rows: Rows } | null {
+  try {
+    return { write, rows: write.rows() };
+  } catch (error) {
+    write.reject(error);
+    return null;
+  }
 }
 
 /** Takes the write that came first when it is heavy and may be, else light ones of different tables in their order. */
@@ -82,30 +111,24 @@ function takeSome(waiting: Waiting[], mayBeHeavy: boolean): Waiting[] {
   for (let at = 0; at < waiting.length && taken.length < WRITES_AT_ONCE;) {
     const write = waiting[at];
     if (write === undefined) break;
-    const size = sizeOf(write);
-    const isApart = write.passes.some(({ tableId }) => tables.has(tableId));
-    if (isApart || isHeavy(write) || (taken.length > 0 && bytes + size > BYTES_AT_ONCE)) {
+    const isApart = write.tableIds.some((tableId) => tables.has(tableId));
+    if (isApart || isHeavy(write) || (taken.length > 0 && bytes + write.bytes > BYTES_AT_ONCE)) {
       at += 1;
       continue;
     }
     waiting.splice(at, 1);
     taken.push(write);
-    bytes += size;
-    for (const { tableId } of write.passes) tables.add(tableId);
+    bytes += write.bytes;
+    for (const tableId of write.tableIds) tables.add(tableId);
   }
   return taken;
 }
 
-function isHeavy(write: Write): boolean {
-  return write.passes.length > LIGHT_TABLES || sizeOf(write) > LIGHT_BYTES;
+function isHeavy({ tableIds, bytes }: Write): boolean {
+  return tableIds.length > LIGHT_TABLES || bytes > LIGHT_BYTES;
 }
 
-function sizeOf({ passes }: Write): number {
-  const bodies = new Set(passes.flatMap(({ payloads }) => payloads.map(({ body }) => body)));
-  return [...bodies].reduce((sum, { length }) => sum + length, 0);
-}
-
-function statementsOf(pipeline: Pipeline, writes: readonly Write[]): Query<readonly unknown[]>[] {
+function statementsOf(pipeline: Pipeline, writes: readonly Rows[]): Query<readonly unknown[]>[] {
   const passes = writes.flatMap((write) => write.passes);
   const leases = writes.flatMap(({ lease }) => lease ?? []);
   const ended = writes.flatMap(({ end }) => end ?? []);
