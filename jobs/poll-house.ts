@@ -2,7 +2,7 @@ import { z } from "zod";
 import { adapterOf } from "../src/houses/adapters/index.ts";
 import { askTables } from "../src/houses/polling/ask.ts";
 import { takeRequest } from "../src/houses/polling/budget-store.ts";
-import { releaseLease, takeLease } from "../src/houses/polling/lease-store.ts";
+import { releaseLease } from "../src/houses/polling/lease-store.ts";
 import { listPollSchedules, loadHouse } from "../src/houses/store.ts";
 import { afterCommit, countPasses } from "../src/pass/after-commit.ts";
 import { tellDamage } from "../src/pass/damage.ts";
@@ -46,7 +46,7 @@ async function poll(
   if (house === null) return { skipped: 1 };
   const byPage = house.settings.tables.some((table) => adapterOf(table).rounds === "page");
   const timeoutMs = house.settings.timeout_ms;
-  const lease = await takeLease(passes.pipeline, { house: id, shard, timeoutMs, byPage });
+  const lease = await passes.takeLease({ house: id, shard, timeoutMs, byPage });
   if (lease === null) return { skipped: 1 };
   await prepareStates(passes, lease);
   const elapsedMs = () => performance.now() - lease.takenAt;

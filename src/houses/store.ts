@@ -1,6 +1,7 @@
 import { expandVariables } from "./settings/expand-variables.ts";
 import { hash } from "node:crypto";
 import { type Variables } from "../config/environment.ts";
+import { batched, type Batched } from "../db/batched.ts";
 import type { Queryable } from "../db/client.ts";
 import { PermanentError } from "../errors.ts";
 import type { House } from "./house.ts";
@@ -73,16 +74,36 @@ async function readIfChanged(
   return house;
 }
 
+interface WantedRow {
+  id: string;
+  /** When the cached settings were updated. */
+  known: string | null;
+}
+const finders = new WeakMap<Queryable, Batched<WantedRow, HouseRow | undefined>>();
+const HOUSES_AT_ONCE = 100;
+
 /** Without the settings if the cached ones are current. */
 async function findHouseRow(sql: Queryable, id: string, known: string | null): Promise<HouseRow | undefined> {
-  const [row] = await sql<HouseRow[]>`
+  const find =
+    finders.get(sql) ?? batched((wanted: readonly WantedRow[]) => findHouseRows(sql, wanted), HOUSES_AT_ONCE);
+  finders.set(sql, find);
+  return find({ id, known });
+}
+
+async function findHouseRows(sql: Queryable, wanted: readonly WantedRow[]): Promise<(HouseRow | undefined)[]> {
+  const rows = await sql<(HouseRow & { place: number })[]>`
     select
-      case when updated_at::text is distinct from ${known} then settings end as settings,
-      base_url,
-      updated_at::text as updated_at
-    from houses
-    where id = ${id}`;
-  return row;
+      w.place::integer as place,
+      case when h.updated_at::text is distinct from w.known then h.settings end as settings,
+      h.base_url,
+      h.updated_at::text as updated_at
+    from unnest(
+      ${wanted.map(({ id }) => id)}::text[],
+      ${wanted.map(({ known }) => known)}::text[]
+    ) with ordinality as w (id, known, place)
+    join houses h on h.id = w.id`;
+  const found = new Map(rows.map((row) => [row.place, row]));
+  return wanted.map((_, place) => found.get(place + 1));
 }
 
 function readHouse(id: string, entry: Record<string, unknown>, baseUrl: string | null, variables: Variables): House {

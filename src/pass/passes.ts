@@ -1,6 +1,7 @@
 import pLimit, { type LimitFunction } from "p-limit";
 import type { Pipeline, Queryable } from "../db/client.ts";
 import { reasonOf } from "../errors.ts";
+import { createLeaseTaker, type TakeLease } from "../houses/polling/lease-store.ts";
 import { createPollRoom, type PollRoom } from "../houses/polling/poll-room.ts";
 import { createProver, type Prover } from "../houses/fairness/prove.ts";
 import { isOwnFault } from "../rounds/read-response.ts";
@@ -15,6 +16,7 @@ export interface Passes {
   pipeline: Pipeline;
   prover: Prover;
   room: PollRoom;
+  takeLease: TakeLease;
   states: States;
   /** Tables that could not be loaded, by id. */
   damaged: Map<number, DamagedTable>;
@@ -35,6 +37,7 @@ export function createPasses(pipeline: Pipeline): Passes {
     pipeline,
     prover: createProver(),
     room: createPollRoom(),
+    takeLease: createLeaseTaker(pipeline),
     states: new States(),
     damaged: new Map(),
     inTurn: pLimit(1),

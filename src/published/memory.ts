@@ -40,7 +40,10 @@ const RETRY_MS = 1_000;
 const PATIENCE_MS = 10_000;
 /** Tables that one statement reads, or whose rounds it reads. */
 const TABLES_AT_ONCE = 500;
-/** A table has up to ninety rows of accuracy. */
+/**
+ * Tables whose accuracy is read per second, the longest stale first: each has up to ninety rows, and takes some 200 µs of
+ * processor time. With 10,000 tables of a round per 15 s, accuracy is 100 s old.
+ */
 const ACCURACY_AT_ONCE = 100;
 /** The most rounds that one statement reads when tables are read in full. */
 const ROUNDS_AT_ONCE = 4_000;
@@ -116,7 +119,8 @@ export async function loadMemory(
     // settling is paused: what is pending changes with each round
     for (const { id, hasEnded } of heads) if (hasEnded) staleAccuracy.set(id, versions.accuracy.get(id) ?? 0);
     const withAccuracy = at - accuracyReadAt >= ACCURACY_EVERY_MS;
-    const stale = withAccuracy ? [...staleAccuracy] : [];
+    const most = accuracyReadAt === 0 ? Infinity : ACCURACY_AT_ONCE;
+    const stale = withAccuracy ? [...staleAccuracy].slice(0, most) : [];
     const accuracy = await inBatches(
       stale,
       (some) =>

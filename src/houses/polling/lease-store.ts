@@ -1,3 +1,4 @@
+import { batched } from "../../db/batched.ts";
 import type { Pipeline, Queryable } from "../../db/client.ts";
 import type { Circuit } from "./circuit.ts";
 
@@ -56,32 +57,71 @@ interface LeaseRequest {
   byPage?: boolean;
 }
 
+/** Leases that one transaction takes. */
+const LEASES_AT_ONCE = 100;
+
 /**
  * Takes the lease of a house's shard by the database's clock. Null if it must not be polled now: another worker polls it, the
  * house asked to wait, its circuit is open, it is paused or disabled. An open circuit whose wait is over becomes half open:
  * this poll is its probe.
  */
-export async function takeLease(pipeline: Pipeline, request: LeaseRequest): Promise<Lease | null> {
-  const [[taken], tables] = await pipeline.transact([takeOne(pipeline, request), listLeasedTables(pipeline, request)]);
-  if (taken === undefined) return null;
-  const { epoch, isAfterExpiry, now, paused, bytesToday, ...circuit } = taken;
-  const { house, shard } = request;
-  const takenAt = performance.now();
-  return { house, shard, epoch, isAfterExpiry, now, takenAt, circuit, bytesToday, paused, tables: [...tables] };
+export type TakeLease = (request: LeaseRequest) => Promise<Lease | null>;
+
+/** Takes leases for polls of this process, those that wait together in one transaction. */
+export function createLeaseTaker(pipeline: Pipeline): TakeLease {
+  return batched((requests) => takeLeases(pipeline, requests), LEASES_AT_ONCE);
 }
 
-type TakenRow = Circuit & Pick<Lease, "epoch" | "isAfterExpiry" | "now" | "paused" | "bytesToday">;
+async function takeLeases(pipeline: Pipeline, requests: readonly LeaseRequest[]): Promise<(Lease | null)[]> {
+  const [taken, listed] = await pipeline.transact([
+    takeFree(pipeline, requests),
+    listLeasedTables(pipeline, requests),
+  ] as const);
+  const takenAt = performance.now();
+  const rows = new Map(taken.map((row) => [nameOf(row), row]));
+  const tables = Map.groupBy(listed, nameOf);
+  return requests.map(({ house, shard }) => {
+    const row = rows.get(nameOf({ house, shard }));
+    if (row === undefined) return null;
+    rows.delete(nameOf(row)); // for the first of equal requests
+    const { epoch, isAfterExpiry, now, paused, bytesToday, ...circuit } = row;
+    return {
+      house,
+      shard,
+      epoch,
+      isAfterExpiry,
+      now,
+      takenAt,
+      circuit,
+      bytesToday,
+      paused,
+      tables: tables.get(nameOf(row)) ?? [],
+    };
+  });
+}
 
-function takeOne(sql: Queryable, { house, shard, timeoutMs }: LeaseRequest) {
+const nameOf = ({ house, shard }: { house: string; shard: number }): string => `${house}/${shard}`;
+
+interface TakenRow
+  extends Circuit, Pick<Lease, "house" | "shard" | "epoch" | "isAfterExpiry" | "now" | "paused" | "bytesToday"> {}
+
+function takeFree(sql: Queryable, requests: readonly LeaseRequest[]) {
   // a locked row is being saved or changed: its next poll is soon enough, so nothing waits for the lock
   return sql<TakenRow[]>`
-    with free as materialized (
-      select l.house_id, l.shard, l.lease_until
-      from poll_leases l
+    with wanted as (
+      select distinct on (house, shard) *
+      from unnest(
+        ${requests.map(({ house }) => house)}::text[],
+        ${requests.map(({ shard }) => shard)}::integer[],
+        ${requests.map(({ timeoutMs }) => timeoutMs + LEASE_BEYOND_TIMEOUT_MS)}::float8[]
+      ) as w (house, shard, ms)
+    ),
+    free as materialized (
+      select l.house_id, l.shard, l.lease_until, w.ms
+      from wanted w
+      join poll_leases l on l.house_id = w.house and l.shard = w.shard
       join houses h on h.id = l.house_id
-      where l.house_id = ${house}
-        and l.shard = ${shard}
-        and h.enabled
+      where h.enabled
         and h.paused_at is null
         and l.next_allowed_at <= clock_timestamp()
         and l.lease_until < clock_timestamp()
@@ -89,13 +129,15 @@ function takeOne(sql: Queryable, { house, shard, timeoutMs }: LeaseRequest) {
     )
     update poll_leases l
     set
-      lease_until = clock_timestamp() + ${timeoutMs + LEASE_BEYOND_TIMEOUT_MS}::float8 * interval '1 millisecond',
+      lease_until = clock_timestamp() + free.ms * interval '1 millisecond',
       lease_epoch = l.lease_epoch + 1,
       circuit = case l.circuit when 'open' then 'half_open' else l.circuit end
     from free
     where l.house_id = free.house_id
       and l.shard = free.shard
     returning
+      l.house_id as house,
+      l.shard,
       l.lease_epoch as epoch,
       free.lease_until > '-infinity' as "isAfterExpiry",
       clock_timestamp()::text as now,
@@ -109,9 +151,11 @@ function takeOne(sql: Queryable, { house, shard, timeoutMs }: LeaseRequest) {
         as "bytesToday"`;
 }
 
-function listLeasedTables(sql: Queryable, { house, shard, byPage = false }: LeaseRequest) {
-  return sql<LeasedTable[]>`
+function listLeasedTables(sql: Queryable, requests: readonly LeaseRequest[]) {
+  return sql<(LeasedTable & { house: string; shard: number })[]>`
     select
+      t.house_id as house,
+      t.shard,
       t.id as "tableId",
       t.game,
       t.market,
@@ -122,7 +166,7 @@ function listLeasedTables(sql: Queryable, { house, shard, byPage = false }: Leas
       f.bad_answers as "badAnswers",
       h.newest_number as newest,
       extract(epoch from clock_timestamp() - h.last_polled_round_at)::float8 * 1000 as "silentMs",
-      ${String(byPage)}::text::boolean and exists (
+      w.by_page and exists (
         select
         from payloads p
         where p.table_id = t.id
@@ -130,12 +174,18 @@ function listLeasedTables(sql: Queryable, { house, shard, byPage = false }: Leas
       ) as "hasUnread",
       f.last_full_at is null
         or f.last_full_at < clock_timestamp() - ${FULL_REQUEST_EVERY_MINUTES} * interval '1 minute' as "fullIsDue"
-    from tables t
+    from (
+      select distinct on (house, shard) *
+      from unnest(
+        ${requests.map(({ house }) => house)}::text[],
+        ${requests.map(({ shard }) => shard)}::integer[],
+        ${requests.map(({ byPage = false }) => byPage)}::boolean[]
+      ) as r (house, shard, by_page)
+    ) as w
+    join tables t on t.house_id = w.house and t.shard = w.shard
     join feeds f on f.table_id = t.id
     join table_heads h on h.table_id = t.id
-    where t.house_id = ${house}
-      and t.shard = ${shard}
-      and t.enabled
+    where t.enabled
     order by f.last_asked_at nulls first, t.position, t.id`;
 }
 
