@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { connect, openPipeline, type Pipeline, type Sql } from "../../src/db/client.ts";
+import type { HeldLease } from "../../src/pass/write-store.ts";
+import { createWriter, type Rows } from "../../src/pass/writer.ts";
+import { createDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { houseEntry, tableEntry } from "../support/houses.ts";
+import { applyHouses } from "../../src/houses-file/apply-store.ts";
+
+let database: Awaited<ReturnType<typeof createDatabase>>;
+let sql: Sql;
+let pipeline: Pipeline;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  sql = connect(database.url, { name: "test", max: 3 });
+  pipeline = openPipeline(database.url, { name: "test", max: 2 });
+  const houses = ["a", "b", "c", "d"].map((id) => houseEntry({ id, tables: [tableEntry({})] }));
+  await applyHouses(sql, houses);
+});
+
+afterAll(async () => {
+  await pipeline.end({ timeout: 1 });
+  await sql.end({ timeout: 1 });
+  await database.drop();
+});
+
+/** Rows that only require the lease of a house. */
+function leaseOf(house: string, epoch = 0n): Rows {
+  const lease: HeldLease = { house, shard: 0, epoch };
+  return { passes: [], lease, end: null };
+}
+
+/** Locks the leases of houses until `work` is done. */
+async function whileLocked(houses: readonly string[], work: () => Promise<unknown>): Promise<void> {
+  await sql.begin(async (tx) => {
+    await tx`select from poll_leases where house_id = any(${houses}) for update`;
+    await work();
+  });
+}
+
+async function untilWaiting(transactions: number): Promise<void> {
+  await eventually(async () => {
+    const waiting = await sql`
+      select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    return waiting.length === transactions;
+  });
+}
+
+it("computes the rows of a write when its transaction begins, however long it waited", async () => {
+  const write = createWriter(pipeline);
+  const computed: string[] = [];
+  const give = (house: string, tableId: number) =>
+    write({ tableIds: [tableId], bytes: 0, rows: () => (computed.push(house), leaseOf(house)) });
+  const given: Promise<void>[] = [];
+  await whileLocked(["a", "b"], async () => {
+    given.push(give("a", 1), give("b", 2)); // each has one of the two transactions
+    given.push(give("c", 3));
+    await untilWaiting(2);
+    expect(computed).toEqual(["a", "b"]);
+  });
+  await Promise.all(given);
+  expect(computed).toEqual(["a", "b", "c"]);
+});
+
+it("computes the rows again for each attempt, so that a write that is refused keeps no other back", async () => {
+  const write = createWriter(pipeline);
+  const computed: string[] = [];
+  const give = (house: string, tableId: number, epoch = 0n) =>
+    write({ tableIds: [tableId], bytes: 0, rows: () => (computed.push(house), leaseOf(house, epoch)) });
+  const given: Promise<void>[] = [];
+  await whileLocked(["a", "b"], async () => {
+    given.push(give("a", 1), give("b", 2));
+    await untilWaiting(2);
+    given.push(give("c", 3, 7n), give("d", 4)); // share the next transaction
+  });
+  const results = await Promise.allSettled(given);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+  expect(computed).toEqual(["a", "b", "c", "d", "c", "d"]);
+});
+
+it("rejects a write whose rows cannot be computed, and no other", async () => {
+  const write = createWriter(pipeline);
+  const wrong = write({
+    tableIds: [1],
+    bytes: 0,
+    rows: () => {
+      throw new Error("expected rows");
+    },
+  });
+  await expect(wrong).rejects.toThrow("expected rows");
+  await write({ tableIds: [2], bytes: 0, rows: () => leaseOf("d") });
+});
