@@ -1,6 +1,6 @@
 import { conflictPage, conflictsPage, decideConflictAction } from "./conflicts/conflicts.ts";
 import { reviseAction, revisePage } from "./conflicts/revise.ts";
-import { decideSeveralAction, severalPage } from "./conflicts/several.ts";
+import { decideSelectedAction, decideSelectedPage } from "./conflicts/decide-selected.ts";
 import type { OpsAction, OpsPage } from "./contract.ts";
 import { closeGapAction, gapsPage, openGapAction } from "./gaps/gaps.ts";
 import { endNoticeAction, noticesPage, writeNoticeAction } from "./notices/notices.ts";
@@ -18,7 +18,7 @@ export const evidencePages = [
   itemPage,
   conflictsPage,
   revisePage,
-  severalPage,
+  decideSelectedPage,
   conflictPage,
   gapsPage,
   noticesPage,
@@ -29,7 +29,7 @@ export const evidenceActions = [
   rereadAction,
   decideItemsAction,
   decideConflictAction,
-  decideSeveralAction,
+  decideSelectedAction,
   reviseAction,
   closeGapAction,
   openGapAction,

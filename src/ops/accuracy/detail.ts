@@ -11,7 +11,7 @@ import { type Figure, figureOf } from "../../frame/figure.ts";
 import { featureText } from "./list.ts";
 import { byOf, shownVerdict, TONES } from "../../frame/measured.ts";
 import { figuresOf, sectionsOf } from "./sections.ts";
-import { nameOf } from "./words.ts";
+import { nameOf } from "./formats.ts";
 
 const query = z.object({
   of: z.string().trim().min(1, "expected a house, or house/game/market").max(200),

@@ -9,7 +9,7 @@ import { PageError } from "../../frame/errors.ts";
 import type { Tone } from "../../frame/format.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
 import { between, digits, share, shownVerdict, TONES } from "../../frame/measured.ts";
-import { evidence, nameOf, voidsText } from "./words.ts";
+import { evidence, nameOf, voidsText } from "./formats.ts";
 
 /** Lines of a file: one feature of every table, where there are four times as many tables as we expect. */
 const MOST_LINES = 2_000;

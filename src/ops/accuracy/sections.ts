@@ -3,7 +3,7 @@ import { waitsPlot } from "../../charts/waits.ts";
 import type { RateSums } from "../../forecasts/accuracy/rates-store.ts";
 import type { Measured } from "../../forecasts/accuracy/measure.ts";
 import { BIN_COLUMNS, between, binRow, byOf, digits, pointOf, ratesOf, share } from "../../frame/measured.ts";
-import { evidence } from "./words.ts";
+import { evidence } from "./formats.ts";
 
 /** A table of texts, as the page and the file show it. */
 interface Section {

@@ -14,7 +14,7 @@ import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";
 import { windowRows, WINDOW_COLUMNS } from "./windows.ts";
-import { LIST } from "./words.ts";
+import { LIST } from "./run-view.ts";
 
 const id = z
   .string()

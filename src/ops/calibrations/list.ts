@@ -3,7 +3,7 @@ import { listCalibrations, LOOKED_AT, type RecordSort } from "../../calibration/
 import { countRuns, listRuns } from "../../calibration/run-list-store.ts";
 import type { OpsPage } from "../contract.ts";
 import { choose, PER_PAGE } from "../payloads/listing.ts";
-import { LIST, shownRun } from "./words.ts";
+import { LIST, runView } from "./run-view.ts";
 
 const page = z.coerce.number().int().min(1).max(100_000).default(1);
 const of = z.string().trim().max(200).default("");
@@ -43,7 +43,7 @@ export const calibrationsPage: OpsPage<z.infer<typeof records>> = {
       listRuns(sql, { tableIds, status: "running" }, { limit: 20, offset: 0 }),
       listRuns(sql, { tableIds, status: "queued" }, { limit: 20, offset: 0 }),
     ]);
-    const open = [...running, ...queued].map(shownRun);
+    const open = [...running, ...queued].map(runView);
     const data = { rows, total, open, query, problem, perPage: PER_PAGE, lookedAt: LOOKED_AT };
     const refresh = open.length === 0 ? {} : { refreshSeconds: 3 };
     return { template: "calibrations/list", title: "Calibrations", data, ...refresh };
@@ -67,7 +67,7 @@ export const runsPage: OpsPage<z.infer<typeof runs>> = {
       listRuns(sql, filter, { limit: PER_PAGE, offset: (query.page - 1) * PER_PAGE }),
       countRuns(sql, filter),
     ]);
-    const data = { rows: found.map(shownRun), total, query, problem, perPage: PER_PAGE };
+    const data = { rows: found.map(runView), total, query, problem, perPage: PER_PAGE };
     const crumbs = [{ label: "Calibrations", href: LIST }];
     return { template: "calibrations/runs", title: "Runs by hand", data, crumbs, refreshSeconds: 5 };
   },

@@ -11,7 +11,7 @@ import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { idOf, reason, tellReaders } from "../payloads/listing.ts";
-import { LIST } from "./words.ts";
+import { LIST } from "./run-view.ts";
 
 /** Rounds that may be rolled forward while somebody waits for the answer: some seconds. */
 const MOST_ROUNDS = 300_000n;

@@ -10,7 +10,7 @@ import type { OpsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";
 import { idOf } from "../payloads/listing.ts";
 import { windowRows, WINDOW_COLUMNS } from "./windows.ts";
-import { LIST } from "./words.ts";
+import { LIST } from "./run-view.ts";
 
 const nothing = z.object({});
 

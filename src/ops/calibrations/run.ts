@@ -13,7 +13,7 @@ import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsPage, OpsParts, Sent } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { idOf, reason } from "../payloads/listing.ts";
-import { LIST, shownRun } from "./words.ts";
+import { LIST, runView } from "./run-view.ts";
 
 const nothing = z.object({});
 
@@ -31,7 +31,7 @@ export const runPage: OpsPage<z.infer<typeof nothing>> = {
       { label: "Runs by hand", href: `${LIST}/runs` },
     ];
     const isOpen = run.status === "queued" || run.status === "running";
-    const data = { run: shownRun(run), children, isOpen };
+    const data = { run: runView(run), children, isOpen };
     const refresh = isOpen ? { refreshSeconds: 2 } : {};
     return { template: "calibrations/run", title: `Run ${run.id}`, data, crumbs, ...refresh };
   },

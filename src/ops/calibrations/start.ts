@@ -13,7 +13,7 @@ import type { Sql } from "../../db/client.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
-import { LIST } from "./words.ts";
+import { LIST } from "./run-view.ts";
 
 /** Runs that one form may ask for. */
 const MOST_TABLES = 50;

@@ -1,6 +1,6 @@
 import type { Detail } from "../../calibration/calibration-view.ts";
 import { between, digits, share } from "../../frame/measured.ts";
-import { evidence } from "../accuracy/words.ts";
+import { evidence } from "../accuracy/formats.ts";
 
 /** What {@link windowRows} gives. */
 export const WINDOW_COLUMNS = ["window", "n", "stated", "came true", "95 % interval", "z", "e-value", "voids"];

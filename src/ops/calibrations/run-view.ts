@@ -23,6 +23,6 @@ function progressOf(run: ListedRun): { ppm: number; done: bigint; of: bigint; se
 }
 
 /** A run with what a page says of it. */
-export function shownRun(run: ListedRun) {
+export function runView(run: ListedRun) {
   return { ...run, ...progressOf(run), tone: RUN_TONES[run.status] };
 }

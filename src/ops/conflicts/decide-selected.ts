@@ -15,12 +15,12 @@ const query = z.object({
 });
 
 /** Conflicts that were chosen, both results of each and how many they are, before they are decided in the same way. */
-export const severalPage: OpsPage<z.infer<typeof query>> = {
+export const decideSelectedPage: OpsPage<z.infer<typeof query>> = {
   path: "/conflicts/decide",
   query,
   async show({ sql }, { query: given }) {
     const crumbs = [{ label: "Conflicts", href: "/ops/conflicts" }];
-    const page = (data: object) => ({ template: "conflicts/several", title: "Decide several conflicts", crumbs, data });
+    const page = (data: object) => ({ template: "conflicts/decide-selected", title: "Decide several conflicts", crumbs, data });
     const nothing = { open: [], decided: 0, isMore: false, standingText };
     if (given.ids === undefined && given.of === "") {
       return page({ ...nothing, problem: "choose at least one conflict in the list" });
@@ -49,7 +49,7 @@ export const severalPage: OpsPage<z.infer<typeof query>> = {
 const form = z.object({ ids, take: z.enum(["kept", "other"]), reason });
 
 /** Decides several conflicts in the same way, all of them or none. */
-export const decideSeveralAction: OpsAction<z.infer<typeof form>> = {
+export const decideSelectedAction: OpsAction<z.infer<typeof form>> = {
   name: "conflict.decide",
   path: "/conflicts/decide",
   roles: ["operator"],
