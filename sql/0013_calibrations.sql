@@ -102,6 +102,12 @@ create table calibration_runs (
   turn_from_seq bigint,
   at_seq bigint,
   lost_turns integer not null default 0,
+  batch_id bigint references calibration_runs
+    constraint batch_begins_with_its_first_run check (batch_id <= id),
+  note text
+    constraint run_note_is_bounded check (length(note) <= 2000),
+  tags text[] not null default '{}'
+    constraint run_tags_are_bounded check (cardinality(tags) <= 10 and length(array_to_string(tags, ',')) <= 410),
   constraint manual_run_has_a_range check (kind <> 'manual' or to_seq >= from_seq)
 );
 comment on table calibration_runs is 'replays that were requested and their outcome; at most one rolling run of a table is open';
@@ -120,6 +126,9 @@ comment on column calibration_runs.turn_from_seq is
 comment on column calibration_runs.at_seq is 'the last seq that the run reported';
 comment on column calibration_runs.lost_turns is
   'attempts of workers at a manual run that fell silent since its last checkpoint; too many end the run';
+comment on column calibration_runs.batch_id is
+  'the first of the runs that were requested together, one a table; null for a run that was requested alone';
+comment on column calibration_runs.note is 'what staff wrote about the run; it changes nothing that the run computes';
 create unique index table_has_one_open_rolling_run on calibration_runs (table_id, model)
   where kind = 'rolling' and status in ('queued', 'running');
 create index runs_open on calibration_runs (requested_at) where status in ('queued', 'running');
@@ -127,6 +136,8 @@ create index runs_finished on calibration_runs (finished_at) where finished_at i
 create index runs_of_parent on calibration_runs (parent_run_id) where parent_run_id is not null;
 create index runs_of_calibration on calibration_runs (calibration_id) where calibration_id is not null;
 create index runs_by_hand on calibration_runs (id desc) where kind = 'manual';
+create index runs_of_batch on calibration_runs (batch_id, id) where batch_id is not null;
+create index runs_by_tag on calibration_runs using gin (tags) where tags <> '{}';
 
 create table backtest_checkpoints (
   run_id bigint primary key references calibration_runs,

@@ -22,6 +22,9 @@ export interface ListedCalibration {
   /** Who promoted it or requested its run, and why; null if a worker or a command created it. */
   by: string | null;
   reason: string | null;
+  /** Of the run that created it. */
+  note: string | null;
+  tags: string[];
   sampleSize: bigint;
   /** Nats per round; null if nothing was scored. */
   logLoss: number | null;
@@ -35,6 +38,8 @@ export interface RecordFilter {
   /** `hand`: all except rolling ones. */
   kind: CalibrationKind | "hand" | null;
   model: string | null;
+  /** A tag of the run that created it. */
+  tag: string | null;
 }
 
 /** Sort keys of records. */
@@ -65,6 +70,17 @@ export async function listCalibrations(
             : filter.kind === "hand"
               ? sql`and c.kind <> 'rolling'`
               : sql`and c.kind = ${filter.kind}`
+        }
+        ${
+          filter.tag === null
+            ? sql``
+            : sql`
+              and c.id in (
+                select calibration_id
+                from calibration_runs
+                where tags <> '{}'
+                  and tags @> array[${filter.tag}]::text[]
+              )`
         }
         ${filter.model === null ? sql`` : sql`and ${filter.model} in (c.model, split_part(c.model, '-', 1))`}
       order by c.id desc
@@ -119,11 +135,13 @@ export async function listCalibrations(
       ) as "isLive",
       coalesce(p.decided_by, asked.by) as by,
       coalesce(p.reason, asked.why) as reason,
+      asked.note,
+      coalesce(asked.tags, '{}') as tags,
       p."sampleSize", p."logLoss", p."baselineLogLoss", p.brier,
       p.total
     from page p
     left join lateral (
-      select asked_by as by, asked_why as why
+      select asked_by as by, asked_why as why, note, tags
       from calibration_runs
       where calibration_id = p.id
       limit 1

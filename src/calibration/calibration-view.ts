@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CalibrationRow } from "./calibration-store.ts";
-import type { Comparison } from "./compare.ts";
+import type { Compared, Comparison } from "./compare.ts";
 import { figuresOf, type Figures } from "../forecasts/accuracy/figures/figures.ts";
 import { EXPERTS } from "../forecasts/model/parameters.ts";
 import { pitHeights } from "../forecasts/accuracy/figures/pit.ts";
@@ -124,24 +124,28 @@ const comparedSchema = z.object({
   sum_brier: integer,
 });
 
+/** One side of a comparison: the figures of the next color, and those of each window. */
+export type Side = ReturnType<typeof sideOf>;
+
+/** The figures of a calibration for a comparison. */
+export function sideOf({ figures, ...rest }: Compared) {
+  const ofNextColor = figures.find(({ feature }) => feature === "next_color")?.figures;
+  return {
+    ...rest,
+    sample_size: ofNextColor?.sample_size ?? 0,
+    log_loss: ofNextColor?.log_loss ?? null,
+    baseline_log_loss: ofNextColor?.baseline_log_loss ?? null,
+    skill: ofNextColor?.skill ?? null,
+    skill_interval_95: ofNextColor?.skill_interval_95 ?? null,
+    brier: ofNextColor?.brier ?? null,
+    calibration_error: ofNextColor?.calibration_error ?? null,
+    calibration_error_floor: ofNextColor?.calibration_error_floor ?? null,
+    reliability: ofNextColor?.reliability ?? [],
+    windows: figures.filter(({ feature }) => feature !== "next_color").map((one) => windowOf(one.feature, one.figures)),
+  };
+}
+
 /** The comparison of two calibrations: the figures of each feature side by side. */
 export function comparisonOf({ table, a, b, paired }: Comparison) {
-  const side = ({ figures, ...rest }: Comparison["a"]) => {
-    const ofNextColor = figures.find(({ feature }) => feature === "next_color")?.figures;
-    return {
-      ...rest,
-      sample_size: ofNextColor?.sample_size ?? 0,
-      log_loss: ofNextColor?.log_loss ?? null,
-      baseline_log_loss: ofNextColor?.baseline_log_loss ?? null,
-      skill: ofNextColor?.skill ?? null,
-      brier: ofNextColor?.brier ?? null,
-      calibration_error: ofNextColor?.calibration_error ?? null,
-      calibration_error_floor: ofNextColor?.calibration_error_floor ?? null,
-      reliability: ofNextColor?.reliability ?? [],
-      windows: figures
-        .filter(({ feature }) => feature !== "next_color")
-        .map((one) => windowOf(one.feature, one.figures)),
-    };
-  };
-  return { table, a: side(a), b: side(b), paired };
+  return { table, a: sideOf(a), b: sideOf(b), paired };
 }

@@ -37,13 +37,13 @@ export async function findComparison(sql: Queryable, [a, b]: Pair): Promise<Aske
 }
 
 /**
- * Requests a comparison from a worker; again if it failed or, with `anew`, if its result cannot be read. Returns false if
+ * Requests a comparison from a worker; again if it failed or, with `recompute`, if its result cannot be read. Returns false if
  * it is requested already.
  */
 export async function askComparison(
   sql: Queryable,
   [a, b]: Pair,
-  { by, anew = false }: { by: string; anew?: boolean },
+  { by, recompute = false }: { by: string; recompute?: boolean },
 ): Promise<boolean> {
   const rows = await sql`
     insert into calibration_comparisons (a_id, b_id, asked_by)
@@ -60,7 +60,7 @@ export async function askComparison(
       reason = null,
       paired = null
     where calibration_comparisons.status = 'failed'
-      or (${anew} and calibration_comparisons.status = 'done')
+      or (${recompute} and calibration_comparisons.status = 'done')
     returning a_id`;
   return rows.length > 0;
 }

@@ -39,12 +39,20 @@ export interface ListedRun {
   /** Why it ended without a result. */
   reason: string | null;
   calibrationId: string | null;
+  /** The first of the runs that were requested together; null if it was requested alone. */
+  batch: string | null;
+  note: string | null;
+  tags: string[];
 }
+
+/** Tables of one batch of runs. */
+export const MOST_OF_BATCH = 50;
 
 /** Filter of a list of runs. */
 export interface RunFilter {
   tableIds: readonly number[] | null;
   status: ListedRun["status"] | null;
+  tag: string | null;
 }
 
 /** Manual runs, newest first. */
@@ -84,6 +92,18 @@ export async function findRun(sql: Queryable, id: string): Promise<ListedRun | n
   return row === undefined ? null : shown(row);
 }
 
+/** The runs of a batch in the order of its tables; none if there is no such batch. */
+export async function listRunsOfBatch(sql: Queryable, batch: string): Promise<ListedRun[]> {
+  const rows = await sql<Stored[]>`
+    select ${columnsOf(sql)}
+    from calibration_runs r
+    join tables t on t.id = r.table_id
+    where r.batch_id = ${batch}
+    order by r.id
+    limit ${MOST_OF_BATCH}`;
+  return rows.map(shown);
+}
+
 /** Runs that repeat this one, oldest first. */
 export async function listChildRuns(sql: Queryable, id: string): Promise<{ id: string; status: string }[]> {
   return sql<{ id: string; status: string }[]>`
@@ -104,6 +124,58 @@ export async function findRunOf(sql: Queryable, calibrationId: string): Promise<
       and r.kind = 'manual'
     limit 1`;
   return row === undefined ? null : shown(row);
+}
+
+/** The manual runs that created these calibrations, by calibration; others have none. */
+export async function findLabels(sql: Queryable, calibrationIds: readonly string[]): Promise<Map<string, RunLabels>> {
+  const rows = await sql<(RunLabels & { calibration: string })[]>`
+    select calibration_id::text as calibration, id::text as run, note, tags
+    from calibration_runs
+    where calibration_id = any(${[...calibrationIds]}::bigint[])
+      and kind = 'manual'`;
+  return new Map(rows.map(({ calibration, ...labels }) => [calibration, labels]));
+}
+
+/** What staff wrote about a run. */
+export interface RunLabels {
+  run: string;
+  note: string | null;
+  tags: string[];
+}
+
+/** Sets the note and the tags of a run; null if there is none. */
+export async function labelRun(
+  tx: Transaction,
+  id: string,
+  { note, tags }: Omit<RunLabels, "run">,
+): Promise<{ before: ListedRun; after: ListedRun } | null> {
+  const before = await lockRun(tx, id);
+  if (before === null) return null;
+  await tx`
+    update calibration_runs
+    set note = ${note}, tags = ${[...tags]}::text[]
+    where id = ${id}`;
+  return { before, after: { ...before, note, tags } };
+}
+
+/** Makes runs that were requested together one batch, which their first run names. */
+export async function joinBatch(tx: Transaction, runs: readonly string[]): Promise<void> {
+  await tx`
+    update calibration_runs
+    set batch_id = ${runs[0] ?? null}
+    where id = any(${[...runs]}::bigint[])`;
+}
+
+/** The tags of manual runs, the most used first. */
+export async function listTags(sql: Queryable): Promise<string[]> {
+  const rows = await sql<{ tag: string }[]>`
+    select tag
+    from calibration_runs, unnest(tags) tag
+    where tags <> '{}'
+    group by tag
+    order by count(*) desc, tag
+    limit 100`;
+  return rows.map(({ tag }) => tag);
 }
 
 /** Result of a change: the run before and after, or why nothing changed. */
@@ -185,11 +257,12 @@ function shown(row: Stored): ListedRun {
   return { ...row, thresholds: row.thresholds?.map(Number) ?? null };
 }
 
-function matching(sql: Queryable, { tableIds, status }: RunFilter) {
+function matching(sql: Queryable, { tableIds, status, tag }: RunFilter) {
   return sql`
     r.kind = 'manual'
       ${tableIds === null ? sql`` : sql`and r.table_id = any(${[...tableIds]}::integer[])`}
-      ${status === null ? sql`` : sql`and r.status = ${status}`}`;
+      ${status === null ? sql`` : sql`and r.status = ${status}`}
+      ${tag === null ? sql`` : sql`and r.tags <> '{}' and r.tags @> array[${tag}]::text[]`}`;
 }
 
 function columnsOf(sql: Queryable) {
@@ -227,5 +300,8 @@ function columnsOf(sql: Queryable) {
     r.asked_why as "askedWhy",
     r.parent_run_id::text as parent,
     r.reason,
-    r.calibration_id::text as "calibrationId"`;
+    r.calibration_id::text as "calibrationId",
+    r.batch_id::text as batch,
+    r.note,
+    r.tags`;
 }

@@ -9,6 +9,11 @@ export interface Plot {
   spec: TopLevelSpec;
 }
 
+/** The same plot at the full width of a page, where its numbers are next to it. */
+export function fullWidth(plot: Plot): Plot {
+  return { ...plot, spec: { ...plot.spec, width: 960 } };
+}
+
 /** Draws plots as SVG. */
 export interface Drawer {
   /** @throws Error if it cannot be drawn, or not within 15 s */

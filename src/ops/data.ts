@@ -1,7 +1,9 @@
 import { accuracyDetailFile, accuracyDetailPage } from "./accuracy/detail.ts";
 import { accuracyFile, accuracyPage } from "./accuracy/list.ts";
+import { batchPage } from "./calibrations/batch.ts";
 import { compareAction, comparePage } from "./calibrations/compare.ts";
 import { calibrationsPage, runsPage } from "./calibrations/list.ts";
+import { labelAction } from "./calibrations/labels.ts";
 import { promoteAction, promotePage } from "./calibrations/promote.ts";
 import { recordPage } from "./calibrations/record.ts";
 import { cancelAction, resumeAction, runPage } from "./calibrations/run.ts";
@@ -15,6 +17,7 @@ export const dataPages = [
   calibrationsPage,
   runsPage,
   runPage,
+  batchPage,
   newRunPage,
   comparePage,
   recordPage,
@@ -27,11 +30,12 @@ export const dataPages = [
   callerPage,
 ] as readonly OpsPage[];
 
-/** What is done with them. */
+/** Actions on calibrations and callers. */
 export const dataActions = [
   startAction,
   cancelAction,
   resumeAction,
+  labelAction,
   compareAction,
   promoteAction,
   suspendAction,

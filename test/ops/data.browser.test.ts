@@ -88,12 +88,12 @@ const numberIn = (text: string, before: string) => new RegExp(`${before}(\\d+)`)
 describe("data staff in a browser", () => {
   it("start, cancel, resume, compare and promote a run, and the audit log tells the story", async () => {
     const { page, said, email } = await enter("data", "/ops/calibrations", { javaScriptEnabled: true });
-    await page.getByRole("link", { name: "Start a run" }).click();
+    await page.getByRole("link", { name: "Start run" }).click();
     await look(page, "run-new");
     await page.getByLabel("Table").fill(table.name);
-    await page.getByLabel("What differs from it, as YAML").fill("share: 0.0001");
+    await page.getByLabel("Changed parameters, as YAML").fill("share: 0.0001");
     await page.getByLabel("Reason").fill("last week's, with a larger share");
-    await page.getByRole("button", { name: "Start the run" }).click();
+    await page.getByRole("button", { name: "Start run" }).click();
     await page.getByRole("heading", { name: /^Run \d+$/ }).waitFor();
     const run = numberIn(page.url(), "runs/");
     await look(page, "run-queued");
@@ -105,14 +105,14 @@ describe("data staff in a browser", () => {
     const working = runWaitingCalibration(world.sql, run, { signal, steps });
     await page.getByText("running", { exact: true }).waitFor(); // the page looks again by itself
     await page.getByLabel("Reason to cancel").fill("the wrong range?");
-    await page.getByRole("button", { name: "Cancel the run" }).click();
+    await page.getByRole("button", { name: "Cancel run" }).click();
     await page.getByRole("status").waitFor();
     await letGo();
     expect(await working).toBe("cancelled");
     await page.reload();
     await look(page, "run-cancelled");
-    await page.getByLabel("Reason to go on").fill("no, the right one");
-    await page.getByRole("button", { name: "Resume the run" }).click();
+    await page.getByLabel("Reason to resume").fill("no, the right one");
+    await page.getByRole("button", { name: "Resume run" }).click();
     await page.getByRole("status").waitFor();
     await work(world.sql);
     await page.reload();
@@ -120,23 +120,35 @@ describe("data staff in a browser", () => {
     await look(page, "calibration");
     const id = numberIn(page.url(), "calibrations/");
 
-    await page.getByRole("link", { name: /^Compare with the live one/ }).click();
-    await page.getByRole("button", { name: "Judge both on the same rounds" }).click();
+    await page.getByRole("link", { name: /^Compare with live/ }).click();
+    await page.getByRole("button", { name: "Compare on the same rounds" }).click();
     await page.getByRole("status").waitFor();
     await work(world.sql);
     await page.reload();
-    await page.getByText("Difference, 1e-5 nats a round").waitFor();
+    await page.getByRole("row", { name: /calibration \d+ done/ }).waitFor();
     await look(page, "compare");
     await page.getByRole("link", { name: `Promote calibration ${id}` }).click();
     await look(page, "promote");
     await world.sql`update auth.sessions set created_at = created_at - interval '11 minutes'`;
     await page.getByLabel("Reason").fill("it fits the changed table");
-    await page.getByRole("button", { name: `Make calibration ${id} live on ${table.name}` }).click();
+    await page.getByRole("button", { name: `Promote calibration ${id} on ${table.name}` }).click();
     await page.getByLabel(`Password of ${email}`).fill(PASSWORD);
     await page.getByRole("button", { name: "Continue" }).click();
     expect(await page.getByRole("status").textContent()).toContain(`calibration ${id} is live on ${table.name}`);
     await page.goto(`${world.url}/ops/calibrations`);
     await look(page, "calibrations");
+    for (const box of await page.getByLabel(/^Select calibration/).all()) await box.check();
+    await page.getByRole("button", { name: "Compare selected" }).click();
+    await page.getByRole("heading", { name: /^Calibrations \d+.* and \d+$/ }).waitFor();
+    await look(page, "compare-selected");
+    await page.goto(`${world.url}/ops/calibrations/runs/${run}`);
+    await page.getByLabel("Tags").fill("candidate, edge-2026");
+    await page.getByLabel("Note").fill("fits the changed table better");
+    await page.getByRole("button", { name: "Save note and tags" }).click();
+    expect(await page.getByRole("status").textContent()).toContain(`Note and tags of run ${run} saved`);
+    await look(page, "run-labelled");
+    await page.goto(`${world.url}/ops/calibrations/runs?tag=candidate`);
+    await look(page, "runs");
 
     await page.goto(`${world.url}/ops/audit?actor=${encodeURIComponent(email)}`);
     const told = (await page.locator("main").textContent()) ?? "";

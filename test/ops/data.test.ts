@@ -10,7 +10,8 @@ import { csvText } from "../../src/csv.ts";
 import { roundhouse } from "../cli/world.ts";
 import { testContext } from "../support/context.ts";
 import { tableEntry } from "../support/houses.ts";
-import { makeHouse, type MadeTable } from "../support/make.ts";
+import { makeHouse, makeTable, type MadeTable } from "../support/make.ts";
+import { generatedRounds } from "../forecasts/streams.ts";
 import { PAUSE_MS, playRounds } from "../forecasts/world.ts";
 import { calibrateRolling, FIRST_ID, makeLearnedTable, playTurns, work } from "./data-world.ts";
 import { openOpsWorld, type OpsWorld, type Somebody } from "./world.ts";
@@ -146,7 +147,7 @@ describe("a run that is asked for in a browser", () => {
     const hashes = await world.sql`
       select distinct state_hash from calibrations where table_id = ${table.id} and to_seq = ${COUNT} and model like 'k7@1-%'`;
     expect(hashes).toHaveLength(1);
-    expect(await page(`/ops/calibrations/runs/${run}`)).toContain("went on 1 times");
+    expect(await page(`/ops/calibrations/runs/${run}`)).toContain("resumed once");
     expect((await audited("calibration.cancel"))[0]).toMatchObject({
       reason: "the wrong table",
       after: { status: "stopping" },
@@ -187,7 +188,7 @@ describe("a run that is asked for in a browser", () => {
       select min(id)::text as a, max(id)::text as b
       from calibrations
       where table_id = ${table.id}`;
-    await data.post("/ops/calibrations/compare", { a, b });
+    await data.post("/ops/calibrations/compare", { id: [a, b] });
     for (let turn = 1; turn <= 4; turn++) {
       expect(await claimManualRun(sql, run, "worker")).not.toBeNull();
       // nothing of the last 1 h is known of its worker, as after a kill
@@ -205,13 +206,13 @@ describe("a run that is asked for in a browser", () => {
     await expect(replayRange.run({ run }, context)).rejects.toThrow(lost);
     await expect(compareCalibrations.run({ a, b }, context)).rejects.toThrow(lost);
     expect(await page(`/ops/calibrations/runs/${run}`)).toMatch(new RegExp(`failed</span> ${lost}`));
-    expect(await page(`/ops/calibrations/compare?a=${a}&b=${b}`, data)).toContain(`It failed: ${lost}`);
+    expect(await page(`/ops/calibrations/compare?id=${a}&id=${b}`, data)).toMatch(new RegExp(`failed</span> ${lost}`));
     expect([await replayRange.sweep?.(context), await compareCalibrations.sweep?.(context)]).toEqual([[], []]);
 
     await data.post(`/ops/calibrations/runs/${run}/resume`, { reason: "more memory" });
-    await data.post("/ops/calibrations/compare", { a, b });
+    await data.post("/ops/calibrations/compare", { id: [a, b] });
     await calibrationOf(run);
-    expect(await page(`/ops/calibrations/compare?a=${a}&b=${b}`)).not.toContain("It failed");
+    expect(await page(`/ops/calibrations/compare?id=${a}&id=${b}`)).not.toContain(lost);
   });
 
   it("that gets on before each of its workers is lost is not given up", async () => {
@@ -246,7 +247,7 @@ describe("a run that is asked for in a browser", () => {
       order by calibrations.id
       limit 2`;
     expect(await compareCalibrations.run({ a, b }, context)).toEqual({ skipped: 1 });
-    await data.post("/ops/calibrations/compare", { a, b });
+    await data.post("/ops/calibrations/compare", { id: [a, b] });
     expect(await compareCalibrations.run({ a, b }, context)).toEqual({ compared: 1 });
     expect(await compareCalibrations.run({ a, b }, context)).toEqual({ skipped: 1 });
     expect(await replayRange.sweep?.(context)).toEqual([]);
@@ -265,40 +266,178 @@ describe("a run that is asked for in a browser", () => {
   });
 });
 
-describe("two calibrations", () => {
-  it("are put beside each other at once, and on the same rounds by a worker, whose result stays", async () => {
-    const [a, b] = [await calibrationOf(await start()), await calibrationOf(await start({ params: "share: 0.001" }))];
-    const path = `/ops/calibrations/compare?a=${b}&b=${a}`;
-    expect(await page(path, data)).toContain("Judge both on the same rounds");
-    expect(await page(path)).toContain(`Windows of calibration ${a}`);
-    expect(going(await data.post("/ops/calibrations/compare", { a: b, b: a }))).toEqual([
-      303,
-      `/ops/calibrations/compare?a=${a}&b=${b}`,
-    ]);
-    expect(await page(path)).toContain("queued");
-    await work(world.sql);
-    const made = /Rounds<\/dt><dd>1,200.*Difference, 1e-5 nats a round<\/dt><dd>-?\d/;
-    expect(await page(path)).toMatch(made);
-    await data.post("/ops/calibrations/compare", { a, b });
-    expect(await page(path)).toMatch(made);
+/** The text of each cell of the row with this head. */
+function cellsOf(body: string, head: string): string[] {
+  const row = body.split("<tr>").find((one) => one.includes(`<th scope="row">${head}</th>`)) ?? "";
+  return [...row.matchAll(/<td[^>]*>(.*?)<\/td>/g)].map(([, cell = ""]) => cell.replaceAll(/<[^>]*>/g, " ").trim());
+}
 
-    await world.sql`update calibration_comparisons set paired = paired - 'rounds' where a_id = ${a} and b_id = ${b}`;
-    expect(await page(path, data)).toMatch(/compare again.*Judge both on the same rounds/);
-    await data.post("/ops/calibrations/compare", { a, b });
-    expect(await page(path)).toContain("queued");
+describe("calibrations that are compared", () => {
+  it("stand side by side with the best marked and differences from the first, and are compared on the same rounds by a worker", async () => {
+    const ids = [];
+    for (const params of ["", "share: 0.001", "share: 0.01"]) ids.push(await calibrationOf(await start({ params })));
+    const [a = "", b = "", c = ""] = ids;
+    const path = `/ops/calibrations/compare?id=${a}&id=${b}&id=${c}`;
+    const before = await page(path, data);
+    const losses = cellsOf(before, "Log loss, nats per round");
+    expect(losses).toHaveLength(3);
+    expect(losses[0]).toMatch(/^(best\s+)?\d\.\d{6}$/);
+    for (const cell of losses.slice(1)) expect(cell).toMatch(/\d\.\d{6}\s+(±0|[+−]\d\.\d{6})$/);
+    const values = losses.map((cell) => Number(/\d\.\d{6}/.exec(cell)?.[0]));
+    expect(losses.map((cell) => cell.startsWith("best"))).toEqual(values.map((one) => one === Math.min(...values)));
+    expect(before).toContain("Compare on the same rounds");
+    expect(before).toContain(`href="/ops/calibrations/compare?id=${c}&amp;id=${a}&amp;id=${b}"`);
+    for (const label of ["Skill of each calibration", "Reliability of each calibration"]) {
+      expect(before).toContain(`<svg role="img" aria-label="${label}"`);
+      expect(before).toContain(`aria-label="${label}: numbers"`);
+    }
+
+    expect(going(await data.post("/ops/calibrations/compare", { id: ids }))).toEqual([303, path]);
+    expect(await page(path)).toMatch(/queued.*requested by data@example\.com/);
     await work(world.sql);
-    expect(await page(path)).toMatch(made);
+    const done = await page(path, data);
+    const pairs = done.split("Paired differences from")[1] ?? "";
+    expect([...pairs.matchAll(/<td class="num">1,200<\/td>/g)]).toHaveLength(2);
+    expect(done).not.toContain("Compare on the same rounds");
+    // seen from the other side, the difference has the other sign
+    const turned = (await page(`/ops/calibrations/compare?id=${b}&id=${a}`)).split("Paired differences from")[1] ?? "";
+    const differenceOf = (body: string) => Number(/<td class="num">(-?\d+\.\d\d)<\/td>/.exec(body)?.[1]);
+    expect(differenceOf(pairs)).not.toBe(0);
+    expect(differenceOf(turned)).toBe(-differenceOf(pairs));
+    expect((await audited("calibration.compare")).at(-1)).toMatchObject({
+      target: `calibrations ${a}, ${b} and ${c} of ${table.name}`,
+      after: { first: a, requested: [b, c] },
+    });
   });
 
-  it("that cannot be compared say why", async () => {
+  it("are computed again if a stored difference cannot be read", async () => {
+    const [a, b] = [await calibrationOf(await start()), await calibrationOf(await start({ params: "share: 0.002" }))];
+    const path = `/ops/calibrations/compare?id=${a}&id=${b}`;
+    await data.post("/ops/calibrations/compare", { id: [a, b] });
+    await work(world.sql);
+    await world.sql`update calibration_comparisons set paired = paired - 'rounds' where a_id = ${a} and b_id = ${b}`;
+    expect(await page(path, data)).toMatch(/compare again.*Compare on the same rounds/);
+    await data.post("/ops/calibrations/compare", { id: [a, b] });
+    await work(world.sql);
+    expect(await page(path, data)).toContain('<td class="num">1,200</td>');
+  });
+
+  it("that share no bands or rounds show why, and the rest is compared", async () => {
     const whole = await calibrationOf(await start());
     const bands = await calibrationOf(await start({ params: "thresholds: [1.5, 3, 20]" }));
-    expect(await page(`/ops/calibrations/compare?a=${whole}&b=${bands}`)).toContain("see other colors");
-    const response = await data.post("/ops/calibrations/compare", { a: whole, b: bands });
+    expect(await page(`/ops/calibrations/compare?id=${whole}&id=${bands}`)).toContain("see other colors");
+    const response = await data.post("/ops/calibrations/compare", { id: [whole, bands] });
     expect(response.status).toBe(422);
+    const other = await calibrationOf(await start({ params: "share: 0.003" }));
+    expect((await data.post("/ops/calibrations/compare", { id: [whole, bands, other] })).status).toBe(303);
+    expect((await audited("calibration.compare")).at(-1)).toMatchObject({ after: { requested: [other] } });
+    await work(world.sql);
     expect(await page(`/ops/calibrations/${bands}/promote`, data)).toContain("never promoted");
     const promoted = await data.post(`/ops/calibrations/${bands}/promote`, { reason: "all the same", expected: "0" });
     expect(promoted.status).toBe(422);
+  });
+
+  it("number two to eight", async () => {
+    const one = await viewer.get("/ops/calibrations/compare?id=1");
+    expect([one.status, await text(one)]).toEqual([400, expect.stringContaining("select at least two calibrations")]);
+    const nine = Array.from({ length: 9 }, (_, i) => `id=${i + 1}`).join("&");
+    const response = await viewer.get(`/ops/calibrations/compare?${nine}`);
+    expect([response.status, await text(response)]).toEqual([400, expect.stringContaining("expected at most 8 ids")]);
+    expect((await viewer.get("/ops/calibrations/compare?id=1&id=999999")).status).toBe(404);
+  });
+});
+
+describe("notes and tags of a run", () => {
+  it("are edited, audited, and found by their tag in both lists and the comparison", async () => {
+    const run = await start({ tags: "Slow, edge-2026 slow" });
+    const record = await calibrationOf(run);
+    const note = "fits better <after> March\nsecond line";
+    const saved = await data.post(`/ops/calibrations/runs/${run}/labels`, { note, tags: "edge-2026 candidate" });
+    expect(going(saved)).toEqual([303, `/ops/calibrations/runs/${run}`]);
+    expect((await audited("calibration.label")).at(-1)).toMatchObject({
+      actor: "data@example.com",
+      target: `run ${run} of ${table.name}`,
+      before: { note: null, tags: ["slow", "edge-2026"] },
+      after: { note, tags: ["edge-2026", "candidate"] },
+    });
+    expect(await page(`/ops/calibrations/runs/${run}`)).toContain("fits better &lt;after&gt; March second line");
+    const other = await calibrationOf(await start());
+    const [listed, runs] = await Promise.all([
+      page("/ops/calibrations?tag=candidate"),
+      page("/ops/calibrations/runs?tag=candidate"),
+    ]);
+    expect(listed).toContain(`/ops/calibrations/${record}"`);
+    expect(listed).not.toContain(`/ops/calibrations/${other}"`);
+    expect([...runs.matchAll(/runs\/(\d+)"/g)].map(([, id]) => id)).toEqual([run]);
+    expect(await page("/ops/calibrations?tag=slow")).toContain("No calibrations match");
+    expect(await page(`/ops/calibrations/compare?id=${other}&id=${record}`)).toContain("fits better");
+    expect(await page(`/ops/calibrations/${record}`)).toContain("candidate");
+  });
+
+  it.each([
+    ["a note that is too long", { note: "x".repeat(2001), tags: "" }, "note: expected at most 2000 characters"],
+    ["too many tags", { note: "", tags: "a b c d e f g h i j k" }, "tags: expected at most 10 tags"],
+    ["a tag with other characters", { note: "", tags: "<b>" }, "expected tags of 1 to 40 of a-z"],
+  ])("are refused and not stored: %s", async (_, fields, problem) => {
+    const run = await start({ tags: "kept" });
+    const response = await data.post(`/ops/calibrations/runs/${run}/labels`, fields);
+    expect([response.status, (await text(response)).replaceAll("&lt;", "<")]).toEqual([
+      400,
+      expect.stringContaining(problem),
+    ]);
+    const [row] = await world.sql`select note, tags from calibration_runs where id = ${run}`;
+    expect(row).toEqual({ note: null, tags: ["kept"] });
+    await calibrationOf(run);
+  });
+
+  it("are for data staff, and of runs that exist", async () => {
+    expect((await viewer.post("/ops/calibrations/runs/1/labels", { note: "", tags: "" })).status).toBe(403);
+    expect((await data.post("/ops/calibrations/runs/999999/labels", { note: "", tags: "" })).status).toBe(404);
+  });
+});
+
+describe("a run over several tables", () => {
+  it("is one batch with the progress of each table, all requested or none", async () => {
+    const other = await makeTable(world.sql, { house_edge: 0.01, pause_ms: PAUSE_MS }, { id: "gamma" });
+    await playRounds(
+      world.sql,
+      other.id,
+      generatedRounds(300).map(({ hundredths }) => hundredths),
+    );
+    const before = await world.sql`select id from calibration_runs`;
+    const refused = await data.post("/ops/calibrations/new", {
+      table: `${table.name} ${other.name}`,
+      to: String(FIRST_ID + 999),
+      model: "k7@1",
+      reason: "both",
+    });
+    expect([refused.status, await text(refused)]).toEqual([422, expect.stringContaining(`in ${other.name}`)]);
+    expect(await world.sql`select id from calibration_runs`).toHaveLength(before.length);
+
+    const response = await data.post("/ops/calibrations/new", {
+      table: `${table.name}, ${other.house}`, // a house stands for all of its tables
+      model: "k7@1",
+      tags: "both",
+      reason: "both",
+    });
+    const [status, location] = going(response);
+    expect([status, location]).toEqual([303, expect.stringMatching(/^\/ops\/calibrations\/batches\/\d+$/)]);
+    const queued = await page(String(location));
+    expect(queued).toMatch(/0\.0 %: 0 of 1,500 rounds; 0 of 2 runs ended/);
+    const rowOf = (body: string, name: string) => body.split("<tr>").find((row) => row.includes(`>${name}</th>`)) ?? "";
+    const [run = ""] = /(?<=runs\/)\d+/.exec(rowOf(queued, other.name)) ?? [];
+    expect(await runWaitingCalibration(world.sql, run, { signal: never })).toBe("done");
+    const half = await page(String(location));
+    expect(half).toMatch(/20\.0 %: 300 of 1,500 rounds; 1 of 2 runs ended/);
+    expect(rowOf(half, other.name)).toMatch(/done.*100\.0 %.*300 of 300.*calibration \d+/);
+    expect(rowOf(half, table.name)).toMatch(/queued.*0\.0 %.*0 of 1,200/);
+    await work(world.sql);
+    const done = await page(String(location));
+    const compare = /href="(\/ops\/calibrations\/compare[^"]*)"/.exec(done)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const compared = await page(compare);
+    expect(compared).toContain("of different tables");
+    expect(cellsOf(compared, "Log loss, nats per round").join(" ")).not.toMatch(/best|[+−]/);
+    expect((await viewer.get("/ops/calibrations/batches/999999")).status).toBe(404);
   });
 });
 
@@ -516,7 +655,7 @@ describe("runs that are asked for at once", () => {
     await playRounds(world.sql, other?.id ?? 0, [150, 230, 1200]);
     const asked = { table: `${table.name}, ${other?.name}`, model: "k7@1", order: "round", reason: "both of them" };
     const response = await data.post("/ops/calibrations/new", asked);
-    expect(going(response)).toEqual([303, "/ops/calibrations/runs"]);
+    expect(going(response)).toEqual([303, expect.stringMatching(/^\/ops\/calibrations\/batches\/\d+$/)]);
     const runs = await world.sql<{ id: string }[]>`
       select id::text as id
       from calibration_runs
@@ -525,10 +664,10 @@ describe("runs that are asked for at once", () => {
         and table_id in (${table.id}, ${other?.id ?? 0})
       order by id`;
     expect(runs).toHaveLength(2);
-    expect(await page(`/ops/calibrations/runs/${runs[0]?.id}`)).toContain("by round id, late ones too");
+    expect(await page(`/ops/calibrations/runs/${runs[0]?.id}`)).toContain("by round id, with late rounds");
     const record = await calibrationOf(runs[1]?.id ?? "");
     expect(await page(`/ops/calibrations/${record}`)).toContain("by round id, 0 of them late");
-    expect(await page(`/ops/calibrations/${record}`, data)).not.toContain("Promote it");
+    expect(await page(`/ops/calibrations/${record}`, data)).not.toContain("Promote calibration");
     expect(await text(await data.post("/ops/calibrations/new", { ...asked, table: "a/b/c" }))).toContain(
       "there is no table a/b/c",
     );

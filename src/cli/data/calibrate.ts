@@ -1,18 +1,18 @@
 import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { resolve as resolvePath } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { Sql } from "../../db/client.ts";
-import { nested } from "../../db/nested.ts";
 import { reasonOf, UsageError } from "../../errors.ts";
-import { requestManualRun, runManualCalibration, type ManualResult } from "../../calibration/manual-calibration.ts";
-import { findManualRun, findParameters, listParameterNames } from "../../calibration/manual-run-store.ts";
+import { runManualCalibration, type ManualResult } from "../../calibration/manual-calibration.ts";
+import { findManualRun } from "../../calibration/manual-run-store.ts";
 import { MOST_STRETCHES, orderOf, type ReplayOrder } from "../../calibration/range-store.ts";
-import { readParameterFile, type RequestedModel } from "../../forecasts/model/parameter-file.ts";
+import { findRequestedModel, requestRuns, type NamedTable, type RequestedRun } from "../../calibration/request-runs.ts";
+import type { RequestedModel } from "../../forecasts/model/parameter-file.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
 import { promoteCalibration } from "../../calibration/promote.ts";
 import { announce } from "../announce.ts";
-import { audited, appendCommandAudit } from "../audited.ts";
+import { appendCommandAudit } from "../audited.ts";
 import { examples, readableFile, someText, tableName } from "../arguments.ts";
 import { openBacktestFile } from "./backtest-file.ts";
 import { listenForInterruption } from "../interruption.ts";
@@ -94,27 +94,35 @@ function runId(text: string): string {
 }
 
 async function calibrate({ sql, settings }: Session, given: CalibrateArguments): Promise<void> {
-  const runs: Run[] = [];
-  const found = [];
+  const found: NamedTable[] = [];
   for (const name of given.table) found.push(await findTableByName(sql, name));
-  for (const table of found) runs.push({ table: table.name, run: given.resume ?? (await request(sql, table, given)) });
-  if (given.resume !== undefined && found[0] !== undefined) {
-    const { name } = found[0];
-    await requireSame(sql, given.resume, found[0], given);
-    await sql.begin((tx) =>
-      appendCommandAudit(tx, { action: "calibration.resume", target: `run ${given.resume} of ${name}` }),
-    );
-  }
+  const runs = await (given.resume === undefined
+    ? request(sql, found, given)
+    : queueAgain(sql, given.resume, found[0], given));
   for (const [at] of runs.entries()) await replay(sql, settings.LOG_LEVEL, runs.slice(at), given);
 }
 
-interface Run {
-  table: string;
-  run: string;
+async function queueAgain(
+  sql: Sql,
+  run: string,
+  table: NamedTable | undefined,
+  given: CalibrateArguments,
+): Promise<RequestedRun[]> {
+  if (table === undefined) return [];
+  await requireSame(sql, run, table, given);
+  await sql.begin((tx) =>
+    appendCommandAudit(tx, { action: "calibration.resume", target: `run ${run} of ${table.name}` }),
+  );
+  return [{ run, table: table.name }];
 }
 
 /** Executes the runs in order; if one stops, prints the command that resumes each of the rest. */
-async function replay(sql: Sql, level: string, left: readonly Run[], given: CalibrateArguments): Promise<void> {
+async function replay(
+  sql: Sql,
+  level: string,
+  left: readonly RequestedRun[],
+  given: CalibrateArguments,
+): Promise<void> {
   const run = left[0]?.run ?? "";
   const interruption = listenForInterruption("interrupted");
   const progress = runProgress(`run ${run}`);
@@ -157,45 +165,33 @@ async function promote(
 
 async function request(
   sql: Sql,
-  table: { id: number; name: string },
+  chosen: readonly NamedTable[],
   { from, to, order, out, model, params, promote: isPromoted }: CalibrateArguments,
-): Promise<string> {
+): Promise<RequestedRun[]> {
   const { parameters, thresholds } = await requestedModel(sql, model ?? K7_1.name, params);
-  const asked = {
-    tableId: table.id,
-    table: table.name,
-    from,
-    to,
-    replayOrder: order ?? (isPromoted ? "taken" : undefined),
-    parameters,
-    thresholds,
-    outFile: out === undefined ? null : resolve(out),
-  };
-  return audited(
-    sql,
-    (tx) => requestManualRun(nested(tx), asked),
-    (run) => ({
-      action: "calibration.start",
-      target: `run ${run} of ${table.name}`,
-      after: { model: parameters.name, from, to, order, out: asked.outFile },
-    }),
-  );
+  const outFile = out === undefined ? null : resolvePath(out);
+  const replayOrder = order ?? (isPromoted ? "taken" : undefined);
+  return sql.begin(async (tx) => {
+    const runs = await requestRuns(tx, chosen, { from, to, replayOrder, parameters, thresholds, outFile });
+    for (const { run, table } of runs) {
+      await appendCommandAudit(tx, {
+        action: "calibration.start",
+        target: `run ${run} of ${table}`,
+        after: { model: parameters.name, from, to, order, out: outFile },
+      });
+    }
+    return runs;
+  });
 }
 
 async function requestedModel(sql: Sql, name: string, file: string | undefined): Promise<RequestedModel> {
-  const parameters = await findParameters(sql, name);
-  if (parameters === null) {
-    const known = [K7_1.name, ...(await listParameterNames(sql))];
-    throw new UsageError(`--model: there is no model ${name}; known are ${known.join(", ")}`);
-  }
-  if (file === undefined) return { parameters, thresholds: null };
-  let text: string;
+  let changes: string | null = null;
   try {
-    text = await readFile(file, "utf8");
+    if (file !== undefined) changes = await readFile(file, "utf8");
   } catch (error) {
     throw new UsageError(`--params: ${file} cannot be read: ${reasonOf(error)}`);
   }
-  return readParameterFile(text, parameters);
+  return findRequestedModel(sql, name, { option: "--model", changes });
 }
 
 /** A resumed run keeps its original options; any option that is given again must be the same. */
@@ -215,7 +211,7 @@ async function requireSame(
     ["--from", given.from ?? run.fromRoundId, run.fromRoundId],
     ["--to", given.to ?? run.toRoundId, run.toRoundId],
     ["--order", given.order ?? orderOf(run), orderOf(run)],
-    ["--out", given.out === undefined ? run.outFile : resolve(given.out), run.outFile],
+    ["--out", given.out === undefined ? run.outFile : resolvePath(given.out), run.outFile],
   ];
   const problems = differing
     .filter(([, now, then]) => now !== then)
@@ -223,7 +219,7 @@ async function requireSame(
   if (problems.length > 0) throw new UsageError(`run ${id} was asked for something else`, problems);
 }
 
-function resumeText({ table, run }: Run, { promote: isPromoted, reason }: CalibrateArguments): string {
+function resumeText({ table, run }: RequestedRun, { promote: isPromoted, reason }: CalibrateArguments): string {
   const promoted = isPromoted ? ` --promote --reason ${JSON.stringify(reason)}` : "";
   return `roundhouse calibrate --table ${table} --resume ${run}${promoted}`;
 }

@@ -113,7 +113,7 @@ export function figuresOf(row: Measured, rates: readonly RateSums[]) {
               row.pit.waits,
               row.pit.heights,
             ),
-            columns: ["said to be", "height"],
+            columns: ["stated", "height"],
             rows: row.pit.heights.map((height, i) => [
               `${(i / 10).toFixed(1)} to ${((i + 1) / 10).toFixed(1)}`,
               digits(height, 3),

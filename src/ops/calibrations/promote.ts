@@ -11,16 +11,16 @@ import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { idOf, reason, tellReaders } from "../payloads/listing.ts";
-import { LIST } from "./run-view.ts";
+import { CALIBRATIONS } from "./run-view.ts";
 
-/** Rounds that may be rolled forward while somebody waits for the answer: some seconds. */
+/** Rounds that may be rolled forward within a request: this takes seconds. */
 const MOST_ROUNDS = 300_000n;
-/** Some 10 ms of computing at once: this process has callers to answer. */
+/** A chunk takes about 10 ms, since this process also serves callers. */
 const ROUNDS_PER_CHUNK = 2000;
 
 const nothing = z.object({});
 
-/** What a promotion would change, before anybody says why. */
+/** What a promotion would change, with the form that promotes. */
 export const promotePage: OpsPage<z.infer<typeof nothing>> = {
   path: "/calibrations/:id/promote",
   query: nothing,
@@ -45,8 +45,8 @@ export const promotePage: OpsPage<z.infer<typeof nothing>> = {
       problem: problemOf(row, table.newestSeq),
     };
     const crumbs = [
-      { label: "Calibrations", href: LIST },
-      { label: `Calibration ${row.id}`, href: `${LIST}/${row.id}` },
+      { label: "Calibrations", href: CALIBRATIONS },
+      { label: `Calibration ${row.id}`, href: `${CALIBRATIONS}/${row.id}` },
     ];
     return { template: "calibrations/promote", title: `Promote calibration ${row.id}`, data, crumbs };
   },
@@ -56,18 +56,18 @@ function problemOf(row: WholeCalibration, newestSeq: bigint): string | null {
   const behind = newestSeq - row.toSeq;
   if (row.seenSeq !== null) return notLive(row);
   if (row.otherBands)
-    return `calibration ${row.id} saw the rounds in other bands than the table's, so its forecasts would speak of other colors: it can be compared, never promoted`;
+    return `calibration ${row.id} uses other bands than the table, so its forecasts would be of other colors: it can be compared, never promoted`;
   if (behind > MOST_ROUNDS)
-    return `calibration ${row.id} ends ${behind} rounds before the newest; more than ${MOST_ROUNDS} are too many to roll forward while you wait: run it again up to now and promote that one, or use \`roundhouse calibration promote\``;
+    return `calibration ${row.id} ends ${behind} rounds before the newest; more than ${MOST_ROUNDS} are too many to roll forward in a request: repeat its run up to now and promote the result, or use \`roundhouse calibration promote\``;
   return null;
 }
 
 const form = z.object({
   reason,
-  expected: z.string().regex(/^\d{1,18}$/, "expected what the form holds; load it again"),
+  expected: z.string().regex(/^\d{1,18}$/, "expected the value of the form; reload it"),
 });
 
-/** Somebody promoted another record since the form was loaded. */
+/** Another calibration was promoted after the form was loaded. */
 class PromotedMeanwhile extends Error {
   override name = "PromotedMeanwhile";
 }
@@ -106,7 +106,7 @@ export const promoteAction: OpsAction<z.infer<typeof form>> = {
       await tellReaders(parts);
       const { calibration_id, table, model, version } = promoted;
       const message = `calibration ${row.id} is live on ${table} as calibration ${calibration_id}, ${model} version ${version}`;
-      return { ok: true, message, location: `${LIST}/${calibration_id}` };
+      return { ok: true, message, location: `${CALIBRATIONS}/${calibration_id}` };
     } catch (error) {
       if (error instanceof PromotedMeanwhile || error instanceof UsageError)
         return { ok: false, problem: error.message };
@@ -116,7 +116,7 @@ export const promoteAction: OpsAction<z.infer<typeof form>> = {
 };
 
 function meanwhile(table: string, newest: NewestPromotion | null): string {
-  if (newest === null) return `the promotions of ${table} are not what this form was made from; load it again`;
+  if (newest === null) return `the promotions of ${table} have changed since this form was loaded; reload it`;
   const { by, at, from, reason: why } = newest;
-  return `${by} promoted calibration ${from} of ${table} at ${at} meanwhile (${why}); nothing was changed: look again, and promote yours if it still should be`;
+  return `${by} promoted calibration ${from} of ${table} at ${at} meanwhile (${why}); nothing was changed. Check that calibration, then promote yours if it is still needed`;
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { fullWidth } from "../../charts/draw.ts";
 import { reliabilityPlot } from "../../charts/reliability.ts";
 import { waitsPlot } from "../../charts/waits.ts";
 import { findCalibration } from "../../calibration/calibration-store.ts";
@@ -9,16 +10,17 @@ import { BIN_COLUMNS, binRow, digits, pointOf } from "../../frame/measured.ts";
 import type { OpsPage } from "../contract.ts";
 import { figureOf } from "../../frame/figure.ts";
 import { idOf } from "../payloads/listing.ts";
+import { linkTo } from "./compare.ts";
 import { windowRows, WINDOW_COLUMNS } from "./windows.ts";
-import { LIST } from "./run-view.ts";
+import { CALIBRATIONS } from "./run-view.ts";
 
 const nothing = z.object({});
 
-/** One calibration: its state, how well it fits, and who wanted it. */
+/** One calibration: its state, how well it fits, and who requested it. */
 export const recordPage: OpsPage<z.infer<typeof nothing>> = {
   path: "/calibrations/:id",
   query: nothing,
-  async show({ sql, log }, { params }) {
+  async show({ sql, log }, { params, visitor }) {
     const id = idOf(params["id"]);
     const row = id === null ? null : await findCalibration(sql, String(id));
     if (row === null) return null;
@@ -27,9 +29,11 @@ export const recordPage: OpsPage<z.infer<typeof nothing>> = {
     const figures = [
       await figureOf(
         log,
-        reliabilityPlot(
-          "Reliability of the backtest",
-          detail.reliability.map((bin) => pointOf("all colors", bin)),
+        fullWidth(
+          reliabilityPlot(
+            "Reliability of the backtest",
+            detail.reliability.map((bin) => pointOf("all colors", bin)),
+          ),
         ),
         {
           columns: BIN_COLUMNS,
@@ -44,8 +48,8 @@ export const recordPage: OpsPage<z.infer<typeof nothing>> = {
         digits(height, 3),
       ]);
       figures.push(
-        await figureOf(log, waitsPlot("PIT of waits for the top color", waits, heights), {
-          columns: ["said to be", "height"],
+        await figureOf(log, fullWidth(waitsPlot("PIT of waits for the top color", waits, heights)), {
+          columns: ["stated", "height"],
           rows,
         }),
       );
@@ -60,7 +64,14 @@ export const recordPage: OpsPage<z.infer<typeof nothing>> = {
       isLive: live?.id === row.id,
       windows: { columns: WINDOW_COLUMNS, rows: windowRows(detail.windows) },
     };
-    const crumbs = [{ label: "Calibrations", href: LIST }];
-    return { template: "calibrations/record", title: `Calibration ${row.id}`, data, crumbs };
+    const crumbs = [{ label: "Calibrations", href: CALIBRATIONS }];
+    const isCandidate = detail.order === "taken" && !data.isLive;
+    const mayPromote = isCandidate && !row.otherBands && (visitor.role === "data" || visitor.role === "admin");
+    const header = {
+      ...(mayPromote && { action: { label: "Promote calibration", href: `${CALIBRATIONS}/${row.id}/promote` } }),
+      ...(isCandidate &&
+        live !== null && { more: [{ label: `Compare with live (${live.id})`, href: linkTo([live.id, row.id]) }] }),
+    };
+    return { template: "calibrations/record", title: `Calibration ${row.id}`, data, crumbs, header };
   },
 };

@@ -1,10 +1,10 @@
 import type { ListedRun } from "../../calibration/run-list-store.ts";
 import type { Tone } from "../../frame/format.ts";
 
-/** Where calibrations begin. */
-export const LIST = "/ops/calibrations";
+/** The path of the list of calibrations. */
+export const CALIBRATIONS = "/ops/calibrations";
 
-/** What a run's status should look like. */
+/** The tone of each status of a run. */
 const RUN_TONES: Record<ListedRun["status"], Tone> = {
   queued: "info",
   running: "info",
@@ -13,7 +13,7 @@ const RUN_TONES: Record<ListedRun["status"], Tone> = {
   cancelled: "warn",
 };
 
-/** How far a run is, in parts per million of its range, and the seconds left at its rate; null where nobody can tell. */
+/** Progress of a run in parts per million of its range, and the seconds left at its rate; null if unknown. */
 function progressOf(run: ListedRun): { ppm: number; done: bigint; of: bigint; secondsLeft: number | null } {
   const of = run.toSeq - run.fromSeq + 1n;
   const done = run.status === "done" ? of : run.atSeq === null ? 0n : run.atSeq - run.fromSeq + 1n;
@@ -22,7 +22,14 @@ function progressOf(run: ListedRun): { ppm: number; done: bigint; of: bigint; se
   return { ppm: Number((done * 1_000_000n) / of), done, of, secondsLeft };
 }
 
-/** A run with what a page says of it. */
+/** A run with its progress and its status as pages show it. */
 export function runView(run: ListedRun) {
-  return { ...run, ...progressOf(run), tone: RUN_TONES[run.status] };
+  const status = run.isStopping ? "stopping" : run.isSilent ? "silent" : run.status;
+  return {
+    ...run,
+    ...progressOf(run),
+    isOpen: run.status === "queued" || run.status === "running",
+    shownStatus: status,
+    tone: run.isSilent ? "bad" : RUN_TONES[run.status],
+  };
 }

@@ -13,11 +13,11 @@ import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsPage, OpsParts, Sent } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { idOf, reason } from "../payloads/listing.ts";
-import { LIST, runView } from "./run-view.ts";
+import { CALIBRATIONS, runView } from "./run-view.ts";
 
 const nothing = z.object({});
 
-/** One run by hand: how far, how fast, who asked and why, what came before it and after. */
+/** One manual run: its progress and rate, who requested it and why, its labels, and the runs before and after it. */
 export const runPage: OpsPage<z.infer<typeof nothing>> = {
   path: "/calibrations/runs/:run",
   query: nothing,
@@ -27,12 +27,11 @@ export const runPage: OpsPage<z.infer<typeof nothing>> = {
     if (run === null) return null;
     const children = await listChildRuns(sql, run.id);
     const crumbs = [
-      { label: "Calibrations", href: LIST },
-      { label: "Runs by hand", href: `${LIST}/runs` },
+      { label: "Calibrations", href: CALIBRATIONS },
+      { label: "Manual runs", href: `${CALIBRATIONS}/runs` },
     ];
-    const isOpen = run.status === "queued" || run.status === "running";
-    const data = { run: runView(run), children, isOpen };
-    const refresh = isOpen ? { refreshSeconds: 2 } : {};
+    const data = { run: runView(run), children };
+    const refresh = data.run.isOpen ? { refreshSeconds: 2 } : {};
     return { template: "calibrations/run", title: `Run ${run.id}`, data, crumbs, ...refresh };
   },
 };
@@ -40,7 +39,7 @@ export const runPage: OpsPage<z.infer<typeof nothing>> = {
 const form = z.object({ reason });
 type Form = z.infer<typeof form>;
 
-/** Asks a run to stop where it is. */
+/** Stops a run at its next chunk. */
 export const cancelAction: OpsAction<Form> = {
   name: "calibration.cancel",
   path: "/calibrations/runs/:run/cancel",
@@ -51,11 +50,11 @@ export const cancelAction: OpsAction<Form> = {
     change(parts, sent, {
       name: "calibration.cancel",
       work: cancelRun,
-      said: ({ id, isStopping }) => (isStopping ? `run ${id} stops at its next chunk` : `run ${id} is cancelled`),
+      message: ({ id, isStopping }) => (isStopping ? `Run ${id} stops at its next chunk` : `Run ${id} cancelled`),
     }),
 };
 
-/** Leaves a run that was stopped to a worker again. */
+/** Queues a run that was cancelled or has failed. */
 export const resumeAction: OpsAction<Form> = {
   name: "calibration.resume",
   path: "/calibrations/runs/:run/resume",
@@ -66,7 +65,7 @@ export const resumeAction: OpsAction<Form> = {
     change(parts, sent, {
       name: "calibration.resume",
       work: resumeRun,
-      said: ({ id }) => `run ${id} waits for a worker and goes on where it was`,
+      message: ({ id }) => `Run ${id} queued; it resumes from its last checkpoint`,
     }),
 };
 
@@ -76,7 +75,7 @@ async function change(
   act: {
     name: string;
     work(tx: Transaction, id: string): Promise<RunChange | null>;
-    said(run: ListedRun): string;
+    message(run: ListedRun): string;
   },
 ): Promise<Done> {
   const id = idOf(params["run"]);
@@ -84,19 +83,19 @@ async function change(
   const outcome = await sql.begin(async (tx) => {
     const done = await act.work(tx, String(id));
     if (done?.ok !== true) return done;
-    const told = {
+    const entry = {
       action: act.name,
       target: `run ${id} of ${done.after.table}`,
       before: factsOf(done.before),
       after: factsOf(done.after),
       reason: given.reason,
     };
-    await appendAudit(tx, auditEntry(visitor, told));
+    await appendAudit(tx, auditEntry(visitor, entry));
     return done;
   });
-  if (outcome === null) throw new PageError(404, `there is no run ${id} by hand`);
+  if (outcome === null) throw new PageError(404, `there is no manual run ${id}`);
   if (!outcome.ok) return { ok: false, problem: outcome.reason };
-  return { ok: true, message: act.said(outcome.after), location: `${LIST}/runs/${id}` };
+  return { ok: true, message: act.message(outcome.after), location: `${CALIBRATIONS}/runs/${id}` };
 }
 
 function factsOf({ status, isStopping, atSeq }: ListedRun) {

@@ -1,22 +1,17 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
-import { nested } from "../../db/nested.ts";
 import { UsageError } from "../../errors.ts";
-import { requestManualRun } from "../../calibration/manual-calibration.ts";
-import { findParameters, listParameterNames } from "../../calibration/manual-run-store.ts";
-import { type RequestedModel, readParameterFile } from "../../forecasts/model/parameter-file.ts";
+import { listParameterNames } from "../../calibration/manual-run-store.ts";
+import { findRequestedModel, type NamedTable, requestRuns } from "../../calibration/request-runs.ts";
 import { parameterSetOf } from "../../forecasts/model/model-name.ts";
 import { K7_1 } from "../../forecasts/model/parameters.ts";
-import { findRun } from "../../calibration/run-list-store.ts";
+import { findRun, MOST_OF_BATCH } from "../../calibration/run-list-store.ts";
 import { listTableNames } from "../../rounds/lists/export-store.ts";
-import type { Sql } from "../../db/client.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { reason } from "../payloads/listing.ts";
-import { LIST } from "./run-view.ts";
-
-/** Runs that one form may ask for. */
-const MOST_TABLES = 50;
+import { tagList } from "./labels.ts";
+import { CALIBRATIONS } from "./run-view.ts";
 
 const newQuery = z.object({
   table: z.string().trim().max(200).default(""),
@@ -26,7 +21,7 @@ const newQuery = z.object({
     .default(""),
 });
 
-/** The form that asks for a run; from an earlier run it begins with what that one was asked. */
+/** The form that requests runs; with `parent` it starts with the values of that run. */
 export const newRunPage: OpsPage<z.infer<typeof newQuery>> = {
   path: "/calibrations/new",
   query: newQuery,
@@ -41,12 +36,13 @@ export const newRunPage: OpsPage<z.infer<typeof newQuery>> = {
       models: [K7_1.name, ...names],
       model: parent === null ? K7_1.name : parameterSetOf(parent.model),
       table: parent?.table ?? query.table,
-      mostTables: MOST_TABLES,
+      mostTables: MOST_OF_BATCH,
+      tags: parent?.tags.join(", ") ?? "",
       params: thresholds === null ? "" : `thresholds: [${thresholds.join(", ")}]\n`,
     };
-    const crumbs = [{ label: "Calibrations", href: LIST }];
-    const title = parent === null ? "Start a run" : `Run ${parent.id} again`;
-    return { template: "calibrations/new", title, data, crumbs };
+    const crumbs = [{ label: "Calibrations", href: CALIBRATIONS }];
+    const title = parent === null ? "Start run" : `Repeat run ${parent.id}`;
+    return { template: "calibrations/new", title, data, crumbs, width: "reading" };
   },
 };
 
@@ -62,9 +58,9 @@ const form = z.object({
     .string()
     .trim()
     .min(1, "expected house/game/market")
-    .max(MOST_TABLES * 200)
+    .max(MOST_OF_BATCH * 200)
     .transform((text) => [...new Set(text.split(/[\s,]+/))])
-    .pipe(z.array(z.string()).max(MOST_TABLES, `expected at most ${MOST_TABLES} tables`)),
+    .pipe(z.array(z.string()).max(MOST_OF_BATCH, `expected at most ${MOST_OF_BATCH} tables`)),
   from: end,
   to: end,
   order: z
@@ -77,11 +73,12 @@ const form = z.object({
     .string()
     .regex(/^\d{0,18}$/)
     .default(""),
+  tags: tagList,
   reason,
 });
 type Form = z.infer<typeof form>;
 
-/** Asks for a run. It is a row, which a worker finds within seconds. */
+/** Requests a run for each table, all or none. A run is a row, which a worker finds within seconds. */
 export const startAction: OpsAction<Form> = {
   name: "calibration.start",
   path: "/calibrations/new",
@@ -89,41 +86,39 @@ export const startAction: OpsAction<Form> = {
   isDangerous: false,
   form,
   async run({ sql }, { visitor, form: given }) {
+    const { from, to, order, tags } = given;
+    const parent = given.parent === "" ? null : given.parent;
     try {
-      const known = new Map((await listTableNames(sql)).map((table) => [table.name, table.id]));
-      const tables = given.table.map((name) => ({ name, id: known.get(name) }));
-      const unknown = tables.find(({ id }) => id === undefined);
-      if (unknown !== undefined) return { ok: false, problem: `table: there is no table ${unknown.name}` };
-      if (given.parent !== "" && (await findRun(sql, given.parent)) === null)
-        return { ok: false, problem: `parent: there is no run ${given.parent}` };
-      const { parameters, thresholds } = await requestedModel(sql, given);
-      const parent = given.parent === "" ? null : given.parent;
-      const { from, to, order } = given;
+      const tables = chosenOf(await listTableNames(sql), given.table);
+      if (tables.length > MOST_OF_BATCH)
+        return { ok: false, problem: `table: expected at most ${MOST_OF_BATCH} tables, found ${tables.length}` };
+      if (parent !== null && (await findRun(sql, parent)) === null)
+        return { ok: false, problem: `parent: there is no run ${parent}` };
+      const changes = given.params.trim() === "" ? null : given.params;
+      const { parameters, thresholds } = await findRequestedModel(sql, given.model, { option: "model", changes });
       const runs = await sql.begin(async (tx) => {
-        const ids: string[] = [];
-        for (const { name: table, id: tableId = 0 } of tables) {
-          const id = await requestManualRun(nested(tx), {
-            tableId,
-            table,
-            from,
-            to,
-            replayOrder: order,
-            parameters,
-            thresholds,
-            outFile: null,
-            order: { by: visitor.email, why: given.reason, parent },
-            words: { from: "from", to: "to", order: "order" },
-          });
-          const after = { model: parameters.name, from, to, order, thresholds, parent };
-          const told = { action: "calibration.start", target: `run ${id} of ${table}`, after, reason: given.reason };
-          await appendAudit(tx, auditEntry(visitor, told));
-          ids.push(id);
+        const requested = await requestRuns(tx, tables, {
+          from,
+          to,
+          replayOrder: order,
+          parameters,
+          thresholds,
+          outFile: null,
+          order: { by: visitor.email, why: given.reason, parent },
+          words: { from: "from", to: "to", order: "order" },
+          tags,
+        });
+        const after = { model: parameters.name, from, to, order, thresholds, parent, tags };
+        for (const { run, table } of requested) {
+          const entry = { action: "calibration.start", target: `run ${run} of ${table}`, after, reason: given.reason };
+          await appendAudit(tx, auditEntry(visitor, entry));
         }
-        return ids;
+        return requested;
       });
+      const [first] = runs;
       if (runs.length === 1)
-        return { ok: true, message: `run ${runs[0]} waits for a worker`, location: `${LIST}/runs/${runs[0]}` };
-      return { ok: true, message: `runs ${runs.join(", ")} wait for a worker`, location: `${LIST}/runs` };
+        return { ok: true, message: `Run ${first?.run} queued`, location: `${CALIBRATIONS}/runs/${first?.run}` };
+      return { ok: true, message: `${runs.length} runs queued`, location: `${CALIBRATIONS}/batches/${first?.run}` };
     } catch (error) {
       if (error instanceof UsageError) return { ok: false, problem: error.message };
       throw error;
@@ -131,11 +126,16 @@ export const startAction: OpsAction<Form> = {
   },
 };
 
-async function requestedModel(sql: Sql, { model, params }: Pick<Form, "model" | "params">): Promise<RequestedModel> {
-  const parameters = await findParameters(sql, model);
-  if (parameters === null) {
-    const known = [K7_1.name, ...(await listParameterNames(sql))];
-    throw new UsageError(`model: there is no model ${model}; known are ${known.join(", ")}`);
-  }
-  return params.trim() === "" ? { parameters, thresholds: null } : readParameterFile(params, parameters);
+/**
+ * The tables with these names; a house's name stands for all of its tables.
+ *
+ * @throws UsageError for a name of neither
+ */
+function chosenOf(known: readonly NamedTable[], names: readonly string[]): NamedTable[] {
+  const chosen = names.flatMap((name) => {
+    const found = known.filter((table) => table.name === name || table.name.startsWith(`${name}/`));
+    if (found.length === 0) throw new UsageError(`table: there is no table ${name}`);
+    return found;
+  });
+  return [...new Set(chosen)];
 }
