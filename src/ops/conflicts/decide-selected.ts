@@ -20,7 +20,12 @@ export const decideSelectedPage: OpsPage<z.infer<typeof query>> = {
   query,
   async show({ sql }, { query: given }) {
     const crumbs = [{ label: "Conflicts", href: "/ops/conflicts" }];
-    const page = (data: object) => ({ template: "conflicts/decide-selected", title: "Decide several conflicts", crumbs, data });
+    const page = (data: object) => ({
+      template: "conflicts/decide-selected",
+      title: "Decide several conflicts",
+      crumbs,
+      data,
+    });
     const nothing = { open: [], decided: 0, isMore: false, standingText };
     if (given.ids === undefined && given.of === "") {
       return page({ ...nothing, problem: "choose at least one conflict in the list" });
