@@ -4,6 +4,7 @@ import type { House } from "../../src/houses/house.ts";
 import { readBody, type ReceivedBody } from "../../src/rounds/read-response.ts";
 import { QuarantinedItem, quarantinedItem } from "../../src/rounds/lists/quarantined-item.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
+import { countTurns } from "../support/turns.ts";
 
 const MIB = 1 << 20;
 const NAME = { name: "alpha/crash/global", game: "crash", market: "global" };
@@ -22,15 +23,7 @@ function received(body: string, path = "/rounds"): ReceivedBody {
 
 /** Reads a body, and counts how often others had their turn meanwhile. */
 async function readWatched(house: House, given: ReceivedBody, options: { isSuspect?: boolean } = {}) {
-  let turns = 0;
-  let isOver = false;
-  const count = () => {
-    turns += 1;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
-  const read = await readBody(house, NAME, given, { signal, ...options });
-  isOver = true;
+  const { result: read, turns } = await countTurns(() => readBody(house, NAME, given, { signal, ...options }));
   return { read, turns };
 }
 

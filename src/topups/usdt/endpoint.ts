@@ -8,22 +8,22 @@ import {
   http,
   HttpRequestError,
   isAddress,
+  numberToHex,
   parseAbiItem,
   type PublicClient,
-  TransactionReceiptNotFoundError,
 } from "viem";
 import type { Chain } from "../../config/usdt-chains.ts";
 import { cut } from "../../text.ts";
-import { checkedHead, checkedLog, checkedReceipt } from "./validate.ts";
-import { type Head, placeOf, type Receipt, type Transfer, type TransferLog } from "./on-chain.ts";
+import { checkedHead } from "./validate.ts";
+import type { Head, Receipt, TransferLog } from "./on-chain.ts";
 import type { BlockRange } from "./ranges.ts";
+import { readBody, readResponse, ResponseSizeError } from "./read-response.ts";
+import { type ReducedLog, type ReducedReceipt, topicOf, TRANSFER_TOPIC } from "./reduce-response.ts";
 
-const TRANSFER = parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)");
-const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const DECIMALS = parseAbiItem("function decimals() view returns (uint8)");
 const TIMEOUT_MS = 10_000;
-/** A range with a longer response is split in half. */
-const LONGEST_ANSWER = 4_000_000;
+/** Of the body of a refusal; a library parses it. */
+const LONGEST_REFUSAL = 10_000;
 const LONGEST_REASON = 300;
 /** A shorter text in a URL is no key. */
 const SHORTEST_KEY = 12;
@@ -49,11 +49,18 @@ export interface Endpoint {
   receipt(txHash: Hex): Promise<Receipt | null>;
 }
 
+/** A request whose response {@link readResponse} reduced to this. */
+interface Question<Result> {
+  Method: string;
+  Parameters: unknown[];
+  ReturnType: Result;
+}
+
 /** An endpoint did not respond, or responded with an error. The message has its host and never its URL. */
 export class EndpointError extends Error {
   override name = "EndpointError";
-  /** `busy`: rate limited (HTTP 429). */
-  readonly why: "timeout" | "busy" | "other";
+  /** `busy`: rate limited (HTTP 429). `large`: the response is too long. */
+  readonly why: "timeout" | "busy" | "large" | "other";
 
   constructor(message: string, why: EndpointError["why"]) {
     super(message);
@@ -95,11 +102,14 @@ function openEndpoint(
     transport: http(url, {
       timeout: timeoutMs,
       retryCount: 1,
-      maxResponseBodySize: LONGEST_ANSWER,
-      // the library's own timeout ends with the headers: a slow body would have none
-      fetchFn: (input, init = {}) => {
+      fetchFn: async (input, init = {}) => {
         const signals = [signal, AbortSignal.timeout(timeoutMs), ...(init.signal ? [init.signal] : [])];
-        return fetch(input, { ...init, signal: AbortSignal.any(signals) });
+        const response = await fetch(input, { ...init, signal: AbortSignal.any(signals) });
+        const body = await readBody(response);
+        const { status, ok } = response;
+        if (!ok) return new Response(new Uint8Array(body.subarray(0, LONGEST_REFUSAL)), { status });
+        const { method, params } = JSON.parse(init.body as string) as { method: string; params: unknown[] };
+        return new Response(await readResponse({ method, params, token }, body), { status });
       },
     }),
   });
@@ -145,65 +155,30 @@ function openEndpoint(
     },
     async transfers({ from, to }, addresses) {
       if (addresses.length === 0) return [];
-      const ours = new Set(addresses.map((address) => address.toLowerCase()));
-      const asked = { address: token, event: TRANSFER, args: { to: [...addresses] }, fromBlock: from, toBlock: to };
+      const filter = {
+        address: token,
+        topics: [TRANSFER_TOPIC, null, addresses.map(topicOf)],
+        fromBlock: numberToHex(from),
+        toBlock: numberToHex(to),
+      };
       return ask(async (of) => {
-        const logs = await of.getLogs({ ...asked, strict: true });
-        const found = logs.flatMap(
-          ({ address, args, transactionHash: txHash, blockHash, blockNumber, logIndex, removed }) => {
-            const isAsked =
-              !removed &&
-              address.toLowerCase() === token.toLowerCase() &&
-              ours.has(args.to.toLowerCase()) &&
-              blockNumber >= from &&
-              blockNumber <= to &&
-              args.value > 0n; // transfers of nothing are sent to be mistaken for others
-            return isAsked
-              ? [checkedLog({ txHash: small(txHash), blockHash: small(blockHash), blockNumber, logIndex })]
-              : [];
-          },
-        );
-        // some nodes list a log twice, which one statement cannot store
-        return [...new Map(found.map((log) => [`${log.txHash} ${log.blockHash} ${log.logIndex}`, log])).values()];
+        const logs = await of.request<Question<ReducedLog[]>>({ method: "eth_getLogs", params: [filter] });
+        return logs.map((log) => ({ ...log, blockNumber: BigInt(log.blockNumber) }));
       });
     },
     async receipt(txHash) {
       return ask(async (of) => {
-        const found = await of.getTransactionReceipt({ hash: txHash }).catch((error: unknown) => {
-          if (error instanceof TransactionReceiptNotFoundError) return null;
-          throw error;
-        });
-        if (found === null || small(found.transactionHash) !== txHash) return null;
-        return checkedReceipt({
-          blockHash: small(found.blockHash),
-          blockNumber: found.blockNumber,
-          transfers:
-            found.status === "success" ? found.logs.flatMap((log, position) => transferOf(log, position, token)) : [],
-        });
+        const question = { method: "eth_getTransactionReceipt", params: [txHash] };
+        const found = await of.request<Question<ReducedReceipt | null>>(question);
+        if (found?.transactionHash !== txHash) return null;
+        return {
+          blockHash: found.blockHash,
+          blockNumber: BigInt(found.blockNumber),
+          transfers: found.transfers.map((transfer) => ({ ...transfer, units: BigInt(transfer.units) })),
+        };
       });
     },
   };
-}
-
-function transferOf(
-  log: { address: Address; topics: readonly Hex[]; data: Hex; logIndex: number },
-  position: number,
-  token: Address,
-): Transfer[] {
-  const [topic, from, to] = log.topics;
-  const isTransfer =
-    log.address.toLowerCase() === token.toLowerCase() &&
-    topic === TRANSFER_TOPIC &&
-    from !== undefined &&
-    to !== undefined &&
-    log.data.length === 66;
-  return isTransfer
-    ? [{ position, logIndex: log.logIndex, sender: placeOf(from), to: placeOf(to), units: BigInt(log.data) }]
-    : [];
-}
-
-function small(hex: Hex): Hex {
-  return hex.toLowerCase() as Hex;
 }
 
 function reasonOf(error: unknown): string {
@@ -226,5 +201,6 @@ function whyOf(error: unknown): EndpointError["why"] {
   if (!(error instanceof BaseError)) return "other";
   // the library's TimeoutError, or that of a signal
   if (error.walk((one) => one instanceof Error && one.name === "TimeoutError") !== null) return "timeout";
+  if (error.walk((one) => one instanceof ResponseSizeError) !== null) return "large";
   return error.walk((one) => one instanceof HttpRequestError && one.status === TOO_MANY) === null ? "other" : "busy";
 }

@@ -16,7 +16,7 @@ const ADDRESSES_AT_ONCE = 500;
 const MOST_BLOCKS = 1_000;
 /** Ranges per poll: the rest is left for the next one, so that a long catch-up never hits the deadline. */
 const MOST_RANGES = 100;
-/** Receipts that are requested concurrently. */
+/** Receipts that are requested concurrently: one for each transaction, however many transfers it has. */
 export const RECEIPTS_AT_ONCE = 5;
 
 /** What a poll of a chain needs. */
@@ -122,30 +122,43 @@ async function readRange(
   let found = 0;
   for (const some of batches(addresses, ADDRESSES_AT_ONCE)) {
     const unknown = await listUnknown(sql, usdt, await endpoint.transfers(range, some));
-    for (const few of batches(unknown, RECEIPTS_AT_ONCE)) {
-      const deposits = await Promise.all(few.map((log) => complete(watch, endpoint, log)));
-      found += await saveDeposits(
-        sql,
-        usdt,
-        deposits.filter((one) => one !== null),
-      );
+    const byTransaction = [...Map.groupBy(unknown, ({ txHash }) => txHash)];
+    for (const few of batches(byTransaction, RECEIPTS_AT_ONCE)) {
+      const deposits = await Promise.all(few.map(([txHash, logs]) => complete(watch, endpoint, txHash, logs)));
+      found += await saveDeposits(sql, usdt, deposits.flat());
     }
   }
   return found;
 }
 
-/** Adds a log's position in its transaction, which only the receipt contains. Null if log and receipt do not match. */
-async function complete({ usdt, log }: Watch, endpoint: Endpoint, seen: TransferLog): Promise<FoundDeposit | null> {
-  const receipt = await endpoint.receipt(seen.txHash);
-  const transfer = receipt?.transfers.find((one) => one.logIndex === seen.logIndex);
-  if (receipt?.blockHash !== seen.blockHash || transfer === undefined) return null; // a reorganization: read again soon
-  const amount = amountOf(transfer.units, usdt.chain.decimals);
-  if (amount === null) {
-    log.warn(
-      `${endpoint.host} reports ${transfer.units} units in ${seen.txHash}, which is more than exists; it is left out`,
-    );
+/**
+ * Adds to the logs of a transaction their positions in it, which only the receipt contains. Leaves out logs that do not
+ * match the receipt: after a reorganization they are read again soon.
+ */
+async function complete(
+  { usdt, log }: Watch,
+  endpoint: Endpoint,
+  txHash: TransferLog["txHash"],
+  logs: readonly TransferLog[],
+): Promise<FoundDeposit[]> {
+  const receipt = await endpoint.receipt(txHash).catch((error: unknown) => {
+    // anyone can send such a transaction, which must not stop the deposits of others
+    if (!(error instanceof EndpointError) || error.why !== "large") throw error;
+    log.warn(`the deposits of ${txHash} are left out, check them manually: ${error.message}`);
     return null;
-  }
-  const { position, to, sender, units } = transfer;
-  return { ...seen, position, to, sender, units, ...amount };
+  });
+  const transfers = new Map(receipt?.transfers.map((transfer) => [transfer.logIndex, transfer]));
+  return logs.flatMap((seen) => {
+    const transfer = transfers.get(seen.logIndex);
+    if (receipt?.blockHash !== seen.blockHash || transfer === undefined) return [];
+    const amount = amountOf(transfer.units, usdt.chain.decimals);
+    if (amount === null) {
+      log.warn(
+        `${endpoint.host} reports ${transfer.units} units in ${txHash}, which is more than exists; it is left out`,
+      );
+      return [];
+    }
+    const { position, to, sender, units } = transfer;
+    return [{ ...seen, position, to, sender, units, ...amount }];
+  });
 }

@@ -36,7 +36,7 @@ export async function watchDeposits(watch: Watch): Promise<Seen> {
   for (const { found } of polls) seen.found += found;
   const heads = polls.flatMap(({ head }) => head ?? []);
   if (heads.length === polls.length) {
-    const deciding: Deciding = { watch, polls, heads, seen, disputes: new Map() };
+    const deciding: Deciding = { watch, polls, heads, seen, disputes: new Map(), receipts: new Map() };
     await decide(deciding);
     await checkCredited(deciding);
   }
@@ -54,6 +54,8 @@ interface Deciding {
   heads: readonly Head[];
   seen: Seen;
   disputes: Map<bigint, string>;
+  /** By transaction: many deposits can be of the same one. */
+  receipts: Map<string, Promise<Receipts | null>>;
 }
 
 async function decide(deciding: Deciding): Promise<void> {
@@ -98,13 +100,20 @@ async function checkCredited(deciding: Deciding): Promise<void> {
 type Receipts = Awaited<ReturnType<EndpointPoll["endpoint"]["receipt"]>>[];
 
 /** Returns every endpoint's receipt of a deposit's transaction; null if one of them does not respond. */
-async function askAll({ polls, watch }: Deciding, { txHash }: PendingDeposit): Promise<Receipts | null> {
+function askAll(deciding: Deciding, { txHash }: PendingDeposit): Promise<Receipts | null> {
+  const known = deciding.receipts.get(txHash) ?? requestReceipts(deciding, txHash);
+  deciding.receipts.set(txHash, known);
+  return known;
+}
+
+async function requestReceipts({ polls, watch }: Deciding, txHash: PendingDeposit["txHash"]): Promise<Receipts | null> {
   const answers = await Promise.allSettled(polls.map(({ endpoint }) => endpoint.receipt(txHash)));
   watch.signal.throwIfAborted();
   let isWhole = true;
   const receipts = answers.map((answer, at) => {
     if (answer.status === "fulfilled") return answer.value;
     if (!(answer.reason instanceof EndpointError)) throw answer.reason;
+    if (answer.reason.why === "large") return null; // a dispute, if another endpoint has the deposit
     const poll = polls[at];
     if (poll !== undefined) poll.error ??= answer.reason.message;
     isWhole = false;
