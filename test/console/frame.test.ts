@@ -21,7 +21,7 @@ import {
   type Sample,
   SHARED,
 } from "./samples.ts";
-import { type ConsoleWorld, type Holding, openConsoleWorld, PASSWORD } from "./world.ts";
+import { type ConsoleWorld, countFromFar, type Holding, openConsoleWorld, PASSWORD } from "./world.ts";
 
 /** Says that it did something, and wrote nothing down. */
 const forgets: ConsoleAction = {
@@ -41,7 +41,7 @@ beforeAll(async () => {
     variables: EVERY_METHOD,
     lists: { pages, actions: [...actions, forgets] },
   });
-  await countFromFar();
+  await countFromFar(world.sql);
   [ann, bob] = [await world.as("ann"), await world.as("bob")];
   for (const { accountId } of [ann, bob]) {
     await world.giveMoney(accountId, 1_000_000_000n);
@@ -59,17 +59,6 @@ const filledNot = (path: string) => (path === "/" ? "/console" : `/console${path
 const paramsOf = (path: string) => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
 const named = (list: readonly ConsoleAction[]) => list.map((action) => [action.name, action] as const);
 const byPath = (list: readonly ConsolePage[]) => list.map((page) => [page.path, page] as const);
-
-/** Makes ids large, so that none of them stands in a page by chance. */
-async function countFromFar(): Promise<void> {
-  const columns = await world.sql<{ table: string; column: string }[]>`
-    select table_name as table, column_name as column
-    from information_schema.columns
-    where table_schema = 'public' and is_identity = 'YES' and data_type = 'bigint'`;
-  for (const { table, column } of columns) {
-    await world.sql`alter table ${world.sql(table)} alter column ${world.sql(column)} restart with 730000001`;
-  }
-}
 
 /** Asks each table with something of somebody's for all of it, in one statement: `$1` is their account, `$2` who they are. */
 async function ownedStatement(): Promise<string> {

@@ -5,11 +5,12 @@ import pino from "pino";
 import { saveConsent } from "../../src/accounts/consent-store.ts";
 import { savePassword } from "../../src/accounts/operator-store.ts";
 import { hashPassword } from "../../src/accounts/password.ts";
-import { startApi, type Api } from "../../src/serve/server.ts";
+import { startApi, type Api, type ApiParts } from "../../src/serve/server.ts";
 import { createOwnKey } from "../../src/callers/own-key-store.ts";
 import { loadSettings, type Settings } from "../../src/config/environment.ts";
 import { startConsole, type StartConsole } from "../../src/console/start.ts";
 import { connect, type Sql } from "../../src/db/client.ts";
+import type { Log } from "../../src/log.ts";
 import { ROLES } from "../../src/db/role-grants.ts";
 import { withRole } from "../../src/db/take-role.ts";
 import { CHECKS } from "../api/world.ts";
@@ -64,6 +65,8 @@ interface Options {
   isDemo?: boolean;
   /** Other pages and actions than those there are. */
   lists?: StartConsole["lists"];
+  /** What else the server of the console serves. */
+  others?: (given: { databaseUrl: string; settings: Settings; log: Log }) => Pick<ApiParts, "surfaces" | "metrics">;
 }
 
 let hashed: Promise<string> | undefined;
@@ -91,7 +94,9 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
     ...(options.lists && { lists: options.lists }),
   });
   const routes: string[] = [];
+  const others = options.others?.({ databaseUrl: database.url, settings, log }) ?? {};
   const api = await startApi({
+    ...others,
     sql: apiSql,
     directUrl: apiUrl,
     redisUrl: undefined,
@@ -109,6 +114,7 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
           return listener;
         },
       },
+      ...(others.surfaces ?? []),
     ],
   });
   let strangers = 0;
@@ -189,6 +195,17 @@ export async function openConsoleWorld(options: Options = {}): Promise<ConsoleWo
       await database.drop();
     },
   };
+}
+
+/** Makes ids large, so that none of them is in a page by chance. */
+export async function countFromFar(sql: Sql): Promise<void> {
+  const columns = await sql<{ table: string; column: string }[]>`
+    select table_name as table, column_name as column
+    from information_schema.columns
+    where table_schema = 'public' and is_identity = 'YES' and data_type = 'bigint'`;
+  for (const { table, column } of columns) {
+    await sql`alter table ${sql(table)} alter column ${sql(column)} restart with 730000001`;
+  }
 }
 
 /** What an app answers, by its router. One that holds routers of its own would hide what is in them, so that fails. */

@@ -5,6 +5,7 @@ import { Command } from "commander";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { addHelp, allCommands } from "../../src/cli/help.ts";
 import { loadSettings, SECRET_SETTINGS } from "../../src/config/environment.ts";
+import { authorizationPage } from "../security/authorization.ts";
 import { housesSchema } from "./houses-schema.ts";
 import { SETTING_GROUPS, type SettingText } from "../../src/config/settings-text.ts";
 
@@ -18,6 +19,7 @@ export async function generatedFiles(): Promise<Record<string, string>> {
     "docs/settings.md": settingsPage(),
     ".env.example": envExample(),
     "docs/cli.md": await cliPage(),
+    "docs/authorization.md": authorizationPage(MADE),
     "docs/houses.schema.json": `${JSON.stringify(housesSchema(), null, 2)}\n`,
   };
 }

@@ -7,6 +7,7 @@ import { endSession, endSessions, listSessions } from "../../accounts/session-st
 import { appendAudit, audited } from "../../audit/store.ts";
 import { PageError } from "../../frame/errors.ts";
 import { ownForms } from "../../frame/own-forms.ts";
+import { isLooking } from "../../frame/pages.ts";
 import type { PageReply } from "../../frame/shown.ts";
 import { addTwoFactor } from "../../frame/two-factor.ts";
 import { auditEntry } from "../audit-entry.ts";
@@ -130,8 +131,7 @@ export function addOwn(app: Express, { answers }: RouteParts, own: OwnParts): vo
   app.use((request, response, next) => {
     const { hasTwoFactor } = signedIn(response);
     if (!mustHaveTwoFactor || hasTwoFactor) return next();
-    if (request.method !== "GET")
-      throw new PageError(403, "everybody needs a second factor here; turn yours on at /ops/me");
+    if (!isLooking(request)) throw new PageError(403, "everybody needs a second factor here; turn yours on at /ops/me");
     answers.goOn(response as PageReply, ME, "everybody needs a second factor here; turn yours on");
   });
 }
