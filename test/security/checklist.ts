@@ -13,7 +13,7 @@ export const CHECKLIST: readonly Control[] = [
   {
     id: "API1",
     control: "an id of somebody else is what is not there: every route and field, two accounts",
-    shownIn: ["console/frame"],
+    shownIn: ["console/frame", "security/authorization"],
   },
   {
     id: "API2",
@@ -33,7 +33,7 @@ export const CHECKLIST: readonly Control[] = [
   {
     id: "API5",
     control: "operators' actions want an operator's sign-in, role and, where they are dangerous, a fresh proof",
-    shownIn: ["ops/frame", "console/sign-in"],
+    shownIn: ["ops/frame", "console/sign-in", "security/authorization"],
   },
   {
     id: "API6",
@@ -80,7 +80,7 @@ export const CHECKLIST: readonly Control[] = [
     id: "TEXTS",
     control:
       "every text that a house, a chain endpoint or the payment app controls is cut where it enters, and by its column",
-    shownIn: ["security/hostile-house", "topups/usdt", "topups/binance-pay"],
+    shownIn: ["security/hostile-house", "topups/usdt", "topups/binance-pay", "topups/rpc-response"],
   },
   {
     id: "NUMBERS",
@@ -90,8 +90,8 @@ export const CHECKLIST: readonly Control[] = [
   {
     id: "PARSERS",
     control:
-      "responses of houses are read in linear time, within bounds, and outside the event loop when they are large",
-    shownIn: ["rounds/read-body"],
+      "responses of houses and chain endpoints are read in linear time, within bounds, and outside the event loop when they are large",
+    shownIn: ["rounds/read-body", "topups/rpc-response"],
   },
   {
     id: "FORMULAS",
@@ -160,7 +160,7 @@ export const CHECKLIST: readonly Control[] = [
   {
     id: "V8",
     control: "ASVS V8, authorization: by account and by role, on every route there is",
-    shownIn: ["console/frame", "ops/frame"],
+    shownIn: ["console/frame", "ops/frame", "security/authorization"],
   },
   {
     id: "V13",
