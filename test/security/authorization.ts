@@ -5,7 +5,7 @@
 
 /** Everyone who can send a request, each with a session or an account of its own. */
 export const REQUESTERS = [
-  "nobody",
+  "anonymous",
   "key",
   "exhausted key",
   "revoked key",

@@ -138,7 +138,7 @@ async function listCredentials(world: ConsoleWorld): Promise<Record<Requester, C
     await age(email);
   };
   const made: Record<Requester, () => Promise<Credentials>> = {
-    nobody: () => Promise.resolve({ headers: {} }),
+    anonymous: () => Promise.resolve({ headers: {} }),
     key: () => keyOf("key"),
     "exhausted key": async () => {
       const key = await keyOf("exhausted");
