@@ -117,16 +117,23 @@ export interface DueReading {
   audits: AuditRow[];
 }
 
-/** The reading that is due: there are newer rounds, and the last one is ten seconds old or a fact became unusual. */
+/**
+ * The reading that is due: there are newer rounds, and the last one is ten seconds old or a fact became unusual. Without
+ * `learned`, the memories after the rounds of this pass, no fact changed.
+ */
 export function dueReading(
-  { table, model, published }: Pick<PassState, "table" | "model" | "published">,
+  state: Pick<PassState, "table" | "model" | "published" | "memory" | "reading">,
   head: HeadRow,
-  { k7, reading }: Pick<Memories, "reading"> & { k7: Pick<State, "memory"> },
+  learned: Memories | null,
   at: PassTime,
 ): DueReading | null {
+  const { table, model, published } = state;
   if (!at.mayRead || head.lastSeq === 0n || published?.seq === head.lastSeq) return null;
+  const isYoung = published !== null && elapsedMs(published.madeAt, at.issuedAt) < READING_EVERY_MS;
+  if (isYoung && learned === null) return null;
+  const { k7, reading } = learned ?? { k7: state, reading: state.reading };
   const context = { colors: namesOf(table.bands), weights: weights(model, k7), tables: at.tables };
-  if (published !== null && elapsedMs(published.madeAt, at.issuedAt) < READING_EVERY_MS) {
+  if (isYoung) {
     const isNews = unusualFacts(reading, context).some((name) => !published.unusual.includes(name));
     if (!isNews) return null;
   }

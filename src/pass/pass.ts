@@ -123,7 +123,7 @@ function showToCallers(
     : head.nowPpm;
   return {
     head: { ...head, nowPpm },
-    reading: dueReading(state, head, learned ?? { k7: state, reading: state.reading }, at),
+    reading: dueReading(state, head, learned, at),
   };
 }
 
