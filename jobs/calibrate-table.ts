@@ -8,7 +8,7 @@ import { job } from "../src/queue/job.ts";
  * Replay what the live model learned and prove that it is where it should be.
  *
  * Every 1,000 rounds or 15 minutes a table's rounds since the last calibration go through the model again, from that
- * calibration's state. The result must be the live state, bit for bit; if it is not, operators are told, since every
+ * calibration's state. The result must be the live state, bit for bit; if it is not, an alert is raised, because every
  * forecast since then rests on a state that no one can recompute.
  */
 export default job({

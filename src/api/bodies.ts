@@ -4,14 +4,14 @@ import { LRUCache } from "lru-cache";
 import type { Encoding } from "../http/etag.ts";
 import type { Answer, Body } from "../http/call.ts";
 
-/** Shorter responses do not shrink. */
+/** Smaller responses do not become smaller. */
 const COMPRESSED_FROM_BYTES = 1_024;
 /** Bytes cached in total, and the largest body that is cached. */
 const KEPT_BYTES = 16_000_000;
 const LARGEST_KEPT = 1_000_000;
 
 const compress = {
-  // Brotli's default of 11 is meant for files that are compressed once
+  // Brotli's default quality of 11 is for files that are compressed once
   br: (bytes: Buffer) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
   gzip: (bytes: Buffer) => promisify(gzip)(bytes),
 };

@@ -9,17 +9,17 @@ import { ApiError } from "../http/errors.ts";
 import { within } from "../http/within.ts";
 
 /** How long a cached caller is valid without a notification of a change. */
-const BELIEVED_MS = 5_000;
+const CACHED_MS = 5_000;
 /** How long a cached caller is served while the database is down. */
-const BELIEVED_IN_TROUBLE_MS = 600_000;
+const CACHED_WHEN_DOWN_MS = 600_000;
 /** How long a call waits for the database before a 503; counting the call may take as long again. */
-const PATIENCE_MS = 300;
+const TIMEOUT_MS = 300;
 const RETRY_MS = 1_000;
 const RETRY_AFTER_SECONDS = 5;
 /** About 10 MB. */
 const MOST_KNOWN = 10_000;
 /** The limit of pending lookups: invented keys must not fill the memory. */
-const MOST_UNANSWERED = 500;
+const MOST_PENDING = 500;
 
 /** Finds the caller of a key, mostly from memory. */
 export interface KnownCallers {
@@ -61,7 +61,7 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
   let isFailing = false;
 
   async function findOne(sha256: Buffer): Promise<Caller | null> {
-    if (unanswered >= MOST_UNANSWERED) throw new Error(`${unanswered} questions are still without an answer`);
+    if (unanswered >= MOST_PENDING) throw new Error(`${unanswered} lookups are still pending`);
     unanswered++;
     try {
       return await find(sha256);
@@ -73,7 +73,7 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
   async function ask(id: string, sha256: Buffer): Promise<Caller | null> {
     const doubtsBefore = doubts;
     try {
-      const caller = await within(PATIENCE_MS, "PostgreSQL", findOne(sha256));
+      const caller = await within(TIMEOUT_MS, "PostgreSQL", findOne(sha256));
       if (isFailing) log.info("callers can be looked up again");
       isFailing = false;
       known.delete(id);
@@ -81,10 +81,10 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
       const now = performance.now();
       // a lookup from before a change may be outdated, and a refused caller may have bought a plan in another process:
       // neither is cached until the notification arrives
-      const isBelieved = doubts === doubtsBefore && caller.standing === "good";
-      // the end of a plan or key is not notified, so the cache ends with it
-      const believedMs = Math.min(BELIEVED_MS, caller.endsInMs ?? BELIEVED_MS);
-      known.set(id, { sha256, caller, toldAt: now, askAt: isBelieved ? now + believedMs : now });
+      const isCacheable = doubts === doubtsBefore && caller.standing === "good";
+      // the end of a plan or key sends no notification, so the cache entry ends with it
+      const cachedMs = Math.min(CACHED_MS, caller.endsInMs ?? CACHED_MS);
+      known.set(id, { sha256, caller, toldAt: now, askAt: isCacheable ? now + cachedMs : now });
       if (known.size > MOST_KNOWN) for (const oldest of known.keys().take(1)) known.delete(oldest);
       return caller;
     } catch (error) {
@@ -125,9 +125,9 @@ export function knowCallers(find: (sha256: Buffer) => Promise<Caller | null>, lo
         answer = ask(id, sha256);
         asking.set(id, answer);
       }
-      const isKnown = found !== undefined && now - found.toldAt < BELIEVED_IN_TROUBLE_MS;
+      const isKnown = found !== undefined && now - found.toldAt < CACHED_WHEN_DOWN_MS;
       if (isKnown && isFailing) {
-        answer.catch(() => undefined); // it was logged; nobody need wait for another failure
+        answer.catch(() => undefined); // already logged; the failure needs no second handler
         return found.caller;
       }
       try {

@@ -21,7 +21,7 @@ export function rememberLastUsed(write: (keys: bigint[]) => Promise<void>, log: 
     try {
       await write([...due]);
     } catch (error) {
-      log.warn(`when keys were last used was not written: ${reasonOf(error)}`);
+      log.warn(`the last use of keys could not be stored: ${reasonOf(error)}`);
       used = used.union(due);
     }
   }

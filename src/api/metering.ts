@@ -15,9 +15,9 @@ const COUNTED_WITHIN_MS = 700;
 /**
  * How long a database response is awaited: longer than the above, so that a call counted at the last moment is served.
  */
-const PATIENCE_MS = 950;
-/** The limit of pending batches: the database would only refuse more. */
-const MOST_UNANSWERED = 3;
+const TIMEOUT_MS = 950;
+/** The limit of pending batches: the database would refuse more. */
+const MOST_PENDING = 3;
 const RETRY_AFTER_SECONDS = 5;
 
 /** The result of checking a call against its account's quota. */
@@ -63,7 +63,7 @@ export function meterCalls(
   async function send(calls: readonly Call[], oldestAt: number): Promise<Verdict[]> {
     const waitedMs = performance.now() - oldestAt;
     try {
-      const verdicts = await within(PATIENCE_MS - waitedMs, "PostgreSQL", ask(calls, COUNTED_WITHIN_MS - waitedMs));
+      const verdicts = await within(TIMEOUT_MS - waitedMs, "PostgreSQL", ask(calls, COUNTED_WITHIN_MS - waitedMs));
       if (isFailing) log.info("calls can be counted again");
       isFailing = false;
       return verdicts;
@@ -75,7 +75,7 @@ export function meterCalls(
   }
 
   async function ask(calls: readonly Call[], withinMs: number): Promise<Verdict[]> {
-    if (unanswered >= MOST_UNANSWERED) throw new Error(`${unanswered} batches of calls are still without an answer`);
+    if (unanswered >= MOST_PENDING) throw new Error(`${unanswered} batches of calls are still pending`);
     unanswered++;
     try {
       return await consume(calls, new Date(nowMs() + withinMs));
@@ -111,7 +111,7 @@ export function meterCalls(
         return { refusal: null, quota };
       }
       if (!isErrorCode(outcome)) {
-        throw new Error(`expected an outcome of the meter that is in the table of errors, got ${outcome}`);
+        throw new Error(`expected an outcome of the meter that is in the table of errors, found ${outcome}`);
       }
       if (FAILURES[outcome].status !== 429) return { refusal: new ApiError(outcome), quota: null };
       counted.set(plan, { outcome, quota });

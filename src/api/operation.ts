@@ -11,7 +11,7 @@ export interface Operation {
   /** Its name in metering. */
   endpoint: string;
   params: z.ZodObject;
-  /** Set if it is deprecated; then every response of its path says so. */
+  /** Set if it is deprecated; then every response of its path has the headers. */
   deprecated?: Deprecation;
   /** @throws ApiError if the parameters or the plan do not allow it. */
   answer(query: URLSearchParams, asked: { memory: Memory; plan: Allowance }): Answer;

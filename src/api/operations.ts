@@ -57,7 +57,7 @@ function announceEnd(headers: Map<string, string>): CallHandler {
 }
 
 /**
- * Makes the ETag that callers see: a keyed hash, since an unkeyed one of predictable JSON would let a caller verify
+ * Returns the ETag that callers see. It is a keyed hash: an unkeyed one of predictable JSON would let a caller verify
  * guesses of the contents without a counted call.
  */
 function keyEtags(key: EtagKey): (answer: Answer) => string {

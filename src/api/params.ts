@@ -7,7 +7,7 @@ const SHOWN_LENGTH = 64;
 const SHOWN_NAMES = 10;
 
 const id = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, {
-  error: "expected ids of lower case letters, digits, - and _, with commas between",
+  error: "expected ids of lower case letters, digits, - and _, separated by commas",
 });
 
 /** A comma-separated list of at most 20 values. */
@@ -38,7 +38,7 @@ export type Filters = z.infer<z.ZodObject<typeof filters>>;
 
 /** The `status` parameter. */
 export const statusFilter = commaList(
-  z.enum(STATUSES, { error: `expected ${STATUSES.join(", ")}, with commas between` }),
+  z.enum(STATUSES, { error: `expected ${STATUSES.join(", ")}, separated by commas` }),
 )
   .optional()
   .meta({ description: "Only tables that have one of these statuses now.", examples: [["live"]] });
@@ -69,20 +69,20 @@ export function readParams<Shape extends z.ZodRawShape>(
   if (unknown.length > 0) throw unknownParameters(unknown, allowed);
   for (const name of names) {
     if (query.getAll(name).length > 1) {
-      throw invalidParameter(name, "expected it once; several values are given with commas between");
+      throw invalidParameter(name, "expected it once; separate several values with commas");
     }
   }
   const result = schema.safeParse(Object.fromEntries(query));
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const name = String(issue?.path[0]);
-  const came = `got ${JSON.stringify(shortened(query.get(name) ?? ""))}`;
-  throw invalidParameter(name, `${issue?.message ?? "expected another value"}, ${came}`);
+  const found = `found ${JSON.stringify(shortened(query.get(name) ?? ""))}`;
+  throw invalidParameter(name, `${issue?.message ?? "expected another value"}, ${found}`);
 }
 
 function unknownParameters(unknown: string[], allowed: string[]): ApiError {
   const shown = unknown.slice(0, SHOWN_NAMES).map(shortened);
-  const list = allowed.length === 0 ? "there are none here" : `allowed here: ${allowed.join(", ")}`;
+  const list = allowed.length === 0 ? "this path has none" : `allowed: ${allowed.join(", ")}`;
   return new ApiError("unknown_parameter", {
     message: `unknown parameter ${shown.map((name) => JSON.stringify(name)).join(", ")}; ${list}`,
     details: { unknown: shown, allowed },

@@ -40,7 +40,7 @@ export function recordCalls(
       await write(due);
       isFailing = false;
     } catch (error) {
-      if (!isFailing) log.warn(`calls by minute cannot be stored: ${reasonOf(error)}`);
+      if (!isFailing) log.warn(`the calls per minute cannot be stored: ${reasonOf(error)}`);
       isFailing = true;
       counts.putBack(due);
     }

@@ -14,7 +14,8 @@ export const USAGE_PARAMS = z.strictObject({
 });
 
 /**
- * A read takes milliseconds. Four at a time leave most connections to others; after 500 a request would wait too long.
+ * A read takes milliseconds. Four at a time leave most connections to others; a queue longer than 500 would take too
+ * long.
  */
 export const USAGE_READS = { atOnce: 4, waiting: 500 } as const;
 

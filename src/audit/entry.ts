@@ -1,30 +1,30 @@
 /**
  * The audit log: who did what, when, to what, and why.
  *
- * An entry's hash covers all of its fields and the hash before it, so that none can be slipped in, changed or taken out
- * afterwards without every later one telling.
+ * An entry's hash covers all of its fields and the previous hash, so an inserted, changed or removed entry breaks every
+ * later hash.
  */
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 
-/** Where someone acted: at `/ops`, at the console, with a command of this program, or this program by itself. */
+/** The surface of an action: `/ops`, the console, a command of this program, or the program itself. */
 export type Surface = "ops" | "console" | "cli" | "system";
 
-/** A value as JSON keeps it. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
-/** Something that was done. */
+/** An action. */
 export interface AuditEntry {
   surface: Surface;
   /** An e-mail address, a user of the machine, or the part of the program that acted. */
   actor: string;
-  /** The role with which it was done; only at `/ops` people have one. */
+  /** The role of the actor; only users of `/ops` have one. */
   role: string | null;
-  /** A word of its own, such as `queue.pause`. */
+  /** The name of the action, such as `queue.pause`. */
   action: string;
-  /** What it was done to, such as `house bustabit`. */
+  /** The target, such as `house bustabit`. */
   target: string;
-  /** What was so before, and after; null if there was nothing. Never a secret. Times and bigints become texts. */
+  /** The state before and after; null if there was none. Never a secret. Times and bigints become texts. */
   before: unknown;
   after: unknown;
   reason: string | null;
@@ -49,7 +49,7 @@ export interface HashedEntry {
   address: string | null;
 }
 
-/** What stands before the first entry. */
+/** The hash before the first entry. */
 export const FIRST_AUDIT_HASH = "0".repeat(64);
 
 /** Hash of an entry, hex: sha256(prev_hash + "\n" + JCS(fields)), JCS being RFC 8785. */
@@ -60,7 +60,7 @@ export function auditHash(prevHash: string, fields: HashedEntry): string {
 }
 
 /**
- * Any value as PostgreSQL's jsonb keeps it: times and bigints as texts, what JSON has no form for left out.
+ * Any value as PostgreSQL's jsonb: times and bigints as texts; values without a JSON form are left out.
  *
  * @example
  * toJson({ at: new Date(0), n: 12n, gone: undefined }); // => { at: "1970-01-01T00:00:00.000Z", n: "12" }
@@ -75,7 +75,7 @@ export function toJson(value: unknown): Json {
   return JSON.parse(text) as Json;
 }
 
-/** A text as PostgreSQL can keep it: without zero bytes and halves of characters. */
+/** A text that PostgreSQL can store: without zero bytes and lone surrogates. */
 export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll("\0", "\u{FFFD}");
 }

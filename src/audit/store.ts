@@ -2,9 +2,8 @@ import type { Sql, Transaction } from "../db/client.ts";
 import { auditHash, cleanText, toJson, type AuditEntry, type HashedEntry, type Json, type Surface } from "./entry.ts";
 
 /**
- * Adds an entry to the audit log, in the transaction of what it tells of, so that neither is there without the other.
- * Entries are added one after another: whoever adds one waits until the transaction of the one before it has ended, so
- * it is best done last. Gives its place in the log.
+ * Adds an entry to the audit log, in the transaction of its action, so that either both are stored or neither. Entries
+ * are serialized: each waits for the transaction of the previous one, so add it last. Returns its place in the log.
  */
 export async function appendAudit(tx: Transaction, entry: AuditEntry): Promise<bigint> {
   const [head] = await tx<{ seq: bigint; hash: string }[]>`
@@ -12,9 +11,9 @@ export async function appendAudit(tx: Transaction, entry: AuditEntry): Promise<b
     from audit_head
     for update`;
   if (head === undefined) throw new Error("the audit log has no head; has audit_head been emptied?");
-  // read after the lock was had, so that times follow the order of the log
+  // read after the lock is taken, so that times follow the order of the log
   const [clock] = await tx<{ at: string }[]>`select utc_text(clock_timestamp()) as at`;
-  if (clock === undefined) throw new Error("the database did not say what time it is");
+  if (clock === undefined) throw new Error("expected the time of the database, found none");
   const clean = (text: string | null) => (text === null ? null : cleanText(text));
   const fields: HashedEntry = {
     seq: String(head.seq + 1n),
@@ -49,7 +48,7 @@ export async function appendAudit(tx: Transaction, entry: AuditEntry): Promise<b
   return head.seq + 1n;
 }
 
-/** Does something and writes down that it was done, both or neither. `work` gives what it made and the entry for it. */
+/** Performs an action and records it, both or neither. `work` returns its result and the entry. */
 export async function audited<Result>(
   sql: Sql,
   work: (tx: Transaction) => Promise<{ result: Result; entry: AuditEntry | null }>,
@@ -62,7 +61,7 @@ export async function audited<Result>(
   return result;
 }
 
-/** An entry as it is looked at. */
+/** An entry in a list. */
 export interface KeptEntry {
   seq: bigint;
   at: Date;
@@ -79,20 +78,20 @@ export interface KeptEntry {
   hash: string;
 }
 
-/** What is looked for; an empty text matches everything. */
+/** A search; an empty text matches everything. */
 export interface AuditSearch {
   actor: string;
-  /** The whole word, or its beginning with a dot at its end: `queue.`. */
+  /** The whole name of an action, or its beginning with a dot at the end: `queue.`. */
   action: string;
   target: string;
-  /** Somewhere in target, reason, before, after, request id or address. */
+  /** A part of target, reason, before, after, request id or address. */
   text: string;
   from: Date | null;
-  /** Up to, and without. */
+  /** Excluded. */
   to: Date | null;
 }
 
-/** One page of the entries that match, newest first, and how many there are. Pages are counted from 1. */
+/** One page of the matching entries, newest first, and their number. Pages are counted from 1. */
 export async function searchAudit(
   sql: Sql,
   search: AuditSearch,
@@ -124,7 +123,7 @@ export async function searchAudit(
   return { entries, total: counted?.total ?? 0n };
 }
 
-/** The actions that the log has, for choosing one. */
+/** The actions in the log, for a menu. */
 export async function listAuditActions(sql: Sql): Promise<string[]> {
   const rows = await sql<{ action: string }[]>`select distinct action from audit_log order by action`;
   return rows.map(({ action }) => action);
@@ -136,7 +135,7 @@ export async function hasAudit(sql: Sql, requestId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** An entry as its hash was made of it. */
+/** An entry with the fields of its hash. */
 export interface HashedRow extends HashedEntry {
   prev_hash: string;
   hash: string;
@@ -154,18 +153,18 @@ export async function listHashedEntries(sql: Sql, afterSeq: string, limit: numbe
     limit ${limit}`;
 }
 
-/** If the log ends, by its own note; null if that is gone. */
+/** The end of the log according to audit_head; null if that row is missing. */
 export async function findAuditHead(sql: Sql): Promise<{ seq: string; hash: string } | null> {
   const [head] = await sql<{ seq: string; hash: string }[]>`select seq::text, hash from audit_head`;
   return head ?? null;
 }
 
-/** JSON as text; SQL's null for none, so that "nothing" is not the JSON word null. */
+/** JSON as text; SQL's null for none, so that it differs from the JSON value null. */
 function textOf(value: Json): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-/** A pattern for texts that hold this one, taken literally. */
+/** A pattern for texts that contain this one literally. */
 function contains(text: string): string {
   return `%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
 }

@@ -4,7 +4,7 @@ import { findAuditHead, type HashedRow, listHashedEntries } from "./store.ts";
 
 const BATCH = 1_000;
 
-/** The first entry that is not as it was written. */
+/** The first entry that differs from its hash. */
 export interface AuditFailure {
   /** Its place in the log. */
   id: string;
@@ -13,11 +13,11 @@ export interface AuditFailure {
 }
 
 /**
- * Recomputes the chain of the audit log from its first entry to its last: places without a hole, each hash from its
- * fields and the one before it, and the end where the log's own note says it is.
+ * Recomputes the chain of the audit log from its first entry to its last: consecutive places, each hash from its fields
+ * and the previous hash, and the end that audit_head states.
  */
 export async function verifyAudit(sql: Sql): Promise<{ entries: number; failure: AuditFailure | null }> {
-  const head = await findAuditHead(sql); // first: what is added meanwhile comes after it
+  const head = await findAuditHead(sql); // read first: entries added meanwhile follow it
   let entries = 0;
   let last = { seq: 0n, hash: FIRST_AUDIT_HASH };
   for (;;) {
@@ -34,7 +34,7 @@ export async function verifyAudit(sql: Sql): Promise<{ entries: number; failure:
     if (rows.length < BATCH) break;
   }
   if (head !== null && BigInt(head.seq) <= last.seq) return { entries, failure: null };
-  const expected = head === null ? "the log's note of its end (audit_head)" : `entry ${head.seq}, the log's end`;
+  const expected = head === null ? "the end of the log in audit_head" : `entry ${head.seq}, the log's end`;
   return { entries, failure: { id: head?.seq ?? "0", expected, found: `nothing after entry ${last.seq}` } };
 }
 

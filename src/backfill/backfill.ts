@@ -26,9 +26,10 @@ import { multiplierText, numberOf, type CheckedItem, type KnownRound } from "../
 const ROUNDS_AT_ONCE = 5_000n;
 
 /**
- * Computes a gap's missing rounds back from the next proven one above them in their era, and stores them as proven and late.
- * Returns their number, and whether all could be reached: an era without a proven later round cannot be computed.
- * @throws the signal's reason once it is aborted; rounds stored before stay.
+ * Computes a gap's missing rounds backwards from the next proven round above them in their era, and stores them as
+ * proven and late. Returns their number, and whether all were computed: an era without a proven later round cannot be.
+ *
+ * @throws the signal's reason once it is aborted; rounds stored before stay
  */
 export async function computeGap(
   sql: Sql,
@@ -50,7 +51,7 @@ export async function computeGap(
       complete = false;
       const below = chains.findLast((one) => one.to !== null && one.to < highest);
       if (below?.to === undefined || below.to === null || below.to < gap.fromNumber) return { rounds, complete };
-      to = below.to; // of an older era
+      to = below.to; // the next older era
       continue;
     }
     const first = gap.fromNumber > chain.from ? gap.fromNumber : chain.from;
@@ -64,7 +65,7 @@ export async function computeGap(
         const number = above.number - BigInt(step);
         if (number > highest) return;
         const hundredths = hundredthsOf(chain, proof);
-        // one hash in 2 billion has no finite multiplier under rule B9: no one but the house knows what it paid
+        // one hash in 2 billion has no finite multiplier under rule B9; only the house knows what it paid
         if (Number.isFinite(hundredths)) items.push(computedItem(number, proof, hundredths));
         else complete = false;
       },
@@ -114,17 +115,17 @@ export interface PageOutcome {
   rounds: number;
   /** The oldest round of the page, from which to continue; null if it lists none. */
   oldestRoundId: string | null;
-  /** The page overlaps rounds that we had before the gap. */
+  /** The page overlaps rounds that were stored before the gap. */
   reachesOurs: boolean;
-  /** Something between our rounds and the gap's end cannot be read. */
+  /** An item between the stored rounds and the gap's end cannot be read. */
   isHidden: boolean;
   /** Why the page could not be read at all. */
   refusedReason: string | null;
 }
 
 /**
- * Stores a page of a house's history as received and adds its rounds, as late ones. A page that cannot be read, or on which
- * our own code fails, is stored as refused.
+ * Stores a page of a house's history and adds its rounds, as late ones. A page that cannot be read, or on which our own
+ * code fails, is stored as refused.
  */
 export async function storeHistoryPage(
   sql: Sql,
@@ -166,7 +167,7 @@ export async function storeHistoryPage(
   }
 }
 
-/** The proven round right above the page's rounds of each era: from there it is a walk of a page, not of the whole chain. */
+/** The proven round right above the page's rounds of each era: the proof then walks a page, not the whole chain. */
 async function pointsAbove(
   sql: Sql,
   { table: { tableId, roundIds } }: PassState,
@@ -220,7 +221,7 @@ function outcomeOf(
   };
 }
 
-/** Closes a gap as abandoned with its reason, or as filled, and updates its notice. */
+/** Closes a gap as given up with its reason, or as filled, and updates its notice. */
 export async function endGap(
   sql: Sql,
   gap: Gap,

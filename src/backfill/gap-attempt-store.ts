@@ -18,7 +18,7 @@ export interface Gap {
   beforeRoundId: string;
   attempts: number;
   cursorRoundId: string | null;
-  /** Pages read so far, where the house counts them from the newest. */
+  /** Pages read so far, if the house counts pages from the newest. */
   cursorPage: number;
 }
 
@@ -111,7 +111,7 @@ export async function findHighestMissing(
   tableId: number,
   range: { from: bigint; to: bigint },
 ): Promise<bigint | null> {
-  // a number at a time, from above: ids have an index, their numbers do not
+  // one number at a time, from above: ids have an index, their numbers do not
   const [row] = await sql<{ number: bigint }[]>`
     select n.number
     from (select generate_series(${range.to}::bigint, ${range.from}::bigint, -1) as number offset 0) n
@@ -127,10 +127,10 @@ export async function findHighestMissing(
   return row?.number ?? null;
 }
 
-/** How far above a number a proven round is looked for: a second's work if none is there. */
+/** How far above a number a proven round is searched for: a second's work if there is none. */
 const PROVEN_WITHIN = 500_000n;
 
-/** The proven round that is next above a number, at most `upTo` if that is given; null if none is within 500,000. */
+/** The nearest proven round above a number, at most `upTo` if that is given; null if none is within 500,000. */
 export async function findProvenAbove(
   sql: Queryable,
   tableId: number,
@@ -190,8 +190,8 @@ export async function findNextGap(sql: Queryable, house: string): Promise<string
 }
 
 /**
- * The milliseconds until a house may be asked for the rounds of a gap, 0 for now; null while it is disabled or paused, or
- * once the gap was closed.
+ * The milliseconds until a house may be requested for the rounds of a gap, 0 for now; null while it is disabled or
+ * paused, or once the gap is closed.
  */
 export async function findHouseWait(sql: Queryable, gap: { id: bigint; tableId: number }): Promise<number | null> {
   const [row] = await sql<{ open: boolean; wait_ms: number }[]>`
@@ -212,7 +212,7 @@ export async function findHouseWait(sql: Queryable, gap: { id: bigint; tableId: 
   return row?.open === true ? Math.ceil(row.wait_ms) : null;
 }
 
-/** Suspends requests to a house as long as it asked for, those of its polls too. */
+/** Suspends all requests to a house, including polls, for the time that it asked for. */
 export async function holdHouse(sql: Queryable, tableId: number, waitMs: number): Promise<void> {
   await sql`
     update poll_leases l

@@ -30,7 +30,7 @@ export interface HistoryClient {
   ask(at: HistoryPlace): Promise<AskedPage>;
   /** Takes one request from the house's budget; returns the milliseconds to wait if none is left. */
   spend(): Promise<number>;
-  /** Leaves the house alone for `pauseMs`. */
+  /** Sends no request to the house for `pauseMs`. */
   pause(): Promise<void>;
   pauseMs: number;
 }
@@ -45,8 +45,8 @@ export type HistoryEnd =
   | { kind: "later"; at: HistoryPlace; inCircles: boolean };
 
 /**
- * Requests a house's history page by page, back from where a gap was left, until the gap is filled, the house has no more, or
- * the run has reached its limit. Each page and its rounds are stored before the next request.
+ * Requests a house's history page by page, backwards from where the gap was left, until the gap is filled, the house
+ * has no more, or the run has reached its limit. Each page and its rounds are stored before the next request.
  */
 export async function readHistory(
   sql: Sql,
@@ -75,7 +75,7 @@ export async function readHistory(
     counts.pages += 1;
     counts.rounds += outcome?.rounds ?? 0;
     const hasNoRound = outcome === null || (adapter.rounds === "page" && outcome.oldestRoundId === null);
-    // a missing or unreadable page of a round is no evidence on earlier rounds
+    // a missing or unreadable page of a round proves nothing about earlier rounds
     const next: Next = hasNoRound
       ? { kind: "more", before: String(BigInt(before) - 1n) }
       : nextOf(gap, outcome, at, adapter.paging);
@@ -84,14 +84,14 @@ export async function readHistory(
     before = await nextBefore(sql, gap, next.before);
     if (before === null) break;
     if (counts.pages >= MOST_PAGES || client.pauseMs > LONGEST_PAUSE_MS) {
-      // numbered pages, or pages of one round each, end by themselves
+      // numbered pages, or pages of one round each, have an end of their own
       const inCircles = counts.rounds === 0 && adapter.paging === "id" && adapter.rounds === "list";
       return { ...counts, end: { kind: "later", at: placeOf(before), inCircles } };
     }
     await client.pause();
   }
   if ((await findMissing(sql, gap)) === null) return { ...counts, end: { kind: "filled" } };
-  return failed("the house's history does not list all of them, or not readably");
+  return failed("the house's history does not list all of them, or some cannot be read");
 }
 
 function nextOf(gap: Gap, outcome: PageOutcome, at: HistoryPlace, paging: "id" | "number"): Next {
@@ -100,7 +100,9 @@ function nextOf(gap: Gap, outcome: PageOutcome, at: HistoryPlace, paging: "id" |
   return hasRange(gap) ? nextByNumber(outcome, at.beforeId) : nextByPlace(outcome, at.beforeId);
 }
 
-/** The id from which to continue: if ids count up, right above the next missing number; null if none is missing. */
+/**
+ * The id from which to continue: if ids are consecutive, right above the next missing number; null if none is missing.
+ */
 async function nextBefore(sql: Sql, gap: Gap, before: string): Promise<string | null> {
   if (!hasRange(gap)) return before;
   const range = { from: gap.fromNumber, to: BigInt(before) - 1n };

@@ -4,10 +4,12 @@ import type { Gap } from "./gap-attempt-store.ts";
 /** A limit for houses that return the same page for every page number. */
 const MOST_NUMBERED = 500;
 
-/** Where a gap continues after a page of history: from an id, nowhere since it is filled, or nowhere with the reason. */
+/** Whether a gap continues after a page of history: from an id, not because it is filled, or not for a reason. */
 export type Next = { kind: "more"; before: string } | { kind: "filled" } | { kind: "ended"; reason: string };
 
-/** If ids count up: below the lowest number of the page; what the page omits above it will not be listed later. */
+/**
+ * If ids are consecutive: below the lowest number of the page; what the page omits above it will not be listed later.
+ */
 export function nextByNumber({ oldestRoundId }: PageOutcome, before: string): Next {
   const lowest = oldestRoundId === null ? null : BigInt(oldestRoundId);
   if (lowest === null || lowest >= BigInt(before)) {
@@ -16,7 +18,7 @@ export function nextByNumber({ oldestRoundId }: PageOutcome, before: string): Ne
   return { kind: "more", before: String(lowest) };
 }
 
-/** If ids have no order: from the oldest round of the page, until it overlaps our rounds. */
+/** If ids have no order: from the oldest round of the page, until it overlaps stored rounds. */
 export function nextByPlace({ oldestRoundId, reachesOurs, isHidden }: PageOutcome, before: string): Next {
   if (isHidden) return { kind: "ended", reason: "the house lists an item there that cannot be read" };
   if (reachesOurs) return { kind: "filled" };
@@ -41,7 +43,7 @@ export function nextByPage(
     return reachesOurs ? { kind: "filled" } : { kind: "more", before };
   }
   const isPast = BigInt(oldestRoundId) <= gap.fromNumber;
-  // past the beginning of the gap, missing rounds were not listed
+  // past the beginning of the gap: the missing rounds were not listed
   return { kind: "more", before: isPast ? String(gap.fromNumber) : before };
 }
 

@@ -1,6 +1,6 @@
 /** Larger gaps are not filled automatically: computing them takes half a minute, requesting them an hour. */
 export const LARGEST_GAP = 100_000n;
-/** Attempts before a gap is abandoned; with the waits between them an hour and a half. */
+/** Attempts before a gap is given up; with the waits between them an hour and a half. */
 export const MOST_ATTEMPTS = 8;
 
 const FIRST_WAIT_MS = 5_000;

@@ -11,7 +11,7 @@ import { FIRST_PREVIOUS_HASH, forecastHash } from "../record/hashes.ts";
 import type { ExportedForecast } from "../forecasts/chain/export-store.ts";
 import type { ChunkListener } from "./replay.ts";
 
-/** State of the lines: the hash that the next one follows, and those that wait until an earlier one is scored. */
+/** State of the lines: the hash that the next one follows, and lines that wait for an earlier one to be scored. */
 export type RowsMark = z.infer<typeof markSchema>;
 
 /** Lines in progress. */

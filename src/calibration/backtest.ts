@@ -132,13 +132,13 @@ function voidWindows({ windows, tallies }: Backtest, listener: Listener | undefi
 }
 
 /** Scores the windows of one color that end, and issues the missing ones. */
-function followWindows(backtest: Backtest, k: number, came: boolean, listener: Listener | undefined): void {
+function followWindows(backtest: Backtest, k: number, occurred: boolean, listener: Listener | undefined): void {
   const { model, state, windows, tallies } = backtest;
   let missing = 0;
   for (let i = k * TARGETS; i < (k + 1) * TARGETS; i++) {
     const window = windows[i]!;
     if (window !== null) {
-      if (came) window.hit = true;
+      if (occurred) window.hit = true;
       window.left -= 1;
       if (window.left > 0) continue;
       tallyWindow(tallies[1 + i]!, window.pPpm, window.basePpm, window.hit);

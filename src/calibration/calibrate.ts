@@ -10,7 +10,7 @@ export interface ReplaySteps {
   roundsPerCheckpoint: number;
 }
 
-/** A chunk takes 10 ms, since the process has other work; a killed replay loses about a second. */
+/** A chunk takes 10 ms, because the process has other work; a killed replay loses about a second. */
 const STEPS: ReplaySteps = { roundsPerChunk: 2000, roundsPerCheckpoint: 100_000 };
 
 /** Result of a rolling run: whether the replay equals the live state bit for bit. */

@@ -103,7 +103,7 @@ export async function insertCalibration(
       ${calibration.seenSeq}, ${calibration.lateRounds}
     )
     returning id::text as id, utc_text(created_at) as "asOf"`;
-  if (row === undefined) throw new Error("expected the stored calibration, got nothing");
+  if (row === undefined) throw new Error("expected the stored calibration, found none");
   return { ...row, version };
 }
 

@@ -148,11 +148,13 @@ export function commonRange(a: WholeCalibration, b: WholeCalibration): [fromSeq:
     throw new UsageError(`calibration ${a.id} is of ${a.table} and ${b.id} of ${b.table}; compare two of one table`);
   const [bandsA, bandsB] = [a, b].map(({ state }) => modelOfState(state).thresholds.join("|"));
   if (bandsA !== bandsB)
-    throw new UsageError(`calibrations ${a.id} and ${b.id} see other colors: bands from ${bandsA} and from ${bandsB}`);
+    throw new UsageError(
+      `calibrations ${a.id} and ${b.id} have different colors: bands from ${bandsA} and from ${bandsB}`,
+    );
   const byId = [a, b].find(({ seenSeq }) => seenSeq !== null);
   if (byId !== undefined)
     throw new UsageError(
-      `calibration ${byId.id} took rounds in by their id, late ones too; round by round, only records in the order taken are compared`,
+      `calibration ${byId.id} replayed rounds by id, including late ones; only records in the order taken can be compared round by round`,
     );
   const fromSeq = a.beginSeq > b.beginSeq ? a.beginSeq : b.beginSeq;
   const toSeq = a.toSeq < b.toSeq ? a.toSeq : b.toSeq;

@@ -37,8 +37,8 @@ export async function findComparison(sql: Queryable, [a, b]: Pair): Promise<Aske
 }
 
 /**
- * Requests a comparison from a worker; again if it failed or, with `recompute`, if its result cannot be read. Returns false if
- * it is requested already.
+ * Requests a comparison from a worker; also again if it failed or, with `recompute`, if its result cannot be read.
+ * Returns false if it is requested already.
  */
 export async function askComparison(
   sql: Queryable,

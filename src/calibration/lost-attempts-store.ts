@@ -3,12 +3,12 @@ import { COMPARISON_SILENT_SECONDS, type Pair } from "./comparison-store.ts";
 import { SILENT_SECONDS } from "./manual-run-store.ts";
 
 /**
- * Attempts of a run or comparison that may be lost in a row. A lost worker takes down the other work of its process, so
+ * Attempts of a run or comparison that may be lost in a row. A lost worker also stops the other work of its process, so
  * work that kills its workers must not be retried without limit.
  */
-const MOST_LOST_TURNS = 5;
+const MOST_LOST_ATTEMPTS = 5;
 
-const REASON = `${MOST_LOST_TURNS} workers in a row ended without a word over this; look in the log of their machine for what killed them (memory?), then ask again`;
+const REASON = `${MOST_LOST_ATTEMPTS} workers in a row died during this; find the reason in the log of their machine (memory?), then start it again`;
 
 /**
  * Fails a manual run that has lost too many workers since its last checkpoint. Returns the stored reason; null if the run
@@ -19,7 +19,7 @@ export async function giveUpLostRun(sql: Queryable, run: string): Promise<string
     update calibration_runs
     set
       status = 'failed',
-      -- what a process that wakes up again still writes is refused
+      -- a process that resumes after a stop is refused
       epoch = epoch + 1,
       lost_turns = lost_turns + 1,
       reason = ${REASON},
@@ -29,7 +29,7 @@ export async function giveUpLostRun(sql: Queryable, run: string): Promise<string
       and runner = 'worker'
       and status = 'running'
       and heartbeat_at < clock_timestamp() - ${SILENT_SECONDS} * interval '1 second'
-      and lost_turns + 1 >= ${MOST_LOST_TURNS}
+      and lost_turns + 1 >= ${MOST_LOST_ATTEMPTS}
     returning id`;
   return rows.length === 0 ? null : REASON;
 }
@@ -47,7 +47,7 @@ export async function giveUpLostComparison(sql: Queryable, [a, b]: Pair): Promis
       and b_id = ${b}
       and status = 'running'
       and heartbeat_at < clock_timestamp() - ${COMPARISON_SILENT_SECONDS} * interval '1 second'
-      and lost_turns + 1 >= ${MOST_LOST_TURNS}
+      and lost_turns + 1 >= ${MOST_LOST_ATTEMPTS}
     returning a_id`;
   return rows.length === 0 ? null : REASON;
 }

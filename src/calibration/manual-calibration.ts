@@ -44,7 +44,7 @@ import { replayUpTo, resumeReplay, snapshotOf, startReplay, sumsOf, type Replay 
 import { emptySums } from "../forecasts/accuracy/figures/sums.ts";
 import { modelOf } from "../forecasts/model/table-model.ts";
 
-/** Large chunks, since this process has no other work; a checkpoint takes 10 ms, and a killed run loses a second. */
+/** Large chunks, because this process has no other work; a checkpoint takes 10 ms, and a killed run loses a second. */
 const STEPS: ReplaySteps = { roundsPerChunk: 20_000, roundsPerCheckpoint: 200_000 };
 
 /** PostgreSQL has no year 0. */
@@ -89,7 +89,7 @@ async function rangeOf(sql: Sql, request: ManualRequest): Promise<ReplayRange> {
   const { tableId, table, replayOrder, words = WORDS } = request;
   const { newestSeq, isConsecutive } = await readOrder(sql, tableId);
   if (replayOrder === "round" && !isConsecutive)
-    throw new UsageError(`${words.order}: the round ids of ${table} are no consecutive numbers; use taken`);
+    throw new UsageError(`${words.order}: the round ids of ${table} are not consecutive numbers; use taken`);
   const order = replayOrder ?? (isConsecutive ? "round" : "taken");
   const ends = await findEnds(sql, tableId, order);
   if (ends === null) throw new UsageError(`${table} has no rounds to replay yet; import some, or wait for its first`);
@@ -97,7 +97,7 @@ async function rangeOf(sql: Sql, request: ManualRequest): Promise<ReplayRange> {
   const to = await placeOf(sql, request, "to", order, ends);
   const [fromAt, toAt] = order === "taken" ? [from.seq, to.seq] : [BigInt(from.roundId), BigInt(to.roundId)];
   if (fromAt > toAt) {
-    const after = order === "taken" ? "was taken in after" : "is after";
+    const after = order === "taken" ? "was stored after" : "is after";
     throw new UsageError(`${words.from}: round ${from.roundId} of ${table} ${after} round ${to.roundId}`);
   }
   const range = { fromSeq: fromAt, toSeq: toAt, seenSeq: order === "taken" ? null : newestSeq };
@@ -123,7 +123,7 @@ async function placeOf(
   if (place === null) throw new UsageError(`${option}: there is no round ${roundId} in ${table}; ${whole}`);
   if (place.late && order === "taken")
     throw new UsageError(
-      `${option}: round ${roundId} of ${table} came late, and only a replay by round id takes late rounds; ${whole}`,
+      `${option}: round ${roundId} of ${table} was late, and only a replay by round id includes late rounds; ${whole}`,
     );
   return place;
 }
@@ -137,12 +137,12 @@ async function placeAt(
     `${text.replace(" ", "T").replace(/Z$/, "")}${text.length > "2026-11-21".length + 1 ? "Z" : ""}`,
   );
   if (Number.isNaN(moment.getTime()) || moment < FIRST_MOMENT)
-    throw new UsageError(`${option}: ${text} is no time; such as 2026-11-21T04:00`);
+    throw new UsageError(`${option}: expected a time such as 2026-11-21T04:00, found ${text}`);
   const at = moment.toISOString();
   const place = await findRoundAt(sql, tableId, { at, end });
   if (place !== null) return place;
   const where = end === "from" ? "at or after" : "at or before";
-  throw new UsageError(`${option}: ${table} has no on-time round that was taken in ${where} ${at}`);
+  throw new UsageError(`${option}: ${table} has no on-time round that was received ${where} ${at}`);
 }
 
 /** The output file of a run's forecasts. */
@@ -196,7 +196,7 @@ export interface ManualResult {
  */
 export async function runManualCalibration(sql: Sql, id: string, work: ManualWork): Promise<ManualResult> {
   const run = await findManualRun(sql, id);
-  if (run === null) throw new UsageError(`there is no run ${id} manually`);
+  if (run === null) throw new UsageError(`there is no manual run ${id}`);
   if (run.calibrationId !== null) return resultOf(sql, run.id, run.calibrationId);
   const turn = { run: id, epoch: await takeUp(sql, id, work.signal) };
   try {
@@ -247,7 +247,7 @@ async function takeUp(sql: Sql, id: string, signal: AbortSignal): Promise<number
     const epoch = await claimManualRun(sql, id);
     if (epoch !== null) return epoch;
     if (waited > SILENT_SECONDS * 4)
-      throw new Error(`run ${id} is worked on by another process; stop that one, or wait for its result`);
+      throw new Error(`run ${id} is executed by another process; stop that one, or wait for its result`);
     await delay(500, undefined, { signal });
   }
 }
@@ -258,7 +258,7 @@ async function replayRange(sql: Sql, run: ManualRun, turn: Turn, work: ManualWor
   const signal = AbortSignal.any([work.signal, cancelled.signal]);
   const { replay, mark } = await beginning(sql, run);
   if (await beatManualRun(sql, turn, replay.seq))
-    throw new CancelledError("cancelled before its first round of this turn");
+    throw new CancelledError("cancelled before the first round of this attempt");
   signal.throwIfAborted();
   const file = await openRows(run, replay, mark, work);
   try {
@@ -301,7 +301,7 @@ async function beginning(sql: Sql, run: ManualRun): Promise<{ replay: Replay; ma
     return { replay: resumeReplay(table, kept), mark: checkpoint.file };
   }
   const parameters = await findParameters(sql, run.model);
-  if (parameters === null) throw new Error(`expected the parameters of ${run.model}, found none; ask for a new run`);
+  if (parameters === null) throw new Error(`expected the parameters of ${run.model}, found none; start a new run`);
   const model = modelOfRun({ ...run, parameters });
   if (model.name !== run.model)
     throw new Error(

@@ -57,7 +57,7 @@ export async function createManualRun(sql: Sql, run: NewManualRun): Promise<stri
         ${run.order?.why ?? null}
       )
       returning id::text as id`;
-    if (row === undefined) throw new Error("expected the stored run, got nothing");
+    if (row === undefined) throw new Error("expected the stored run, found none");
     return row.id;
   });
 }
@@ -203,18 +203,18 @@ export async function beatManualRun(
     set
       heartbeat_at = clock_timestamp(),
       at_seq = coalesce(${atSeq}::bigint, at_seq),
-      -- its rate is counted from where the first sign of life of a turn finds it
+      -- the rate is counted from the position at the first heartbeat of an attempt
       turn_from_seq = coalesce(turn_from_seq, ${atSeq}::bigint),
       turn_started_at = coalesce(turn_started_at, clock_timestamp())
     where id = ${run}
       and epoch = ${epoch}
       and status = 'running'
     returning cancel_asked_at is not null as "isCancelled"`;
-  if (row === undefined) throw new Error(`run ${run} was taken up by another process; this one stops`);
+  if (row === undefined) throw new Error(`run ${run} was claimed by another process; this one stops`);
   return row.isCancelled;
 }
 
-/** Where a run resumes, with the state of its output file. */
+/** The position from which a run resumes, with the state of its output file. */
 export interface Checkpoint extends Omit<Snapshot, "beginSeq" | keyof Seen> {
   file: unknown;
 }

@@ -83,7 +83,7 @@ async function takenUp(sql: Sql, from: WholeCalibration): Promise<Replay> {
   const { bands } = await readTable(sql, from.tableId);
   if (from.otherBands) {
     throw new UsageError(
-      `calibration ${from.id} saw the rounds of ${from.table} in other bands than the table's; its forecasts would speak of other colors`,
+      `calibration ${from.id} has other bands than ${from.table}; its forecasts would be about other colors`,
     );
   }
   if (from.seenSeq !== null) throw new UsageError(notLive(from));
@@ -102,7 +102,7 @@ async function takenUp(sql: Sql, from: WholeCalibration): Promise<Replay> {
 
 /** The error for a record by round id, which cannot be promoted. */
 export function notLive({ id, lateRounds }: Pick<WholeCalibration, "id" | "lateRounds">): string {
-  return `calibration ${id} took rounds in by their id, ${lateRounds} of them late; only what was forecast on time can be live: run it with \`--order taken\` and promote that`;
+  return `calibration ${id} replayed rounds by id, ${lateRounds} of them late; only a replay of on-time rounds can be live: run it with \`--order taken\` and promote that`;
 }
 
 /** Null if more rounds remain than may be learned under the lock. */

@@ -139,7 +139,7 @@ function newestRevisions(sql: Queryable, { tableId, seen }: Pick<RoundView, "tab
   return sql`
     select distinct on (v.seq) v.seq, v.to_hundredths, true as is_revised
     from round_revision v
-    -- a late round is in no replay, so that nothing is missing where it is void
+    -- a late round is in no replay, so nothing is missing if it is void
     join rounds r on r.table_id = v.table_id and r.seq = v.seq and not r.late
     where v.table_id = ${tableId}
       and v.id <= ${seen.revisionId}

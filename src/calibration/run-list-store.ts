@@ -190,15 +190,15 @@ export async function cancelRun(tx: Transaction, id: string): Promise<RunChange 
   if (before === null) return null;
   if (before.status !== "queued" && before.status !== "running")
     return { ok: false, reason: `run ${id} is ${before.status} already` };
-  if (before.isStopping && !before.isSilent) return { ok: false, reason: `run ${id} was asked to stop already` };
+  if (before.isStopping && !before.isSilent) return { ok: false, reason: `run ${id} is stopping already` };
   if (before.status === "queued" || before.isSilent) {
     await tx`
       update calibration_runs
       set
         status = 'cancelled',
-        -- what a process that wakes up again still writes is refused
+        -- a process that resumes after a stop is refused
         epoch = epoch + 1,
-        reason = ${before.status === "queued" ? "cancelled before it began" : "cancelled while its process was silent"},
+        reason = ${before.status === "queued" ? "cancelled before it began" : "cancelled while its process sent no heartbeat"},
         cancel_asked_at = clock_timestamp(),
         finished_at = clock_timestamp()
       where id = ${id}`;
@@ -216,11 +216,11 @@ export async function resumeRun(tx: Transaction, id: string): Promise<RunChange 
   const before = await lockRun(tx, id);
   if (before === null) return null;
   if (before.status !== "cancelled" && before.status !== "failed")
-    return { ok: false, reason: `run ${id} is ${before.status}; only one that was cancelled or failed continues` };
+    return { ok: false, reason: `run ${id} is ${before.status}; only a cancelled or failed run can be resumed` };
   if (before.outFile !== null)
     return {
       ok: false,
-      reason: `run ${id} writes the file ${before.outFile}, so it continues where that is: roundhouse calibrate --table ${before.table} --resume ${id} --out ${before.outFile}`,
+      reason: `run ${id} writes the file ${before.outFile}, so it must be resumed on the machine with the file: roundhouse calibrate --table ${before.table} --resume ${id} --out ${before.outFile}`,
     };
   await tx`
     update calibration_runs
@@ -247,7 +247,7 @@ async function lockRun(tx: Transaction, id: string): Promise<ListedRun | null> {
 
 async function changed(tx: Transaction, before: ListedRun): Promise<RunChange> {
   const after = await findRun(tx, before.id);
-  if (after === null) throw new Error(`the run ${before.id} was there and is gone`);
+  if (after === null) throw new Error(`the run ${before.id} was removed meanwhile`);
   return { ok: true, before, after };
 }
 

@@ -93,10 +93,10 @@ export function tallyNextColor(
   let p = 0;
   let base = 0;
   for (let k = 0; k < colors; k++) {
-    const came = k === outcome ? PPM : 0;
-    const square = (pPpm[k]! - came) * (pPpm[k]! - came);
+    const occurred = k === outcome ? PPM : 0;
+    const square = (pPpm[k]! - occurred) * (pPpm[k]! - occurred);
     brier += square;
-    brierBase += (basePpm[k]! - came) * (basePpm[k]! - came);
+    brierBase += (basePpm[k]! - occurred) * (basePpm[k]! - occurred);
     p += pPpm[k]!;
     base += basePpm[k]!;
     const until = k >= outcome ? PPM : 0;
@@ -113,25 +113,25 @@ export function tallyNextColor(
   fast[AT.sumBrierBase]! += brierBase;
   fast[AT.sumRps]! += rps;
   fast[AT.sumRpsBase]! += rpsBase;
-  tallyJudged(tally, pPpm[top]!, basePpm[top]!, hit, microNats(pPpm[outcome]!), microNats(basePpm[outcome]!));
+  tallyScored(tally, pPpm[top]!, basePpm[top]!, hit, microNats(pPpm[outcome]!), microNats(basePpm[outcome]!));
 }
 
 /** Scores a window and adds it: `addScore` of `scoreWindow`. */
 export function tallyWindow(tally: Tally, pPpm: number, basePpm: number, hit: boolean): void {
   const { fast } = tally;
-  const came = hit ? PPM : 0;
-  const brier = (pPpm - came) * (pPpm - came);
-  const brierBase = (basePpm - came) * (basePpm - came);
+  const occurred = hit ? PPM : 0;
+  const brier = (pPpm - occurred) * (pPpm - occurred);
+  const brierBase = (basePpm - occurred) * (basePpm - occurred);
   fast[AT.sumBrier]! += brier;
   fast[AT.sumBrierBase]! += brierBase;
   fast[AT.sumRps]! += brier;
   fast[AT.sumRpsBase]! += brierBase;
   tallyStatement(tally, 0, pPpm, hit);
-  tallyJudged(tally, pPpm, basePpm, hit, microNats(hit ? pPpm : PPM - pPpm), microNats(hit ? basePpm : PPM - basePpm));
+  tallyScored(tally, pPpm, basePpm, hit, microNats(hit ? pPpm : PPM - pPpm), microNats(hit ? basePpm : PPM - basePpm));
 }
 
 /** The common part of both kinds: probabilities of the hit, losses, and gains of the bets. */
-function tallyJudged(tally: Tally, p: number, base: number, hit: boolean, ll: number, llBase: number): void {
+function tallyScored(tally: Tally, p: number, base: number, hit: boolean, ll: number, llBase: number): void {
   const { fast, colors } = tally;
   const d = llBase - ll;
   fast[AT.n]! += 1;
@@ -180,11 +180,11 @@ export function sumsOfTally(tally: Tally): Sums {
   return sums;
 }
 
-function tallyStatement({ bins }: Tally, k: number, pPpm: number, cameTrue: boolean): void {
+function tallyStatement({ bins }: Tally, k: number, pPpm: number, isHit: boolean): void {
   const at = (k * BINS + Math.floor(pPpm / PPM_PER_BIN)) * 3;
   bins[at]! += 1;
   bins[at + 1]! += pPpm;
-  if (cameTrue) bins[at + 2]! += 1;
+  if (isHit) bins[at + 2]! += 1;
 }
 
 function histogramOf(bins: Float64Array, k: number): Sums["histograms"][number] {

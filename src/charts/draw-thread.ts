@@ -1,5 +1,5 @@
 /**
- * Draws plots in a thread: loading the libraries takes 150 ms of a core and a plot 20 ms, during which the process
+ * Draws plots in a thread: loading the libraries takes 150 ms of a core and a plot 20 ms, and meanwhile the process
  * could not respond.
  */
 import { parse, View } from "vega";

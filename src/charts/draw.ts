@@ -18,7 +18,7 @@ export function fullWidth(plot: Plot): Plot {
 export interface Drawer {
   /** @throws Error if it cannot be drawn, or not within 15 s */
   draw(plot: Plot): Promise<string>;
-  /** Ends its thread, if there is one. */
+  /** Stops its thread, if there is one. */
   close(): Promise<void>;
 }
 
@@ -28,8 +28,8 @@ const MOST_KEPT = 100;
 const LIMITS = { deadlineMs: 15_000, idleMs: 120_000, maxTasks: 100, heapMb: 512 };
 
 /**
- * Makes a drawer. It caches the last drawings, since a reloaded page has the same numbers. The thread starts with the
- * first drawing: loading the libraries takes most of the first second.
+ * Returns a drawer. It caches the last drawings, because a reloaded page has the same numbers. The thread starts with
+ * the first drawing: loading the libraries takes most of the first second.
  */
 export function createDrawer(): Drawer {
   const kept = new Map<string, string>(); // least recently used first

@@ -5,8 +5,8 @@ import { FIRST, SECOND, SIZE, SOFT } from "./theme.ts";
 export interface ReliabilityPoint {
   /** The name of the series, shown if there are several. */
   of: string;
-  said: number;
-  came: number;
+  stated: number;
+  observed: number;
   low: number;
   high: number;
   n: number;
@@ -70,7 +70,7 @@ export function reliabilityPlot(title: string, points: readonly ReliabilityPoint
           data: { values: points.map((point) => ({ ...point })) },
           mark: { type: "rule" },
           encoding: {
-            x: { field: "said", ...share, title: "stated" },
+            x: { field: "stated", ...share, title: "stated" },
             y: { field: "low", ...share, title: "observed" },
             y2: { field: "high" },
             ...whose(names),
@@ -79,7 +79,7 @@ export function reliabilityPlot(title: string, points: readonly ReliabilityPoint
         {
           data: { values: points.map((point) => ({ ...point })) },
           mark: { type: "point", filled: true, size: 60, opacity: 1 },
-          encoding: { x: { field: "said", ...share }, y: { field: "came", ...share }, ...whose(names), ...shape },
+          encoding: { x: { field: "stated", ...share }, y: { field: "observed", ...share }, ...whose(names), ...shape },
         },
       ],
     },
@@ -95,7 +95,7 @@ export function corpPlot(title: string, steps: readonly CorpPoint[]): Plot {
   ]);
   return {
     title,
-    description: `For each stated probability the rate that fits best what came, rising with it, in ${steps.length} steps. On the dashed line both are equal.`,
+    description: `For each stated probability the non-decreasing rate that fits the outcomes best, in ${steps.length} steps. On the dashed line both are equal.`,
     spec: {
       ...SIZE,
       layer: [

@@ -22,12 +22,12 @@ export function skillPlot(title: string, points: readonly SkillPoint[]): Plot {
     field: "of",
     type: "nominal" as const,
     sort: points.map(({ of }) => of),
-    axis: null, // names can be long: each stands above its line
+    axis: null, // names can be long, so each is above its line
   };
   const x = { type: "quantitative" as const, axis: { format: ".2~%", tickCount: 5 } };
   return {
     title,
-    description: `Skill against the long-run shares of ${points.length}, each with its 95 % interval. On the dashed line there is none.`,
+    description: `Skill against the long-run shares, ${points.length} points, each with its 95 % interval. The dashed line is no skill.`,
     spec: {
       ...SIZE,
       height: AROUND + LINE_HEIGHT * points.length,

@@ -18,7 +18,7 @@ export function survivalPlot(title: string, points: readonly SurvivalPoint[]): P
   const which = { field: "series", type: "nominal" as const, legend: { title: null } };
   return {
     title,
-    description: `The share of rounds that reached each of ${points.length} multipliers, next to the share that the declared edge leads to.`,
+    description: `The share of rounds that reached each of ${points.length} multipliers, next to the share that the declared edge implies.`,
     spec: {
       ...SIZE,
       data: { values },

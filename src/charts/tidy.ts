@@ -6,8 +6,8 @@ const escaped = (text: string) => text.replaceAll(/[&<>"]/g, (character) => ESCA
  * marks, without what a strict content policy refuses.
  *
  * @example
- * const said = { title: "a <b>", description: "c" };
- * tidySvg('<svg class="m" width="9"><g style="cursor:grab"/></svg>', said); // => '<svg role="img" aria-label="a &lt;b&gt;" width="9"><title>a &lt;b&gt;</title><desc>c</desc><g/></svg>'
+ * const plot = { title: "a <b>", description: "c" };
+ * tidySvg('<svg class="m" width="9"><g style="cursor:grab"/></svg>', plot); // => '<svg role="img" aria-label="a &lt;b&gt;" width="9"><title>a &lt;b&gt;</title><desc>c</desc><g/></svg>'
  */
 export function tidySvg(svg: string, { title, description }: { title: string; description: string }): string {
   const bare = svg.replaceAll(/ (?:role|aria-[a-z]+|style|class)="[^"]*"/g, "");

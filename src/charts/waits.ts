@@ -7,7 +7,7 @@ export function waitsPlot(title: string, waits: number, heights: readonly number
   const values = heights.map((height, i) => ({ from: i / bins, to: (i + 1) / bins, height }));
   return {
     title,
-    description: `How ${waits} waits for the top color spread over what was said of them, in ${bins} bins; 1, the dashed line, is an even spread.`,
+    description: `How ${waits} waits for the top color are distributed over the stated probabilities, in ${bins} bins; 1, the dashed line, is an even spread.`,
     spec: {
       ...SIZE,
       height: 240,
@@ -20,7 +20,7 @@ export function waitsPlot(title: string, waits: number, heights: readonly number
               field: "from",
               type: "quantitative",
               bin: { binned: true, step: 1 / bins },
-              title: "said to be",
+              title: "stated probability",
               axis: { format: ".0%" },
             },
             x2: { field: "to" },

@@ -9,14 +9,14 @@ export type GapOutcome =
   { ok: true; table: string; before: GapState; after: GapState } | { ok: false; problem: string };
 
 /**
- * Abandons an open gap: no more requests for its rounds, and an active run stops after its page. Rounds that arrive anyway
- * still fill it. Waits for the table's lock.
+ * Gives up an open gap: its rounds are no longer requested, and an active run stops after its page. Rounds that arrive
+ * anyway still fill it. Waits for the table's lock.
  */
 export function giveUpGap(tx: Transaction, id: bigint, decision: Decision): Promise<GapOutcome> {
   return change(tx, id, "open", () => closeGapManually(tx, id, decision));
 }
 
-/** Reopens an abandoned gap with all its attempts ahead. Waits for the table's lock. */
+/** Reopens a gap that was given up, with all its attempts. Waits for the table's lock. */
 export function openGapAgain(tx: Transaction, id: bigint): Promise<GapOutcome> {
   return change(tx, id, "given_up", () => reopenGap(tx, id));
 }
@@ -41,7 +41,7 @@ async function change(
     };
   }
   await act();
-  await touchHeads(tx, [table.id]); // a cached state knows gaps of unknown size
+  await touchHeads(tx, [table.id]); // a cached state includes gaps of unknown size
   await refreshNoticesWithin(tx, [table.id]);
   const after = await findGapState(tx, id);
   return { ok: true, table: table.name, before, after: after ?? before };

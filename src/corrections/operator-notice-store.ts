@@ -12,7 +12,7 @@ export async function findOperatorNotice(sql: Queryable, tableId: number): Promi
   return row?.text ?? null;
 }
 
-/** Opens an operator's notice of a table, or rewrites the open one. Needs the table's lock. */
+/** Opens an operator's notice of a table, or replaces the open one. The caller holds the table's lock. */
 export async function saveOperatorNotice(
   tx: Transaction,
   { tableId, text, by }: { tableId: number; text: string; by: string },
@@ -27,7 +27,7 @@ export async function saveOperatorNotice(
       updated_at = clock_timestamp()`;
 }
 
-/** Closes an operator's notice of a table in an operator's name. Needs the table's lock. */
+/** Closes an operator's notice of a table in the operator's name. The caller holds the table's lock. */
 export async function endOperatorNotices(tx: Transaction, tableId: number, by: string): Promise<void> {
   await tx`
     update notices
@@ -46,7 +46,7 @@ export interface NoticeFilter {
   isOpen: boolean | null;
 }
 
-/** A notice as it is listed. */
+/** A notice in a list. */
 export interface ListedNotice {
   id: bigint;
   table: string;
@@ -59,7 +59,7 @@ export interface ListedNotice {
   closedBy: string | null;
 }
 
-/** Notices, newest first, or oldest first; `after` is the id of the last one of the page before. */
+/** Notices, newest or oldest first; `after` is the id of the last notice of the previous page. */
 export async function listNotices(
   sql: Queryable,
   { tableIds, kind, isOpen }: NoticeFilter,

@@ -19,10 +19,10 @@ export async function writeNotice(
 ): Promise<NoticeOutcome> {
   const sentence = text.replaceAll(/\s+/g, " ").trim().replace(/\.+$/, "");
   if (sentence === "" || sentence.length > LONGEST_NOTICE) {
-    return { ok: false, problem: `expected a notice of 1 to ${LONGEST_NOTICE} characters, came ${sentence.length}` };
+    return { ok: false, problem: `expected a notice of 1 to ${LONGEST_NOTICE} characters, found ${sentence.length}` };
   }
   const tables = await lockHeads(tx, tableIds);
-  if (tables.length === 0) return { ok: false, problem: "expected at least one table, came none" };
+  if (tables.length === 0) return { ok: false, problem: "expected at least one table, found none" };
   const before: (string | null)[] = [];
   for (const { id } of tables) {
     before.push(await findOperatorNotice(tx, id));
@@ -41,7 +41,10 @@ export async function endNotice(tx: Transaction, tableId: number, { by }: { by: 
   if (table === undefined) return { ok: false, problem: `there is no table ${tableId}` };
   const before = await findOperatorNotice(tx, tableId);
   if (before === null) {
-    return { ok: false, problem: `no operator's notice of ${table.name} is open; others end when their cause does` };
+    return {
+      ok: false,
+      problem: `no operator's notice of ${table.name} is open; other notices close when their cause ends`,
+    };
   }
   await endOperatorNotices(tx, tableId, by);
   await touchHeads(tx, [tableId]);

@@ -7,7 +7,7 @@ import type { Decision } from "./revision.ts";
 /** Items per decision, the limit of a form. */
 export const MOST_ITEMS = 500;
 
-/** Reasons on which an operator can decide: a suspicious result or number may be true. */
+/** The reasons on which an operator can decide: a suspicious result or number may be right. */
 const RELEASABLE: ReadonlySet<string> = new Set(["stuck_feed", "far_ahead"]);
 
 /** The result for items in quarantine, or why nothing was changed. */
@@ -24,7 +24,7 @@ export async function decideOnItems(
   decision: Decision & { state: "released" | "discarded" },
 ): Promise<ItemsOutcome> {
   if (ids.length === 0 || ids.length > MOST_ITEMS) {
-    return { ok: false, problem: `expected 1 to ${MOST_ITEMS} items, came ${ids.length}` };
+    return { ok: false, problem: `expected 1 to ${MOST_ITEMS} items, found ${ids.length}` };
   }
   const before = await listItemsToDecide(tx, ids);
   const tables = await lockHeads(tx, [...new Set(before.map(({ tableId }) => tableId))]);
@@ -40,12 +40,12 @@ export async function decideOnItems(
   if (unfit !== undefined) {
     return {
       ok: false,
-      problem: `item ${unfit.id} is quarantined for ${unfit.code}, which releasing does not mend; mend the adapter or the houses file and read its answer again`,
+      problem: `item ${unfit.id} is quarantined for ${unfit.code}, which a release does not fix; fix the adapter or the houses file, and read its payload again`,
     };
   }
   const changed = await decideItems(tx, ids, decision);
   const tableIds = tables.map(({ id }) => id);
-  await touchHeads(tx, tableIds); // a cached state knows which rounds are held back
+  await touchHeads(tx, tableIds); // a cached state includes the quarantined rounds
   await refreshNoticesWithin(tx, tableIds);
   return { ok: true, ids: changed, tables: tables.map(({ name }) => name) };
 }

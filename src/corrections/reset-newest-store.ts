@@ -19,7 +19,9 @@ export async function findNumbers(sql: Queryable, tableId: number) {
   return row ?? { newest: null, highestLate: null };
 }
 
-/** Stores a reset, moves the head and gives up the open gaps above its number. Needs the lock of the head. */
+/**
+ * Stores a reset, updates the head and gives up the open gaps above its number. The caller holds the lock of the head.
+ */
 export async function saveReset(
   tx: Transaction,
   tableId: number,

@@ -8,11 +8,11 @@ import type { Decision } from "./revision.ts";
 export type ResetOutcome = { ok: true; table: string; before: bigint; after: bigint } | { ok: false; problem: string };
 
 /**
- * Sets the newest number of a table back after the house listed a wrong number that was accepted, so that every true round
- * since is late. Later rounds are on time again, and open gaps above the number are abandoned. Stored rounds stay, and
- * `verify` accounts for the reset. Waits for the table's lock.
+ * Sets the newest number of a table back after a wrong number was accepted, which made every real round since then
+ * late. Later rounds are on time again, and open gaps above the number are given up. Stored rounds stay, and `verify`
+ * accounts for the reset. Waits for the table's lock.
  *
- * @param to the number of the newest true round; null: the highest one that came late since the newest on-time round
+ * @param to the number of the newest real round; null: the highest one that arrived late since the newest on-time round
  */
 export async function resetNewestNumber(
   tx: Transaction,
@@ -22,24 +22,24 @@ export async function resetNewestNumber(
   const [table] = await lockHeads(tx, [tableId]);
   if (table === undefined) return { ok: false, problem: "the table has no rounds yet" };
   const { newest, highestLate } = await findNumbers(tx, tableId);
-  if (newest === null) return { ok: false, problem: `the rounds of ${table.name} have no numbers that count up` };
+  if (newest === null) return { ok: false, problem: `the round ids of ${table.name} are not consecutive numbers` };
   const after = to ?? highestLate;
   if (after === null) {
     return {
       ok: false,
-      problem: `no round of ${table.name} came late since ${newest}: say which number is the newest`,
+      problem: `no round of ${table.name} was late since ${newest}: state the newest number`,
     };
   }
   if (after >= newest) {
-    return { ok: false, problem: `expected a number below the newest known, ${newest}, came ${after}` };
+    return { ok: false, problem: `expected a number below the newest known, ${newest}, found ${after}` };
   }
   await saveReset(tx, tableId, { newest, after, by, reason });
   await refreshNoticesWithin(tx, [tableId]);
   return { ok: true, table: table.name, before: newest, after };
 }
 
-/** The audit form of a reset. */
-export function toldReset({ table, before, after }: Extract<ResetOutcome, { ok: true }>, reason: string) {
+/** The audit entry of a reset. */
+export function resetAuditEntry({ table, before, after }: Extract<ResetOutcome, { ok: true }>, reason: string) {
   const [from, to] = [before, after].map((number) => ({ newest_number: String(number) }));
   return { action: "table.reset-newest", target: `table ${table}`, before: from, after: to, reason };
 }

@@ -16,8 +16,9 @@ export interface HashedRevision {
 }
 
 /**
- * Hash of a revision, hex: sha256(prev_hash + "\n" + JCS(fields)), JCS being RFC 8785. The hash before the first revision
- * of a table is 64 zeros, that of its newest is kept with the table: a changed, removed or inserted one shows.
+ * Hash of a revision, hex: sha256(prev_hash + "\n" + JCS(fields)), JCS being RFC 8785. The hash before the first
+ * revision of a table is 64 zeros; the table stores that of its newest, so a changed, removed or inserted revision is
+ * detected.
  */
 export function revisionHash(prevHash: string, fields: HashedRevision): string {
   return hash("sha256", `${prevHash}\n${canonicalize(fields)}`);

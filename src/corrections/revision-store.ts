@@ -8,10 +8,10 @@ export interface Standing {
   roundId: string;
   /** The result that was received first. */
   first: bigint;
-  /** After the newest revision; null: void. */
+  /** The result after the newest revision; null: void. */
   hundredths: bigint | null;
   verified: boolean | null;
-  /** The bands that its color is of. */
+  /** The bands that determine its color. */
   bands: Color[];
 }
 
@@ -69,8 +69,8 @@ export async function listConflictsToDecide(sql: Queryable, ids: readonly bigint
 }
 
 /**
- * Notes that conflicts are decided. Needs the locks of their tables; the rows are locked in id order, since score-accuracy,
- * which holds no lock of a table, notes something on them too.
+ * Marks conflicts as decided. The caller holds the locks of their tables; the rows are locked in id order, because
+ * score-accuracy, which holds no lock of a table, updates them too.
  */
 export async function closeConflicts(tx: Transaction, ids: readonly bigint[]): Promise<void> {
   await tx`
@@ -102,8 +102,8 @@ export interface NewRevision {
 }
 
 /**
- * Appends a revision to its table's chain and returns its id; needs the table's lock, so that the ids of a table follow the
- * order of commits and the chain has no fork.
+ * Appends a revision to its table's chain and returns its id. The caller holds the table's lock, so that the ids of a
+ * table follow the order of commits and the chain has no fork.
  */
 export async function saveRevision(tx: Transaction, revision: NewRevision): Promise<bigint> {
   const [head] = await tx<{ prevHash: string; at: string }[]>`
@@ -144,11 +144,11 @@ export async function saveRevision(tx: Transaction, revision: NewRevision): Prom
     )
     select id
     from kept`;
-  if (row === undefined) throw new Error("expected the stored revision, got nothing");
+  if (row === undefined) throw new Error("expected the stored revision, found none");
   return row.id;
 }
 
-/** A revision as it is shown; newest first in lists. */
+/** A revision in a list, newest first. */
 export interface ListedRevision {
   id: bigint;
   table: string;

@@ -66,10 +66,10 @@ export async function decideConflict(
 
 /**
  * Decides conflicts, all in the same way: the current result is confirmed, or replaced with the other one. Either way a
- * revision records it, and the round itself stays as it was first received. All or nothing; of two concurrent decisions the
+ * revision records it, and the round itself stays as first received. All or nothing; of two concurrent decisions the
  * second is refused and names the first.
  *
- * Waits for the locks of their tables. Scored forecasts on the rounds become void; open ones do when they end.
+ * Waits for the locks of their tables. Scored forecasts on the rounds become void; open ones become void when they end.
  */
 export async function decideConflicts(
   tx: Transaction,
@@ -77,7 +77,7 @@ export async function decideConflicts(
   { take, by, reason }: Decision & { take: "kept" | "other" },
 ): Promise<Outcomes> {
   if (ids.length === 0 || ids.length > MOST_CONFLICTS) {
-    return { ok: false, problem: `expected 1 to ${MOST_CONFLICTS} conflicts, came ${ids.length}` };
+    return { ok: false, problem: `expected 1 to ${MOST_CONFLICTS} conflicts, found ${ids.length}` };
   }
   const known = await listConflictsToDecide(tx, ids);
   const tables = await lockHeads(tx, [...new Set(known.map(({ tableId }) => tableId))]);
@@ -112,13 +112,14 @@ export async function decideConflicts(
 }
 
 function decidedBefore({ id, decidedAt, decidedBy, decision }: KnownConflict, asked: number): string {
-  const whole = `conflict ${id} was decided already, at ${decidedAt} by ${decidedBy ?? "unknown"} (${decision ?? "no reason stored"})`;
-  return asked > 1 ? `${whole}; nothing was changed` : `${whole}; revise the round if that was wrong`;
+  const whole = `conflict ${id} is already decided, at ${decidedAt} by ${decidedBy ?? "unknown"} (${decision ?? "no reason stored"})`;
+  return asked > 1 ? `${whole}; nothing was changed` : `${whole}; revise the round if the decision was wrong`;
 }
 
 /**
- * Corrects a round manually, or voids it. The stored round is unchanged; manual runs learn the correction, and no forecast on
- * the round counts. `seen` is the result that the operator saw: if it is different by now, the correction is refused.
+ * Corrects a round manually, or voids it. The stored round is unchanged; manual calibrations learn the correction, and
+ * no forecast on the round counts. `seen` is the result that the operator saw: if it has changed since, the correction
+ * is refused.
  *
  * Waits for the table's lock.
  */
@@ -131,13 +132,13 @@ export async function reviseRound(
   if (table === undefined) return refuse(`there is no table ${tableId}`);
   const round = await findStanding(tx, tableId, roundId);
   if (round === null) return refuse(`there is no round ${roundId} in ${table.name}`);
-  if (seen !== undefined && seen !== standingText(round.hundredths)) {
+  if (seen !== undefined && seen !== resultText(round.hundredths)) {
     return refuse(
-      `round ${roundId} of ${table.name} stands at ${standingText(round.hundredths)} now and not at ${seen}; someone revised it meanwhile, look again`,
+      `round ${roundId} of ${table.name} is ${resultText(round.hundredths)} now, not ${seen}; it was revised meanwhile, so check it again`,
     );
   }
   if (round.hundredths === to) {
-    return refuse(`round ${roundId} of ${table.name} stands at ${standingText(to)} already; nothing to revise`);
+    return refuse(`round ${roundId} of ${table.name} is ${resultText(to)} already; nothing to revise`);
   }
   const problem = contradiction(round, to);
   if (problem !== null) return refuse(problem);
@@ -146,7 +147,7 @@ export async function reviseRound(
 }
 
 /** A multiplier for display; `void` for a voided round. */
-export function standingText(hundredths: bigint | null): string {
+export function resultText(hundredths: bigint | null): string {
   return hundredths === null ? "void" : multiplierText(hundredths);
 }
 
@@ -194,6 +195,6 @@ async function apply(tx: Transaction, tables: readonly TableName[]): Promise<Voi
     touched.windows += windows;
   }
   await refreshNoticesWithin(tx, ids);
-  await touchHeads(tx, ids); // a cached state holds what was revised
+  await touchHeads(tx, ids); // a cached state includes revised results
   return touched;
 }

@@ -85,7 +85,7 @@ function afflict(rounds: SimulatedRound[], fault: SimulatedFault, shiftStartMs: 
   }
   if (kind === "busy" || fromMs < shiftStartMs) return;
   const round = rounds.find(({ endMs }) => endMs > fromMs) ?? rounds.at(-1);
-  if (round === undefined || isTroubled(round)) return;
+  if (round === undefined || changesNotices(round)) return;
   if (kind === "late") round.listedMs = round.endMs + LATE_BY_MS;
   if (kind === "impossible") round.impossible = drawInteger(4, seed, round.id, "impossible");
   if (kind === "conflict") {
@@ -94,6 +94,6 @@ function afflict(rounds: SimulatedRound[], fault: SimulatedFault, shiftStartMs: 
   }
 }
 
-function isTroubled(round: SimulatedRound): boolean {
+function changesNotices(round: SimulatedRound): boolean {
   return round.listedMs !== round.endMs || round.correction !== null || round.impossible !== null;
 }

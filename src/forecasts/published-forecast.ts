@@ -41,7 +41,7 @@ export interface PublishedNextColor {
   hash: string;
 }
 
-/** A window as it was issued, probabilities in ppm. */
+/** A window as issued, probabilities in ppm. */
 export interface IssuedWindow {
   feature: string;
   color: string;

@@ -55,7 +55,7 @@ export function shownVerdict(verdict: Measured["verdict"], sampleSize: number): 
 /** A bin as a point of a plot, with its Wilson interval. */
 export function pointOf(of: string, { n, hits, mean_p }: ReliabilityBin) {
   const [low, high] = wilsonInterval(hits, n) ?? [0, 1];
-  return { of, said: mean_p, came: n === 0 ? 0 : hits / n, low, high, n };
+  return { of, stated: mean_p, observed: n === 0 ? 0 : hits / n, low, high, n };
 }
 
 /** A bin as a row of numbers: {@link BIN_COLUMNS}. */

@@ -4,14 +4,15 @@ import { UsageError } from "../errors.ts";
 import { saveHeads } from "./heads-store.ts";
 import { changesOf, type KnownTable } from "./changes.ts";
 
-const APPLY_LOCK = 0x7268_0003; // "rh", 3 (2 is the reconciler's place): one process at a time applies a houses file
+const APPLY_LOCK = 0x7268_0003; // "rh", 3 (2 is the reconciler's): one process at a time applies a houses file
 
 /**
- * Makes the database say what the houses file says: all of it or, where a fixed setting was changed, nothing.
+ * Makes the database equal to the houses file: completely or, if a fixed setting was changed, not at all.
  *
- * A house or table that left the file is disabled, never deleted. What did not change is not touched, so that starting
- * a second process with the same file changes nothing.
- * @throws UsageError naming each table whose palette or kind of round ids was changed though it has rounds.
+ * A house or table that is no longer in the file is disabled, never deleted. Unchanged rows are not written, so a
+ * second process that starts with the same file changes nothing.
+ *
+ * @throws UsageError with each table whose palette or kind of round ids was changed although it has rounds
  */
 export async function applyHouses(
   sql: Sql,
@@ -32,7 +33,7 @@ export async function applyHouses(
   });
 }
 
-/** All tables with their heads, in id order, locked, so that none gets its first round while its palette is compared. */
+/** All tables with their heads, in id order, locked, so that none receives its first round during the comparison. */
 async function lockTables(sql: Transaction): Promise<KnownTable[]> {
   return sql<KnownTable[]>`
     select
@@ -53,7 +54,7 @@ async function lockTables(sql: Transaction): Promise<KnownTable[]> {
 }
 
 async function saveHouses(sql: Transaction, houses: ReturnType<typeof changesOf>["houses"]): Promise<void> {
-  // the address of a demo house is that of the process that plays it, see setDemoAddress
+  // the address of a demo house belongs to the process that runs it, see setDemoAddress
   await sql`
     insert into houses as h (id, name, base_url, settings, demo, simulated, enabled, poll_every_ms)
     select id, name, base_url, settings, demo, simulated, enabled, poll_every_ms
@@ -158,8 +159,8 @@ async function disableOthers(sql: Transaction, ids: readonly string[]): Promise<
 }
 
 /**
- * Writes where the demo houses are played, so that every worker finds them. If that changed, the next request is a
- * full one: an ETag is another server's word.
+ * Stores the address of the demo houses, so that every worker finds them. If it changed, the next request is a full
+ * one, because the stored ETag is another server's.
  */
 export async function setDemoAddress(sql: Sql, url: string): Promise<void> {
   await sql.begin(async (transaction) => {

@@ -3,16 +3,16 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
 
-/** Tables asked together by one poll of a house; more are split. */
+/** Tables requested together by one poll of a house; more are split. */
 const TABLES_PER_SHARD = 100;
 
-/** One band as the database keeps it: its upper bound in hundredths, null for the last. */
+/** A stored band: its upper bound in hundredths, null for the last. */
 interface StoredColor {
   name: string;
   below: number | null;
 }
 
-/** A table as the database has it before the file is applied. */
+/** A table in the database before the file is applied. */
 export interface KnownTable {
   id: number;
   house: string;
@@ -25,7 +25,7 @@ export interface KnownTable {
   baseUrl: string | null;
 }
 
-/** A house or table as it will be stored. */
+/** A house or table to store. */
 interface HouseRow {
   id: string;
   name: string;
@@ -49,18 +49,19 @@ interface TableRow {
   colors: StoredColor[];
 }
 
-/** What applying a houses file comes to. */
+/** The changes that a houses file makes. */
 interface Changes {
   houses: HouseRow[];
   tables: TableRow[];
-  /** Ids of tables whose feed is another one now: what is known of the old one's newest answer does not hold. */
+  /** Ids of tables with another feed than before: the state of the old feed's newest response does not apply. */
   newFeeds: number[];
   problems: Problem[];
 }
 
 /**
- * Works out what a houses file changes. Colors and the kind of round ids of a table are fixed once it has rounds:
- * everything measured of it, and every forecast, was made for these; the problems name each table that breaks this.
+ * Computes the changes that a houses file makes. The colors and the kind of round ids of a table are fixed once it has
+ * rounds, because every forecast and every measured figure depends on them; `problems` has each table that violates
+ * this.
  */
 export function changesOf(entries: readonly HouseEntry[], known: readonly KnownTable[]): Changes {
   const changes: Changes = { houses: [], tables: [], newFeeds: [], problems: [] };
@@ -107,7 +108,7 @@ export function changesOf(entries: readonly HouseEntry[], known: readonly KnownT
 
 function fixedProblems(row: TableRow, old: KnownTable, path: string): Problem[] {
   if (!old.hasRounds) return [];
-  const advice = `is fixed since ${nameOf(row.house_id, row)} has rounds; give the changed game a new market`;
+  const advice = `is fixed because ${nameOf(row.house_id, row)} has rounds; give the changed game a new market`;
   return [
     ...(isDeepStrictEqual(row.colors, old.colors)
       ? []

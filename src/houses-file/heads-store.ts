@@ -3,8 +3,8 @@ import { saveModels } from "../forecasts/model/models-store.ts";
 import { modelOf, type Band } from "../forecasts/model/table-model.ts";
 
 /**
- * Makes a head for every table without one, and moves those whose bands, edge or pause are no longer those of their table.
- * A table with rounds keeps its model: another one is promoted.
+ * Creates a head for every table without one, and advances those whose bands, edge or pause differ from their table's.
+ * A table with rounds keeps its model until another one is promoted.
  */
 export async function saveHeads(sql: Transaction): Promise<void> {
   const kinds = await sql<{ colors: Band[]; edge: number | null }[]>`

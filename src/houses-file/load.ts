@@ -7,15 +7,16 @@ import { reasonOf, UsageError, type Problem } from "../errors.ts";
 import { expandVariables } from "../houses/settings/expand-variables.ts";
 import { houseSettings, type HouseSettings } from "../houses/settings/settings.ts";
 
-/** One house of the file: `settings` as used (variables replaced, defaults filled in), `entry` as written. */
+/** One house of the file: `settings` with variables replaced and defaults filled in, `entry` as written. */
 export interface HouseEntry {
   settings: HouseSettings;
   entry: Record<string, unknown>;
 }
 
 /**
- * Reads and checks houses.yaml.
- * @throws UsageError with every problem at once, each with its path in the file such as `houses[1].tables[0].colors`.
+ * Reads and validates houses.yaml.
+ *
+ * @throws UsageError with all problems together, each with its path in the file such as `houses[1].tables[0].colors`
  */
 export function loadHouses(file: string, variables: Variables, options: { allowPrivate: boolean }): HouseEntry[] {
   let text: string;
@@ -41,7 +42,7 @@ export function loadHouses(file: string, variables: Variables, options: { allowP
   const houses = outer.data.houses.flatMap((entry, index): HouseEntry[] => {
     const at = ["houses", index];
     const expanded = expandVariables(entry, variables, (path, message) => {
-      // a house that is never asked needs no secrets yet
+      // a house that is never requested needs no secrets yet
       if (entry["enabled"] !== false) problems.push({ path: pathText([...at, ...path]), message });
     });
     const result = houseSettings.safeParse(expanded);
@@ -58,7 +59,7 @@ export function loadHouses(file: string, variables: Variables, options: { allowP
   return houses;
 }
 
-/** What is looked at even where the rest of a house is wrong, so that every problem is told at once. */
+/** The parts that are checked even if the rest of a house is invalid, so that all problems are reported together. */
 const outline = z.object({
   demo: z.boolean().catch(false),
   private: z.boolean().catch(false),
@@ -71,13 +72,13 @@ function addressProblems(house: Omit<Outline, "tables">, allowPrivate: boolean, 
   if (house.demo || house.base_url === undefined || !URL.canParse(house.base_url)) return [];
   const url = new URL(house.base_url);
   if (url.username !== "" || url.password !== "") {
-    return [{ path, message: "expected no user and password in it; give them as a header with `${VAR}`" }];
+    return [{ path, message: "expected no user and password in the URL; send them in a header with `${VAR}`" }];
   }
   if (house.private && !allowPrivate) {
     return [{ path, message: "a private house needs ALLOW_PRIVATE_HOUSES=1 in the environment" }];
   }
   if (url.protocol !== "https:" && !house.private) {
-    return [{ path, message: "expected https; http is for houses marked `private: true`" }];
+    return [{ path, message: "expected https; only houses with `private: true` may use http" }];
   }
   return [];
 }

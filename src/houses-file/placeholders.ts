@@ -3,8 +3,8 @@ import type { Variables } from "../config/environment.ts";
 const made = new WeakMap<Variables, Variables>();
 
 /**
- * Variables for work that asks a house nothing, such as reading its stored payloads: tokens need not be there, and what is
- * not set is replaced by an address that leads nowhere. The same ones each time, so that houses can be cached by them.
+ * Variables for work without requests to houses, such as reading stored payloads: missing tokens are replaced by an
+ * address that does not exist. The result is the same each time, so that houses can be cached by it.
  */
 export function withPlaceholders(variables: Variables): Variables {
   const known = made.get(variables);

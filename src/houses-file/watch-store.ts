@@ -1,11 +1,11 @@
 import type { Queryable } from "../db/client.ts";
 
 /**
- * Houses that we ask and that bring nothing: for the alert "house offline".
+ * Houses that are polled and return no round: for the alert "house offline".
  *
- * A house is one when it was polled at least `liveWindowSeconds` after its newest polled round (or after it was added,
- * changed or resumed, whichever is later) and nothing of it waits to be read. Measured by its polls and not by the
- * clock, so that our own stop is never blamed on a house.
+ * A house is one if it was polled at least `liveWindowSeconds` after its newest polled round (or after it was added,
+ * changed or resumed, whichever is later) and none of its payloads is unread. Its polls decide and not the clock, so
+ * that a stop of our own is never reported as a fault of the house.
  */
 export async function findOfflineHouses(
   sql: Queryable,
@@ -61,20 +61,20 @@ export async function findOfflineHouses(
       )
     order by h.id`;
   return rows.map(({ house, round_at, last_status, last_error, next }) => {
-    const since = round_at === null ? "has not brought a round yet" : `has brought no round since ${round_at} UTC`;
-    const status = last_status === 0 ? "brought no answer" : `was answered with ${last_status}`;
+    const since = round_at === null ? "has not returned a round yet" : `has returned no round since ${round_at} UTC`;
+    const status = last_status === 0 ? "got no response" : `got the status ${last_status}`;
     const error = last_error === null ? "" : ` (${last_error})`;
     return {
       subject: house,
-      text: `the house ${house} ${since}; its newest poll ${status}${error}; it is asked again at ${next} UTC`,
+      text: `the house ${house} ${since}; its newest poll ${status}${error}; the next poll is at ${next} UTC`,
     };
   });
 }
 
-/** A broken answer now and then is a matter of its notice; only what lasts longer is one for operators. */
+/** A single broken response opens a notice; only a longer failure alerts operators. */
 const UNREADABLE_FOR_SECONDS = 60;
 
-/** Tables whose answers come and cannot be read, and why: for the alert "answers unreadable". */
+/** Tables whose responses arrive and cannot be read, and why: for the alert "answers unreadable". */
 export async function findUnreadableTables(sql: Queryable): Promise<{ subject: string; text: string }[]> {
   const rows = await sql<{ name: string; since: string; reason: string | null; notice: string }[]>`
     select
@@ -104,6 +104,6 @@ export async function findUnreadableTables(sql: Queryable): Promise<{ subject: s
   return rows.map(({ name, since, reason, notice }) => ({
     subject: name,
     text:
-      reason === null ? `${name}: ${notice}` : `the answers of ${name} cannot be read since ${since} UTC: ${reason}`,
+      reason === null ? `${name}: ${notice}` : `the responses of ${name} cannot be read since ${since} UTC: ${reason}`,
   }));
 }

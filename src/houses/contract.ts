@@ -59,7 +59,7 @@ export interface FeedOptions {
 
 /** The state of a table when its newest rounds are requested. */
 export interface Known {
-  /** The number of the newest stored round if ids count up; null before the first. */
+  /** The number of the newest stored round if ids are consecutive; null before the first. */
   newest: bigint | null;
 }
 

@@ -95,7 +95,7 @@ export async function listHouses(sql: Queryable, liveWindowSeconds: number): Pro
       limit 1
     ) refused on true
     left join lateral (
-      -- it is open until an answer can be read, so the newest answer cannot either
+      -- it is open until a response can be read, so the newest response cannot be read either
       select refused.reason as last_error, polled.last_ok_at as last_error_at
       where refused.reason is not null
         and (failed.last_error_at is null or failed.last_error_at < polled.last_ok_at)

@@ -7,7 +7,7 @@ import { PermanentError } from "../errors.ts";
 import type { House } from "./house.ts";
 import { houseSettings } from "./settings/settings.ts";
 
-/** The number of a table's newest stored round; null if it has none, ids do not count up, or it is unknown. */
+/** The number of a table's newest stored round; null if it has none, ids are not consecutive, or it is unknown. */
 export async function findNewestNumber(
   sql: Queryable,
   house: string,
@@ -66,7 +66,7 @@ async function readIfChanged(
   const row = await findHouseRow(sql, id, cached?.updatedAt ?? null);
   if (row === undefined) return null;
   if (row.settings === null) {
-    if (cached === undefined) throw new Error(`the house ${id} came without the settings that were asked for`);
+    if (cached === undefined) throw new Error(`expected the settings of the house ${id}, found a row without them`);
     return cached.house;
   }
   const house = readHouse(id, row.settings, row.base_url, variables);
@@ -110,18 +110,18 @@ function readHouse(id: string, entry: Record<string, unknown>, baseUrl: string |
   const used = new Map<string, string>();
   const remember: Variables = (name) => {
     const value = variables(name);
-    if (value !== undefined && value.length >= 4) used.set(name, value); // replacing shorter ones hides nothing and damages texts
+    if (value !== undefined && value.length >= 4) used.set(name, value); // replacing shorter ones would hide nothing and damage texts
     return value;
   };
   const unset: string[] = [];
   const expanded = expandVariables(entry, remember, (_, message) => unset.push(message));
   if (unset.length > 0 && entry["enabled"] !== false)
-    throw new PermanentError(`the house ${id} cannot be used: ${unset.join("; ")}`);
+    throw new PermanentError(`the house ${id} cannot be loaded: ${unset.join("; ")}`);
   const parsed = houseSettings.safeParse(expanded);
   if (!parsed.success) {
     const first = parsed.error.issues[0];
     throw new PermanentError(
-      `the stored settings of ${id} are not usable (${first?.path.map(String).join(".")}: ${first?.message}); apply the houses file again`,
+      `the stored settings of ${id} are not valid (${first?.path.map(String).join(".")}: ${first?.message}); apply the houses file again`,
     );
   }
   return {

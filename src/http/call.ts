@@ -9,7 +9,7 @@ export interface Answer {
   etag: string;
   json(): string;
   /**
-   * Since when the data is outdated by newer stored rows, in milliseconds since 1970; absent or null if it is current.
+   * Since when newer rows are stored than this data shows, in milliseconds since 1970; absent or null if it is current.
    */
   behindSinceMs?: number | null;
 }
@@ -21,7 +21,7 @@ export interface Body {
 }
 
 /**
- * What each middleware of a call stores in `response.locals` for the later ones; the comment names the one that sets
+ * What each middleware of a call stores in `response.locals` for the later ones; each comment names the one that sets
  * it.
  */
 export interface Call {

@@ -29,14 +29,13 @@ export interface ConnectionLimits {
 }
 
 /**
- * Limits a server's connections, and still accepts new ones: the connection whose loss costs least is closed. That is
- * the oldest that has not sent a complete request, else the one that has been idle longest, else the one whose response
- * takes longest because its client does not read it. Refusing new connections, as Node would, would leave the server to
+ * Limits a server's connections, and still accepts new ones: it closes the connection whose loss costs least. That is
+ * the oldest one without a complete request, else the one that has been idle longest, else the one whose response takes
+ * longest because its client does not read it. Refusing new connections, as Node would, would leave the server to
  * clients that open connections and send nothing.
  *
- * Of pipelined requests only the first few are handled, then the connection is closed. Node emits everything that it
- * has read, a thousand requests and more, before it serves other connections: 20 such clients delayed all others by a
- * minute.
+ * Of pipelined requests only the first few are handled, then the connection is closed. Node emits every request that it
+ * has read, a thousand and more, before it serves other connections: 20 such clients delayed all others by a minute.
  */
 export function boundConnections(server: Server, limits: ConnectionLimits): Connections {
   // each set is in order of insertion
@@ -48,7 +47,7 @@ export function boundConnections(server: Server, limits: ConnectionLimits): Conn
     if (silent.size + resting.size + answering.size >= limits.connections) {
       const [least] = silent.size > 0 ? silent : resting.size > 0 ? resting : answering.keys();
       if (least !== undefined) {
-        forget(least); // its own close comes later, and more connections before it
+        forget(least); // its own close event arrives after more connections
         least.destroy();
       }
     }

@@ -6,12 +6,12 @@ const ENCODINGS = [null, "br", "gzip"] as const;
 /** The content coding of a response. */
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** A strong ETag of these texts, the same in every process. */
+/** Returns a strong ETag of these texts, the same in every process. */
 export function etagOf(texts: readonly string[]): string {
   return `"${hash("sha1", texts.join("\n"), "base64url")}"`;
 }
 
-/** The key of ETags; all API processes behind one address need the same. */
+/** The key of ETags; all API processes behind one address need the same one. */
 export type EtagKey = KeyObject;
 
 /** Derives the key for ETags from AUTH_SECRET (HKDF-SHA-256). */
@@ -19,13 +19,13 @@ export function etagKeyOf(secret: string): EtagKey {
   return createSecretKey(Buffer.from(hkdfSync("sha256", secret, "", "roundhouse etag", 32)));
 }
 
-/** An ETag that reveals nothing about the contents without the key: HMAC-SHA-256, 32 bytes. */
+/** Returns an ETag that reveals nothing about the contents without the key: HMAC-SHA-256, 32 bytes. */
 export function keyedEtag(key: EtagKey, etag: string): string {
   return `"${createHmac("sha256", key).update(etag).digest("base64url")}"`;
 }
 
 /**
- * The ETag of the same contents in a content coding: a strong ETag must differ for different bytes.
+ * Returns the ETag of the same contents in a content coding: a strong ETag must differ for different bytes.
  *
  * @example
  * encodedEtag('"a"', "br"); // => '"a-br"'
@@ -54,8 +54,8 @@ export function namedEtag(ifNoneMatch: string, etag: string): string | null {
 /**
  * Whether an If-None-Match header lists this ETag, so that the caller has the current version.
  *
- * Not Express' comparison, which sends 200 to requests with `Cache-Control: no-cache`, as fetch does whenever a program
- * sets If-None-Match itself. The comparison is weak, as RFC 9110 requires for this header.
+ * Express' own comparison is not used: it sends 200 to requests with `Cache-Control: no-cache`, which fetch adds
+ * whenever a program sets If-None-Match itself. The comparison is weak, as RFC 9110 requires for this header.
  *
  * @example
  * isNamed('"a"', '"a"'); // => true

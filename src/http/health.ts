@@ -5,11 +5,11 @@ import { sendJson } from "./request.ts";
 import { resource } from "./resource.ts";
 import { within } from "./within.ts";
 
-/** A check that takes longer has failed: a silent database must not delay the response. */
-const PATIENCE_MS = 2_000;
+/** A check that takes longer has failed: a database that does not respond must not delay the response. */
+const TIMEOUT_MS = 2_000;
 /** Results are cached this long: callers without a key must not be able to load the servers. */
-const BELIEVED_MS = 1_000;
-/** Pending checks of one kind: those of a silent database must not take ever more connections. */
+const CACHED_MS = 1_000;
+/** Pending checks of one kind: a database that does not respond must not occupy ever more connections. */
 const PENDING = 5;
 
 /** One check. A process whose `required` check fails must not get work. An exception counts as false. */
@@ -67,10 +67,10 @@ function runChecks(checks: Checks, log: Log): () => Promise<Findings> {
 
   async function isGood(name: string, check: Check): Promise<boolean> {
     const before = pending.get(name) ?? 0;
-    if (before >= PENDING) throw new NotReady(`${name} has not answered the last ${before} checks`);
+    if (before >= PENDING) throw new NotReady(`${name} did not respond to the last ${before} checks`);
     pending.set(name, before + 1);
     const answer = check.isGood().finally(() => pending.set(name, (pending.get(name) ?? 1) - 1));
-    return within(PATIENCE_MS, name, answer);
+    return within(TIMEOUT_MS, name, answer);
   }
 
   async function run(name: string, check: Check, problems: Record<string, string>): Promise<boolean> {
@@ -82,7 +82,7 @@ function runChecks(checks: Checks, log: Log): () => Promise<Findings> {
       if (error instanceof NotReady) problems[name] = error.message;
       const detail = error instanceof NotReady && error.detail !== "" ? ` (${error.detail})` : "";
       const reason = reasonOf(error) + detail;
-      if (reasons.get(name) !== reason) log.warn(`the check of ${name} failed: ${reason}`);
+      if (reasons.get(name) !== reason) log.warn(`the health check ${name} failed: ${reason}`);
       reasons.set(name, reason);
       return false;
     }
@@ -98,7 +98,7 @@ function runChecks(checks: Checks, log: Log): () => Promise<Findings> {
 
   return () => {
     const now = performance.now();
-    if (latest === null || now - checkedAt > BELIEVED_MS) {
+    if (latest === null || now - checkedAt > CACHED_MS) {
       checkedAt = now;
       latest = runAll();
     }

@@ -14,12 +14,12 @@ const LOOK_FOR_IDLE_MS = 50;
 
 /** How much of a server one client may occupy. */
 export interface ServerLimits extends ConnectionLimits {
-  /** From the connection, or the end of the last response, to the end of a request's headers. */
+  /** From the start of the connection, or the end of the last response, to the end of a request's headers. */
   headersWithinMs: number;
-  /** The same to the end of its body: a form is at most 64 KiB. */
+  /** From the same start to the end of the body: a form is at most 64 KiB. */
   requestWithinMs: number;
-  /** The interval of checking these two. */
-  lookEachMs: number;
+  /** The interval at which the two deadlines are checked. */
+  checkEachMs: number;
   /** The idle timeout of a connection during a response, for clients that do not read. */
   stalledMs: number;
   /** How long a connection is kept for the next request. */
@@ -31,12 +31,12 @@ export interface ServerLimits extends ConnectionLimits {
 export const LIMITS: ServerLimits = {
   headersWithinMs: 10_000,
   requestWithinMs: 15_000,
-  lookEachMs: 1_000,
+  checkEachMs: 1_000,
   stalledMs: 30_000,
-  keepAliveMs: 65_000, // longer than the minute that load balancers keep one, so that it is they who end it
+  keepAliveMs: 65_000, // longer than the minute of load balancers, so that they close idle connections
   lingerMs: 2_000,
   pipelined: 32,
-  connections: 4_096, // 20 KB each where they say nothing: 80 MB, and below the files that a process may open
+  connections: 4_096, // an idle one uses 20 KB: 80 MB in all, and fewer than the files that a process may open
 };
 
 /** A listening server. */
@@ -75,11 +75,11 @@ export async function openServer(
     headersTimeout: limits.headersWithinMs,
     requestTimeout: limits.requestWithinMs,
     keepAliveTimeout: limits.keepAliveMs,
-    connectionsCheckingInterval: limits.lookEachMs,
-    requireHostHeader: false, // ours is refused with an envelope, see refuseUnfit
+    connectionsCheckingInterval: limits.checkEachMs,
+    requireHostHeader: false, // refused with our error envelope, see refuseUnfit
   });
   server.timeout = limits.stalledMs;
-  // the limit of 16 KB is enough; a limit by number would drop the rest silently, possibly a second key
+  // the limit of 16 KB is enough; a limit by number would drop later headers silently, possibly a second key
   server.maxHeadersCount = 0;
   // with a limit Node would respond to the rest of a pipeline with a bare 503
   server.maxRequestsPerSocket = 0;
@@ -103,9 +103,9 @@ export async function openServer(
   );
   const refused = new WeakSet<Socket>();
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    log.debug(`a request could not be read: ${error.code ?? error.message}`);
+    log.debug(`a request could not be parsed: ${error.code ?? error.message}`);
     if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy();
-    if (refused.has(socket)) return; // the parser fails again on whatever else arrives
+    if (refused.has(socket)) return; // the parser fails again on each later chunk
     refused.add(socket);
     connections.afterAnswers(socket, () => finish(socket, limits, refusal(failureOf(error), site())));
   });
@@ -128,10 +128,10 @@ async function listen(server: Server, { host, port, variable }: Address): Promis
     });
   } catch (error) {
     const advice: Record<string, string> = {
-      EADDRINUSE: `the port ${port} of ${host} is taken; stop what uses it, or set ${variable} to another (0 takes any free one)`,
-      EACCES: `the port ${port} may not be used by this user; set ${variable} to one above 1023`,
-      EADDRNOTAVAIL: `${host} is not an address of this machine; set HOST to one that is, or to 0.0.0.0 for all`,
-      ENOTFOUND: `the host ${host} is not known; set HOST to an address of this machine`,
+      EADDRINUSE: `the port ${port} of ${host} is in use; stop the other program, or set ${variable} to another port (0 for any free one)`,
+      EACCES: `the port ${port} needs more rights than this user has; set ${variable} to a port above 1023`,
+      EADDRNOTAVAIL: `${host} is not an address of this machine; set HOST to one of its addresses, or to 0.0.0.0 for all`,
+      ENOTFOUND: `the host ${host} cannot be resolved; set HOST to an address of this machine`,
     };
     const message = advice[codeOf(error)];
     throw message === undefined ? error : new UsageError(message);
@@ -140,7 +140,7 @@ async function listen(server: Server, { host, port, variable }: Address): Promis
 
 async function close(server: Server, connections: Connections): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // busy connections become idle one by one; Node does not count those that never sent anything
+  // busy connections become idle one by one; Node does not count connections that never sent anything
   const endIdle = () => {
     server.closeIdleConnections();
     connections.endSilent();
@@ -162,15 +162,15 @@ function failureOf({ code }: NodeJS.ErrnoException): ErrorCode {
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request_timeout" : "malformed_request";
 }
 
-/** Closes a connection after last bytes; the client has a moment to read them and to close it too. */
+/** Closes a connection after the last bytes; the client has a moment to read them and to close it too. */
 function finish(socket: Duplex, { lingerMs }: ServerLimits, words = ""): void {
-  socket.on("error", () => socket.destroy()); // Node lets go of the socket of a CONNECT, and of its errors
+  socket.on("error", () => socket.destroy()); // Node no longer handles the socket of a CONNECT or its errors
   socket.end(words);
   const moment = setTimeout(() => socket.destroy(), lingerMs);
   socket.once("close", () => clearTimeout(moment));
 }
 
-/** A complete HTTP response, for a request of which only the socket is left. */
+/** A complete HTTP response, for a request whose response object is not available. */
 function refusal(code: ErrorCode, site: string, ...headers: string[]): string {
   const requestId = newRequestId();
   const body = errorBody(new ApiError(code), { site, requestId });

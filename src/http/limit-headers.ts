@@ -18,7 +18,7 @@ export interface Limits {
  */
 export function limitHeaders({ plan, draw, quota }: Limits): string[] {
   const pairs: string[] = [];
-  // a full bucket holds more than a second's worth: that much passes within the second in any case
+  // a full bucket holds more than a second's worth, but `r` promises only what passes within the second
   let state = `"burst";r=${Math.min(draw.left, plan.burstPerSecond)};t=${Math.max(1, Math.ceil(draw.waitMs / 1_000))}`;
   for (const { name, left, resetSeconds } of quota === null ? [] : remainingOf(quota)) {
     state += `, "${name}";r=${left};t=${resetSeconds}`;

@@ -6,11 +6,11 @@ import { METRICS_TYPE, type Metrics } from "../metrics/metrics.ts";
 import { isLoopback, servesThisMachineAlone } from "../this-machine.ts";
 import { resource } from "./resource.ts";
 
-/** Headers that proxies add: their client is not on this machine, wherever the proxy is. */
+/** Headers that proxies add: a proxied client may be on another machine. */
 const FORWARDED = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
 const NOT_OPEN =
-  "metrics are open without a token only to this machine: set METRICS_TOKEN, of 16 characters or more, in the environment of this process, and send it as `Authorization: Bearer …`\n";
+  "without a token, metrics are open to this machine only: set METRICS_TOKEN, 16 characters or more, in the environment of this process, and send it as `Authorization: Bearer …`\n";
 const WRONG_TOKEN = "expected the METRICS_TOKEN of this process as `Authorization: Bearer …`\n";
 
 /**
@@ -34,13 +34,13 @@ export function addMetrics(
   });
 }
 
-/** A page elsewhere can point its own name at this machine (DNS rebinding), but cannot use ours. */
+/** The Host must be a local name: with DNS rebinding a foreign page reaches this machine, but under its own name. */
 function isLocal(headers: IncomingHttpHeaders): boolean {
   const asked = (headers.host ?? "").replace(/:\d+$/, "");
   return isLoopback(asked) && FORWARDED.every((name) => headers[name] === undefined);
 }
 
-/** Compares the hashes, which have the same length, in constant time. */
+/** Compares the hashes, which have equal length, in constant time. */
 function carries({ authorization = "" }: IncomingHttpHeaders, token: string): boolean {
   const given = /^Bearer +(.+)$/i.exec(authorization)?.[1] ?? "";
   return timingSafeEqual(hash("sha256", given, "buffer"), hash("sha256", token, "buffer"));

@@ -21,7 +21,7 @@ export const EVERY_ANSWER: readonly string[] = [
   ...protectingHeaders(),
 ];
 
-/** Helmet's headers, read once, since they are the same for every response. */
+/** Helmet's headers, computed once, because they are the same for every response. */
 function protectingHeaders(): string[] {
   const shown = new ServerResponse(new IncomingMessage(new Socket()));
   helmet({ contentSecurityPolicy: { useDefaults: false, directives: CONTENT_POLICY } })(

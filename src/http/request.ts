@@ -10,7 +10,7 @@ import { readUrl, type Asked } from "./url.ts";
 
 const LONGEST_URL = 4_096;
 const LARGEST_BODY = 16_384;
-/** Paths that people and load balancers request all the time: logged at debug level only. */
+/** Paths that browsers and load balancers request all the time: logged at debug level only. */
 const QUIET_PATHS = new Set(["/healthz", "/readyz", "/metrics", "/frame.css", "/icon.svg"]);
 
 /** The facts about a request in `response.locals`: the part of Call that exists for any path. */
@@ -21,7 +21,7 @@ export type Reply = ServerResponse & { locals: Facts };
 
 type Next = (thrown?: unknown) => void;
 
-/** The ids of one process share a random part: an id by randomUUID cost 2.5 µs, 3 % of a 304. */
+/** The ids of one process share a random part: an id by randomUUID took 2.5 µs, 3 % of a 304. */
 const ID_PREFIX = `req_${randomBytes(8).toString("hex")}`;
 let requests = 0;
 
@@ -48,9 +48,9 @@ export function beginRequest(log: Log, note: Note = () => undefined, answerWithi
     const facts: Facts = { requestId: newRequestId(), begunAt: performance.now() };
     response.locals = facts;
     const deadline = setTimeout(() => {
-      if (response.headersSent) return; // LIMITS.stalledMs bounds what has begun
-      log.warn({ request_id: facts.requestId, path: asked(request).loggedPath }, "no answer within the deadline");
-      // the handler, which may still run, must not meet the connection's next request
+      if (response.headersSent) return; // LIMITS.stalledMs limits the rest
+      log.warn({ request_id: facts.requestId, path: asked(request).loggedPath }, "no response within the deadline");
+      // the handler may still run and must not get the connection's next request
       const headers = { "Retry-After": `${RETRY_AFTER_SECONDS}`, Connection: "close" };
       next(new ApiError("temporarily_unavailable", { headers }));
     }, answerWithinMs);
@@ -98,7 +98,9 @@ export function sendWhole(response: Reply, status: number, pairs: readonly strin
   response.writeHead(status, headers).end(body);
 }
 
-/** Refuses requests that no path accepts. A key in the URL comes first: its holder should know as soon as possible. */
+/**
+ * Refuses requests that no path accepts. A key in the URL is refused first: its holder must know as soon as possible.
+ */
 export function refuseUnfit(request: IncomingMessage, response: ServerResponse, next: Next): void {
   if (asked(request).carriesKey) throw new ApiError("key_in_url");
   if ((request.url ?? "").length > LONGEST_URL) throw new ApiError("url_too_long");
@@ -107,7 +109,7 @@ export function refuseUnfit(request: IncomingMessage, response: ServerResponse, 
   }
   const bodyBytes = Number(request.headers["content-length"] ?? 0);
   if (bodyBytes > 0 || request.headers["transfer-encoding"] !== undefined) {
-    response.setHeader("Connection", "close"); // nothing here reads a body: what remains of it goes with the connection
+    response.setHeader("Connection", "close"); // nothing here reads a body; the rest of it is dropped with the connection
     if (bodyBytes > LARGEST_BODY) throw new ApiError("body_too_large");
   }
   next();
@@ -142,9 +144,9 @@ export function answerErrors(site: () => string, log: Log, refused: (code: Error
     const { requestId, limits } = response.locals;
     if (!(thrown instanceof ApiError)) {
       const stack = thrown instanceof Error ? thrown.stack : String(thrown);
-      log.error({ request_id: requestId, stack }, "a request failed by a fault of ours");
+      log.error({ request_id: requestId, stack }, "a request failed because of a bug");
     }
-    if (response.headersSent) return next(thrown); // too late for words: Express cuts the connection
+    if (response.headersSent) return next(thrown); // the headers are sent, so Express closes the connection
     const error = thrown instanceof ApiError ? thrown : new ApiError("internal_error");
     const { status } = FAILURES[error.code];
     refused(error.code);

@@ -1,8 +1,8 @@
 import type { KnownRound } from "../rounds/round.ts";
 
-/** What earlier rows of a file brought, as far as later ones may name it again. */
+/** The rounds of a file's earlier rows that later rows may repeat. */
 export interface EarlierRounds {
-  /** Those of them that rows name, by id, next to what is stored of them. */
+  /** The earlier rounds among `items`, by id, with their stored part. */
   known(items: readonly Named[], stored: ReadonlyMap<string, KnownRound>): ReadonlyMap<string, KnownRound>;
   /** `importedAt` is when they were received. */
   add(rounds: readonly Earlier[], importedAt: string): void;
@@ -15,8 +15,8 @@ interface Named {
 }
 
 /**
- * Begins to remember. `mayRepeat` are the ids that several rows have; null if equal ids stand side by side, so that
- * only the rows that were taken last can be named again.
+ * Creates an empty memory. `mayRepeat` are the ids that several rows have; null if equal ids are adjacent, so that only
+ * the rows stored last can be repeated.
  */
 export function rememberEarlier(mayRepeat: ReadonlySet<string> | null): EarlierRounds {
   let earlier = new Map<string, KnownRound>();
@@ -31,7 +31,7 @@ export function rememberEarlier(mayRepeat: ReadonlySet<string> | null): EarlierR
       return known;
     },
     add(rounds, importedAt) {
-      // rows that bring nothing may all repeat the round before them, and the next ones too
+      // rows without a new round may all repeat the round before them, and so may later rows
       if (mayRepeat === null && rounds.length > 0) earlier = new Map();
       for (const { seq, roundId, hundredths, late, verified, proofHash } of rounds) {
         if (mayRepeat?.has(roundId) === false) continue;

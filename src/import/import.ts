@@ -17,7 +17,7 @@ import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { isCovered } from "../rounds/proofs/proofs.ts";
 import type { CheckedItem, KnownRound } from "../rounds/round.ts";
 
-/** What an import did; `refused` lists every refused line. */
+/** The result of an import; `refused` lists every refused line. */
 export interface Imported {
   read: number;
   inserted: number;
@@ -28,26 +28,28 @@ export interface Imported {
   survey: Survey;
 }
 
-/** How an import is done. */
+/** The options of an import. */
 export interface ImportOptions extends PlanOptions {
   prover: Prover;
-  /** Works everything out and writes nothing. */
+  /** Computes everything and stores nothing. */
   dryRun: boolean;
-  /** Told now and then how many rows of how many were stored. */
+  /** Called now and then with the number of rows stored, and their total. */
   progress?: (done: number, of: number) => void;
 }
 
-/** Rows worked on at once: a tenth of a second each, and little memory whatever the file's size. */
+/** Rows per batch: a tenth of a second each, and little memory whatever the file's size. */
 const ROWS_AT_ONCE = 5_000;
 
 /**
  * Imports staged rounds into a table; a second import of the same rows changes nothing.
  *
- * Into an empty table they are taken as they were played (by number where ids count up, else by time if every row has
- * one, else as listed, from the end of a file that lists the newest first) and none is late: all or nothing. Into any
- * other table they are late, stored by the thousands, and fill the gaps they are missing in. If the table has a
- * fairness scheme, rows with a hash are proven first; all that takes long comes before the lock is taken.
- * @throws the signal's reason once it is aborted; what is stored in a table that was not empty stays.
+ * Into an empty table, rounds are stored in playing order and none is late, all or nothing. Playing order is by number
+ * if ids are consecutive, else by time if every row has one, else the order of the file, reversed if it lists the
+ * newest first. Into any other table they are late, stored some thousand at a time, and fill the gaps they are missing
+ * in. If the table has a fairness scheme, rows with a hash are proven first; all slow work is done before the lock is
+ * taken.
+ *
+ * @throws the signal's reason once it is aborted; what is stored in a table that was not empty stays
  */
 export async function importRounds(
   sql: Sql,
@@ -76,7 +78,7 @@ export async function importRounds(
 interface ImportWork {
   tableId: number;
   staging: string;
-  /** Good lines in the order they are taken in. */
+  /** Good lines in the order they are stored. */
   lines: Int32Array;
   plan: ImportPlan;
   proofs: LineProofs;
@@ -101,13 +103,13 @@ async function store(sql: Sql, work: ImportWork): Promise<void> {
       const items = await listItems(tx, work, lines.subarray(from, from + ROWS_AT_ONCE));
       const { known } = await listStored(tx, tableId, idsOf(items));
       await storeItems(tx, state, items, work, { manner: "late", known, storedSeq, importedAt });
-      await refreshNoticesWithin(tx, [tableId]); // each time: an import may end in the middle
+      await refreshNoticesWithin(tx, [tableId]); // in each batch, because an import may be stopped
     });
     options.progress?.(Math.min(from + ROWS_AT_ONCE, lines.length), lines.length);
   }
 }
 
-/** Stores all lines in a table that is empty and stays locked: what is known is what this file brought. */
+/** Stores all lines in a table that is empty and stays locked: the known rounds are those of this file. */
 async function fillTable(
   tx: Transaction,
   empty: PassState,
@@ -145,7 +147,7 @@ async function storeItems(
   return result;
 }
 
-/** Does what storing would do, in memory, where of earlier lines only those are kept that may come again. */
+/** Does in memory what storing would do; of earlier lines it keeps only those that may be repeated. */
 async function tryOut(sql: Sql, work: ImportWork): Promise<void> {
   const { tableId, lines, options } = work;
   let state = await loadState(sql, tableId);
@@ -171,7 +173,7 @@ async function remembering(sql: Sql, work: ImportWork): Promise<EarlierRounds> {
   return rememberEarlier(work.result.survey.order.takenBy === "number" ? null : await repeatedIds(sql, work));
 }
 
-/** Ids that several rows have; none where rows are numbered. */
+/** Ids that several rows have; none if rows are numbered. */
 async function repeatedIds(sql: Sql, { staging, options }: ImportWork): Promise<Set<string>> {
   const ids = new Set<string>();
   if (options.rowNumbers !== undefined) return ids;
@@ -189,13 +191,13 @@ async function listItems(
   const rows = await listStagedLines(sql, staging, lines);
   return rows.map((row) => {
     const read = readRow(row, options, plan.isReversed);
-    if (!read.ok) throw new Error(`line ${row.line} was good when it was read first, and now ${read.reason}`);
+    if (!read.ok) throw new Error(`line ${row.line} was valid when it was first read, and now ${read.reason}`);
     const isProven = read.round.hash !== null && isCovered(options.settings, read.round.roundId);
     return { ok: true, line: row.line, round: read.round, raw: row, verified: isProven ? true : null };
   });
 }
 
-/** How lines are taken in; `importedAt` is the time that all rounds of the import were received at. */
+/** How lines are stored; `importedAt` is when all rounds of the import were received. */
 interface Taking {
   manner: "first" | "late";
   known: ReadonlyMap<string, KnownRound>;
@@ -227,7 +229,7 @@ function additionOf(
   };
 }
 
-/** Counts what came of lines. Each was read before, so that none is refused now. */
+/** Counts the results of lines. Each line was validated before, so none is refused now. */
 function count(items: readonly LineItem[], { rows }: PassResult, result: Imported, about: Taking): void {
   const named = items.map(({ line, round: { roundId, hundredths } }) => ({ line, roundId, hundredths }));
   countRepeats(result.survey, named, about);

@@ -1,32 +1,31 @@
 /**
- * The order in which the rows of a file were played, from as little as can be kept of each: its line, its number and
- * its time, 20 bytes a row.
+ * The order in which the rows of a file were played, computed from 20 bytes per row: its line, its number and its time.
  */
 
 /** Which end of a file is the newest. */
 export type FileOrder = "newest_first" | "newest_last";
 
-/** How the rows of a file are put in playing order. */
+/** The playing order of a file's rows. */
 export interface RowOrder {
   /** Lines of the file, the oldest round first. */
   lines: Int32Array;
-  /** How the file lists its rounds; `mixed` where steps go both ways, `unknown` where too few tell. */
+  /** How the file lists its rounds; `mixed` if steps have both directions, `unknown` if there are too few steps. */
   listed: FileOrder | "mixed" | "unknown";
   toldBy: "option" | "ids" | "times" | "nothing";
-  /** What the order was taken from. */
+  /** What the order is computed from. */
   takenBy: "number" | "time" | "file";
-  /** The file was read from its end: of equal times, or altogether. */
+  /** Equal times, or all rows, are taken from the end of the file. */
   isReversed: boolean;
-  /** Numbers between the lowest and the highest that no row has; null if ids tell nothing. */
+  /** Numbers between the lowest and the highest that no row has; null if ids are opaque. */
   missing: bigint | null;
 }
 
-/** What the order is told by. */
+/** The options of {@link RowKeys.order}. */
 export interface OrderOptions {
   roundIds: "consecutive" | "opaque";
-  /** What a person said of the file; `auto` looks. */
+  /** The option of the command; `auto` detects it. */
   order: FileOrder | "auto";
-  /** Times may order the rows: false where ids are row numbers, or where a local clock showed some times twice. */
+  /** Times may order the rows: false if ids are row numbers, or if a local clock showed some times twice. */
   byTime: boolean;
 }
 
@@ -36,13 +35,13 @@ export interface RowKeys {
   order(options: OrderOptions): RowOrder;
 }
 
-/** Fewer steps come in one direction by chance. */
+/** Fewer steps may have one direction by chance. */
 const FEWEST_STEPS = 3;
 /** A clock or a feed may step back now and then. */
 const CLEAR_SHARE = 0.9;
 const NO_NUMBER = -1n;
 
-/** Begins to collect the keys of a file's rows. */
+/** Creates an empty collection of the keys of a file's rows. */
 export function createRowKeys(): RowKeys {
   let count = 0;
   let lines = new Int32Array(1024);
@@ -91,7 +90,7 @@ export function createRowKeys(): RowKeys {
   };
 }
 
-/** Counts which way the neighbors of a file step. */
+/** Counts the directions of the steps between neighboring rows. */
 function createSteps() {
   let first: bigint | number | null = null;
   let before: bigint | number | null = null;
@@ -104,12 +103,15 @@ function createSteps() {
       first ??= value;
       before = value;
     },
-    /** A file of pages, each the newest first, the pages the oldest first, falls nearly always, and still ends newer than it begins. */
+    /**
+     * In a file of pages that are newest first, with the oldest page first, nearly all steps fall, but the end is newer
+     * than the beginning.
+     */
     direction(): RowOrder["listed"] {
-      const told = rises + falls;
-      if (told < FEWEST_STEPS || first === null || before === null) return "unknown";
-      if (falls >= CLEAR_SHARE * told && before < first) return "newest_first";
-      if (rises >= CLEAR_SHARE * told && before > first) return "newest_last";
+      const steps = rises + falls;
+      if (steps < FEWEST_STEPS || first === null || before === null) return "unknown";
+      if (falls >= CLEAR_SHARE * steps && before < first) return "newest_first";
+      if (rises >= CLEAR_SHARE * steps && before > first) return "newest_last";
       return "mixed";
     },
   };
@@ -121,7 +123,7 @@ function grown<Keys extends Int32Array | BigInt64Array | Float64Array>(from: Key
   return to;
 }
 
-/** Places 0 to count − 1 in order; files are nearly always in order already, one way or the other. */
+/** Places 0 to count − 1 in order; files are nearly always in order already, rising or falling. */
 function sorted(count: number, compareAt: (a: number, b: number) => number): Uint32Array {
   const places = new Uint32Array(count).map((_, place) => place);
   const isInOrder = () => places.every((place, at) => at === 0 || compareAt(places[at - 1] ?? 0, place) <= 0);

@@ -5,38 +5,39 @@ import { listRepeats, listStaged, listStagedLines } from "./store.ts";
 import { countLine, countTime, emptySurvey, type Survey } from "./survey.ts";
 import { numberOf } from "../rounds/round.ts";
 
-/** What the comma or the point of a multiplier tells of the file it stands in. */
+/** What the comma or the point of a multiplier proves about the notation of its file. */
 export type MultiplierShape = "clear" | "comma_decimals" | "comma_and_three" | "point_and_three";
 
-/** How a file is read and put in order. */
+/** How a file is read and ordered. */
 export interface PlanOptions extends RowOptions {
-  /** How the file lists its rounds; without it, what ids and times tell. */
+  /** How the file lists its rounds; if it is left out, ids and times decide. */
   order?: FileOrder | "auto";
-  /** If no one said which mark is decimal: what a multiplier tells of it. */
+  /** If no option names the decimal mark: what a multiplier proves about it. */
   multiplierShape?: (text: string) => MultiplierShape;
   signal: AbortSignal;
 }
 
-/** What is known of a file before anything is stored. */
+/** The facts about a file before anything is stored. */
 export interface ImportPlan {
   read: number;
   refused: { line: number; reason: string }[];
-  /** Good lines in the order they are taken in. */
+  /** Good lines in the order they are stored. */
   lines: Int32Array;
   isReversed: boolean;
   survey: Survey;
 }
 
 /**
- * Reads all rows once: refuses the bad ones, finds in which order the others were played, and surveys the file.
- * @throws the signal's reason once it is aborted.
+ * Reads all rows once: refuses invalid ones, finds the playing order of the others, and surveys the file.
+ *
+ * @throws the signal's reason once it is aborted
  */
 export async function planImport(sql: Sql, staging: string, options: PlanOptions, atOnce: number): Promise<ImportPlan> {
   const { settings, rowNumbers, order = "auto", multiplierShape, signal } = options;
   const survey = emptySurvey();
   const refused: { line: number; reason: string }[] = [];
   const keys = createRowKeys();
-  /** Lines whose comma or point may mean two things. */
+  /** Lines whose comma or point has two possible meanings. */
   const unclear: number[] = [];
   let commaDecimals: number | null = null;
   let read = 0;
@@ -85,14 +86,14 @@ export async function planImport(sql: Sql, staging: string, options: PlanOptions
 
 function unclearReason(text: string | null, commaDecimals: number): string {
   return (
-    `expected a multiplier that can be read in one way, came ${JSON.stringify(text)}: line ${commaDecimals} has a ` +
-    "decimal comma, so that this may be thousands or three decimals; say which mark is decimal"
+    `expected a multiplier with one meaning, found ${JSON.stringify(text)}: line ${commaDecimals} has a ` +
+    "decimal comma, so this may be thousands or three decimals; state the decimal mark"
   );
 }
 
 /**
- * Lines of rounds that an earlier line of the file has, in its order. If a file is read from its end they are taken
- * in last, so that of several results the first in the file is kept there too.
+ * Lines of rounds that an earlier line of the file has, in file order. If a file is read from its end they are stored
+ * last, so that of several results the first in the file is kept there too.
  */
 async function listLaterLines(sql: Sql, staging: string, lines: Int32Array): Promise<number[]> {
   const good = lines.toSorted();
@@ -128,7 +129,7 @@ function without(lines: Int32Array, left: readonly number[]): Int32Array {
   return lines.filter((line) => !out.has(line));
 }
 
-/** Is a line among these, which rise? */
+/** Whether a line is among these rising ones. */
 function has(lines: Int32Array, line: number): boolean {
   let [from, to] = [0, lines.length];
   while (from < to) {

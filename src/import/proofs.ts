@@ -15,17 +15,17 @@ export interface LineProofs {
   newest: Anchor | null;
 }
 
-/** What lines are proven with. */
+/** What the proof of lines needs. */
 export interface LineProver {
   settings: TableSettings;
   prover: Prover;
   signal: AbortSignal;
   read: (row: StagedRow) => ReadRow;
-  /** Lines proven at once. */
+  /** Lines proven per batch. */
   atOnce: number;
 }
 
-/** Proves rows with a hash, the newest first: each chunk then links to the one above it, a walk of the file in all. */
+/** Proves rows with a hash, newest first: each batch then links to the one above it, one walk for the whole file. */
 export async function proveLines(
   sql: Sql,
   tableId: number,
@@ -68,21 +68,21 @@ export async function proveLines(
       const point = verdict?.ok === true ? verdict.point : null;
       if (point !== null && (lowest === null || isBelow(point, lowest))) lowest = point;
     }
-    proofs.newest = newest; // of the points given, the newest so far among them
+    proofs.newest = newest; // of all points so far, including the given ones, the newest
   }
   if (roundIds === "opaque")
     await refuseStolen(sql, tableId, staging, { read: readLine, failed: proofs.failed, signal });
   return proofs;
 }
 
-/** If ids tell no place a hash proves one round only: the one that is stored with it, else the first line that has it. */
+/** If ids are opaque, a hash proves one round only: the stored one that has it, else the first line. */
 async function refuseStolen(
   sql: Sql,
   tableId: number,
   staging: string,
   { read: readLine, failed, signal }: Pick<LineProver, "read" | "signal"> & { failed: Map<number, string> },
 ): Promise<void> {
-  const judge = (row: StagedRow, owner: string | null): string | null => {
+  const checkOwner = (row: StagedRow, owner: string | null): string | null => {
     signal.throwIfAborted();
     const read = failed.has(row.line) ? null : readLine(row);
     if (read?.ok !== true) return owner;
@@ -90,17 +90,17 @@ async function refuseStolen(
     if (owner !== null && owner !== roundId) failed.set(row.line, `the proof fails: the hash is that of ${owner}`);
     return owner ?? roundId;
   };
-  for await (const rows of listStoredHashes(sql, staging, tableId)) for (const row of rows) judge(row, row.owner);
+  for await (const rows of listStoredHashes(sql, staging, tableId)) for (const row of rows) checkOwner(row, row.owner);
   let [hash, owner]: [string | null, string | null] = [null, null];
   for await (const rows of listSharedHashes(sql, staging)) {
     for (const row of rows) {
-      owner = judge(row, row.hash === hash ? owner : null);
+      owner = checkOwner(row, row.hash === hash ? owner : null);
       hash = row.hash;
     }
   }
 }
 
-/** Comes the first of two proven rounds earlier? Lines come the newest first: of one without a place, it does. */
+/** Whether the first of two proven rounds is earlier. Lines are newest first, so a round without a place is. */
 function isBelow(point: Point, other: Point): boolean {
   return point.number === null || other.number === null || point.of !== other.of || point.number < other.number;
 }

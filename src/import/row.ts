@@ -6,55 +6,58 @@ import type { TableSettings } from "../houses/settings/settings.ts";
 import type { StagedRow } from "./store.ts";
 import { numberOf } from "../rounds/round.ts";
 
-/** A time of a file; `clock` where the local clock showed it twice, or never, and a rule decided. */
+/** A time of a file; `clock` if the local clock showed it twice or never, and a rule decided. */
 export interface ImportedMoment extends Moment {
   clock?: "twice" | "never";
 }
 
-/** How the texts of a file are read, if that is not how houses write them. */
+/** How the texts of a file are read, if they differ from what houses send. */
 export interface RowReaders {
-  /** Reads a time; null or a reason for what is none. Without it, times without a zone are UTC. */
+  /** Reads a time; null or a reason for an invalid one. Without this reader, times without a zone are UTC. */
   readTime?: (text: string) => ImportedMoment | { reason: string } | null;
-  /** Reads a multiplier; without it, as houses write them. */
+  /** Reads a multiplier; without this reader, in the notation of houses. */
   readMultiplier?: (text: string | null) => ParsedMultiplier;
 }
 
-/** Ids for a file without any: `prefix` and the number of the row, the oldest being `first`. */
+/** Ids for a file without any: `prefix` and the number of the row, `first` for the oldest. */
 export interface RowNumbers {
   prefix: string;
   first: bigint;
-  /** Rows of the file, those that are refused among them: a refused row has its number too. */
+  /** Rows of the file, including refused rows, which have numbers too. */
   total: number;
 }
 
-/** What a row is read with. */
+/** The options for reading a row. */
 export interface RowOptions extends RowReaders {
   settings: TableSettings;
-  /** Milliseconds since 1970; a round that is said to end later than a day after it is not believed. */
+  /** Milliseconds since 1970; a round that ends more than a day later is refused. */
   now: number;
-  /** The staged ids are the numbers of the rows, counted from 1 in the order of the file. */
+  /** The staged ids are row numbers, counted from 1 in the order of the file. */
   rowNumbers?: RowNumbers;
 }
 
-/** A row as a round, or why it is none. */
+/** A row as a round, or why it is not one. */
 export type ReadRow =
   { ok: true; round: HouseRound; ms: number | null; clock: ImportedMoment["clock"] } | { ok: false; reason: string };
 
-/** A zone that is wrong shifts a clock by up to 14 hours; a round further ahead would be shown as the newest forever. */
-const AHEAD_BELIEVED_MS = 86_400_000;
+/**
+ * A wrong zone shifts a clock by up to 14 hours; a round further in the future would be listed as the newest
+ * permanently.
+ */
+const LONGEST_AHEAD_MS = 86_400_000;
 
 /**
- * Reads a staged row as a round. Where rows are numbered, `isReversed` says that the file lists the newest first, so
- * that its last row has the first number.
+ * Reads a staged row as a round. If rows are numbered, `isReversed` means that the file lists the newest first, so that
+ * its last row has the first number.
  */
 export function readRow(row: StagedRow, options: RowOptions, isReversed = false): ReadRow {
   const roundId = idOf(row, options, isReversed);
-  if (roundId === null) return { ok: false, reason: "expected a round_id, came nothing" };
+  if (roundId === null) return { ok: false, reason: "expected a round_id, found nothing" };
   if (roundId.length > 128 || /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(roundId)) {
-    return { ok: false, reason: `expected a round_id of 1 to 128 characters, came ${describe(roundId)}` };
+    return { ok: false, reason: `expected a round_id of 1 to 128 characters, found ${describe(roundId)}` };
   }
   if (options.settings.round_ids === "consecutive" && numberOf(roundId) === null) {
-    const reason = `expected a whole number without leading zeros as round_id, came ${describe(roundId)}`;
+    const reason = `expected a whole number without leading zeros as round_id, found ${describe(roundId)}`;
     return { ok: false, reason };
   }
   const { readMultiplier = multiplierOf(options.settings) } = options;
@@ -64,7 +67,7 @@ export function readRow(row: StagedRow, options: RowOptions, isReversed = false)
   if (!time.ok) return time;
   const proof = row.hash?.toLowerCase() ?? null;
   if (proof !== null && !/^[0-9a-f]{64}$/.test(proof)) {
-    return { ok: false, reason: `expected a hash of 64 hexadecimal digits, came ${describe(row.hash)}` };
+    return { ok: false, reason: `expected a hash of 64 hexadecimal digits, found ${describe(row.hash)}` };
   }
   const { hundredths, rawValue } = value;
   const { moment } = time;
@@ -90,12 +93,12 @@ function timeOf(
   if (text === null) return { ok: true, moment: null };
   const read = readTime(text);
   if (read === null) {
-    const reason = `expected a time as occurred_at (ISO 8601, seconds or milliseconds since 1970), came ${describe(text)}`;
+    const reason = `expected a time as occurred_at (ISO 8601, seconds or milliseconds since 1970), found ${describe(text)}`;
     return { ok: false, reason };
   }
   if ("reason" in read) return { ok: false, reason: read.reason };
-  const latest = now + AHEAD_BELIEVED_MS;
+  const latest = now + LONGEST_AHEAD_MS;
   if (read.ms <= latest) return { ok: true, moment: read };
-  const reason = `expected a time as occurred_at, at most ${new Date(latest).toISOString()}, came ${read.iso}`;
+  const reason = `expected a time as occurred_at, at most ${new Date(latest).toISOString()}, found ${read.iso}`;
   return { ok: false, reason };
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Writable } from "node:stream";
 import type { Queryable, Sql } from "../db/client.ts";
 
-/** A row of a file as it came, each field trimmed; null if it is empty or its column is missing. */
+/** A row of a file, each field trimmed; null if it is empty or its column is missing. */
 export interface StagedRow {
   line: number;
   round_id: string | null;
@@ -11,12 +11,12 @@ export interface StagedRow {
   hash: string | null;
 }
 
-/** Staging tables of imports that were killed are dropped by the next import after this time. */
+/** The next import drops staging tables of killed imports after this time. */
 const LEFT_OVER_HOURS = 24;
 
 /**
- * Makes an empty staging table for one import, and drops those that killed imports left. It is unlogged: faster to fill,
- * and gone after a crash, when it would be useless anyway.
+ * Creates an empty staging table for one import, and drops those of killed imports. It is unlogged: faster to fill, and
+ * a crash empties it, when it would be useless anyway.
  */
 export async function createStaging(sql: Sql): Promise<string> {
   const old = await sql<{ name: string }[]>`
@@ -43,14 +43,14 @@ export async function createStaging(sql: Sql): Promise<string> {
 }
 
 /**
- * The stream that fills a staging table: rows in PostgreSQL's text format of COPY, with the columns of {@link StagedRow}
- * in their order.
+ * The stream that fills a staging table: rows in PostgreSQL's text format of COPY, with the columns of {@link
+ * StagedRow} in their order.
  */
 export async function copyToStaging(sql: Sql, staging: string): Promise<Writable> {
   return sql`copy ${sql(staging)} (line, round_id, multiplier, occurred_at, hash) from stdin`.writable();
 }
 
-/** Drops a staging table; nothing where it is gone. */
+/** Drops a staging table; does nothing if it does not exist. */
 export async function dropStaging(sql: Sql, staging: string): Promise<void> {
   await sql`drop table if exists ${sql(staging)}`;
 }
@@ -70,8 +70,8 @@ export async function listStaged(
 }
 
 /**
- * The staged rows of these lines, in the order asked for. Lines that stand together in the file, as nearly all do, are
- * read as one range, which takes a third of the time of asking for each.
+ * The staged rows of these lines, in the requested order. Adjacent lines, which nearly all are, are read as one range,
+ * in a third of the time of single look-ups.
  */
 export async function listStagedLines(sql: Queryable, staging: string, lines: ArrayLike<number>): Promise<StagedRow[]> {
   const asked = Array.from(lines);
@@ -96,7 +96,7 @@ async function listScattered(sql: Queryable, staging: string, lines: number[]): 
     order by asked.place`;
 }
 
-/** Lines of ids that more than one row has, by id and line, some thousands at a time. */
+/** Lines of ids that more than one row has, by id and line, some thousand at a time. */
 export function listRepeats(sql: Sql, staging: string): AsyncIterable<{ line: number; round_id: string }[]> {
   return sql<{ line: number; round_id: string }[]>`
     select line, round_id
@@ -110,7 +110,7 @@ export function listRepeats(sql: Sql, staging: string): AsyncIterable<{ line: nu
     order by round_id, line`.cursor(5_000);
 }
 
-/** Staged rows whose hash other ids of the file have too, by hash and line, some thousands at a time. */
+/** Staged rows whose hash other ids of the file have too, by hash and line, some thousand at a time. */
 export function listSharedHashes(sql: Sql, staging: string): AsyncIterable<StagedRow[]> {
   return sql<StagedRow[]>`
     select line, round_id, multiplier, occurred_at, lower(hash) as hash
@@ -124,7 +124,7 @@ export function listSharedHashes(sql: Sql, staging: string): AsyncIterable<Stage
     order by lower(hash), line`.cursor(5_000);
 }
 
-/** Staged rows whose hash a stored round of the table has, with its id, some thousands at a time. */
+/** Staged rows whose hash a stored round of the table has, with its id, some thousand at a time. */
 export function listStoredHashes(
   sql: Sql,
   staging: string,
@@ -138,7 +138,7 @@ export function listStoredHashes(
   );
 }
 
-/** Has this table rounds that did not come from a file? */
+/** Whether a table has rounds that are not from an import. */
 export async function hasHouseRounds(sql: Sql, tableId: number): Promise<boolean> {
   const [found] = await sql`
     select 1 as one

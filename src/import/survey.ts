@@ -1,35 +1,35 @@
 import type { RowOrder } from "./order.ts";
 import type { KnownRound } from "../rounds/round.ts";
 
-/** A line whose round is there already, with another result. */
+/** A line whose round is already known with another result. */
 export interface ImportConflict {
   line: number;
   round_id: string;
-  /** Hundredths that are kept, and those of this line. */
+  /** The kept result and that of this line, in hundredths. */
   kept: number;
   came: number;
 }
 
-/** How many of something, and the first line of it. */
+/** A count, and the first line that was counted. */
 export interface Counted {
   count: number;
   line: number | null;
 }
 
-/** What a file was found to hold, next to what was done with it. */
+/** What a file contains, and what the import did with it. */
 export interface Survey {
   /** Ids of the oldest and the newest round of the file. */
   ids: { from: string; to: string; missing: bigint | null } | null;
   times: { from: string; to: string } | null;
   withoutTime: number;
   order: Omit<RowOrder, "lines">;
-  /** Identical repeats of other lines, and of rounds that were stored before. */
+  /** Identical repeats of other lines, and of rounds stored before. */
   repeats: { inFile: number; stored: number };
-  /** Other results for rounds of other lines, and of rounds that were stored before; the first ones as examples. */
+  /** Other results for rounds of other lines, and of rounds stored before; the first ones as examples. */
   conflicts: { inFile: number; stored: number; examples: ImportConflict[] };
   /** Local times that the clock showed twice, or never. */
   clock: { twice: Counted; never: Counted };
-  /** Multipliers of one comma and three digits after it, read as thousands. */
+  /** Multipliers with one comma and three digits after it, read as thousands. */
   thousands: Counted;
 }
 
@@ -56,7 +56,7 @@ export function countLine(counted: Counted, line: number): void {
   counted.line ??= line;
 }
 
-/** Widens the span of times by a row's; ISO texts in UTC, which compare as texts up to their whole seconds. */
+/** Extends the range of times by a row's time: ISO texts in UTC, which sort as texts up to their whole seconds. */
 export function countTime(survey: Survey, iso: string | null): void {
   if (iso === null) {
     survey.withoutTime += 1;
@@ -70,8 +70,8 @@ export function countTime(survey: Survey, iso: string | null): void {
 }
 
 /**
- * Counts the lines that name a round that is there: `known` holds those from before these lines. A round with a place up to
- * `storedSeq`, or one that this import did not receive, was stored by others.
+ * Counts the lines of known rounds: `known` are those from before these lines. A round with a seq up to `storedSeq`, or
+ * one that this import did not receive, was stored before.
  */
 export function countRepeats(
   survey: Survey,

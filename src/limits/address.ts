@@ -2,9 +2,9 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /**
- * What of an address stands for whoever uses it: an IPv4 address as it is, of IPv6 the first 64 bits, since one holder
- * has all of the rest. Some proxies add a port, which changes with every connection and is left out; whatever is no
- * address is one.
+ * The part of an address that identifies its user: an IPv4 address whole, of IPv6 the first 64 bits, because one holder
+ * has all of the rest. Some proxies add a port, which changes with every connection and is removed. All texts that are
+ * no address count as one.
  *
  * @example
  * networkOf("203.0.113.9"); // => "203.0.113.9"
@@ -19,7 +19,7 @@ import ipaddr from "ipaddr.js";
 export function networkOf(given: string): string {
   const address = /^\[(.+)\]:\d+$/.exec(given)?.[1] ?? /^([\d.]+):\d+$/.exec(given)?.[1] ?? given;
   const [bare = ""] = address.split("%");
-  if (isIP(bare) === 0) return "unknown"; // ipaddr.js also reads short, octal and hexadecimal IPv4
+  if (isIP(bare) === 0) return "unknown"; // ipaddr.js also accepts short, octal and hexadecimal IPv4
   const parsed = ipaddr.process(bare); // an IPv4-mapped address as IPv4
   const normalized = parsed.toNormalizedString();
   return parsed.kind() === "ipv4" ? normalized : normalized.split(":").slice(0, 4).join(":");

@@ -4,24 +4,24 @@ import type { Log } from "../log.ts";
 import { connectForLimits } from "./redis.ts";
 import { TOKEN_BUCKET } from "./token-bucket.ts";
 
-/** The capacity of a bucket, and in how many seconds, at least one, an empty one is full again. */
+/** The capacity of a bucket, and the seconds, at least one, in which an empty one refills. */
 export interface Size {
   points: number;
   seconds: number;
 }
 
-/** The result of asking for one point. */
+/** The result of a request for one point. */
 export interface Draw {
   isGranted: boolean;
-  /** Whole points that are left now. */
+  /** Whole points that remain now. */
   left: number;
-  /** Milliseconds until there may be one more; only meaningful if none was granted. */
+  /** Milliseconds until the next point; only meaningful if none was granted. */
   waitMs: number;
 }
 
 /** Limits by name, shared by all processes on one Redis. */
 export interface Buckets {
-  /** Takes a point out of a bucket, if there is one. Never fails and never waits longer than a fifth of a second. */
+  /** Takes a point from a bucket, if there is one. Never fails and never waits longer than a fifth of a second. */
   draw(name: string, size: Size): Promise<Draw>;
   /** Whether there is a point, without taking it. */
   look(name: string, size: Size): Promise<Draw>;
@@ -37,24 +37,24 @@ interface Batch {
 }
 
 /**
- * Opens the buckets. While Redis is away, or without one, each process keeps its own: a fixed window of the same size,
- * which is the library's insurance.
+ * Opens the buckets. Without Redis, or while it is unavailable, each process has its own: a fixed window of the same
+ * size, the library's insurance limiter.
  *
- * Draws from one bucket that arrive while Redis has yet to answer the previous ones share the next command: at 50
+ * Draws from one bucket that arrive before Redis has responded to the previous ones share the next command: at 50
  * connections of one account a draw takes 2 µs of processor time instead of 18.
  */
 export function openBuckets(redisUrl: string | undefined, log: Log): Buckets {
   const redis = redisUrl === undefined ? null : connectForLimits(redisUrl, log);
   const limiters = new Map<string, Limiter>(); // one per size: as many as there are plans
   const collecting = new Map<string, Batch>(); // not sent yet
-  const sent = new Map<string, Promise<unknown>>(); // not answered yet
+  const sent = new Map<string, Promise<unknown>>(); // without a response yet
 
   function limiterOf({ points, seconds }: Size): Limiter {
     const id = `${points}/${seconds}`;
     const known = limiters.get(id);
     if (known !== undefined) return known;
-    // the library does not run the script if it is less
-    if (seconds < 1) throw new Error(`expected a bucket that fills in a second or more, got ${seconds} s`);
+    // the library does not run the script for less
+    if (seconds < 1) throw new Error(`expected a bucket that refills in a second or more, found ${seconds} s`);
     const own = new RateLimiterMemory({ points, duration: seconds });
     const limiter =
       redis === null
@@ -80,7 +80,7 @@ export function openBuckets(redisUrl: string | undefined, log: Log): Buckets {
     const asked = collecting.get(id)?.size ?? 0;
     collecting.delete(id);
     const answer = consume(limiter, name, asked);
-    const settled = Promise.allSettled([answer]); // an error is for this batch alone
+    const settled = Promise.allSettled([answer]); // an error affects this batch alone
     sent.set(id, settled);
     try {
       const { consumedPoints, remainingPoints, msBeforeNext } = await answer;
@@ -112,7 +112,11 @@ export function openBuckets(redisUrl: string | undefined, log: Log): Buckets {
   };
 }
 
-/** The library throws its answer if a limit is exceeded. @throws anything else that it throws */
+/**
+ * The library throws its result if a limit is exceeded.
+ *
+ * @throws any other error
+ */
 async function consume(limiter: Limiter, name: string, points: number): Promise<RateLimiterRes> {
   try {
     return await limiter.consume(name, points);

@@ -4,25 +4,25 @@ import type { Log } from "../log.ts";
 import { makeServerClient } from "../redis-client.ts";
 import { placeOfRedis } from "../redis-url.ts";
 
-/** Redis answers in well under a millisecond; whoever calls must not notice when it does not. */
-const ANSWER_WITHIN_MS = 100;
-/** A connection that is silent for so long is given up, so that the calls after it need not wait at all. */
-const SILENCE_MS = 250;
+/** Redis responds in well under a millisecond; a caller must not notice when it does not. */
+const TIMEOUT_MS = 100;
+/** A connection without a response for this long is closed, so that later calls need not wait at all. */
+const SILENT_MS = 250;
 
 /**
- * The connection on which limits are counted. It is made in the background and made again forever, and it never holds
- * anybody up: a command fails at once while there is no connection, and after 100 ms while there is no answer.
+ * The connection on which limits are counted. It is opened in the background, reopened without end, and never delays a
+ * caller: a command fails immediately without a connection, and after 100 ms without a response.
  */
 export function connectForLimits(url: string, log: Log): Redis | Cluster {
   const redis = open(url);
-  let isAway = false;
+  let isDown = false;
   redis.on("error", (error: unknown) => {
-    if (!isAway) log.warn(`Redis is away, so this process keeps the limits alone: ${reasonOf(error)}`);
-    isAway = true;
+    if (!isDown) log.warn(`Redis is not available, so this process enforces the limits by itself: ${reasonOf(error)}`);
+    isDown = true;
   });
   redis.on("ready", () => {
-    log[isAway ? "info" : "debug"]("limits are shared by way of Redis");
-    isAway = false;
+    log[isDown ? "info" : "debug"]("limits are shared through Redis");
+    isDown = false;
   });
   return redis;
 }
@@ -32,8 +32,8 @@ function open(url: string): Redis | Cluster {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 5_000,
-    commandTimeout: ANSWER_WITHIN_MS,
-    socketTimeout: SILENCE_MS,
+    commandTimeout: TIMEOUT_MS,
+    socketTimeout: SILENT_MS,
     keepAlive: 10_000,
   };
   const again = (times: number) => Math.min(times * 100, 1_000);
@@ -44,14 +44,14 @@ function open(url: string): Redis | Cluster {
   const cluster = new Cluster(place.nodes, {
     enableOfflineQueue: false,
     clusterRetryStrategy: again,
-    // a slot may have moved; a node that is away is not waited for
+    // a slot may have moved; an unavailable node is not waited for
     maxRedirections: 2,
-    retryDelayOnFailover: ANSWER_WITHIN_MS / 4,
-    retryDelayOnClusterDown: ANSWER_WITHIN_MS / 4,
+    retryDelayOnFailover: TIMEOUT_MS / 4,
+    retryDelayOnClusterDown: TIMEOUT_MS / 4,
     dnsLookup: (address, found) => found(null, address),
     redisOptions: { ...each, ...place.access },
   });
-  // a command that fails at once does not wait for a connection that is still being made
+  // while a connection is being opened, a command fails immediately instead of waiting for it
   const connect = (node: Redis) => {
     if (cluster.status === "ready" && node.status === "wait") node.connect().catch(() => undefined);
   };

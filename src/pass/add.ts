@@ -17,7 +17,7 @@ export type Addition = AddedRounds | StoredResponse;
 /**
  * Locks a table's head and reads its state. Until the transaction ends, no other process adds rounds to the table.
  *
- * @throws Error when there is no such table
+ * @throws Error if there is no such table
  */
 export async function lockState(tx: Transaction, tableId: number): Promise<PassState> {
   await lockHeads(tx, [tableId]);
@@ -27,7 +27,7 @@ export async function lockState(tx: Transaction, tableId: number): Promise<PassS
 /**
  * Reads the state of a table without locking: for display, not for writing.
  *
- * @throws Error when there is no such table
+ * @throws Error if there is no such table
  */
 export function loadState(sql: Sql, tableId: number): Promise<PassState> {
   return sql.begin("isolation level repeatable read read only", (tx) => readState(tx, tableId));

@@ -47,7 +47,7 @@ export interface Consequences {
 export async function afterCommit(house: string, results: readonly PassResult[], to: Consequences): Promise<void> {
   const shown = results.filter(({ rows }) => !rows.isQuiet);
   if (shown.length === 0) return;
-  const troubled = idsOf(shown.filter(({ rows }) => rows.isTroubled));
+  const troubled = idsOf(shown.filter(({ rows }) => rows.changesNotices));
   if (troubled.length > 0) await refreshNotices(to.sql, troubled);
   to.published(idsOf(shown));
   if (shown.some(({ rows }) => rows.quarantine.some(({ code }) => code === "proof_mismatch")))

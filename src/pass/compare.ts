@@ -24,7 +24,7 @@ export async function comparePayload(
   const differences = read.ok ? await compare(sql, state.table.tableId, read.items, receivedAt) : [read.reason];
   const [first] = differences;
   const text =
-    `${state.table.name}: the payload of ${receivedAt} reads otherwise than it was stored (${first}); ` +
+    `${state.table.name}: the payload of ${receivedAt} is read differently from the stored rounds (${first}); ` +
     "run `roundhouse verify` for the table and read the payload again";
   const alert = { kind: "payload_differs", subject: house.id };
   if (first === undefined) await closeAlert(sql, log, alert);
@@ -56,6 +56,6 @@ function differenceOf(item: NonNullable<Item["round"]>, stored: ListedRound | un
     return `round ${item.roundId}: expected ${JSON.stringify(stored.rawValue)}, found ${JSON.stringify(item.rawValue)}`;
   const occurredAt = item.occurredAt === null ? null : sevenDigits(item.occurredAt);
   if (stored.occurredAt !== occurredAt)
-    return `round ${item.roundId}: expected it played at ${stored.occurredAt}, found ${occurredAt}`;
+    return `round ${item.roundId}: expected its time to be ${stored.occurredAt}, found ${occurredAt}`;
   return null;
 }

@@ -6,7 +6,7 @@ import type { Passes } from "./passes.ts";
 const KIND = "table_damaged";
 
 /** Raises an alert for each of these tables that is damaged, once. */
-export async function tellDamage(
+export async function raiseDamageAlerts(
   sql: Queryable,
   log: Log,
   { damaged }: Pick<Passes, "damaged">,
@@ -14,14 +14,14 @@ export async function tellDamage(
 ): Promise<void> {
   for (const tableId of tableIds) {
     const table = damaged.get(tableId);
-    if (table === undefined || table.isTold) continue;
-    const text = `${table.name} is damaged, so that nothing of it is taken in or forecast; what its house sends is kept. Run \`roundhouse table repair ${table.name} --reason …\`. Found: ${table.reason}`;
+    if (table === undefined || table.isAlerted) continue;
+    const text = `${table.name} is damaged, so its rounds are not processed and nothing is forecast; its payloads are stored. Run \`roundhouse table repair ${table.name} --reason …\`. Found: ${table.reason}`;
     await openAlert(sql, log, { kind: KIND, subject: table.name, text });
-    table.isTold = true;
+    table.isAlerted = true;
   }
 }
 
-/** Ends the alert of a table that was repaired. */
-export async function endDamage(sql: Queryable, log: Log, table: string): Promise<void> {
+/** Closes the alert of a repaired table. */
+export async function closeDamageAlert(sql: Queryable, log: Log, table: string): Promise<void> {
   await closeAlert(sql, log, { kind: KIND, subject: table });
 }

@@ -52,7 +52,7 @@ function causeAgainst(
   return elapsedMs(absentAt, issuedAt) >= pauseMs ? "pause_over" : null;
 }
 
-/** The input of a table's forecasts. */
+/** The knowledge that a table's forecasts are made from. */
 export interface Knowledge {
   table: TableFacts;
   model: Model;
@@ -62,8 +62,8 @@ export interface Knowledge {
 }
 
 /**
- * Everything forecast after a round, in the order of its chain: the color of the next round, then each window whose
- * feature has none open, by color and target. `previousEnds` are those of the newest set of the same model.
+ * All forecasts after a round, in the order of its chain: the color of the next round, then each window whose feature
+ * has none open, by color and target. `previousEnds` are those of the newest set of the same model.
  */
 export function issueSet(
   { table, model, k7, references }: Knowledge,
@@ -152,7 +152,7 @@ function hashesOf({ tableId, name, bands }: TableFacts, set: Omit<ForecastSetRow
   return hashes;
 }
 
-/** The name of a feature by its code, as the API has it. */
+/** The name of a feature by its code, as the API names it. */
 function featureName(code: number, bands: readonly Color[]): string {
   if (code === 0) return NEXT_COLOR;
   const [color, target] = [bands[Math.floor((code - 1) / 3)], WINDOW_TARGETS[(code - 1) % 3]];
@@ -191,8 +191,8 @@ function openWindows(open: readonly OpenForecast[], model: string): OpenForecast
 }
 
 /**
- * Features with a window that is open at an ordinal. One that a fault ended while settling is paused is open until its
- * last round or its score: nothing that is stored shows that it ended.
+ * Features with a window that is open at an ordinal. A window that a fault ended while settling is paused is open until
+ * its last round or its score: no stored row shows that it ended.
  */
 function openFeatures(open: readonly OpenForecast[], model: string, ordinal: bigint): Set<number> {
   const windows = openWindows(open, model).filter(({ endOrdinal }) => endOrdinal > ordinal);
@@ -209,8 +209,8 @@ function endsOf(previous: readonly bigint[], windows: readonly OpenForecast[], b
 }
 
 /**
- * The chance now of each window of the head's model that is open after an ordinal, in feature order: null when none is
- * open, -1 when it is hit. `issued` is the set of this pass: its chances are those that it states.
+ * The current chance of each window of the head's model that is open after an ordinal, in feature order: null if none
+ * is open, -1 if it is hit. `issued` is the set of this pass: its chances are those that it states.
  */
 export function chancesNow(
   { table, model, k7 }: Omit<Knowledge, "references">,

@@ -1,8 +1,8 @@
 import type { PassResult } from "./state.ts";
 
 /**
- * Joins passes that follow one another on one table, to be written in one transaction and with one version. At most one of
- * them issues a set: a payload that another unread one follows issues none.
+ * Joins consecutive passes on one table, to be written in one transaction and with one version. At most one of them
+ * issues a set: a payload that another unread one follows issues none.
  */
 export function joinPasses(results: readonly [PassResult, ...PassResult[]]): PassResult {
   const [first] = results;
@@ -32,7 +32,7 @@ export function joinPasses(results: readonly [PassResult, ...PassResult[]]): Pas
       // of each notice and each hour the newest counts
       notices: [...new Map(all.flatMap(({ notices }) => notices).map((one) => [one.kind, one])).values()],
       audits: [...new Map(all.flatMap(({ audits }) => audits).map((one) => [one.hour, one])).values()],
-      isTroubled: all.some((rows) => rows.isTroubled),
+      changesNotices: all.some((rows) => rows.changesNotices),
       format: format === undefined ? null : { from: format.from, to: (formats.at(-1) ?? format).to },
       isQuiet,
     },

@@ -3,7 +3,7 @@ import { asHeld, heldColumns, listKnownRows, type StoredHeld } from "./load-stor
 import type { KnownRound } from "../rounds/round.ts";
 import type { HeldBack } from "../rounds/take-in.ts";
 
-/** What is stored of rounds of a table, and which of them have a quarantined item, by round id. */
+/** The stored part of these rounds, and those with a quarantined item, by round id. */
 export async function listStored(
   sql: Queryable,
   tableId: number,

@@ -5,18 +5,18 @@ import { HELD_ROUNDS, KNOWN_ROUNDS, type KnownRounds, type PassState } from "./s
 /** Rounds in the small layer, which each pass with a new round copies. */
 const NEWER_ROUNDS = 32;
 
-/** The rounds that a state knows, from its newest ones in any order. */
+/** The known rounds of a state, from its newest rounds in any order. */
 export function knownFrom(rounds: Iterable<readonly [string, KnownRound]>): KnownRounds {
   return { older: new Map(rounds), newer: new Map() };
 }
 
-/** What is known of a round; undefined for a new one and for one older than the newest {@link KNOWN_ROUNDS}. */
+/** The stored part of a round; undefined for a new one and for one older than the newest {@link KNOWN_ROUNDS}. */
 export function findKnown(known: KnownRounds, lastSeq: bigint, roundId: string): KnownRound | undefined {
   const round = known.newer.get(roundId) ?? known.older.get(roundId);
   return round !== undefined && round.seq > lastSeq - BigInt(KNOWN_ROUNDS) ? round : undefined;
 }
 
-/** With more rounds, whose seqs follow those that are known. */
+/** The known rounds with more rounds, whose seqs follow them. */
 export function withRounds(known: KnownRounds, added: readonly (readonly [string, KnownRound])[]): KnownRounds {
   if (added.length === 0) return known;
   const newer = new Map(known.newer);
@@ -30,7 +30,7 @@ export function withRounds(known: KnownRounds, added: readonly (readonly [string
   return { older, newer: new Map() };
 }
 
-/** The known rounds among those that items name, as `takeIn` wants them. */
+/** The known rounds among those of these items, in the form of `planIntake`. */
 export function knownAmong(
   { known, head }: Pick<PassState, "known" | "head">,
   items: readonly (CheckedItem | HouseItem)[],
@@ -47,9 +47,9 @@ export function knownAmong(
 }
 
 /**
- * Ids of a response that must be looked up among the stored rounds and quarantined items before the pass: the state
- * forgot older ones. None as a rule: numbers above all that we have are new, and so are ids at one end of a list whose
- * others are known (the database refuses a round that is stored twice; then look all of them up).
+ * Ids of a response that must be looked up among the stored rounds and quarantined items before the pass, because the
+ * state no longer has older ones. Usually none: numbers above all stored ones are new, and so are ids at one end of a
+ * list whose others are known (the database refuses a round that is stored twice; then look all of them up).
  */
 export function idsToLookUp(state: PassState, items: readonly HouseItem[]): string[] {
   const { head, known, table, heldBack } = state;
@@ -68,7 +68,7 @@ export function idsToLookUp(state: PassState, items: readonly HouseItem[]): stri
   return isBlock && isAtOneEnd ? [] : unknown;
 }
 
-/** The highest number of a stored round, late ones too: an import may reach above what was polled. */
+/** The highest number of a stored round, including late ones: an import may contain higher numbers than polls. */
 function newestStored({ head, reading }: PassState): bigint {
   const [polled, stored] = [head.newestNumber ?? 0n, reading.tally.newest ?? 0n];
   return polled > stored ? polled : stored;

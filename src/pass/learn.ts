@@ -78,8 +78,8 @@ export function learnRounds(
 }
 
 /**
- * The snapshot that is due after a pass; null if the newest one is recent enough. The first rounds of a table get one: it
- * preserves the edge that the house declared then, whatever the houses file contains later.
+ * The snapshot that is due after a pass; null if the newest one is recent enough. The first rounds of a table get one:
+ * it preserves the edge that the house declared then, whatever the houses file contains later.
  */
 export function dueSnapshot(
   { model, snapshot }: Pick<PassState, "model" | "snapshot">,

@@ -17,7 +17,7 @@ const REPLAYED_AT_ONCE = 1_024;
 /** Quarantined items of a table that a response may bring again. */
 const HELD_ITEMS = 256;
 
-/** A stored round as far as a later response can concern it. */
+/** The parts of a stored round that a later response needs. */
 export interface KnownRoundRow {
   seq: bigint;
   roundId: string;
@@ -25,7 +25,7 @@ export interface KnownRoundRow {
   late: boolean;
   verified: boolean | null;
   proofHash: string | null;
-  /** When the response that brought it was received. */
+  /** When the response with it was received. */
   receivedAt: string;
 }
 
@@ -49,7 +49,7 @@ export interface ReplayRow {
   dispute: 0 | 3 | 5;
 }
 
-/** What is stored of a table that its state is made from. */
+/** The stored rows that the state of a table is made from. */
 export interface StoredTable {
   tableId: number;
   house: string;
@@ -75,7 +75,7 @@ export interface StoredTable {
   known: KnownRoundRow[];
   /** Rounds with a quarantined item, by round id. */
   heldBack: Map<string, HeldBack>;
-  /** A payload waits to be read: no set may be issued. */
+  /** A payload is unread, so no set may be issued. */
   hasUnread: boolean;
   /** Bands of the cutoffs of `sets` with another palette than the table's, by cutoff_seq. */
   otherBands: ReadonlyMap<bigint, readonly Color[]>;
@@ -89,14 +89,14 @@ export interface StoredTable {
 }
 
 /**
- * Reads everything that the states of tables are made from, in one round trip, and waits for passes that are being written:
- * afterwards no older holder of the lease can commit one. A table without a head is left out.
+ * Reads everything that the states of tables are made from, in one round trip, and waits for passes that are being
+ * written: afterwards no older holder of the lease can commit one. A table without a head is left out.
  */
 export async function loadTables(pipeline: Pipeline, tableIds: readonly number[]): Promise<StoredTable[]> {
   return tablesOf(await pipeline.transact(loadStatements(pipeline, tableIds, { isLocking: true })));
 }
 
-/** As {@link loadTables}, for one table, without waiting: in a transaction with its head locked, or with one snapshot. */
+/** The same for one table, without waiting: in a transaction with its head locked, or in one snapshot. */
 export async function loadTable(tx: Transaction, tableId: number): Promise<StoredTable | null> {
   const [heads, snapshots, replay, sets, settled, known, held, gaps, notices] = loadStatements(tx, [tableId], {
     isLocking: false,
@@ -189,7 +189,9 @@ export async function listReplayRows(sql: Queryable, tableId: number, afterSeq: 
   return rows.map(asReplay);
 }
 
-/** What is stored of rounds with these ids, by round id: for a response that lists rounds older than the newest known. */
+/**
+ * The stored part of rounds with these ids, by round id: for a response that lists rounds older than the newest known.
+ */
 export async function listKnownRows(
   sql: Queryable,
   tableId: number,
@@ -202,7 +204,7 @@ export async function listKnownRows(
       from rounds
       where table_id = ${tableId}
         and round_id = any(${[...roundIds]}::text[])
-      order by round_id -- keeps the planner to the index by id
+      order by round_id -- makes the planner use the index by id
     ) r`;
   return asKnown(rows[0]);
 }
@@ -251,7 +253,7 @@ interface StoredHead {
   last_polled_round_at: string | null;
 }
 
-/** Locks the heads until the end of the transaction, so that what is read after them fits them. */
+/** Locks the heads until the end of the transaction, so that later reads are consistent with them. */
 function listHeads(sql: Queryable, ids: readonly number[], lock: Fragment) {
   return sql<StoredHead[]>`
     select
@@ -339,7 +341,7 @@ function listReplays(sql: Queryable, ids: readonly number[]) {
     where h.table_id = any(${ids}::integer[])`;
 }
 
-/** A forecast set as the database gives it; see {@link asSet}. */
+/** A forecast set as the driver returns it; see {@link asSet}. */
 export interface StoredSet {
   table_id: number;
   cutoff_seq: bigint;
@@ -467,7 +469,7 @@ function listHeld(sql: Queryable, ids: readonly number[]) {
     group by q.table_id, q.round_id`;
 }
 
-/** How a round stands in quarantine; of the rows `q` of one round. */
+/** The quarantine state of a round, from its rows `q`. */
 export interface StoredHeld {
   table_id: number;
   round_id: string;
@@ -484,7 +486,7 @@ export function heldColumns(sql: Queryable) {
     bool_or(q.state = 'released') as released`;
 }
 
-/** How a round stands in quarantine, from its columns. */
+/** The quarantine state of a round, from its columns. */
 export function asHeld({ stuck, ahead_at, released }: StoredHeld): HeldBack {
   return { stuck, aheadAt: asOptionalTime(ahead_at), released };
 }
@@ -560,7 +562,7 @@ function listNotices(sql: Queryable, ids: readonly number[]) {
       and closed_at is null`;
 }
 
-/** How many tables there are. */
+/** The number of tables. */
 export async function countTables(sql: Queryable): Promise<number> {
   const [row] = await sql<{ tables: number }[]>`select count(*)::integer as tables from tables`;
   return row?.tables ?? 0;

@@ -6,11 +6,11 @@ import { dispute, settle, type SeenRound, type Settled } from "./settle.ts";
 import type { CompletePassRows, OpenForecast, PassResponse, PassResult, PassState, PassTime } from "./state.ts";
 
 /**
- * Takes a response of a table in: places its rounds, settles the forecasts that end with them, learns them, issues the
- * set after the newest one, and computes what callers see. Pure: nothing is read or written, `state` stays as it is, and
- * the state that comes back counts only once the rows are committed.
+ * Processes a response of a table: places its rounds, settles the forecasts that end with them, learns them, issues the
+ * set after the newest one, and computes the data for callers. Pure: it reads and writes nothing, `state` is unchanged,
+ * and the returned state counts only once the rows are committed.
  *
- * @throws Error when a round contradicts the table (a color it does not have): store the payload unread then
+ * @throws Error if a round contradicts the table (a color it does not have); then store the payload unread
  */
 export function pass(state: PassState, response: PassResponse, at: PassTime): PassResult {
   const placed = isReadNow(state, response, at.mayRead) ? placeResponse(state, response) : keepUnread(state, response);
@@ -30,7 +30,7 @@ export function pass(state: PassState, response: PassResponse, at: PassTime): Pa
 /** Whether a pass changes nothing but the time of the last response: most polls find nothing new. */
 function isNothingNew({ head: before }: PassState, { rows }: Placed, { head, reading }: Shown): boolean {
   if (rows.payloads.length + rows.marks.length + rows.notices.length + rows.quarantine.length > 0) return false;
-  if (rows.isTroubled || rows.format !== null || reading !== null) return false;
+  if (rows.changesNotices || rows.format !== null || reading !== null) return false;
   const changed = (Object.keys(head) as (keyof HeadRow)[]).filter((key) => head[key] !== before[key]);
   return changed.every((key) => key === "answeredAt");
 }
@@ -105,7 +105,7 @@ function headAfter(before: PassState, placed: Placed, { scoreHash }: Settled, { 
   };
 }
 
-/** What callers see after a pass. */
+/** The data for callers after a pass. */
 interface Shown {
   head: HeadRow;
   reading: DueReading | null;
@@ -154,7 +154,7 @@ function stateAfter(
   };
 }
 
-/** The part of a snapshot that a state keeps: its texts would waste memory. */
+/** The part of a snapshot that a state keeps; its texts would waste memory. */
 function snapshotKept(snapshot: PassState["snapshot"]): PassState["snapshot"] {
   return snapshot === null ? null : { seq: snapshot.seq, stateHash: snapshot.stateHash };
 }

@@ -23,7 +23,7 @@ export interface Passes {
   /** Runs large loads one after the other. */
   inTurn: LimitFunction;
   write: Writer;
-  /** Tables of all houses, as of a minute ago at most. */
+  /** The number of tables of all houses, at most a minute old. */
   countTables: () => Promise<number>;
 }
 
@@ -52,8 +52,8 @@ export function createPasses(pipeline: Pipeline): Passes {
 
 /** Tables per load: their rounds and sets are in memory meanwhile. */
 const LOADED_AT_ONCE = 100;
-/** Larger loads run one house after the other, so that connections are left for small houses. */
-const LOADED_BESIDE = 10;
+/** Larger loads run one house after the other, so that connections stay free for small houses. */
+const LOADED_IN_PARALLEL = 10;
 
 /** A table whose stored rows yield no valid state. */
 export interface DamagedTable {
@@ -61,14 +61,13 @@ export interface DamagedTable {
   reason: string;
   /** Of the head that was read. */
   version: bigint;
-  /** Whether an alert was raised by this process. */
-  isTold: boolean;
+  /** Whether this process raised an alert. */
+  isAlerted: boolean;
 }
 
 /**
  * Rebuilds the states of tables from stored rows and from older cached states, and caches them. Waits for passes of any
- * process that are being written. Tables without a head are skipped, and so are damaged ones, which are remembered with
- * the reason.
+ * process that are being written. Skips tables without a head and damaged tables, whose reason is cached.
  */
 export async function loadStates(
   passes: Pick<Passes, "pipeline" | "states" | "damaged" | "inTurn">,
@@ -78,7 +77,7 @@ export async function loadStates(
   for (let first = 0; first < tableIds.length; first += LOADED_AT_ONCE) {
     const some = tableIds.slice(first, first + LOADED_AT_ONCE);
     const load = () => loadTables(passes.pipeline, some);
-    for (const table of await (some.length > LOADED_BESIDE ? passes.inTurn(load) : load())) {
+    for (const table of await (some.length > LOADED_IN_PARALLEL ? passes.inTurn(load) : load())) {
       const state = await stateOrDamage(passes, table);
       if (state !== null) loaded.set(table.tableId, state);
     }
@@ -103,7 +102,7 @@ async function stateOrDamage(
       name: `${house}/${game}/${market}`,
       reason: reasonOf(error),
       version,
-      isTold: damaged.has(tableId),
+      isAlerted: damaged.has(tableId),
     });
     states.drop([tableId]);
     return null;

@@ -8,7 +8,7 @@ export interface UnreadPayload {
   receivedAt: string;
   previousRequestedAt: string | null;
   path: string;
-  /** The previous stored payload was no evidence: it was refused, or had no items. */
+  /** The previous stored payload proves nothing: it was refused, or had no items. */
   followsUseless: boolean;
   /** Another unread payload of the table was requested later. */
   isFollowed: boolean;
@@ -95,10 +95,10 @@ export async function listHousesToNormalize(sql: Queryable): Promise<{ house: st
     order by t.house_id`;
 }
 
-/** Database time, and when it had come here by `performance.now()`. */
+/** Database time, and when it was received by `performance.now()`. */
 export async function findTime(sql: Queryable): Promise<{ now: string; takenAt: number }> {
   const [row] = await sql<{ now: string }[]>`select clock_timestamp()::text as now`;
-  if (row === undefined) throw new Error("expected the time from the database, got no row");
+  if (row === undefined) throw new Error("expected the time of the database, found no row");
   return { now: row.now, takenAt: performance.now() };
 }
 
@@ -140,7 +140,7 @@ export async function findReadPayload(
   return { ...row, receivedAt: fromDatabase(row.receivedAt), sha256: row.sha256.toString("hex") };
 }
 
-/** What is stored of the rounds that a payload lists. */
+/** The stored part of a round that a payload lists. */
 export interface ListedRound {
   roundId: string;
   hundredths: number;
@@ -169,7 +169,7 @@ export async function listListed(
       from rounds
       where table_id = ${tableId}
         and round_id = any(${ids}::text[])
-      order by round_id -- keeps the planner to the index by id
+      order by round_id -- makes the planner use the index by id
     ) r`;
   const kept = await sql<{ round_id: string }[]>`
     select round_id

@@ -37,7 +37,7 @@ type PlacedRows = Pick<
   | "lateNumbers"
   | "shownGaps"
   | "notices"
-  | "isTroubled"
+  | "changesNotices"
   | "format"
 >;
 
@@ -67,7 +67,7 @@ const NO_ROWS: PlacedRows = {
   lateNumbers: [],
   shownGaps: [],
   notices: [],
-  isTroubled: false,
+  changesNotices: false,
   format: null,
 };
 
@@ -173,7 +173,7 @@ export function placeResponse(state: PassState, response: PassResponse): Placed 
       lateNumbers: lateNumbersOf(state, rounds),
       shownGaps: shown.map(({ beforeRoundId, found }) => ({ beforeRoundId, found })),
       notices: noticed?.events ?? [],
-      isTroubled:
+      changesNotices:
         gaps.length + shown.length + taken.conflicts.length + taken.refused.length > 0 ||
         taken.rounds.some(({ late, roundId }) => late || heldBack.has(roundId)),
       format: noticed === null ? null : changeOf(state.format, noticed.format),
@@ -187,7 +187,7 @@ function quarantinedOf(refused: TakenIn["refused"], items: number): TakenIn["ref
   return refused.slice(0, refused.length >= BAD_PART * items ? QUARANTINED_OF_BAD : QUARANTINED_AT_ONCE);
 }
 
-/** A response that cannot be read at all: it is stored with the reason, and is no evidence on any round. */
+/** A response that cannot be read at all: it is stored with the reason, and proves nothing about any round. */
 function refuseResponse(state: PassState, response: PassResponse, reason: string): Placed {
   const { known, heldBack, unknownGaps, hasUnread } = state;
   const isPoll = response.from === "poll" || response.manner === "poll";
@@ -229,9 +229,9 @@ function reachOf({ head, known }: PassState, receivedAt: string): bigint {
 }
 
 /**
- * The head after a response, as far as the response itself counts. `answeredAt` is the time since which later rounds are
- * absent: the request of the newest response that proves it. An unreadable or empty one (`isUseless`) and its repeats prove
- * nothing: null stays null until another payload.
+ * The head after a response, without the effect of its rounds. `answeredAt` is the time since which later rounds are
+ * absent: the request of the newest response that proves it. An unreadable or empty one (`isUseless`) and its repeats
+ * prove nothing: null stays null until another payload.
  */
 function afterResponse(head: HeadRow, response: PassResponse, isUseless: boolean): HeadRow {
   if (response.from === "stored") {
@@ -312,7 +312,7 @@ function knownOf(
   return { seq, hundredths, late, verified, proofHash, receivedAt };
 }
 
-/** The newest rounds that were quarantined, as they would be read from the rows. */
+/** The newest quarantined rounds, as they would be read from the rows. */
 function heldBackAfter(
   heldBack: ReadonlyMap<string, HeldBack>,
   refused: TakenIn["refused"],
@@ -347,7 +347,7 @@ function unknownGapsAfter(
   return [...newest, ...left].slice(0, UNKNOWN_GAPS);
 }
 
-/** A gap with how many of its rounds are missing: late ones that an import brought before are there. */
+/** A gap with the number of its missing rounds: those that an import stored before are not missing. */
 function gapRow({ range, afterRoundId, beforeRoundId }: OpenedGap, { known, head }: PassState): GapRow {
   if (range === null) return { fromNumber: null, toNumber: null, missing: null, afterRoundId, beforeRoundId };
   const { from, to } = range;
@@ -365,7 +365,7 @@ function lateNumbersOf({ table }: PassState, rounds: readonly RoundRow[]): bigin
   return rounds.flatMap(({ late, roundId }) => (late ? (numberOf(roundId) ?? []) : []));
 }
 
-/** Seqs of rounds that came with another result than the one that was kept. */
+/** Seqs of rounds that were received with another result than the one that was kept. */
 function disputedSeqs({ conflicts, rounds }: TakenIn, known: ReadonlyMap<string, KnownRound>): Set<bigint> {
   const seqs = new Set<bigint>();
   for (const { roundId } of conflicts) {
@@ -391,10 +391,10 @@ function noticesAfter(state: PassState, read: ReadResponse & { ok: true }, taken
   });
 }
 
-/** From this many responses in a row with only late new rounds, the feed is not just stale. */
+/** After this many consecutive responses with only late new rounds, the feed is not just stale. */
 const LATE_RESPONSES = 3;
 
-/** The newest on-time round if enough responses since listed only late rounds; else null. */
+/** The newest on-time round if enough responses since then listed only late rounds; else null. */
 function outOfOrder({ head, known }: PassState, { rounds, onTime }: TakenIn): string | null {
   if (rounds.length === 0 || onTime > 0 || head.newestSeq === null) return null;
   const responses = new Set<string>();
@@ -470,7 +470,7 @@ function payloadOf(
 }
 
 function payloadIn(response: Exclude<PassResponse, { from: "stored" }>): ReceivedPayload {
-  if (response.payload === null) throw new Error("expected a response with a payload to store, got none");
+  if (response.payload === null) throw new Error("expected a response with a payload to store, found none");
   return response.payload;
 }
 

@@ -36,7 +36,7 @@ export interface SavedPoll {
   waitMs: number;
 }
 
-/** Another worker got the lease before the poll was saved; nothing of it was stored. */
+/** Another worker took the lease before the poll was saved; nothing of it was stored. */
 export class LeaseLostError extends Error {}
 
 /** A response that is not read within this time is stored unread, so that its poll is saved before the lease expires. */
@@ -46,9 +46,9 @@ const READ_WITHIN_MS = 1_000;
 const MOST_TRIES = 4;
 
 /**
- * Loads the states of a lease's tables that are older than the head; to be called before the first request. No older
- * transaction can commit later: it locks the row of its lease, which cannot be taken meanwhile, and one that begins later
- * is refused for its epoch.
+ * Loads the states of a lease's tables that are older than the head; call it before the first request. No older
+ * transaction can commit later: it locks the row of its lease, which cannot be taken meanwhile, and one that begins
+ * later is refused for its epoch.
  */
 export async function prepareStates(passes: Passes, { tables }: Lease): Promise<void> {
   const stale = tables.filter(({ tableId, version }) => {
@@ -59,12 +59,12 @@ export async function prepareStates(passes: Passes, { tables }: Lease): Promise<
 }
 
 /**
- * Processes the responses of a poll by passes and saves them in transactions: first the first response of each table, and so
- * on; the last transaction ends the poll. A table with a page per round may have several responses, each with its own pass.
- * If a forecast set is refused as late, the poll is saved without it; if a head moved, the pass is recomputed from it; if a
- * response cannot be processed, only its payload is stored, unread, with the error.
+ * Processes the responses of a poll by passes and saves them in transactions: first the first response of each table,
+ * and so on; the last transaction ends the poll. A table with a page per round may have several responses, each with
+ * its own pass. If a forecast set is refused as late, the poll is saved without it; if a head moved, the pass is
+ * recomputed from it; if a response cannot be processed, only its payload is stored, unread, with the error.
  *
- * @throws LeaseLostError when another worker has the lease; ConnectionLostError when the outcome is unknown
+ * @throws LeaseLostError if another worker has the lease; ConnectionLostError if the outcome is unknown
  */
 export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal): Promise<SavedPoll> {
   const waves = wavesOf(receiveAll(poll.lease, poll.asked));
@@ -89,10 +89,10 @@ export async function savePoll(passes: Passes, poll: Poll, signal: AbortSignal):
 }
 
 /**
- * Ends a poll that could not be saved as a failed one, so that its house waits longer each time: its responses may be too
- * large. Nothing of them is stored. An unreachable database is not the house's failure, and changes nothing.
+ * Ends a poll that could not be saved as a failed one, so that its house waits longer each time: its responses may be
+ * too large. Nothing of them is stored. An unreachable database is not the house's failure, and changes nothing.
  *
- * @throws the database's error, when not even that can be saved
+ * @throws the database's error, if even that cannot be saved
  */
 export async function endUnsavedPoll(passes: Passes, poll: Poll, error: unknown): Promise<void> {
   if (isConnectionError(error)) return;
@@ -117,7 +117,7 @@ function wavesOf(received: readonly Received[]): Received[][] {
   return waves;
 }
 
-/** A response with what a pass made of it. */
+/** A response with the result of its pass. */
 interface Taken extends ReadOne {
   result: PassResult;
 }
@@ -125,7 +125,7 @@ interface Taken extends ReadOne {
 interface Wave {
   wave: readonly Received[];
   tables: number;
-  /** Responses of earlier waves, when this is the last one; null when another follows. */
+  /** Responses of earlier waves, if this is the last one; null if another follows. */
   before: readonly Taken[] | null;
 }
 
@@ -165,7 +165,7 @@ async function saveWave(
   }
 }
 
-/** Saves the responses of a wave one by one, so that one that cannot be taken in keeps no other back. */
+/** Saves the responses of a wave one by one, so that one that fails does not delay the others. */
 async function saveEach(
   passes: Passes,
   poll: Poll,
@@ -185,7 +185,7 @@ interface ReadOne {
   received: Received;
   before: PassState;
   response: PolledResponse;
-  /** What it lists for the table, when other tables share it. */
+  /** The part for this table, if other tables share the response. */
   part: SharedPart | null;
 }
 
@@ -212,7 +212,7 @@ async function readWave(
     const part = body === null || isEqual || !mayRead ? null : sharedPart(house, before.table, body, requestedAt);
     const isAsBefore = others !== undefined && isPartRepeated(passes, before, part);
     if (isAsBefore) others.push(asked.tableId);
-    // the first of the tables that share a response stores it, unless it has, whatever it lists for the others
+    // the first of the tables that share a response stores it, unless it is stored, whatever it lists for the others
     const own: number[] = [];
     if (body !== null && others === undefined) served.set(body, own);
     const isRead = body !== null && mayRead && !before.hasUnread && !isEqual && !isAsBefore;
@@ -224,7 +224,10 @@ async function readWave(
   return all;
 }
 
-/** Whether a table's part of a response lists what it read last; one whose newest payload must be read again has none. */
+/**
+ * Whether a table's part of a response equals the one it read last; a table whose newest payload must be read again has
+ * none.
+ */
 function isPartRepeated({ states }: Passes, { table, head, hasUnread }: PassState, part: SharedPart | null): boolean {
   if (part === null || hasUnread || head.payloadSha256 === null) return false;
   return part.sha256 === states.partOf(table.tableId)?.sha256;
@@ -248,7 +251,7 @@ async function keepPayload({ pipeline, damaged }: Passes, received: Received): P
 const READING = "normalize-rounds";
 const SETTLING = "score-accuracy";
 
-/** Null when it takes too long, as the first walk to the end of a long chain does. */
+/** Null if it takes too long, as the first walk to the end of a long chain does. */
 async function readInTime(
   reader: { sql: Queryable; prover: Passes["prover"] },
   house: House,
@@ -278,7 +281,10 @@ function timeOf({ now, takenAt, paused }: Lease): Omit<PassTime, "tables" | "noS
   };
 }
 
-/** Passes of responses; one that a pass cannot take in, or that `keep` is the error of, is stored unread with the error. */
+/**
+ * Passes of responses. A response that a pass cannot process, or whose error is `keep`, is stored unread with the
+ * error.
+ */
 function takeIn(read: readonly ReadOne[], { keep, ...at }: PassTime & { keep: unknown }): Taken[] {
   return read.map((one) => {
     if (keep !== null) return kept(one, at, keep);
@@ -344,7 +350,7 @@ function isQuietRepeat({ before, received, response }: ReadOne, states: Passes["
   return response.isRepeat && last !== null && !isNoteDue(last, received.requestedAt);
 }
 
-/** What a table knows of its part after a pass: as before while the database need not learn that nothing is new. */
+/** A table's shared part after a pass: unchanged while nothing new must be stored. */
 function partAfter(
   { received, part, response }: ReadOne,
   last: SharedPart | null,
@@ -382,8 +388,8 @@ function endOf({ lease, asked, jitter }: Poll, taken: readonly Taken[]): EndedPo
 }
 
 /**
- * Changed rows of feeds: of tables with a full response, and of all that were asked when others were not. Of tables that share
- * a response, the first has the validators, and the others need theirs as seldom as a full response is due.
+ * Changed rows of feeds: of tables with a full response, and of all requested tables if others had none. Of tables that
+ * share a response, the first has the validators, and the others store theirs only as often as a full response is due.
  */
 function feedsOf({ tables }: Lease, taken: readonly Taken[]): FeedChange[] {
   const newest = new Map(taken.map((one) => [one.received.asked.tableId, one]));

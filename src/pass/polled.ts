@@ -22,7 +22,7 @@ export interface Received {
 export interface ReceivedBody {
   bytes: Buffer;
   sha256: string;
-  /** Several tables read it, and it is small enough to be looked through before. */
+  /** Several tables read it, and it is small enough to be searched for their parts first. */
   isShared: boolean;
   /** gzip; the same array each time, so that it is stored once. */
   packed: () => Promise<Buffer>;
@@ -55,7 +55,10 @@ function bodyOf(answer: AskedTable["answer"], hasOthers: boolean): ReceivedBody 
   return { bytes, sha256: hash("sha256", bytes), isShared, packed: () => (packed ??= compressed(bytes)) };
 }
 
-/** Whether a response is the newest payload once more. Two rounds may have equal pages, so a page is compared with itself only. */
+/**
+ * Whether a response repeats the newest payload. Two rounds may have equal pages, so a page is compared with itself
+ * only.
+ */
 export function isRepeated({ asked, body }: Received, head: HeadRow): boolean {
   if (asked.answer.kind === "unchanged") return true;
   if (body === null || body.sha256 !== head.payloadSha256) return false;
@@ -63,8 +66,8 @@ export function isRepeated({ asked, body }: Received, head: HeadRow): boolean {
 }
 
 /**
- * The response as input of a pass; `read` is null if it is a repeat (as a whole, or of the table's part), if it failed, or if
- * it is to be read later.
+ * A response as input of a pass; `read` is null if it is a repeat (as a whole, or of the table's part), if it failed,
+ * or if it must be read later.
  */
 export async function polledResponse(
   received: Received,
@@ -84,7 +87,7 @@ export async function polledResponse(
   };
 }
 
-/** What is stored of a response, `served` see PayloadRow; null when it has no body. */
+/** The row of a response, for `served` see PayloadRow; null if it has no body. */
 export async function payloadOf(
   { asked, body }: Received,
   served: readonly number[] = [],
@@ -112,8 +115,8 @@ async function compressed(body: Buffer): Promise<Buffer> {
 }
 
 /**
- * A list proves that later rounds were absent. If each round has its own page, only the 404 of the next one does: an existing
- * page proves nothing about the one after it, which may exist as well.
+ * A list proves that later rounds were absent. If each round has its own page, only the 404 of the next one proves it:
+ * an existing page proves nothing about the next one, which may exist as well.
  */
 function absenceOf({ answer, roundId, isAhead }: AskedTable): PolledResponse["absence"] {
   if (answer.kind === "failed") return "as_before";

@@ -39,8 +39,8 @@ export interface ReadOptions {
 }
 
 /**
- * Reads a response of a table and checks its proofs. Looks up stored rounds only if the state may have dropped them (`all`:
- * every listed one). For a response that cannot be read, returns the reason.
+ * Reads a response of a table and checks its proofs. Looks up stored rounds only if the state may have dropped them
+ * (`all`: every listed one). For a response that cannot be read, returns the reason.
  *
  * @throws the signal's reason when it is aborted; the database's errors
  */
@@ -88,7 +88,7 @@ export async function readResponse(
   }
 }
 
-/** The proven round that a table continues from: the stored one, when it was proven in a chain that is still declared. */
+/** The proven round that a table continues from: the stored one, if it was proven in a chain that is still declared. */
 export function anchorOf({ proofNumber, proofHash, proofOf }: HeadRow, fairness: Fairness | null): Anchor | null {
   if (fairness === null || proofNumber === null || proofHash === null || proofOf === null) return null;
   if (!chainsOf(fairness).some(({ id }) => id === proofOf)) return null;

@@ -21,10 +21,10 @@ interface Start extends Memories {
 }
 
 /**
- * Computes a table's state from stored rows: the newest snapshot, or `from`, an older cached state, and the rounds after it.
- * The state equals that of the passes that stored the rows.
+ * Computes a table's state from stored rows: the newest snapshot, or `from`, an older cached state, and the rounds
+ * after it. The state equals that of the passes that stored the rows.
  *
- * @throws Error when the snapshot is damaged, or `rounds` do not reach from it to the head
+ * @throws Error if the snapshot is damaged, or `rounds` do not reach from it to the head
  */
 export function replay(stored: StoredState, from?: PassState): PassState {
   const { table, version, head, snapshot, rounds } = stored;
@@ -129,7 +129,7 @@ function checkRounds({ table, head }: StoredState, start: Start, rounds: readonl
     );
 }
 
-/** The forecasts that are not settled, with what the rounds since showed of them. */
+/** The forecasts that are not settled, with what the rounds since their cutoff showed of them. */
 function stillOpen({ sets, settled, rounds, head, table }: StoredState): OpenForecast[] {
   const listed = new Set(head.openSets);
   return sets

@@ -14,9 +14,9 @@ export interface RevisedScores {
 }
 
 /**
- * Voids the scored forecasts of a table whose span has a round with a second result or a manual revision: each gets a score
- * with the next `rev`, chained to the table's newest. Idempotent. Locks the head. Open forecasts are voided by the pass that
- * settles them.
+ * Voids the scored forecasts of a table whose span has a round with a second result or a manual revision: each gets a
+ * score with the next `rev`, chained to the table's newest. Idempotent. Locks the head. Open forecasts are voided by
+ * the pass that settles them.
  */
 export async function reviseScores(tx: Transaction, tableId: number): Promise<RevisedScores> {
   await lockHeads(tx, [tableId]);
@@ -61,7 +61,7 @@ export async function reviseScores(tx: Transaction, tableId: number): Promise<Re
   };
 }
 
-/** Tables of a house with a second result or a revision that scores do not show yet. */
+/** Tables of a house with a second result or a revision that scores do not reflect yet. */
 export async function listTablesToRevise(sql: Queryable, house: string): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`
     select distinct d.table_id as id
@@ -84,7 +84,7 @@ export async function listHousesToRevise(sql: Queryable): Promise<{ house: strin
 
 /** A void forecast stays void, so that a forecast has one revision at most. */
 const FIRST_REVISION = 2;
-/** Rounds after which the longest window that looks at a round has ended. */
+/** Rounds after which every window whose span has a round has ended. */
 const LONGEST_WINDOW = 400;
 
 interface Touched {
@@ -97,7 +97,7 @@ interface Touched {
   cause: bigint;
 }
 
-/** Scored forecasts that look at a disputed round, each with the first one; a late round is in no span. */
+/** Scored forecasts whose span has a disputed round, each with the first such round; a late round is in no span. */
 function listTouched(tx: Transaction, tableId: number): Promise<Touched[]> {
   return tx<Touched[]>`
     select distinct on (u.forecast_seq)

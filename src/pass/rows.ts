@@ -37,7 +37,7 @@ export interface HeadRow {
   lastPolledRoundAt: string | null;
 }
 
-/** A response as it is stored. */
+/** A response as stored. */
 export interface PayloadRow {
   receivedAt: string;
   kind: "poll" | "history";
@@ -50,7 +50,7 @@ export interface PayloadRow {
   sha256: string;
   /** gzip. One array in several rows of a transaction is stored once. */
   body: Uint8Array;
-  /** Other tables that share the response, for which it listed what they had read before. */
+  /** Other tables that share the response and for which it listed what they had read before. */
   served?: readonly number[];
   state: "unread" | "read" | "refused";
   refusedReason: string | null;
@@ -87,7 +87,7 @@ export interface RoundRow {
   historyHash: string;
 }
 
-/** An item that was not taken in; `item` is its JSON, at most 16,384 characters. */
+/** An item that was not stored as a round; `item` is its JSON, at most 16,384 characters. */
 export interface QuarantineRow {
   payloadReceivedAt: string | null;
   code: string;
@@ -97,7 +97,7 @@ export interface QuarantineRow {
   itemSha256: string;
 }
 
-/** The same round with another result than the one that was kept. */
+/** A round with another result than the one that was kept. */
 export interface ConflictRow {
   payloadReceivedAt: string | null;
   roundId: string;
@@ -187,7 +187,7 @@ export interface PassRows {
   gaps: readonly GapRow[];
   /** Numbers of late rounds, which may fill gaps. */
   lateNumbers: readonly bigint[];
-  /** Gaps of unknown size that a response showed whole. */
+  /** Gaps of unknown size that one response closes. */
   shownGaps: readonly { beforeRoundId: string; found: number }[];
   forecastSet: ForecastSetRow | null;
   scoreSets: readonly ScoreSetRow[];

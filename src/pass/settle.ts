@@ -5,7 +5,7 @@ import { numberOf } from "../rounds/round.ts";
 import type { ScoreSetRow } from "./rows.ts";
 import type { OpenForecast, SpanRound } from "./state.ts";
 
-/** An on-time round as open forecasts see it. */
+/** An on-time round as the input of settling. */
 export interface SeenRound extends SpanRound {
   roundId: string;
   hundredths: number;
@@ -21,7 +21,7 @@ export interface Settled {
   scoreHash: string;
 }
 
-/** Marks the forecasts that look at a round which now has a second result. A late round is in no span. */
+/** Marks the forecasts whose span has a round with a second result. A late round is in no span. */
 export function dispute(open: readonly OpenForecast[], seq: bigint, reason: number): readonly OpenForecast[] {
   return open.map((forecast) => {
     const isSeen = seq > forecast.cutoffSeq && (forecast.end === null || seq <= forecast.end.seq);
@@ -32,8 +32,8 @@ export function dispute(open: readonly OpenForecast[], seq: bigint, reason: numb
 }
 
 /**
- * Shows the next on-time round of the table to an open forecast. It ends with the last round of its span, by count of
- * on-time rounds, or with the first one after a gap or requested no later than the forecast was issued.
+ * Adds the next on-time round of the table to an open forecast. The forecast ends with the last round of its span, by
+ * count of on-time rounds, or with the first one after a gap or requested no later than the forecast was issued.
  */
 export function see(forecast: OpenForecast, round: SeenRound): OpenForecast {
   if (forecast.end !== null) return forecast;
@@ -74,16 +74,18 @@ function colorOfWindow(feature: number): number {
   return Math.floor((feature - 1) / 3);
 }
 
-/** Why a forecast is void: the first fault of its span; of the same round a gap or a late request comes first. */
+/**
+ * Why a forecast is void: the first fault of its span; on the same round a gap or a late request precedes a dispute.
+ */
 function reasonOf({ fault, dispute: disputed }: OpenForecast): number {
   if (disputed !== null && (fault === null || disputed.seq < fault.seq)) return disputed.reason;
   return fault?.reason ?? 0;
 }
 
 /**
- * Settles the forecasts that ended while settling was paused, each by the round with which it ended, then shows each new
- * round to those that are open and settles by it what ends with it or was disputed before. Score sets of a table are made
- * in rising order of their rounds: the chain of scores follows them. While settling is paused, nothing is settled.
+ * Settles the forecasts that ended while settling was paused, each by the round with which it ended, then adds each new
+ * round to the open forecasts and settles those that end with it or were disputed before. Score sets of a table are
+ * made in rising order of their rounds: the chain of scores follows them. While settling is paused, nothing is settled.
  */
 export function settle(
   open: readonly OpenForecast[],
@@ -163,7 +165,7 @@ function scoreSetOf(
   };
 }
 
-/** The color that came, of a window 1 or 0; null when void. */
+/** The color that occurred, for a window 1 or 0; null if void. */
 export function outcomeText({ feature, bands }: OpenForecast, outcome: number | null): string | null {
   if (outcome === null) return null;
   return feature === 0 ? (bands[outcome]?.name ?? null) : String(outcome);

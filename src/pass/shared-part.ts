@@ -6,13 +6,13 @@ import type { ReceivedBody } from "./polled.ts";
 import type { TableFacts } from "./state.ts";
 
 /**
- * The part of a shared response for one table. Only an optimization: a table whose part is unknown reads the response again,
- * and finds that it knows every round.
+ * The part of a shared response for one table. Only an optimization: a table whose part is unknown reads the response
+ * again, and finds only known rounds.
  */
 export interface SharedPart {
-  /** Of what is listed, and of the settings with which it is read. */
+  /** Of the listed content, and of the settings with which it is read. */
   sha256: string;
-  /** The newest request that `answered_at` of the head knows of; UTC with seven digits. */
+  /** The newest request that is in `answered_at` of the head; UTC with seven digits. */
   notedAt: string;
 }
 
@@ -42,7 +42,7 @@ function textOf(settings: TableSettings): string {
   return text;
 }
 
-/** Whether the database is to learn that a part was as before at a request. */
+/** Whether to store that a part was unchanged at a request. */
 export function isNoteDue({ notedAt }: SharedPart, requestedAt: string): boolean {
   return Date.parse(requestedAt) - Date.parse(notedAt) >= NOTE_EVERY_MS;
 }

@@ -33,7 +33,7 @@ export const PASS_NOTICES: readonly NoticeKind[] = ["format", "stuck", "ids", "s
 export const HELD_ROUNDS = 256;
 export const UNKNOWN_GAPS = 1_000;
 
-/** The settings of a table that only an operator's change alters, which moves the version of its head. */
+/** The settings of a table, which change only by an operator's change that also advances the version of its head. */
 export interface TableFacts {
   tableId: number;
   /** `house/game/market`. */
@@ -41,7 +41,7 @@ export interface TableFacts {
   roundIds: "consecutive" | "opaque";
   /** The bands of the head's palette, lowest first. */
   bands: readonly Color[];
-  /** What the house declares, null when it declares nothing. */
+  /** The edge that the house declares; null if it declares none. */
   edge: number | null;
 }
 
@@ -54,14 +54,14 @@ export interface KnownRounds {
   readonly newer: ReadonlyMap<string, KnownRound>;
 }
 
-/** What happened to an open forecast at one round of its span. */
+/** What one round of its span means for an open forecast. */
 export interface SpanRound {
   seq: bigint;
   ordinal: bigint;
   requestedAt: string | null;
 }
 
-/** A forecast that is not settled, with what was seen of its span. */
+/** A forecast that is not settled, with the result of its span so far. */
 export interface OpenForecast {
   readonly seq: bigint;
   readonly cutoffSeq: bigint;
@@ -72,23 +72,23 @@ export interface OpenForecast {
   readonly feature: number;
   /** The on-time round with which it ends. */
   readonly endOrdinal: bigint;
-  /** Number of the first round of its span; null when ids do not count up. */
+  /** Number of the first round of its span; null if ids are not consecutive. */
   readonly firstNumber: bigint | null;
-  /** The bands that its colors are of. */
+  /** The bands of its colors. */
   readonly bands: readonly Color[];
-  /** Of a window: its color came. Of next_color: the color that came, null before. */
+  /** For a window: its color occurred. For next_color: the color that occurred; null before. */
   readonly outcome: number | null;
   /** The first gap (1) or late request (2) in its span. */
   readonly fault: { readonly reason: number; readonly seq: bigint } | null;
-  /** The first round of its span that has a second result (3) or that a person revised (5). */
+  /** The first round of its span that has a second result (3) or that an operator revised (5). */
   readonly dispute: { readonly reason: number; readonly seq: bigint } | null;
   /** The round with which it ended, by count or by a fault; set for longer than a pass only while settling is paused. */
   readonly end: SpanRound | null;
 }
 
-/** What is published of a table's reading, as far as it decides when the next one is. */
+/** The parts of a published reading that decide when the next one is due. */
 export interface PublishedFacts {
-  /** Of the newest round that it knows. */
+  /** Of the newest round in it. */
   seq: bigint;
   madeAt: string;
   /** Names of the facts that were unusual. */
@@ -103,12 +103,12 @@ export interface PassState {
   readonly known: KnownRounds;
   /** Rounds with a quarantined item, by round id. */
   readonly heldBack: ReadonlyMap<string, HeldBack>;
-  /** Gaps of unknown size that are not filled, newest first; none when ids count up. */
+  /** Gaps of unknown size that are not filled, newest first; none if ids are consecutive. */
   readonly unknownGaps: readonly UnknownGap[];
   /** When the open notices of {@link PASS_NOTICES} were opened, by kind. */
   readonly notices: ReadonlyMap<NoticeKind, string>;
   readonly format: FormatState;
-  /** A stored payload waits to be read: later ones wait behind it. */
+  /** A stored payload is unread: later ones wait for it. */
   readonly hasUnread: boolean;
   readonly model: Model;
   /** K7's memory after the newest on-time round. */
@@ -121,7 +121,7 @@ export interface PassState {
   readonly snapshot: Pick<SnapshotRow, "seq" | "stateHash"> | null;
   /** By forecast seq. */
   readonly open: readonly OpenForecast[];
-  /** `ends` of the newest forecast set when it is of the head's model, else zeros. */
+  /** `ends` of the newest forecast set if it is of the head's model, else zeros. */
   readonly ends: readonly bigint[];
 }
 
@@ -131,7 +131,7 @@ export type ReceivedPayload = Pick<
   "path" | "status" | "contentType" | "bytes" | "sha256" | "body" | "served"
 >;
 
-/** What is in a response, after reading and checking of proofs. */
+/** The content of a response, after reading and proofs. */
 export type ReadResponse =
   | {
       ok: true;
@@ -143,22 +143,25 @@ export type ReadResponse =
       isPage: boolean;
       /** The newest proven round. */
       anchor: Anchor | null;
-      /** What is stored of rounds that the state does not know; see `idsToLookUp`. */
+      /** The stored part of rounds that the state does not know; see `idsToLookUp`. */
       known?: ReadonlyMap<string, KnownRound>;
       heldBack?: ReadonlyMap<string, HeldBack>;
     }
   | { ok: false; reason: string };
 
-/** A response of the house to a poll of now. */
+/** The house's response to a poll. */
 export interface PolledResponse {
   from: "poll";
   requestedAt: string;
   receivedAt: string;
-  /** Its evidence on rounds that it does not list: not played yet; none any more; none beyond earlier evidence. */
+  /**
+   * What it proves about rounds that it does not list: not played yet; nothing any more; nothing beyond earlier
+   * evidence.
+   */
   absence: "proven" | "forgotten" | "as_before";
-  /** It may be the page of a round that was there for long. */
+  /** It may be the page of a round that was played long ago. */
   isAhead: boolean;
-  /** Null when it is not stored: it failed, is a 404, or repeats the newest payload. */
+  /** Null if it is not stored: it failed, is a 404, or repeats the newest payload. */
   payload: ReceivedPayload | null;
   /** It is a 304, or equal to the newest payload. */
   isRepeat: boolean;
@@ -166,13 +169,13 @@ export interface PolledResponse {
   read: ReadResponse | null;
 }
 
-/** A payload that is stored already: unread, or read again after the reader was mended. */
+/** A stored payload: unread, or read again after its adapter was fixed. */
 export interface StoredResponse {
   from: "stored";
   requestedAt: string;
   receivedAt: string;
   sha256: string;
-  /** Request time of the previous response; null if that one is no evidence. */
+  /** Request time of the previous response; null if that one proves nothing. */
   absentAt: string | null;
   manner: Answer["manner"];
   /** Other payloads of the table are still unread. */
@@ -180,7 +183,7 @@ export interface StoredResponse {
   read: ReadResponse;
 }
 
-/** Rounds that no payload of a poll brought: a page of history (to be stored), computed rounds, or an import. */
+/** Rounds without a payload of a poll: a page of history (to be stored), computed rounds, or an import. */
 export interface AddedRounds {
   from: "history" | "computed" | "import";
   requestedAt: string | null;
@@ -196,26 +199,26 @@ export type PassResponse = PolledResponse | StoredResponse | AddedRounds;
 export interface PassTime {
   /** Database time in whole microseconds: `issued_at` of its set and `scored_at` of its scores. */
   issuedAt: string;
-  /** Tables that are read, of all houses: the more there are, the more evidence one of them must show. */
+  /** Polled tables of all houses: the more there are, the more evidence one of them must show. */
   tables: number;
   /** False while `normalize-rounds` is paused: a payload is stored unread, and nothing else happens. */
   mayRead: boolean;
-  /** False while `score-accuracy` is paused: what ends is settled by a later pass. */
+  /** False while `score-accuracy` is paused: ended forecasts are settled by a later pass. */
   maySettle: boolean;
-  /** Why no set may be issued; null when one may. `refused`: the database refused it for time. */
+  /** Why no set may be issued; null if one may. `refused`: the database refused it as late. */
   noSet: "paused" | "refused" | null;
 }
 
 /** Why no set follows a round. */
 export type NotIssuedCause =
-  /** A later on-time round came with the same response. */
+  /** The same response has a later on-time round. */
   | "followed"
   /** It was not polled. */
   | "not_polled"
-  /** When it was not there yet is not known: first response, unreadable one before, or its item was quarantined. */
+  /** When it was last absent is unknown: first response, unreadable one before, or its item was quarantined. */
   | "no_absent_at"
   | "pause_over"
-  /** A stored payload is not read yet: it may hold the next round. */
+  /** A stored payload is unread: it may contain the next round. */
   | "unread"
   | "paused"
   | "refused";
@@ -227,14 +230,14 @@ export interface NotIssued {
   cause: NotIssuedCause;
 }
 
-/** A notice that opens or is rewritten; closes when `text` is null. */
+/** A notice that opens or changes; it closes if `text` is null. */
 export interface NoticeEvent {
   kind: NoticeKind;
   text: string | null;
   since: string | null;
 }
 
-/** What became of a payload that was stored before. */
+/** The result of reading a payload that was stored before. */
 export type PayloadMark = Pick<
   PayloadRow,
   "receivedAt" | "state" | "refusedReason" | "items" | "newRounds" | "quarantined"
@@ -247,9 +250,9 @@ export interface CompletePassRows extends PassRows {
   /** Stored payloads that are read now. */
   marks: readonly PayloadMark[];
   notices: readonly NoticeEvent[];
-  /** Gaps, conflicts or quarantine changed: notices about them are to be written again from the rows. */
-  isTroubled: boolean;
-  /** What is now known of the format of the feed; null when that did not change. */
+  /** Gaps, conflicts or quarantine changed: notices about them must be rebuilt from the rows. */
+  changesNotices: boolean;
+  /** The new state of the feed's format; null if it did not change. */
   format: { from: FormatState; to: FormatState } | null;
   /** Hours of the house audit that ended, and the running one when a reading is published. */
   audits: readonly AuditRow[];
@@ -277,11 +280,11 @@ export interface ReplayRound {
   afterGap: boolean;
   late: boolean;
   verified: boolean | null;
-  /** 3: it came with another result; 5: a person revised it; 0: neither. 3 when both. */
+  /** 3: it has another result; 5: an operator revised it; 0: neither. 3 if both. */
   dispute: 0 | 3 | 5;
 }
 
-/** What is stored of a table that its state is made from. */
+/** The stored rows that the state of a table is made from. */
 export interface StoredState {
   table: TableFacts;
   version: bigint;
@@ -290,7 +293,9 @@ export interface StoredState {
   snapshot: SnapshotRow | null;
   /** By seq: every round after the snapshot (or the older state) and after the oldest open set. */
   rounds: readonly ReplayRound[];
-  /** The sets of `head.openSets` and `head.setSeq`, each with the bands of its cutoff when they are not the table's. */
+  /**
+   * The sets of `head.openSets` and `head.setSeq`, each with the bands of its cutoff if they differ from the table's.
+   */
   sets: readonly (ForecastSetRow & { bands?: readonly Color[] })[];
   /** Forecasts of these sets that are settled. */
   settled: ReadonlySet<bigint>;

@@ -5,8 +5,8 @@ import type { PassState } from "./state.ts";
 const MOST_STATES = 12_000;
 
 /**
- * States of tables in memory, those used last; nothing depends on what it still holds, since a state follows from stored
- * rows. A state may be older than what is stored: compare its version with that of the head before it is used.
+ * States of tables in memory, the most recently used. Only a cache, because a state follows from stored rows. A state
+ * may be older than the stored rows: compare its version with that of the head before use.
  */
 export class States {
   readonly #states = new Map<number, { state: PassState; part: SharedPart | null }>();
@@ -16,17 +16,17 @@ export class States {
     this.#most = most;
   }
 
-  /** The state that was kept last for a table. */
+  /** The newest cached state of a table. */
   get(tableId: number): PassState | undefined {
     return this.#states.get(tableId)?.state;
   }
 
-  /** What a table read last of a response that it shares; null when it is to be read again. */
+  /** The part of a shared response that a table read last; null if it must be read again. */
   partOf(tableId: number): SharedPart | null {
     return this.#states.get(tableId)?.part ?? null;
   }
 
-  /** Keeps the state of a table; only after the rows that it follows from are known to be committed. */
+  /** Caches the state of a table; only after its rows are known to be committed. */
   keep(state: PassState, part: SharedPart | null = null): void {
     const { tableId } = state.table;
     this.#states.delete(tableId);
@@ -36,7 +36,7 @@ export class States {
     if (oldest !== undefined) this.#states.delete(oldest);
   }
 
-  /** Forgets tables whose newest rows are not known. */
+  /** Drops the states of tables whose newest rows are unknown. */
   drop(tableIds: Iterable<number>): void {
     for (const tableId of tableIds) this.#states.delete(tableId);
   }

@@ -6,9 +6,9 @@ import { PASS_NOTICES, type PassState, type StoredState } from "./state.ts";
 const settings = z.object({ house_edge: z.number().optional() });
 
 /**
- * The state of a table from what is stored of it, and from an older state in memory when there is one.
+ * The state of a table from its stored rows, and from an older cached state if there is one.
  *
- * @throws Error when the stored rows contradict each other, see {@link replay}
+ * @throws Error if the stored rows contradict each other, see {@link replay}
  */
 export function stateOf(stored: StoredTable, from?: PassState): PassState {
   return replay(storedState(stored), from);

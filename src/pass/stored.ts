@@ -12,20 +12,20 @@ import type { PassResult, PassState, PassTime, PayloadMark, ReadResponse, Stored
 import { fromDatabase, laterBy } from "./times.ts";
 import { refusalOf } from "./write-store.ts";
 
-/** How often the oldest payload is tried: in time, without a set, with every round looked up, and to be refused. */
+/** Attempts on the oldest payload: in time, without a set, with every round looked up, and refused. */
 const MOST_TRIES = 5;
 /**
- * Payloads of a table taken in by one transaction: one alone costs some 12 ms, twenty of fifty rounds 5 ms each. One where
- * a round is looked up by its hash: that finds stored rounds only, not those of a payload in the same transaction.
+ * Payloads of a table per transaction: one alone costs some 12 ms, twenty of fifty rounds 5 ms each. Only one if rounds
+ * are looked up by hash: that finds stored rounds only, not those of a payload in the same transaction.
  */
 const AT_ONCE = 20;
 
 /**
- * Processes the oldest unread payloads of a table as their polls would have, in one transaction; null if there is none. If that
- * fails, the oldest is tried alone. A payload that cannot be read or processed is marked refused with the reason, kept, and
- * can be read again.
+ * Processes the oldest unread payloads of a table as their polls would have, in one transaction; null if there is none.
+ * If that fails, the oldest is tried alone. A payload that cannot be read or processed is marked refused with the
+ * reason, kept, and can be read again.
  *
- * @throws the signal's reason; the database's error when it is out of reach or has no room
+ * @throws the signal's reason; the database's error if it is unreachable or full
  */
 export async function takeInStored(
   passes: Passes,
@@ -109,12 +109,12 @@ async function takeEach(
   return joinPasses([first, ...others]);
 }
 
-/** Whether a payload is no evidence on any round, as its row will state. */
+/** Whether a payload proves nothing about any round, as its row will state. */
 function isUseless(mark: PayloadMark): boolean {
   return mark.state === "refused" || mark.items === 0;
 }
 
-/** Reads a stored payload; also what it would say now, when it was read before. */
+/** Reads a stored payload, also one that was read before. */
 export async function readPayload(
   reader: Reader,
   house: House,
@@ -138,7 +138,7 @@ function unpack(house: House, state: PassState, payload: PackedPayload, signal: 
     return { ok: false, reason: ownFault(error) };
   }
   if (hash("sha256", body) !== payload.sha256)
-    return { ok: false, reason: "the stored payload is not what was received" };
+    return { ok: false, reason: "the stored payload differs from what was received (its hash does not match)" };
   const given: ResponseBody = { body, now: payload.receivedAt, path: payload.path, kind: "poll" };
   const read = readBody(house, { name: state.table.name, ...gameOf(state) }, given, { signal, isSuspect: true });
   read.catch(() => undefined); // aborted: its caller gets the error

@@ -1,4 +1,4 @@
-/** Times as every surface prints them, `2026-11-21T04:00:12.1234560Z`: they compare as strings. */
+/** Times in the format of every surface, `2026-11-21T04:00:12.1234560Z`: they compare as strings. */
 
 /**
  * A UTC time of up to seven digits with exactly seven.
@@ -32,7 +32,7 @@ export function hourOf(time: string): string {
 }
 
 /**
- * A time as PostgreSQL writes it in UTC, as every surface prints it.
+ * A PostgreSQL time in UTC, in the format of every surface.
  *
  * @example
  * fromDatabase("2026-11-21 04:00:12.125+00"); // => "2026-11-21T04:00:12.1250000Z"
@@ -44,7 +44,7 @@ export function fromDatabase(text: string): string {
 }
 
 /**
- * A time so many milliseconds later, rounded down to a microsecond, as the database keeps them.
+ * A time plus some milliseconds, rounded down to a microsecond, the database's precision.
  *
  * @example
  * laterBy("2026-11-21T04:00:12.1234560Z", 1000.0019); // => "2026-11-21T04:00:13.1234570Z"

@@ -30,15 +30,16 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   RH009: "moved",
 };
 
-/** Why the database refused what {@link writePasses} wrote; null for any other error. */
+/** Why the database refused the rows of {@link writePasses}; null for any other error. */
 export function refusalOf(error: unknown): Refusal | null {
   return REFUSALS[codeOf(error)] ?? null;
 }
 
 /**
  * Writes passes of different tables in one transaction, in about one round trip: all of them or none. `leases` are
- * those under which they were made; empty when the responses were stored before.
- * @throws the database's error, see {@link refusalOf}; ConnectionLostError when the outcome is unknown.
+ * those under which they were made; empty if the responses were stored before.
+ *
+ * @throws the database's error, see {@link refusalOf}; ConnectionLostError if the outcome is unknown
  */
 export async function writePasses(
   pipeline: Pipeline,
@@ -213,7 +214,7 @@ function insertPayloads(sql: Sql, p: Rows<PassRows["payloads"][number]>): Statem
     )`;
 }
 
-/** Bodies of payloads, one after the other; one that tables share is there once, and `of` has the table that holds it. */
+/** Bodies of payloads, concatenated; a shared one is included once, and `of` is the table that holds it. */
 function packBodies({ tables, rows }: Rows<PassRows["payloads"][number]>): {
   bytes: Buffer;
   ends: number[];
@@ -376,7 +377,7 @@ function insertScoreSets(sql: Sql, s: Rows<PassRows["scoreSets"][number]>): Stat
     )`;
 }
 
-/** Puts a snapshot under a table, in the place of the one of its model. Needs the lock of the head. */
+/** Stores a snapshot of a table, in the place of the one of its model. The caller holds the lock of the head. */
 export async function saveSnapshot(tx: Sql, tableId: number, snapshot: SnapshotRow): Promise<void> {
   await saveSnapshots(
     tx,
@@ -470,7 +471,7 @@ function closeUnknownGaps(sql: Sql, shown: Rows<PassRows["shownGaps"][number]>):
 
 function saveConflicts(sql: Sql, c: Rows<PassRows["conflicts"][number]>): Statement | null {
   if (c.rows.length === 0) return null;
-  // the same one twice in a response counts twice: a statement may not change a row twice
+  // a response may repeat a conflict; both count, but a statement may change a row only once
   return sql`
     insert into conflicts as c (
       table_id, round_id, kept_hundredths, other_hundredths, other_raw, payload_received_at, times
@@ -517,7 +518,7 @@ function saveQuarantine(sql: Sql, q: Rows<PassRows["quarantine"][number]>): Stat
       last_seen_at = clock_timestamp()`;
 }
 
-/** Palette, model and pause are written by who changes the table's settings, never by a pass. */
+/** Palette, model and pause are written by changes of a table's settings, never by a pass. */
 function moveHeads(sql: Sql, passes: readonly PassRows[]): Statement | null {
   if (passes.length === 0) return null;
   const h = rowsOf(passes, ({ head }) => [head]);

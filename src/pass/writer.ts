@@ -4,10 +4,10 @@ import { endPollStatements, type EndedPoll } from "../houses/polling/poll-store.
 import type { CompletePassRows } from "./state.ts";
 import { passStatements, type HeldLease } from "./write-store.ts";
 
-/** What is committed as a whole: passes of one poll, and the end of the poll when they are its last. */
+/** The content of one commit: passes of one poll, and the end of the poll if they are its last. */
 export interface Rows {
   passes: readonly CompletePassRows[];
-  /** Empty when the responses were stored before. */
+  /** Null if the responses were stored before. */
   lease: HeldLease | null;
   end: EndedPoll | null;
 }
@@ -46,8 +46,8 @@ interface Waiting extends Write {
 }
 
 /**
- * Makes a writer. What waits while transactions run shares the next one; when a shared one fails, each of its writes is
- * tried alone, once. (At 67 rounds/s in 1,000 houses sharing saves a third of PostgreSQL's time.)
+ * Creates a writer. Writes that wait while transactions run share the next one; if a shared one fails, each of its
+ * writes is tried alone, once. (At 67 rounds/s in 1,000 houses sharing saves a third of PostgreSQL's time.)
  */
 export function createWriter(pipeline: Pipeline): Writer {
   const waiting: Waiting[] = [];
@@ -101,7 +101,7 @@ function makeRows(write: Waiting): { write: Waiting; rows: Rows } | null {
   }
 }
 
-/** Takes the write that came first when it is heavy and may be, else light ones of different tables in their order. */
+/** Takes the oldest write if it is heavy and may be written, else light ones of different tables in their order. */
 function takeSome(waiting: Waiting[], mayBeHeavy: boolean): Waiting[] {
   const [first] = waiting;
   if (mayBeHeavy && first !== undefined && isHeavy(first)) return waiting.splice(0, 1);

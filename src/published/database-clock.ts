@@ -1,6 +1,8 @@
-/** A slower reading is too inexact, unless there is no better one. */
+/** A slower measurement is too inexact, unless there is no better one. */
 const GOOD_WITHIN_MS = 250;
-/** Clocks drift by fractions of a second a day: after this time an inexact reading is better than an old exact one. */
+/**
+ * Clocks drift by fractions of a second a day: after this time an inexact measurement is better than an old exact one.
+ */
 const GOOD_FOR_MS = 3_600_000;
 
 /** The time of the database, as far as this process knows it. */

@@ -1,6 +1,6 @@
 /** One round: its order in its table, and its JSON. */
 export interface RoundText {
-  /** Its number where ids count up, else its time in microseconds since 1970. */
+  /** Its number if ids are consecutive, else its time in microseconds since 1970. */
   order: bigint;
   seq: number;
   json: string;
@@ -15,12 +15,12 @@ export interface HeldRounds {
   readonly length: number;
   readonly orders: BigInt64Array;
   readonly seqs: Float64Array;
-  /** If the text of each ends, with the comma after it. */
+  /** The end of each text, including its comma. */
   readonly ends: Uint32Array;
   readonly bytes: Buffer;
 }
 
-/** No rounds yet. */
+/** No rounds. */
 export const NO_ROUNDS: HeldRounds = room(0, 0);
 
 /** Makes held rounds from rounds in any order. */

@@ -22,15 +22,15 @@ import { applyReading, emptyHolding, holdRows, type Holding, type Table } from "
 import { followClock } from "./database-clock.ts";
 import { within } from "../http/within.ts";
 
-/** Twenty reads per second are live enough for callers, and bound the load of a busy evening on the database. */
+/** Twenty reads per second are fast enough for callers, and limit the load of a busy evening on the database. */
 const SPACING_MS = 50;
 /** The interval of reading all tables without a notification. */
 const LOOK_EVERY_MS = 5_000;
-/** The same for a replica: a notification comes from the primary, and may arrive before the row. */
+/** The same for a replica: a notification is sent by the primary, and may arrive before the row. */
 const LOOK_AT_REPLICA_EVERY_MS = 1_000;
 /** With notifications of some tables, all are read if the last such read is older: `ageSeconds` counts from it. */
 const ALL_EVERY_MS = 1_000;
-/** Houses are read with any other read, but not more often than this: they change seldom, without a notification. */
+/** Houses are read with any other read, but not more often than this: they change seldom and without a notification. */
 const HOUSES_EVERY_MS = 1_000;
 /**
  * The accuracy of a table is ten features over five periods: reading it with each round would cost more than the rest.
@@ -52,25 +52,27 @@ const ROUNDS_AT_ONCE = 4_000;
 export interface Memory {
   readonly tables: Holding;
   statusOf(table: Table): Status;
-  /** Database time now, and how long a house may be silent and be live, in milliseconds. */
+  /** Database time now, and how long a live house may have no round, in milliseconds. */
   clock(): { nowMs: number; liveWindowMs: number };
   /** Whole seconds since the data was read, plus the maximum lag of the replica. */
   ageSeconds(): number;
   /** Size and root of the newest checkpoint of the public log, as `1234 <base64>`; null before the first. */
   checkpoint(): string | null;
-  /** Requests a read soon, of these tables or all. Never throws. */
+  /** Requests a read soon, of these tables or of all. Never throws. */
   refresh(tableIds?: readonly number[] | null): void;
   close(): Promise<void>;
 }
 
 /**
- * Reads what is published into memory, and keeps it up to date: when it is notified (`refresh`), and every few seconds. A
- * look reads the versions of tables, and then of those that changed the head, new forecast sets and new rounds. While
- * PostgreSQL does not respond, what was read last is still shown; `ageSeconds` says how old it is.
+ * Reads the published data into memory, and keeps it current: after a notification (`refresh`), and every few seconds.
+ * A read gets the versions of tables, and then of those that changed the head, new forecast sets and new rounds. While
+ * PostgreSQL does not respond, the last data is still shown; `ageSeconds` reports its age.
  *
  * Per table it holds its head, its open forecasts and at most `bufferRounds` rounds, about 45 kB at 200 rounds.
- * `isReplica` means that the connections lead to a replica: then it looks each second, and how far that is behind counts as age.
- * @throws the driver's error when the first look fails: without it there is nothing to show.
+ * `isReplica` means that the connections lead to a replica: then it reads each second, and the lag of the replica
+ * counts as age.
+ *
+ * @throws the driver's error if the first read fails: without it there is nothing to show
  */
 export async function loadMemory(
   sql: Sql,
@@ -116,7 +118,7 @@ export async function loadMemory(
     for (const [id, version] of versions.accuracy) {
       if (holding.byId.get(id)?.accuracyVersion !== version) staleAccuracy.set(id, version);
     }
-    // settling is paused: what is pending changes with each round
+    // settling is paused, so the pending forecasts change with each round
     for (const { id, hasEnded } of heads) if (hasEnded) staleAccuracy.set(id, versions.accuracy.get(id) ?? 0);
     const withAccuracy = at - accuracyReadAt >= ACCURACY_EVERY_MS;
     const most = accuracyReadAt === 0 ? Infinity : ACCURACY_AT_ONCE;
@@ -130,7 +132,7 @@ export async function loadMemory(
         ),
       ACCURACY_AT_ONCE,
     );
-    if (mine !== look) return; // it took so long that another look began: what it found is old
+    if (mine !== look) return; // a later read has begun, so this result is outdated
     const accuracyOf = Map.groupBy(accuracy, ({ tableId }) => tableId);
     applyReading(
       holding,
@@ -158,7 +160,7 @@ export async function loadMemory(
     }
   }
 
-  /** Sets newer than the held ones with something that callers may see. */
+  /** Sets newer than the held ones that contain something callers may see. */
   function wantedSets({ id, openSets, setSeq, newestSeq }: HeadRow, isReplacing: boolean): WantedSet[] {
     const after = isReplacing ? 0 : (holding.byId.get(id)?.setsUpTo ?? 0);
     const shown = new Set(setSeq === null || setSeq !== newestSeq ? openSets : [...openSets, setSeq]);
@@ -221,7 +223,7 @@ export async function loadMemory(
   async function tryToRead(tableIds: readonly number[] | null): Promise<boolean> {
     try {
       await within(PATIENCE_MS, "PostgreSQL", readAndApply(tableIds));
-      if (isFailing) log.info("the stored results are read again");
+      if (isFailing) log.info("the stored results can be read again");
       isFailing = false;
       return true;
     } catch (error) {
@@ -268,7 +270,7 @@ export async function loadMemory(
   };
 }
 
-/** The table is new here, or has so many new rounds (or, restored from a backup, fewer) that it is read whole. */
+/** The table is new, or has so many new rounds (or, restored from a backup, fewer) that it is read whole. */
 function isReplaced({ id, lastSeq }: HeadRow, { byId }: Holding, bufferRounds: number): boolean {
   const held = byId.get(id)?.lastSeq;
   return held === undefined || lastSeq < held || lastSeq - held > bufferRounds;

@@ -5,7 +5,7 @@ import type { ReadSet } from "../forecasts/published-forecast.ts";
 import { NOTICE_ORDER } from "../rounds/notices/notices.ts";
 import { numberOf } from "../rounds/round.ts";
 
-/** A house as far as callers see it. */
+/** A house as callers see it. */
 export interface HouseRow {
   id: string;
   name: string;
@@ -71,14 +71,14 @@ function asVersions([ids, versions]: [number[] | null, number[] | null]): Versio
   return new Map(ids?.map((id, at) => [id, versions?.[at] ?? 0]));
 }
 
-/** The calibration that the live state met last. */
+/** The calibration that the live state last reproduced. */
 export interface CalibrationRow {
   version: number;
   rounds: number;
   as_of: string;
 }
 
-/** A table with its head, as far as callers see it. */
+/** A table with its head, as callers see it. */
 export interface HeadRow {
   id: number;
   version: number;
@@ -105,7 +105,7 @@ export interface HeadRow {
   calibration: CalibrationRow | null;
   /** When the reading was published, in microseconds; null before the first. */
   readingAt: number | null;
-  /** Null when it is the one that the caller has. */
+  /** Null if the caller has it already. */
   reading: PublishedReadingJson | null;
 }
 
@@ -263,7 +263,7 @@ export interface Span {
 
 /**
  * Returns the rounds of these spans. The inner order forces one index lookup per span: with a join, PostgreSQL reads
- * all rounds, since it cannot know how short a span is.
+ * all rounds, because it cannot know how short a span is.
  */
 export async function readNewRounds(sql: Queryable, spans: readonly Span[]): Promise<RoundRow[]> {
   if (spans.length === 0) return [];
@@ -288,7 +288,7 @@ export async function readNewRounds(sql: Queryable, spans: readonly Span[]): Pro
 
 /**
  * Returns the rounds of these tables up to their `lastSeq` that include the newest `limit` of each. A late round that
- * was stored before an on-time one is older, so nothing before the `limit` newest on-time rounds can be among the
+ * was stored before an on-time one is older, so no round before the `limit` newest on-time rounds can be among the
  * newest.
  */
 export async function readNewestRounds(sql: Queryable, spans: readonly Span[], limit: number): Promise<RoundRow[]> {

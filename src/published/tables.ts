@@ -13,7 +13,7 @@ import { multiplierText } from "../rounds/round.ts";
 import { holdRounds, mergeRounds, NO_ROUNDS, type HeldRounds } from "./held-rounds.ts";
 import type { CalibrationRow, HeadRow, HouseRow, RoundRow } from "./store.ts";
 
-/** A house as it is held in memory. */
+/** A house in memory. */
 export interface House {
   readonly id: string;
   name: string;
@@ -24,7 +24,7 @@ export interface House {
   newestPolledMs: number | null;
 }
 
-/** A table as it is held in memory. */
+/** A table in memory. */
 export interface Table {
   readonly id: number;
   readonly house: House;
@@ -110,7 +110,7 @@ export function applyReading(holding: Holding, reading: Reading, bufferRounds: n
   for (const row of reading.heads) isReordered = applyHead(holding, row, reading, bufferRounds) || isReordered;
   for (const [id, { version, rows }] of reading.accuracy) {
     const table = holding.byId.get(id);
-    if (table === undefined) continue; // made since the heads were read: the next look brings both
+    if (table === undefined) continue; // created after the heads were read; the next read brings both
     table.accuracy = rows.toSorted(
       (a, b) => compare(a.feature, b.feature) || compare(a.model, b.model) || periodPlace(a) - periodPlace(b),
     );
@@ -173,7 +173,7 @@ function applyHead(holding: Holding, row: HeadRow, { sets, replaced, rounds }: R
 const EMPTY = { issued: NOTHING_ISSUED, rounds: NO_ROUNDS, setsUpTo: 0 };
 
 /**
- * Converts rows into the held form immediately, since two million rows would not fit into memory. `colors` are the
+ * Converts rows into the held form immediately, because two million rows would not fit into memory. `colors` are the
  * names of a palette's colors.
  */
 export function holdRows(

@@ -58,17 +58,29 @@ export type ForecastStrings = Record<(typeof FORECAST_FIELDS)[number], string>;
 /** The hashed fields of a score, as exported. */
 export type ScoreStrings = Record<(typeof SCORE_FIELDS)[number], string>;
 
-/** A table's history hash after a round. @throws Error when a field cannot be written as UTF-8. */
+/**
+ * A table's history hash after a round.
+ *
+ * @throws Error if a field cannot be written as UTF-8
+ */
 export function historyHash(previous: string, fields: HistoryStrings): string {
   return chainHash(previous, HISTORY_FIELDS, fields);
 }
 
-/** The hash of a forecast. @throws Error when a field cannot be written as UTF-8. */
+/**
+ * The hash of a forecast.
+ *
+ * @throws Error if a field cannot be written as UTF-8
+ */
 export function forecastHash(previous: string, fields: ForecastStrings): string {
   return chainHash(previous, FORECAST_FIELDS, fields);
 }
 
-/** The hash of a score, one for each `rev`. @throws Error when a field cannot be written as UTF-8. */
+/**
+ * The hash of a score, one for each `rev`.
+ *
+ * @throws Error if a field cannot be written as UTF-8
+ */
 export function scoreHash(previous: string, fields: ScoreStrings): string {
   return chainHash(previous, SCORE_FIELDS, fields);
 }
@@ -93,7 +105,7 @@ function quoted(field: string, value: string): string {
   throw new Error(`expected ${field} to be well-formed text, got half of a surrogate pair in ${JSON.stringify(value)}`);
 }
 
-/** A round as it is hashed. Times are UTC texts with seven digits, or null. */
+/** A round with the hashed fields. Times are UTC texts with seven digits, or null. */
 export interface HashedRound {
   seq: bigint;
   roundId: string;
@@ -125,7 +137,7 @@ export function historyStrings(round: HashedRound): HistoryStrings {
   };
 }
 
-/** A forecast as it is hashed. Probabilities in ppm, of `next_color` one per color in order. */
+/** A forecast with the hashed fields. Probabilities are in ppm, of `next_color` one per color in order. */
 export interface HashedForecast {
   /** Its place in its table's chain. */
   seq: bigint;
@@ -139,7 +151,7 @@ export interface HashedForecast {
   pauseMs: number;
   cutoffRoundId: string;
   historyHash: string;
-  /** Null when the house's ids do not count up. */
+  /** Null if the house's ids are not consecutive. */
   targetRoundId: string | null;
   /** Rounds it covers. */
   horizon: number;
@@ -170,13 +182,13 @@ export function forecastStrings(forecast: HashedForecast): ForecastStrings {
 /** Why a forecast is void, by its number in `score_sets.reasons`; the first means that it is scored. */
 export const REASONS = ["", "gap", "late", "conflict", "impossible", "operator"] as const;
 
-/** A score as it is hashed. */
+/** A score with the hashed fields. */
 export interface HashedScore {
   forecastId: string;
   /** 1 for the first score of a forecast; revisions count up. */
   rev: number;
   reason: (typeof REASONS)[number];
-  /** The color that came, or 1 and 0 for a window that was hit or not; null when void. */
+  /** The color that occurred, or 1 and 0 for a window that was hit or not; null if void. */
   outcome: string | null;
   /** Seq of the round that settled it. */
   settledSeq: bigint;

@@ -1,32 +1,32 @@
 import type { RereadPlace } from "./reread-store.ts";
 
-/** What reading a range of answers again came to, or would come to. */
+/** The result of reading a range of payloads again, or what it would be. */
 export interface Reread {
-  /** Answers that were read again. */
+  /** Payloads that were read again. */
   payloads: number;
-  /** Answers that had been refused and can be read now. */
+  /** Payloads that had been refused and can be read now. */
   readable: number;
-  /** Rounds we did not have; they are late. */
+  /** Rounds that were not stored; they are late. */
   rounds: number;
-  /** Items of rounds that we have with the same result. */
+  /** Items of stored rounds with the same result. */
   known: number;
-  /** Other results for rounds we have that were not listed before. */
+  /** Other results for stored rounds that were not listed before. */
   conflicts: number;
   /** Items that are quarantined and were not before. */
   quarantined: number;
   /** Items that leave quarantine. */
   released: number;
-  /** Answers that cannot be read, by reason, the most frequent first. */
+  /** Payloads that cannot be read, by reason, the most frequent first. */
   refused: { reason: string; payloads: number }[];
   /** Where to continue; null at the end of the range. */
   next: RereadPlace | null;
 }
 
-/** Reasons beyond these are counted together: each broken answer may give its own. */
+/** Further reasons are counted together, because each broken payload may have its own. */
 const MOST_REASONS = 50;
 const OTHER_REASONS = "other reasons";
 
-/** Before the first answer. */
+/** Before the first payload. */
 export function emptyReread(): Reread {
   return {
     payloads: 0,
@@ -41,8 +41,8 @@ export function emptyReread(): Reread {
   };
 }
 
-/** Counts answers that cannot be read under their reason. */
-export function noteRefusal(report: Reread, reason: string, payloads = 1): void {
+/** Counts payloads that cannot be read, by reason. */
+export function countRefusal(report: Reread, reason: string, payloads = 1): void {
   const name = report.refused.length < MOST_REASONS ? reason : OTHER_REASONS;
   const found =
     report.refused.find((one) => one.reason === reason) ?? report.refused.find((one) => one.reason === name);
@@ -51,7 +51,7 @@ export function noteRefusal(report: Reread, reason: string, payloads = 1): void 
   report.refused.sort((a, b) => b.payloads - a.payloads);
 }
 
-/** A place in a range as text for a URL or a command line, and back; null for a text that is none. */
+/** A place in a range as text for a URL or a command line, and back; null for an invalid text. */
 export function placeText({ requestedAt, tableId }: RereadPlace): string {
   return `${requestedAt}~${tableId}`;
 }

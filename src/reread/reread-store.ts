@@ -3,11 +3,11 @@ import { fromDatabase } from "../pass/times.ts";
 import type { ConflictRow, QuarantineRow } from "../pass/rows.ts";
 import type { PayloadMark } from "../pass/state.ts";
 
-/** What a batch may be; one runs at a time. */
+/** The limits of a batch; one runs at a time. */
 const MOST_PAYLOADS = 100;
 const MOST_BYTES = 16 * 1024 * 1024;
 
-/** Payloads to be read again; times are texts, `to` is not part of it. */
+/** The payloads to read again; times are texts, `to` is excluded. */
 export interface RereadRange {
   house: string;
   tableId: number | null;
@@ -22,24 +22,24 @@ export interface RereadPlace {
   tableId: number;
 }
 
-/** A stored payload to be read again, and what became of it when it was read last. Times in UTC with seven digits. */
+/** A stored payload to read again, and its state from the last time. Times are UTC with seven digits. */
 export interface StoredPayload {
   tableId: number;
   requestedAt: string;
   receivedAt: string;
   path: string;
-  /** Of the unpacked body, hex. */
+  /** Of the uncompressed body, hex. */
   sha256: string;
   /** gzip. */
   body: Buffer;
   state: "read" | "refused";
   /** Rounds that it has brought so far. */
   newRounds: number;
-  /** The table shares it and has no row of it: it listed nothing new. */
+  /** The table shares the payload of another table and has no row of it, because it listed nothing new. */
   isServed: boolean;
 }
 
-/** The next payloads of a range in request order, those kept beyond their day among them; never an unread one. */
+/** The next payloads of a range in request order, including those kept beyond their day; never an unread one. */
 export async function listToReread(
   sql: Queryable,
   range: RereadRange,
@@ -52,7 +52,7 @@ export async function listToReread(
     and (${range.tableId}::integer is null or p.table_id = ${range.tableId})
     and p.requested_at >= ${range.from}::text::timestamptz
     and p.requested_at < ${range.to}::text::timestamptz
-    -- a response arrives after its request, so that the days before need not be looked at
+    -- a response arrives after its request, so earlier days are skipped
     and p.received_at >= ${range.from}::text::timestamptz
     and p.state <> 'unread'
     and (${range.state}::text is null or p.state = ${range.state})
@@ -122,7 +122,10 @@ export async function listToReread(
   }));
 }
 
-/** Payloads by table that shares the response of another table and has no row of it, in the columns that a re-read needs. */
+/**
+ * Payloads for each table that shares the response of another table without a row of its own, in the columns that a
+ * re-read needs.
+ */
 function servedPayloads(sql: Queryable) {
   return sql`
     select
@@ -133,7 +136,7 @@ function servedPayloads(sql: Queryable) {
     where not exists (select from payloads own where own.table_id = other.table_id and own.received_at = q.received_at)`;
 }
 
-/** Gives payloads that other tables stored a row for the table that shares them, so that what is read in them is noted. */
+/** Adds a row for each table that shares the payload of another table, so that the results of reading it are stored. */
 export async function addServedRows(tx: Transaction, payloads: readonly StoredPayload[]): Promise<void> {
   const served = payloads.filter(({ isServed }) => isServed);
   if (served.length === 0) return;
@@ -153,7 +156,7 @@ export async function addServedRows(tx: Transaction, payloads: readonly StoredPa
     on conflict do nothing`;
 }
 
-/** How many payloads a range has, at most `most` + 1 of them counted. */
+/** How many payloads a range has; counting stops at `most` + 1. */
 export async function countToReread(sql: Queryable, range: RereadRange, most: number): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::integer as count
@@ -180,7 +183,7 @@ export async function countToReread(sql: Queryable, range: RereadRange, most: nu
   return row?.count ?? 0;
 }
 
-/** Notes what became of payloads that are kept beyond their day; a pass notes it of the others. */
+/** Stores the results for payloads that are kept beyond their day; a pass stores those of the others. */
 export async function markKept(tx: Transaction, tableId: number, marks: readonly PayloadMark[]): Promise<void> {
   for (const { receivedAt, state, refusedReason, items, newRounds, quarantined } of marks) {
     await tx`
@@ -214,7 +217,7 @@ export async function listKnownConflicts(
   return rows.map(({ key }) => key);
 }
 
-/** Which of these items of a table are in quarantine already, whatever was decided of them, as `hash|code`. */
+/** Which of these items of a table are in quarantine already, in any state, as `hash|code`. */
 export async function listKnownItems(
   sql: Queryable,
   tableId: number,
@@ -231,7 +234,7 @@ export async function listKnownItems(
   return rows.map(({ key }) => key);
 }
 
-/** Items that a payload read again shows as good: by what they are, or by their round when this payload brought both. */
+/** Items that are readable now: the same item, or another item of the same round in this payload. */
 export interface ReadableItem {
   tableId: number;
   payloadReceivedAt: string;
@@ -256,7 +259,7 @@ export async function listReleasable(sql: Queryable, readable: readonly Readable
   return rows.map(({ id }) => id);
 }
 
-/** Lets items out of quarantine that were read after all. */
+/** Releases items from quarantine that are readable now. */
 export async function releaseItems(tx: Transaction, ids: readonly bigint[], by: string): Promise<void> {
   if (ids.length === 0) return;
   await tx`
@@ -264,7 +267,7 @@ export async function releaseItems(tx: Transaction, ids: readonly bigint[], by: 
     set
       state = 'released',
       decided_by = ${by},
-      decision_reason = 'its payload was read again, and it can be read now',
+      decision_reason = 'its payload was read again, and the item can be read now',
       decided_at = clock_timestamp()
     where id = any(${ids.map(String)}::bigint[])
       and state = 'open'`;

@@ -9,7 +9,7 @@ import { readPayload } from "../pass/stored.ts";
 import { refreshNoticesWithin } from "../rounds/notices/notices-store.ts";
 import { quarantinedItem } from "../rounds/lists/quarantined-item.ts";
 import { isOwnFault, ownFault } from "../rounds/read-response.ts";
-import { emptyReread, noteRefusal, type Reread } from "./reread-report.ts";
+import { emptyReread, countRefusal, type Reread } from "./reread-report.ts";
 import {
   addServedRows,
   listKnownConflicts,
@@ -27,29 +27,30 @@ import type { KnownRound } from "../rounds/round.ts";
 
 /** How a range is read again. */
 export interface RereadWork {
-  /** Work everything out and store nothing. */
+  /** Compute everything and store nothing. */
   dryRun: boolean;
-  /** Who asked for it: items that leave quarantine say so. */
+  /** Who requested it; released items name them. */
   by: string;
-  /** At most so many payloads; `next` is where to continue. */
+  /** At most this many payloads; `next` is where to continue. */
   most: number;
   after?: RereadPlace | null;
-  /** Ends it between two batches, with what is done by then and where to continue. */
+  /** Ends it between two batches, with the result so far and where to continue. */
   until?: AbortSignal;
-  /** Ends it with its reason thrown; what is stored by then stays. */
+  /** Ends it and throws the signal's reason; what is stored by then stays. */
   signal: AbortSignal;
-  /** Called with how many payloads have been read. */
+  /** Called with the number of payloads read so far. */
   progress?: (done: number) => void;
 }
 
 /**
- * Reads the stored payloads of a range again, with the adapters and settings of now: after an adapter was mended, or for
- * payloads that were refused. Rounds that are not stored are added as late (shown, never learned from, resolving nothing),
- * another result for a stored round becomes a conflict, an item that can be read now leaves quarantine, and a payload that
- * can be read now is no longer refused. A second time nothing is new.
+ * Reads the stored payloads of a range again, with the current adapters and settings: after an adapter was fixed, or
+ * for payloads that were refused. Rounds that are not stored are added as late (listed, never learned from, resolving
+ * nothing), another result for a stored round becomes a conflict, an item that is readable now leaves quarantine, and a
+ * payload that is readable now is no longer refused. A second run changes nothing.
  *
  * Payloads are read in the order in which they were received, a batch in one transaction that holds the heads of its
- * tables; none is held while it reads and checks proofs. A dry run passes its states on from payload to payload instead.
+ * tables; no transaction is open while payloads are parsed and proofs checked. A dry run passes its states from payload
+ * to payload instead.
  */
 export async function rereadRange(
   sql: Sql,
@@ -81,7 +82,7 @@ export async function rereadRange(
   }
 }
 
-/** A payload with what its items are now. */
+/** A payload with its items as they are read now. */
 interface Reading {
   payload: StoredPayload;
   read: ReadResponse;
@@ -94,7 +95,7 @@ interface Reader {
   signal: AbortSignal;
 }
 
-/** With opaque ids a hash proves one round only, so that each payload must be stored before the next one is checked. */
+/** With opaque ids a hash proves one round only, so each payload must be stored before the next one is checked. */
 function batchesOf(house: House, payloads: readonly StoredPayload[]): StoredPayload[][] {
   const isApart = house.settings.tables.some(
     ({ round_ids, fairness }) => round_ids === "opaque" && fairness !== undefined,
@@ -122,7 +123,7 @@ function readOne(
   return readPayload({ sql, prover }, house, state, payload, { signal, all: true });
 }
 
-/** What a dry run has seen so far: tables as they would be, their rounds, and what was counted. */
+/** The state of a dry run: tables as they would be, their rounds, and the counts. */
 interface Imagined {
   at: PassTime;
   tables: Map<number, PassState>;
@@ -136,7 +137,10 @@ interface Storing {
   signal: AbortSignal;
 }
 
-/** All in one transaction. If our own code fails on it, one after the other, and the one that it fails on is refused. */
+/**
+ * Stores all in one transaction. If our own code fails on it, stores one after the other, and refuses the one that
+ * fails.
+ */
 async function storeSafely(sql: Sql, readings: readonly Reading[], { report, by, signal }: Storing): Promise<void> {
   try {
     await storeReadings(sql, readings, report, by);
@@ -189,7 +193,7 @@ async function storeReadings(sql: Sql, readings: readonly Reading[], report: Rer
   report.conflicts += counted.conflicts;
   report.quarantined += counted.quarantined;
   report.released += counted.released;
-  for (const { reason, payloads } of counted.refused) noteRefusal(report, reason, payloads);
+  for (const { reason, payloads } of counted.refused) countRefusal(report, reason, payloads);
 }
 
 async function tryOut(reader: Reader, payload: StoredPayload, report: Reread, imagined: Imagined): Promise<void> {
@@ -212,9 +216,9 @@ async function tryOut(reader: Reader, payload: StoredPayload, report: Reread, im
   count(report, payload, read, { rows, kept, released: items.length });
 }
 
-/** Whether a payload stays as it is: what was read before keeps its rounds, so that it is no refused one. */
+/** Whether a payload that cannot be read now keeps its state: it was read before and keeps its rounds. */
 function isKept({ state }: StoredPayload, read: ReadResponse, report: Reread): boolean {
-  if (!read.ok) noteRefusal(report, read.reason);
+  if (!read.ok) countRefusal(report, read.reason);
   return !read.ok && state === "read";
 }
 
@@ -235,7 +239,7 @@ function responseOf(
   };
 }
 
-/** The payload's mark counts all rounds that it ever brought. */
+/** The payload's count includes all rounds that it ever brought. */
 function totalOf({ newRounds }: StoredPayload, rows: CompletePassRows): CompletePassRows {
   const marks = rows.marks.map((mark) => ({ ...mark, newRounds: newRounds + (mark.newRounds ?? 0) }));
   return { ...rows, marks };
@@ -256,7 +260,7 @@ function count(
   report.released += released;
 }
 
-/** Leaves out conflicts and quarantined items that are listed already: reading again must not count them again. */
+/** Leaves out conflicts and quarantined items that are listed already: a re-read must not count them again. */
 async function onlyNews(
   sql: Sql | Transaction,
   tableId: number,
@@ -275,7 +279,7 @@ async function onlyNews(
   };
 }
 
-/** The items of a payload that were taken for rounds, new or known. */
+/** The items of a payload that became rounds, new or known. */
 function readableItems(
   { tableId, receivedAt }: StoredPayload,
   read: ReadResponse,

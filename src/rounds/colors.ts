@@ -1,13 +1,17 @@
-/** One band of a table's palette, lowest first: multipliers below `below` hundredths; null for the last, which has no bound. */
+/**
+ * One band of a table's palette, lowest first. It contains the multipliers below `below` hundredths; null for the last
+ * band, which has no upper bound.
+ */
 export interface Color {
   name: string;
   below: number | null;
 }
 
 /**
- * The color a multiplier falls in. Bounds belong to the band above them: with `below: 200`, 2.00 is the next color.
- * `hundredths` is floored from what the house sent, so that 1.9999 stays below 2.
- * @throws RangeError where the palette has no last band without a bound.
+ * Returns the color of a multiplier. A bound belongs to the band above it: with `below: 200`, 2.00 has the next color.
+ * `hundredths` is rounded down from the house's value, so that 1.9999 stays below 2.
+ *
+ * @throws RangeError if the palette has no last band without a bound
  *
  * @example
  * colorOf(199, [{ name: "blue", below: 200 }, { name: "pink", below: null }]) // => "blue"

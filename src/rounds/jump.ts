@@ -1,19 +1,19 @@
 import { numberOf, type CheckedItem, type KnownRound, type TableState } from "./round.ts";
 import type { HeldBack } from "./take-in.ts";
 
-/** Rounds that may be missing whatever the time: a house that skips some numbers is believed at once. */
+/** Rounds that may be missing at any time: a house that skips a few numbers is accepted immediately. */
 const SKIPPED = 100;
-/** How many times faster than before a table may have continued unseen. */
+/** The pace of a table may have grown by this factor since its newest round. */
 const FASTER = 4;
-/** Rounds a second of a table of which too few rounds are known to tell its pace. */
+/** The assumed rounds per second of a table with too few known rounds to measure its pace. */
 const UNKNOWN_PACE = 1;
-/** Rounds that tell a pace. */
+/** The number of known rounds from which the pace is measured. */
 const PACED = 16;
 
 /**
- * How many rounds of a table may have been played since its newest one, by its pace over the rounds that are known.
+ * Returns how many rounds of a table may have been played since its newest one, from the pace of the known rounds.
  *
- * @param receivedAt when the response came that lists later ones
+ * @param receivedAt when the response that lists later rounds was received
  */
 export function roundsSince(
   { lastRoundAt, newestOccurredAt }: { lastRoundAt: string | null; newestOccurredAt: string | null },
@@ -28,7 +28,7 @@ export function roundsSince(
   return BigInt(SKIPPED + Math.ceil(FASTER * pace * seconds));
 }
 
-/** A response whose ids count up, and what is known of its table. */
+/** A response whose ids are consecutive numbers, and the state of its table. */
 interface Listed {
   items: readonly CheckedItem[];
   /** See {@link roundsSince}. */
@@ -37,9 +37,9 @@ interface Listed {
 }
 
 /**
- * Says why a number is too far above the newest known one to be believed, null when it is not. One far number is held: it
- * is believed when a later response continues from it while none continues the old sequence. In a first response a number
- * must be near the others.
+ * Returns a function that gives the reason why a number is too far above the newest known one, or null if it is
+ * plausible. A far number is quarantined; it is accepted when a later response continues from it and none continues the
+ * old sequence. In a table's first response a number must be near the others.
  */
 export function believableNumbers(
   state: TableState,
@@ -56,7 +56,7 @@ export function believableNumbers(
         ? `the id ${number} is more than ${near} away from the others of the response, around ${median}`
         : null;
   }
-  if (numbers.every((number) => number <= newestNumber + BigInt(SKIPPED))) return () => null; // nearly always
+  if (numbers.every((number) => number <= newestNumber + BigInt(SKIPPED))) return () => null; // the common case
   const near = reach() + BigInt(items.length);
   const isOldContinued = numbers.some((number) => number > newestNumber && number <= newestNumber + near);
   const held = isOldContinued ? [] : heldNumbers(heldBack, state.lastRoundAt);
@@ -64,11 +64,13 @@ export function believableNumbers(
   return (number) => {
     if (number <= newestNumber + near || heldBack.get(String(number))?.released === true) return null;
     if (continued.some((one) => number >= one - near && number <= one + near)) return null;
-    return `the id ${number} is ${number - newestNumber} above the newest known, ${newestNumber}, where at most ${near} rounds can have been played; it is believed when the house continues from it`;
+    return `the id ${number} is ${number - newestNumber} above the newest known, ${newestNumber}, but at most ${near} rounds can have been played since; it is accepted when the house continues from it`;
   };
 }
 
-/** Far numbers that were listed since the newest round; an older one was a mistake, since the old sequence continued. */
+/**
+ * Far numbers that were listed since the newest round; an older one was a mistake, because the old sequence continued.
+ */
 function heldNumbers(heldBack: ReadonlyMap<string, HeldBack>, lastRoundAt: string | null): bigint[] {
   return [...heldBack].flatMap(([roundId, { aheadAt }]) =>
     aheadAt !== null && (lastRoundAt === null || aheadAt >= lastRoundAt) ? (numberOf(roundId) ?? []) : [],

@@ -1,17 +1,17 @@
 import type { FeedOrder } from "../houses/contract.ts";
 import { numberOf, type KnownRound } from "./round.ts";
 
-/** What the order of an item is told by. */
+/** The properties of an item that determine its order. */
 export interface Placeable {
   roundId: string | null;
   occurredAt: string | null;
 }
 
 /**
- * The items of one answer in the order in which the rounds were played, oldest first; `items` come as the house sent
- * them. If ids count up the numbers tell (items without a number, which have no place, are left out), else the order
- * of the list, read from the end that is the newest. On a page of history, rounds we do not have are not newer than ours
- * (`newIsNewer` false), so that their side of the list tells nothing.
+ * Returns the items of one response in the order in which the rounds were played, oldest first; `items` are in the
+ * house's order. Consecutive ids determine the order, and items without a number are left out. Other ids keep the order
+ * of the list, read from its newest end. On a page of history, unknown rounds are not newer than known ones
+ * (`newIsNewer` false), so their side of the list proves nothing.
  */
 export function inPlayingOrder<Item extends Placeable>(
   items: readonly Item[],
@@ -33,10 +33,12 @@ export function inPlayingOrder<Item extends Placeable>(
 }
 
 /**
- * Which end of a list is the newest, by the best evidence there is: rounds that earlier answers brought one after the
- * other, else the house's times, else the side on which the new rounds stand. Newest first is what nearly all houses do.
+ * Returns which end of a list is the newest, by the best evidence: rounds that earlier responses brought one after the
+ * other, else the house's times, else the side of the new rounds. Without evidence it is newest first, as with nearly
+ * all houses.
  *
- * Two rounds of the same earlier answer prove nothing: if that one was read the wrong way round, they would repeat it.
+ * Two rounds of the same earlier response prove nothing: if that one was read in the wrong direction, they would repeat
+ * the mistake.
  */
 function directionOf(
   items: readonly Placeable[],
@@ -47,7 +49,7 @@ function directionOf(
   return rises > 0 ? "newest_last" : "newest_first";
 }
 
-/** Neighbors that rise minus those that fall; late rounds got their seq out of turn. */
+/** Neighbors that rise minus those that fall; late rounds are left out, because their seq is not in playing order. */
 function risesBySeq(items: readonly Placeable[], known: ReadonlyMap<string, KnownRound>): number {
   const rounds = items.flatMap(({ roundId }) => {
     const round = roundId === null ? undefined : known.get(roundId);

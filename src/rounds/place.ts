@@ -12,10 +12,10 @@ import {
 } from "./round.ts";
 import type { Stored } from "./take-in.ts";
 
-/** One place in the playing order of an answer: a round that is new or known, or an item that cannot be read. */
+/** One place in the playing order of a response: a new round, a known round, or an item that cannot be read. */
 export type Slot = NewSlot | { kind: "known"; round: HouseRound; known: KnownRound } | { kind: "bad" };
 
-/** A round that we do not have yet. */
+/** A round that is not stored yet. */
 export interface NewSlot {
   kind: "new";
   index: number;
@@ -24,10 +24,10 @@ export interface NewSlot {
   raw: unknown;
 }
 
-/** The items of one answer sorted out: each round once, in playing order. */
+/** The sorted items of one response: each round once, in playing order. */
 export interface Placed {
   slots: Slot[];
-  /** The answer names a round that we have: what it lists joins on to ours. */
+  /** The response contains a stored round, so its list connects to the stored sequence. */
   sharesRounds: boolean;
   duplicates: number;
   conflicts: Conflict[];
@@ -35,9 +35,9 @@ export interface Placed {
 }
 
 /**
- * Sorts out the items of one answer: repeats are counted, other results for the same round become conflicts (within an
- * answer the item listed first is kept), what cannot be read is refused, and the rest is put in playing order. Numbers
- * that a person chose or that we computed may jump as far as they like.
+ * Sorts the items of one response: repeats are counted, different results for one round become conflicts (the first in
+ * the response is kept), unreadable items are refused, and the rest is put in playing order. Numbers of imports and of
+ * computed rounds may jump by any amount.
  */
 export function placeItems(
   state: TableState,
@@ -47,8 +47,8 @@ export function placeItems(
   const placed: Placed = { slots: [], sharesRounds: false, duplicates: 0, conflicts: [], refused: [] };
   const firsts = new Map<string, number>();
   const candidates: { roundId: string | null; occurredAt: string | null; slot: Slot }[] = [];
-  const isByHand = manner === "first" || manner === "late";
-  const whyFar = isByHand ? () => null : believableNumbers(state, { items, reach, heldBack });
+  const isManual = manner === "first" || manner === "late";
+  const whyFar = isManual ? () => null : believableNumbers(state, { items, reach, heldBack });
   for (const [index, item] of items.entries()) {
     const refusal = item.ok && state.roundIds === "consecutive" ? badNumber(item, whyFar) : null;
     if (!item.ok || refusal !== null) {
@@ -76,7 +76,7 @@ export function placeItems(
     candidates.push({ roundId, occurredAt, slot });
   }
   placed.sharesRounds = candidates.some(({ roundId }) => roundId !== null && known.has(roundId));
-  // an unreadable copy of a round that is there anyway hides nothing
+  // an unreadable copy of a round that is also readable or stored hides nothing
   const missing = candidates.filter(
     ({ roundId, slot }) => slot.kind !== "bad" || roundId === null || !(firsts.has(roundId) || known.has(roundId)),
   );
@@ -91,9 +91,9 @@ function badNumber(
 ): Pick<RefusedItem, "code" | "reason"> | null {
   const number = numberOf(roundId);
   if (number !== null) {
-    const reason = verified === true ? null : whyFar(number); // a proof is of a number
+    const reason = verified === true ? null : whyFar(number); // a proof confirms the number
     return reason === null ? null : { code: "far_ahead", reason };
   }
-  const reason = `expected a whole number of up to 18 digits without leading zeros, came ${JSON.stringify(roundId)}; where ids do not count up, set round_ids: opaque`;
+  const reason = `expected a whole number of up to 18 digits without leading zeros, found ${JSON.stringify(roundId)}; if ids are not consecutive, set round_ids: opaque`;
   return { code: "bad_id", reason };
 }

@@ -10,13 +10,13 @@ import { createThread, ThreadLimitError } from "../thread.ts";
 import { QuarantinedItem } from "./lists/quarantined-item.ts";
 import type { ReadByThread, ReadTask } from "./read-thread.ts";
 
-/** An answer as its adapter understands it, or why it cannot be read. */
+/** A response as its adapter reads it, or why it cannot be read. */
 export type ReadResponse = { ok: true; items: HouseItem[]; settings: TableSettings } | { ok: false; reason: string };
 
-/** Nothing of this kind was played earlier: pages of history are believed from here on. */
+/** No crash game was played earlier; times of history pages must be later than this. */
 const OLDEST = "2010-01-01T00:00:00Z";
 
-/** A body as it was received; `now` (ISO 8601) is when. */
+/** A response body; `now` (ISO 8601) is when it was received. */
 export interface ReceivedBody {
   body: Buffer;
   now: string;
@@ -24,22 +24,23 @@ export interface ReceivedBody {
   kind: "poll" | "history";
 }
 
-/** Larger bodies are read in a thread: 32 KiB can take 20 ms to read, 4 MiB three seconds. 50 rounds are 5 to 20 kB. */
+/** Larger bodies are read in a thread: 32 KiB can take 20 ms, 4 MiB three seconds. 50 rounds are 5 to 20 kB. */
 export const LARGEST_HERE = 32 << 10;
 
 const thread = createThread<ReadTask, ReadByThread>(new URL("read-thread.ts", import.meta.url), {
   deadlineMs: 10_000,
   idleMs: 120_000,
-  maxTasks: 1_000, // what polls hold at once is bounded by their bytes
+  maxTasks: 1_000, // the bytes that polls hold at one time are bounded
   heapMb: 512, // bodies have at most 4 MiB, some 100 MB as objects
 });
 
 /**
- * Reads the body of a response with the adapter of its table. What our own code fails on is a reason too, so that the
- * response can be read again when the code is better. The same body is read in the same way at any time.
+ * Reads the body of a response with the adapter of its table. An exception of our own code becomes a reason too, so
+ * that the payload can be read again after a fix. The result depends on the arguments alone.
  *
- * A large body, or any body when `isSuspect`, is read in a thread, within 10 s and 512 MB: a body that kills or hangs its
- * reader does so to the thread alone.
+ * A large body, or any body if `isSuspect`, is read in a thread, within 10 s and 512 MB: a body that crashes or blocks
+ * its reader affects the thread alone.
+ *
  * @throws the signal's reason when it is aborted, and nothing else
  */
 export async function readBody(
@@ -50,7 +51,7 @@ export async function readBody(
 ): Promise<ReadResponse> {
   const settings = settingsOf(house, table);
   if (settings === null) {
-    const reason = `${table.name} is not in the houses file any more; put it back and read this payload again`;
+    const reason = `${table.name} is no longer in the houses file; restore it and read this payload again`;
     return { ok: false, reason };
   }
   try {
@@ -61,7 +62,7 @@ export async function readBody(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ThreadLimitError)) return { ok: false, reason: ownFault(error) };
-    return { ok: false, reason: `reading it was given up: ${error.message}` };
+    return { ok: false, reason: `reading was stopped: ${error.message}` };
   }
 }
 
@@ -83,16 +84,16 @@ async function readThere(task: ReadTask, signal: AbortSignal): Promise<ReadByAda
   }
 }
 
-/** The reason why an answer is refused that our own code failed on. */
+/** The reason why a response is refused if our own code failed on it. */
 export function ownFault(error: unknown): string {
   const reason = excerpt(reasonOf(error), 300);
-  return cut(
-    `our own code failed on this payload, which can be read again when that is mended: ${reason}`,
-    LONGEST_REASON,
-  );
+  return cut(`our own code failed on this payload; read it again after the fix: ${reason}`, LONGEST_REASON);
 }
 
-/** True where storing an answer again would fail again: it was no connection, deadlock, limit, stop or full disk. */
+/**
+ * Whether storing the response again would fail again: the error was no lost connection, deadlock, limit, shutdown or
+ * full disk.
+ */
 export function isOwnFault(error: unknown): boolean {
   return !isConnectionError(error) && !/^(?:40|53|55|57|58)|^ABORT_ERR$/.test(codeOf(error));
 }

@@ -1,4 +1,4 @@
-/** Reads responses in a thread, so that one that is large, or made to be slow, holds up no poll of another house. */
+/** Reads responses in a thread, so that a large or slow one delays no poll of another house. */
 import { adapterOf } from "../houses/adapters/index.ts";
 import type { HouseItem, ReadOptions } from "../houses/contract.ts";
 import type { TableSettings } from "../houses/settings/settings.ts";
@@ -13,13 +13,13 @@ export interface ReadTask {
   options: ReadOptions;
 }
 
-/** What an adapter read, with each raw item as quarantine keeps it. */
+/** The items that an adapter read, with each raw item as quarantine stores it. */
 export type ReadByThread =
   { ok: true; items: (HouseItem & { raw: { item: string; itemSha256: string } })[] } | { ok: false; reason: string };
 
 answerTasks(({ settings, body, now, options }: ReadTask): ReadByThread => {
   const { buffer, byteOffset, byteLength } = body;
   const read = adapterOf(settings).read(settings.feed, Buffer.from(buffer, byteOffset, byteLength), now, options);
-  // numbers with their digits do not get through a structured clone, so raw items are sent as quarantine keeps them
+  // structured clone loses the digits of numbers, so raw items are sent as quarantine stores them
   return read.ok ? { ok: true, items: read.items.map((item) => ({ ...item, raw: quarantinedItem(item.raw) })) } : read;
 });

@@ -1,14 +1,16 @@
 import type { FeedOrder, HouseItem, HouseRound, RefusalCode } from "../houses/contract.ts";
 import type { Color } from "./colors.ts";
 
-/** How a round came to us: polled, asked for or read once more afterwards, computed from a later hash, or imported. */
+/** How a round was received: polled, requested or read again afterwards, computed from a later hash, or imported. */
 export type RoundSource = "poll" | "history" | "computed" | "import";
 
-/** An item of an answer after its proof was checked; `verified` is null if there is nothing to prove it with. */
+/** An item of a response after its proof was checked; `verified` is null if nothing can prove it. */
 export type CheckedItem =
   { ok: true; round: HouseRound; raw: unknown; verified: true | null } | Extract<HouseItem, { ok: false }>;
 
-/** What a table must remember between two answers to place new rounds; changed only under the table's lock. */
+/**
+ * The state of a table between two responses, from which new rounds are placed; changed only under the table's lock.
+ */
 export interface TableState {
   readonly roundIds: "consecutive" | "opaque";
   readonly feedOrder: FeedOrder;
@@ -21,39 +23,39 @@ export interface TableState {
   newestOccurredAt: string | null;
   /** When the newest round was received, on time or late; null before the first. */
   lastRoundAt: string | null;
-  /** The result of the newest on-time rounds that nothing proves, and how many of them in a row have it. */
+  /** The result that the newest unproven on-time rounds have in common, and how many in a row have it. */
   sameHundredths: number | null;
   sameCount: number;
 }
 
-/** What a table already has of a round. */
+/** The stored part of a round. */
 export interface KnownRound {
   seq: bigint;
   hundredths: number;
   late: boolean;
   verified: boolean | null;
   proofHash: string | null;
-  /** When the response that brought it was received; rounds of one response have the same. */
+  /** When the response with this round was received; rounds of one response have the same time. */
   receivedAt: string;
 }
 
-/** One answer to take in. */
+/** One response to take in. */
 export interface Answer {
-  /** As the house sent them. */
+  /** In the house's order. */
   items: readonly CheckedItem[];
-  /** When the answer before was asked for, or null if that tells nothing. */
+  /** When the previous response was requested; null if that proves nothing. */
   absentAt: string | null;
   /**
    * `poll`: each round is on time or late by its place. `history`: only rounds older than the newest are taken, all
-   * late. `late`: all late. `first`: none is late; for filling an empty table in the order given. `reread`: an answer of
-   * a house that is read once more, all late.
+   * late. `late`: all are late. `first`: none is late; fills an empty table in the given order. `reread`: a stored
+   * payload is read again, all are late.
    */
   manner: "poll" | "history" | "late" | "first" | "reread";
   /** How many rounds may have been played since the newest known one, by time and pace; see `roundsSince`. */
   reach: () => bigint;
 }
 
-/** A round as it is stored, with the place and the hash it was given. */
+/** A round to store, with its place and its hash. */
 export interface TakenRound {
   seq: bigint;
   roundId: string;
@@ -69,7 +71,7 @@ export interface TakenRound {
   historyHash: string;
 }
 
-/** An item that is quarantined; `index` is its place in the answer as the house sent it. */
+/** A quarantined item; `index` is its place in the house's list. */
 export interface RefusedItem {
   index: number;
   code: RefusalCode;
@@ -78,7 +80,7 @@ export interface RefusedItem {
   raw: unknown;
 }
 
-/** The same round with another result than the one that was kept. */
+/** A round with another result than the one that was kept. */
 export interface Conflict {
   index: number;
   roundId: string;
@@ -87,7 +89,7 @@ export interface Conflict {
   otherRaw: string;
 }
 
-/** Rounds known to exist and not received: a range of numbers, or, where ids tell nothing, of unknown size. */
+/** Rounds known to exist and not received: a range of numbers, or of unknown size if ids are opaque. */
 export interface OpenedGap {
   range: { from: bigint; to: bigint } | null;
   afterRoundId: string;
@@ -95,15 +97,15 @@ export interface OpenedGap {
 }
 
 /**
- * The number of a round whose ids count up; null for any other text. Leading zeros are not taken: 007 and 7 would be
- * one round with two names.
+ * The number of a round whose ids are consecutive; null for any other text. Leading zeros are refused: 007 and 7 would
+ * be one round with two names.
  */
 export function numberOf(roundId: string): bigint | null {
   return /^(?:0|[1-9][0-9]{0,17})$/.test(roundId) ? BigInt(roundId) : null;
 }
 
 /**
- * Hundredths as people write a multiplier.
+ * Hundredths as a multiplier with two decimals.
  *
  * @example
  * multiplierText(187) // => "1.87"

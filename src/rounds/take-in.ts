@@ -11,51 +11,51 @@ import {
   type TakenRound,
 } from "./round.ts";
 
-/** How a round stands in quarantine. */
+/** The state of a round in quarantine. */
 export interface HeldBack {
-  /** A stuck feed is why. */
+  /** It is quarantined because the feed was stuck. */
   stuck: boolean;
-  /** When it was first listed with a number too far ahead; null when that is not why. */
+  /** When it was first listed with a number too far ahead; null if that is not the reason. */
   aheadAt: string | null;
-  /** A person let it go. */
+  /** An operator released it. */
   released: boolean;
 }
 
-/** What is stored of the rounds an answer names. */
+/** What is stored of the rounds that a response lists. */
 export interface Stored {
   known: ReadonlyMap<string, KnownRound>;
   heldBack: ReadonlyMap<string, HeldBack>;
 }
 
-/** What an answer comes to; nothing is stored yet. */
+/** What to store of a response. */
 export interface TakenIn {
   rounds: TakenRound[];
   duplicates: number;
   conflicts: Conflict[];
   refused: RefusedItem[];
   gaps: OpenedGap[];
-  /** The feed repeats one result (`begun`), or stopped doing so (`over`); null if the answer tells nothing of it. */
+  /** The feed began to repeat one result (`begun`), or stopped (`over`); null if the response proves neither. */
   stuck: { kind: "begun"; hundredths: number; roundId: string } | { kind: "over" } | null;
   onTime: number;
-  /** The ids of the answer in playing order, null for what cannot be read: which rounds stand side by side. */
+  /** The ids of the response in playing order, null for an item that cannot be read. */
   sequence: (string | null)[];
   state: TableState;
 }
 
-/** Gives a table's history hash after a round. */
+/** Returns a table's history hash after a round. */
 export type Link = (previous: string, round: Omit<TakenRound, "historyHash">) => string;
 
-/** Six equal results in a row come by chance in at most 3 of 10,000,000 rounds where 5 % end at once. */
+/** Six equal results in a row have a chance of at most 3 in 10,000,000 if 5 % of rounds end immediately. */
 const STUCK_FROM = 6;
 
 /**
- * Takes in one answer: gives each new round its place, its color and its link in the table's chain of hashes, tells on
- * time from late, and finds what is missing, twice or not to be believed. Pure: what is stored comes as arguments, and
- * the state after it is given back.
+ * Decides what to store of one response: gives each new round its place, its color and its link in the table's chain of
+ * hashes, separates on-time from late rounds, and finds gaps, conflicts and implausible items. Pure: the stored state
+ * is an argument, and the next state is returned.
  *
- * Late is a number below the newest on-time one; where ids tell nothing, a round that the house lists as older than one
- * we have, or, in an answer without our newest round, one whose time is before that round's. A table begins with the
- * oldest round of its first answer.
+ * A round is late if its number is below the newest on-time one. If ids are opaque, it is late if the house lists it as
+ * older than a stored round or, in a response without our newest round, if its time is before that round's. A table
+ * begins with the oldest round of its first response.
  */
 export function takeIn(before: TableState, answer: Answer, stored: Stored, link: Link): TakenIn {
   const { slots, sharesRounds, duplicates, conflicts, refused } = placeItems(before, answer, stored);
@@ -82,7 +82,7 @@ export function takeIn(before: TableState, answer: Answer, stored: Stored, link:
     neighbors.run = nextRun(neighbors.run, slot.round.hundredths, isProven);
     if (slot.kind === "new") {
       const late = isLate(slot, place, taken.state);
-      if (!late && answer.manner === "history") continue; // the next poll brings it, in its turn
+      if (!late && answer.manner === "history") continue; // the next poll takes it
       if (isStuck(slot, late, taken.state, neighbors, answer, stored)) {
         taken.refused.push(stuckItem(slot));
         if (!late && taken.stuck?.kind !== "begun") {
@@ -101,12 +101,12 @@ export function takeIn(before: TableState, answer: Answer, stored: Stored, link:
   return taken;
 }
 
-/** What stands before an item in its answer. */
+/** What precedes an item in its response. */
 interface Neighbors {
-  /** An item that cannot be read stands right before it. */
+  /** The item right before it cannot be read. */
   isHidden: boolean;
   olderId: string | null;
-  /** Equal unproven results up to and with the item itself. */
+  /** Equal unproven results up to and including the item itself. */
   run: { hundredths: number; length: number };
 }
 
@@ -137,7 +137,7 @@ function takeOne(
     rawValue,
     color: colorOf(hundredths, state.colors),
     occurredAt,
-    // an item that was there before, unreadable, was not absent
+    // it was listed before, though unreadable
     absentAt: late || stored.heldBack.has(roundId) ? null : answer.absentAt,
     afterGap: gap !== null,
     late,
@@ -150,7 +150,7 @@ function takeOne(
   taken.state = late ? next : withNewest(next, round, verified === true);
 }
 
-/** Decides for each new round, in playing order, whether it comes after rounds that were played later. */
+/** Returns whether a new round, in playing order, follows rounds that were played later. */
 function latenessOf(
   before: TableState,
   { manner }: Answer,
@@ -168,11 +168,11 @@ function latenessOf(
     if (newestAt !== -1) return place < newestAt;
     if (place < lastKnownAt) return true;
     if (round.occurredAt !== null && newestMs !== null) return Date.parse(round.occurredAt) < newestMs;
-    return manner === "history"; // a page that was asked for as older, without a word on time
+    return manner === "history"; // a page that was requested as older, without times
   };
 }
 
-/** What is missing before a round that is on time; null if nothing is. */
+/** The gap before an on-time round; null if there is none. */
 function gapBefore(
   state: TableState,
   beforeRoundId: string,
@@ -193,7 +193,7 @@ function gapBefore(
   };
 }
 
-/** Is this one more repeat of a result that came too often in a row? Late ones are judged by their own answer. */
+/** Whether a round repeats a result too often in a row. A late round is compared within its own response. */
 function isStuck(
   { round, verified }: NewSlot,
   late: boolean,
@@ -226,6 +226,6 @@ function withNewest(state: TableState, round: NewSlot["round"], isProven: boolea
 }
 
 function stuckItem({ index, round, raw }: NewSlot): RefusedItem {
-  const reason = `the result ${round.rawValue} came ${STUCK_FROM} times in a row or more, and nothing proves it; if the house confirms it, release the item`;
+  const reason = `the result ${round.rawValue} was received at least ${STUCK_FROM} times in a row without a proof; if the house confirms it, release the item`;
   return { index, code: "stuck_feed", reason, roundId: round.roundId, raw };
 }

@@ -18,8 +18,8 @@ export function notFoundPage(requestId: string): SitePage {
   return {
     path: null,
     template: "missing/missing",
-    title: "There is no such page",
-    description: "There is nothing at this address.",
+    title: "Page not found",
+    description: "This address does not exist.",
     data: { requestId },
     status: 404,
   };

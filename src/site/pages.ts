@@ -91,7 +91,8 @@ export interface SiteParts {
 
 /**
  * Adds the public pages: plain HTML that works without a script, sets no cookie and loads nothing from other sites.
- * Parts from the database are waited for up to 2 s; a page says which part is missing and shows the rest.
+ * Parts from the database are waited for up to 2 s; a page names a missing part and shows the rest.
+ *
  * @throws UsageError if HELPLINES_FILE cannot be used
  */
 export function addPages(app: Express, parts: SiteParts): void {
@@ -100,8 +101,8 @@ export function addPages(app: Express, parts: SiteParts): void {
     loader(what, () => readBriefly(sql, read), { believedMs, log });
   const plans = load("the plans", PLANS_BELIEVED_MS, listPlans);
   const houses = load("the houses", HOUSES_BELIEVED_MS, listSiteHouses);
-  const work = load("how the work goes", WORK_BELIEVED_MS, readWork);
-  const polls = load("how polling went", POLLS_BELIEVED_MS, listPollSuccess);
+  const work = load("the state of the workers", WORK_BELIEVED_MS, readWork);
+  const polls = load("the results of polls", POLLS_BELIEVED_MS, listPollSuccess);
   const notices = load("the notices", WORK_BELIEVED_MS, (tx) => listSiteNotices(tx, NOTICES_SHOWN));
   const publicLog = load("the public log", LOG_BELIEVED_MS, readShownLog);
   const records = keeping<MeasuredRecord>({ forMs: RECORD_BELIEVED_MS, most: 1 });

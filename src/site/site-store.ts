@@ -66,7 +66,7 @@ export async function listSiteHouses(tx: Transaction): Promise<{ houses: ListedH
   };
 }
 
-/** The polls of a house: requests of the last hour and day, and the successful ones. */
+/** The polls of a house in the last hour and day, and the successful ones. */
 export interface PollSuccess {
   house: string;
   hourAsked: number;
@@ -129,7 +129,7 @@ export async function readWork(tx: Transaction): Promise<Work> {
       from workers
       where seen_at > now() - interval '30 seconds'
     ) alive`;
-  if (work === undefined) throw new Error("expected the signs of life of the workers, got nothing");
+  if (work === undefined) throw new Error("expected the heartbeats of the workers, found none");
   return work;
 }
 
@@ -172,7 +172,7 @@ export async function listSiteNotices(
  */
 export interface UptimeDay {
   component: string;
-  /** UTC, as 2026-11-21. */
+  /** The UTC date, such as 2026-11-21. */
   day: string;
   good: number;
   total: number;

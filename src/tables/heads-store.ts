@@ -1,6 +1,9 @@
 import type { Queryable, Transaction } from "../db/client.ts";
 
-/** Locks the heads of tables until the end of the transaction, in id order, and gives the tables. Those without one are left out. */
+/**
+ * Locks the heads of tables until the end of the transaction, in id order, and returns the tables. Tables without a
+ * head are left out.
+ */
 export async function lockHeads(tx: Transaction, tableIds: readonly number[]): Promise<{ id: number; name: string }[]> {
   return tx<{ id: number; name: string }[]>`
     select h.table_id as id, t.house_id || '/' || t.game || '/' || t.market as name
@@ -11,7 +14,7 @@ export async function lockHeads(tx: Transaction, tableIds: readonly number[]): P
     for no key update of h`;
 }
 
-/** Locks those heads that nobody holds now until the end of the transaction, and returns the ids of their tables. */
+/** Locks those heads that are free until the end of the transaction, and returns the ids of their tables. */
 export async function lockFreeHeads(tx: Transaction, tableIds: readonly number[]): Promise<number[]> {
   const rows = await tx<{ id: number }[]>`
     select table_id as id
@@ -23,8 +26,8 @@ export async function lockFreeHeads(tx: Transaction, tableIds: readonly number[]
 }
 
 /**
- * Moves the heads of tables by a version, in id order, after something changed that a cached state or what callers see is
- * made of: settings, notices, revisions, calibrations. Passes that began before are refused and made again. The heads stay
+ * Advances the version of tables' heads, in id order, after a change of something that cached states or callers depend
+ * on: settings, notices, revisions, calibrations. Passes that began before are rejected and repeated. The heads stay
  * locked until the end of the transaction.
  */
 export async function touchHeads(sql: Queryable, tableIds: readonly number[]): Promise<void> {

@@ -8,16 +8,16 @@ import { factsOf, type Fact } from "../forecasts/readings/reading-facts.ts";
 import type { Wrong } from "./check-round.ts";
 import type { VerifiedTable } from "./verify-store.ts";
 
-/** An audit row that is not what the rounds give. */
+/** An audit row that differs from what the rounds give. */
 export interface WrongAudit extends Wrong {
   kind: "audit";
   id: string;
 }
 
-/** What depends on the model's weights and on the number of tables at the time is left out. */
-const BY_OTHERS = ["dependence_required", "dependence_weight"];
+/** Facts that depend on the model's weights or on the number of tables at the time are not compared. */
+const NOT_COMPARED = ["dependence_required", "dependence_weight"];
 
-/** Compares the published reading of a table, when it is of this round, with what the rounds give. */
+/** Compares the published reading of a table, if it is of this round, with what the rounds give. */
 export function checkPublishedReading(
   { table, stored, memories }: { table: VerifiedTable; stored: StoredTable; memories: Memories },
   { seq }: RoundRow,
@@ -27,7 +27,7 @@ export function checkPublishedReading(
   const { reading } = memories;
   const colors = table.bands.map(({ name }) => name);
   const facts = factsOf(reading, { colors, weights: reading.model.parameters.priorWeights, tables: 1 });
-  const of = (list: readonly Fact[]) => list.filter(({ name }) => !BY_OTHERS.includes(name)).map(factText);
+  const of = (list: readonly Fact[]) => list.filter(({ name }) => !NOT_COMPARED.includes(name)).map(factText);
   const [expected, found] = [
     [`rounds ${reading.drift.rounds}`, ...of(facts)],
     [`rounds ${published.rounds}`, ...of(published.facts)],
@@ -40,13 +40,13 @@ export function checkPublishedReading(
   return null;
 }
 
-/** `unusual` of the evidence on dependence depends on the number of tables. */
+/** `unusual` of the evidence on dependence is left out: it depends on the number of tables. */
 function factText({ name, value, expected, rounds, unusual }: Fact): string {
   const mark = name === "dependence_evidence" ? "" : `, unusual ${unusual}`;
   return `${name} ${value}, expected ${expected}, rounds ${rounds}${mark}`;
 }
 
-/** Compares the audit rows of a table with those of its rounds. */
+/** Compares the stored audit rows of a table with those computed from its rounds. */
 export async function checkAudits(
   tx: Transaction,
   { id, name }: VerifiedTable,
@@ -62,7 +62,12 @@ export async function checkAudits(
   }
   for (const { hour } of audits) {
     if (!rows.has(hour))
-      return { kind: "audit", id: `${name} ${hour}`, expected: "none: no round counts there", found: "a row" };
+      return {
+        kind: "audit",
+        id: `${name} ${hour}`,
+        expected: "none: no round is counted in this hour",
+        found: "a row",
+      };
   }
   return null;
 }
@@ -84,11 +89,11 @@ function checkAudit(row: AuditRow, audit: StoredAudit, isNewest: boolean): Wrong
   for (const name of AUDITED) {
     if (row[name] !== audit[name]) return { expected: `${name} ${row[name]}`, found: `${name} ${audit[name]}` };
   }
-  // what is seen between two rounds is counted with the next one
+  // conflicts seen after the newest round are counted with the next one
   if (isNewest ? audit.conflicts > audit.conflictsSeen : audit.conflicts !== audit.conflictsSeen) {
     return { expected: `conflicts ${audit.conflictsSeen}`, found: `conflicts ${audit.conflicts}` };
   }
-  // settled items are deleted after a time, so that there may be fewer of them by now
+  // settled items are deleted after a time, so there may be fewer of them now
   if (!isNewest && audit.proofsFailed < audit.proofsFailedSeen) {
     return { expected: `proofs_failed ${audit.proofsFailedSeen}`, found: `proofs_failed ${audit.proofsFailed}` };
   }

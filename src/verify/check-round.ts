@@ -14,14 +14,14 @@ export interface Wrong {
   found: string;
 }
 
-/** What is known of a table's rounds before the one that is checked. */
+/** The state of a table's rounds before the checked one. */
 export interface RoundBefore {
   seq: bigint;
   ordinal: bigint;
   historyHash: string;
-  /** The on-time round before, null before the first. */
+  /** The on-time round before it; null before the first. */
   onTime: RoundRow | null;
-  /** Eras of which a round before it was proven: from there on whatever has a hash is. */
+  /** Eras with a proven round before this one: every later round with a hash must be proven. */
   proving: ReadonlySet<string>;
 }
 
@@ -34,7 +34,7 @@ export const FIRST_ROUND: RoundBefore = {
   proving: new Set(),
 };
 
-/** What the next round is checked against, once this one is found right. */
+/** The state after a round that passed its check. */
 export function roundBefore(table: VerifiedTable, round: RoundRow, before: RoundBefore): RoundBefore {
   const era = round.verified === true ? eraOf(table, round) : null;
   return {
@@ -46,7 +46,7 @@ export function roundBefore(table: VerifiedTable, round: RoundRow, before: Round
   };
 }
 
-/** What was expected and found where a round is not what its own facts give; null if all of it is right. */
+/** Returns what was expected and found if a round differs from what its own facts give; null if all of it is right. */
 export function checkRound(table: VerifiedTable, round: RoundRow, before: RoundBefore): Wrong | null {
   if (SOURCES[round.source] === undefined) return { expected: "a known source", found: `source ${round.source}` };
   const ordinal = round.late ? null : before.ordinal + 1n;
@@ -65,11 +65,11 @@ export function checkRound(table: VerifiedTable, round: RoundRow, before: RoundB
 }
 
 /**
- * The stored multiplier against the value as it came, read again. The scale in the file may have been corrected since,
- * so every scale that houses use counts.
+ * Compares the stored multiplier with the raw value. The scale in the houses file may have been corrected since, so
+ * every scale that houses use is accepted.
  */
 function checkValue({ adapter, feed }: VerifiedTable, round: RoundRow): Wrong | null {
-  if (sourceOf(round) === "computed") return null; // no house sent it: its hash is the evidence
+  if (sourceOf(round) === "computed") return null; // no house sent it; its hash is the evidence
   const instant = feed.instant ?? instantsOf(adapter);
   const scales = sourceOf(round) === "import" ? [1] : [feed.scale ?? 1, 1, 0.1, 0.01];
   const readings = scales.map((scale) => parseMultiplier(round.rawValue, { scale, instant }));
@@ -82,14 +82,14 @@ function checkValue({ adapter, feed }: VerifiedTable, round: RoundRow): Wrong | 
 }
 
 /**
- * The stored multiplier and the link to the round before against the fairness hash, where an era declares how. If ids
- * say nothing of a place, the round before may be any number of games earlier: `verify rounds` walks there.
+ * Compares the stored multiplier and the link to the round before with the fairness hash, if an era declares how. With
+ * opaque ids the round before may be any number of games earlier: `verify rounds` walks there.
  */
 function checkProof(table: VerifiedTable, round: RoundRow, { onTime, proving }: RoundBefore): Wrong | null {
   const { proofHash, verified } = round;
   const era = eraOf(table, round);
   if (table.fairness === null || era === null || proofHash === null) return null;
-  // rounds from before the era was declared have a hash that no one looked at
+  // the proof of a round from before the era was declared was not checked
   if (verified !== true)
     return proving.has(era.id) ? { expected: "verified true", found: `verified ${verified}` } : null;
   if (!/^[0-9a-f]{64}$/.test(proofHash)) return { expected: "a hash as proof", found: JSON.stringify(proofHash) };
@@ -104,14 +104,17 @@ function checkProof(table: VerifiedTable, round: RoundRow, { onTime, proving }: 
   return null;
 }
 
-/** The era that proves a round; where ids are opaque, the newest one stands for all. */
+/** The era that proves a round; with opaque ids the newest era applies to all. */
 function eraOf({ fairness, consecutive }: VerifiedTable, { roundId }: RoundRow): Chain | null {
   if (fairness === null) return null;
   const chains = chainsOf(fairness);
   return consecutive ? chainAt(chains, BigInt(roundId)) : (chains.at(-1) ?? null);
 }
 
-/** If ids count up: what was polled is late if and only if it is older, and `after_gap` says whether one is missing. */
+/**
+ * With consecutive ids a polled round is late if and only if it is older, and `after_gap` is set if and only if one is
+ * missing.
+ */
 function checkOrder({ consecutive, resets }: VerifiedTable, round: RoundRow, onTime: RoundRow | null): Wrong | null {
   if (!consecutive || onTime === null) return null;
   const reset = resets.findLast(({ afterSeq }) => afterSeq >= onTime.seq && afterSeq < round.seq);

@@ -6,7 +6,7 @@ import { forecastIdOf } from "../forecasts/chain/forecast-id.ts";
 import type { Wrong } from "./check-round.ts";
 import type { Dispute, StoredRevision, VerifiedTable } from "./verify-store.ts";
 
-/** A score that is not what its forecast and rounds give. */
+/** A score that differs from what its forecast and rounds give. */
 export type WrongScore = Wrong & { kind: "score"; id: string };
 
 /** An on-time round with a second result or a correction. */
@@ -16,7 +16,7 @@ interface DisputedRound {
   disputes: readonly Dispute[];
 }
 
-/** What a score says, as far as revisions of it are checked. */
+/** The parts of a score that the check of its revisions needs. */
 interface Scored {
   cutoffSeq: bigint;
   feature: number;
@@ -31,9 +31,9 @@ export interface ScoreWalk {
   table: VerifiedTable;
   /** The hash of the newest score in the chain. */
   hash: string;
-  /** Later scores that the chain has not come to. */
+  /** Later scores that the chain has not reached. */
   revisions: StoredRevision[];
-  /** Forecasts with later scores, by seq, and what is known of them. */
+  /** Forecasts with later scores, by seq, and their first score. */
   revised: Map<bigint, Scored | null>;
   disputes: ReadonlyMap<string, readonly Dispute[]>;
   disputed: DisputedRound[];
@@ -49,15 +49,15 @@ export function beginScores(
   return { table, hash: "0".repeat(64), revisions: [...revisions], revised, disputes, disputed: [] };
 }
 
-/** Notes an on-time round when it is disputed. */
-export function noteDispute({ disputes, disputed }: ScoreWalk, { seq, roundId }: RoundRow): void {
+/** Records an on-time round if it is disputed. */
+export function recordDispute({ disputes, disputed }: ScoreWalk, { seq, roundId }: RoundRow): void {
   const own = disputes.get(roundId);
   if (own !== undefined) disputed.push({ seq, roundId, disputes: own });
 }
 
 /**
- * Checks the scores that a round settled against the forecasts that were open: `open` has seen the round. Gives the first
- * wrong one, or the forecasts that are settled.
+ * Checks the scores that a round settled against the open forecasts: `open` includes the round. Returns the first wrong
+ * score, or the settled forecasts.
  */
 export function checkScoreSet(
   walk: ScoreWalk,
@@ -78,7 +78,7 @@ export function checkScoreSet(
     });
     const forecast = open.find((one) => one.seq === seq);
     if (forecast === undefined || settled.has(seq))
-      return say("a forecast that is open, once", `a score at seq ${round.seq}`);
+      return say("an open forecast, scored once", `a score at seq ${round.seq}`);
     const [cutoffSeq, feature] = [set.cutoffSeqs[at], set.features[at]];
     if (cutoffSeq !== forecast.cutoffSeq || feature !== forecast.feature)
       return say(
@@ -106,7 +106,7 @@ export function checkScoreSet(
     const scored = { cutoffSeq, feature, settledSeq: round.seq, targetRequestedAt, rev: 1, isScored: reason === 0 };
     if (walk.revised.has(seq)) walk.revised.set(seq, scored);
     else if (reason === 0 && isDisputed(walk, forecast.cutoffSeq, round.seq))
-      return say("a later score that is void, since a round of it is disputed", "none");
+      return say("a later void score, because one of its rounds is disputed", "none");
   }
   return { settled };
 }
@@ -133,7 +133,8 @@ function checkSettlement(
     return say("outcome", null, outcome);
   }
   const { end, fault } = forecast;
-  if (end === null) return { expected: "no score, since the forecast has not ended", found: `one at seq ${round.seq}` };
+  if (end === null)
+    return { expected: "no score, because the forecast has not ended", found: `one at seq ${round.seq}` };
   const wanted = fault === null ? 0 : fault.reason;
   return (
     say("settled_seq", end.seq, round.seq) ??
@@ -142,7 +143,7 @@ function checkSettlement(
   );
 }
 
-/** Goes along the chain through later scores, to the score set whose `prev_hash` is given or, with null, to the end. */
+/** Follows the chain through later scores, to the score set whose `prev_hash` is given or, with null, to the end. */
 export function followRevisions(walk: ScoreWalk, until: string | null): WrongScore | null {
   const { table, revisions } = walk;
   while (revisions.length > 0 && walk.hash !== until) {
@@ -168,7 +169,7 @@ export function followRevisions(walk: ScoreWalk, until: string | null): WrongSco
 function checkRevision(walk: ScoreWalk, revision: StoredRevision): Wrong | null {
   const { forecastSeq, rev, cutoffSeq, feature, settledSeq, status, reason, outcome } = revision;
   const before = walk.revised.get(forecastSeq) ?? null;
-  if (before === null) return { expected: "a score before it", found: `rev ${rev}` };
+  if (before === null) return { expected: "an earlier score", found: `rev ${rev}` };
   const text = (one: Pick<Scored, "cutoffSeq" | "feature" | "settledSeq" | "rev">) =>
     `cutoff ${one.cutoffSeq}, feature ${one.feature}, settled at ${one.settledSeq}, rev ${one.rev}`;
   const [want, have] = [text({ ...before, rev: before.rev + 1 }), text({ cutoffSeq, feature, settledSeq, rev })];

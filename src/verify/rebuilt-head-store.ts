@@ -19,7 +19,10 @@ type RebuiltHead = Omit<
   | "lastPolledRoundAt"
 >;
 
-/** Writes what the records of a table come to into its head, and moves its version. Needs its lock. */
+/**
+ * Writes the values that follow from a table's records into its head, and advances its version. The caller holds its
+ * lock.
+ */
 export async function saveRebuiltHead(tx: Transaction, tableId: number, head: RebuiltHead): Promise<void> {
   await tx`
     update table_heads

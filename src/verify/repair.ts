@@ -6,15 +6,15 @@ import { lockHeads } from "../tables/heads-store.ts";
 import { saveRebuiltHead } from "./rebuilt-head-store.ts";
 import { saveSnapshot } from "../pass/write-store.ts";
 
-/** What a repair made again, or why it could not. */
+/** What a repair rebuilt, or why it could not. */
 export type RepairOutcome =
   { ok: true; table: string; rounds: bigint; forecasts: bigint } | { ok: false; problem: string };
 
 /**
- * Makes the snapshot and the head of a table again from its rounds, forecasts and scores, which stay as they are. Waits for
+ * Rebuilds the snapshot and the head of a table from its rounds, forecasts and scores, which stay unchanged. Waits for
  * the table's lock and keeps it until the end of the transaction.
  *
- * @param progress told the rounds and forecasts that were read, of how many
+ * @param progress called with the rounds and forecasts read so far, and their total
  */
 export async function repairTable(
   tx: Transaction,

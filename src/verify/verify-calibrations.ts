@@ -14,14 +14,14 @@ import type { Band } from "../forecasts/model/table-model.ts";
 const RECORDS_PER_READ = 50;
 const ROUNDS_PER_CHUNK = 20_000;
 
-/** A calibration that is not what its facts give. */
+/** A calibration that differs from what its facts give. */
 export type WrongCalibration = Wrong & { kind: "calibration"; id: string };
 
 /**
- * Checks the calibrations of a table: of every record that its state and its facts are those that were hashed, and of
- * the newest of the live state that the rounds since the record before it lead to it, bit for bit, sums and all.
+ * Checks the calibrations of a table: the hash of every record covers its state and its facts, and the rounds since the
+ * previous record, replayed, give the newest record of the live state bit for bit, including all sums.
  *
- * @param counted told of each record, and of the rounds that were replayed
+ * @param counted called for each record, with the number of replayed rounds
  */
 export async function verifyCalibrations(
   tx: Transaction,

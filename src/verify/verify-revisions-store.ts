@@ -1,6 +1,6 @@
 import type { Transaction } from "../db/client.ts";
 
-/** A revision next to the round and the conflict it speaks of. */
+/** A revision with the round and the conflict that it names. */
 export interface StoredRevision {
   id: bigint;
   seq: bigint;
@@ -61,7 +61,7 @@ export async function listStoredRevisions(
     limit ${limit}`;
 }
 
-/** Conflicts of a table that count as decided though no revision decides them; the first. */
+/** The first conflict of a table that is marked as decided without a revision that decides it. */
 export async function listDecidedWithout(tx: Transaction, tableId: number): Promise<{ id: bigint; roundId: string }[]> {
   return tx<{ id: bigint; roundId: string }[]>`
     select c.id, c.round_id as "roundId"

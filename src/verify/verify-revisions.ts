@@ -5,7 +5,7 @@ import type { Wrong } from "./check-round.ts";
 import type { Band } from "../forecasts/model/table-model.ts";
 import { listDecidedWithout, listStoredRevisions, type StoredRevision } from "./verify-revisions-store.ts";
 
-/** A revision that is not what its round and the revisions before it give. */
+/** A revision that differs from what its round and earlier revisions give. */
 export type WrongRevision = Wrong & { kind: "revision"; id: string };
 
 const REVISIONS_PER_READ = 1000;
@@ -13,9 +13,9 @@ const REVISIONS_PER_READ = 1000;
 const FIRST_HASH = "0".repeat(64);
 
 /**
- * Checks what persons decided of a table's rounds: each revision names a stored round and what stood of it then, a
- * decision on a conflict keeps that or takes the conflict's other result, no conflict is decided without one, and the
- * chain of their hashes leads from the first to the one that the table names as its newest.
+ * Checks the operators' decisions on a table's rounds: each revision names a stored round and its result at the time, a
+ * decision on a conflict keeps that result or takes the conflict's other one, no conflict is decided without a
+ * revision, and the chain of hashes leads from the first revision to the one that the table names as its newest.
  */
 export async function verifyRevisions(
   tx: Transaction,

@@ -5,34 +5,38 @@ import { SOURCES, type ForecastSetRow, type RoundRow, type ScoreSetRow } from ".
 import { fromDatabase } from "../pass/times.ts";
 import type { Color } from "../rounds/colors.ts";
 
-/** Opens one unchanging view of the database: everything checked inside belongs to the same moment. */
+/** Opens one snapshot of the database: everything checked inside belongs to the same moment. */
 export async function withSnapshot<Result>(sql: Sql, check: (tx: Transaction) => Promise<Result>): Promise<Result> {
   return sql.begin("isolation level repeatable read read only", check);
 }
 
-/** Names the snapshot of a transaction, for others to join it while it is open; it may rest while they read. */
+/** Exports the snapshot of a transaction, for others to join while it is open; it may be idle while they read. */
 export async function exportSnapshot(tx: Transaction): Promise<string> {
   await tx`set local idle_in_transaction_session_timeout = '12h'`;
   const [row] = await tx<{ name: string }[]>`select pg_export_snapshot() as name`;
-  if (row === undefined) throw new Error("expected a name of the snapshot");
+  if (row === undefined) throw new Error("expected the name of a snapshot, found none");
   return row.name;
 }
 
-/** Reads what another transaction sees, by the name of its snapshot. @throws Error where that transaction has ended. */
+/**
+ * Reads in the snapshot of another transaction, by its name.
+ *
+ * @throws Error if that transaction has ended
+ */
 export async function joinSnapshot<Result>(
   sql: Sql,
   snapshot: string,
   check: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {
   return withSnapshot(sql, async (tx) => {
-    // a name cannot be bound; ours is of hexadecimal digits and hyphens
-    if (!/^[0-9A-F-]+$/.test(snapshot)) throw new Error(`expected the name of a snapshot, got ${snapshot}`);
+    // the name cannot be a bound parameter; PostgreSQL's names consist of hexadecimal digits and hyphens
+    if (!/^[0-9A-F-]+$/.test(snapshot)) throw new Error(`expected the name of a snapshot, found ${snapshot}`);
     await tx.unsafe(`set transaction snapshot '${snapshot}'`);
     return check(tx);
   });
 }
 
-/** A table as it is verified. */
+/** A table to verify. */
 export interface VerifiedTable {
   id: number;
   /** `house/game/market`. */
@@ -45,17 +49,19 @@ export interface VerifiedTable {
   feed: { scale?: number; instant?: (string | number)[] };
   lastSeq: bigint;
   forecastSeq: bigint;
-  /** Where staff said that the newest number was wrong, and which one is right. */
+  /** Staff's resets of the newest number: after which seq, and the right number. */
   resets: { afterSeq: number; number: string }[];
   revisionHash: string;
-  /** What the house declares, null when it declares nothing. */
+  /** The edge that the house declares; null if it declares none. */
   edge: number | null;
   firstModel: string;
-  /** The first calibration's or else the snapshot's state: it says with which bands and edge the table began. */
+  /**
+   * The state of the first calibration or else of the snapshot, with the bands and the edge that the table began with.
+   */
   state: Buffer | null;
 }
 
-/** The tables to verify: one when an id is given, else all. */
+/** The tables to verify: one if an id is given, else all. */
 export async function listTablesToVerify(tx: Transaction, tableId: number | undefined): Promise<VerifiedTable[]> {
   return tx<VerifiedTable[]>`
     select
@@ -139,7 +145,7 @@ function timeOf(text: string | null): string | null {
   return text === null ? null : fromDatabase(text);
 }
 
-/** Places in the order of a table's rounds: after one seq, up to and with another. */
+/** A span of a table's rounds: after one seq, up to and including another. */
 export interface SeqSpan {
   tableId: number;
   afterSeq: bigint;
@@ -184,7 +190,7 @@ export async function listStoredScores(
   );
 }
 
-/** The key of a set of no round; null when there is none. */
+/** The key of a set without a round; null if there is none. */
 export async function findStraySet(sql: Queryable, tableId: number, lastSeq: bigint): Promise<string | null> {
   const [row] = await sql<{ name: string }[]>`
     select 'forecast set after seq ' || cutoff_seq as name
@@ -213,7 +219,7 @@ export interface StoredRevision {
   scoredAt: string;
   prevHash: string;
   hash: string;
-  /** The round of the conflict or correction that caused it; null when there is no such one in its table. */
+  /** The round of the conflict or correction that caused it; null if its table has no such round. */
   causeRoundId: string | null;
 }
 
@@ -234,7 +240,7 @@ export async function listScoreRevisions(sql: Queryable, tableId: number): Promi
   return rows.map((row) => ({ ...row, scoredAt: fromDatabase(row.scoredAt) }));
 }
 
-/** A round with a second result (3) or a correction (5), and whether scores show it. */
+/** A round with a second result (3) or a correction (5), and whether scores reflect it. */
 export interface Dispute {
   reason: 3 | 5;
   isApplied: boolean;
@@ -256,7 +262,7 @@ export async function listDisputes(sql: Queryable, tableId: number): Promise<Map
   );
 }
 
-/** A state that a promotion put in the place of the one before, at a seq. */
+/** A state that a promotion put in the place of the previous one, at a seq. */
 export interface StoredPromotion {
   model: string;
   toSeq: bigint;
@@ -273,7 +279,7 @@ export async function listPromotions(sql: Queryable, tableId: number): Promise<S
     order by to_seq, id`;
 }
 
-/** Stored rows of a table's accuracy: hours, days and periods. */
+/** The number of stored rows of a table's accuracy: hours, days and periods. */
 export async function countAccuracyRows(sql: Queryable, tableId: number): Promise<number> {
   const [row] = await sql<{ rows: number }[]>`
     select

@@ -1,21 +1,21 @@
-/** Verifies tables in a thread of its own: all in the snapshot of the one who asks. */
+/** Verifies tables in a thread, all in the snapshot of the process that started it. */
 import { connect, type Sql } from "../db/client.ts";
 import { answerTasks } from "../thread.ts";
 import { type TableVerification, verifyTable } from "./verify-table.ts";
 import { joinSnapshot, type VerifiedTable } from "./verify-store.ts";
 
-/** A table to verify, and where. */
+/** A table to verify, and the snapshot to read. */
 export interface VerifyTableTask {
   databaseUrl: string;
-  /** As `pg_export_snapshot` gave it. */
+  /** The value of `pg_export_snapshot`. */
   snapshot: string;
   table: VerifiedTable;
   unscoredMinutes: number | undefined;
-  /** Of the channel that hears of progress. */
+  /** The name of the channel that receives progress. */
   channel: string;
 }
 
-/** How far the check of one table is. */
+/** The progress of one table's check. */
 export interface TableProgress {
   tableId: number;
   done: number;

@@ -9,7 +9,7 @@ import { verifyRevisions, type WrongRevision } from "./verify-revisions.ts";
 import { countAccuracyRows, type VerifiedTable } from "./verify-store.ts";
 import { walkTable, type WalkFailure } from "./walk.ts";
 
-/** The first thing found that is not what the facts give. */
+/** The first difference from what the facts give. */
 export interface Failure extends Wrong {
   kind:
     | WalkFailure["kind"]
@@ -28,7 +28,7 @@ export interface Checked {
   forecasts: number;
   scores: number;
   accuracy_rows: number;
-  /** Records, and the rounds that were replayed to prove the newest of each table. */
+  /** Calibration records, and the rounds that were replayed to prove the newest record of each table. */
   calibrations: number;
   replayed_rounds: number;
 }
@@ -43,15 +43,16 @@ export const NOTHING: Checked = {
   replayed_rounds: 0,
 };
 
-/** What was checked of one table, and what is wrong with it. */
+/** What was checked of one table, and its first failure. */
 export interface TableVerification {
   checked: Checked;
   failure: Failure | null;
 }
 
 /**
- * Recomputes all that one table shows, up to its first failure.
- * @param progress receives how many of its rounds and forecasts are checked
+ * Recomputes everything that one table shows, up to its first failure.
+ *
+ * @param progress called with the number of its rounds and forecasts checked so far
  */
 export async function verifyTable(
   tx: Transaction,

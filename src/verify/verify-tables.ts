@@ -6,10 +6,10 @@ import { exportSnapshot, type VerifiedTable } from "./verify-store.ts";
 import type { TableProgress, VerifyTableTask } from "./verify-table-thread.ts";
 import { type TableVerification, verifyTable } from "./verify-table.ts";
 
-/** Threads that verify tables at once, each with a connection of its own to the database. */
+/** How many threads verify tables, each with its own connection to the database. */
 export interface Threads {
   databaseUrl: string;
-  /** Fewer rounds and forecasts than this are verified without: a thread takes half a second to start. */
+  /** With fewer rounds and forecasts no thread is used: one takes half a second to start. */
   fromRows?: number;
 }
 
@@ -18,12 +18,12 @@ const FROM_ROWS = 100_000;
 const MOST_THREADS = 4;
 const LIMITS = { deadlineMs: 86_400_000, idleMs: 60_000, maxTasks: 1, heapMb: 2_048 };
 
-/** Receives how far the check is: rounds and forecasts checked of all tables, and the table that it came from. */
+/** Called with the table, the rounds and forecasts of all tables checked so far, and their total. */
 type Progress = (table: string, done: number, total: number) => void;
 
 /**
- * Verifies tables and gives what was found, in order, up to the first that has a failure. In threads, tables after it may
- * have been looked at; what was found in them is left out, so that the result is the same.
+ * Verifies tables and returns the results in order, up to the first table with a failure. Threads may have checked
+ * later tables too; their results are left out, so that the result does not depend on threads.
  */
 export async function verifyTables(
   tx: Transaction,
@@ -80,7 +80,7 @@ export async function verifyTables(
     channel.close();
     await Promise.all(workers.map((worker) => worker.close()));
   }
-  // a table is begun after those before it, so none is missing up to the first failure
+  // a table is started after those before it, so none is missing up to the first failure
   const firstFailed = found.findIndex(({ failure }) => failure !== null);
   return firstFailed === -1 ? found : found.slice(0, firstFailed + 1);
 }

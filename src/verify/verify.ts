@@ -10,20 +10,20 @@ import { type Threads, verifyTables } from "./verify-tables.ts";
 export interface Verification {
   ok: boolean;
   checked: Checked & {
-    /** Of the transparency log, when all tables are checked. */
+    /** Entries of the transparency log, if all tables are checked. */
     log_entries: number;
   };
   first_failure: Failure | null;
 }
 
-/** Receives how far the check is: rounds and forecasts checked, of all, and of which table; at last entries of the "log". */
+/** Called with the table, or "log" for the entries of the log, the number checked so far, and the total. */
 export type Progress = (what: string, done: number, total: number) => void;
 
 /**
- * Recomputes every published figure from rounds, in one snapshot of the database, of one table when `tableId` is given, else
- * of all: rounds, forecasts and scores in one walk (see {@link walkTable}), corrections, calibrations by their hashes and by
- * replay, accuracy rows, audits, and the transparency log with every statement in it. With `checkpoint`, a signed note that
- * someone kept, all that it covers must still be there. Stops at the first failure.
+ * Recomputes every published figure from rounds, in one snapshot of the database, of one table if `tableId` is given,
+ * else of all: rounds, forecasts and scores in one walk (see {@link walkTable}), corrections, calibrations by their
+ * hashes and by replay, accuracy rows, audits, and the transparency log with every statement in it. With `checkpoint`,
+ * an older signed note, everything that it covers must still be in the log. Stops at the first failure.
  */
 export async function verify(
   sql: Sql,
@@ -40,7 +40,7 @@ export async function verify(
     witnesses?: readonly Witness[];
     /** How long an ended forecast may be without a score; five minutes by default. */
     unscoredMinutes?: number;
-    /** Large records of several tables are verified in these. */
+    /** If given, large records of several tables are verified in threads. */
     threads?: Threads | undefined;
     progress?: Progress | undefined;
   } = {},

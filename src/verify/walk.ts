@@ -17,7 +17,7 @@ import type { AuditRow } from "../forecasts/readings/house-audit.ts";
 import { auditOf, emptyReading } from "../forecasts/readings/reading-memory.ts";
 import { checkPublishedReading } from "./check-readings.ts";
 import { checkRound, FIRST_ROUND, roundBefore, type RoundBefore, type Wrong } from "./check-round.ts";
-import { beginScores, checkScoreSet, followRevisions, noteDispute, type ScoreWalk } from "./check-scores.ts";
+import { beginScores, checkScoreSet, followRevisions, recordDispute, type ScoreWalk } from "./check-scores.ts";
 import {
   findStraySet,
   listDisputes,
@@ -30,13 +30,13 @@ import {
   type VerifiedTable,
 } from "./verify-store.ts";
 
-/** The first thing of a table's rounds, forecasts and scores that is not what its rounds give. */
+/** The first of a table's rounds, forecasts and scores that differs from what its rounds give. */
 export interface WalkFailure extends Wrong {
   kind: "round" | "forecast" | "score" | "table" | "snapshot" | "published_reading";
   id: string;
 }
 
-/** What a walk counts as right. */
+/** The number of correct records of each kind. */
 export interface WalkCounts {
   rounds: number;
   forecasts: number;
@@ -48,7 +48,7 @@ const HASH = 64;
 /** The longest pause that a table may declare, in milliseconds. */
 const LONGEST_PAUSE_MS = 3_600_000;
 
-/** A forecast that was settled while settling had been paused: until then the passes held it for open. */
+/** A forecast that was settled late because settling had been paused: until then it was open. */
 interface LateSettled {
   forecast: OpenForecast;
   scoredAt: string;
@@ -79,9 +79,9 @@ interface Walk {
 }
 
 /**
- * Goes through the rounds of a table in their order and recomputes everything that follows from them: their chain, what the
- * model learned, every forecast set, every score with its revisions, the snapshot, the reading and the head. Gives the first
- * thing that is otherwise, or the audit rows of the table's hours.
+ * Walks through the rounds of a table in order and recomputes everything that follows from them: their chain, the
+ * model's state, every forecast set, every score with its revisions, the snapshot, the reading and the head. Returns
+ * the first difference, or the audit rows of the table's hours.
  */
 export async function walkTable(
   tx: Transaction,
@@ -97,15 +97,15 @@ export async function walkTable(
   return (await finish(tx, walk)) ?? { audits: walk.audits };
 }
 
-/** What a table's rounds, forecasts and scores come to: its snapshot, and the columns of its head that follow from them. */
+/** The snapshot of a table, and the columns of its head, that follow from its rounds, forecasts and scores. */
 export interface RebuiltTable {
   snapshot: SnapshotRow | null;
   head: ReturnType<typeof headOf>;
 }
 
 /**
- * The same walk without looking at the snapshot and the head, to make them again. Gives the first record that is damaged,
- * which nothing can make again, or what the records come to.
+ * The same walk without checking the snapshot and the head, in order to rebuild them. Returns the first damaged record,
+ * which cannot be rebuilt, or the rebuilt table.
  */
 export async function rebuildTable(
   tx: Transaction,
@@ -148,7 +148,7 @@ async function begin(tx: Transaction, table: VerifiedTable, purpose: Walk["purpo
   try {
     return await beginWalk(tx, table, purpose);
   } catch (error) {
-    return { kind: "table", id: table.name, expected: "a state that says how the model began", found: reasonOf(error) };
+    return { kind: "table", id: table.name, expected: "a state with the model's beginning", found: reasonOf(error) };
   }
 }
 
@@ -216,17 +216,17 @@ function step(
   return walk.purpose === "rebuild" ? null : (checkSnapshot(walk, round) ?? checkPublishedReading(walk, round));
 }
 
-/** Whether a state is another one than that of the snapshot, or hashes to what the snapshot says. */
+/** Whether a state equals that of the snapshot and has the hash in the snapshot. */
 function isUndamaged(state: Buffer, snapshot: SnapshotRow | null): boolean {
   return snapshot === null || !state.equals(snapshot.state) || stateHash(state) === snapshot.stateHash;
 }
 
-/** Shows an on-time round to the open forecasts and takes those away that its score set settled. */
+/** Adds an on-time round to the open forecasts and removes those that its score set settled. */
 function settleRound(walk: Walk, round: RoundRow, scores: ScoreSetRow | null): WalkFailure | null {
   const { table } = walk;
   const { seq, ordinal, requestedAt, roundId, hundredths, afterGap } = round;
   if (ordinal !== null) {
-    noteDispute(walk.scores, round);
+    recordDispute(walk.scores, round);
     const seen = { seq, ordinal, requestedAt, roundId, hundredths, afterGap, dispute: 0 };
     walk.open = walk.open.map((forecast) => see(forecast, seen));
   }
@@ -248,7 +248,7 @@ function settleRound(walk: Walk, round: RoundRow, scores: ScoreSetRow | null): W
   };
 }
 
-/** Computes a set again and compares all of it. */
+/** Computes a forecast set again and compares it. */
 function checkSet(walk: Walk, round: RoundRow, set: ForecastSetRow): WalkFailure | null {
   const { table, facts, model, memories, forecastSeq, forecastHash } = walk;
   const say = (expected: string, found: string, place = 0): WalkFailure => ({
@@ -287,7 +287,7 @@ function checkSet(walk: Walk, round: RoundRow, set: ForecastSetRow): WalkFailure
   return null;
 }
 
-/** The first part in which two sets differ, and the forecast that it is of. */
+/** The first part in which two sets differ, and the forecast it belongs to. */
 function difference(expected: ForecastSetRow, found: ForecastSetRow): (Wrong & { place: number }) | null {
   for (const name of Object.keys(expected) as (keyof ForecastSetRow)[]) {
     if (name === "hashes") continue;
@@ -312,7 +312,7 @@ function textOf(value: unknown): string {
   return Array.isArray(value) ? value.join("|") : String(value);
 }
 
-/** Continues from a promoted state when one was promoted at this round. */
+/** Continues from a promoted state if one was promoted at this round. */
 function promote(walk: Walk, { seq }: RoundRow): void {
   while (walk.promotions[0]?.toSeq === seq) {
     const [{ state } = { state: Buffer.alloc(0) }] = walk.promotions.splice(0, 1);
@@ -342,7 +342,7 @@ function checkSnapshot(walk: Walk, { seq }: RoundRow): WalkFailure | null {
   );
 }
 
-/** An object with its keys in order: the database keeps them in another one. */
+/** An object with sorted keys; the database has its own order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (value === null || typeof value !== "object") return value;
@@ -353,7 +353,7 @@ function sorted(value: unknown): unknown {
   );
 }
 
-/** Compares what the head of a table says with where its rounds, forecasts and scores ended. */
+/** Compares the head of a table with the end of its rounds, forecasts and scores. */
 async function finish(tx: Transaction, walk: Walk): Promise<WalkFailure | null> {
   const { table, before, stored } = walk;
   const { head } = stored;

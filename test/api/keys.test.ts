@@ -23,7 +23,7 @@ describe("a request without a good key", () => {
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toBe('ApiKey realm="api"');
     expect(await response.json()).toMatchObject({
-      error: { code: "missing_api_key", message: "expected a key in the header X-Api-Key, got none" },
+      error: { code: "missing_api_key", message: "expected a key in the header X-Api-Key, found none" },
     });
     expect(await refusedWith("")).toMatchObject({ status: 401, code: "missing_api_key" });
   });

@@ -108,7 +108,7 @@ it("while the database takes no connections, what callers have is still confirme
     expect(await (await fetch(world.api.url)).text()).toContain("alpha/crash/global");
     await outside`alter database ${outside(database)} allow_connections true`;
     await eventually(async () => expect(await newest()).toBe("5"));
-    await eventually(() => isSaid("the stored results are read again"));
+    await eventually(() => isSaid("the stored results can be read again"));
     await eventually(async () => expect((await world.get("/api/v1/games")).headers.get("x-data-age")).toBe("0"));
   } finally {
     await outside`alter database ${outside(database)} allow_connections true`;

@@ -104,7 +104,7 @@ describe("/readings", () => {
   it("tells the facts beside it in three languages, under a notice in the same, and promises nothing", async () => {
     const games = generatedRounds(118).map(({ hundredths }) => (hundredths < 1000 ? hundredths : 999));
     await playRead([...games, 1200, 150, 150, 250]);
-    const english = await becomes(/^No pink for 3 rounds \(on average it comes every/);
+    const english = await becomes(/^No pink for 3 rounds \(on average it occurs every/);
     expect(english.based_on_rounds).toBe(123);
     expect(english.facts.map((fact) => Object.keys(fact))).toEqual(english.facts.map(() => FACT_FIELDS));
     expect(english.facts.find(({ name }) => name === "gap:pink")).toMatchObject({ value: 3, rounds: 123 });
@@ -123,9 +123,9 @@ describe("/readings", () => {
     }
   });
 
-  it("says that a wait is not known after missing rounds", async () => {
+  it("says that a wait is unknown after missing rounds", async () => {
     await playRead([{ hundredths: 150, afterGap: true }]);
-    const { facts } = await becomes(/^How long ago pink last came is not known/);
+    const { facts } = await becomes(/^It is unknown how long ago pink last occurred/);
     expect(facts.find(({ name }) => name === "gap:pink")?.value).toBeNull();
   });
 

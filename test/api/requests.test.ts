@@ -46,7 +46,7 @@ describe("paths that are none", () => {
         expect(response.headers.get("allow")).toBeNull();
       }
     }
-    expect(expected).toMatchObject({ error: { code: "not_found", message: "there is nothing at this path" } });
+    expect(expected).toMatchObject({ error: { code: "not_found", message: "this path does not exist" } });
   });
 });
 

@@ -139,7 +139,7 @@ describe("what is not a way to ask for rounds", () => {
     async (name) => {
       const refusal = await world.refused(`/api/v1/rounds?${name}=5&limit=3`);
       expect(refusal).toMatchObject({ status: 400, code: "unknown_parameter" });
-      expect(refusal.message).toBe(`unknown parameter "${name}"; allowed here: house, game, market, limit`);
+      expect(refusal.message).toBe(`unknown parameter "${name}"; allowed: house, game, market, limit`);
       expect(refusal.details).toEqual({ unknown: [name], allowed: ["house", "game", "market", "limit"] });
     },
   );
@@ -149,27 +149,27 @@ describe("what is not a way to ask for rounds", () => {
     async (limit) => {
       const refusal = await world.refused(`/api/v1/rounds?limit=${encodeURIComponent(limit)}`);
       expect(refusal).toMatchObject({ status: 400, code: "invalid_parameter", details: { parameter: "limit" } });
-      expect(refusal.message).toMatch(/^limit: expected a whole number from 1 to 100, got "/);
+      expect(refusal.message).toMatch(/^limit: expected a whole number from 1 to 100, found "/);
     },
   );
 
   it.each([
-    ["house=alpha&house=beta", "house: expected it once; several values are given with commas between"],
-    ["limit=5&limit=5", "limit: expected it once; several values are given with commas between"],
-    ["house=", 'house: expected ids of lower case letters, digits, - and _, with commas between, got ""'],
-    ["house=alpha,", 'house: expected ids of lower case letters, digits, - and _, with commas between, got "alpha,"'],
-    ["house=Alpha", 'house: expected ids of lower case letters, digits, - and _, with commas between, got "Alpha"'],
-    ["game=a%20b", 'game: expected ids of lower case letters, digits, - and _, with commas between, got "a b"'],
+    ["house=alpha&house=beta", "house: expected it once; separate several values with commas"],
+    ["limit=5&limit=5", "limit: expected it once; separate several values with commas"],
+    ["house=", 'house: expected ids of lower case letters, digits, - and _, separated by commas, found ""'],
+    ["house=alpha,", 'house: expected ids of lower case letters, digits, - and _, separated by commas, found "alpha,"'],
+    ["house=Alpha", 'house: expected ids of lower case letters, digits, - and _, separated by commas, found "Alpha"'],
+    ["game=a%20b", 'game: expected ids of lower case letters, digits, - and _, separated by commas, found "a b"'],
     [
       "market=%E0%A4%A",
-      'market: expected ids of lower case letters, digits, - and _, with commas between, got "\ufffd%A"',
+      'market: expected ids of lower case letters, digits, - and _, separated by commas, found "\ufffd%A"',
     ],
-    [`house=${Array.from({ length: 21 }, () => "a").join(",")}`, 'house: expected at most 20 values, got "a,a'],
-    ["__proto__=1", 'unknown parameter "__proto__"; allowed here: house'],
-    ["constructor=1", 'unknown parameter "constructor"; allowed here: house'],
-    ["house[]=alpha", 'unknown parameter "house[]"; allowed here: house'],
-    ["HOUSE=alpha", 'unknown parameter "HOUSE"; allowed here: house'],
-    ["=1", 'unknown parameter ""; allowed here: house'],
+    [`house=${Array.from({ length: 21 }, () => "a").join(",")}`, 'house: expected at most 20 values, found "a,a'],
+    ["__proto__=1", 'unknown parameter "__proto__"; allowed: house'],
+    ["constructor=1", 'unknown parameter "constructor"; allowed: house'],
+    ["house[]=alpha", 'unknown parameter "house[]"; allowed: house'],
+    ["HOUSE=alpha", 'unknown parameter "HOUSE"; allowed: house'],
+    ["=1", 'unknown parameter ""; allowed: house'],
   ])("%s", async (query, message) => {
     const refusal = await world.refused(`/api/v1/rounds?${query}`);
     expect(refusal.status).toBe(400);

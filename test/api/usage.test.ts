@@ -177,7 +177,7 @@ describe("what /usage refuses", () => {
   it.each(["0", "32", "-1", "1e1", "05", "", "1.5", "all"])("days=%s is 400", async (days) => {
     const refusal = await world.refused(`${PATH}?days=${days}`);
     expect(refusal).toMatchObject({ status: 400, code: "invalid_parameter", details: { parameter: "days" } });
-    expect(refusal.message).toMatch(/^days: expected a whole number from 1 to 31, got "/);
+    expect(refusal.message).toMatch(/^days: expected a whole number from 1 to 31, found "/);
   });
 
   it("parameters of other paths are unknown here", async () => {

@@ -148,7 +148,7 @@ describe("a replay of history that was imported into a live table", () => {
     await expect(ask(world, { from: idOf(9), to: idOf(3) })).rejects.toThrow(`is after round ${idOf(3)}`);
     const opaque = await createWorld({ tables: [{ round_ids: "opaque" }] });
     await opaque.play([{ hundredths: 200, roundId: "a" }]);
-    await expect(ask(opaque, { replayOrder: "round" })).rejects.toThrow("are no consecutive numbers; use taken");
+    await expect(ask(opaque, { replayOrder: "round" })).rejects.toThrow("are not consecutive numbers; use taken");
     expect(await run(opaque, await ask(opaque))).toMatchObject({ order: "taken", rounds: 1 });
   });
 });

@@ -154,7 +154,7 @@ describe("a range", () => {
     [`--from: there is no round ${idOf(COUNT)} in`, { from: COUNT }],
     [`its on-time rounds go from 10000 to ${idOf(COUNT - 1)}`, { to: 90_000 }],
     ["--from: round 1 of", { fromId: "1" }],
-    ["was taken in after round 10005", { from: 6, to: 5 }],
+    ["was stored after round 10005", { from: 6, to: 5 }],
   ])("that the table does not have is refused: %s", async (message, asked) => {
     await expect(ask(asked)).rejects.toThrow(message);
   });

@@ -9,12 +9,12 @@ import { listExamples, runExample } from "../support/examples.ts";
 const drawer = createDrawer();
 afterAll(() => drawer.close());
 
-const point = { of: "a", said: 0.2, came: 0.3, low: 0.1, high: 0.5, n: 20 };
+const point = { of: "a", stated: 0.2, observed: 0.3, low: 0.1, high: 0.5, n: 20 };
 const rate = { at: "2026-11-21T04:00:00Z", rate: 0.8, low: 0.7, high: 0.9, stated: 0.81, baseline: 0.79, n: 40 };
 
 describe("a plot", () => {
   it.each([
-    ["reliability", reliabilityPlot("what <was> said", [point, { ...point, of: "b", said: 0.7 }])],
+    ["reliability", reliabilityPlot("what <was> stated", [point, { ...point, of: "b", stated: 0.7 }])],
     ["CORP", corpPlot("steps", [{ of: "pink", from: 0.05, to: 0.12, rate: 0.1 }])],
     ["rates", ratePlot("rates", [rate, { ...rate, at: "2026-11-21T05:00:00Z" }], "hour")],
     ["calls", callsPlot("calls", [{ date: "2026-11-21", requests: 3 }])],

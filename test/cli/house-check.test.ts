@@ -55,7 +55,7 @@ describe("house check", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok {2}acme\/crash\/global {2}200 in \d+ ms: 2 items, 1 rounds, 1 refused$/m);
     expect(stdout).toMatch(/^ {2}812 +1\.87 +blue/m);
-    expect(stdout).toContain('refused 811: expected a multiplier such as 1.87 or "1,87x", came "∞"');
+    expect(stdout).toContain('refused 811: expected a multiplier such as 1.87 or "1,87x", found "∞"');
   });
 
   it("explains the request and the answer without the secrets in them", async () => {
@@ -75,11 +75,11 @@ describe("house check", () => {
   });
 
   it.each([
-    ["a page of HTML", trouble.html, "came HTML or XML"],
+    ["a page of HTML", trouble.html, "found HTML or XML"],
     ["a reset", trouble.reset, "connection: "],
     ["silence", trouble.silence, "timeout: "],
     ["a redirect", trouble.redirect, "redirects are not followed"],
-    ["no readable item", says('{"rounds":[{"id":1}]}'), "came 1 items and not one of them readable"],
+    ["no readable item", says('{"rounds":[{"id":1}]}'), "found 1 items and not one of them readable"],
   ])("fails on %s and says so", async (_, listener, expected) => {
     const { house, check } = await makeHouse();
     house.on("/rounds", listener);

@@ -51,7 +51,7 @@ describe("a time of a file", () => {
     (text) => expect(read(text)).toBeNull(),
   );
 
-  it("has its month where it was said to be, and is refused while nobody knows", () => {
+  it("has its month where it was stated probability, and is refused while nobody knows", () => {
     expect(iso("3/4/2024 10:00", null, "month_first")).toBe("2024-03-04T10:00:00Z");
     expect(iso("3/4/2024 10:00", null, "day_first")).toBe("2024-04-03T10:00:00Z");
     expect(read("3/4/2024 10:00")).toEqual({
@@ -120,11 +120,11 @@ describe("a multiplier of a file", () => {
   it.each([
     ["1.87", ",", 'expected a multiplier such as 1.234,56 or 1,87x, came "1.87"'],
     ["1,87", ".", 'expected a multiplier such as 1,234.56 or 1.87x, came "1,87"'],
-    ["0,5", ",", 'expected 1.00 or more, came "0,5"'],
+    ["0,5", ",", 'expected 1.00 or more, found "0,5"'],
     ["2.29\u20281.29", ",", 'expected a multiplier such as 1.234,56 or 1,87x, came "2.29\\u20281.29"'],
-    ["2.29\u20281.29", "auto", 'expected a multiplier such as 1.87 or "1,87x", came "2.29\\u20281.29"'],
-    ["2.29 1.29", "auto", 'expected a multiplier such as 1.87 or "1,87x", came "2.29 1.29"'],
-    [null, ",", "expected a multiplier, came null"],
+    ["2.29\u20281.29", "auto", 'expected a multiplier such as 1.87 or "1,87x", found "2.29\\u20281.29"'],
+    ["2.29 1.29", "auto", 'expected a multiplier such as 1.87 or "1,87x", found "2.29 1.29"'],
+    [null, ",", "expected a multiplier, found null"],
   ] as const)("that does not fit is refused as it came: %j with %s", (text, decimal, reason) => {
     expect(read(text, decimal)).toBe(reason);
   });
@@ -232,9 +232,9 @@ order: newest_first
 describe("refused lines", () => {
   it("are grouped by what was expected of them, the most frequent first", () => {
     const refused = [
-      { line: 2, reason: "expected 1.00 or more, came 0" },
+      { line: 2, reason: "expected 1.00 or more, found 0" },
       { line: 3, reason: "the proof fails: the hash gives 1.87" },
-      ...[4, 5, 6, 7].map((line) => ({ line, reason: `expected a multiplier, came "${line}"` })),
+      ...[4, 5, 6, 7].map((line) => ({ line, reason: `expected a multiplier, found "${line}"` })),
       { line: 8, reason: "the proof fails: the hash gives 2.00" },
     ];
     expect(refusalsByReason(refused)).toMatchObject([
@@ -273,7 +273,7 @@ describe("a report", () => {
       expect.stringContaining("2 times come twice in Europe/Berlin, when the clock is put back (line 7)"),
       expect.stringContaining("3 values such as that of line 9 have three digits after a comma"),
     ]);
-    const bare = [2, 3, 4].map((line) => ({ line, reason: "expected a round_id, came nothing" }));
+    const bare = [2, 3, 4].map((line) => ({ line, reason: "expected a round_id, found nothing" }));
     expect(notesOf(imported({ refused: bare }), about)[1]).toContain("number the rows with --row-numbers");
     expect(notesOf(imported({ read: 4, refused: bare }), about)).toHaveLength(1);
   });

@@ -110,7 +110,7 @@ describe("import", () => {
     const result = JSON.parse(stdout) as { refused: { line: number; reason: string }[] };
     expect(result).toMatchObject({ read: 9, inserted: 2, skipped: 0, conflicts: 0 });
     expect(result.refused.map(({ line }) => line)).toEqual([3, 4, 5, 6, 7, 8, 9]);
-    expect(result.refused[0]?.reason).toContain("expected 1.00 or more, came");
+    expect(result.refused[0]?.reason).toContain("expected 1.00 or more, found");
     expect(result.refused[1]?.reason).toBe("expected 2 fields as in the header, came 1");
     expect((await exportRounds()).slice(1).map(([, id]) => id)).toEqual(["1", "9"]);
   });
@@ -169,8 +169,8 @@ describe("import", () => {
     expect(JSON.parse(tried.stdout)).toMatchObject({
       ...expected,
       refused: [
-        { line: 7, reason: expect.stringContaining('came "yesterday"') },
-        { line: 9, reason: expect.stringContaining('came "2.29\\u20281.29"') },
+        { line: 7, reason: expect.stringContaining('found "yesterday"') },
+        { line: 9, reason: expect.stringContaining('found "2.29\\u20281.29"') },
       ],
       summary: {
         rows: 8,

@@ -238,7 +238,9 @@ describe("a start on given servers", () => {
     const port = typeof address === "object" ? `${address?.port}` : "";
     const { code, stdout, stderr } = await roundhouse(["up"], { env: { ...place.env, PORT: port } });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain(`the port ${port} of 127.0.0.1 is taken; stop what uses it, or set PORT to another`);
+    expect(stderr).toContain(
+      `the port ${port} of 127.0.0.1 is in use; stop the other program, or set PORT to another port`,
+    );
     await expect(stat(join(place.dataDir, "run.json"))).rejects.toThrow("ENOENT");
   });
 

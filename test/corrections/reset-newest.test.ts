@@ -71,11 +71,11 @@ it("is refused upwards, without a late round to go by, and where ids do not coun
   });
   expect(await reset(table, null)).toMatchObject({
     ok: false,
-    problem: expect.stringMatching(/no round of .* came late since 1006/),
+    problem: expect.stringMatching(/no round of .* was late since 1006/),
   });
   await sql`update table_heads set newest_number = null, version = version + 1`;
   expect(await reset(table, null)).toMatchObject({
     ok: false,
-    problem: expect.stringMatching(/have no numbers that count up/),
+    problem: expect.stringMatching(/are not consecutive numbers/),
   });
 });

@@ -296,9 +296,9 @@ describe("the list of houses", () => {
         last_error = 'answered 503',
         last_error_at = '2026-11-21 03:00:00Z'`;
     expect(await statusOf()).toMatchObject({ last_error: "answered 503" });
-    await refuseAnswers("expected JSON, came HTML");
+    await refuseAnswers("expected JSON, found HTML");
     expect(await statusOf()).toMatchObject({
-      last_error: "crash/global: expected JSON, came HTML",
+      last_error: "crash/global: expected JSON, found HTML",
       last_error_at: "2026-11-21T04:00:00.0000000Z",
     });
     await sql`update poll_leases set last_error_at = '2026-11-21 05:00:00Z'`;
@@ -333,7 +333,7 @@ describe("a house that is offline", () => {
     expect(others).toEqual([]);
     expect(found?.subject).toBe("alpha");
     expect(found?.text).toMatch(
-      /^the house alpha has brought no round since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; its newest poll was answered with 503 \(crash\/global: answered 503; expected 200\); it is asked again at \d\d:\d\d:\d\d UTC$/,
+      /^the house alpha has returned no round since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; its newest poll got the status 503 \(crash\/global: answered 503; expected 200\); the next poll is at \d\d:\d\d:\d\d UTC$/,
     );
   });
 
@@ -362,13 +362,15 @@ describe("answers that cannot be read", () => {
   beforeEach(() => applyHouses(sql, [houseEntry()]));
 
   test("are told of with the reason once they came for a minute, until one can be read", async () => {
-    await refuseAnswers("expected JSON, came HTML");
+    await refuseAnswers("expected JSON, found HTML");
     expect(await findUnreadableTables(sql)).toEqual([]);
     await sql`update notices set opened_at = opened_at - interval '61 seconds'`;
     expect(await findUnreadableTables(sql)).toEqual([
       {
         subject: "alpha/crash/global",
-        text: expect.stringMatching(/^the answers of alpha\/crash\/global cannot be read since .* UTC: expected JSON/),
+        text: expect.stringMatching(
+          /^the responses of alpha\/crash\/global cannot be read since .* UTC: expected JSON/,
+        ),
       },
     ]);
     await sql`update notices set closed_at = now()`;
@@ -376,7 +378,7 @@ describe("answers that cannot be read", () => {
   });
 
   test("of a house that is paused are nobody's worry", async () => {
-    await refuseAnswers("expected JSON, came HTML");
+    await refuseAnswers("expected JSON, found HTML");
     await sql`update notices set opened_at = opened_at - interval '61 seconds'`;
     await pauseHouse(sql, { house: "alpha", by: "ana", reason: "maintenance" });
     expect(await findUnreadableTables(sql)).toEqual([]);

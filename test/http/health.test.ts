@@ -70,7 +70,7 @@ describe("/readyz", () => {
   it("does not begin ever more checks of a database that does not answer, and is 503 meanwhile", async () => {
     const unanswered = Promise.withResolvers<boolean>();
     postgres = () => unanswered.promise;
-    const problems = { postgres: "postgres has not answered the last 5 checks" };
+    const problems = { postgres: "postgres did not respond to the last 5 checks" };
     await eventually(async () => expect(await ask("/readyz")).toMatchObject({ status: 503, body: { problems } }));
     const before = looks;
     postgres = CHECKS.postgres.isGood;
@@ -81,7 +81,7 @@ describe("/readyz", () => {
 
   it("logs why a check failed, once", () => {
     expect(
-      world.lines.filter((line) => line.includes("the check of postgres failed: the server is away")),
+      world.lines.filter((line) => line.includes("the health check postgres failed: the server is away")),
     ).toHaveLength(1);
   });
 

@@ -196,7 +196,7 @@ describe("opening", () => {
     const error: unknown = await makeWorld({ PORT: world.api.port }, { on: world }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(UsageError);
     expect(String(error)).toContain(
-      `the port ${world.api.port} of 127.0.0.1 is taken; stop what uses it, or set PORT to another (0 takes any free one)`,
+      `the port ${world.api.port} of 127.0.0.1 is in use; stop the other program, or set PORT to another port (0 for any free one)`,
     );
   });
 

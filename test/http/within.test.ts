@@ -7,7 +7,7 @@ it("an answer in time is given, a failure is thrown as it is, and silence ends w
   expect(await within(10_000, "it", Promise.resolve(5))).toBe(5);
   await expect(within(10_000, "it", Promise.reject(new Error("no")))).rejects.toThrow("no");
   await expect(within(10, "the house", new Promise(() => undefined))).rejects.toThrow(
-    "the house did not answer within 10 ms",
+    "the house did not respond within 10 ms",
   );
 });
 

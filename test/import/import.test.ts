@@ -263,14 +263,14 @@ describe("a line of an import", () => {
     ]);
     expect(imported).toMatchObject({ read: 11, inserted: 3, skipped: 0 });
     expect(imported.refused).toEqual([
-      { line: 3, reason: "expected a round_id, came nothing" },
-      { line: 4, reason: 'expected a whole number without leading zeros as round_id, came "x"' },
+      { line: 3, reason: "expected a round_id, found nothing" },
+      { line: 4, reason: 'expected a whole number without leading zeros as round_id, found "x"' },
       { line: 5, reason: expect.stringMatching(/^expected 1\.00 or more/) },
       { line: 6, reason: expect.stringMatching(/^expected a multiplier/) },
       { line: 7, reason: expect.stringMatching(/^expected a multiplier/) },
       { line: 8, reason: expect.stringMatching(/^expected a time as occurred_at/) },
       { line: 9, reason: expect.stringMatching(/^expected a hash of 64/) },
-      { line: 12, reason: expect.stringMatching(/at most 2026-11-22T04:00:00.000Z, came 2026-11-22T04:00:01/) },
+      { line: 12, reason: expect.stringMatching(/at most 2026-11-22T04:00:00.000Z, found 2026-11-22T04:00:01/) },
     ]);
     expect((await storedRounds(sql, table)).map(({ id, x }) => [id, x])).toEqual([
       ["1", 1.5],
@@ -395,8 +395,8 @@ describe("a multiplier with three digits after a mark", () => {
     const imported = await importRows(table, rows, { multiplierShape });
     expect(imported).toMatchObject({ read: 4, inserted: 2 });
     expect(imported.refused).toMatchObject([
-      { line: 2, reason: expect.stringContaining('came "1,234": line 3 has a decimal comma') },
-      { line: 4, reason: expect.stringContaining("say which mark is decimal") },
+      { line: 2, reason: expect.stringContaining('found "1,234": line 3 has a decimal comma') },
+      { line: 4, reason: expect.stringContaining("state the decimal mark") },
     ]);
   });
 

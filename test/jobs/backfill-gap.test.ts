@@ -310,7 +310,7 @@ describe("a gap that the house is asked for", () => {
     expect(await gapRow()).toMatchObject({
       state: "given_up",
       filled: 2,
-      reason: "the house's history does not list all of them, or not readably",
+      reason: "the house's history does not list all of them, or some cannot be read",
     });
     expect(await sql`select code from quarantine`).toEqual([{ code: "impossible_multiplier" }]);
   });

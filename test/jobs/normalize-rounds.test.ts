@@ -269,7 +269,7 @@ describe("what is wrong with a round", () => {
       { round_id: "812", kept_hundredths: 187n, other_hundredths: 204n, times: 2 },
     ]);
     const text = (await openNotices(sql, table))["conflict"];
-    expect(text).toMatch(/^round 812 came twice with 1\.87 and 2\.04 since .* UTC; kept the first$/);
+    expect(text).toMatch(/^round 812 was received twice, with 1\.87 and 2\.04 since .* UTC; the first is kept$/);
     await sql`update conflicts set last_seen_at = last_seen_at - interval '25 hours'`;
     await sql`update notices set expires_at = expires_at - interval '25 hours'`;
     expect(await expireNotices(sql)).toEqual([table.id]);
@@ -293,7 +293,7 @@ describe("what is wrong with a round", () => {
     await followChain(sql, table);
   });
 
-  it("a feed that repeats one result is kept apart from the sixth on, with a notice until another result comes", async () => {
+  it("a feed that repeats one result is kept apart from the sixth on, with a notice until another result is received", async () => {
     const table = await makeTable(sql);
     const same = (newest: number) => Array.from({ length: newest }, (_, n) => makeItem(newest - n, 1));
     await makePayload(sql, table, { second: 0, items: same(7) });
@@ -318,7 +318,7 @@ describe("what is wrong with a round", () => {
     await makePayload(sql, table, { second: 3, items: items(3, 1) });
     await normalize();
     expect((await openNotices(sql, table))["ids"]).toMatch(
-      /^the house lists its new rounds as older than round 81234 since/,
+      /^since .* the house lists its new rounds as older than round 81234/,
     );
     expect((await storedRounds(sql, table)).filter(({ late }) => late).length).toBe(3);
     await makePayload(sql, table, { second: 4, items: items(81_235, 81_230) });
@@ -349,7 +349,7 @@ describe("answers that cannot be read", () => {
   it.each([
     ["HTML", "<html>busy</html>"],
     ["nothing", ""],
-    ["JSON that breaks off", '{"rounds":[{"id":1,'],
+    ["incomplete JSON", '{"rounds":[{"id":1,'],
     ["another shape", '{"data":{}}'],
   ])(
     "%s is refused with the reason and kept; the next good answer goes on, without knowing what was absent",
@@ -361,7 +361,7 @@ describe("answers that cannot be read", () => {
       const [, refused] = await payloadStates();
       expect(refused?.state).toBe("refused");
       expect(refused?.reason).toMatch(/^expected JSON with a list at/);
-      expect((await openNotices(sql, table))["format"]).toMatch(/^the house's answers cannot be read since/);
+      expect((await openNotices(sql, table))["format"]).toMatch(/^the house's responses cannot be read since/);
       expect(await sql`select answered_at from table_heads`).toEqual([{ answered_at: null }]);
 
       await makePayload(sql, table, { second: 2, previous: 1, items: items(3, 1) });

@@ -133,7 +133,7 @@ describe("a poll", () => {
     expect([...(await sql`select path from payloads`)]).toEqual([{ path: "/rounds?key=${TOKEN}" }]);
   });
 
-  test("of a house that is not known, paused or disabled asks nothing", async () => {
+  test("of a house that is unknown, paused or disabled asks nothing", async () => {
     await applyHouses(sql, [alpha(1)]);
     expect((await poll({ house: "nobody" })).counts).toEqual({ skipped: 1 });
     await pauseHouse(sql, { house: "alpha", by: "ana", reason: "test" });
@@ -165,7 +165,7 @@ describe("a house that answers badly", () => {
   test.each([
     ["HTML", trouble.html, "<!doctype html><title>Back soon</title>"],
     ["nothing", trouble.empty, ""],
-    ["JSON that breaks off", trouble.truncatedJson, '{"rounds":[{"id":1,"multiplier":1.5},{"id":2,"mult'],
+    ["incomplete JSON", trouble.truncatedJson, '{"rounds":[{"id":1,"multiplier":1.5},{"id":2,"mult'],
     ["other types", says('{"rounds":{"id":[]}}'), '{"rounds":{"id":[]}}'],
   ])("with %s has it kept verbatim, for normalize to judge", async (_, listener, body) => {
     await applyHouses(sql, [alpha(1)]);
@@ -260,7 +260,7 @@ describe("a house that answers badly", () => {
     expect(lease).toEqual({
       circuit: "closed",
       last_error:
-        "its responses of today total 1.0 GiB, and 1.0 GiB are stored of 1 tables in a day; it is polled again at 00:00 UTC",
+        "its responses of today total 1.0 GiB, above the limit of 1.0 GiB a day for 1 tables; it is polled again at 00:00 UTC",
       at_midnight: true,
     });
   });

@@ -170,5 +170,7 @@ it("a Redis that cannot be reached holds nobody up", async () => {
   opened.push(buckets);
   expect(grantedOf(await drawMany(buckets, 6))).toEqual([true, true, true, true, true, false]);
   await eventually(() => lines.length > 0);
-  expect(lines).toEqual([expect.stringContaining("Redis is away, so this process keeps the limits alone")]);
+  expect(lines).toEqual([
+    expect.stringContaining("Redis is not available, so this process enforces the limits by itself"),
+  ]);
 });

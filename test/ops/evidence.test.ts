@@ -217,7 +217,7 @@ describe("conflicts", () => {
     const form = { table: table.name, round: "4", seen: "2.50", to: "void", reason: "a test round" };
     await act("/ops/conflicts/revise", form);
     const late = await operator.post("/ops/conflicts/revise", { ...form, to: "3.00" });
-    expect(await late.text()).toContain("stands at void now and not at 2.50");
+    expect(await late.text()).toContain("is void now, not 2.50");
     expect(await page(path)).toContain("a test round");
     expect((await operator.post("/ops/conflicts/revise", { ...form, seen: "void", to: "0.5" })).status).toBe(400);
     expect(await page("/ops/conflicts/revise?table=no%2Fsuch%2Ftable")).toContain("there is no table");

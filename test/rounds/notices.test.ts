@@ -113,7 +113,7 @@ describe("notices of many tables", () => {
     await sql`update conflicts set last_seen_at = last_seen_at - interval '11 minutes'`;
     await sql`update notices set expires_at = expires_at - interval '11 minutes'`;
     expect(await expireNotices(sql)).toEqual([table.id]);
-    expect((await openNotices(sql, table))["conflict"]).toMatch(/^round 813 came twice/);
+    expect((await openNotices(sql, table))["conflict"]).toMatch(/^round 813 was received twice/);
     const [later] = await sql`select expires_at > now() + interval '23 hours' as "isLater" from notices`;
     expect(later).toEqual({ isLater: true });
   });

@@ -77,7 +77,7 @@ describe("a changed format", () => {
 
   it("is told where at least four of five items cannot be read", () => {
     expect(notices.formatSentence(50, 48, since)).toBe(
-      "the house seems to have changed its format since 2026-11-21 04:00 UTC: 48 of the 50 items of its newest answer cannot be read",
+      "the house seems to have changed its format since 2026-11-21 04:00 UTC: 48 of the 50 items of its newest response cannot be read",
     );
     expect(notices.formatSentence(5, 4, since)).toContain("4 of the 5");
   });

@@ -1,5 +1,5 @@
 import { createServer } from "node:net";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTick } from "node:timers/promises";
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import pollHouse from "../../jobs/poll-house.ts";
@@ -101,7 +101,7 @@ describe("[API7] a name", () => {
     const url = `http://kept.example:${new URL(house.url).port}/rounds`;
     for (const _ of [1, 2]) {
       expect(await ask(url, { house: "kept", allowPrivate: true })).toMatchObject({ kind: "answer" });
-      await nextTurn(); // only then the connection is free again
+      await nextTick(); // only then the connection is free again
     }
     expect(names.asked.filter((question) => question.endsWith("kept.example"))).toHaveLength(2);
     // the connection that is open to the private address is no way to it for the same house where it is not private

@@ -91,7 +91,7 @@ describe("/accuracy", () => {
     const facts = await fromApi("?feature=next_color");
     expect(text).toContain("<h1>Measured accuracy: alpha/crash/global</h1>");
     const titles = [...text.matchAll(/<figcaption>([^<]*)<\/figcaption>/g)].map(([, title]) => title);
-    expect(titles).toEqual(["Stated against observed", "Skill next to popular rules", "Hit rate by day"]);
+    expect(titles).toEqual(["Stated and observed probability", "Skill next to popular rules", "Hit rate by day"]);
     expect(text.match(/<svg role="img"/g)).toHaveLength(3);
     expect(text).toContain(`>ours, ${facts.sample_size} scored: too few</text>`);
     expect(text).toContain(`<strong>Skill ${percent(facts.skill, 3)}</strong>`);
@@ -145,7 +145,7 @@ describe("/accuracy", () => {
     for (let n = 1; n < 30; n += 1) await view(`view ${n}`);
     const { figures, missing } = await view("view 30");
     expect(figures).toEqual([{ title: "Skill", svg: null, columns: ["of", "skill"], rows: [["ours", "0.000 %"]] }]);
-    expect(missing).toBe("Many plots are asked for at the moment. Please try again shortly.");
+    expect(missing).toBe("Too many plots are requested at the moment. Please try again shortly.");
     expect((await view("view 0")).figures[0]?.svg).toContain("<svg");
   });
 

@@ -424,7 +424,7 @@ describe("what is not there", () => {
       return [response.status, response.headers.get("content-type"), text];
     };
     const [person, program] = [await shown("/noise-4711", html), await shown("/noise-4711")];
-    expect(person).toEqual([404, "text/html; charset=utf-8", expect.stringContaining("There is no such page")]);
+    expect(person).toEqual([404, "text/html; charset=utf-8", expect.stringContaining("Page not found")]);
     expect(program).toEqual([404, "application/json; charset=utf-8", expect.stringContaining('"not_found"')]);
     for (const path of ANNOUNCED) {
       expect(await shown(path, html)).toEqual(person);

@@ -91,7 +91,7 @@ export class CoreTable {
       reading: null,
       marks: [],
       notices: [],
-      isTroubled: false,
+      changesNotices: false,
       format: null,
       audits: [],
       notIssued: [],

@@ -51,7 +51,7 @@ describe("test servers when an engine answers that has no image", () => {
       onTestFinished(() => servers.stop());
 
       expect(servers.kind).toBe("embedded");
-      const reason = { refuses: "no registry can be reached", hangs: "did not answer within 2000 ms" }[how];
+      const reason = { refuses: "no registry can be reached", hangs: "did not respond within 2000 ms" }[how];
       expect(lines.filter((line) => line.includes("using the embedded servers"))).toEqual([
         expect.stringContaining(reason),
       ]);

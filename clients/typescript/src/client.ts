@@ -104,7 +104,7 @@ export class Roundhouse {
     return bodyOf(this.#client.GET("/api/v1/readings", { params: { query }, ...options }));
   }
 
-  /** What was measured of the forecasts, per feature and period. */
+  /** Measured accuracy of the forecasts, per feature and period. */
   accuracy(query: Query<"/api/v1/accuracy"> = {}, options: CallOptions = {}): Promise<Accuracy> {
     return bodyOf(this.#client.GET("/api/v1/accuracy", { params: { query }, ...options }));
   }

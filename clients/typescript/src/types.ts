@@ -29,7 +29,7 @@ export interface paths {
         };
         /**
          * The newest rounds of each table, newest first
-         * @description Ordered by round id where a table's ids are consecutive, else by when the round occurred. There is no way to page back: keep what you need.
+         * @description Ordered by round id if a table's ids are consecutive, else by the time of the round. Older pages are not available: store what you need.
          */
         get: operations["getRounds"];
         put?: never;
@@ -48,8 +48,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Probabilities of the next color and of windows, each beside its baseline
-         * @description A forecast is fixed before its round can be known, never changed, and always counted in `/accuracy`. Where nothing can be said the `state` tells why; that is an answer, not an error.
+         * Probabilities of the next color and of windows, each with its baseline
+         * @description A forecast is fixed before its round can be known, never changed, and always counted in `/accuracy`. If no forecast is possible, `state` gives the reason; the response is still a 200.
          */
         get: operations["getForecasts"];
         put?: never;
@@ -68,8 +68,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How each table behaves now, in words and as data
-         * @description Every sentence is made from the facts beside it. A reading describes what was; it recommends nothing, and past rounds change the odds only where it says so.
+         * The current behavior of each table, as text and as data
+         * @description Every sentence is made from the listed facts. A reading describes past rounds and recommends nothing; past rounds change the odds only if the reading states it.
          */
         get: operations["getReadings"];
         put?: never;
@@ -88,8 +88,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What was measured of the forecasts, per feature and period
-         * @description One row per table, feature and model. All forecasts ever issued count, none is left out. Figures without a sample are null, never 0.
+         * Measured accuracy of the forecasts, per feature and period
+         * @description One row per table, feature and model. Every forecast ever issued counts. Figures without a sample are null, never 0.
          */
         get: operations["getAccuracy"];
         put?: never;
@@ -108,8 +108,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Your calls today and this month, and what is left
-         * @description Free of charge, and answered when the quota is gone. Every 200 that was answered before is in it.
+         * Your calls today and this month, and what remains
+         * @description Free of charge, and available when the quota is used up. It includes every 200 sent before.
          */
         get: operations["getUsage"];
         put?: never;
@@ -129,7 +129,7 @@ export interface paths {
         };
         /**
          * Whether this process serves
-         * @description For liveness probes. It asks neither PostgreSQL nor Redis; see `/readyz` for those.
+         * @description For liveness probes. It queries neither PostgreSQL nor Redis; `/readyz` does.
          */
         get: operations["getHealth"];
         put?: never;
@@ -148,7 +148,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether this process may be given work
+         * Whether this process can accept work
          * @description For load balancers. A 503 names each failed check in `problems`.
          */
         get: operations["getReadiness"];
@@ -169,7 +169,7 @@ export interface paths {
         };
         /**
          * This document
-         * @description OpenAPI 3.1. It changes only with the version; send its ETag back to get a 304.
+         * @description OpenAPI 3.1. It changes only with the version. Send its ETag in `If-None-Match` to get a 304.
          */
         get: operations["getDocument"];
         put?: never;
@@ -199,9 +199,9 @@ export interface components {
             version: string;
         };
         Readiness: {
-            /** @description Whether it may be given work. */
+            /** @description Whether this process can accept work. */
             ok: boolean;
-            /** @description What was looked at. */
+            /** @description The result of each check. */
             checks: {
                 /** @description PostgreSQL answers. */
                 postgres: boolean;
@@ -209,17 +209,17 @@ export interface components {
                 redis: boolean;
                 /** @description The schema is the one that this version needs. */
                 migrations: boolean;
-                /** @description No house's next poll is late. */
+                /** @description No poll is overdue. */
                 polling: boolean;
             };
-            /** @description What is known of a check that failed, by its name. */
+            /** @description The details of each failed check, by its name. */
             problems?: {
                 [key: string]: string;
             };
         };
         Games: {
             /**
-             * @description Always true here; an error has false and another status than 200.
+             * @description Always true here; an error has false and a status other than 200.
              * @constant
              */
             ok: true;
@@ -246,22 +246,22 @@ export interface components {
                 market: string;
                 /** @description Whether a continuity notice applies to the table now. */
                 continuity_notice: boolean;
-                /** @description What the notice says: rounds that are missing, a house that contradicts itself. */
+                /** @description The text of the notice, for example about missing rounds or contradicting results. */
                 continuity_text: string | null;
                 /**
-                 * @description `live`: a round of the house came within the last minutes. `stale`: within the last hour. `offline`: none since, or it is not polled. `paused`: by the operator.
+                 * @description `live`: a round of the house was received within the last minutes. `stale`: within the last hour. `offline`: none in the last hour, or the table is not polled. `paused`: the operator paused it.
                  * @enum {string}
                  */
                 status: "live" | "stale" | "offline" | "paused";
                 /** @description When the last round was received; null before the first. */
                 last_round_at: components["schemas"]["Timestamp"] | null;
-                /** @description Recent rounds held, which is how many `/rounds` can list. */
+                /** @description Recent rounds in memory: the most that `/rounds` can list. */
                 buffered_rounds: number;
             }[];
         };
         Rounds: {
             /**
-             * @description Always true here; an error has false and another status than 200.
+             * @description Always true here; an error has false and a status other than 200.
              * @constant
              */
             ok: true;
@@ -287,7 +287,7 @@ export interface components {
                  */
                 market: string;
                 /**
-                 * @description `live`: a round of the house came within the last minutes. `stale`: within the last hour. `offline`: none since, or it is not polled. `paused`: by the operator.
+                 * @description `live`: a round of the house was received within the last minutes. `stale`: within the last hour. `offline`: none in the last hour, or the table is not polled. `paused`: the operator paused it.
                  * @enum {string}
                  */
                 status: "live" | "stale" | "offline" | "paused";
@@ -295,26 +295,26 @@ export interface components {
                 last_round_at: components["schemas"]["Timestamp"] | null;
                 /** @description Empty before the table's first round. */
                 rounds: {
-                    /** @description The house's own id, always text. */
+                    /** @description The house's id of the round, always text. */
                     round_id: string;
-                    /** @description Where the round ended, with two decimals. */
+                    /** @description The multiplier at which the round ended, with two decimals. */
                     multiplier: number;
                     /** @description The band in which the multiplier falls. */
                     color: string;
-                    /** @description When the house says it was; null where it does not. */
+                    /** @description The time that the house states; null if it states none. */
                     occurred_at: components["schemas"]["Timestamp"] | null;
                     /** @description When it was received here. */
                     received_at: components["schemas"]["Timestamp"];
-                    /** @description Whether the multiplier follows from the hash that the house had committed to; null where it commits to none. */
+                    /** @description Whether the multiplier follows from the hash that the house had committed to; null if it commits to none. */
                     verified: boolean | null;
-                    /** @description Came after newer rounds, or was computed or imported: shown, and never forecast upon. */
+                    /** @description Received after newer rounds, computed or imported: listed, but never used for forecasts. */
                     late: boolean;
                 }[];
             }[];
         };
         Forecasts: {
             /**
-             * @description Always true here; an error has false and another status than 200.
+             * @description Always true here; an error has false and a status other than 200.
              * @constant
              */
             ok: true;
@@ -324,7 +324,7 @@ export interface components {
              */
             plan: string;
             /**
-             * @description To be shown wherever the figures are.
+             * @description Show it wherever you show the figures.
              * @constant
              */
             notice: "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
@@ -345,30 +345,30 @@ export interface components {
                  */
                 market: string;
                 /**
-                 * @description `ready`: all there is. `waiting`: nothing was issued after the newest round, open windows are still shown. `warming_up`: none was issued yet. `silent`: no round came for minutes. `paused`: by the operator. The last three carry no probabilities.
+                 * @description `ready`: all forecasts are current. `waiting`: none was issued after the newest round yet; open windows are still listed. `warming_up`: none was ever issued. `silent`: no round was received for minutes. `paused`: the operator paused the table. The last three have no probabilities.
                  * @enum {string}
                  */
                 state: "ready" | "waiting" | "warming_up" | "silent" | "paused";
-                /** @description When what is shown of the table was last written. */
+                /** @description When this entry was last written. */
                 generated_at: components["schemas"]["Timestamp"];
-                /** @description The newest replay that arrived at the live model's state; null before the first. */
+                /** @description The newest replay that reproduced the live model's state; null before the first. */
                 calibration: {
                     /** @description Counts the calibrations of the table. */
                     version: number;
-                    /** @description Rounds it was made of. */
+                    /** @description The number of rounds in the calibration. */
                     rounds: number;
-                    /** @description When it was made. */
+                    /** @description The time of the calibration. */
                     as_of: components["schemas"]["Timestamp"];
                 } | null;
                 /** @description The next round's color; null unless `ready`. */
                 next_color: {
-                    /** @description Names this forecast in exports and proofs. */
+                    /** @description The id of this forecast in exports and proofs. */
                     forecast_id: string;
-                    /** @description When it was fixed, before its first round could be known. */
+                    /** @description When it was issued, before its first round could be known. */
                     issued_at: components["schemas"]["Timestamp"];
-                    /** @description The newest round known then; the forecast speaks of what follows. */
+                    /** @description The newest round known then; the forecast is about the rounds that follow. */
                     after_round_id: string;
-                    /** @description The round it speaks of; null where ids are not consecutive and so not known in advance. */
+                    /** @description The round it is about; null if ids are not consecutive and so not known in advance. */
                     target_round_id: string | null;
                     /** @description The model and its version. */
                     model: string;
@@ -376,38 +376,38 @@ export interface components {
                     probabilities: {
                         [key: string]: number;
                     };
-                    /** @description Our long-run estimate at that time; no claim of skill is made against it. */
+                    /** @description Our long-run estimate at that time; no skill is claimed against it. */
                     baseline: {
                         [key: string]: number;
                     };
-                    /** @description SHA-256 over the forecast and the hash of the one before it in the table's chain. */
+                    /** @description SHA-256 over the forecast and the hash of the previous forecast in the table's chain. */
                     hash: string;
                 } | null;
-                /** @description Windows that have not ended. */
+                /** @description Open windows. */
                 windows: {
                     /** @description `window:<color>:<target>`. */
                     feature: string;
-                    /** @description The color, or one that counts as it, that is to come. */
+                    /** @description The color, or one that counts as it, that is expected. */
                     color: string;
-                    /** @description About how probable, in percent, the window was made to be: 50, 80 or 90. */
+                    /** @description The intended probability of the window in percent, approximately: 50, 80 or 90. */
                     target: number;
-                    /** @description Names this forecast in exports and proofs. */
+                    /** @description The id of this forecast in exports and proofs. */
                     forecast_id: string;
-                    /** @description When it was fixed, before its first round could be known. */
+                    /** @description When it was issued, before its first round could be known. */
                     issued_at: components["schemas"]["Timestamp"];
-                    /** @description The newest round known then; the forecast speaks of what follows. */
+                    /** @description The newest round known then; the forecast is about the rounds that follow. */
                     after_round_id: string;
                     /** @description How many rounds after `after_round_id` the window spans. */
                     rounds: number;
-                    /** @description That the color comes within these rounds, as it was issued. */
+                    /** @description The issued probability that the color is a result within these rounds. */
                     probability: number;
-                    /** @description The same from our long-run estimate, 1 − (1 − share)^rounds. */
+                    /** @description The same according to our long-run estimate: 1 − (1 − share)^rounds. */
                     baseline: number;
-                    /** @description Where the window stands now, for information. */
+                    /** @description The current state of the window, for information. */
                     now: {
-                        /** @description Rounds of the window that are still to come. */
+                        /** @description Rounds of the window that are not played yet. */
                         rounds_left: number;
-                        /** @description That it comes in the rounds left; null once it has come. */
+                        /** @description The probability for the remaining rounds; null once the color was a result. */
                         probability: number | null;
                         /**
                          * @description Always false: only the issued probability is ever scored.
@@ -415,25 +415,25 @@ export interface components {
                          */
                         scored: false;
                     };
-                    /** @description What was measured of this feature on this table; null before the first score. */
+                    /** @description The measured accuracy of this feature on this table; null before the first score. */
                     measured: {
-                        /** @description The period that was measured over. */
+                        /** @description The measured period. */
                         period: string;
                         /** @description Windows of this feature that were scored in it. */
                         sample_size: number;
-                        /** @description The share in which the color came; null without any. */
+                        /** @description The share in which the color was a result; null without a scored window. */
                         hit_rate: number | null;
                         /** @description Its 95 % Wilson interval. */
                         interval_95: number[] | null;
                     } | null;
-                    /** @description SHA-256 over the forecast and the hash of the one before it in the table's chain. */
+                    /** @description SHA-256 over the forecast and the hash of the previous forecast in the table's chain. */
                     hash: string;
                 }[];
             }[];
         };
         Readings: {
             /**
-             * @description Always true here; an error has false and another status than 200.
+             * @description Always true here; an error has false and a status other than 200.
              * @constant
              */
             ok: true;
@@ -442,7 +442,7 @@ export interface components {
              * @example Pro
              */
             plan: string;
-            /** @description To be shown wherever the text is, in its language. */
+            /** @description Show it wherever you show the text; it has the same language. */
             notice: string;
             readings: {
                 /**
@@ -460,7 +460,7 @@ export interface components {
                  * @example global
                  */
                 market: string;
-                /** @description When it was made. */
+                /** @description When the reading was made. */
                 generated_at: components["schemas"]["Timestamp"];
                 /**
                  * @description The language of the text.
@@ -471,24 +471,24 @@ export interface components {
                 text: string;
                 /** @description Empty while too few rounds are known, or the table is silent or paused. */
                 facts: {
-                    /** @description What it is; of a color with that at its end, `gap:pink`. */
+                    /** @description The name of the fact; the color follows a colon, as in `gap:pink`. */
                     name: string;
-                    /** @description What is; null where it is not known. */
+                    /** @description The current value; null if it is unknown. */
                     value: number | null;
-                    /** @description What is usual; null where nothing is. */
+                    /** @description The usual value; null if there is none. */
                     expected: number | null;
-                    /** @description Rounds that it rests on. */
+                    /** @description The number of rounds behind it. */
                     rounds: number;
-                    /** @description Chance alone gives this once in a hundred; with many facts some are always marked. */
+                    /** @description True for a value that chance alone gives once in a hundred; among many facts a few are always marked. */
                     unusual: boolean;
                 }[];
-                /** @description Rounds of the table that were looked at. */
+                /** @description The number of rounds of the table that were examined. */
                 based_on_rounds: number;
             }[];
         };
         Accuracy: {
             /**
-             * @description Always true here; an error has false and another status than 200.
+             * @description Always true here; an error has false and a status other than 200.
              * @constant
              */
             ok: true;
@@ -498,7 +498,7 @@ export interface components {
              */
             plan: string;
             /**
-             * @description To be shown wherever the figures are.
+             * @description Show it wherever you show the figures.
              * @constant
              */
             notice: "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
@@ -516,31 +516,31 @@ export interface components {
                 game: string | null;
                 /** @description The id of the market; null with `scope=house`. */
                 market: string | null;
-                /** @description The period that was asked for. */
+                /** @description The requested period. */
                 period: string;
                 /** @description Its start: forecasts issued from here on. */
                 period_start: components["schemas"]["Timestamp"];
-                /** @description Its end, that is of the hour or day that is still running. */
+                /** @description Its end: the end of the current hour or day. */
                 period_end: components["schemas"]["Timestamp"];
-                /** @description When the newest round that is counted was received; of a house, what all tables cover. */
+                /** @description When the newest counted round was received; of a house, the time up to which all its tables are counted. */
                 as_of: components["schemas"]["Timestamp"] | null;
                 /** @description The id of that round; null for several tables. */
                 as_of_round_id: string | null;
                 /** @description Forecasts that were scored. */
                 sample_size: number;
-                /** @description How many came true. Of `next_color`: the likeliest color came; of a window: its color came in time. */
+                /** @description How many were right. For `next_color`: the most probable color was the result; for a window: its color was a result within its rounds. */
                 hits: number;
                 /** @description hits / sample_size; null without a score. Compare it with the two rates below, never with one half. */
                 hit_rate: number | null;
                 /** @description The 95 % Wilson interval of the hit rate. */
                 interval_95: number[] | null;
-                /** @description The mean probability that was stated for what counts as a hit. */
+                /** @description The mean probability that the forecasts stated for a hit. */
                 expected_rate: number | null;
-                /** @description The same by our long-run estimate at that time; no claim of skill is made against it. */
+                /** @description The same according to our long-run estimate at that time; no skill is claimed against it. */
                 baseline_rate: number | null;
-                /** @description Share of received rounds, late ones too, with a forecast in time; of windows, those issued of those that could be. */
+                /** @description Share of received rounds, including late ones, with a forecast in time; for windows, the share of possible windows that were issued. */
                 coverage: number | null;
-                /** @description Rounds without a forecast; of windows, those that could be issued and were not. */
+                /** @description Rounds without a forecast; for windows, possible windows that were not issued. */
                 not_issued: number;
                 /** @description Rounds received after a later one; null for windows. */
                 late_rounds: number | null;
@@ -554,57 +554,57 @@ export interface components {
                     conflict: number;
                     /** @description The house gave an impossible result. */
                     impossible: number;
-                    /** @description A person decided so; the audit log has the decision. */
+                    /** @description An operator's decision, which is in the audit log. */
                     operator: number;
                 };
-                /** @description The hit rate had all voids missed, and had all hit. */
+                /** @description The hit rate if all voids had missed, and if all had hit. */
                 rate_bounds: number[] | null;
-                /** @description Why interval, z, e-value and skill are null although there are scores: too much is void or late. */
+                /** @description Why interval, z, e-value and skill are null although there are scores: too many forecasts are void or late. */
                 withheld: string | null;
-                /** @description Forecasts that are not scored, also when their round ended and scoring is paused. */
+                /** @description Forecasts that are not scored yet, including those whose round ended while scoring is paused. */
                 pending: number;
-                /** @description Share of settled forecasts that a witness's checkpoint of the public log covered before the first round after them was requested; the rest is the operator's word. */
+                /** @description Share of settled forecasts that a witness's checkpoint of the public log covered before the first round after them was requested. For the rest the operator is the only witness. */
                 sealed: number | null;
                 /** @description How far the hits are from the stated probabilities, in standard deviations. */
                 z: number | null;
-                /** @description Evidence that the stated probabilities are off target, valid over `all` only: at least 20 × the rows you compare. */
+                /** @description Evidence that the stated probabilities are off target, valid over `all` only: it takes at least 20 × the number of rows you compare. */
                 e_value: number | null;
-                /** @description Mean −ln of the probability of what came, in nats; less is better. */
+                /** @description Mean −ln of the probability of the result, in nats; less is better. */
                 log_loss: number | null;
-                /** @description The same by our long-run estimate at that time. */
+                /** @description The same according to our long-run estimate at that time. */
                 baseline_log_loss: number | null;
                 /** @description Mean squared error, summed over the colors; less is better. */
                 brier: number | null;
-                /** @description The same by our long-run estimate at that time. */
+                /** @description The same according to our long-run estimate at that time. */
                 baseline_brier: number | null;
-                /** @description Ranked probability score, which also knows that neighboring colors are near; less is better. */
+                /** @description Ranked probability score, which counts a neighboring color as a smaller error; less is better. */
                 rps: number | null;
-                /** @description The same by our long-run estimate at that time. */
+                /** @description The same according to our long-run estimate at that time. */
                 baseline_rps: number | null;
                 /** @description 1 − log loss ÷ that of the best constant probabilities in hindsight, fitted per table and model; 0 or less on a fair game. */
                 skill: number | null;
-                /** @description Its 95 % interval; where 0 is inside, none is shown. */
+                /** @description Its 95 % interval; if it contains 0, no skill is shown. */
                 skill_interval_95: number[] | null;
                 /** @description Mean distance between stated and measured rates over ten bins. */
                 calibration_error: number | null;
-                /** @description What it would be by chance alone for forecasts that are exactly right. */
+                /** @description The expected value by chance alone if every stated probability were exact. */
                 calibration_error_floor: number | null;
-                /** @description The bins that hold anything. */
+                /** @description The bins that are not empty. */
                 reliability: {
                     /** @description Stated probabilities from here … */
                     p_from: number;
                     /** @description … to below here. */
                     p_to: number;
-                    /** @description Statements in this bin; of `next_color` each color is one. */
+                    /** @description Stated probabilities in this bin; for `next_color` each color counts as one. */
                     n: number;
                     /** @description Their mean stated probability. */
                     mean_p: number;
-                    /** @description How many of them came true. */
+                    /** @description How many of them were right. */
                     hits: number;
                 }[];
                 /** @description Other forecasts, scored on the same rounds. */
                 references: {
-                    /** @description `theory` is the odds of the declared edge, if the house declares one; the others are rules that people go by. */
+                    /** @description `theory` is the odds of the declared edge, if the house declares one; the others are rules that players use. */
                     name: string;
                     /** @description Its log loss on the same forecasts. */
                     log_loss: number | null;
@@ -617,7 +617,7 @@ export interface components {
         };
         Usage: {
             /**
-             * @description Always true here; an error has false and another status than 200.
+             * @description Always true here; an error has false and a status other than 200.
              * @constant
              */
             ok: true;
@@ -626,9 +626,9 @@ export interface components {
              * @example Pro
              */
             plan: string;
-            /** @description The key of this call. The numbers are of the whole account. */
+            /** @description The key of this call. The counts are those of the whole account. */
             key: {
-                /** @description The name that its holder gave it. */
+                /** @description The name that the account gave it. */
                 name: string;
                 /** @description Its last four characters. */
                 last4: string;
@@ -640,50 +640,50 @@ export interface components {
                  * @description The UTC day.
                  */
                 date: string;
-                /** @description Calls counted so far: answers with the status 200. */
+                /** @description Calls counted so far: responses with status 200. */
                 requests: number;
-                /** @description How many the plan has; null where it has no number. */
+                /** @description The limit of the plan; null if it has none. */
                 limit: number | null;
-                /** @description How many are left; null where there is no limit. */
+                /** @description How many remain; null if there is no limit. */
                 remaining: number | null;
-                /** @description When the count begins again. */
+                /** @description When the count is reset. */
                 resets_at: components["schemas"]["Timestamp"];
             };
             /** @description This UTC month. */
             month: {
                 /** @description The UTC month. */
                 month: string;
-                /** @description Calls counted so far: answers with the status 200. */
+                /** @description Calls counted so far: responses with status 200. */
                 requests: number;
-                /** @description How many the plan has; null where it has no number. */
+                /** @description The limit of the plan; null if it has none. */
                 limit: number | null;
-                /** @description How many are left; null where there is no limit. */
+                /** @description How many remain; null if there is no limit. */
                 remaining: number | null;
-                /** @description When the count begins again. */
+                /** @description When the count is reset. */
                 resets_at: components["schemas"]["Timestamp"];
             };
-            /** @description How fast calls may come. */
+            /** @description The rate limit. */
             burst: {
-                /** @description Calls a second that can go on for ever. */
+                /** @description The sustained rate in calls per second. */
                 per_second: number;
-                /** @description Calls that may come at once. */
+                /** @description The most calls in a burst. */
                 burst: number;
             };
             /** @description Today's calls by endpoint. */
             endpoints: {
                 /** @description The last part of the path. */
                 endpoint: string;
-                /** @description Its calls that were counted. */
+                /** @description Its counted calls. */
                 requests: number;
             }[];
-            /** @description As many days as were asked for, today first. */
+            /** @description The requested number of days, today first. */
             days: {
                 /**
                  * Format: date
                  * @description The UTC day.
                  */
                 date: string;
-                /** @description Its calls that were counted. */
+                /** @description Its counted calls. */
                 requests: number;
             }[];
         };
@@ -713,15 +713,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "malformed_request" | "invalid_parameter" | "unknown_parameter" | "key_in_url";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -756,15 +756,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "revoked_api_key";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -798,15 +798,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "no_active_plan" | "plan_expired";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -840,15 +840,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "account_suspended" | "email_not_verified" | "table_not_in_plan";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -882,15 +882,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "table_not_found";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -924,15 +924,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "request_timeout";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -966,15 +966,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "body_too_large";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1008,15 +1008,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "url_too_long";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1050,15 +1050,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "headers_too_large";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1093,15 +1093,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "rate_limited" | "day_quota_exceeded" | "month_quota_exceeded" | "service_ceiling_reached";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1135,15 +1135,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "internal_error";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1178,15 +1178,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "temporarily_unavailable";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1220,15 +1220,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "malformed_request" | "invalid_parameter" | "unknown_parameter" | "key_in_url";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1263,15 +1263,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "missing_api_key" | "invalid_api_key" | "expired_api_key" | "revoked_api_key";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1305,15 +1305,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "no_active_plan" | "plan_expired";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1347,15 +1347,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "account_suspended" | "email_not_verified";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1389,15 +1389,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "request_timeout";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1431,15 +1431,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "body_too_large";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1473,15 +1473,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "url_too_long";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1515,15 +1515,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "headers_too_large";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1558,15 +1558,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "rate_limited";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1600,15 +1600,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "internal_error";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1643,15 +1643,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "temporarily_unavailable";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1678,15 +1678,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "malformed_request" | "key_in_url";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1713,15 +1713,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "request_timeout";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1748,15 +1748,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "body_too_large";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1783,15 +1783,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "url_too_long";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1818,15 +1818,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "headers_too_large";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1853,15 +1853,15 @@ export interface components {
                     ok: false;
                     error: {
                         /**
-                         * @description The name of the error, for programs; it stays as it is.
+                         * @description The stable name of the error, for programs.
                          * @enum {string}
                          */
                         code: "internal_error";
                         /** @description For people; it may change. */
                         message: string;
-                        /** @description Where the code is explained. */
+                        /** @description The page that explains the code. */
                         docs_url: string;
-                        /** @description What it is about, where there is more to say: the parameter, the names that are allowed. */
+                        /** @description Details, if there are any: the parameter, or the names that are allowed. */
                         details?: {
                             [key: string]: unknown;
                         };
@@ -1876,32 +1876,32 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Names this request; tell it to the operator when something is wrong.
+         * @description The id of this request; quote it when you report a problem.
          * @example req_0f8fad5bd9cb469fa16570867728950e
          */
         "X-Request-Id": string;
         /**
-         * @description Keep it for yourself, and ask whether it is still so.
+         * @description A private cache may store the response, and must revalidate it.
          * @example private, no-cache
          */
         "Cache-Control": string;
         /**
-         * @description What else the answer depends on.
+         * @description The request headers that the response depends on.
          * @example X-Api-Key, Accept-Encoding
          */
         Vary: string;
         /**
-         * @description Names these contents, and how they are compressed: send it back in `If-None-Match`, and a 304, which is free, says that they are still so.
+         * @description Identifies this content and its compression. Send it back in `If-None-Match`: a 304, which is free, means that it has not changed.
          * @example "n3hU9m0a8Yk2bJt6sQ4xWv1zR5eLc7dPqTfGiKoMyBE-br"
          */
         ETag: string;
         /**
-         * @description Seconds since what is published was last read, or since accuracy last covered every stored round.
+         * @description Seconds since the published data was last read, or since accuracy last covered every stored round.
          * @example 0
          */
         "X-Data-Age": number;
         /**
-         * @description Size and root of the newest checkpoint of the public log, which is at `/log/checkpoint`: keep one, and everything before it can be held against us.
+         * @description Size and root of the newest checkpoint of the public log, which is at `/log/checkpoint`: store one, and you can prove any later change of what precedes it.
          * @example 1234 nfG5Nn2o4cNVKXNjUzZ1kNe2Rz4Kk3QmY1p3m8oJ0bE=
          */
         "X-Log-Checkpoint": string;
@@ -1911,47 +1911,47 @@ export interface components {
          */
         "RateLimit-Policy": string;
         /**
-         * @description What is left of each limit: `r` calls, and `t` seconds until there are more.
+         * @description What remains of each limit: `r` calls, and `t` seconds until there are more.
          * @example "burst";r=9;t=1, "day";r=99876;t=33101, "month";r=2411000;t=811000
          */
         RateLimit: string;
         /**
-         * @description Calls left this UTC day; absent where the plan has no number.
+         * @description Calls left this UTC day; absent if the plan has no such limit.
          * @example 99876
          */
         "X-Quota-Day-Remaining": number;
         /**
-         * @description Calls left this UTC month; absent where the plan has no number.
+         * @description Calls left this UTC month; absent if the plan has no such limit.
          * @example 2411000
          */
         "X-Quota-Month-Remaining": number;
         /**
-         * @description Seconds to wait before asking again.
+         * @description Seconds to wait before the next request.
          * @example 33101
          */
         "Retry-After": number;
         /**
-         * @description How to say who asks.
+         * @description How to authenticate.
          * @example ApiKey realm="api"
          */
         "WWW-Authenticate": string;
         /**
-         * @description Only on a path that is going to end: since when it is announced, as `@` and seconds since 1970.
+         * @description Only on a deprecated path: since when it is deprecated, as `@` and seconds since 1970.
          * @example @1767225600
          */
         Deprecation: string;
         /**
-         * @description Only on a path that is going to end: when, at least six months after the announcement.
+         * @description Only on a deprecated path: when it is removed, at least six months after the announcement.
          * @example Wed, 01 Jul 2026 00:00:00 GMT
          */
         Sunset: string;
         /**
-         * @description Only on a path that is going to end: the page about it, and the path that takes its place.
+         * @description Only on a deprecated path: the page about it, and its successor.
          * @example </docs#changes>; rel="deprecation"; type="text/html"
          */
         Link: string;
         /**
-         * @description Pages of any site may read this.
+         * @description Pages of any site may read the response.
          * @example *
          */
         "Access-Control-Allow-Origin": string;
@@ -2004,7 +2004,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The answer; it counts as one call. */
+            /** @description The response; it counts as one call. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2044,7 +2044,7 @@ export interface operations {
                     "application/json": components["schemas"]["Games"];
                 };
             };
-            /** @description Still as you have it; free. */
+            /** @description Not changed since your copy; free. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2120,7 +2120,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The answer; it counts as one call. */
+            /** @description The response; it counts as one call. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2168,7 +2168,7 @@ export interface operations {
                     "application/json": components["schemas"]["Rounds"];
                 };
             };
-            /** @description Still as you have it; free. */
+            /** @description Not changed since your copy; free. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2239,7 +2239,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The answer; it counts as one call. */
+            /** @description The response; it counts as one call. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2324,7 +2324,7 @@ export interface operations {
                     "application/json": components["schemas"]["Forecasts"];
                 };
             };
-            /** @description Still as you have it; free. */
+            /** @description Not changed since your copy; free. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2400,7 +2400,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The answer; it counts as one call. */
+            /** @description The response; it counts as one call. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2431,7 +2431,7 @@ export interface operations {
                      *           "market": "global",
                      *           "generated_at": "2026-11-21T13:35:46.1906740Z",
                      *           "lang": "en",
-                     *           "text": "No pink for 4 rounds (on average it comes every 10.2 rounds; a wait this long or longer happens 66% of the time). In 102 rounds of this table the past has not changed the odds (evidence 0.15×, we require 80×): pink has come in 9.8% of all rounds, and a wait makes it neither more nor less likely.",
+                     *           "text": "No pink for 4 rounds (on average it occurs every 10.2 rounds; a wait this long or longer happens 66% of the time). In 102 rounds of this table the past has not changed the odds (evidence 0.15×, we require 80×): pink occurred in 9.8% of all rounds, and a wait makes it neither more nor less likely.",
                      *           "facts": [
                      *             {
                      *               "name": "gap:pink",
@@ -2463,7 +2463,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readings"];
                 };
             };
-            /** @description Still as you have it; free. */
+            /** @description Not changed since your copy; free. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2549,7 +2549,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The answer; it counts as one call. */
+            /** @description The response; it counts as one call. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2650,7 +2650,7 @@ export interface operations {
                     "application/json": components["schemas"]["Accuracy"];
                 };
             };
-            /** @description Still as you have it; free. */
+            /** @description Not changed since your copy; free. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2699,7 +2699,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The answer; it is free. */
+            /** @description The response; it is free. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2848,7 +2848,7 @@ export interface operations {
             414: components["responses"]["Service414"];
             431: components["responses"]["Service431"];
             500: components["responses"]["Service500"];
-            /** @description It may not, or it is stopping. */
+            /** @description It cannot accept work, or it is stopping. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2898,7 +2898,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Still as you have it. */
+            /** @description Not changed since your copy. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

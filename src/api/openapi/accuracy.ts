@@ -13,26 +13,28 @@ const measured = z.object({
   house,
   game: tableName.game.nullable().meta({ description: "The id of the game; null with `scope=house`." }),
   market: tableName.market.nullable().meta({ description: "The id of the market; null with `scope=house`." }),
-  period: z.string().meta({ description: "The period that was asked for." }),
+  period: z.string().meta({ description: "The requested period." }),
   period_start: at.meta({ description: "Its start: forecasts issued from here on." }),
-  period_end: at.meta({ description: "Its end, that is of the hour or day that is still running." }),
+  period_end: at.meta({ description: "Its end: the end of the current hour or day." }),
   as_of: at.nullable().meta({
-    description: "When the newest round that is counted was received; of a house, what all tables cover.",
+    description:
+      "When the newest counted round was received; of a house, the time up to which all its tables are counted.",
   }),
   as_of_round_id: z.string().nullable().meta({ description: "The id of that round; null for several tables." }),
   sample_size: count.meta({ description: "Forecasts that were scored." }),
   hits: count.meta({
-    description: "How many came true. Of `next_color`: the likeliest color came; of a window: its color came in time.",
+    description:
+      "How many were right. For `next_color`: the most probable color was the result; for a window: its color was a result within its rounds.",
   }),
   hit_rate: rate("hits / sample_size; null without a score. Compare it with the two rates below, never with one half."),
   interval_95: interval.nullable().meta({ description: "The 95 % Wilson interval of the hit rate." }),
-  expected_rate: rate("The mean probability that was stated for what counts as a hit."),
-  baseline_rate: rate("The same by our long-run estimate at that time; no claim of skill is made against it."),
+  expected_rate: rate("The mean probability that the forecasts stated for a hit."),
+  baseline_rate: rate("The same according to our long-run estimate at that time; no skill is claimed against it."),
   coverage: rate(
-    "Share of received rounds, late ones too, with a forecast in time; of windows, those issued of those that could be.",
+    "Share of received rounds, including late ones, with a forecast in time; for windows, the share of possible windows that were issued.",
   ),
   not_issued: count.meta({
-    description: "Rounds without a forecast; of windows, those that could be issued and were not.",
+    description: "Rounds without a forecast; for windows, possible windows that were not issued.",
   }),
   late_rounds: count.nullable().meta({ description: "Rounds received after a later one; null for windows." }),
   voids: z
@@ -41,52 +43,55 @@ const measured = z.object({
       late: count.meta({ description: "The round had been requested before the forecast was issued." }),
       conflict: count.meta({ description: "The house gave two results." }),
       impossible: count.meta({ description: "The house gave an impossible result." }),
-      operator: count.meta({ description: "A person decided so; the audit log has the decision." }),
+      operator: count.meta({ description: "An operator's decision, which is in the audit log." }),
     })
     .meta({ description: "Forecasts that cannot be scored, by cause. A void is final." }),
-  rate_bounds: interval.nullable().meta({ description: "The hit rate had all voids missed, and had all hit." }),
+  rate_bounds: interval.nullable().meta({ description: "The hit rate if all voids had missed, and if all had hit." }),
   withheld: z.string().nullable().meta({
-    description: "Why interval, z, e-value and skill are null although there are scores: too much is void or late.",
+    description:
+      "Why interval, z, e-value and skill are null although there are scores: too many forecasts are void or late.",
   }),
   pending: count.meta({
-    description: "Forecasts that are not scored, also when their round ended and scoring is paused.",
+    description: "Forecasts that are not scored yet, including those whose round ended while scoring is paused.",
   }),
   sealed: rate(
-    "Share of settled forecasts that a witness's checkpoint of the public log covered before the first round after them was requested; the rest is the operator's word.",
+    "Share of settled forecasts that a witness's checkpoint of the public log covered before the first round after them was requested. For the rest the operator is the only witness.",
   ),
   z: figure("How far the hits are from the stated probabilities, in standard deviations."),
   e_value: figure(
-    "Evidence that the stated probabilities are off target, valid over `all` only: at least 20 × the rows you compare.",
+    "Evidence that the stated probabilities are off target, valid over `all` only: it takes at least 20 × the number of rows you compare.",
   ),
-  log_loss: figure("Mean −ln of the probability of what came, in nats; less is better."),
-  baseline_log_loss: figure("The same by our long-run estimate at that time."),
+  log_loss: figure("Mean −ln of the probability of the result, in nats; less is better."),
+  baseline_log_loss: figure("The same according to our long-run estimate at that time."),
   brier: figure("Mean squared error, summed over the colors; less is better."),
-  baseline_brier: figure("The same by our long-run estimate at that time."),
-  rps: figure("Ranked probability score, which also knows that neighboring colors are near; less is better."),
-  baseline_rps: figure("The same by our long-run estimate at that time."),
+  baseline_brier: figure("The same according to our long-run estimate at that time."),
+  rps: figure("Ranked probability score, which counts a neighboring color as a smaller error; less is better."),
+  baseline_rps: figure("The same according to our long-run estimate at that time."),
   skill: figure(
     "1 − log loss ÷ that of the best constant probabilities in hindsight, fitted per table and model; 0 or less on a fair game.",
   ),
-  skill_interval_95: interval.nullable().meta({ description: "Its 95 % interval; where 0 is inside, none is shown." }),
+  skill_interval_95: interval
+    .nullable()
+    .meta({ description: "Its 95 % interval; if it contains 0, no skill is shown." }),
   calibration_error: figure("Mean distance between stated and measured rates over ten bins."),
-  calibration_error_floor: figure("What it would be by chance alone for forecasts that are exactly right."),
+  calibration_error_floor: figure("The expected value by chance alone if every stated probability were exact."),
   reliability: z
     .array(
       z.object({
         p_from: probability.meta({ description: "Stated probabilities from here …" }),
         p_to: probability.meta({ description: "… to below here." }),
-        n: count.meta({ description: "Statements in this bin; of `next_color` each color is one." }),
+        n: count.meta({ description: "Stated probabilities in this bin; for `next_color` each color counts as one." }),
         mean_p: probability.meta({ description: "Their mean stated probability." }),
-        hits: count.meta({ description: "How many of them came true." }),
+        hits: count.meta({ description: "How many of them were right." }),
       }),
     )
-    .meta({ description: "The bins that hold anything." }),
+    .meta({ description: "The bins that are not empty." }),
   references: z
     .array(
       z.object({
         name: z.string().meta({
           description:
-            "`theory` is the odds of the declared edge, if the house declares one; the others are rules that people go by.",
+            "`theory` is the odds of the declared edge, if the house declares one; the others are rules that players use.",
         }),
         log_loss: figure("Its log loss on the same forecasts."),
         brier: figure("Its Brier score on the same forecasts."),
@@ -99,9 +104,9 @@ const measured = z.object({
 export const accuracyDescription: Description = {
   operation: accuracy,
   name: "Accuracy",
-  summary: "What was measured of the forecasts, per feature and period",
+  summary: "Measured accuracy of the forecasts, per feature and period",
   description:
-    "One row per table, feature and model. All forecasts ever issued count, none is left out. Figures without a sample are null, never 0.",
+    "One row per table, feature and model. Every forecast ever issued counts. Figures without a sample are null, never 0.",
   isCounted: true,
   answer: z.object({ ...head, notice, accuracy: z.array(measured) }),
   example: {

@@ -25,7 +25,7 @@ export const DESCRIPTIONS: readonly Description[] = [
 
 const ABOUT = `Live rounds of crash games, forecasts that are fixed before their round can be known, and how accurate they have been.
 
-Send your key in the header \`X-Api-Key\`. Paths take GET and HEAD; OPTIONS says so, and any other method is 405 \`method_not_allowed\`. Whatever is no path is 404 \`not_found\`. Fields may be added to answers at any time: ignore those you do not know.
+Send your key in the header \`X-Api-Key\`. Paths take GET and HEAD; OPTIONS lists them, and any other method is 405 \`method_not_allowed\`. An unknown path is 404 \`not_found\`. Fields may be added to responses at any time: ignore unknown ones.
 
 Only a 200 counts against the quota. Information only; no outcome is guaranteed; for adults of 18 or older.`;
 
@@ -47,9 +47,9 @@ export function openApiDocument({ site, version }: { site: string; version: stri
     },
     servers: [{ url: site, description: "This instance" }],
     tags: [
-      { name: "Tables", description: "What is known and said of the tables of your plan" },
-      { name: "Account", description: "What you have used" },
-      { name: "Service", description: "About this service; no key needed" },
+      { name: "Tables", description: "The tables of your plan: rounds, forecasts, readings and accuracy" },
+      { name: "Account", description: "Your usage" },
+      { name: "Service", description: "The service itself; no key needed" },
     ],
     security: [{ key: [] }],
     paths: {
@@ -87,13 +87,16 @@ function operationOf(description: Description): object {
     parameters: parametersOf(description),
     responses: {
       "200": {
-        description: isCounted ? "The answer; it counts as one call." : "The answer; it is free.",
+        description: isCounted ? "The response; it counts as one call." : "The response; it is free.",
         headers: headersOf([...ALWAYS, ...known, ...LIMITS]),
         content: { "application/json": { schema: { $ref: `#/components/schemas/${name}` }, example } },
       },
       ...(isCounted
         ? {
-            "304": { description: "Still as you have it; free.", headers: headersOf([...ALWAYS, ...known, ...LIMITS]) },
+            "304": {
+              description: "Not changed since your copy; free.",
+              headers: headersOf([...ALWAYS, ...known, ...LIMITS]),
+            },
           }
         : {}),
       ...failuresOf(kind),

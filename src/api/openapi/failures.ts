@@ -28,7 +28,7 @@ export interface Kind {
 export const TABLES: Kind = { name: "Tables", needsKey: true, hasTables: true, isCounted: true };
 /** Paths about the account, free of charge. */
 export const ACCOUNT: Kind = { name: "Account", needsKey: true, hasTables: false, isCounted: false };
-/** Paths that return the same to everybody. */
+/** Paths that return the same to every client. */
 export const SERVICE: Kind = { name: "Service", needsKey: false, hasTables: false, isCounted: false };
 
 const CODES = Object.keys(FAILURES).filter((code): code is ErrorCode => Object.hasOwn(FAILURES, code));
@@ -85,11 +85,11 @@ function errorSchema(codes: readonly ErrorCode[]): object {
   const envelope = z.object({
     ok: z.literal(false).meta({ description: "Always false here." }),
     error: z.object({
-      code: z.enum(codes).meta({ description: "The name of the error, for programs; it stays as it is." }),
+      code: z.enum(codes).meta({ description: "The stable name of the error, for programs." }),
       message: z.string().meta({ description: "For people; it may change." }),
-      docs_url: z.string().meta({ description: "Where the code is explained." }),
+      docs_url: z.string().meta({ description: "The page that explains the code." }),
       details: z.record(z.string(), z.unknown()).optional().meta({
-        description: "What it is about, where there is more to say: the parameter, the names that are allowed.",
+        description: "Details, if there are any: the parameter, or the names that are allowed.",
       }),
     }),
     request_id: z

@@ -23,11 +23,11 @@ export const interval = z.array(z.number()).length(2);
 
 /** The two fields that every response begins with. */
 export const head = {
-  ok: z.literal(true).meta({ description: "Always true here; an error has false and another status than 200." }),
+  ok: z.literal(true).meta({ description: "Always true here; an error has false and a status other than 200." }),
   plan: z.string().meta({ description: "The plan of the key.", examples: ["Pro"] }),
 };
 
-export const notice = z.literal(NOTICE).meta({ description: "To be shown wherever the figures are." });
+export const notice = z.literal(NOTICE).meta({ description: "Show it wherever you show the figures." });
 
 export const house = z.string().meta({ description: "The id of the house.", examples: ["bustabit"] });
 
@@ -40,7 +40,7 @@ export const tableName = {
 
 export const status = z.enum(STATUSES).meta({
   description:
-    "`live`: a round of the house came within the last minutes. `stale`: within the last hour. `offline`: none since, or it is not polled. `paused`: by the operator.",
+    "`live`: a round of the house was received within the last minutes. `stale`: within the last hour. `offline`: none in the last hour, or the table is not polled. `paused`: the operator paused it.",
 });
 
 /** A probability of each color; the keys are the table's colors, from the lowest band to the highest. */

@@ -5,60 +5,68 @@ import type { Description } from "./description.ts";
 import { at, count, feature, hash, head, interval, notice, probability, shares, tableName } from "./fields.ts";
 
 const issued = {
-  forecast_id: z.string().meta({ description: "Names this forecast in exports and proofs." }),
-  issued_at: at.meta({ description: "When it was fixed, before its first round could be known." }),
-  after_round_id: z.string().meta({ description: "The newest round known then; the forecast speaks of what follows." }),
+  forecast_id: z.string().meta({ description: "The id of this forecast in exports and proofs." }),
+  issued_at: at.meta({ description: "When it was issued, before its first round could be known." }),
+  after_round_id: z
+    .string()
+    .meta({ description: "The newest round known then; the forecast is about the rounds that follow." }),
 };
 const ownHash = hash.meta({
-  description: "SHA-256 over the forecast and the hash of the one before it in the table's chain.",
+  description: "SHA-256 over the forecast and the hash of the previous forecast in the table's chain.",
 });
 
 const nextColor = z.object({
   ...issued,
   target_round_id: z.string().nullable().meta({
-    description: "The round it speaks of; null where ids are not consecutive and so not known in advance.",
+    description: "The round it is about; null if ids are not consecutive and so not known in advance.",
   }),
   model: z.string().meta({ description: "The model and its version." }),
   probabilities: shares.meta({ description: "By color, lowest band first; they sum to 1." }),
-  baseline: shares.meta({ description: "Our long-run estimate at that time; no claim of skill is made against it." }),
+  baseline: shares.meta({ description: "Our long-run estimate at that time; no skill is claimed against it." }),
   hash: ownHash,
 });
 
 const window = z.object({
   feature: feature.meta({ description: "`window:<color>:<target>`." }),
-  color: z.string().meta({ description: "The color, or one that counts as it, that is to come." }),
-  target: z.int().meta({ description: "About how probable, in percent, the window was made to be: 50, 80 or 90." }),
+  color: z.string().meta({ description: "The color, or one that counts as it, that is expected." }),
+  target: z
+    .int()
+    .meta({ description: "The intended probability of the window in percent, approximately: 50, 80 or 90." }),
   ...issued,
   rounds: z.int().min(1).meta({ description: "How many rounds after `after_round_id` the window spans." }),
-  probability: probability.meta({ description: "That the color comes within these rounds, as it was issued." }),
-  baseline: probability.meta({ description: "The same from our long-run estimate, 1 − (1 − share)^rounds." }),
+  probability: probability.meta({
+    description: "The issued probability that the color is a result within these rounds.",
+  }),
+  baseline: probability.meta({ description: "The same according to our long-run estimate: 1 − (1 − share)^rounds." }),
   now: z
     .object({
-      rounds_left: count.meta({ description: "Rounds of the window that are still to come." }),
+      rounds_left: count.meta({ description: "Rounds of the window that are not played yet." }),
       probability: probability
         .nullable()
-        .meta({ description: "That it comes in the rounds left; null once it has come." }),
+        .meta({ description: "The probability for the remaining rounds; null once the color was a result." }),
       scored: z.literal(false).meta({ description: "Always false: only the issued probability is ever scored." }),
     })
-    .meta({ description: "Where the window stands now, for information." }),
+    .meta({ description: "The current state of the window, for information." }),
   measured: z
     .object({
-      period: z.string().meta({ description: "The period that was measured over." }),
+      period: z.string().meta({ description: "The measured period." }),
       sample_size: count.meta({ description: "Windows of this feature that were scored in it." }),
-      hit_rate: probability.nullable().meta({ description: "The share in which the color came; null without any." }),
+      hit_rate: probability
+        .nullable()
+        .meta({ description: "The share in which the color was a result; null without a scored window." }),
       interval_95: interval.nullable().meta({ description: "Its 95 % Wilson interval." }),
     })
     .nullable()
-    .meta({ description: "What was measured of this feature on this table; null before the first score." }),
+    .meta({ description: "The measured accuracy of this feature on this table; null before the first score." }),
   hash: ownHash,
 });
 
 export const forecastsDescription: Description = {
   operation: forecasts,
   name: "Forecasts",
-  summary: "Probabilities of the next color and of windows, each beside its baseline",
+  summary: "Probabilities of the next color and of windows, each with its baseline",
   description:
-    "A forecast is fixed before its round can be known, never changed, and always counted in `/accuracy`. Where nothing can be said the `state` tells why; that is an answer, not an error.",
+    "A forecast is fixed before its round can be known, never changed, and always counted in `/accuracy`. If no forecast is possible, `state` gives the reason; the response is still a 200.",
   isCounted: true,
   answer: z.object({
     ...head,
@@ -68,19 +76,19 @@ export const forecastsDescription: Description = {
         ...tableName,
         state: z.enum(["ready", "waiting", "warming_up", "silent", "paused"]).meta({
           description:
-            "`ready`: all there is. `waiting`: nothing was issued after the newest round, open windows are still shown. `warming_up`: none was issued yet. `silent`: no round came for minutes. `paused`: by the operator. The last three carry no probabilities.",
+            "`ready`: all forecasts are current. `waiting`: none was issued after the newest round yet; open windows are still listed. `warming_up`: none was ever issued. `silent`: no round was received for minutes. `paused`: the operator paused the table. The last three have no probabilities.",
         }),
-        generated_at: at.meta({ description: "When what is shown of the table was last written." }),
+        generated_at: at.meta({ description: "When this entry was last written." }),
         calibration: z
           .object({
             version: z.int().meta({ description: "Counts the calibrations of the table." }),
-            rounds: z.int().meta({ description: "Rounds it was made of." }),
-            as_of: at.meta({ description: "When it was made." }),
+            rounds: z.int().meta({ description: "The number of rounds in the calibration." }),
+            as_of: at.meta({ description: "The time of the calibration." }),
           })
           .nullable()
-          .meta({ description: "The newest replay that arrived at the live model's state; null before the first." }),
+          .meta({ description: "The newest replay that reproduced the live model's state; null before the first." }),
         next_color: nextColor.nullable().meta({ description: "The next round's color; null unless `ready`." }),
-        windows: z.array(window).meta({ description: "Windows that have not ended." }),
+        windows: z.array(window).meta({ description: "Open windows." }),
       }),
     ),
   }),

@@ -18,10 +18,10 @@ export const gamesDescription: Description = {
         continuity_text: z
           .string()
           .nullable()
-          .meta({ description: "What the notice says: rounds that are missing, a house that contradicts itself." }),
+          .meta({ description: "The text of the notice, for example about missing rounds or contradicting results." }),
         status,
         last_round_at: at.nullable().meta({ description: "When the last round was received; null before the first." }),
-        buffered_rounds: count.meta({ description: "Recent rounds held, which is how many `/rounds` can list." }),
+        buffered_rounds: count.meta({ description: "Recent rounds in memory: the most that `/rounds` can list." }),
       }),
     ),
   }),

@@ -8,33 +8,36 @@ import { at, count, head, tableName } from "./fields.ts";
 export const readingsDescription: Description = {
   operation: readings,
   name: "Readings",
-  summary: "How each table behaves now, in words and as data",
+  summary: "The current behavior of each table, as text and as data",
   description:
-    "Every sentence is made from the facts beside it. A reading describes what was; it recommends nothing, and past rounds change the odds only where it says so.",
+    "Every sentence is made from the listed facts. A reading describes past rounds and recommends nothing; past rounds change the odds only if the reading states it.",
   isCounted: true,
   answer: z.object({
     ...head,
-    notice: z.string().meta({ description: "To be shown wherever the text is, in its language." }),
+    notice: z.string().meta({ description: "Show it wherever you show the text; it has the same language." }),
     readings: z.array(
       z.object({
         ...tableName,
-        generated_at: at.meta({ description: "When it was made." }),
+        generated_at: at.meta({ description: "When the reading was made." }),
         lang: z.enum(LANGUAGES).meta({ description: "The language of the text." }),
         text: z.string().meta({ description: "The reading." }),
         facts: z
           .array(
             z.object({
-              name: z.string().meta({ description: "What it is; of a color with that at its end, `gap:pink`." }),
-              value: z.number().nullable().meta({ description: "What is; null where it is not known." }),
-              expected: z.number().nullable().meta({ description: "What is usual; null where nothing is." }),
-              rounds: count.meta({ description: "Rounds that it rests on." }),
+              name: z
+                .string()
+                .meta({ description: "The name of the fact; the color follows a colon, as in `gap:pink`." }),
+              value: z.number().nullable().meta({ description: "The current value; null if it is unknown." }),
+              expected: z.number().nullable().meta({ description: "The usual value; null if there is none." }),
+              rounds: count.meta({ description: "The number of rounds behind it." }),
               unusual: z.boolean().meta({
-                description: "Chance alone gives this once in a hundred; with many facts some are always marked.",
+                description:
+                  "True for a value that chance alone gives once in a hundred; among many facts a few are always marked.",
               }),
             }),
           )
           .meta({ description: "Empty while too few rounds are known, or the table is silent or paused." }),
-        based_on_rounds: count.meta({ description: "Rounds of the table that were looked at." }),
+        based_on_rounds: count.meta({ description: "The number of rounds of the table that were examined." }),
       }),
     ),
   }),
@@ -49,7 +52,7 @@ export const readingsDescription: Description = {
         market: "global",
         generated_at: "2026-11-21T13:35:46.1906740Z",
         lang: "en",
-        text: "No pink for 4 rounds (on average it comes every 10.2 rounds; a wait this long or longer happens 66% of the time). In 102 rounds of this table the past has not changed the odds (evidence 0.15×, we require 80×): pink has come in 9.8% of all rounds, and a wait makes it neither more nor less likely.",
+        text: "No pink for 4 rounds (on average it occurs every 10.2 rounds; a wait this long or longer happens 66% of the time). In 102 rounds of this table the past has not changed the odds (evidence 0.15×, we require 80×): pink occurred in 9.8% of all rounds, and a wait makes it neither more nor less likely.",
         facts: [
           { name: "gap:pink", value: 4, expected: 10.1836, rounds: 102, unusual: false },
           { name: "gap_chance:pink", value: 0.661374, expected: null, rounds: 102, unusual: false },

@@ -8,7 +8,7 @@ export const roundsDescription: Description = {
   name: "Rounds",
   summary: "The newest rounds of each table, newest first",
   description:
-    "Ordered by round id where a table's ids are consecutive, else by when the round occurred. There is no way to page back: keep what you need.",
+    "Ordered by round id if a table's ids are consecutive, else by the time of the round. Older pages are not available: store what you need.",
   isCounted: true,
   answer: z.object({
     ...head,
@@ -20,17 +20,22 @@ export const roundsDescription: Description = {
         rounds: z
           .array(
             z.object({
-              round_id: z.string().meta({ description: "The house's own id, always text." }),
-              multiplier: z.number().min(1).meta({ description: "Where the round ended, with two decimals." }),
+              round_id: z.string().meta({ description: "The house's id of the round, always text." }),
+              multiplier: z
+                .number()
+                .min(1)
+                .meta({ description: "The multiplier at which the round ended, with two decimals." }),
               color: z.string().meta({ description: "The band in which the multiplier falls." }),
-              occurred_at: at.nullable().meta({ description: "When the house says it was; null where it does not." }),
+              occurred_at: at
+                .nullable()
+                .meta({ description: "The time that the house states; null if it states none." }),
               received_at: at.meta({ description: "When it was received here." }),
               verified: z.boolean().nullable().meta({
                 description:
-                  "Whether the multiplier follows from the hash that the house had committed to; null where it commits to none.",
+                  "Whether the multiplier follows from the hash that the house had committed to; null if it commits to none.",
               }),
               late: z.boolean().meta({
-                description: "Came after newer rounds, or was computed or imported: shown, and never forecast upon.",
+                description: "Received after newer rounds, computed or imported: listed, but never used for forecasts.",
               }),
             }),
           )

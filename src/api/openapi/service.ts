@@ -10,25 +10,25 @@ export const healthSchema = z.object({
 
 /** The body of `/readyz`. */
 export const readinessSchema = z.object({
-  ok: z.boolean().meta({ description: "Whether it may be given work." }),
+  ok: z.boolean().meta({ description: "Whether this process can accept work." }),
   checks: z
     .object({
       postgres: z.boolean().meta({ description: "PostgreSQL answers." }),
       redis: z.boolean().meta({ description: "Redis answers." }),
       migrations: z.boolean().meta({ description: "The schema is the one that this version needs." }),
-      polling: z.boolean().meta({ description: "No house's next poll is late." }),
+      polling: z.boolean().meta({ description: "No poll is overdue." }),
     })
-    .meta({ description: "What was looked at." }),
+    .meta({ description: "The result of each check." }),
   problems: z
     .record(z.string(), z.string())
     .optional()
-    .meta({ description: "What is known of a check that failed, by its name." }),
+    .meta({ description: "The details of each failed check, by its name." }),
 });
 
 const READY = { ok: true, checks: { postgres: true, redis: true, migrations: true, polling: true } };
 const NOT_READY = { ok: false, checks: { postgres: false, redis: true, migrations: true, polling: true } };
 
-/** The paths that need no key and return the same to everybody. */
+/** The paths that need no key and return the same to every client. */
 export function servicePaths(): Record<string, object> {
   const failures = failuresOf(SERVICE);
   const free = { tags: ["Service"], security: [] };
@@ -38,7 +38,7 @@ export function servicePaths(): Record<string, object> {
         ...free,
         operationId: "getHealth",
         summary: "Whether this process serves",
-        description: "For liveness probes. It asks neither PostgreSQL nor Redis; see `/readyz` for those.",
+        description: "For liveness probes. It queries neither PostgreSQL nor Redis; `/readyz` does.",
         responses: { "200": answerOf("It does.", "Health", { ok: true, version: "1.0.0" }), ...failures },
       },
     },
@@ -46,12 +46,12 @@ export function servicePaths(): Record<string, object> {
       get: {
         ...free,
         operationId: "getReadiness",
-        summary: "Whether this process may be given work",
+        summary: "Whether this process can accept work",
         description: "For load balancers. A 503 names each failed check in `problems`.",
         responses: {
           "200": answerOf("It may.", "Readiness", READY),
           ...failures,
-          "503": answerOf("It may not, or it is stopping.", "Readiness", NOT_READY),
+          "503": answerOf("It cannot accept work, or it is stopping.", "Readiness", NOT_READY),
         },
       },
     },
@@ -60,7 +60,7 @@ export function servicePaths(): Record<string, object> {
         ...free,
         operationId: "getDocument",
         summary: "This document",
-        description: "OpenAPI 3.1. It changes only with the version; send its ETag back to get a 304.",
+        description: "OpenAPI 3.1. It changes only with the version. Send its ETag in `If-None-Match` to get a 304.",
         responses: {
           "200": {
             description: "This document.",
@@ -68,7 +68,7 @@ export function servicePaths(): Record<string, object> {
             content: { "application/json": { schema: { type: "object", additionalProperties: true } } },
           },
           "304": {
-            description: "Still as you have it.",
+            description: "Not changed since your copy.",
             headers: headersOf([...ALWAYS, "ETag", "Access-Control-Allow-Origin"]),
           },
           ...failures,

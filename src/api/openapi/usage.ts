@@ -4,28 +4,28 @@ import type { Description } from "./description.ts";
 import { at, count, head } from "./fields.ts";
 
 const spent = {
-  requests: count.meta({ description: "Calls counted so far: answers with the status 200." }),
-  limit: count.nullable().meta({ description: "How many the plan has; null where it has no number." }),
-  remaining: count.nullable().meta({ description: "How many are left; null where there is no limit." }),
-  resets_at: at.meta({ description: "When the count begins again." }),
+  requests: count.meta({ description: "Calls counted so far: responses with status 200." }),
+  limit: count.nullable().meta({ description: "The limit of the plan; null if it has none." }),
+  remaining: count.nullable().meta({ description: "How many remain; null if there is no limit." }),
+  resets_at: at.meta({ description: "When the count is reset." }),
 };
-const own = count.meta({ description: "Its calls that were counted." });
+const own = count.meta({ description: "Its counted calls." });
 const date = z.iso.date().meta({ description: "The UTC day." });
 
 export const usageDescription: Description = {
   operation: { path: USAGE_PATH, params: USAGE_PARAMS },
   name: "Usage",
-  summary: "Your calls today and this month, and what is left",
-  description: "Free of charge, and answered when the quota is gone. Every 200 that was answered before is in it.",
+  summary: "Your calls today and this month, and what remains",
+  description: "Free of charge, and available when the quota is used up. It includes every 200 sent before.",
   isCounted: false,
   answer: z.object({
     ...head,
     key: z
       .object({
-        name: z.string().meta({ description: "The name that its holder gave it." }),
+        name: z.string().meta({ description: "The name that the account gave it." }),
         last4: z.string().length(4).meta({ description: "Its last four characters." }),
       })
-      .meta({ description: "The key of this call. The numbers are of the whole account." }),
+      .meta({ description: "The key of this call. The counts are those of the whole account." }),
     day: z.object({ date, ...spent }).meta({ description: "This UTC day." }),
     month: z
       .object({
@@ -38,16 +38,16 @@ export const usageDescription: Description = {
       .meta({ description: "This UTC month." }),
     burst: z
       .object({
-        per_second: z.int().min(1).meta({ description: "Calls a second that can go on for ever." }),
-        burst: z.int().min(1).meta({ description: "Calls that may come at once." }),
+        per_second: z.int().min(1).meta({ description: "The sustained rate in calls per second." }),
+        burst: z.int().min(1).meta({ description: "The most calls in a burst." }),
       })
-      .meta({ description: "How fast calls may come." }),
+      .meta({ description: "The rate limit." }),
     endpoints: z
       .array(z.object({ endpoint: z.string().meta({ description: "The last part of the path." }), requests: own }))
       .meta({ description: "Today's calls by endpoint." }),
     days: z
       .array(z.object({ date, requests: own }))
-      .meta({ description: "As many days as were asked for, today first." }),
+      .meta({ description: "The requested number of days, today first." }),
   }),
   example: {
     ok: true,

@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import { listConflicts, type ListedConflict } from "../../rounds/lists/conflict-list-store.ts";
-import { decideConflict, standingText } from "../../corrections/revision.ts";
+import { decideConflict, resultText } from "../../corrections/revision.ts";
 import { examples, houseId, someText, tableName, wholeNumber } from "../arguments.ts";
 import { type Chosen, chosenTables } from "./chosen-tables.ts";
 import { manyIds } from "../ids.ts";
@@ -45,11 +45,11 @@ export function conflictCommand(): Command {
             row.id,
             row.table,
             row.roundId,
-            standingText(row.kept),
-            standingText(row.other),
+            resultText(row.kept),
+            resultText(row.other),
             row.times,
             shortTime(row.lastSeenAt),
-            row.decidedAt === null ? null : standingText(row.to),
+            row.decidedAt === null ? null : resultText(row.to),
             row.decidedBy,
           ]),
         );

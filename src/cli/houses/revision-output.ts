@@ -1,5 +1,5 @@
 import type { Sql, Transaction } from "../../db/client.ts";
-import { standingText, type Outcome, type Revised, type Voided } from "../../corrections/revision.ts";
+import { resultText, type Outcome, type Revised, type Voided } from "../../corrections/revision.ts";
 import { announce } from "../announce.ts";
 import { audited } from "../audited.ts";
 
@@ -20,8 +20,8 @@ export async function applyDecision(
       ? {
           action,
           target: `round ${done.revised.roundId} of ${done.revised.table}`,
-          before: standingText(done.revised.from),
-          after: standingText(done.revised.to),
+          before: resultText(done.revised.from),
+          after: resultText(done.revised.to),
           reason,
         }
       : null,
@@ -48,7 +48,7 @@ export function decisionJson({ revisionId, conflictId, table, roundId, from, to,
 
 /** A decision as text. */
 export function decisionText({ table, roundId, from, to, voided, windows }: Decided): string {
-  const what = from === to ? `stays ${standingText(to)}` : `is ${standingText(to)} now, not ${standingText(from)}`;
+  const what = from === to ? `stays ${resultText(to)}` : `is ${resultText(to)} now, not ${resultText(from)}`;
   return `round ${roundId} of ${table} ${what}; ${voided} scored forecasts became void, ${windows} of them windows`;
 }
 

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import { parseMultiplier } from "../../houses/reading/multiplier.ts";
-import { reviseRound, standingText } from "../../corrections/revision.ts";
+import { reviseRound, resultText } from "../../corrections/revision.ts";
 import { listRevisions } from "../../corrections/revision-store.ts";
 import { examples, someText, tableName, wholeNumber } from "../arguments.ts";
 import { operator } from "../operator.ts";
@@ -75,8 +75,8 @@ export function roundCommand(): Command {
             row.id,
             row.table,
             row.roundId,
-            standingText(row.from),
-            standingText(row.to),
+            resultText(row.from),
+            resultText(row.to),
             shortTime(row.at),
             row.by,
             row.reason,

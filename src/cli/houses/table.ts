@@ -2,10 +2,10 @@ import { Command, InvalidArgumentError } from "commander";
 import { readCoverage } from "../../forecasts/accuracy/measured-store.ts";
 import { type ListedTable, listTables } from "../../rounds/lists/listed-table-store.ts";
 import { readTable, type TableFacts } from "../../rounds/lists/shown-table-store.ts";
-import { resetNewestNumber, toldReset } from "../../corrections/reset-newest.ts";
+import { resetNewestNumber, resetAuditEntry } from "../../corrections/reset-newest.ts";
 import { numberOf } from "../../rounds/round.ts";
 import { createLog } from "../../log.ts";
-import { endDamage } from "../../pass/damage.ts";
+import { closeDamageAlert } from "../../pass/damage.ts";
 import { repairTable } from "../../verify/repair.ts";
 import { announce } from "../announce.ts";
 import { examples, someText, tableName } from "../arguments.ts";
@@ -124,7 +124,7 @@ async function repair(name: string, { reason, json }: { reason: string; json: bo
       (done) => (done.ok ? { action: "table.repair", target: `table ${name}`, reason } : null),
     ).finally(() => bar.end());
     if (!outcome.ok) throw new Error(outcome.problem);
-    await endDamage(sql, createLog(settings.LOG_LEVEL, process.stderr.isTTY), name);
+    await closeDamageAlert(sql, createLog(settings.LOG_LEVEL, process.stderr.isTTY), name);
     const { table, rounds, forecasts } = outcome;
     return json
       ? printJson({ table, rounds, forecasts })
@@ -147,7 +147,7 @@ async function resetNewest(
     const outcome = await audited(
       sql,
       (tx) => resetNewestNumber(tx, id, { to: to ?? null, by: operator(), reason }),
-      (done) => (done.ok ? toldReset(done, reason) : null),
+      (done) => (done.ok ? resetAuditEntry(done, reason) : null),
     );
     if (!outcome.ok) throw new Error(outcome.problem);
     await announce(sql, settings.LOG_LEVEL);

@@ -149,11 +149,11 @@ function addScore(sums: SumVector, score: Score, horizon: number, sign: 1n | -1n
   add(outcome, 1);
   add(outcome + 1, score.ll);
   addTo(sums, outcome + 2, sign * square(score.ll));
-  const addToBin = (color: number, pPpm: number, cameTrue: boolean) => {
+  const addToBin = (color: number, pPpm: number, isHit: boolean) => {
     const bin = binKey(color, Math.min(BINS - 1, Math.floor(pPpm / 1000)));
     add(bin, 1);
     add(bin + 1, pPpm);
-    if (cameTrue) add(bin + 2, 1);
+    if (isHit) add(bin + 2, 1);
   };
   if (score.kind === "window") return addToBin(0, score.pPpm, score.hit);
   add(KEY.sumRps, score.rps);

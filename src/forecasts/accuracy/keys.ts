@@ -81,7 +81,7 @@ export function windowOutcome(horizon: number, isHit: boolean): number {
 /** Bins of one color: p div 1000 ppm, 0 to 1000. */
 export const BINS = 1001;
 
-/** The first of three keys of a bin of stated probabilities: how many, Σ p, how many came true. A window is color 0. */
+/** The first of three keys of a bin of stated probabilities: number, Σ p, hits. A window is color 0. */
 export function binKey(color: number, bin: number): number {
   return KEY.firstBin + (color * BINS + bin) * 3;
 }

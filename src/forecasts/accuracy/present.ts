@@ -5,12 +5,12 @@ import { PPM } from "../model/ppm.ts";
 import { mergeReferenceSums, referenceFigures, type ReferenceSums } from "./figures/reference-sums.ts";
 import { mergeSums, type Sums } from "./figures/sums.ts";
 
-/** Shown next to everything that could be taken as advice. */
+/** Shown next to everything that could be understood as advice. */
 export const NOTICE = "Information only. Rounds come from the house's random generator; no outcome is guaranteed. 18+.";
 
 /**
- * Whether a table's forecast can be shown: `ready`; `waiting` (nothing was issued after the newest round, on time or not);
- * `warming_up` (none was ever issued); `silent` (no round for longer than a house may be silent and be live); `paused`.
+ * Whether a table's forecast can be shown: `ready`; `waiting` (none was issued after the newest round, on time or not);
+ * `warming_up` (none was ever issued); `silent` (no round for longer than a live house may have none); `paused`.
  */
 export type ForecastState = "ready" | "waiting" | "warming_up" | "silent" | "paused";
 

@@ -139,7 +139,10 @@ const MOST = "9223372036854775807";
 /** A score with its place: the set that it is in, or the number of the revision. */
 type PlacedScore = ExportedScore & { place: string };
 
-/** Where reading of a table's scores continues: the last score set and revision, and the `prev_hash` of the next score. */
+/**
+ * The position in the export of a table's scores: the last score set and revision, and the `prev_hash` of the next
+ * score.
+ */
 export interface ScorePlace {
   set: string;
   revision: string;

@@ -1,4 +1,4 @@
-/** What is forecast of a table: the color of the next round, and windows of each color. */
+/** The features that are forecast of a table: the color of the next round, and windows of each color. */
 
 /** The feature that forecasts the next round only. */
 export const NEXT_COLOR = "next_color";

@@ -19,7 +19,7 @@ export type Model = {
   readonly colors: number;
   /** `reachedX0` of `learn` is true if the round's hundredths are at least this. */
   readonly x0Hundredths: number;
-  /** Where each part begins in the memory of a state. */
+  /** The offset of each part in the memory of a state. */
   readonly at: Layout;
   /** Bin of each gap up to the last closed bin; greater gaps are in the open bin. */
   readonly binOfGap: Uint8Array;

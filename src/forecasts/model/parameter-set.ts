@@ -75,9 +75,13 @@ export function valuesOf(parameters: ParameterValues): ParameterValues {
 export function storedParameters(name: string, json: unknown): Parameters {
   const parsed = parameterValues.safeParse(json);
   if (!parsed.success)
-    throw new Error(`expected the parameters of ${name}, got ${z.prettifyError(parsed.error)}; give its file again`);
+    throw new Error(
+      `expected the parameters of ${name}, got ${z.prettifyError(parsed.error)}; start the run with its file again`,
+    );
   const parameters = namedParameters(parsed.data);
   if (parameters.name !== name)
-    throw new Error(`expected the parameters of ${name}, got those of ${parameters.name}; give its file again`);
+    throw new Error(
+      `expected the parameters of ${name}, got those of ${parameters.name}; start the run with its file again`,
+    );
   return parameters;
 }

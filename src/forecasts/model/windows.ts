@@ -40,7 +40,7 @@ export function windowsOf(
   return found;
 }
 
-/** Probability, not rounded, that the color comes within the next `rounds` rounds as the state sees them now. */
+/** Probability, not rounded, that the color occurs within the next `rounds` rounds, given the current state. */
 export function hitProbability(model: Model, state: State, color: number, rounds: number): number {
   let survival = 1;
   depart(model, state, color);

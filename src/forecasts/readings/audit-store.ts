@@ -57,7 +57,7 @@ export function saveAuditsStatements(tx: Queryable, audits: readonly TableAudits
     update house_audits a
     set
       conflicts = seen.conflicts,
-      -- settled items are deleted after a time: what was counted stays counted
+      -- settled items are deleted after a time, so the count never decreases
       proofs_failed = greatest(a.proofs_failed, seen.proofs_failed)
     from unnest(${[...first.keys()]}::integer[], ${[...first.values()]}::text[]) as touched (table_id, hour)
     join house_audits b on b.table_id = touched.table_id

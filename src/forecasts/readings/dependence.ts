@@ -1,10 +1,10 @@
 /**
  * Do past rounds change the odds? An e-process against every law of independent rounds.
  *
- * E = Π q(color) / max over fixed shares p of Π p(color), where q is a Bayesian mixture of the long-run shares, a Markov
- * chain and the hazard by the wait for the top color (universal inference: Wasserman, Ramdas and Balakrishnan 2020).
- * If rounds are independent, the chance that E ever reaches c is at most 1/c, for any shares. On true bustabit rounds it
- * never exceeds 1. Odds that change over time raise it too, so it does not prove that past rounds matter.
+ * E = Π q(color) / max over fixed shares p of Π p(color), where q is a Bayesian mixture of the long-run shares, a
+ * Markov chain and the hazard by the wait for the top color (universal inference: Wasserman, Ramdas and Balakrishnan
+ * 2020). If rounds are independent, the chance that E ever reaches c is at most 1/c, for any shares. On real bustabit
+ * rounds it never exceeds 1. Odds that change over time raise it too, so it does not prove that past rounds matter.
  *
  * The model fixes the length of every indexed array, hence the `!`.
  */

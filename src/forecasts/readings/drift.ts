@@ -3,8 +3,9 @@
  * the share of rounds at or above 1.10 (half-life 500 rounds) and for the colors (half-life 1,000), as an e-detector in
  * the sense of Shin, Ramdas and Rinaldo (2024). Alarm from 10,000 on.
  *
- * The long run is learned from the same rounds, so the false alarm rate is measured, not proven: no alarm in 2.73 million
- * true bustabit rounds. s is capped at a million, so that the alarm ends soon after a table has returned to normal.
+ * The long run is learned from the same rounds, so the false alarm rate is measured, not proven: no alarm in 2.73
+ * million real bustabit rounds. s is capped at a million, so that the alarm ends soon after a table has returned to
+ * normal.
  */
 import { type Model } from "../model/model.ts";
 

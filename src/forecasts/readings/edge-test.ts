@@ -2,12 +2,12 @@
  * Does the stream match the declared edge of its house? An e-value that is valid after every round.
  *
  * Under the law P(M ≥ x) = (1 − e)/x a bet on {M ≥ x} with the predictive chance of a Beta mixture is a fair game; by
- * Ville's inequality the chance that the wealth ever reaches 20 is at most 1 in 20, under any stopping rule (Robbins 1970;
- * Shafer 2021). x = 1.01 is the most sensitive, but a house without instant crashes has no round below it, whatever its
- * edge. So the bets are on x = 1.10 until the first round below 1.01: a rule that depends on the past only keeps the game
- * fair.
+ * Ville's inequality the chance that the wealth ever reaches 20 is at most 1 in 20, under any stopping rule (Robbins
+ * 1970; Shafer 2021). x = 1.01 is the most sensitive, but a house without instant crashes has no round below it,
+ * whatever its edge. So the bets are on x = 1.10 until the first round below 1.01: a rule that depends on the past only
+ * keeps the game fair.
  *
- * On the first 500,000 true bustabit rounds ln E against the declared 1 % never exceeds 0.2; 3 % is rejected after 933
+ * On the first 500,000 real bustabit rounds ln E against the declared 1 % never exceeds 0.2; 3 % is rejected after 933
  * rounds and 2 % after 1,811.
  */
 import { isAtLeast, multiply, one, type Product } from "./product.ts";

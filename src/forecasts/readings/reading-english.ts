@@ -15,22 +15,22 @@ export const english: Sentences = {
   paused: "This table is paused. It has no reading until it is polled again.",
   silent: "No round of this table was received lately. It has no reading until the next one is.",
   nothingYet: "No round of this table is known yet.",
-  tooFew: (n) => `Only ${rounds(n)} of this table ${n === 1 ? "is" : "are"} known, too few to say how it behaves.`,
+  tooFew: (n) => `Only ${rounds(n)} of this table ${n === 1 ? "is" : "are"} known, too few to describe it.`,
   waited: ({ color, gap, every: mean, chance: p }) =>
-    `No ${color} for ${rounds(gap)} (on average it comes ${every(mean)}; a wait this long or longer happens ${chance(p)} of the time).`,
+    `No ${color} for ${rounds(gap)} (on average it occurs ${every(mean)}; a wait this long or longer happens ${chance(p)} of the time).`,
   justCame: (color) => `The newest round was ${color}.`,
   waitUnknown: (color) =>
-    `How long ago ${color} last came is not known, since rounds are missing and it has not come after them.`,
+    `It is unknown how long ago ${color} last occurred: rounds are missing, and it has not occurred after them.`,
   streak: ({ color, length, chance: p }) =>
-    `The newest ${rounds(length)} were ${color}; ${chance(p)} of ${color} streaks get that far.`,
+    `The newest ${rounds(length)} were ${color}; ${chance(p)} of ${color} streaks are that long.`,
   unchanged: ({ rounds: n, evidence, required, color, share }) =>
     `In ${rounds(n)} of this table the past has not changed the odds (evidence ${times(evidence)}×, we require ` +
-    `${times(required)}×): ${color} has come in ${percent(share)} of all rounds, and a wait makes it neither more nor less likely.`,
+    `${times(required)}×): ${color} occurred in ${percent(share)} of all rounds, and a wait makes it neither more nor less likely.`,
   changesOverTime: ({ weight }) =>
-    `The evidence alone is past that mark, but what looks at past rounds holds ${percent(weight)} of the model's weight ` +
+    `The evidence alone exceeds that mark, but the experts of past rounds hold ${percent(weight)} of the model's weight ` +
     `and we require half: odds that change over time look the same.`,
   changed: ({ rounds: n, evidence, required, weight }) =>
-    `On this table what came before has mattered: in ${rounds(n)} the odds differed by the rounds before (evidence ` +
+    `On this table past rounds have mattered: in ${rounds(n)} the odds differed by the rounds before (evidence ` +
     `${times(evidence)}×, we require ${times(required)}×; ${percent(weight)} of the model's weight, we require half). ` +
     `How much that is worth is measured under accuracy.`,
   mix: ({ rounds: n, shares, chance: p }) =>

@@ -129,7 +129,7 @@ export function scoreWindow(pPpm: number, basePpm: number, hit: boolean): Window
 }
 
 /**
- * Log loss of a probability that came true, in micro-nats: ⌊−ln(p)·10⁶ + ½⌋.
+ * Log loss of a probability whose event occurred, in micro-nats: ⌊−ln(p)·10⁶ + ½⌋.
  *
  * `Math.log` may differ in its last bit between machines, yet no ppm value lies nearer to a rounding boundary than
  * 1.3e-6 micro-nats, six hundred times that error, so this integer is the same everywhere.

@@ -6,10 +6,10 @@ import { readList, wire, type ListShape } from "../reading/read-list.ts";
 import { parseWireJson } from "../reading/wire-json.ts";
 
 const options = z.strictObject({
-  /** The game as the house names it in its addresses. */
+  /** The house's name of the game in its addresses. */
   game_url: z
     .string()
-    .regex(/^[a-z0-9_-]{1,64}$/, { error: "expected a game as it stands in the address, such as crash" })
+    .regex(/^[a-z0-9_-]{1,64}$/, { error: "expected the name of a game as in the address, such as crash" })
     .default("crash"),
   ...namedOptions({ order: "newest_first" }),
 });

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { adapter, type Ask, type HouseRound } from "../contract.ts";
 import { namedOptions } from "../settings/feed-options.ts";
 import { parseMultiplier } from "../reading/multiplier.ts";
-import { believedTimes, readRound, refused } from "../reading/read-round.ts";
-import { cameInstead, decodeText } from "../reading/read-text.ts";
+import { acceptedTimes, readRound, refused } from "../reading/read-round.ts";
+import { foundInstead, decodeText } from "../reading/read-text.ts";
 import { askedId, firstRoundId, nextId, visibleText } from "../reading/round-page.ts";
 
 const options = z.strictObject({ first_round_id: firstRoundId, ...namedOptions({ order: "auto" }) });
@@ -42,20 +42,20 @@ export default adapter<z.infer<typeof options>>({
   read(feed, body, now, readOptions = {}) {
     const expected = {
       what: "a page with the result of a game such as 185.04x",
-      advice: "wait if the house is down; where a browser shows the result, the page changed or is built by scripts",
+      advice: "wait if the house is down; if a browser shows the result, the page changed or is built by scripts",
     };
     const id = askedId(readOptions.path, /^\/game\/(\d+)$/);
-    if (id === null) return { ok: false, reason: "expected a page of /game/{id}, came one of another address" };
+    if (id === null) return { ok: false, reason: "expected a page of /game/{id}, found one of another address" };
     const html = decodeText(body, expected);
     if (!html.ok) return html;
     const text = visibleText(html.value);
     const stated = [...text.matchAll(GAME)].map(([, number]) => number);
     if (stated.length > 0 && !stated.includes(id)) {
-      return { ok: false, reason: `expected the page of game ${id}, came that of game ${stated[0]}; check base_url` };
+      return { ok: false, reason: `expected the page of game ${id}, found that of game ${stated[0]}; check base_url` };
     }
     const isLabelled = LABEL.test(text);
     if (!isLabelled && !namesGame(text, id)) {
-      return { ok: false, reason: cameInstead(expected, "one that does not name its game", text) };
+      return { ok: false, reason: foundInstead(expected, "one that does not name its game", text) };
     }
     const results = text
       .matchAll(RESULT)
@@ -63,15 +63,15 @@ export default adapter<z.infer<typeof options>>({
       .take(MOST_RESULTS + 1)
       .toArray();
     if (results.length > MOST_RESULTS) {
-      return { ok: false, reason: cameInstead(expected, `one with more than ${MOST_RESULTS} results`, text) };
+      return { ok: false, reason: foundInstead(expected, `one with more than ${MOST_RESULTS} results`, text) };
     }
     const result = isLabelled ? LABELLED.exec(text)?.[1] : results[0];
-    if (result === undefined) return { ok: false, reason: cameInstead(expected, "none there", text) };
+    if (result === undefined) return { ok: false, reason: foundInstead(expected, "none there", text) };
     const raw = { game: id, results: isLabelled ? [result] : results.slice(0, 50) };
-    const round = readRound({ id, multiplier: result }, raw, feed, believedTimes(now));
+    const round = readRound({ id, multiplier: result }, raw, feed, acceptedTimes(now));
     const higher = isLabelled || !round.ok ? undefined : results.find((one) => isHigher(one, round.round, feed));
     if (higher === undefined) return { ok: true, items: [round] };
-    const reason = `expected the result ${result} to be the highest of the page, came ${higher} too; the page changed its order`;
+    const reason = `expected the result ${result} to be the highest of the page, found ${higher} too; the page changed its order`;
     return { ok: true, items: [refused({ code: "impossible_multiplier", reason }, id, raw)] };
   },
 });

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { adapter, type Ask } from "../contract.ts";
 import { describe } from "../reading/excerpt.ts";
 import { namedOptions } from "../settings/feed-options.ts";
-import { believedTimes, readId, readRound, refused } from "../reading/read-round.ts";
-import { cameInstead, decodeJson } from "../reading/read-text.ts";
+import { acceptedTimes, readId, readRound, refused } from "../reading/read-round.ts";
+import { foundInstead, decodeJson } from "../reading/read-text.ts";
 import { askedId, firstRoundId, nextId } from "../reading/round-page.ts";
 import { WireNumber } from "../reading/wire-json.ts";
 
@@ -22,8 +22,8 @@ const crash = z.union([z.int(), z.string().regex(/^\d+$/)]);
  * ethcrash.io, one JSON document a game. Another site than ethercrash.io, with another seed.
  *
  * Seen in a public client of 2018: the address, and `game_crash` as whole hundredths with 0 for an instant crash; it
- * waited a second between two games and 20 s after an error. Not confirmed: what a game that was not played yet
- * answers (404 is expected), any other field, and that the site still answers.
+ * waited a second between two games and 20 s after an error. Not confirmed: the response for a game that was not played
+ * yet (404 is expected), any other field, and that the site still responds.
  */
 export default adapter<z.infer<typeof options>>({
   name: "ethcrash-io",
@@ -38,23 +38,24 @@ export default adapter<z.infer<typeof options>>({
   read(feed, body, now, readOptions = {}) {
     const expected = { what: "JSON with `game_crash`", advice: "wait if the house is down, else check base_url" };
     const id = askedId(readOptions.path, /^\/game\/(\d+)\.json$/);
-    if (id === null) return { ok: false, reason: "expected an answer of /game/{id}.json, came one of another address" };
+    if (id === null)
+      return { ok: false, reason: "expected a response of /game/{id}.json, found one of another address" };
     const parsed = decodeJson(body, expected);
     if (!parsed.ok) return parsed;
     const game = z.looseObject({ game_crash: z.unknown() }).safeParse(parsed.value);
     if (!game.success || game.data.game_crash === undefined) {
-      return { ok: false, reason: cameInstead(expected, describe(parsed.value), body.toString()) };
+      return { ok: false, reason: foundInstead(expected, describe(parsed.value), body.toString()) };
     }
     const { game_crash: value, id: stated, game_id: alsoStated } = game.data;
     const other = [stated, alsoStated].find((one) => one !== undefined && one !== null && !isId(one, id));
     if (other !== undefined) {
-      return { ok: false, reason: `expected game ${id}, came a document of game ${describe(other)}; check base_url` };
+      return { ok: false, reason: `expected game ${id}, found a document of game ${describe(other)}; check base_url` };
     }
     if (value !== null && (value instanceof WireNumber || !crash.safeParse(value).success)) {
-      const reason = `expected whole hundredths such as 27956 as \`game_crash\`, came ${describe(value)}`;
+      const reason = `expected whole hundredths such as 27956 as \`game_crash\`, found ${describe(value)}`;
       return { ok: true, items: [refused({ code: "not_a_number", reason }, id, parsed.value)] };
     }
-    return { ok: true, items: [readRound({ id, multiplier: value }, parsed.value, feed, believedTimes(now))] };
+    return { ok: true, items: [readRound({ id, multiplier: value }, parsed.value, feed, acceptedTimes(now))] };
   },
 });
 

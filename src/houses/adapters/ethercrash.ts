@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { adapter, type Ask, type HouseItem } from "../contract.ts";
 import { namedOptions } from "../settings/feed-options.ts";
-import { believedTimes, readRound } from "../reading/read-round.ts";
-import { cameInstead, decodeText } from "../reading/read-text.ts";
+import { acceptedTimes, readRound } from "../reading/read-round.ts";
+import { foundInstead, decodeText } from "../reading/read-text.ts";
 import { askedId, firstRoundId, nextId, visibleText } from "../reading/round-page.ts";
 
 /** An instant crash, as the house writes it. */
@@ -55,28 +55,28 @@ export default adapter<z.infer<typeof options>>({
       ? { what: "a page with links to games and their results", advice: "set feed.first_round_id to a recent game" }
       : {
           what: "a page with a title such as `Game 7217785 | Crashed @67.25x`",
-          advice: "wait if the house is down; where a browser shows it, the page changed",
+          advice: "wait if the house is down; if a browser shows it, the page changed",
         };
     const html = decodeText(body, expected);
     if (!html.ok) return html;
-    const believed = believedTimes(now, readOptions);
+    const accepted = acceptedTimes(now, readOptions);
     if (isListing) {
-      const items = listedGames(html.value).map((game) => readRound(game, game, feed, believed));
+      const items = listedGames(html.value).map((game) => readRound(game, game, feed, accepted));
       return items.length > 0
         ? { ok: true, items }
-        : { ok: false, reason: cameInstead(expected, "none there", visibleText(html.value)) };
+        : { ok: false, reason: foundInstead(expected, "none there", visibleText(html.value)) };
     }
     const id = askedId(readOptions.path, /^\/game\/(\d+)$/);
-    if (id === null) return { ok: false, reason: "expected a page of /game/{id}, came one of another address" };
+    if (id === null) return { ok: false, reason: "expected a page of /game/{id}, found one of another address" };
     const text = visibleText(html.value);
     const title = TITLE.exec(text);
-    if (title === null) return { ok: false, reason: cameInstead(expected, "none there", text) };
+    if (title === null) return { ok: false, reason: foundInstead(expected, "none there", text) };
     const [, stated = "", result = ""] = title;
     if (stated !== id) {
-      return { ok: false, reason: `expected the page of game ${id}, came that of game ${stated}; check base_url` };
+      return { ok: false, reason: `expected the page of game ${id}, found that of game ${stated}; check base_url` };
     }
     const raw = { title: title[0], time: TIME.exec(text)?.[1] ?? null };
-    const round: HouseItem = readRound({ id, multiplier: result, occurredAt: raw.time }, raw, feed, believed);
+    const round: HouseItem = readRound({ id, multiplier: result, occurredAt: raw.time }, raw, feed, accepted);
     return { ok: true, items: [round] };
   },
 });

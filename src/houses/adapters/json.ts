@@ -2,8 +2,8 @@ import jmespath from "jmespath";
 import { z } from "zod";
 import { adapter, type HouseItem } from "../contract.ts";
 import { describe, excerpt } from "../reading/excerpt.ts";
-import { believedTimes, readId, readRound, refused, type Believed } from "../reading/read-round.ts";
-import { cameInstead, decodeJson } from "../reading/read-text.ts";
+import { acceptedTimes, readId, readRound, refused, type AcceptedTimes } from "../reading/read-round.ts";
+import { foundInstead, decodeJson } from "../reading/read-text.ts";
 
 /** Responses with more items are refused: a page has 50 to 100, and the work of one poll must stay bounded. */
 const MOST_ITEMS = 5_000;
@@ -32,7 +32,7 @@ const options = z.strictObject({
   hash: expression.optional(),
   history: path
     .refine((text) => text.includes("{id}"), {
-      error: "expected {id}, the round before which older ones are asked for",
+      error: "expected {id}, the round before which older ones are requested",
     })
     .optional(),
   order: z.enum(["auto", "newest_first", "newest_last"]).default("auto"),
@@ -75,18 +75,19 @@ export default adapter<JsonFeed>({
     const expected = expectedOf(feed);
     const parsed = decodeJson(body, expected);
     if (!parsed.ok) return parsed;
-    const unreadable = (came: string) => ({ ok: false, reason: cameInstead(expected, came, body.toString()) }) as const;
+    const unreadable = (found: string) =>
+      ({ ok: false, reason: foundInstead(expected, found, body.toString()) }) as const;
     const list = search(parsed.value, feed.items);
     if (!list.ok) return unreadable(`JSON on which \`${feed.items}\` fails (${list.reason})`);
     if (!Array.isArray(list.value)) return unreadable(`${describe(list.value)} there`);
     if (list.value.length > MOST_ITEMS) {
       return {
         ok: false,
-        reason: `expected at most ${MOST_ITEMS} items, came ${list.value.length}; ask for fewer in feed.path`,
+        reason: `expected at most ${MOST_ITEMS} items, found ${list.value.length}; request fewer in feed.path`,
       };
     }
-    const believed = believedTimes(now, readOptions);
-    return { ok: true, items: list.value.map((item: unknown) => readItem(feed, item, believed)) };
+    const accepted = acceptedTimes(now, readOptions);
+    return { ok: true, items: list.value.map((item: unknown) => readItem(feed, item, accepted)) };
   },
 });
 
@@ -95,9 +96,9 @@ function expectedOf({ items }: JsonFeed): { what: string; advice: string } {
   return { what: `JSON with a list at \`${items}\``, advice };
 }
 
-function readItem(feed: JsonFeed, item: unknown, believed: Believed): HouseItem {
+function readItem(feed: JsonFeed, item: unknown, accepted: AcceptedTimes): HouseItem {
   if (item === null || typeof item !== "object") {
-    const reason = `expected an object or a list for each round, came ${describe(item)}`;
+    const reason = `expected an object or a list for each round, found ${describe(item)}`;
     return refused({ code: "not_an_item", reason }, null, item);
   }
   const id = search(item, feed.round_id);
@@ -111,7 +112,7 @@ function readItem(feed: JsonFeed, item: unknown, believed: Believed): HouseItem 
   const hash = optional(feed.hash, item);
   if (!hash.ok) return badExpression("bad_hash", feed.hash ?? "", hash.reason, roundId, item);
   const fields = { id: id.value, multiplier: multiplier.value, occurredAt: occurredAt.value, hash: hash.value };
-  return readRound(fields, item, feed, believed);
+  return readRound(fields, item, feed, accepted);
 }
 
 function badExpression(

@@ -19,7 +19,7 @@ const shape: ListShape<z.infer<typeof item>> = {
  * Roobet crash, over HTTP.
  *
  * Seen in public scripts of 2020 and 2021: the address, a bare list newest first, `id` and `crashPoint`. Checked: 1,646
- * results of 2020 against the chain, with divisor 25. Not confirmed: that the address still answers, what other fields
+ * results of 2020 against the chain, with divisor 25. Not confirmed: that the address still responds, what other fields
  * an item has (so neither time nor hash is read), and any way to older rounds. An instant crash is shown as 1.00.
  */
 export default adapter<z.infer<typeof options>>({

@@ -6,7 +6,7 @@ import { readList, wire, type ListShape } from "../reading/read-list.ts";
 
 const options = z.strictObject(namedOptions({ order: "newest_first" }));
 
-/** Clients ask for 10 to 50. */
+/** Clients request 10 to 50. */
 const PAGE = 50;
 const PATH = "/_api/graphql";
 const QUERY =
@@ -36,14 +36,14 @@ const shape: ListShape<z.infer<typeof item>> = {
   houseError,
 };
 
-/** GraphQL answers its errors with status 200. */
+/** GraphQL returns its errors with status 200. */
 function houseError(answer: unknown): string | null {
   const found = z.looseObject({ errors: z.array(z.unknown()).min(1) }).safeParse(answer);
   if (!found.success) return null;
   const [first] = found.data.errors;
   const message = z.looseObject({ message: z.string() }).safeParse(first);
   const quoted = message.success ? `"${excerpt(message.data.message, 200)}"` : describe(first);
-  return `the house refused the query: ${quoted}; check that the headers hold a valid x-access-token, else its schema has changed`;
+  return `the house refused the query: ${quoted}; check that the headers contain a valid x-access-token; if they do, its schema has changed`;
 }
 
 /**

@@ -12,7 +12,7 @@ export interface HashWork {
   chains: readonly Chain[];
   points: readonly Point[];
   claims: readonly Claim[];
-  /** The claims came with proven rounds: then none of them needs a walk to the published end. */
+  /** The response of the claims also has proven rounds: then none of them needs a walk to the published end. */
   isJoined: boolean;
   falseStarts: FalseStarts;
   walkUntil: typeof walkUntil;

@@ -157,8 +157,8 @@ function leftAside({ hash }: ProvenPoint, newest: ProvenPoint): Refusal {
   return {
     ok: false,
     what: "link",
-    reason: "so many hashes of the answer lead nowhere that this one was not looked at",
-    expected: `a hash that leads back to ${newest.hash}, in an answer of such`,
+    reason: "too many hashes of the response lead nowhere, so this one was not checked",
+    expected: `a hash that leads back to ${newest.hash}, in a response of such hashes`,
     found: hash,
   };
 }

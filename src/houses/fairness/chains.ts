@@ -49,7 +49,7 @@ function chainOf(era: Era, isAlone: boolean): Chain {
   const preset: Preset | null = era.chain === undefined ? null : presets[era.chain];
   const salt = preset?.salt ?? era.salt ?? era.client_seed;
   const terminatingHash = preset?.end.hash ?? era.terminating_hash;
-  if (salt === undefined || terminatingHash === undefined) throw new Error("expected fairness settings that were read");
+  if (salt === undefined || terminatingHash === undefined) throw new Error("expected parsed fairness settings");
   const { rule, divisor, step } = schemeOf(era, preset);
   const end = { number: BigInt(preset?.end.id ?? era.terminating_id ?? 0), hash: terminatingHash };
   const from = era.from ?? preset?.from;
@@ -74,6 +74,6 @@ function schemeOf(era: Era, preset: Preset | null): Scheme {
   const name = preset?.scheme ?? era.scheme;
   if (name !== undefined && name !== "custom") return schemes[name];
   const { rule, divisor = null, step } = era;
-  if (rule === undefined || step === undefined) throw new Error("expected fairness settings that were read");
+  if (rule === undefined || step === undefined) throw new Error("expected parsed fairness settings");
   return { rule, divisor, step };
 }

@@ -1,7 +1,7 @@
 import type { Chain } from "./chains.ts";
 import { hundredthsOf, isOutcome } from "./outcome.ts";
 
-/** A round as received from a house, to be proven; `number` is null if ids do not count up. */
+/** A received round that is to be proven; `number` is null if ids are not consecutive. */
 export interface Claim {
   number: bigint | null;
   hash: string;

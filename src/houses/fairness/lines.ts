@@ -1,4 +1,4 @@
-import { nextTurn, STEPS_PER_SLICE, type ChainStep, type walkUntil } from "./walk.ts";
+import { nextTick, STEPS_PER_SLICE, type ChainStep, type walkUntil } from "./walk.ts";
 
 /** The fixed cost of a walk, in steps. */
 const STEPS_TO_BEGIN = 4;
@@ -60,20 +60,20 @@ export function createLines(
       for (const hash of hashes) {
         const node = nodes.get(hash);
         if (node === undefined || node.next !== null || node.dead || node.tip.steps >= most) continue;
-        const came = await walk(node.tip.hash, most - node.tip.steps, stops, { step, signal });
+        const reached = await walk(node.tip.hash, most - node.tip.steps, stops, { step, signal });
         // walks of fewer steps than a slice do not pause
-        walked += came.steps + STEPS_TO_BEGIN;
+        walked += reached.steps + STEPS_TO_BEGIN;
         if (walked >= STEPS_PER_SLICE) {
           walked = 0;
-          await nextTurn();
+          await nextTick();
         }
-        const steps = node.tip.steps + came.steps;
-        node.tip = { hash: came.hash, steps };
-        if (!came.met) continue;
-        if (!nodes.has(came.hash)) add(came.hash, null); // a dead one
+        const steps = node.tip.steps + reached.steps;
+        node.tip = { hash: reached.hash, steps };
+        if (!reached.met) continue;
+        if (!nodes.has(reached.hash)) add(reached.hash, null); // a dead one
         node.next = node.tip;
-        const others = metBy.get(came.hash) ?? [];
-        metBy.set(came.hash, others);
+        const others = metBy.get(reached.hash) ?? [];
+        metBy.set(reached.hash, others);
         others.push({ hash, steps });
       }
       spread();

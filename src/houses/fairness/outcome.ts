@@ -47,11 +47,12 @@ export function hundredthsOf(outcome: Outcome, hash: string): number {
 /**
  * Whether this is the multiplier of the hash, as a house with its rule sends it. Rules A and B are sent exactly.
  *
- * B9 was announced in doubles, which come out a cent below where the exact quotient is whole, one round in ten million:
- * both are believed. S is not truncated, and Stake sends the shortest decimal of the nearest single-precision number (as
- * all of 4,223 recorded values are): each of the two steps is up to a relative 2^-24 away, and together they move one
- * round in 18,000 over a cent. Within that a house could lie about one round in 3,600, by one cent below 83,886x.
- * @throws RangeError if it is not a hash.
+ * B9 was announced in doubles, which are a cent lower if the exact quotient is whole, one round in ten million: both
+ * are accepted. S is not truncated, and Stake sends the shortest decimal of the nearest single-precision number (as all
+ * of 4,223 recorded values are): each of the two steps is up to a relative 2^-24 away, and together they move one round
+ * in 18,000 over a cent. Within that a house could misreport about one round in 3,600, by one cent below 83,886x.
+ *
+ * @throws RangeError if it is not a hash
  */
 export function isOutcome(outcome: Outcome, hash: string, hundredths: number): boolean {
   if (hundredths === hundredthsOf(outcome, hash)) return true;
@@ -107,7 +108,7 @@ function atLeastOne(hundredths: bigint): number {
   return hundredths < 100n ? 100 : Number(hundredths);
 }
 
-/** Word by word: a remainder below 2^20 times 2^32 is exact in a double. */
+/** Digit by digit: a remainder below 2^20 times 2^32 is exact in a double. */
 function isDivisible(mac: Buffer, divisor: number): boolean {
   if (!Number.isInteger(divisor) || divisor < 2 || divisor > 2 ** 20) {
     throw new RangeError(`expected a divisor from 2 to 1048576, got ${divisor}`);

@@ -24,7 +24,7 @@ export interface Evidence {
   /** Proven rounds of the table, including the anchor. */
   points: readonly Point[];
   claims: readonly Claim[];
-  /** For opaque ids: the claims came with proven rounds. */
+  /** For opaque ids: the response of the claims also has proven rounds. */
   isJoined?: boolean;
 }
 

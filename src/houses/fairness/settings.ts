@@ -37,14 +37,17 @@ const era = z
   .superRefine((given, context) => {
     const problem = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
     if ((given.chain === undefined) === (given.scheme === undefined)) {
-      return problem("chain", "expected either a `chain` that is known or a `scheme` with its public values");
+      return problem("chain", "expected either the name of a known `chain`, or a `scheme` with its public values");
     }
     if (given.from !== undefined && given.to !== undefined && given.to < given.from) {
       problem("to", `expected a round from ${given.from} on, where the era begins`);
     }
     if (given.chain !== undefined) {
       for (const field of OWN_FIELDS.filter((name) => given[name] !== undefined)) {
-        problem(field, `the chain ${given.chain} has its own; leave it out, or name a \`scheme\` instead of a chain`);
+        problem(
+          field,
+          `the chain ${given.chain} has its own; remove the field, or name a \`scheme\` instead of a chain`,
+        );
       }
       return;
     }
@@ -56,14 +59,14 @@ const era = z
     }
     if (given.scheme !== "custom") {
       for (const field of (["rule", "divisor", "step"] as const).filter((name) => given[name] !== undefined)) {
-        problem(field, `the scheme ${given.scheme} has its own; take \`scheme: custom\` to give it`);
+        problem(field, `the scheme ${given.scheme} has its own; use \`scheme: custom\` to set it`);
       }
       return;
     }
     if (given.rule === undefined) problem("rule", "expected A, B, B9 or S");
     if (given.step === undefined) problem("step", "expected sha256_hex or sha256_raw");
     if ((given.rule === "A") !== (given.divisor !== undefined)) {
-      problem("divisor", "expected with rule A, and with no other: one round in this many is an instant crash");
+      problem("divisor", "expected with rule A and with no other rule: one round in this many is an instant crash");
     }
   });
 
@@ -97,13 +100,13 @@ export function fairnessProblem(
   const list = Array.isArray(fairness) ? fairness : [fairness];
   if (roundIds === "opaque") {
     const isNumbered = list.some(({ from, to }) => from !== undefined || to !== undefined);
-    return isNumbered ? "with `round_ids: opaque` an era is known by its hashes: leave out `from` and `to`" : null;
+    return isNumbered ? "with `round_ids: opaque` the hashes of an era identify it: remove `from` and `to`" : null;
   }
   let before = -1;
   for (const [index, one] of list.entries()) {
     const first = firstOf(one);
     if (index > 0 && first <= before) {
-      return `eras overlap or are not in order: expected number ${index + 1} to begin after round ${before}, came ${first}`;
+      return `eras overlap or are not in order: expected number ${index + 1} to begin after round ${before}, found ${first}`;
     }
     before = one.to ?? first;
   }

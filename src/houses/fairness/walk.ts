@@ -16,7 +16,7 @@ let lastTurn: Promise<unknown> = Promise.resolve();
  * Waits for an event-loop tick without another walk's slice. However many walks run concurrently, each tick runs one slice
  * of one walk, so nothing else in the process waits longer.
  */
-export function nextTurn(): Promise<unknown> {
+export function nextTick(): Promise<unknown> {
   lastTurn = lastTurn.then(() => eventLoop());
   return lastTurn;
 }
@@ -70,7 +70,7 @@ export async function walkBackSliced(
   for (let done = 0; done < steps; done += STEPS_PER_SLICE) {
     signal?.throwIfAborted();
     current = walk(step, current, done, Math.min(done + STEPS_PER_SLICE, steps), watch);
-    await nextTurn();
+    await nextTick();
   }
   signal?.throwIfAborted();
   return current;
@@ -98,7 +98,7 @@ export async function walkUntil(
   let current = hash;
   for (let done = 0; done < most && metAt === 0; done += STEPS_PER_SLICE) {
     // the many walks of a few steps do not pause
-    if (done > 0) await nextTurn();
+    if (done > 0) await nextTick();
     signal?.throwIfAborted();
     current = walk(step, current, done, Math.min(done + STEPS_PER_SLICE, most), watch);
   }

@@ -59,8 +59,8 @@ function distanceOf(table: LeasedTable): number {
 }
 
 /**
- * How many numbers to skip: of those that may have been played in the silence, another one each second, in steps of the
- * golden ratio, which soon come near each of them at any poll interval.
+ * How many numbers to skip: of those that may have been played in the silence another one each second, in steps of the
+ * golden ratio, which soon approach each of them at any poll interval.
  */
 function stepOf({ silentMs, badAnswers }: LeasedTable): number {
   if (silentMs === null) return badAnswers % NEAR;

@@ -81,7 +81,7 @@ export async function askTables(
   const goOn = async (first: Promise<void>): Promise<void> => {
     await first;
     await verdict;
-    while (mayGoOn() && isAnswering(asked)) {
+    while (mayGoOn() && isResponding(asked)) {
       const request = waiting.shift();
       if (request === undefined) return;
       await ask(request);
@@ -116,7 +116,7 @@ function groupByRequest(house: House, tables: readonly LeasedTable[]): SharedReq
 }
 
 /** Whether the house responds and has not asked us to wait. */
-function isAnswering(asked: readonly AskedTable[]): boolean {
+function isResponding(asked: readonly AskedTable[]): boolean {
   const wantsUsToWait = asked.some(
     ({ answer }) => answer.status === 429 || (answer.kind === "failed" && answer.retryAfterMs !== null),
   );

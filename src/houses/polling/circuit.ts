@@ -1,5 +1,5 @@
 /**
- * When a house that fails is asked again: the circuit all workers share, kept in Postgres.
+ * When a failing house is requested again: the circuit that all workers share, stored in PostgreSQL.
  *
  *   closed ──5 failures in a row, or half of the last 20──▶ open ──wait over──▶ half_open ──good──▶ closed
  *                                                            ▲                     │
@@ -31,7 +31,7 @@ export interface PollOutcome {
 const FAILURES_IN_ROW_TO_OPEN = 5;
 const RECENT = 20;
 /** Half of fewer than ten polls is too small a sample. */
-const RECENT_TO_JUDGE = 10;
+const RECENT_NEEDED = 10;
 const FIRST_PROBE_MS = 2_000;
 const LAST_PROBE_MS = 300_000;
 const FIRST_THROTTLE_MS = 1_000;
@@ -88,9 +88,7 @@ export function afterPoll(
 
 function failsTooOften({ failuresInRow, recent }: Circuit): boolean {
   const failures = recent.length - recent.replaceAll("0", "").length;
-  return (
-    failuresInRow >= FAILURES_IN_ROW_TO_OPEN || (recent.length >= RECENT_TO_JUDGE && failures * 2 >= recent.length)
-  );
+  return failuresInRow >= FAILURES_IN_ROW_TO_OPEN || (recent.length >= RECENT_NEEDED && failures * 2 >= recent.length);
 }
 
 function remember(recent: string, outcome: "0" | "1"): string {

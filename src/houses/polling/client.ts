@@ -16,8 +16,8 @@ export interface HouseRequest {
 export type FailureReason =
   "timeout" | "connection" | "refused_address" | "redirect" | "status" | "too_large" | "not_decodable" | "aborted";
 
-/** Response headers that explain a house's limits, for operators; none that could hold a secret. */
-export type ToldHeaders = Record<string, string>;
+/** Response headers that describe a house's limits, for operators; none that could contain a secret. */
+export type DiagnosticHeaders = Record<string, string>;
 
 /** The result of a request. Expected errors are values, not exceptions. */
 export type HouseAnswer =
@@ -30,7 +30,7 @@ export type HouseAnswer =
       /** Decompressed, at most 4 MiB. */
       body: Buffer;
       elapsedMs: number;
-      headers?: ToldHeaders;
+      headers?: DiagnosticHeaders;
     }
   | { kind: "unchanged"; status: 304; elapsedMs: number }
   | { kind: "absent"; status: 404; elapsedMs: number }
@@ -42,7 +42,7 @@ export type HouseAnswer =
       /** From Retry-After of a 429 or 503, in milliseconds, clamped to 1 s … 15 min. */
       retryAfterMs: number | null;
       elapsedMs: number;
-      headers?: ToldHeaders;
+      headers?: DiagnosticHeaders;
     };
 
 /** The HTTP client of all houses: one keep-alive agent per house, so that a failing house cannot affect others. */

@@ -36,7 +36,10 @@ export async function startHouse(
   if (before === null) return { kind: "unknown" };
   if (before.pausedAt === null) return { kind: "refused", problem: `${house} is not paused: it is polled` };
   if (version !== null && before.version !== version) {
-    return { kind: "refused", problem: `the pause of ${house} is not the one that you saw: ${describePause(before)}` };
+    return {
+      kind: "refused",
+      problem: `the pause of ${house} is not the one that was shown: ${describePause(before)}`,
+    };
   }
   await resumeHouse(tx, house);
   return { kind: "done", before, after: await requireControl(tx, house) };
@@ -49,9 +52,9 @@ export interface OpenCircuits {
 }
 
 /**
- * Requests a house with an open circuit at its next poll: with `forget` the circuit is closed and its failures are erased,
- * else the next request is its probe, and if that fails the waits keep growing. Refused if no circuit is open: a half-open
- * one is being probed, and a house that sent Retry-After is not polled before.
+ * Requests a house with an open circuit at its next poll: with `forget` the circuit is closed and its failures are
+ * erased, else the next request is its probe, and if that fails the waits keep growing. Refused if no circuit is open:
+ * a half-open one is being probed, and a house that sent Retry-After is not polled earlier.
  */
 export async function askHouseNow(
   tx: Transaction,
@@ -70,7 +73,7 @@ export async function askHouseNow(
   if (open.length === 0) {
     const isProbing = leases.some(({ circuit }) => circuit === "half_open");
     const how = isProbing ? "it is being probed right now" : "its circuit is closed";
-    return { kind: "refused", problem: `${house} is not left alone for its failures: ${how}` };
+    return { kind: "refused", problem: `the polls of ${house} are not suspended: ${how}` };
   }
   await tx`
     update poll_leases
@@ -106,7 +109,7 @@ async function lockControl(tx: Transaction, house: string): Promise<HouseControl
 
 async function requireControl(tx: Transaction, house: string): Promise<HouseControl> {
   const found = await findControl(tx, house);
-  if (found === null) throw new Error(`the house ${house} has gone while its row was locked`);
+  if (found === null) throw new Error(`the house ${house} was removed while its row was locked`);
   return found;
 }
 

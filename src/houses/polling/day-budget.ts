@@ -15,7 +15,7 @@ export function waitForTomorrow(
   const [spent, most] = [bytesToday + bytes, BYTES_OF_TABLE * tables.length];
   if (spent <= most) return null;
   const waitMs = DAY_MS - (Date.parse(now) % DAY_MS);
-  const error = `its responses of today total ${gigabytes(spent)}, and ${gigabytes(most)} are stored of ${tables.length} tables in a day; it is polled again at 00:00 UTC`;
+  const error = `its responses of today total ${gigabytes(spent)}, above the limit of ${gigabytes(most)} a day for ${tables.length} tables; it is polled again at 00:00 UTC`;
   return { waitMs, error };
 }
 

@@ -98,7 +98,7 @@ async function fetchOnce(
       await response.body
         .dump({ limit: WORTH_READING, signal: AbortSignal.any([signal, deadline]) })
         .catch(() => undefined); // the status is enough; an incomplete body changes nothing
-      if (signal.aborted) return fail("aborted", "stopped before the answer was complete", status);
+      if (signal.aborted) return fail("aborted", "stopped before the response was complete", status);
       if (status === 304 && isConditional(request)) return { kind: "unchanged", status, elapsedMs: elapsedMs() };
       if (status === 404 && request.mayBeAbsent === true) return { kind: "absent", status, elapsedMs: elapsedMs() };
       return badStatus(response, elapsedMs());
@@ -117,8 +117,8 @@ async function fetchOnce(
       headers: toldHeaders(response),
     };
   } catch (error) {
-    if (signal.aborted) return fail("aborted", "stopped before the answer was complete", status);
-    if (deadline.aborted) return fail("timeout", `no complete answer within ${request.timeoutMs} ms`, status);
+    if (signal.aborted) return fail("aborted", "stopped before the response was complete", status);
+    if (deadline.aborted) return fail("timeout", `no complete response within ${request.timeoutMs} ms`, status);
     return fail(...explain(error, request), status);
   }
 }
@@ -147,7 +147,7 @@ function badStatus(response: Dispatcher.ResponseData, elapsedMs: number): HouseA
     const advice = /log-?in|sign-?in|auth|session|captcha|challenge/i.test(place)
       ? "the house requires a session: set the headers it needs under `headers`, or base_url if it moved"
       : "redirects are not followed: set base_url and feed.path to where the house is now";
-    const detail = `answered ${status}, a redirect to ${place}; ${advice}`;
+    const detail = `status ${status}, a redirect to ${place}; ${advice}`;
     return { ...failed, reason: "redirect", detail };
   }
   const asksToWait = status === 429 || status === 503;
@@ -174,7 +174,7 @@ async function unpack(body: Buffer, header: string | null): Promise<Buffer> {
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "" && name !== "identity");
   if (encodings.length > MOST_ENCODINGS) {
-    throw new UndecodableError(`expected at most ${MOST_ENCODINGS} content encodings, came ${encodings.length}`);
+    throw new UndecodableError(`expected at most ${MOST_ENCODINGS} content encodings, found ${encodings.length}`);
   }
   let unpacked = body;
   for (const name of encodings.toReversed()) unpacked = await unpackOnce(unpacked, name);
@@ -198,7 +198,7 @@ async function unpackOnce(body: Buffer, encoding: string): Promise<Buffer> {
         params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG },
       });
     default:
-      throw new UndecodableError(`the content encoding ${excerpt(encoding, 20)} is not known`);
+      throw new UndecodableError(`the content encoding ${excerpt(encoding, 20)} is unknown`);
   }
 }
 
@@ -232,13 +232,13 @@ function explain(error: unknown, request: HouseRequest): [reason: FailureReason,
   const reason = FAILURES[code];
   if (reason === "too_large") {
     return code === "UND_ERR_HEADERS_OVERFLOW"
-      ? [reason, "expected at most 16 KiB of headers, came more"]
-      : [reason, "expected at most 4 MiB, unpacked too, came more"];
+      ? [reason, "expected at most 16 KiB of headers, found more"]
+      : [reason, "expected at most 4 MiB, also decompressed, found more"];
   }
   if (reason === "timeout")
     return [reason, `${host} did not ${code.includes("CONNECT") ? "connect" : "answer"} in time`];
   if (/^(Z_|ERR_BROTLI|ERR__ERROR_FORMAT|ERR_.*ZSTD|ZSTD_|ERR_PADDING)/.test(code)) {
-    return ["not_decodable", `the body does not unpack (${code})`];
+    return ["not_decodable", `the body cannot be decompressed (${code})`];
   }
   if (error instanceof errors.InvalidArgumentError) {
     return ["connection", `the request to ${host} cannot be sent: ${withoutSecrets(error.message, request)}`];

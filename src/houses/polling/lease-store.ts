@@ -12,11 +12,11 @@ export interface Lease {
   shard: number;
   /** Fencing token: it grows with each lease, and saves by an older holder are refused. */
   epoch: bigint;
-  /** The previous lease expired: its holder died or hung, perhaps over a payload. */
+  /** The previous lease expired: its holder died or hung, perhaps because of a payload. */
   isAfterExpiry: boolean;
   /** Database time of the lease, as PostgreSQL writes it, to the microsecond. */
   now: string;
-  /** The local `performance.now()` at or before that time: durations from it err on the short side. */
+  /** The local `performance.now()` at or before that time, so durations from it are at most too short. */
   takenAt: number;
   circuit: Circuit;
   /** Bytes of its responses on this UTC day. */

@@ -2,7 +2,7 @@ import { type LookupAddress, Resolver } from "node:dns";
 import type { Resolve } from "./guard.ts";
 
 /** The timeout of a query to a name server, and its attempts. */
-const ANSWER_WITHIN_MS = 1_000;
+const QUERY_TIMEOUT_MS = 1_000;
 const TRIES = 2;
 
 /**
@@ -12,7 +12,7 @@ const TRIES = 2;
  * @param servers such as `9.9.9.9` or `[2620:fe::fe]:53`
  */
 export function askNameServers(servers: readonly string[]): Resolve {
-  const resolver = new Resolver({ timeout: ANSWER_WITHIN_MS, tries: TRIES });
+  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
   resolver.setServers(servers);
   return (hostname, _, callback) => {
     const found: LookupAddress[] = [];

@@ -52,7 +52,7 @@ export function createPollRoom(): PollRoom {
             return await poll(budget);
           } finally {
             held -= own;
-            // a repeat has no body: what a house once sent it may send again
+            // a repeat has no body, but the house may send as much as before
             if (most !== null) largest.set(house, most === 0 ? (known ?? 0) : Math.max(most, (known ?? 0) / 2));
           }
         });

@@ -6,7 +6,7 @@ export interface AskedTable {
   tableId: number;
   /** game/market, for display. */
   name: string;
-  /** The path as it is stored: values of variables are replaced with `${NAME}`. */
+  /** The path as stored: values of variables are replaced with `${NAME}`. */
   path: string;
   requestedMs: number;
   receivedMs: number;
@@ -70,7 +70,7 @@ export function summarizePoll(asked: readonly AskedTable[]): PollSummary {
     } else if (summary.error === null) summary.status = status;
   }
   if (summary.error === null && summary.outcome.kind === "failed") {
-    summary.error = `${asked[0]?.name ?? ""}: answered ${summary.status}, but its answers cannot be read as before; see its format notice`;
+    summary.error = `${asked[0]?.name ?? ""}: status ${summary.status}, but its responses still cannot be read; see its format notice`;
   }
   return summary;
 }

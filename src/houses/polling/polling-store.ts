@@ -18,9 +18,9 @@ export interface Lateness {
 }
 
 /**
- * Finds houses whose polls are late. A poll is due one interval after the last one, and not before the house allows it: its
- * circuit is open, or it asked to be left alone. Disabled and paused houses are never due, and none is while the queue of
- * polls is paused; a house that was added, changed or resumed is due from then on.
+ * Finds houses whose polls are late. A poll is due one interval after the last one, and not before the house allows it:
+ * while its circuit is open, or after a Retry-After. Disabled and paused houses are never due, and none is while the
+ * queue of polls is paused; a house that was added, changed or resumed is due from then on.
  */
 export async function findLatePolls(sql: Queryable): Promise<Lateness> {
   const rows = await sql<{ house: string; isLate: boolean; pollMs: number }[]>`

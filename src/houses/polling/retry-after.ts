@@ -16,7 +16,7 @@ export function parseRetryAfter(header: string | null, date: string | null, nowM
 }
 
 function untilDate(text: string, date: string | null, nowMs: number): number {
-  if (!/^[A-Z][a-z]+,? /.test(text)) return Number.NaN; // Date.parse would take "-5" for a year
+  if (!/^[A-Z][a-z]+,? /.test(text)) return Number.NaN; // Date.parse would read "-5" as a year
   const houseNow = Date.parse(date ?? "");
   return Date.parse(text) - (Number.isNaN(houseNow) ? nowMs : houseNow);
 }

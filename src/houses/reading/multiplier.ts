@@ -45,24 +45,24 @@ export function parseMultiplier(
   { scale, instant }: { scale: number; instant: readonly (string | number)[] },
 ): ParsedMultiplier {
   if (raw === null || raw === undefined || raw === "") {
-    return refuse("missing_multiplier", `expected a multiplier, came ${describe(raw)}`);
+    return refuse("missing_multiplier", `expected a multiplier, found ${describe(raw)}`);
   }
   const text = textOf(raw);
   if (text === null || text.length > LONGEST_TEXT) {
-    return refuse("not_a_number", `expected a multiplier such as 1.87 or "1,87x", came ${describe(raw)}`);
+    return refuse("not_a_number", `expected a multiplier such as 1.87 or "1,87x", found ${describe(raw)}`);
   }
   const value = readDecimal(text);
   if (instant.some((one) => isSame(text, value, String(one)))) return { ok: true, hundredths: 100, rawValue: text };
   if (value === null) {
-    return refuse("not_a_number", `expected a multiplier such as 1.87 or "1,87x", came ${describe(raw)}`);
+    return refuse("not_a_number", `expected a multiplier such as 1.87 or "1,87x", found ${describe(raw)}`);
   }
   const hundredths = floorHundredths(value, readDecimal(String(scale)));
   if (hundredths === "too large" || hundredths > LARGEST_HUNDREDTHS) {
-    return refuse("impossible_multiplier", `expected at most 1000000000x, came ${describe(raw)}`);
+    return refuse("impossible_multiplier", `expected at most 1000000000x, found ${describe(raw)}`);
   }
   if (hundredths < 100n) {
-    const advice = value.digits === 0n ? "; where this is an instant crash, list it under feed.instant" : "";
-    return refuse("impossible_multiplier", `expected 1.00 or more, came ${describe(raw)}${advice}`);
+    const advice = value.digits === 0n ? "; if this is an instant crash, list it under feed.instant" : "";
+    return refuse("impossible_multiplier", `expected 1.00 or more, found ${describe(raw)}${advice}`);
   }
   return { ok: true, hundredths: Number(hundredths), rawValue: text };
 }

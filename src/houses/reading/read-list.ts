@@ -2,8 +2,8 @@ import { z } from "zod";
 import { cut, LONGEST_REASON } from "../../text.ts";
 import type { FeedOptions, HouseItem, ReadResponse, ReadOptions, RefusalCode } from "../contract.ts";
 import { describe, excerpt } from "./excerpt.ts";
-import { believedTimes, readId, readRound, refused, type Believed, type RoundFields } from "./read-round.ts";
-import { cameInstead, decodeJson } from "./read-text.ts";
+import { acceptedTimes, readId, readRound, refused, type AcceptedTimes, type RoundFields } from "./read-round.ts";
+import { foundInstead, decodeJson } from "./read-text.ts";
 import { WireNumber } from "./wire-json.ts";
 
 /** A text or a number as received, with every digit. */
@@ -54,25 +54,25 @@ export function readList<Item>(
   if (!list.success) {
     const issue = list.error.issues[0];
     const where = issue?.path.join(".") ?? "";
-    const came = where === "" ? describe(parsed.value) : `${describe(issue?.input)} at \`${where}\``;
-    return { ok: false, reason: cameInstead(expected, came, body.toString()) };
+    const found = where === "" ? describe(parsed.value) : `${describe(issue?.input)} at \`${where}\``;
+    return { ok: false, reason: foundInstead(expected, found, body.toString()) };
   }
   if (list.data.length > MOST_ITEMS) {
-    return { ok: false, reason: `expected at most ${MOST_ITEMS} items, came ${list.data.length}` };
+    return { ok: false, reason: `expected at most ${MOST_ITEMS} items, found ${list.data.length}` };
   }
-  const believed = believedTimes(now, options);
-  return { ok: true, items: list.data.flatMap((item) => readOne(shape, feed, item, believed) ?? []) };
+  const accepted = acceptedTimes(now, options);
+  return { ok: true, items: list.data.flatMap((item) => readOne(shape, feed, item, accepted) ?? []) };
 }
 
 function readOne<Item>(
   shape: ListShape<Item>,
   feed: Pick<FeedOptions, "scale" | "instant">,
   raw: unknown,
-  believed: Believed,
+  accepted: AcceptedTimes,
 ): HouseItem | null {
   if (raw === null || typeof raw !== "object" || Array.isArray(raw)) {
     return refused(
-      { code: "not_an_item", reason: `expected an object for each round, came ${describe(raw)}` },
+      { code: "not_an_item", reason: `expected an object for each round, found ${describe(raw)}` },
       null,
       raw,
     );
@@ -83,7 +83,7 @@ function readOne<Item>(
     return refused(explain(shape, issue, raw), roundIdOf(shape, raw), raw);
   }
   const fields = shape.round(item.data);
-  return fields === null ? null : readRound(fields, raw, feed, believed);
+  return fields === null ? null : readRound(fields, raw, feed, accepted);
 }
 
 const MISSING: Readonly<Record<FieldKind, RefusalCode>> = {
@@ -103,8 +103,8 @@ function explain<Item>(
   const path = issue?.path.map(String) ?? [];
   const kind = path.toReversed().flatMap((name) => (Object.hasOwn(kinds, name) ? [kinds[name]] : []))[0] ?? "item";
   // refined and transformed fields are reported as a whole: the field itself has the found value
-  const came = issue?.code === "custom" ? ownValue(raw, path.at(-1) ?? "") : issue?.input;
-  const isMissing = came === undefined || came === null;
+  const found = issue?.code === "custom" ? ownValue(raw, path.at(-1) ?? "") : issue?.input;
+  const isMissing = found === undefined || found === null;
   const code = (isMissing ? MISSING : WRONG)[kind];
   const fields = Object.keys(raw)
     .slice(0, 12)
@@ -115,7 +115,7 @@ function explain<Item>(
     : "";
   return {
     code,
-    reason: `${issue?.message ?? "expected another item"} as \`${path.join(".")}\`, came ${describe(came)}${advice}`,
+    reason: `${issue?.message ?? "expected another item"} as \`${path.join(".")}\`, found ${describe(found)}${advice}`,
   };
 }
 

@@ -19,7 +19,7 @@ export function decodeText(body: Buffer, expected: { what: string; advice: strin
     return { ok: true, value: new TextDecoder("utf-8", { fatal: true }).decode(body) };
   } catch {
     // the decoder throws on the first byte that is not UTF-8
-    return { ok: false, reason: cameInstead(expected, "bytes that are not UTF-8", body.toString("latin1")) };
+    return { ok: false, reason: foundInstead(expected, "bytes that are not UTF-8", body.toString("latin1")) };
   }
 }
 
@@ -33,17 +33,17 @@ export function decodeJson(body: Buffer, expected: { what: string; advice: strin
 function parse(body: Buffer, expected: { what: string; advice: string }): Parsed<unknown> {
   const text = decodeText(body, expected);
   if (!text.ok) return text;
-  if (text.value.trim() === "") return { ok: false, reason: cameInstead(expected, "an empty answer", "") };
-  if (/^\s*</.test(text.value)) return { ok: false, reason: cameInstead(expected, "HTML or XML", text.value) };
+  if (text.value.trim() === "") return { ok: false, reason: foundInstead(expected, "an empty body", "") };
+  if (/^\s*</.test(text.value)) return { ok: false, reason: foundInstead(expected, "HTML or XML", text.value) };
   const parsed = parseWireJson(text.value);
-  return parsed.ok ? parsed : { ok: false, reason: cameInstead(expected, parsed.reason, text.value) };
+  return parsed.ok ? parsed : { ok: false, reason: foundInstead(expected, parsed.reason, text.value) };
 }
 
 /** The reason for a response that is not what was expected, with its beginning and the remedy. */
-export function cameInstead({ what, advice }: { what: string; advice: string }, came: string, text: string): string {
+export function foundInstead({ what, advice }: { what: string; advice: string }, found: string, text: string): string {
   const shown = excerpt(text);
   return cut(
-    `expected ${what}, came ${came}${shown === "" ? "" : `, beginning with: ${shown}`}; ${advice}`,
+    `expected ${what}, found ${found}${shown === "" ? "" : `, beginning with: ${shown}`}; ${advice}`,
     LONGEST_REASON,
   );
 }

@@ -46,7 +46,7 @@ export function parseWireJson(text: string): { ok: true; value: unknown } | { ok
     return { ok: true, value };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    return { ok: false, reason: breaksOff(error.message, text) ? "JSON that breaks off" : "a text that is not JSON" };
+    return { ok: false, reason: isIncomplete(error.message, text) ? "incomplete JSON" : "a text that is not JSON" };
   }
 }
 
@@ -55,8 +55,8 @@ function withSource(_: string, value: unknown, { source }: { source?: string }):
   return isLossy ? new WireNumber(value, source) : value;
 }
 
-/** True if the parser reached the end of the text too early. */
-function breaksOff(message: string, text: string): boolean {
+/** Whether the parser reached the end of the text too early. */
+function isIncomplete(message: string, text: string): boolean {
   const position = /at position (\d+)/.exec(message)?.[1];
   return /^(?:Unexpected end|Unterminated)/.test(message) || Number(position) >= text.trimEnd().length;
 }

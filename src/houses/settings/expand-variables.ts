@@ -13,7 +13,7 @@ export function expandVariables(
 ): unknown {
   if (typeof value === "string") {
     return value.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
-      let problem = `the variable ${name} is not set; set it in the environment of this process, or make the file ${name} in HOUSE_SECRETS_DIR`;
+      let problem = `the variable ${name} is not set; set it in the environment of this process, or create the file ${name} in HOUSE_SECRETS_DIR`;
       try {
         const found = variables(name);
         if (found !== undefined && found !== "") return found;

@@ -64,7 +64,7 @@ const colors = z.preprocess((given, context) => {
   if (typeof given !== "string") return given;
   const palette = Object.hasOwn(palettes, given) ? palettes[given] : undefined;
   if (palette !== undefined) return palette.bands;
-  const message = `expected bands or one of the palettes ${Object.keys(palettes).join(", ")}, came ${JSON.stringify(given.slice(0, 40))}`;
+  const message = `expected bands or one of the palettes ${Object.keys(palettes).join(", ")}, found ${JSON.stringify(given.slice(0, 40))}`;
   context.addIssue({ code: "custom", message });
   return z.NEVER;
 }, bands);
@@ -86,7 +86,7 @@ function unknownAdapter({ input }: { input?: unknown }): string {
   if (why !== undefined) {
     return `the adapter ${JSON.stringify(name)} is not supported yet: ${why}; its rounds are reachable through \`roundhouse import\`, into a table with \`enabled: false\`, which needs neither adapter nor feed`;
   }
-  return `expected one of the adapters ${Object.keys(adapters).join(", ")}, came ${JSON.stringify(name.slice(0, 40))}`;
+  return `expected one of the adapters ${Object.keys(adapters).join(", ")}, found ${JSON.stringify(name.slice(0, 40))}`;
 }
 
 /** The feed of a table whose rounds are imported: it is never polled, and a file may contain hashes. */
@@ -181,5 +181,5 @@ export function hasFeed({ feed }: TableSettings): boolean {
 
 /** A house as it is used: variables replaced, defaults filled in. */
 export type HouseSettings = z.infer<typeof houseSettings>;
-/** One table of a house as it is used. */
+/** One table of a house, as used. */
 export type TableSettings = HouseSettings["tables"][number];

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { countTouched, findListedConflict, listConflicts } from "../../rounds/lists/conflict-list-store.ts";
-import { decideConflict, standingText, type Revised, type Voided } from "../../corrections/revision.ts";
+import { decideConflict, resultText, type Revised, type Voided } from "../../corrections/revision.ts";
 import { findStanding, listRevisions } from "../../corrections/revision-store.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage, OpsParts } from "../contract.ts";
@@ -29,7 +29,7 @@ export const conflictsPage: OpsPage<z.infer<typeof listQuery>> = {
       { after: idOf(query.after), oldestFirst: query.sort === "oldest", limit: PER_PAGE + 1 },
     );
     const { rows, next } = pageOf(found, (row) => String(row.id));
-    const data = { rows, next, perPage: PER_PAGE, query, problem, standingText };
+    const data = { rows, next, perPage: PER_PAGE, query, problem, resultText };
     return { template: "conflicts/conflicts", title: "Conflicts", data };
   },
 };
@@ -51,7 +51,7 @@ export const conflictPage: OpsPage<z.infer<typeof nothing>> = {
       seq === null ? null : countTouched(sql, { tableId, seq }),
     ]);
     const crumbs = [{ label: "Conflicts", href: "/ops/conflicts" }];
-    const data = { conflict, standing, revisions, touched, standingText };
+    const data = { conflict, standing, revisions, touched, resultText };
     return { template: "conflicts/conflict", title: `Conflict ${conflict.id}`, data, crumbs };
   },
 };
@@ -77,8 +77,8 @@ export const decideConflictAction: OpsAction<z.infer<typeof form>> = {
         auditEntry(visitor, {
           action: "conflict.decide",
           target: `conflict ${id}: round ${roundId} of ${table}`,
-          before: standingText(from),
-          after: standingText(to),
+          before: resultText(from),
+          after: resultText(to),
           reason: given.reason,
         }),
       );
@@ -107,8 +107,6 @@ export async function tellDecided(
 
 function decisionText({ roundId, table, from, to }: Revised): string {
   const what =
-    from === to
-      ? `stays ${standingText(to)}`
-      : `is ${standingText(to)} now, not ${standingText(from)}, in runs by hand`;
+    from === to ? `stays ${resultText(to)}` : `is ${resultText(to)} now, not ${resultText(from)}, in runs by hand`;
   return `round ${roundId} of ${table} ${what}`;
 }

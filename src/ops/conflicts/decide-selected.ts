@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { listConflicts, listConflictsById } from "../../rounds/lists/conflict-list-store.ts";
-import { decideConflicts, MOST_CONFLICTS, standingText } from "../../corrections/revision.ts";
+import { decideConflicts, MOST_CONFLICTS, resultText } from "../../corrections/revision.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { OpsAction, OpsPage } from "../contract.ts";
 import { choose, idsOf, reason } from "../payloads/listing.ts";
@@ -26,7 +26,7 @@ export const decideSelectedPage: OpsPage<z.infer<typeof query>> = {
       crumbs,
       data,
     });
-    const nothing = { open: [], decided: 0, isMore: false, standingText };
+    const nothing = { open: [], decided: 0, isMore: false, resultText };
     if (given.ids === undefined && given.of === "") {
       return page({ ...nothing, problem: "choose at least one conflict in the list" });
     }
@@ -46,7 +46,7 @@ export const decideSelectedPage: OpsPage<z.infer<typeof query>> = {
       decided: found.length - open.length,
       isMore: open.length > MOST_CONFLICTS,
       problem: open.length === 0 ? "none of them is open" : null,
-      standingText,
+      resultText,
     });
   },
 };
@@ -69,8 +69,8 @@ export const decideSelectedAction: OpsAction<z.infer<typeof form>> = {
         conflict: String(conflictId),
         table,
         round: roundId,
-        before: standingText(from),
-        after: standingText(to),
+        before: resultText(from),
+        after: resultText(to),
       }));
       await appendAudit(
         tx,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { appendAudit } from "../../audit/store.ts";
 import { parseMultiplier } from "../../houses/reading/multiplier.ts";
-import { reviseRound, standingText } from "../../corrections/revision.ts";
+import { reviseRound, resultText } from "../../corrections/revision.ts";
 import { findStanding, listRevisions } from "../../corrections/revision-store.ts";
 import { findTablesOf } from "../../rounds/lists/table-filter-store.ts";
 import { auditEntry } from "../audit-entry.ts";
@@ -32,7 +32,7 @@ export const revisePage: OpsPage<z.infer<typeof query>> = {
         : given.round !== "" && standing === null
           ? `there is no round ${given.round} there`
           : null;
-    const data = { query: given, standing, revisions, problem, standingText };
+    const data = { query: given, standing, revisions, problem, resultText };
     return { template: "conflicts/revise", title: "Correct a round", data, crumbs };
   },
 };
@@ -79,8 +79,8 @@ export const reviseAction: OpsAction<z.infer<typeof form>> = {
         auditEntry(visitor, {
           action: "round.revise",
           target: `round ${roundId} of ${name}`,
-          before: standingText(from),
-          after: standingText(to),
+          before: resultText(from),
+          after: resultText(to),
           reason: given.reason,
         }),
       );

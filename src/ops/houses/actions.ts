@@ -6,7 +6,7 @@ import { auditEntry } from "../audit-entry.ts";
 import type { Done, OpsAction, OpsParts, Sent } from "../contract.ts";
 import { PageError } from "../../frame/errors.ts";
 import { reason, tellReaders } from "../payloads/listing.ts";
-import { resetNewestNumber, toldReset } from "../../corrections/reset-newest.ts";
+import { resetNewestNumber, resetAuditEntry } from "../../corrections/reset-newest.ts";
 import { readTable } from "../board/table-facts-store.ts";
 
 const roles = ["operator"] as const;
@@ -96,7 +96,7 @@ export const resetNewestAction: OpsAction<z.infer<typeof resetForm>> = {
     const decision = { to: to === "" ? null : BigInt(to), by: visitor.email, reason: why };
     const outcome = await parts.sql.begin(async (tx) => {
       const done = await resetNewestNumber(tx, table.id, decision);
-      if (done.ok) await appendAudit(tx, auditEntry(visitor, toldReset(done, why)));
+      if (done.ok) await appendAudit(tx, auditEntry(visitor, resetAuditEntry(done, why)));
       return done;
     });
     if (!outcome.ok) return outcome;

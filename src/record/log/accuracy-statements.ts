@@ -6,7 +6,7 @@ import type { AccuracyStatement } from "./statements.ts";
 
 const TABLES_AT_ONCE = 200;
 
-/** Statements about the accuracy of every table over all time, when none was made in this UTC hour; else none. */
+/** Statements about the accuracy of every table over all time, if none was made in this UTC hour; else none. */
 export async function listAccuracyStatements(sql: Sql, logId: number): Promise<AccuracyStatement[]> {
   const statements: AccuracyStatement[] = [];
   for (let after = 0; ;) {

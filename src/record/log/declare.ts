@@ -5,9 +5,10 @@ import { signerOf } from "../../signed-note.ts";
 import { originOf } from "./publish-log.ts";
 
 /**
- * Begins another log, whose first entry names the last checkpoint of the one before, and gives its origin. Everything that
- * is stored is stated again in it.
- * @throws Error when there is no log yet, or another was declared at the same moment
+ * Begins another log, whose first entry names the last checkpoint of the previous log, and returns its origin. All
+ * stored data is stated again in it.
+ *
+ * @throws Error if there is no log yet, or another was declared at the same moment
  */
 export async function declareLog(
   tx: Transaction,

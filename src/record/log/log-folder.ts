@@ -1,18 +1,18 @@
 /**
- * The folder that a log is signed from: its private key, and the newest checkpoint it signed. The checkpoint is what a
- * restored or rewritten database cannot take back.
+ * The folder of a log: its private key, and the newest checkpoint that it signed. A restored or rewritten database
+ * cannot undo that checkpoint.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { chmod, mkdir, open, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../../errors.ts";
 
-/** The private key in PEM; null when the folder has none. */
+/** The private key in PEM; null if the folder has none. */
 export function readKey(folder: string): Promise<string | null> {
   return readIfThere(join(folder, "key.pem"));
 }
 
-/** Makes a private key, readable by this user alone, unless the folder has one. Gives the one that it has. */
+/** Creates a private key, readable by this user alone, unless the folder has one. Returns the key. */
 export async function makeKey(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const { privateKey } = generateKeyPairSync("ed25519");
@@ -27,23 +27,23 @@ export async function makeKey(folder: string): Promise<string> {
   return kept;
 }
 
-/** The newest checkpoint that was signed from this folder; null before the first. */
+/** The newest checkpoint that was signed with this key; null before the first. */
 export function readNewestNote(folder: string): Promise<string | null> {
   return readIfThere(join(folder, "checkpoint"));
 }
 
-/** Keeps the newest checkpoint; it is on disk before this resolves. */
+/** Stores the newest checkpoint; it is on disk before this resolves. */
 export async function keepNewestNote(folder: string, note: string): Promise<void> {
   await replaceFile(join(folder, "checkpoint"), note);
   const opened = await open(folder);
   try {
-    await opened.sync(); // the name, too
+    await opened.sync(); // persists the rename too
   } finally {
     await opened.close();
   }
 }
 
-/** Replaces a file as a whole: readers see the old text or the new one. */
+/** Replaces a file atomically: readers see the old text or the new one. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const next = `${path}.next`;
   await writeFile(next, text, { mode: 0o600, flush: true });

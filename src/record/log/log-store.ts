@@ -9,7 +9,7 @@ export interface Log {
   /** 32 bytes of Ed25519. */
   publicKey: Buffer;
   size: number;
-  /** The newest entry of the audit log that is stated. */
+  /** The newest entry of the audit log that is in the log. */
   auditSeq: bigint;
   /** Why another log was declared, and by whom; null for the first. */
   reason: string | null;
@@ -28,8 +28,8 @@ export async function listLogs(sql: Queryable): Promise<Log[]> {
 }
 
 /**
- * Creates a log: the first one without a reason, each later one by a decision of the operator. Gives its id, or null when
- * another process created the same log meanwhile.
+ * Creates a log: the first one without a reason, each later one by a decision of the operator. Returns its id, or null
+ * if another process created the same log meanwhile.
  */
 export async function createLog(
   tx: Transaction,
@@ -52,7 +52,7 @@ export interface PendingStatement {
   isNew: boolean;
 }
 
-/** Tables whose head moved since the newest statement about them, at most `limit`. */
+/** Tables whose head changed since the newest statement about them, at most `limit`. */
 export async function listPendingStatements(sql: Queryable, logId: number, limit: number): Promise<PendingStatement[]> {
   return sql<PendingStatement[]>`
     select
@@ -91,7 +91,7 @@ export async function listPendingStatements(sql: Queryable, logId: number, limit
     ) p`;
 }
 
-/** The newest entry of the audit log after the one that is stated; null when there is none. */
+/** The next entry of the audit log that is not in the log; null if there is none. */
 export async function findPendingAudit(sql: Queryable, { auditSeq }: Log): Promise<AuditStatement | null> {
   const [head] = await sql<{ seq: string; hash: string }[]>`
     select seq::text, hash
@@ -108,7 +108,8 @@ export interface NewEntry {
 }
 
 /**
- * Moves a log from a size that was read to a larger one. False when another process moved it since: nothing was written.
+ * Advances a log from the size that was read to a larger one. Returns false if another process advanced it since:
+ * nothing was written.
  */
 export async function moveSize(
   tx: Transaction,
@@ -123,7 +124,7 @@ export async function moveSize(
   return moved.length === 1;
 }
 
-/** Notes when accuracy was stated last. */
+/** Stores when accuracy was stated last. */
 export async function noteAccuracyHour(tx: Transaction, logId: number): Promise<void> {
   await tx`
     update logs
@@ -148,7 +149,7 @@ export async function insertEntries(
     ) with ordinality as e (table_id, forecast_seq, entry, place)`;
 }
 
-/** Notes from which versions of heads the newest statements were made. */
+/** Stores the versions of the heads from which the newest statements were made. */
 export async function noteHeads(tx: Transaction, logId: number, heads: readonly PendingStatement[]): Promise<void> {
   await tx`
     insert into log_heads (log_id, table_id, version, statement)
@@ -198,7 +199,7 @@ export async function listEdge(sql: Queryable, logId: number): Promise<Tile[]> {
     from edge`;
 }
 
-/** A tile's hashes so far; null when there is none. */
+/** A tile's hashes so far; null if there is none. */
 export async function findTile(sql: Queryable, logId: number, level: number, n: number): Promise<Buffer | null> {
   const [tile] = await sql<{ hashes: Buffer }[]>`
     select hashes
@@ -253,7 +254,7 @@ export async function findNewestCheckpoint(sql: Queryable, logId: number): Promi
   return row ?? null;
 }
 
-/** Stores a checkpoint, or the cosignatures that were missing from it. `cosignedAt` in seconds since 1970. */
+/** Stores a checkpoint, or cosignatures that were missing from it. `cosignedAt` is in seconds since 1970. */
 export async function saveCheckpoint(
   sql: Sql,
   logId: number,
@@ -275,7 +276,7 @@ export interface AccuracyMark {
   revision: string;
 }
 
-/** The marks of tables after an id, when no accuracy was stated in this UTC hour; else none. */
+/** The marks of tables after an id, if no accuracy was stated in this UTC hour; else none. */
 export async function listAccuracyMarks(
   tx: Transaction,
   { logId, after, limit }: { logId: number; after: number; limit: number },
@@ -296,7 +297,7 @@ export async function listAccuracyMarks(
     limit ${limit}`;
 }
 
-/** The first statement that covers a forecast; null when there is none or no such forecast. */
+/** The first statement that covers a forecast; null if there is none or no such forecast. */
 export async function findCoveringEntry(
   sql: Queryable,
   logId: number,

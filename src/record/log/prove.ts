@@ -6,11 +6,11 @@ import { findCoveringEntry, findNewestCheckpoint, listLogs, tileReader } from ".
 import { readCheckpoint } from "../../signed-note.ts";
 import { leafHash, proveInclusion, verifyInclusion } from "./tree.ts";
 
-/** That a forecast is in the log. */
+/** The proof that a forecast is in the log. */
 export interface ForecastProof {
   forecast_id: string;
   hash: string;
-  /** The forecasts after it up to the one that the entry states: their hashes lead from `hash` to `forecast_hash`. */
+  /** The forecasts after it up to the one in the entry: their hashes lead from `hash` to `forecast_hash`. */
   following: ExportedForecast[];
   /** The statement, its index, and the sibling hashes in base64 that lead from it to the root of the checkpoint. */
   entry: string;
@@ -20,8 +20,9 @@ export interface ForecastProof {
 }
 
 /**
- * Proves that a forecast is in the log, under its newest checkpoint; the proof is checked before it is returned.
- * @throws Error when there is no such forecast, no checkpoint covers it yet, or the log is damaged
+ * Proves that a forecast is in the log, under its newest checkpoint; the proof is verified before it is returned.
+ *
+ * @throws Error if there is no such forecast, no checkpoint covers it yet, or the log is damaged
  */
 export async function proveForecast(sql: Sql, read: Reader, forecastId: string): Promise<ForecastProof> {
   const place = parseForecastId(forecastId);
@@ -32,7 +33,7 @@ export async function proveForecast(sql: Sql, read: Reader, forecastId: string):
   const covering = log === undefined ? null : await findCoveringEntry(sql, log.id, place);
   if (log === undefined || checkpoint === null || covering === null || covering.index >= checkpoint.size)
     throw new Error(
-      `expected a checkpoint that covers forecast ${forecastId}, found none: is there such a forecast? One follows within a minute`,
+      `expected a checkpoint that covers forecast ${forecastId}, found none; check the id, or try again in a minute`,
     );
   const { entry, index, cutoffSeq, forecastSeq } = covering;
   const rows: ExportedForecast[] = [];
@@ -42,7 +43,7 @@ export async function proveForecast(sql: Sql, read: Reader, forecastId: string):
   }
   const [forecast, ...following] = rows;
   if (forecast?.forecast_id !== forecastId)
-    throw new Error(`expected forecast ${forecastId}, which the log states, found none: run \`roundhouse verify\``);
+    throw new Error(`expected forecast ${forecastId}, which is in the log, found none: run \`roundhouse verify\``);
   const proof = await proveInclusion(tileReader(sql, log.id), index, checkpoint.size);
   const { size, root } = readCheckpoint(checkpoint.note);
   if (!verifyInclusion({ leaf: leafHash(Buffer.from(entry)), index, size, proof }, root))

@@ -10,18 +10,20 @@ import { csvField } from "../../csv.ts";
 import { readRoundsForExport, ROUND_COLUMNS } from "../../rounds/lists/export-store.ts";
 import { findPublicEnd } from "./public-export-store.ts";
 
-/** A page of an export: CSV with its header, and where the next page begins; null after the last row. */
+/** A page of an export: CSV with its header, and the start of the next page; null after the last row. */
 export interface ExportPage {
   csv: string;
   next: string | null;
 }
 
-/** A page of the public export of a table, after a place that an earlier page gave; null if there is no such place. */
+/**
+ * A page of the public export of a table, after a place that an earlier page returned; null if there is no such place.
+ */
 type ReadPage = (tx: Transaction, tableId: number, after: string) => Promise<ExportPage | null>;
 
 /**
- * What anyone may read of a table to check the log and the accuracy: rounds, forecasts and scores, up to the oldest set with
- * an open forecast. What callers pay for, forecasts that are open, is not in it.
+ * The public data of a table for checking the log and the accuracy: rounds, forecasts and scores, up to the oldest set
+ * with an open forecast. Open forecasts, which callers pay for, are not included.
  */
 export const PUBLIC_EXPORTS: Readonly<Record<string, ReadPage>> = {
   async rounds(tx, tableId, after) {

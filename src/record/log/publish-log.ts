@@ -1,8 +1,8 @@
 /**
- * Publishes the transparency log: states what moved, grows the tree, and signs a checkpoint over it.
+ * Publishes the transparency log: states what changed, extends the tree, and signs a checkpoint over it.
  *
- * The database alone never decides what is signed. A checkpoint must grow from the one in the folder of the key, which a
- * restored database cannot take back, and from the one that every configured witness holds.
+ * The database alone never decides what is signed. A checkpoint must extend the one in the folder of the key, which a
+ * restored database cannot undo, and the one that every configured witness holds.
  */
 import type { Witness } from "../../config/witnesses.ts";
 import type { Sql } from "../../db/client.ts";
@@ -31,7 +31,7 @@ import { entryOf, type Statement } from "./statements.ts";
 import { growTiles, leafHash, proveConsistency, type ReadTile, rootOf } from "./tree.ts";
 import { askWitness } from "./witness-client.ts";
 
-/** Where and with whom a log is published. */
+/** The folder, address and witnesses of a log. */
 export interface Publication {
   /** The folder of the key, LOG_DIR. */
   folder: string;
@@ -49,8 +49,10 @@ const ADVICE = "restore the newest database or LOG_DIR, or declare a new log wit
 const TABLES_AT_ONCE = 5_000;
 
 /**
- * Adds what moved to the log and signs its new size. Gives how many entries were added and how many witnesses cosigned.
- * @throws LogRefusal when signing could fork the log or a witness cannot be asked
+ * Adds statements about everything that changed to the log and signs its new size. Returns the number of added entries
+ * and of witnesses that cosigned.
+ *
+ * @throws LogRefusal if a signature could fork the log or a witness is unreachable
  */
 export async function publishLog(
   sql: Sql,
@@ -70,7 +72,7 @@ export async function publishLog(
     askWitness(witness, request, signal).catch((error: unknown) => {
       throw new LogRefusal(
         `expected witness ${witness.key.name} to be reachable at ${witness.url}, found: ${reasonOf(error)}; nothing is ` +
-          "signed without it: mend it, or take it from LOG_WITNESSES",
+          "signed without it: repair it, or remove it from LOG_WITNESSES",
       );
     });
   for (const witness of publication.witnesses) {
@@ -137,7 +139,7 @@ export function originOf(publicUrl: string | undefined, publicKey: Buffer, id: n
   return `${host}/log/${publicKey.toString("hex").slice(0, 8)}${id === 1 ? "" : `/${id}`}`;
 }
 
-/** Appends statements about everything that moved since the last ones, and gives their number. */
+/** Appends statements about everything that changed since the last ones, and returns their number. */
 async function addStatements(sql: Sql, log: Log, signal: AbortSignal): Promise<number> {
   let size = log.size;
   let auditSeq = log.auditSeq;
@@ -185,7 +187,8 @@ function entry(statement: Statement, tableId: number | null = null): NewEntry {
 
 /**
  * The newest checkpoint that was signed in the folder; null before the first of this log.
- * @throws LogRefusal unless the log at `size` grows from it
+ *
+ * @throws LogRefusal unless the log at `size` extends it
  */
 async function checkFolder(
   folder: string,

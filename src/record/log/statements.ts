@@ -30,7 +30,7 @@ export interface AuditStatement {
   hash: string;
 }
 
-/** What was published of a table: sums of everything issued until `cutoff_seq` and settled until the other two. */
+/** The published accuracy of a table: sums of everything issued until `cutoff_seq` and settled until the other two. */
 export interface AccuracyStatement {
   kind: "accuracy";
   table: string;
@@ -62,7 +62,11 @@ export interface LogStatement {
 
 export type Statement = TableStatement | AuditStatement | AccuracyStatement | LogStatement;
 
-/** A statement as an entry. @throws Error on text that is not well-formed */
+/**
+ * A statement as an entry.
+ *
+ * @throws Error if a text is not well-formed
+ */
 export function entryOf(statement: Statement): string {
   const text = canonicalize(statement);
   if (text === undefined || !text.isWellFormed())

@@ -3,7 +3,7 @@ import type { Sql } from "../../db/client.ts";
 import { findNewestCheckpoint, listLogs } from "./log-store.ts";
 import { cosignedAt } from "../../signed-note.ts";
 
-/** How the log is doing. */
+/** The state of a log. */
 export interface LogStatus {
   origin: string | null;
   /** Entries, and those that the newest checkpoint covers. */

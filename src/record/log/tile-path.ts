@@ -1,4 +1,4 @@
-/** A tile as it is asked for: its level or the entries, its number, and how many hashes or entries of it. */
+/** A requested tile: its level or the entries, its number, and how many hashes or entries of it. */
 export interface TilePath {
   level: number | "entries";
   n: number;

@@ -18,7 +18,11 @@ export interface Tile {
   hashes: Buffer;
 }
 
-/** Reads the hashes of a tile. @throws Error when there is none */
+/**
+ * Reads the hashes of a tile.
+ *
+ * @throws Error if there is none
+ */
 export type ReadTile = (level: number, n: number) => Promise<Buffer>;
 
 /** The leaf hash of an entry. */

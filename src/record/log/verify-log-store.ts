@@ -6,11 +6,11 @@ export interface ContradictedStatement {
   index: number;
   part: string;
   stated: string;
-  /** Null when there is no such row. */
+  /** Null if there is no such row. */
   found: string | null;
 }
 
-/** The first statement about a table that its rows contradict, in all logs; null when there is none. */
+/** The first statement about a table that its rows contradict, in all logs; null if there is none. */
 export async function findContradictedTable(
   tx: Transaction,
   table: { id: number; name: string },
@@ -79,7 +79,7 @@ export async function findContradictedTable(
   return first ?? (await findMissingCalibration(tx, table.id));
 }
 
-/** Whether the newest stated calibration of a table is there unchanged, or a newer one is when it was thinned out. */
+/** Whether the newest stated calibration of a table exists unchanged, or a newer one if it was thinned out. */
 async function findMissingCalibration(tx: Transaction, tableId: number): Promise<ContradictedStatement | null> {
   const [missing] = await tx<ContradictedStatement[]>`
     select
@@ -106,7 +106,7 @@ async function findMissingCalibration(tx: Transaction, tableId: number): Promise
   return missing ?? null;
 }
 
-/** The first statement about the audit log that it contradicts; null when there is none. */
+/** The first statement about the audit log that it contradicts; null if there is none. */
 export async function findContradictedAudit(tx: Transaction): Promise<ContradictedStatement | null> {
   const [first] = await tx<ContradictedStatement[]>`
     select e.log_id as "logId", e.index::float8 as index, 'hash' as part, e.s ->> 'hash' as stated, a.hash as found

@@ -11,7 +11,7 @@ import {
   listCheckpoints,
 } from "./verify-log-store.ts";
 
-/** The first thing in the transparency log that is not right, or that the rows contradict. */
+/** The first error in the transparency log, or contradiction with the rows. */
 export interface LogFailure {
   kind: "log_statement" | "log" | "checkpoint";
   id: string;
@@ -31,8 +31,8 @@ export async function verifyTableStatements(
 }
 
 /**
- * Recomputes every log: each tile from its entries, and the root of each checkpoint, which the log's key must have signed.
- * Cosignatures are checked for the witnesses that are given. Counts entries.
+ * Recomputes every log: each tile from its entries, and the root of each checkpoint, which the log's key must have
+ * signed. Checks cosignatures of the given witnesses. Returns the number of entries.
  */
 export async function verifyLogs(
   tx: Transaction,
@@ -48,7 +48,7 @@ export async function verifyLogs(
   return { entries, failure: statementFailure(await findContradictedAudit(tx), "audit log") };
 }
 
-/** Proves that all that a kept checkpoint covers is still in the log, unchanged. */
+/** Proves that everything that an older checkpoint covers is still in the log, unchanged. */
 export async function verifyKeptCheckpoint(tx: Transaction, note: string): Promise<LogFailure | null> {
   let kept: Checkpoint;
   try {

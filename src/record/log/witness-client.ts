@@ -9,8 +9,9 @@ const DEADLINE_MS = 5_000;
 const REPLY_BYTES_MAX = 64 << 10;
 
 /**
- * Offers a signed checkpoint to a witness, with the proof that it grows from the size `old` that the witness holds.
- * @throws Error when the witness cannot be reached within 5 s, refuses, or its cosignature is not valid
+ * Offers a signed checkpoint to a witness, with the proof that it extends the size `old` that the witness holds.
+ *
+ * @throws Error if the witness does not respond within 5 s, refuses, or returns an invalid cosignature
  */
 export async function askWitness(
   { key, url }: Witness,

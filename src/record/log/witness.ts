@@ -1,6 +1,6 @@
 /**
- * A witness: keeps the newest checkpoint of each log that it was notified of, and cosigns only what grows from it (C2SP
- * tlog-witness). Its file is on disk before a cosignature leaves.
+ * A witness: stores the newest checkpoint of each log it received, and cosigns only a checkpoint that extends it (C2SP
+ * tlog-witness). Its file is on disk before a cosignature is sent.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import {
 } from "../../signed-note.ts";
 import { verifyConsistency } from "./tree.ts";
 
-/** A reply of `/add-checkpoint`. */
+/** A response of `/add-checkpoint`. */
 export interface WitnessAnswer {
   status: 200 | 400 | 403 | 404 | 409 | 422;
   type: "text/plain; charset=utf-8" | "text/x.tlog.size";
@@ -32,8 +32,9 @@ type Kept = Record<string, string>;
 const PROOF_HASHES_MAX = 63;
 
 /**
- * Opens a witness on its folder, for the logs of the given keys. Requests are taken one after another.
- * @throws Error when the file of the folder is damaged
+ * Opens a witness on its folder, for the logs of the given keys. Requests are processed one after another.
+ *
+ * @throws Error if the file of the folder is damaged
  */
 export async function openWitness(
   folder: string,
@@ -60,7 +61,7 @@ export async function openWitness(
     if (old > checkpoint.size) return refuse(400, "expected a checkpoint of the old size or a larger one");
     const sizes = { oldSize: old, size: checkpoint.size, proof };
     if (!verifyConsistency(sizes, newest?.root ?? Buffer.alloc(32), checkpoint.root))
-      return refuse(422, "expected a checkpoint that grows from the one that was cosigned: the log was changed");
+      return refuse(422, "expected a checkpoint that extends the cosigned one: the log was changed");
     kept[log.name] = note;
     await replaceFile(path, `${JSON.stringify(kept)}\n`);
     const text = cosign(note, key, Math.floor(now() / 1000));

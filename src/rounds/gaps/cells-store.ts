@@ -2,17 +2,17 @@ import type { Queryable, Sql } from "../../db/client.ts";
 
 /** Minutes of a cell. */
 const CELL_MINUTES = 5;
-/** "Like at this hour of the past days" needs a week, and the day that continues. */
+/** A comparison with the same hour of earlier days needs a week, and the current day. */
 const KEPT_DAYS = 8;
-/** Answers that came at the end of a cell are read a moment later. */
+/** A cell is summed this much after its end, for responses that arrived at its end. */
 const SETTLE_SECONDS = 30;
 const MARK = "round-cells";
 
 /**
- * Sums the rounds that polls brought on time in cells of five minutes, and gives the rows written; 0, after one short look,
- * where every cell that is over is summed. One call sums an hour at most, beginning a day back where nothing was summed
- * yet: whoever calls it every few seconds catches up in minutes, and no call takes long. The newest cell that was summed
- * is summed once more, for what was read of it late.
+ * Sums the rounds that polls received on time in cells of five minutes, and returns the number of rows written; 0,
+ * after one short query, if every finished cell is summed. One call sums at most an hour, and begins a day back if
+ * nothing is summed yet: a caller that runs every few seconds catches up in minutes. The newest summed cell is summed
+ * once more, for rounds that were read late.
  */
 export async function sumCells(sql: Sql): Promise<number> {
   const [span] = await sql<Span[]>`
@@ -35,7 +35,7 @@ export async function sumCells(sql: Sql): Promise<number> {
     ) span`;
   if (span === undefined) return 0;
   return sql.begin(async (tx) => {
-    // a worker's connections plan look-ups alone; this reads a stretch of time by its index
+    // a worker's connections plan for index look-ups; this query reads a time range
     await tx`
       select
         set_config('plan_cache_mode', 'auto', true),
@@ -72,7 +72,7 @@ async function sumSpan(sql: Queryable, span: Span): Promise<number> {
         count(*)::integer as rounds
       from rounds r
       join hours on r.received_at >= hours.begins and r.received_at < hours.ends
-      where r.received_at >= ${span.from}::text::timestamptz -- as in hours, in a form that the index on it answers
+      where r.received_at >= ${span.from}::text::timestamptz -- as in hours, in a form for which the index is used
         and r.received_at < ${span.to}::text::timestamptz
         and not r.late
         and r.source = 0 -- poll

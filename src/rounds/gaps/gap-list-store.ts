@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 
-/** How a gap stands. */
+/** The state of a gap. */
 export interface GapState {
   tableId: number;
   state: "open" | "filled" | "given_up";
@@ -10,7 +10,7 @@ export interface GapState {
   attempts: number;
 }
 
-/** How a gap stands; null if there is none. */
+/** Returns the state of a gap; null if there is no such gap. */
 export async function findGapState(sql: Queryable, id: bigint): Promise<GapState | null> {
   const [row] = await sql<GapState[]>`
     select
@@ -20,7 +20,7 @@ export async function findGapState(sql: Queryable, id: bigint): Promise<GapState
   return row ?? null;
 }
 
-/** Gives an open gap up in someone's name. Needs the table's lock. */
+/** Gives up an open gap in the name of `actor`. The caller holds the lock of the table. */
 export async function closeGapManually(
   tx: Transaction,
   id: bigint,
@@ -38,7 +38,10 @@ export async function closeGapManually(
       and state = 'open'`;
 }
 
-/** Opens a gap that was given up, to be asked for at once and from its end. Needs the table's lock. */
+/**
+ * Reopens a gap that was given up: it is requested immediately and from its end. The caller holds the lock of the
+ * table.
+ */
 export async function reopenGap(tx: Transaction, id: bigint): Promise<void> {
   await tx`
     update gaps
@@ -56,13 +59,13 @@ export async function reopenGap(tx: Transaction, id: bigint): Promise<void> {
       and state = 'given_up'`;
 }
 
-/** What a list of gaps is asked for; ids are of `tables`, null for all. */
+/** The filters of a list of gaps; `tables` are ids, null for all. */
 export interface GapFilter {
   tableIds: readonly number[] | null;
   state: GapState["state"] | null;
 }
 
-/** A gap as it is listed. */
+/** A gap in a list. */
 export interface ListedGap {
   id: bigint;
   table: string;
@@ -79,12 +82,12 @@ export interface ListedGap {
   reason: string | null;
   attempts: number;
   nextAttemptAt: string | null;
-  /** A run is at it now. */
+  /** A job is filling it now. */
   isBusy: boolean;
   cursorRoundId: string | null;
 }
 
-/** Gaps, newest first, or oldest first; `after` is the id of the last one of the page before. */
+/** Gaps, newest or oldest first; `after` is the id of the last gap of the previous page. */
 export async function listGaps(
   sql: Queryable,
   { tableIds, state }: GapFilter,
@@ -119,7 +122,7 @@ export async function listGaps(
     limit ${limit}`;
 }
 
-/** How many gaps there are of each state. */
+/** The number of gaps in each state. */
 export async function countGaps(
   sql: Queryable,
   { tableIds }: Pick<GapFilter, "tableIds">,

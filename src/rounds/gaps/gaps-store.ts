@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import type { Query } from "../../db/query.ts";
 
-/** Gives up the open gaps before these rounds. Needs the lock of the table's head. */
+/** Gives up the open gaps before these rounds. The caller holds the lock of the table's head. */
 export async function giveUpGaps(
   tx: Transaction,
   tableId: number,
@@ -21,8 +21,8 @@ export async function giveUpGaps(
 }
 
 /**
- * The statement that counts rounds that came late into the gaps they were missing in, given up ones too, and closes those
- * that miss nothing any more; columns are texts of arrays.
+ * The statement that counts rounds that arrived late for the gaps they were missing in, including given-up gaps, and
+ * closes gaps that are complete. Columns are passed as texts of arrays.
  */
 export function fillGapsStatement(sql: Queryable, tableIds: string, numbers: string): Query<{ table_id: number }[]> {
   return sql<{ table_id: number }[]>`
@@ -47,7 +47,7 @@ export function fillGapsStatement(sql: Queryable, tableIds: string, numbers: str
     returning g.table_id`;
 }
 
-/** The open gaps of tables that have a size, oldest first, at most 1,000. */
+/** The open gaps of known size of these tables, oldest first, at most 1,000. */
 export async function listOpenGaps(sql: Queryable, tableIds: readonly number[]): Promise<bigint[]> {
   const rows = await sql<{ id: bigint }[]>`
     select id
@@ -59,7 +59,7 @@ export async function listOpenGaps(sql: Queryable, tableIds: readonly number[]):
   return rows.map(({ id }) => id);
 }
 
-/** The gaps of unknown size between two rounds of each table that no one filled yet, its newest 1,000. */
+/** The gaps of unknown size between two rounds of each table that are not filled, the newest 1,000 of a table. */
 export function listUnknownGaps(
   sql: Queryable,
   tableIds: readonly number[],
@@ -79,7 +79,7 @@ export function listUnknownGaps(
     order by g.id desc`;
 }
 
-/** The statement that closes gaps of unknown size of which a response showed both ends and all between. */
+/** The statement that closes gaps of unknown size when one response contains both ends and every round between them. */
 export function closeUnknownGapsStatement(
   sql: Queryable,
   tableIds: string,

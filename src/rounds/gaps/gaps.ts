@@ -1,12 +1,13 @@
-/** A gap of unknown size by the rounds on both its sides. */
+/** A gap of unknown size, given by the rounds on both sides. */
 export interface UnknownGap {
   afterRoundId: string;
   beforeRoundId: string;
 }
 
 /**
- * Which gaps of unknown size an answer closes: it lists both ends, and nothing between them that cannot be read. `found`
- * counts the rounds between. `sequence` is the answer in playing order, null for what cannot be read.
+ * Returns the gaps of unknown size that a response closes: it lists both ends, and every item between them can be read.
+ * `found` is the number of rounds between. `sequence` is the ids of the response in playing order, null for an item
+ * that cannot be read.
  */
 export function gapsShownWhole<Gap extends UnknownGap>(
   sequence: readonly (string | null)[],

@@ -1,13 +1,13 @@
 import type { Queryable } from "../../db/client.ts";
 import type { PayloadKey } from "./payload-list-store.ts";
 
-/** What a list of conflicts is asked for; null for all. */
+/** The filters of a list of conflicts; null for all. */
 export interface ConflictFilter {
   tableIds: readonly number[] | null;
   isDecided: boolean | null;
 }
 
-/** A conflict as it is listed: both results, where each came from, and what was decided. */
+/** A conflict in a list: both results, the payload of each, and the decision. */
 export interface ListedConflict {
   id: bigint;
   tableId: number;
@@ -19,10 +19,10 @@ export interface ListedConflict {
   firstSeenAt: string;
   lastSeenAt: string;
   times: number;
-  /** When the payloads with the first result and with the other were received; null if none brought it. */
+  /** When the payloads with the first result and with the other were received; null if no payload is known. */
   keptReceivedAt: string | null;
   otherReceivedAt: string | null;
-  /** The round as stored. */
+  /** The stored round. */
   seq: bigint | null;
   rawValue: string | null;
   color: string | null;
@@ -33,11 +33,11 @@ export interface ListedConflict {
   decidedAt: string | null;
   decidedBy: string | null;
   decision: string | null;
-  /** What stands since the decision. */
+  /** The result that holds since the decision. */
   to: bigint | null;
 }
 
-/** Conflicts, newest first or oldest first; `after` is the id of the last one of the page before. */
+/** Conflicts, newest or oldest first; `after` is the id of the last conflict of the previous page. */
 export async function listConflicts(
   sql: Queryable,
   { tableIds, isDecided }: ConflictFilter,
@@ -55,7 +55,7 @@ export async function listConflicts(
     limit ${limit}`;
 }
 
-/** A conflict by its id; null if there is none. */
+/** Returns a conflict by its id; null if there is none. */
 export async function findListedConflict(sql: Queryable, id: bigint): Promise<ListedConflict | null> {
   const [row] = await sql<ListedConflict[]>`
     select ${columnsOf(sql)}
@@ -64,7 +64,7 @@ export async function findListedConflict(sql: Queryable, id: bigint): Promise<Li
   return row ?? null;
 }
 
-/** Conflicts by their ids, oldest first; those that are not there are left out. */
+/** Conflicts by their ids, oldest first; unknown ids are left out. */
 export async function listConflictsById(sql: Queryable, ids: readonly bigint[]): Promise<ListedConflict[]> {
   return sql<ListedConflict[]>`
     select ${columnsOf(sql)}
@@ -73,7 +73,7 @@ export async function listConflictsById(sql: Queryable, ids: readonly bigint[]):
     order by c.id`;
 }
 
-/** The conflicts for which a payload brought the other result first, oldest first, at most `limit`. */
+/** The conflicts whose other result first arrived in this payload, oldest first, at most `limit`. */
 export async function listConflictsOf(
   sql: Queryable,
   { tableId, receivedAt }: PayloadKey,
@@ -88,7 +88,7 @@ export async function listConflictsOf(
     limit ${limit}`;
 }
 
-/** How many forecasts a decision would touch: scores on the round, and how many of those were voided already. */
+/** How many forecasts a decision would affect: scores on the round, and how many of these are voided already. */
 export async function countTouched(
   sql: Queryable,
   { tableId, seq }: { tableId: number; seq: bigint },

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Reader } from "../../db/reader.ts";
 
-/** Columns of exported rounds, in order; `history_hash` covers the texts of all but multiplier and verified. */
+/** The columns of exported rounds, in order; `history_hash` covers the texts of all but multiplier and verified. */
 export const ROUND_COLUMNS = [
   "seq",
   "round_id",
@@ -19,23 +19,23 @@ export const ROUND_COLUMNS = [
   "history_hash",
 ] as const;
 
-/** A round as it is exported: text in every column, empty for null. */
+/** An exported round: text in every column, empty for null. */
 export type ExportedRound = Record<(typeof ROUND_COLUMNS)[number], string>;
 
 const ROUNDS_PER_READ = 5_000;
 const MOST = "9223372036854775807";
 
-/** Which part of a chain is exported, by seq. */
+/** The part of a chain that is exported, by seq. */
 export interface ExportRange {
   after?: string;
   upTo?: string;
 }
 
 /**
- * The rounds of a table in order of seq, a page at a time.
+ * Yields the rounds of a table in order of seq, one page at a time.
  *
- * Each page is a statement of its own: rounds are insert-only, so pages give what one statement would, and an export that
- * takes an hour holds no snapshot open.
+ * Each page is a statement of its own. Rounds are insert-only, so the pages equal the result of one statement, and an
+ * export of an hour holds no snapshot open.
  */
 export async function* readRoundsForExport(
   read: Reader,
@@ -64,7 +64,7 @@ export async function* readRoundsForExport(
       where table_id = ${tableId}
         and r.seq > ${afterSeq}
         and r.seq <= ${upTo}
-      order by r.seq -- the number: plain seq would be the text above
+      order by r.seq -- the number; plain seq would be the text above
       limit ${ROUNDS_PER_READ}`;
     const last = page.at(-1);
     if (last === undefined) return;
@@ -73,7 +73,7 @@ export async function* readRoundsForExport(
   }
 }
 
-/** Every table by its name, `house/game/market`, those of houses that left the file too: what they have can be exported. */
+/** Every table by its name, `house/game/market`, including tables of houses that were removed from the houses file. */
 export async function listTableNames(sql: Queryable): Promise<{ id: number; name: string }[]> {
   return sql<{ id: number; name: string }[]>`
     select id, house_id || '/' || game || '/' || market as name

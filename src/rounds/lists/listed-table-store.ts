@@ -1,7 +1,7 @@
 import type { Sql } from "../../db/client.ts";
 import { statusOf, type Status } from "../../houses/status.ts";
 
-/** A table as `table list` shows it; times as every surface prints them. */
+/** A row of `table list`; times are ISO 8601 UTC. */
 export interface ListedTable {
   table: string;
   status: Status;
@@ -13,7 +13,7 @@ export interface ListedTable {
   simulated: boolean;
 }
 
-/** All tables by name. */
+/** All tables, by name. */
 export async function listTables(sql: Sql, liveWindowSeconds: number): Promise<ListedTable[]> {
   interface Row extends Omit<ListedTable, "status"> {
     newest_polled_age_ms: number | null;

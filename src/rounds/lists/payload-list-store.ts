@@ -1,9 +1,9 @@
 import type { Queryable } from "../../db/client.ts";
 
-/** What became of an answer. */
+/** The state of a payload. */
 export type PayloadState = "unread" | "read" | "refused";
 
-/** What a list of answers is asked for; times are ISO 8601, null for all. */
+/** The filters of a list of payloads; times are ISO 8601, null for all. */
 export interface PayloadFilter {
   tableIds: readonly number[] | null;
   state: PayloadState | null;
@@ -11,13 +11,13 @@ export interface PayloadFilter {
   to: string | null;
 }
 
-/** What names a payload; the time is a text with its microseconds, since a Date would lose them. */
+/** The key of a payload. The time is a text, because a Date would lose its microseconds. */
 export interface PayloadKey {
   tableId: number;
   receivedAt: string;
 }
 
-/** An answer as it is listed. */
+/** A payload in a list. */
 export interface ListedPayload extends PayloadKey {
   table: string;
   kind: "poll" | "history";
@@ -35,8 +35,8 @@ export interface ListedPayload extends PayloadKey {
 }
 
 /**
- * Answers by the time they arrived, newest first or oldest first, those kept beyond their day among them. Tables that are
- * named are looked up one by one, so that a silent one costs no walk through all others.
+ * Payloads by the time they arrived, newest or oldest first, including those kept beyond their day. With a filter by
+ * table each table is queried by itself, so that a silent table does not cause a walk through all others.
  */
 export async function listPayloads(
   sql: Queryable,
@@ -101,7 +101,7 @@ export async function listPayloads(
     limit ${limit}`;
 }
 
-/** An answer with its body, compressed, and what was made of it. */
+/** A payload with its compressed body and what was read from it. */
 export interface WholePayload extends ListedPayload {
   previousRequestedAt: string | null;
   path: string;
@@ -111,7 +111,7 @@ export interface WholePayload extends ListedPayload {
   body: Buffer;
 }
 
-/** A payload, from where it was stored or kept; null if it has expired. */
+/** Returns a payload from the table that holds it; null if it has expired. */
 export async function findPayload(sql: Queryable, { tableId, receivedAt }: PayloadKey): Promise<WholePayload | null> {
   const matching = sql`table_id = ${tableId} and received_at = ${receivedAt}::text::timestamptz`;
   const columns = sql`
@@ -151,7 +151,7 @@ export async function findPayload(sql: Queryable, { tableId, receivedAt }: Paylo
   return row ?? null;
 }
 
-/** A round that an answer brought. */
+/** A round that a payload brought. */
 export interface BroughtRound {
   seq: bigint;
   roundId: string;

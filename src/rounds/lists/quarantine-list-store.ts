@@ -1,23 +1,23 @@
 import type { Queryable, Transaction } from "../../db/client.ts";
 import type { PayloadKey } from "./payload-list-store.ts";
 
-/** How an item in quarantine stands. */
+/** The state of a quarantined item. */
 export type ItemState = "open" | "released" | "discarded";
 
-/** What a list of items is asked for; null for all. */
+/** The filters of a list of items; null for all. */
 export interface ItemFilter {
   tableIds: readonly number[] | null;
   state: ItemState | null;
   code: string | null;
 }
 
-/** The last item of the page before. */
+/** The last item of the previous page. */
 export interface ItemCursor {
   lastSeenAt: string;
   id: bigint;
 }
 
-/** An item next to the reason why it is quarantined. */
+/** An item with the reason why it is quarantined. */
 export interface ListedItem {
   id: bigint;
   tableId: number;
@@ -25,9 +25,9 @@ export interface ListedItem {
   code: string;
   reason: string;
   roundId: string | null;
-  /** As it came, at most 16,384 characters of it; 240 in a list. */
+  /** The raw item, at most 16,384 characters of it; 240 in a list. */
   item: string;
-  /** With the table the key of the payload that brought it first; null if none did. */
+  /** With the table the key of the payload that first contained it; null if none is known. */
   payloadReceivedAt: string | null;
   firstSeenAt: string;
   lastSeenAt: string;
@@ -36,11 +36,11 @@ export interface ListedItem {
   decidedBy: string | null;
   decisionReason: string | null;
   decidedAt: string | null;
-  /** What is stored of the round it names, hundredths; null if nothing is. */
+  /** The stored result of the same round in hundredths; null if it is not stored. */
   stored: bigint | null;
 }
 
-/** A page of items must stay small, whatever they are. */
+/** Characters of an item in a list: a page must stay small. */
 const ITEM_IN_LIST = 240;
 const ITEM_STORED = 16_384;
 
@@ -64,7 +64,7 @@ function columnsOf(sql: Queryable, { itemLength }: { itemLength: number }) {
     (select r.hundredths from rounds r where r.table_id = q.table_id and r.round_id = q.round_id) as stored`;
 }
 
-/** Items by when they were last seen, newest first or oldest first, each with the beginning of the raw item. */
+/** Items by when they were last seen, newest or oldest first, each with the beginning of the raw item. */
 export async function listItems(
   sql: Queryable,
   { tableIds, state, code }: ItemFilter,
@@ -99,7 +99,7 @@ export async function listItems(
     limit ${limit}`;
 }
 
-/** An item by its id; null if there is none. */
+/** Returns an item by its id; null if there is none. */
 export async function findItem(sql: Queryable, id: bigint): Promise<ListedItem | null> {
   const [row] = await sql<ListedItem[]>`
     select ${columnsOf(sql, { itemLength: ITEM_STORED })}
@@ -109,7 +109,9 @@ export async function findItem(sql: Queryable, id: bigint): Promise<ListedItem |
   return row ?? null;
 }
 
-/** The items that a payload brought first, oldest first, at most `limit`, each with the beginning of the raw item. */
+/**
+ * The items that first arrived in this payload, oldest first, at most `limit`, each with the beginning of the raw item.
+ */
 export async function listItemsOf(
   sql: Queryable,
   { tableId, receivedAt }: PayloadKey,
@@ -125,7 +127,7 @@ export async function listItemsOf(
     limit ${limit}`;
 }
 
-/** Why open items are quarantined, the most frequent reason first. */
+/** The reasons why open items are quarantined, the most frequent first. */
 export async function countItems(
   sql: Queryable,
   tableIds: readonly number[] | null,
@@ -139,7 +141,10 @@ export async function countItems(
     order by open desc, code`;
 }
 
-/** Writes down what a person decided of open items; gives those that were open. Needs the locks of their tables. */
+/**
+ * Stores an operator's decision on open items and returns those that were open. The caller holds the locks of their
+ * tables.
+ */
 export async function decideItems(
   tx: Transaction,
   ids: readonly bigint[],
@@ -158,7 +163,7 @@ export async function decideItems(
   return rows.map(({ id }) => id);
 }
 
-/** What is known of items that a person wants to decide on, by id. */
+/** The facts of items that an operator wants to decide on, by id. */
 export async function listItemsToDecide(
   sql: Queryable,
   ids: readonly bigint[],

@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 
-/** Characters of a raw item that are kept; the payload itself is kept whole. */
+/** Characters of a raw item that are stored; the payload itself is stored whole. */
 const LONGEST_ITEM = 16_384;
 
-/** A raw item as quarantine stores it: its JSON, cut where it is too long, and the SHA-256 of all of it. */
+/** A raw item as quarantine stores it: its JSON, cut at the limit, and the SHA-256 of the whole. */
 export class QuarantinedItem {
   readonly item: string;
   readonly itemSha256: string;
@@ -14,7 +14,7 @@ export class QuarantinedItem {
   }
 }
 
-/** A raw item as quarantine stores it; as it is when it was made one before. */
+/** Returns a raw item as quarantine stores it; an item that has this form already is returned unchanged. */
 export function quarantinedItem(raw: unknown): QuarantinedItem {
   if (raw instanceof QuarantinedItem) return raw;
   const item = JSON.stringify(raw) ?? "null";

@@ -1,16 +1,16 @@
 import type { Sql } from "../../db/client.ts";
 
-/** What `table show` prints of a table besides its line in the list; times are ISO 8601 UTC. */
+/** What `table show` prints of a table in addition to its line in the list; times are ISO 8601 UTC. */
 export interface TableFacts {
   colors: string[];
   model: string;
   newest_round: string | null;
-  /** Rounds that came on time, which are those that can be forecast. */
+  /** Rounds that arrived on time; only these can be forecast. */
   on_time: number;
   forecasts: number;
-  /** The request since which newer rounds are known to be new; null before the first. */
+  /** Start of the request since which newer rounds are known to be new; null before the first. */
   last_request_at: string | null;
-  /** What is open and waits for a house, a worker or staff. */
+  /** What is open: for a house, a worker or staff to do. */
   open: {
     gaps: number;
     missing: number;
@@ -18,11 +18,15 @@ export interface TableFacts {
     conflicts: number;
     unread_payloads: number;
   };
-  /** Open notices as callers read them, the oldest first. */
+  /** Open notices as callers read them, oldest first. */
   notices: { kind: string; text: string; opened_at: string }[];
 }
 
-/** The facts of one table. @throws Error when there is no such table */
+/**
+ * Returns the facts of one table.
+ *
+ * @throws Error if there is no such table
+ */
 export async function readTable(sql: Sql, tableId: number): Promise<TableFacts> {
   const [row] = await sql<TableFacts[]>`
     select

@@ -1,12 +1,12 @@
 import type { Queryable } from "../../db/client.ts";
 
-/** The tables that a list is limited to, and whether the name is of a house. */
+/** The tables that a list is limited to, and whether the name is that of a house. */
 export interface TableChoice {
   ids: number[];
   house: string;
 }
 
-/** The tables of a house (`bustabit`), or one table (`bustabit/crash/global`); null if there is neither. */
+/** Returns the tables of a house (`bustabit`), or one table (`bustabit/crash/global`); null if neither exists. */
 export async function findTablesOf(sql: Queryable, name: string): Promise<TableChoice | null> {
   const [house = "", game = null, market = null, ...rest] = name.split("/");
   if (rest.length > 0 || (game === null) !== (market === null)) return null;

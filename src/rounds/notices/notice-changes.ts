@@ -1,7 +1,10 @@
 import type { NoticeChange } from "./notices-store.ts";
 import type { NoticeKind } from "./notices.ts";
 
-/** Collects what becomes of notices in one batch: the last word on each counts, and each keeps when it was opened. */
+/**
+ * Collects the changes of notices in one batch: the last change of each notice is stored, and each keeps the time it
+ * was opened.
+ */
 export class NoticeChanges {
   readonly #open: ReadonlyMap<number, ReadonlyMap<NoticeKind, string>>;
   readonly #changes = new Map<string, NoticeChange>();
@@ -10,20 +13,20 @@ export class NoticeChanges {
     this.#open = open;
   }
 
-  /** Opens a notice at `now`, or rewrites an open one; the sentence is told since when it is open. */
+  /** Opens a notice at `now`, or updates an open one; `sentence` gets the time since which it is open. */
   set(tableId: number, kind: NoticeKind, now: string, sentence: (since: string) => string): void {
     const since = this.#open.get(tableId)?.get(kind) ?? this.#changes.get(`${tableId} ${kind}`)?.since ?? now;
     this.#changes.set(`${tableId} ${kind}`, { tableId, kind, text: sentence(since), since });
   }
 
-  /** Closes a notice; nothing where none is open. */
+  /** Closes a notice; does nothing if none is open. */
   close(tableId: number, kind: NoticeKind): void {
     const isOpen = this.#open.get(tableId)?.has(kind) === true;
     if (isOpen) this.#changes.set(`${tableId} ${kind}`, { tableId, kind, text: null });
     else this.#changes.delete(`${tableId} ${kind}`);
   }
 
-  /** What is to be stored. */
+  /** The changes to store. */
   changes(): NoticeChange[] {
     return [...this.#changes.values()];
   }

@@ -19,32 +19,32 @@ import {
   type RevisionFacts,
 } from "./notices.ts";
 
-/** A notice to open or to keep up to date (`text`), or to close (null). */
+/** A notice to open or to update (`text`), or to close (null). */
 export interface NoticeChange {
   tableId: number;
   kind: NoticeKind;
   text: string | null;
-  /** ISO 8601: when it opens, if it is not open; now where it is left out. */
+  /** ISO 8601: when it opens, if it is not open; now if it is left out. */
   since?: string;
 }
 
-/** What a notice is to say, and when the first of its causes expires; null without a cause that does. */
+/** The required text of a notice, and when the first of its causes expires; null if none expires. */
 interface DueNotice extends NoticeChange {
   expiresAt: string | null;
 }
 
-/** Why a gap was given up that a person closed, as callers are told. */
-const CLOSED_BY_HAND = "we stopped asking for them";
-/** Tables whose heads are locked in one transaction: a pass of any of them waits for all. */
+/** The public reason of a gap that staff closed. */
+const CLOSED_BY_STAFF = "we stopped asking for them";
+/** Tables whose heads are locked in one transaction: a pass over any of them waits for all. */
 const LOCKED_TABLES = 20;
-/** Tables that a timer looks after at each tick; the next tick continues. */
+/** Tables that a timer handles per tick; the next tick continues. */
 const TABLES_PER_TICK = 500;
-/** What the column holds. */
+/** The limit of the column. */
 const LONGEST_TEXT = 2_000;
 
 /**
- * Opens, rewrites and closes notices, at most one change for a table and kind, and moves the heads of the tables whose notices
- * changed. Gives their ids. Needs the locks of the heads.
+ * Opens, updates and closes notices, at most one change per table and kind, and advances the heads of the tables whose
+ * notices changed. Returns their ids. The caller holds the locks of the heads.
  */
 async function saveNotices(tx: Transaction, changes: readonly NoticeChange[]): Promise<number[]> {
   if (changes.length === 0) return [];
@@ -53,7 +53,10 @@ async function saveNotices(tx: Transaction, changes: readonly NoticeChange[]): P
   return changed;
 }
 
-/** Opens, rewrites and closes notices, at most one change for a table and kind. Gives the tables whose notices changed. */
+/**
+ * The statement that opens, updates and closes notices, at most one change per table and kind, and returns the tables
+ * whose notices changed.
+ */
 export function saveNoticesStatement(
   sql: Queryable,
   changes: readonly NoticeChange[],
@@ -96,9 +99,9 @@ export function saveNoticesStatement(
 }
 
 /**
- * Brings the notices of gaps, conflicts, failed proofs, quarantine and promoted models up to date; each stays open for a
- * while after its cause was last seen. Locks and moves the heads of those tables alone whose notices changed, twenty in a
- * transaction; returns their ids. A conflict that is listed again changes no notice, so it locks nothing.
+ * Updates the notices of gaps, conflicts, failed proofs, quarantine and promoted models; each stays open for a while
+ * after its cause was last seen. Locks and advances the heads of those tables only whose notices changed, twenty per
+ * transaction, and returns their ids. A conflict that is listed again changes no notice, so it locks nothing.
  */
 export async function refreshNotices(sql: Sql, tableIds: readonly number[]): Promise<number[]> {
   const changed: number[] = [];
@@ -124,7 +127,7 @@ export async function refreshNoticesWithin(sql: Transaction, tableIds: readonly 
   return changed;
 }
 
-/** Those whose text is not the one of the open notice. */
+/** The notices whose text differs from the open one. */
 async function listOutdated(sql: Queryable, due: readonly DueNotice[]): Promise<DueNotice[]> {
   const open = await sql<{ key: string; text: string }[]>`
     select table_id || ' ' || kind as key, text
@@ -135,7 +138,7 @@ async function listOutdated(sql: Queryable, due: readonly DueNotice[]): Promise<
   return due.filter(({ tableId, kind, text }) => text !== (texts.get(`${tableId} ${kind}`) ?? null));
 }
 
-/** Stores when open notices are to be looked at again. Needs no lock: one that is too early costs a second look. */
+/** Stores when open notices must be checked again. Needs no lock: a time that is too early costs one more check. */
 async function saveExpiries(sql: Queryable, due: readonly DueNotice[]): Promise<void> {
   const open = due.filter(({ text }) => text !== null);
   if (open.length === 0) return;
@@ -153,7 +156,7 @@ async function saveExpiries(sql: Queryable, due: readonly DueNotice[]): Promise<
       and n.expires_at is distinct from d.at::timestamptz`;
 }
 
-/** The notices that tables are to have of these kinds, from the rows of their causes. */
+/** The notices of these kinds that tables must have, from the rows of their causes. */
 async function listDueNotices(sql: Transaction, tableIds: readonly number[]): Promise<DueNotice[]> {
   if (tableIds.length === 0) return [];
   const rows = await sql<
@@ -181,10 +184,10 @@ async function listDueNotices(sql: Transaction, tableIds: readonly number[]): Pr
           'since', utc_text(min(g.opened_at)),
           'expiresAt', ${expiry(sql, sql`min(g.closed_at) filter (where g.state = 'given_up')`, NOTICE_HOURS.givenUpGap)},
           'isTrying', bool_or(g.state = 'open'),
-          -- what an operator wrote down is for operators
+          -- an operator's own reason is not public
           'reason', (
             array_agg(
-              case when g.closed_by is null then g.reason else ${CLOSED_BY_HAND} end order by g.closed_at desc nulls last
+              case when g.closed_by is null then g.reason else ${CLOSED_BY_STAFF} end order by g.closed_at desc nulls last
             )
           )[1]
         )
@@ -241,7 +244,7 @@ async function listDueNotices(sql: Transaction, tableIds: readonly number[]): Pr
         where q.table_id = t.id
           and q.state = 'open'
           and q.code not in ('proof_mismatch', 'stuck_feed')
-          -- a round that was read after all, or before, hides nothing
+          -- a round that is stored after all hides nothing
           and not exists (
             select
             from rounds r
@@ -299,17 +302,17 @@ async function listDueNotices(sql: Transaction, tableIds: readonly number[]): Pr
   });
 }
 
-/** When the first cause of a notice is old enough to be left out: ISO 8601, to the minute; null when none is by its age. */
+/** When the first cause of a notice is too old to be listed: ISO 8601, to the minute; null if no cause expires. */
 interface Expiring {
   expiresAt: string | null;
 }
 
-/** So many hours after `since`, to the next minute: items that were seen in one minute expire together. */
+/** `hours` after `since`, rounded up to the minute, so that items seen in one minute expire together. */
 function expiry(sql: Transaction, since: Query<readonly unknown[]>, hours: number) {
   return sql`utc_text(date_trunc('minute', ${since}) + make_interval(hours => ${hours}, mins => 1))`;
 }
 
-/** What came twice and what was corrected are told as one notice; null if there is neither. */
+/** Conflicts and corrections are one notice; null if there are neither. */
 function disputeText(conflict: string | null, revision: string | null): string | null {
   const sentences = [conflict, revision].filter((sentence) => sentence !== null);
   return sentences.length === 0 ? null : sentences.join(". ");
@@ -342,8 +345,8 @@ function asGapFacts(
 }
 
 /**
- * Closes, or brings up to date, the notices of which a cause expired, at most 500 tables at a call; for a timer. A notice
- * costs nothing before. Tables in use are left for the next call. Returns the tables whose notices changed; notify readers.
+ * Closes or updates the notices of which a cause has expired, for at most 500 tables per call; for a timer. Tables
+ * whose head is locked are left for the next call. Returns the tables whose notices changed; notify readers.
  */
 export async function expireNotices(sql: Sql): Promise<number[]> {
   const tables = await sql<{ id: number }[]>`
@@ -364,9 +367,9 @@ export async function expireNotices(sql: Sql): Promise<number[]> {
 }
 
 /**
- * Opens a notice for each polled table of which no round came for the live window though rounds came before, and closes
- * it where one came, or where no one polls, at most 500 tables at a call; for a timer. Tables in use are left for the next
- * call. Returns the tables whose notices changed, by id.
+ * Opens a notice for each polled table that had rounds before but none in the live window, and closes it when a round
+ * arrives or polling stops, for at most 500 tables per call; for a timer. Tables whose head is locked are left for the
+ * next call. Returns the ids of the tables whose notices changed; notify readers.
  */
 export async function refreshStalledNotices(sql: Sql, liveWindowSeconds: number): Promise<number[]> {
   const changed: number[] = [];

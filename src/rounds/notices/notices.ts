@@ -1,10 +1,10 @@
 import { multiplierText } from "../round.ts";
 
-/** What a continuity notice is about; at most one of a kind is open for a table. */
+/** The subject of a continuity notice; at most one of a kind is open per table. */
 export type NoticeKind =
   "gap" | "conflict" | "proof" | "stalled" | "stuck" | "format" | "quarantine" | "ids" | "model" | "operator";
 
-/** In the order in which open notices are told; the weightiest first. */
+/** The order in which open notices are listed: the most serious first. */
 export const NOTICE_ORDER: readonly NoticeKind[] = [
   "operator",
   "format",
@@ -18,21 +18,24 @@ export const NOTICE_ORDER: readonly NoticeKind[] = [
   "model",
 ];
 
-/** Hours that a notice stays open after its cause was last seen: long enough for a reader who looks once a day. */
+/** Hours that a notice stays open after its cause was last seen: long enough for a reader who checks once a day. */
 export const NOTICE_HOURS = { givenUpGap: 24, conflict: 24, proof: 24, quarantine: 1, model: 168 } as const;
 
-/** An answer whose items are refused to at least this part, of at least this many, is in another format. */
+/**
+ * At least this part of the items of a response, and at least this many items, must be refused to count as another
+ * format.
+ */
 const REFUSED_PART = 0.8;
 const REFUSED_FROM = 5;
 
-/** The gaps of a table that are worth telling of. Times are ISO 8601 UTC. */
+/** The gaps of a table that a notice mentions. Times are ISO 8601 UTC. */
 export interface GapFacts {
-  /** With a known range. */
+  /** Gaps with a known range. */
   ranges: number;
   missing: bigint;
   from: bigint | null;
   to: bigint | null;
-  /** Of unknown size. */
+  /** Gaps of unknown size. */
   unknown: number;
   since: string;
   isTrying: boolean;
@@ -41,7 +44,7 @@ export interface GapFacts {
 }
 
 /**
- * Says what is missing since when, and what is done about it.
+ * States what is missing, since when, and whether it is still being fetched.
  *
  * @example
  * gapSentence({ ranges: 1, missing: 3n, from: 812n, to: 814n, unknown: 0, since: "2026-11-21T04:00:12.1Z", isTrying: true, reason: null }) // => "3 rounds (812 to 814) are missing since 2026-11-21 04:00 UTC; trying to fetch them"
@@ -59,7 +62,7 @@ function missingText({ ranges, missing, from, to, unknown }: GapFacts): string {
     return unknown > 1 ? `an unknown number of rounds in ${unknown} places are` : "an unknown number of rounds are";
   }
   const places = ranges > 1 ? ` in ${ranges} gaps` : "";
-  const besides = unknown > 0 ? " and an unknown number besides" : "";
+  const besides = unknown > 0 ? " and an unknown number in other places" : "";
   if (missing === 1n && from === to) return besides === "" ? `1 round (${from}) is` : `1 round (${from})${besides} are`;
   if (ranges === 1 && missing < to - from + 1n) {
     return missing === 1n && besides === ""
@@ -69,7 +72,7 @@ function missingText({ ranges, missing, from, to, unknown }: GapFacts): string {
   return `${missing} rounds${places} (${from} to ${to})${besides} are`;
 }
 
-/** Rounds that came with two results, newest last. */
+/** Rounds that were received with two results, newest last. */
 export interface ConflictFacts {
   rounds: number;
   roundId: string;
@@ -78,14 +81,14 @@ export interface ConflictFacts {
   since: string;
 }
 
-/** Says which round came twice, with what, and which result was kept. */
+/** States which round was received twice, with which results, and which result was kept. */
 export function conflictSentence({ rounds, roundId, kept, other, since }: ConflictFacts): string {
   return rounds === 1
-    ? `round ${roundId} came twice with ${multiplierText(kept)} and ${multiplierText(other)} since ${minuteText(since)}; kept the first`
-    : `${rounds} rounds came twice with different results since ${minuteText(since)}; kept the first of each`;
+    ? `round ${roundId} was received twice, with ${multiplierText(kept)} and ${multiplierText(other)} since ${minuteText(since)}; the first is kept`
+    : `${rounds} rounds were received twice with different results since ${minuteText(since)}; the first of each is kept`;
 }
 
-/** Rounds that a person corrected, newest last; null: declared void. */
+/** Rounds that an operator corrected, newest last; a result of null means void. */
 export interface RevisionFacts {
   rounds: number;
   roundId: string;
@@ -95,20 +98,21 @@ export interface RevisionFacts {
 }
 
 /**
- * Says which round a person corrected, and that rounds are still listed as they came first.
+ * States which round an operator corrected, and that rounds are still listed as first received.
  *
  * @example
- * revisionSentence({ rounds: 1, roundId: "812", from: 187n, to: 204n, since: "2026-11-21T04:00:12.1Z" }) // => "round 812 was corrected from 1.87 to 2.04 at 2026-11-21 04:00 UTC; it is listed as it came first, and no forecast on it counts"
+ * revisionSentence({ rounds: 1, roundId: "812", from: 187n, to: 204n, since: "2026-11-21T04:00:12.1Z" })
+ * // => "round 812 was corrected from 1.87 to 2.04 at 2026-11-21 04:00 UTC; it is listed as first received, and no forecast on it counts"
  */
 export function revisionSentence({ rounds, roundId, from, to, since }: RevisionFacts): string {
   if (rounds > 1) {
-    return `${rounds} rounds were corrected since ${minuteText(since)}; they are listed as they came first, and no forecast on them counts`;
+    return `${rounds} rounds were corrected since ${minuteText(since)}; they are listed as first received, and no forecast on them counts`;
   }
   const what =
     to === null
       ? "was declared void"
       : `was corrected from ${from === null ? "void" : multiplierText(from)} to ${multiplierText(to)}`;
-  return `round ${roundId} ${what} at ${minuteText(since)}; it is listed as it came first, and no forecast on it counts`;
+  return `round ${roundId} ${what} at ${minuteText(since)}; it is listed as first received, and no forecast on it counts`;
 }
 
 /** Items that are quarantined, newest last. */
@@ -119,14 +123,14 @@ export interface RefusedFacts {
   since: string;
 }
 
-/** Says which rounds fail their proof. */
+/** States which rounds fail their proof. */
 export function proofSentence({ items, roundId, reason, since }: RefusedFacts): string {
   return items === 1
     ? `round ${roundId ?? "without an id"} failed its fairness proof at ${minuteText(since)} (${reason}); it is quarantined`
     : `${items} rounds failed their fairness proof since ${minuteText(since)}; they are quarantined`;
 }
 
-/** Says how many items failed validation; why is for operators, next to each item in quarantine. */
+/** States how many items failed validation. The reasons are for operators, next to each item in quarantine. */
 export function quarantineSentence({ items, roundId, since }: RefusedFacts): string {
   const which = roundId === null ? "" : ` (round ${roundId})`;
   return items === 1
@@ -146,33 +150,33 @@ export function modelSentence({ from, to, since }: ModelFacts): string {
   return `forecasts are made by the model ${to} instead of ${from} since ${minuteText(since)}; each has a record of its own`;
 }
 
-/** Says that the feed repeats one result. */
+/** States that the feed repeats one result. */
 export function stuckSentence(stuck: { hundredths: number; roundId: string }, since: string): string {
-  return `the feed repeats ${multiplierText(stuck.hundredths)} since round ${stuck.roundId}, ${minuteText(since)}; the repeats are quarantined until another result comes`;
+  return `the feed repeats ${multiplierText(stuck.hundredths)} since round ${stuck.roundId}, ${minuteText(since)}; the repeats are quarantined until another result is received`;
 }
 
-/** Says that nothing can be forecast, since new rounds stand before one that is known. */
+/** States that nothing can be forecast, because new rounds are listed before a known one. */
 export function idsSentence(newest: string, since: string): string {
-  return `the house lists its new rounds as older than round ${newest} since ${minuteText(since)}, so that none is forecast; if it began a new numbering, give the game a new market`;
+  return `since ${minuteText(since)} the house lists its new rounds as older than round ${newest}, so none of them is forecast; if it began a new numbering, give the game a new market`;
 }
 
-/** Says that no new round comes although the house is polled. */
+/** States that no new round arrives although the house is polled. */
 export function stalledSentence(since: string): string {
-  return `no new round came since ${minuteText(since)}`;
+  return `no new round was received since ${minuteText(since)}`;
 }
 
 /**
- * Says that answers could not be read at all; why is for operators, next to each refused answer. `isChanged` where that
- * was so for many in a row, which maintenance and a new format both come to.
+ * States that responses cannot be read at all; the reasons are for operators, next to each refused response.
+ * `isChanged` if many in a row could not be read, which maintenance and a new format both cause.
  */
 export function unreadableSentence(since: string, isChanged = false): string {
   const why = isChanged ? ": it shows error pages or changed its format" : "";
-  return `the house's answers cannot be read since ${minuteText(since)}${why}`;
+  return `the house's responses cannot be read since ${minuteText(since)}${why}`;
 }
 
 /**
- * What an answer says about the house's format: a sentence where most of its items were refused, null if most were
- * good, undefined where there are too few to tell. `isChanged` where answers in a row say so.
+ * Returns what a response shows about the house's format: a sentence if most of its items were refused, null if most
+ * were good, undefined if there are too few items. `isChanged` if consecutive responses confirm it.
  */
 export function formatSentence(
   items: number,
@@ -184,10 +188,10 @@ export function formatSentence(
   if (refused < items * REFUSED_PART) return null;
   if (items < REFUSED_FROM) return undefined;
   const what = isChanged ? "changed" : "seems to have changed";
-  return `the house ${what} its format since ${minuteText(since)}: ${refused} of the ${items} items of its newest answer cannot be read`;
+  return `the house ${what} its format since ${minuteText(since)}: ${refused} of the ${items} items of its newest response cannot be read`;
 }
 
-/** An ISO 8601 UTC time to the minute, as sentences tell it. */
+/** An ISO 8601 UTC time to the minute, as sentences show it. */
 function minuteText(iso: string): string {
   return `${iso.slice(0, 16).replace("T", " ")} UTC`;
 }

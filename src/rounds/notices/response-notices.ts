@@ -2,17 +2,17 @@ import type { NoticeChanges } from "./notice-changes.ts";
 import { formatSentence, idsSentence, stuckSentence, unreadableSentence } from "./notices.ts";
 import type { TakenIn } from "../take-in.ts";
 
-/** An answer as far as notices speak of it; `now` is when it arrived. */
+/** The parts of a response that notices need; `now` is when it arrived. */
 interface NoticedAnswer {
   items: readonly unknown[];
   refusedByAdapter: number;
   isPage: boolean;
   payload: { now: string };
-  /** The newest on-time round, when for some responses every new round was older. */
+  /** The newest on-time round, if for some responses every new round was older. */
   outOfOrderAfter: string | null;
 }
 
-/** Tells that an answer cannot be read, `isChanged` where that was so for many in a row. */
+/** Opens the notice that a response cannot be read; `isChanged` if many in a row could not. */
 export function noteUnreadable(
   notices: NoticeChanges,
   tableId: number,
@@ -22,7 +22,7 @@ export function noteUnreadable(
   notices.set(tableId, "format", now, (since) => unreadableSentence(since, isChanged));
 }
 
-/** The notices that one answer opens or closes by itself. */
+/** Opens and closes the notices that follow from one response. */
 export function noteResponse(
   notices: NoticeChanges,
   tableId: number,

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 import { numberOf } from "../round.ts";
 
-/** A stored round as its proof is checked; `number` is null if ids do not count up. */
+/** A stored round for a proof; `number` is null if ids are not consecutive. */
 export interface ProvableRound {
   seq: bigint;
   roundId: string;
@@ -10,14 +10,14 @@ export interface ProvableRound {
   proofHash: string | null;
 }
 
-/** Rounds from one place to another, both included: numbers where ids count up, else seqs. */
+/** A range of rounds, both ends included: numbers if ids are consecutive, else seqs. */
 export interface PlaceRange {
   by: "number" | "seq";
   from: bigint;
   to: bigint;
 }
 
-/** The place of a round in a table's order of seq; null if there is no such round. */
+/** Returns the seq of a round in its table; null if there is no such round. */
 export async function findSeq(sql: Queryable, tableId: number, roundId: string): Promise<bigint | null> {
   const [row] = await sql<{ seq: bigint }[]>`
     select seq
@@ -60,13 +60,13 @@ function isWithin(sql: Queryable, { by, from, to }: PlaceRange) {
   return sql`case when round_id ~ '^(0|[1-9][0-9]{0,17})$' then round_id::bigint between ${from} and ${to} else false end`;
 }
 
-/** The rounds of a table that have these hashes, by hash; the first one if there are several. */
+/** The rounds of a table that have these hashes, by hash; the first one if several have it. */
 export async function listHashOwners(
   sql: Queryable,
   tableId: number,
   hashes: readonly string[],
 ): Promise<Map<string, string>> {
-  // one by one: for several the hash index needs a bitmap scan, which a worker does not use
+  // one by one: for several hashes the index needs a bitmap scan, which workers do not use
   const rows = await sql<{ hash: string; round_id: string }[]>`
     select asked.hash, owner.round_id
     from unnest(${[...hashes]}::text[]) as asked (hash)
@@ -81,7 +81,7 @@ export async function listHashOwners(
   return new Map(rows.map(({ hash, round_id: roundId }) => [hash, roundId]));
 }
 
-/** Rounds of a range whose hash an earlier round of it has, by seq: some seconds for a million. */
+/** Rounds of a range whose hash an earlier round of the range has, by seq: some seconds for a million. */
 export async function listRepeatedHashes(
   sql: Queryable,
   tableId: number,

@@ -7,23 +7,23 @@ import type { HouseItem } from "../../houses/contract.ts";
 import type { TableSettings } from "../../houses/settings/settings.ts";
 import { numberOf, type CheckedItem, type KnownRound } from "../round.ts";
 
-/** What the items of one answer are proven with. */
+/** What the proof of one response's items needs. */
 export interface ProofWorld {
-  /** The table's name, for what the prover remembers. */
+  /** The table's name, the key of what the prover caches. */
   table: string;
   roundIds: "consecutive" | "opaque";
   fairness: Fairness | null;
   /** Proven rounds of the table: its anchor, and others near the rounds in question. */
   points: readonly Point[];
   known: ReadonlyMap<string, KnownRound>;
-  /** If ids tell no place: which rounds have these hashes already, in whatever answer they came. */
+  /** If ids are opaque: returns which stored rounds have these hashes. */
   findOwners: (hashes: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 }
 
 /**
- * Proves the items of an answer: what fails becomes a refusal with its reason, what has no hash or is of no era stays
- * unproven. Rounds we have with the same result are not proven again. Gives the newest proven round next to them. To be
- * called outside of any transaction: the walk to a chain's published end can take seconds.
+ * Proves the items of a response. A failure becomes a refusal with its reason; an item without a hash or outside every
+ * declared era stays unproven. Stored rounds with the same result are not proven again. Returns the items and the
+ * newest proven round. Call it outside of any transaction: the walk to a chain's published end can take seconds.
  */
 export async function checkProofs(
   prover: Prover,
@@ -56,14 +56,14 @@ export async function checkProofs(
   const placed = roundIds === "opaque" ? near.map((point) => ({ ...point, of: onlyChainOf(chains, point) })) : near;
   const evidence = { roundIds, points: [...points, ...placed], claims, isJoined: near.length > 0 };
   const { verdicts, anchor } = await prover.prove(table, fairness, evidence, signal);
-  // where ids are numbers, a hash under a wrong one is refused by its place
+  // if ids are numbers, a hash under a wrong one is refused by its place
   if (roundIds === "opaque") {
     const old = verdicts.flatMap((verdict) =>
       verdict.ok && mayBeStored(verdict.point, points) ? verdict.point.hash : [],
     );
     if (old.length > 0) for (const [hash, roundId] of await findOwners(old)) owners.set(hash, roundId);
   }
-  for (const item of items) if (item.ok) note(owners, item.round, known);
+  for (const item of items) if (item.ok) setOwner(owners, item.round, known);
   for (const [place, { index, hash }] of claims.entries()) {
     const verdict = verdicts[place];
     const item = items[index];
@@ -84,7 +84,7 @@ export async function checkProofs(
   return { items: checked, anchor };
 }
 
-/** The chain that a proven round is of, where its multiplier is that of its hash in one chain only. */
+/** The chain of a proven round, if its multiplier follows from its hash in exactly one chain. */
 function onlyChainOf(
   chains: readonly Chain[],
   { hash, hundredths }: { hash: string; hundredths: number },
@@ -93,15 +93,17 @@ function onlyChainOf(
   return others.length === 0 ? (chain?.id ?? null) : null;
 }
 
-/** Nothing is stored after the newest proven round of a chain; what is before it may come a second time under another id. */
+/**
+ * Nothing is stored after the newest proven round of a chain; an earlier one may be received again under another id.
+ */
 function mayBeStored(point: Point | null, proven: readonly Point[]): point is Point {
   if (point === null) return false;
   const { number, of } = point;
   return number === null || !proven.some((one) => one.of === of && one.number !== null && one.number < number);
 }
 
-/** Whose hash it is, where ids say nothing of a place: of the round that has it in our records, else of the first listed. */
-function note(
+/** Stores the owner of a hash if ids are opaque: the stored round that has it, else the first listed. */
+function setOwner(
   owners: Map<string, string>,
   { roundId, hash }: { roundId: string; hash: string | null },
   known: ReadonlyMap<string, KnownRound>,
@@ -111,14 +113,14 @@ function note(
   else if (hash !== null && !owners.has(hash)) owners.set(hash, roundId);
 }
 
-/** Is a round of this id of an era that its table declares, so that its hash is its proof? */
+/** Whether a round belongs to an era that its table declares, so that its hash is its proof. */
 export function isCovered({ fairness, round_ids }: TableSettings, roundId: string): boolean {
   if (fairness === undefined) return false;
   const number = numberOf(roundId);
   return round_ids === "opaque" || (number !== null && chainAt(chainsOf(fairness), number) !== null);
 }
 
-/** An anchor of another chain replaces the stored one, of the same chain only a newer does. */
+/** An anchor of another chain replaces the stored one; an anchor of the same chain only if it is newer. */
 export function isNewerAnchor(anchor: Anchor, stored: Anchor | null): boolean {
   return stored === null || anchor.of !== stored.of || anchor.number > stored.number;
 }

@@ -11,7 +11,7 @@ import {
   type ProvableRound,
 } from "./proof-range-store.ts";
 
-/** What is re-proven: a table's rounds from one place to another. */
+/** The stored rounds to prove again. */
 export interface StoredRange {
   table: { id: number; name: string };
   roundIds: "consecutive" | "opaque";
@@ -21,36 +21,39 @@ export interface StoredRange {
 
 /** A stored round whose proof fails. */
 export interface ProofFailure {
-  /** `hash`: what is stored as its hash is none. `repeated`: it is that of an earlier round. The others: see Refusal. */
+  /**
+   * `hash`: the stored hash has a wrong form. `repeated`: an earlier round has the same hash. The others: see Refusal.
+   */
   kind: "hash" | "repeated" | Refusal["what"];
   id: string;
   expected: string;
   found: string;
 }
 
-/** What came of it. */
+/** The result of proving a range. */
 export interface ProvenRange {
   ok: boolean;
-  /** Each round is counted in one of the last three, or it is a failure. */
+  /** Each round is counted in one of the last three, or is a failure. */
   checked: { rounds: number; proven: number; without_hash: number; without_era: number };
-  /** Rounds proven in each chain, and the first and last of them, as far as their place in it is known. */
+  /** Rounds proven in each chain, and the first and last of them, if their place in it is known. */
   chains: { chain: string; rounds: number; first: number | null; last: number | null }[];
   failures: number;
   first_failure: ProofFailure | null;
-  /** False where so many failed that the rest was not looked at. */
+  /** False if the check stopped after too many failures. */
   complete: boolean;
 }
 
 const ROUNDS_PER_READ = 5_000;
-/** Each failure may cost a walk of its own; whoever has a thousand knows that something is wrong from the ground up. */
+/** Each failure may cost a walk of its own, and a thousand failures show a systematic error. */
 const MOST_FAILURES = 1_000;
 
 /**
- * Proves stored rounds again, in the order of their seq, from nothing but their hashes and the declared chains: each multiplier from
- * its hash, each hash by its link to the proven round before it, and the first of each chain by a walk to the published
- * end. What an earlier proof said is not believed. Holds some thousand rounds at once, whatever the range; may take
- * seconds before the first progress, for that walk.
- * @throws the signal's reason once it is aborted.
+ * Proves stored rounds again, in order of their seq, from their hashes and the declared chains alone: each multiplier
+ * from its hash, each hash by its link to the proven round before it, and the first of each chain by a walk to the
+ * published end. Results of earlier proofs are not used. Holds some thousand rounds in memory, whatever the range. The
+ * walk can take seconds before the first progress.
+ *
+ * @throws the signal's reason once it is aborted
  */
 export async function proveStored(
   sql: Queryable,
@@ -86,7 +89,7 @@ export async function proveStored(
     for (const point of proven) count(chains, point);
     result.checked.proven += proven.length;
     result.checked.rounds += rounds.length;
-    points = pointsToGoOnFrom(fairness, points, proven);
+    points = pointsForNextBatch(fairness, points, proven);
     progress(result.checked.rounds, total);
     afterSeq = last.seq;
   }
@@ -107,7 +110,7 @@ function emptyResult(): ProvenRange {
   return { ok: true, checked, chains: [], failures: 0, first_failure: null, complete: true };
 }
 
-/** What a stored round says; null if that is nothing, or where it is wrong by itself. */
+/** The claim of a stored round; null if it has no hash, or a hash that is wrong by itself. */
 function claimOf(
   { roundId, number, hundredths, proofHash }: ProvableRound,
   roundIds: StoredRange["roundIds"],
@@ -131,8 +134,8 @@ function claimOf(
   return { roundId, number: place, hash: proofHash, hundredths: Number(hundredths) };
 }
 
-/** The newest proven round, the oldest and the last, so that rounds that came late find one near them too. */
-function pointsToGoOnFrom(fairness: Fairness, before: readonly Point[], proven: readonly Point[]): Point[] {
+/** The newest proven round, the oldest and the last, so that a round that arrived late has a proven one near it. */
+function pointsForNextBatch(fairness: Fairness, before: readonly Point[], proven: readonly Point[]): Point[] {
   const all = [...before, ...proven];
   const oldest = all.reduce<Point | null>((low, one) => (isOlder(one, low) ? one : low), null);
   const kept = [newestPoint(chainsOf(fairness), all), oldest, all.at(-1) ?? null].filter((point) => point !== null);

@@ -91,11 +91,11 @@ export function accuracyPages({ memory, sql, log }: AccuracyParts): (params: URL
       path: "/accuracy",
       template: "accuracy/accuracy",
       header: {
-        lead: "Every forecast is stored before its round can be known, and every one that was issued is counted. Here is how they did, as it stands now.",
+        lead: "Every forecast is stored before its round can be known, and every issued forecast is counted. These are the current results.",
       },
       title: asked.of === "" ? "Measured accuracy" : `Measured accuracy: ${asked.of}`,
       description:
-        "How accurate Roundhouse's forecasts of crash games have been: hit rates with sample size, period, 95 % interval and baseline, and the skill that really is.",
+        "How accurate Roundhouse's forecasts of crash games have been: hit rates with sample size, period, 95 % interval and baseline, and the measured skill.",
       ...(problem === null ? {} : { status: problem.status }),
       data: {
         asked,

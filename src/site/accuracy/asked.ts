@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Holding, Table } from "../../published/tables.ts";
 import { PERIODS } from "../../forecasts/accuracy/periods.ts";
 
-/** The features of all tables together would be a page of their own. */
+/** The option for all features; a page of all tables shows one feature. */
 export const ALL_FEATURES = "all";
 
 const query = z.object({
@@ -34,7 +34,7 @@ export function chooseAccuracy(params: URLSearchParams, holding: Holding): Chose
   const all = { asked: query.parse({}), tables: holding.tables, kind: "all" as const };
   if (!read.success) {
     const names = [...new Set(read.error.issues.map(({ path }) => String(path[0])))].join(", ");
-    const text = `This cannot be shown: ${names} has a value that it cannot have. Here is the accuracy of all tables.`;
+    const text = `The value of ${names} is not valid. This is the accuracy of all tables.`;
     return { ...all, problem: { text, status: 400 } };
   }
   const asked = read.data;
@@ -46,7 +46,7 @@ export function chooseAccuracy(params: URLSearchParams, holding: Holding): Chose
   const own = holding.byHouse.get(house) ?? [];
   const tables = game === undefined ? own : own.filter((table) => table.game === game && table.market === market);
   if (tables.length === 0 || more.length > 0) {
-    const text = "There is no such house or table. Here is the accuracy of all tables.";
+    const text = "There is no such house or table. This is the accuracy of all tables.";
     return { ...all, asked: { ...asked, of: "", feature: "next_color", page: 1 }, problem: { text, status: 404 } };
   }
   return { asked, tables, kind: game === undefined ? "house" : "table", problem: null };

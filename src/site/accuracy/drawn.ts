@@ -5,14 +5,14 @@ import { keeping } from "../keeping.ts";
 import { PATIENCE_MS } from "../loader.ts";
 import type { ToDraw } from "./plots.ts";
 
-/** How long a drawing is cached, even if a forecast is scored meanwhile. */
+/** A drawing is cached this long, even if a forecast is scored meanwhile. */
 const DRAWN_FOR_MS = 60_000;
 const MOST_KEPT = 100;
 /** New drawings per minute for all visitors: each is three plots of 20 ms and one statement. */
 const VIEWS_PER_MINUTE = 30;
 
-const TOO_MANY = "Many plots are asked for at the moment. Please try again shortly.";
-const TOO_SLOW = "The plots take longer than a page waits. Please try again shortly.";
+const TOO_MANY = "Too many plots are requested at the moment. Please try again shortly.";
+const TOO_SLOW = "The plots could not be drawn in time. Please try again shortly.";
 
 /** The plots to draw, and why some are missing (empty if none is). */
 export interface Planned {
@@ -68,7 +68,7 @@ export function drawing(log: Log) {
     const isAllowed = mayDraw();
     const planned = await plan(isAllowed);
     if (planned.all.length === 0) {
-      if (isAllowed) minute.drawn -= 1; // nothing is drawn, and soon there may be something to draw
+      if (isAllowed) minute.drawn -= 1; // nothing was drawn, so it does not count
       return { figures: [], missing: planned.missing };
     }
     if (isAllowed) return waitFor(draw(name, planned));

@@ -10,7 +10,7 @@ import { LEAST } from "./skill.ts";
 export interface Measured {
   name: string;
   simulated: boolean;
-  /** Of a house as a whole. */
+  /** The line of a whole house. */
   isHouse: boolean;
   row: PeriodSums;
   figures: ReturnType<typeof showAccuracy>;

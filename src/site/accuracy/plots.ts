@@ -71,7 +71,7 @@ export function reliabilityOf({ figures }: Measured): ToDraw | null {
   if (figures.reliability.length === 0) return null;
   return {
     plot: reliabilityPlot(
-      "Stated against observed",
+      "Stated and observed probability",
       figures.reliability.map((bin) => pointOf("ours", bin)),
     ),
     columns: BIN_COLUMNS,

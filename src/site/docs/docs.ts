@@ -68,7 +68,7 @@ function shownOperation(description: Description, site: string) {
 }
 
 function shownParameter({ name, in: place, description, schema }: Parameter) {
-  const fallback = place === "query" ? "all" : "always the whole answer";
+  const fallback = place === "query" ? "all" : "always the whole response";
   return {
     name,
     isHeader: place === "header",

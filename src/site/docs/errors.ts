@@ -11,8 +11,7 @@ export function errorsPage(): SitePage {
     kind: "docs",
     sidebar,
     title: "Errors",
-    description:
-      "Every error that Roundhouse's API can answer with: its code, status, meaning, and whether to try again.",
+    description: "Every error that Roundhouse's API can return: its code, status, meaning, and whether to try again.",
     data: { failures: errorRows() },
   };
 }

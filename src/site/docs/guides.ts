@@ -12,7 +12,7 @@ for (;;) {
     etag = response.headers.get("etag") ?? "";
     console.log((await response.json()).tables);
   }
-  const wait = Number(response.headers.get("retry-after") ?? 1); // 304 is free and asks for nothing
+  const wait = Number(response.headers.get("retry-after") ?? 1); // a 304 is free and needs no pause
   await new Promise((resolve) => setTimeout(resolve, wait * 1000));
 }`;
 const POLL_PYTHON = (site: string) => `import json, os, time
@@ -60,7 +60,7 @@ export function guidePages(site: string): Record<string, SitePage> {
       "/docs/guides/polling",
       "polling",
       "Poll politely with ETags",
-      "How to ask Roundhouse's API often without using up a quota: ETags, free 304 responses, and Retry-After.",
+      "How to poll Roundhouse's API often without using up a quota: ETags, free 304 responses, and Retry-After.",
       {
         samples: [
           { name: "JavaScript", language: "javascript", text: POLL_JAVASCRIPT(site) },

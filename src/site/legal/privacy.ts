@@ -18,7 +18,8 @@ export function privacyPage({
     template: "legal/privacy",
     kind: "reading",
     title: "Privacy",
-    description: "What Roundhouse keeps of you, what for, and how long. No tracking, and cookies for signing in alone.",
+    description:
+      "Which personal data Roundhouse stores, what for, and how long. No tracking, and cookies for signing in alone.",
     data: {
       operator,
       payloadHours,

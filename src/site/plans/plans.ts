@@ -11,7 +11,7 @@ export function plansPage(plans: readonly ListedPlan[] | null): SitePage {
     template: "plans/plans",
     title: "Plans",
     header: {
-      lead: "A plan opens the API for the days it lasts. All plans have the same paths and the same data; they differ in how many calls they allow and in the houses they include.",
+      lead: "A plan gives access to the API for a number of days. All plans have the same paths and the same data; they differ in how many calls they allow and in the houses they include.",
     },
     description:
       "What each plan of Roundhouse costs, how long it lasts, and every limit it has: calls a day, a month and a second.",

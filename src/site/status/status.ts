@@ -51,9 +51,9 @@ export function statusPage(parts: StatusParts): SitePage {
     path: "/status",
     template: "status/status",
     title: "Status",
-    header: { lead: "How the service is now and how it has been, from its own records." },
+    header: { lead: "The current state of the service and its history, from its own records." },
     description:
-      "How Roundhouse is now: which houses are live, how polling went, whether the API and the work behind it are well.",
+      "The current state of Roundhouse: which houses are live, the results of polls, and the state of the API and its workers.",
     data: {
       version,
       overall: overallOf(states, parts.work !== null),
@@ -115,7 +115,7 @@ function apiState({ ageSeconds, work }: StatusParts): PartState {
     name,
     word: "serving cached data",
     tone: "warn",
-    text: `The database does not respond in time. ${age}. Callers with the newest response get a 304; other calls get an error that says when to retry.`,
+    text: `The database does not respond in time. ${age}. Callers with the newest response get a 304; other calls get an error with the time to retry.`,
   };
 }
 
@@ -135,7 +135,7 @@ export function workStates(work: Work | null): PartState[] {
       text:
         able > 0
           ? `${able} ${able === 1 ? "process" : "processes"} reported in the last 30 s.`
-          : "No working process reported in the last 30 s: nothing is polled or forecast until one does. The API still serves stored data.",
+          : "No worker reported in the last 30 s: nothing is polled or forecast until one does. The API still serves stored data.",
     },
     {
       name: "Scheduling",

@@ -64,7 +64,7 @@ async function openWindows(world: World): Promise<number> {
 }
 
 describe("a conflict that a person decides", () => {
-  test("leaves the round as it came first, whichever result is taken, and is told to callers", async () => {
+  test("leaves the round as first received, whichever result is taken, and is told to callers", async () => {
     const world = await playedWorld();
     const [before] = await world.sql`select * from rounds where table_id = ${world.tableId} and round_id = '1008'`;
     await contradict(world, "1008");
@@ -104,7 +104,7 @@ describe("a conflict that a person decides", () => {
     const decided = outcomes.filter(({ ok }) => ok);
     expect(decided).toHaveLength(1);
     const late = outcomes.find(({ ok }) => !ok);
-    expect(late).toMatchObject({ problem: expect.stringMatching(/was decided already, at .* by (ann|bob) \(/) });
+    expect(late).toMatchObject({ problem: expect.stringMatching(/is already decided, at .* by (ann|bob) \(/) });
     const [row] = await world.sql`select count(*)::integer as n from round_revision where table_id = ${world.tableId}`;
     expect(row).toEqual({ n: 1 });
   });

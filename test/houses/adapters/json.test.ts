@@ -86,14 +86,14 @@ describe("an answer", () => {
   });
 
   test.each([
-    ["an empty answer", ""],
-    ["an empty answer", " \n "],
+    ["an empty body", ""],
+    ["an empty body", " \n "],
     [
       "HTML or XML, beginning with: <!doctype html> <title>Back soon</title>",
       "<!doctype html>\n<title>Back soon</title>",
     ],
-    ["JSON that breaks off", '{"rounds":[{"id":1,"multiplier":1.5},{"id":2,"mult'],
-    ["JSON that breaks off", '{"rounds":[{"id":1'],
+    ["incomplete JSON", '{"rounds":[{"id":1,"multiplier":1.5},{"id":2,"mult'],
+    ["incomplete JSON", '{"rounds":[{"id":1'],
     ["a text that is not JSON, beginning with: Too many requests", "Too many requests"],
     ["a text that is not JSON", '{"rounds":[1,]}'],
     ["a text that is not JSON", '{"rounds":NaN}'],
@@ -105,10 +105,10 @@ describe("an answer", () => {
     ["null there", "17"],
     ["JSON nested deeper than 100 levels", "[".repeat(100_000) + "]".repeat(100_000)],
     ["JSON nested deeper than 100 levels", '{"rounds":'.repeat(101) + "1" + "}".repeat(101)],
-  ])("that cannot be read is refused, saying what came: %s", (what, body) => {
+  ])("that cannot be read is refused, stating what was found: %s", (what, body) => {
     const answer = read(body);
     expect(answer).toMatchObject({ ok: false });
-    expect(!answer.ok && answer.reason).toContain(`expected JSON with a list at \`rounds\`, came ${what}`);
+    expect(!answer.ok && answer.reason).toContain(`expected JSON with a list at \`rounds\`, found ${what}`);
     expect(!answer.ok && answer.reason).toMatch(/; check feed\.path and feed\.items/);
   });
 
@@ -127,7 +127,7 @@ describe("an answer", () => {
     const items = Array.from({ length: 5_001 }, (_, id) => ({ id, multiplier: 2 }));
     expect(read(JSON.stringify({ rounds: items }))).toMatchObject({
       ok: false,
-      reason: "expected at most 5000 items, came 5001; ask for fewer in feed.path",
+      reason: "expected at most 5000 items, found 5001; request fewer in feed.path",
     });
     expect(read(JSON.stringify({ rounds: items.slice(1) }))).toMatchObject({ ok: true });
   });

@@ -219,9 +219,9 @@ describe("a mangled field is refused with the reason, and the other items are re
       '"id": "V1eKqWyelo", ',
       "",
       "missing_id -",
-      "expected a text or a number as `id`, came nothing; the item has",
+      "expected a text or a number as `id`, found nothing; the item has",
     ],
-    ["blaze", "recent.json", '"id": "V1eKqWyelo"', '"id": {}', "bad_id -", "came an object"],
+    ["blaze", "recent.json", '"id": "V1eKqWyelo"', '"id": {}', "bad_id -", "found an object"],
     [
       "blaze",
       "recent.json",
@@ -236,7 +236,7 @@ describe("a mangled field is refused with the reason, and the other items are re
       '"crash_point": "2.01"',
       '"crash_point": [2.01]',
       "not_a_number V1eKqWyelo",
-      "came a list of 1",
+      "found a list of 1",
     ],
     [
       "blaze",
@@ -268,7 +268,7 @@ describe("a mangled field is refused with the reason, and the other items are re
       '"created_at": "2026-11-21T03:59:15.580Z"',
       '"created_at": {"at": 1}',
       "absurd_time V1eKqWyelo",
-      "came an object",
+      "found an object",
     ],
     ["blaze", "recent.json", "16fcfdf80", "not hex 0", "bad_hash V1eKqWyelo", "64 hexadecimal digits"],
     [
@@ -293,7 +293,7 @@ describe("a mangled field is refused with the reason, and the other items are re
       '"crashpoint": 6.6402817',
       '"crashpoint": true',
       "not_a_number 7d0f3a51-1111-4c2b-9a00-000000000003",
-      "came true",
+      "found true",
     ],
     ["stake", "list.json", '"id": "7d0f3a51-1111-4c2b-9a00-000000000003"', '"id": ""', "missing_id -", "an empty text"],
     [
@@ -321,7 +321,7 @@ describe("a mangled field is refused with the reason, and the other items are re
       "gameDetail.rate",
     ],
     ["bcgame", "history.json", '"{\\"hash\\"', '"{{\\"hash\\"', "not_an_item 9313905", "expected JSON as text"],
-    ["bcgame", "history.json", '"gameId": "9313905"', '"gameId": null', "missing_id -", "came null"],
+    ["bcgame", "history.json", '"gameId": "9313905"', '"gameId": null', "missing_id -", "found null"],
     ["bcgame", "history.json", "1795233557219", "17952335572190000", "absurd_time 9313905", "expected a time"],
     ["roobet", "recent.json", '"crashPoint": 8.45', '"crash_point": 8.45', "missing_multiplier 5f6c3d2e", "crashPoint"],
     [
@@ -359,7 +359,7 @@ describe("a mangled field is refused with the reason, and the other items are re
 
   it.each([
     ["ethcrash-io", '{ "game_crash": 279.56 }', "not_a_number 5", "whole hundredths"],
-    ["ethcrash-io", '{ "game_crash": null }', "missing_multiplier 5", "came null"],
+    ["ethcrash-io", '{ "game_crash": null }', "missing_multiplier 5", "found null"],
     ["ethcrash-io", '{ "game_crash": "279x" }', "not_a_number 5", "279x"],
     ["ethcrash-io", '{ "game_crash": 99 }', "impossible_multiplier 5", "1.00 or more"],
   ] as const)("on a document of %s: %s", (name, text, short, reason) => {
@@ -375,7 +375,7 @@ describe("a mangled field is refused with the reason, and the other items are re
       "bustabit",
       "<h5>Game 5</h5><b>2.00x</b><i>3.00x</i>",
       "impossible_multiplier 5",
-      "highest of the page, came 3.00x",
+      "highest of the page, found 3.00x",
     ],
     ["ethercrash", "<h4>Game 5 | Crashed @0.5x</h4>", "impossible_multiplier 5", "1.00 or more"],
     ["ethercrash", "<h4>Game 5 | Crashed @2.00x</h4><p>1 day ago on some day</p>", "absurd_time 5", "some day"],
@@ -404,7 +404,7 @@ describe("a whole answer that is none", () => {
     const error = whole(name, "<!doctype html><title>Just a moment...</title><body>Checking your browser</body>");
     expect(error).toMatchObject({
       ok: false,
-      reason: expect.stringMatching(/^expected .*, came .*; wait if the house is down/),
+      reason: expect.stringMatching(/^expected .*, found .*; wait if the house is down/),
     });
     for (const text of [
       "",
@@ -435,7 +435,7 @@ describe("a whole answer that is none", () => {
     expect(whole("stake", fixture("stake/errors.json"))).toEqual({
       ok: false,
       reason:
-        'the house refused the query: "Invalid session."; check that the headers hold a valid x-access-token, else its schema has changed',
+        'the house refused the query: "Invalid session."; check that the headers contain a valid x-access-token; if they do, its schema has changed',
     });
     expect(whole("bcgame", fixture("bcgame/refused.json"))).toEqual({
       ok: false,
@@ -468,7 +468,7 @@ describe("a whole answer that is none", () => {
   it("that is the page of another game is refused as such", () => {
     const reason = {
       ok: false,
-      reason: expect.stringMatching(/^expected .*game 5, came .* of game "?6"?; check base_url$/),
+      reason: expect.stringMatching(/^expected .*game 5, found .* of game "?6"?; check base_url$/),
     };
     expect(whole("bustabit", "<h3>Game #6</h3><b>2.00x</b>")).toMatchObject(reason);
     expect(whole("ethercrash", "Game 6 | Crashed @2.00x")).toMatchObject(reason);

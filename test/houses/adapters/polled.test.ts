@@ -197,7 +197,7 @@ describe("houses with a page for each round", () => {
     ]);
   });
 
-  it("tell only by the 404 of its own page that a round was not there, so the second of one poll is not known to be new", async () => {
+  it("tell only by the 404 of its own page that a round was not there, so the second of one poll is unknown to be new", async () => {
     await oneTable("bustabit", { first_round_id: 101 });
     server.on("/game/101", page(101, "2.00x"));
     await turn(); // 101, and a 404 for 102
@@ -375,7 +375,7 @@ describe("a house that changed its format", () => {
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
       "open",
       expect.stringMatching(
-        /^the house changed its format since .*: 6 of the 6 items of its newest answer cannot be read$/,
+        /^the house changed its format since .*: 6 of the 6 items of its newest response cannot be read$/,
       ),
     ]);
     expect([...(await sql`select state, quarantined from payloads order by received_at`)]).toEqual([
@@ -406,7 +406,7 @@ describe("a house that changed its format", () => {
     server.on("/crash/recentNumbers", says("<title>Back soon</title>"));
     for (let polls = 0; polls < 6; polls += 1) await turn();
     expect(await circuit()).toBe("open");
-    expect((await openNotices(sql, table))["format"]).toMatch(/^the house's answers cannot be read since/);
+    expect((await openNotices(sql, table))["format"]).toMatch(/^the house's responses cannot be read since/);
     server.on("/crash/recentNumbers", says(JSON.stringify(good(5).map((one, at) => ({ ...one, crashPoint: 2 + at })))));
     await turn();
     expect([await circuit(), await openNotices(sql, table)]).toEqual(["closed", {}]);
@@ -429,7 +429,7 @@ describe("a house that changed its format", () => {
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual(["closed", undefined]);
   });
 
-  it("is told apart from maintenance: an error page that is another one each time is only said to be unreadable", async () => {
+  it("is told apart from maintenance: an error page that is another one each time is only stated probability unreadable", async () => {
     const table = await oneTable("roobet", {});
     await sql`update feeds set bad_answers = 4`; // as after so many of them
     server.on("/crash/recentNumbers", says("<title>Back soon</title><p>Request 5</p>"));
@@ -437,7 +437,7 @@ describe("a house that changed its format", () => {
     expect([await circuit(), (await openNotices(sql, table))["format"]]).toEqual([
       "open",
       expect.stringMatching(
-        /^the house's answers cannot be read since .*: it shows error pages or changed its format$/,
+        /^the house's responses cannot be read since .*: it shows error pages or changed its format$/,
       ),
     ]);
   });

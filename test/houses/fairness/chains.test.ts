@@ -92,15 +92,15 @@ describe("fairness settings", () => {
     [{ ...OWN, terminating_hash: "AB" }, /^terminating_hash: expected 64 lower case hexadecimal digits/],
     [{ ...OWN, salt: undefined }, /^salt: expected either `salt` or `client_seed`/],
     [{ ...OWN, client_seed: "other" }, /^salt: expected either `salt` or `client_seed`/],
-    [{ ...OWN, divisor: 25 }, /^divisor: the scheme bustabit has its own; take `scheme: custom`/],
+    [{ ...OWN, divisor: 25 }, /^divisor: the scheme bustabit has its own; use `scheme: custom`/],
     [{ ...OWN, scheme: "custom", rule: "A", step: "sha256_hex" }, /^divisor: expected with rule A/],
     [{ ...OWN, scheme: "custom", rule: "B", step: "sha256_hex", divisor: 3 }, /^divisor: expected with rule A/],
     [{ ...OWN, scheme: "custom" }, /^rule: expected A, B, B9 or S/],
     [{ ...OWN, scheme: "roulette" }, /^scheme: /],
     [{ ...OWN, from: 9, to: 8 }, /^to: expected a round from 9 on/],
-    [{ chain: "blaze", salt: "x" }, /^salt: the chain blaze has its own; leave it out/],
+    [{ chain: "blaze", salt: "x" }, /^salt: the chain blaze has its own; remove the field/],
     [{ chain: "blazer" }, /^chain: .*"blaze"/],
-    [{}, /^chain: expected either a `chain` that is known or a `scheme`/],
+    [{}, /^chain: expected either the name of a known `chain`, or a `scheme`/],
     [[{ chain: "blaze" }, { chain: "blaze", divisor: 1.5 }], /^1\.divisor: /],
     ["blaze", /expected object/],
     [[], /^: /],
@@ -127,7 +127,9 @@ describe("fairness settings", () => {
     const roobet = [{ chain: "roobet-1" }, { chain: "roobet-2" }];
     expect(problem(roobet, "opaque")).toBeNull();
     expect(problem(roobet, "consecutive")).toMatch(/^eras overlap/);
-    expect(problem({ ...OWN, from: 5 }, "opaque")).toMatch(/^with `round_ids: opaque` an era is known by its hashes/);
+    expect(problem({ ...OWN, from: 5 }, "opaque")).toMatch(
+      /^with `round_ids: opaque` the hashes of an era identify it/,
+    );
   });
 
   it("give each round the era it is of, and none between two of them", () => {

@@ -67,7 +67,7 @@ describe("a proof of rounds whose ids tell no place", () => {
     expect(anchor?.number).toBe(3_000n);
   });
 
-  it("joins rounds to proven ones whose place is not known", async () => {
+  it("joins rounds to proven ones whose place is unknown", async () => {
     const { prove } = world();
     const near: Point = { number: null, hash: blaze.claim(4_000).hash, of: null };
     const { oks, places, anchor } = await prove([blaze.claim(4_001), blaze.claim(3_999)], [near], true);

@@ -160,7 +160,7 @@ describe("a proof of rounds", () => {
     const { verdicts } = await prover.prove("t", FAIRNESS, { roundIds: "consecutive", points: [], claims });
     expect(verdicts.some(({ ok }) => ok)).toBe(false);
     expect(walked).toBeLessThan(40_000_000);
-    expect(verdicts[0]).toMatchObject({ reason: expect.stringMatching(/was not looked at$/) });
+    expect(verdicts[0]).toMatchObject({ reason: expect.stringMatching(/was not checked$/) });
   });
 
   it("ends when it is aborted", async () => {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTick } from "node:timers/promises";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { HouseAnswer, HouseClient, HouseRequest } from "../../../src/houses/polling/client.ts";
@@ -83,9 +83,9 @@ describe("a good answer", () => {
     house.on("/rounds", says(page(9)));
     house.on("/error", says("oh no", {}, 500));
     await ask();
-    await nextTurn(); // a connection is free again once its answer's last event was handled
+    await nextTick(); // a connection is free again once its answer's last event was handled
     await ask({ url: `${house.url}/error` });
-    await nextTurn();
+    await nextTick();
     await ask();
     expect(house.requests).toHaveLength(3);
     expect(house.connections()).toBe(1);

@@ -149,7 +149,7 @@ describe("a multiplier", () => {
   ])("%j is refused as %s", (raw, code) => {
     const parsed = parseMultiplier(raw, plain);
     expect(parsed).toMatchObject({ ok: false, code });
-    expect(!parsed.ok && parsed.reason).toMatch(/^expected .*, came /);
+    expect(!parsed.ok && parsed.reason).toMatch(/^expected .*, found /);
   });
 
   test("of zero is refused with the advice to declare it, where it is not an instant crash", () => {

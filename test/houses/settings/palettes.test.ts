@@ -46,7 +46,7 @@ test.each(Object.keys(palettes))("an instant crash has the lowest color of %s", 
   expect(colorFor("0", name)).toBe(palettes[name]?.bands[0]?.name);
 });
 
-test("colors of which nothing is confirmed are said to be ours, and there is one such palette", () => {
+test("colors of which nothing is confirmed are stated probability ours, and there is one such palette", () => {
   const ours = Object.entries(palettes).filter(([, { whose }]) => whose === "ours");
   expect(ours.map(([name]) => name)).toEqual(["1xbet", "ethcrash-io", "lucky-jet", "roobet", "stake", "ours"]);
   const [{ bands } = { bands: [] }, ...others] = ours.map(([, palette]) => palette);
@@ -61,6 +61,6 @@ test.each(["nope", "toString", ""])("a name that is no palette is refused with t
   expect(others).toEqual([]);
   expect(issue).toMatchObject({
     path: ["tables", 0, "colors"],
-    message: `expected bands or one of the palettes ${Object.keys(palettes).join(", ")}, came ${JSON.stringify(colors)}`,
+    message: `expected bands or one of the palettes ${Object.keys(palettes).join(", ")}, found ${JSON.stringify(colors)}`,
   });
 });

@@ -59,7 +59,7 @@ describe("an adapter in houses.yaml", () => {
 
   it("that nobody knows is answered with those there are", () => {
     expect(problems({ adapter: "betty" })).toEqual([
-      `tables.0.adapter: expected one of the adapters ${Object.keys(adapters).join(", ")}, came "betty"`,
+      `tables.0.adapter: expected one of the adapters ${Object.keys(adapters).join(", ")}, found "betty"`,
     ]);
     expect(problems({ adapter: 7 })).toHaveLength(1);
   });

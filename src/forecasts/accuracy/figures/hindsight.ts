@@ -5,9 +5,9 @@
 
 /** Forecasts with one outcome: a color of next_color, or a horizon of a window with whether it hit. */
 export interface OutcomeSums {
-  /** Index of the color that came; null for windows. */
+  /** Index of the color that occurred; null for windows. */
   color: number | null;
-  /** Rounds of the window and whether its color came; null for next_color. */
+  /** Rounds of the window and whether its color occurred; null for next_color. */
   window: { horizon: number; isHit: boolean } | null;
   n: bigint;
   /** Log loss in micro-nats, and its squares. */

@@ -4,10 +4,9 @@ export const Z_95 = 1.959963984540054;
 /**
  * Wilson's 95 % interval for a share; null for an empty sample.
  *
- * Wilson 1927; chosen over Wald after Brown, Cai & DasGupta 2001: at n = 20 and p = 0.05 it covers 92.5 % where Wald
- * covers 63.9 %.
+ * Wilson 1927; chosen over Wald after Brown, Cai & DasGupta 2001: at n = 20 and p = 0.05 it covers 92.5 %, Wald 63.9 %.
  *
- * @param hits how many of `n` came true
+ * @param hits how many of `n` were right
  * @example
  * wilsonInterval(81, 263); // => [0.2553, 0.3662]
  * wilsonInterval(0, 20); // => [0, 0.1611]

@@ -206,8 +206,8 @@ export function mergeSums(rows: Iterable<Sums>): Sums {
   return whole;
 }
 
-function addToHistogram(sums: Sums, k: number, pPpm: number, cameTrue: boolean): void {
-  const bin = { n: 1n, sumP: BigInt(pPpm), hits: cameTrue ? 1n : 0n };
+function addToHistogram(sums: Sums, k: number, pPpm: number, isHit: boolean): void {
+  const bin = { n: 1n, sumP: BigInt(pPpm), hits: isHit ? 1n : 0n };
   addToBin(sums, k, Math.floor(pPpm / PPM_PER_BIN), bin);
 }
 
