@@ -133,7 +133,7 @@ describe("/readings", () => {
     await rewrite(world, "alpha/crash/global", { last_polled_round_at: secondsAgo(301) });
     expect((await becomes(/^No round of this table was received lately/)).facts).toEqual([]);
     await playRead([150]);
-    await becomes(/^How long ago pink/);
+    await becomes(/^It is unknown how long ago pink/);
     await world.sql`update houses set paused_at = now(), paused_by = 'ann', pause_reason = 'test' where id = 'alpha'`;
     await eventually(async () => {
       await announce(world);

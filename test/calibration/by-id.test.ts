@@ -134,7 +134,7 @@ describe("a replay of history that was imported into a live table", () => {
     const taken = await run(world, await ask(world, { replayOrder: "taken" }));
     expect(taken).toEqual({ ...onTime, run_id: taken.run_id, calibration_id: taken.calibration_id });
     await expect(compareCalibrations(world.sql, [byId.calibration_id, taken.calibration_id])).rejects.toThrow(
-      `calibration ${byId.calibration_id} took rounds in by their id`,
+      `calibration ${byId.calibration_id} replayed rounds by id`,
     );
     await promoteCalibration(world.sql, taken.calibration_id, decision);
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
@@ -143,7 +143,7 @@ describe("a replay of history that was imported into a live table", () => {
   test("is refused in an order that the table does not have", async () => {
     const world = await liveWorld();
     await expect(ask(world, { replayOrder: "taken", from: idOf(3) })).rejects.toThrow(
-      "only a replay by round id takes",
+      "only a replay by round id includes",
     );
     await expect(ask(world, { from: idOf(9), to: idOf(3) })).rejects.toThrow(`is after round ${idOf(3)}`);
     const opaque = await createWorld({ tables: [{ round_ids: "opaque" }] });

@@ -224,7 +224,7 @@ describe("a run that is stopped", () => {
           taken = world.sql`update calibration_runs set epoch = epoch + 1 where id = ${id}`.then((rows) => rows);
       },
     });
-    await expect(first).rejects.toThrow("was taken up by another process");
+    await expect(first).rejects.toThrow("was claimed by another process");
     await taken;
     const [row] = await world.sql`select status, calibration_id from calibration_runs where id = ${id}`;
     expect(row).toEqual({ status: "running", calibration_id: null });

@@ -44,7 +44,7 @@ describe("at night without a browser", () => {
     expect(await json(...decision)).toMatchObject([{ conflict_id: 1, round_id: "2", from: 1.5, to: 1.75 }]);
     const again = await roundhouse(decision, { env });
     expect(again.code).toBe(1);
-    expect(again.stderr).toContain("conflict 1 was decided already");
+    expect(again.stderr).toContain("conflict 1 is already decided");
     const revise = ["round", "revise", "--table", "alpha/crash/global", "--round", "3", "--reason", "a test round"];
     expect(await json(...revise, "--to", "void")).toMatchObject({ round_id: "3", from: 2.5, to: null });
     const entries = await sql`select surface, action from audit_log order by seq`;

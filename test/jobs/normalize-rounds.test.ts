@@ -414,7 +414,7 @@ describe("answers that cannot be read", () => {
     expect((await normalize()).counts).toMatchObject({ refused: 2, rounds: 2 });
     const reasons = (await payloadStates()).map(({ reason }) => reason);
     expect(reasons).toEqual([
-      expect.stringMatching(/not in the houses file/),
+      expect.stringMatching(/no longer in the houses file/),
       expect.stringMatching(/our own code/),
       null,
     ]);

@@ -325,7 +325,7 @@ describe("calibrations that are compared", () => {
   it("that share no bands or rounds show why, and the rest is compared", async () => {
     const whole = await calibrationOf(await start());
     const bands = await calibrationOf(await start({ params: "thresholds: [1.5, 3, 20]" }));
-    expect(await page(`/ops/calibrations/compare?id=${whole}&id=${bands}`)).toContain("see other colors");
+    expect(await page(`/ops/calibrations/compare?id=${whole}&id=${bands}`)).toContain("have different colors");
     const response = await data.post("/ops/calibrations/compare", { id: [whole, bands] });
     expect(response.status).toBe(422);
     const other = await calibrationOf(await start({ params: "share: 0.003" }));

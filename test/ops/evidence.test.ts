@@ -173,7 +173,7 @@ describe("conflicts", () => {
     ]);
     expect([one.status, two.status].toSorted((a, b) => a - b)).toEqual([303, 422]);
     const refused = await (one.status === 422 ? one : two).text();
-    expect(refused).toContain("was decided already");
+    expect(refused).toContain("is already decided");
     expect(await page("/ops/conflicts?state=decided")).toContain("by operator@example.com");
     const [row] = await world.sql`select count(*)::integer as n from audit_log where action = 'conflict.decide'`;
     expect(row).toEqual({ n: 1 });

@@ -16,7 +16,7 @@ export const readinessSchema = z.object({
       postgres: z.boolean().meta({ description: "PostgreSQL answers." }),
       redis: z.boolean().meta({ description: "Redis answers." }),
       migrations: z.boolean().meta({ description: "The schema is the one that this version needs." }),
-      polling: z.boolean().meta({ description: "No poll is overdue." }),
+      polling: z.boolean().meta({ description: "No house's next poll is late." }),
     })
     .meta({ description: "The result of each check." }),
   problems: z

@@ -30,7 +30,7 @@ export const english: Sentences = {
     `The evidence alone exceeds that mark, but the experts of past rounds hold ${percent(weight)} of the model's weight ` +
     `and we require half: odds that change over time look the same.`,
   changed: ({ rounds: n, evidence, required, weight }) =>
-    `On this table past rounds have mattered: in ${rounds(n)} the odds differed by the rounds before (evidence ` +
+    `On this table the past has mattered: in ${rounds(n)} the odds differed by the rounds before (evidence ` +
     `${times(evidence)}×, we require ${times(required)}×; ${percent(weight)} of the model's weight, we require half). ` +
     `How much that is worth is measured under accuracy.`,
   mix: ({ rounds: n, shares, chance: p }) =>

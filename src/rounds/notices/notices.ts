@@ -101,8 +101,7 @@ export interface RevisionFacts {
  * States which round an operator corrected, and that rounds are still listed as first received.
  *
  * @example
- * revisionSentence({ rounds: 1, roundId: "812", from: 187n, to: 204n, since: "2026-11-21T04:00:12.1Z" })
- * // => "round 812 was corrected from 1.87 to 2.04 at 2026-11-21 04:00 UTC; it is listed as first received, and no forecast on it counts"
+ * revisionSentence({ rounds: 1, roundId: "812", from: 187n, to: 204n, since: "2026-11-21T04:00:12.1Z" }) // => "round 812 was corrected from 1.87 to 2.04 at 2026-11-21 04:00 UTC; it is listed as first received, and no forecast on it counts"
  */
 export function revisionSentence({ rounds, roundId, from, to, since }: RevisionFacts): string {
   if (rounds > 1) {

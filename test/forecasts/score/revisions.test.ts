@@ -128,7 +128,7 @@ describe("several conflicts", () => {
     const both = await Promise.all([decideAll(ids), decideAll(ids.slice(1), "kept")]);
     expect(both.filter(({ ok }) => ok)).toHaveLength(1);
     const late = both.find(({ ok }) => !ok);
-    expect(late).toMatchObject({ problem: expect.stringMatching(/was decided already, .*; nothing was changed$/) });
+    expect(late).toMatchObject({ problem: expect.stringMatching(/is already decided, .*; nothing was changed$/) });
     await decideAll(ids);
     await world.add();
     expect(await verify(world.sql, { tableId: world.tableId })).toMatchObject({ ok: true });
