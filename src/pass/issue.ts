@@ -121,8 +121,11 @@ export function issueSet(
   return { ...set, hashes: hashesOf(table, set) };
 }
 
-/** The hashes of a set's forecasts, each over the one before. */
-function hashesOf({ tableId, name, bands }: TableFacts, set: Omit<ForecastSetRow, "hashes">): string {
+/** The hashes of a set's forecasts, each over the one before. @throws Error if a field cannot be hashed */
+export function hashesOf(
+  { tableId, name, bands }: Pick<TableFacts, "tableId" | "name" | "bands">,
+  set: Omit<ForecastSetRow, "hashes">,
+): string {
   let last = set.prevHash;
   let hashes = "";
   for (const [place, code] of set.features.entries()) {

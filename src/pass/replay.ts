@@ -5,7 +5,7 @@ import { decodeState, modelOfState, stateHash } from "../forecasts/model/state.t
 import { modelOf } from "../forecasts/model/table-model.ts";
 import { readingFromText } from "../forecasts/readings/reading-json.ts";
 import { emptyReading, readingHash, type ReadingMemory } from "../forecasts/readings/reading-memory.ts";
-import { openForecasts } from "./issue.ts";
+import { hashesOf, openForecasts } from "./issue.ts";
 import { knownFrom } from "./known.ts";
 import { copyMemories, learnRounds, publishedFacts, type Memories } from "./learn.ts";
 import type { SnapshotRow } from "./rows.ts";
@@ -24,13 +24,15 @@ interface Start extends Memories {
  * Computes a table's state from stored rows: the newest snapshot, or `from`, an older cached state, and the rounds
  * after it. The state equals that of the passes that stored the rows.
  *
- * @throws Error if the snapshot is damaged, or `rounds` do not reach from it to the head
+ * @throws Error if the snapshot, an open forecast set or its scores are damaged, or `rounds` do not reach from the snapshot
+ *   to the head
  */
 export function replay(stored: StoredState, from?: PassState): PassState {
   const { table, version, head, snapshot, rounds } = stored;
   const start = from !== undefined && isBefore(from, stored) ? startFrom(from) : startOf(stored);
   const added = rounds.filter(({ seq }) => seq > start.seq);
   checkRounds(stored, start, added);
+  checkSets(stored);
   learnRounds(start, start.model, table.bands, added);
   const newest = stored.sets.find(({ cutoffSeq }) => cutoffSeq === head.setSeq);
   return {
@@ -49,7 +51,7 @@ export function replay(stored: StoredState, from?: PassState): PassState {
     reading: start.reading,
     published: stored.reading === null ? null : publishedFacts(stored.reading),
     snapshot: snapshot === null ? null : { seq: snapshot.seq, stateHash: snapshot.stateHash },
-    open: stillOpen(stored),
+    open: checkEnds(stored, stillOpen(stored)),
     ends: newest?.model === head.model ? newest.ends : table.bands.flatMap(() => [0n, 0n, 0n]),
   };
 }
@@ -127,6 +129,36 @@ function checkRounds({ table, head }: StoredState, start: Start, rounds: readonl
       `expected the rounds of ${table.name} up to ${head.lastSeq} (on time ${head.lastOrdinal}), got them up to ` +
         `${seq} (on time ${ordinal}); read all of them after the snapshot`,
     );
+}
+
+/** A damaged set would be settled with wrong probabilities, and a damaged score would let a forecast be settled again. */
+function checkSets({ table, sets, settled }: StoredState): void {
+  const known = new Set<bigint>();
+  for (const { bands = table.bands, hashes, ...set } of sets) {
+    if (hashesOf({ ...table, bands }, set) !== hashes)
+      throw new Error(
+        `expected the forecasts after round ${set.cutoffRoundId} of ${table.name} to hash to what is stored with them; ` +
+          "they are damaged, restore them from a backup",
+      );
+    for (const place of set.features.keys()) known.add(set.firstSeq + BigInt(place));
+  }
+  const stranger = [...settled].find((seq) => !known.has(seq));
+  if (stranger !== undefined)
+    throw new Error(
+      `expected scores of the open forecasts of ${table.name}, found one of forecast ${stranger}, which is none of them; ` +
+        "it is damaged, restore it from a backup",
+    );
+}
+
+/** A forecast whose last round is stored is settled, unless settling was paused. */
+function checkEnds({ table, head }: StoredState, open: OpenForecast[]): OpenForecast[] {
+  const ended = open.find(({ endOrdinal }) => endOrdinal <= head.lastOrdinal);
+  if (ended !== undefined && !head.hasEnded)
+    throw new Error(
+      `expected a score of forecast ${ended.seq} of ${table.name}, which ended with on-time round ${ended.endOrdinal}, ` +
+        "found none; restore it from a backup",
+    );
+  return open;
 }
 
 /** The forecasts that are not settled, with what the rounds since their cutoff showed of them. */

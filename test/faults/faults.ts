@@ -12,18 +12,23 @@ import { reasonOf, UsageError } from "../../src/errors.ts";
 import { call } from "../simulate/callers.ts";
 import { enterOwnMounts } from "../simulate/disks.ts";
 import { checkRecomputed, checkUsageCounts } from "../simulate/ending.ts";
+import { BACKUP_CASES } from "./backup-cases.ts";
 import type { Fault, FaultCase } from "./case.ts";
+import { CROWD_CASES } from "./crowd-cases.ts";
+import { DAMAGE_CASES } from "./damage-cases.ts";
 import { NotReached } from "./hold.ts";
 import { FROZEN_CASES } from "./frozen-cases.ts";
 import { HELD_CASES } from "./held-cases.ts";
 import { HOUSE_CASES } from "./house-cases.ts";
 import { KILL_CASES } from "./kill-cases.ts";
 import { LONG_CASES } from "./long-cases.ts";
+import { NAME_CASES } from "./name-cases.ts";
 import { SERVER_CASES } from "./server-cases.ts";
 import { SILENT_CASES } from "./silent-cases.ts";
 import { checkWhole } from "./whole.ts";
 import { WORKER_CASES } from "./worker-cases.ts";
 import { startWorld, type World } from "./world.ts";
+import { WRONG_ID_CASES } from "./wrong-id-cases.ts";
 
 const CASES: readonly FaultCase[] = [
   ...KILL_CASES,
@@ -34,6 +39,11 @@ const CASES: readonly FaultCase[] = [
   ...HOUSE_CASES,
   ...WORKER_CASES,
   ...LONG_CASES,
+  ...NAME_CASES,
+  ...WRONG_ID_CASES,
+  ...DAMAGE_CASES,
+  ...BACKUP_CASES,
+  ...CROWD_CASES,
 ];
 /** Recovery that is measured from the end of a short fault depends on how busy the machine is: up to this many times the target passes. */
 const BOUND = 3;

@@ -90,21 +90,6 @@ export async function holdRows(
   };
 }
 
-/**
- * Makes every commit wait as on a disk that does not write: its locks stay, and nobody sees what it wrote until `release`.
- * PostgreSQL then waits for a standby that does not exist.
- */
-export async function stallCommits(sql: Sql): Promise<Hold> {
-  await sql`alter system set synchronous_standby_names = 'nobody'`;
-  await sql`select pg_reload_conf()`;
-  return {
-    async release() {
-      await sql`alter system reset synchronous_standby_names`;
-      await sql`select pg_reload_conf()`;
-    },
-  };
-}
-
 async function hold(
   sql: Sql,
   what: string,

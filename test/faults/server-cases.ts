@@ -2,7 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import type { Sql } from "../../src/db/client.ts";
 import { ASKED, type FaultCase } from "./case.ts";
-import { holdWriters, stallCommits } from "./hold.ts";
+import { stallCommits } from "../simulate/slow-disk.ts";
+import { holdWriters } from "./hold.ts";
 
 /** PostgreSQL and Redis that are emptied, restarted, frozen, cut off or full. */
 export const SERVER_CASES: readonly FaultCase[] = [

@@ -1,14 +1,16 @@
-import { chmod, mkdtemp, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Sql } from "../../src/db/client.ts";
 import { migrate } from "../../src/db/migrate.ts";
 import { makeCallers, type Caller } from "../simulate/callers.ts";
+import { command, type CommandPlace } from "../simulate/command.ts";
 import { startMember, type Member } from "../simulate/crew.ts";
-import { serveHouses } from "../simulate/house.ts";
-import { housesFile } from "../simulate/houses-file.ts";
+import { type ServedHouses, serveHouses } from "../simulate/house.ts";
+import { houseEntries, type HousesFile, writeHousesFile } from "../simulate/houses-file.ts";
 import { removeFolder } from "../simulate/leftovers.ts";
 import { startSimulatedServers, type SimulatedServers } from "../simulate/servers.ts";
+import { startSurroundings, type Surroundings } from "../simulate/surroundings.ts";
 import { drawTruth, type Truth } from "../simulate/truth.ts";
 import { openDoor } from "./door.ts";
 import { watchPolls, type PollWatch } from "./polls.ts";
@@ -25,6 +27,9 @@ export interface World {
   sql: Sql;
   truth: Truth;
   houses: readonly string[];
+  served: ServedHouses;
+  housesFile: HousesFile;
+  surroundings: Surroundings;
   /** Workers at work; a case that ends one for good puts another in its place. */
   workers: Member[];
   api: Member;
@@ -35,6 +40,11 @@ export interface World {
   /** Starts one more process with what all of them are given; the rest of its environment may be added to. */
   begin(name: string, args: readonly string[], env?: Record<string, string>): Promise<Member>;
   env: Record<string, string>;
+  place: CommandPlace;
+  /** Runs a command as an operator does; returns what it prints. */
+  command(args: readonly string[]): Promise<string>;
+  /** What the API responds to a caller of its own with. */
+  ask<Answer>(path: string): Promise<Answer>;
   /** Ends everything; keeps the logs and names their folder where `isKept`. */
   close(isKept: boolean): Promise<string | null>;
 }
@@ -47,14 +57,16 @@ export async function startWorld(say: (line: string) => void): Promise<World> {
   const { sql } = servers;
   const members: Member[] = [];
   const truth = drawTruth(1, { nowMs: Date.now(), houses: HOUSES, tablesPerHouse: TABLES });
-  const houses = await serveHouses(truth);
-  const door = await openDoor(houses.url);
+  const served = await serveHouses(truth);
+  const surroundings = await startSurroundings(truth);
+  const door = await openDoor(served.url);
   let polls: PollWatch | undefined;
   async function close(isKept: boolean): Promise<string | null> {
     await polls?.close();
     await Promise.all(members.map((member) => member.stop()));
     door.close();
-    await houses.close();
+    await served.close();
+    await surroundings.close();
     await servers.stop();
     if (!isKept) await removeFolder(folder);
     return isKept ? folder : null;
@@ -62,15 +74,19 @@ export async function startWorld(say: (line: string) => void): Promise<World> {
   try {
     await migrate(servers.databaseUrl);
     const names = [...truth.troubles.keys()];
-    const file = join(folder, "houses.yaml");
-    await writeFile(file, fileWithDoor(truth, houses.url, door.url));
+    const entries = houseEntries(truth, served.url).map((house) =>
+      house.id === MOODY ? { ...house, base_url: door.url } : house,
+    );
+    const housesFile = await writeHousesFile(sql, join(folder, "houses.yaml"), entries);
     const env = {
       DATABASE_URL: servers.databaseUrl,
       REDIS_URL: servers.redisUrl,
-      HOUSES_FILE: file,
+      HOUSES_FILE: housesFile.path,
+      LOG_DIR: join(folder, "log"),
       ALLOW_PRIVATE_HOUSES: "1",
       LIVE_WINDOW_SECONDS: "60",
       LOG_LEVEL: "info",
+      ...surroundings.env,
     };
     const begin = async (name: string, args: readonly string[], more: Record<string, string> = {}) => {
       const member = await startMember(name, args, {
@@ -87,20 +103,22 @@ export async function startWorld(say: (line: string) => void): Promise<World> {
       begin("worker-0", ["worker"]),
       begin("worker-1", ["worker"]),
     ]);
-    const [caller] = await makeCallers(sql);
-    if (caller === undefined) throw new Error("expected a caller, got none");
+    const [caller, , reader] = await makeCallers(sql);
+    if (caller === undefined || reader === undefined) throw new Error("expected callers, got none");
+    const place = { root: ROOT, folder, env };
+    const ask = async <Answer>(path: string) => {
+      const response = await fetch(`${api.url()}/api/v1/${path}`, { headers: { "x-api-key": reader.key } });
+      if (!response.ok) throw new Error(`expected ${path} to be answered, found ${response.status}`);
+      return (await response.json()) as Answer;
+    };
     polls = watchPolls(sql, names);
-    return { servers, sql, truth, houses: names, workers, api, caller, door, polls, folder, begin, env, close };
+    return {
+      ...{ servers, sql, truth, houses: names, served, housesFile, surroundings, workers, api, caller, door, polls },
+      ...{ folder, begin, env, place, ask, close },
+      command: (args) => command(place, args),
+    };
   } catch (error) {
     await close(true);
     throw new Error(`the world did not start; its logs are in ${folder}`, { cause: error });
   }
-}
-
-/** The houses file of a simulation, but that one house is asked through the door. */
-function fileWithDoor(truth: Truth, url: string, doorUrl: string): string {
-  const { houses } = JSON.parse(housesFile(truth, url)) as { houses: { id: string }[] };
-  return JSON.stringify({
-    houses: houses.map((house) => (house.id === MOODY ? { ...house, base_url: doorUrl } : house)),
-  });
 }

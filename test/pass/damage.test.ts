@@ -117,16 +117,48 @@ describe.each(DAMAGES)("%s that is damaged", (_, change) => {
   });
 });
 
-it("a record that is damaged stops its table alone, and no repair makes it anew", async () => {
-  await damage(
+const RECORDS: [string, (tx: Sql) => Promise<unknown>][] = [
+  [
+    "the newest forecast set",
     (tx) =>
       tx`update forecast_sets set features = array_replace(features, features[2], 99::smallint) where table_id = ${damaged.id} and cutoff_seq = 79`,
-  );
-  const passes = createPasses(pipeline);
-  for (const newest of [80, 81]) await poll(passes, newest);
-  expect((await headOf(healthy))?.set).toBe(81n);
-  expect(await sql.begin((tx) => repairTable(tx, damaged.id))).toEqual({
-    ok: false,
-    problem: expect.stringMatching(/is damaged: .*; restore it from a backup$/s),
+  ],
+  [
+    "an open forecast set, in a probability alone",
+    (tx) =>
+      tx`
+        update forecast_sets s
+        set p_ppm = array_replace(s.p_ppm, s.p_ppm[cardinality(s.p_ppm)], s.p_ppm[cardinality(s.p_ppm)] / 2)
+        from table_heads h
+        where h.table_id = s.table_id
+          and s.table_id = ${damaged.id}
+          and s.cutoff_seq = h.open_sets[1]`,
+  ],
+  [
+    "a score set of an open forecast set",
+    (tx) =>
+      tx`
+        update score_sets s
+        set forecast_seqs = array(select seq + 1000000 from unnest(s.forecast_seqs) as seq)
+        from table_heads h
+        where h.table_id = s.table_id
+          and s.table_id = ${damaged.id}
+          and s.cutoff_seqs && h.open_sets`,
+  ],
+];
+
+describe.each(RECORDS)("%s that is damaged", (_, change) => {
+  it("stops its table alone, which names itself, and no repair makes it anew", async () => {
+    await damage(change);
+    const passes = createPasses(pipeline);
+    const before = await headOf(damaged);
+    for (const newest of [80, 81]) await poll(passes, newest);
+    expect((await headOf(healthy))?.set).toBe(81n);
+    expect(await headOf(damaged)).toEqual(before);
+    expect(await sql`select subject from alerts where closed_at is null`).toEqual([{ subject: damaged.name }]);
+    expect(await sql.begin((tx) => repairTable(tx, damaged.id))).toEqual({
+      ok: false,
+      problem: expect.stringMatching(/is damaged: .*; restore it from a backup$/s),
+    });
   });
 });

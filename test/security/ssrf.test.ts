@@ -13,7 +13,7 @@ import { testContext } from "../support/context.ts";
 import { createDatabase } from "../support/database.ts";
 import { passesTo } from "../support/passes-to.ts";
 import { feedEntry, houseEntry, tableEntry } from "../support/houses.ts";
-import { type NameRecord, type NameServer, startNameServer } from "./name-server.ts";
+import { type NameRecord, type NameServer, startNameServer } from "../support/name-server.ts";
 
 /** Public as far as anybody can tell, and nobody's: IANA has given this part of IPv6 to no one. */
 const PUBLIC = "2e00::1";

@@ -34,8 +34,13 @@ const BURST_AT_END = 8;
 const REST_MS = 4_000;
 const CONDITIONAL = 0.3;
 
-/** Makes an account with a key for each plan; the smallest plan gets a quota that a simulated day uses up. */
+/**
+ * Makes an account with a key for each plan; the smallest plan gets a quota that a simulated day uses up. Plans are for the
+ * houses that are there now, so that those of a fault change no response.
+ */
 export async function makeCallers(sql: Sql): Promise<Caller[]> {
+  await sql`insert into plan_houses (plan, house_id) select p.name, h.id from plans p cross join houses h`;
+  await sql`update plans set all_houses = false`;
   await sql`update plans set day_limit = ${QUOTA}, burst = ${BURST_AT_END} where name = ${LIMITED}`;
   const made: Caller[] = [];
   for (const plan of ["Max", LIMITED, "Pro"] as const) {

@@ -20,6 +20,10 @@ export interface Member {
   setClock(aheadMs: number): void;
   /** Resident memory in bytes; null while there is no process. */
   residentBytes(): number | null;
+  /** Ends it in order and keeps it ended until the returned function is called; then it is started again. */
+  down(): Promise<() => void>;
+  /** Makes it read its houses file again, as SIGHUP does. */
+  reload(): void;
   /** Ends it in order; gives its exit code, which is 0 where it could stop within 20 s. */
   stop(): Promise<number | null>;
 }
@@ -48,11 +52,12 @@ export async function startMember(name: string, args: readonly string[], options
   let url: string | null = null;
   let clockMs = 0;
   let isStopping = false;
+  let isDown = false;
   let endings = 0;
   let ready = Promise.withResolvers<void>();
 
   function begin(): void {
-    if (isStopping) return;
+    if (isStopping || isDown) return;
     const { PATH = "", HOME = "" } = process.env;
     const own = { DATA_DIR: join(dataFolder, name), PORT: "0", WORKER_PORT: "0", SIMULATED_CLOCK_MS: String(clockMs) };
     const begun = spawn(process.execPath, ["--import", BEFORE, join(root, "src/start.js"), ...args, "--json"], {
@@ -77,14 +82,18 @@ export async function startMember(name: string, args: readonly string[], options
       child = null;
       endings += 1;
       log.write(`--- ${name} ended by ${signal ?? `exit code ${code}`}\n`);
-      if (!isStopping) setTimeout(begin, AGAIN_MS);
+      if (!isStopping && !isDown) setTimeout(begin, AGAIN_MS);
     });
   }
 
-  /** Ends the process that runs, or the one that is about to; gives its exit code. */
+  /** Ends the process that runs, or the one that is about to, for good; gives its exit code. */
   async function end(): Promise<number | null> {
-    while (child === null && !isStopping) await delay(50);
+    while (child === null && !isStopping && !isDown) await delay(50);
     isStopping = true;
+    return terminate();
+  }
+
+  async function terminate(): Promise<number | null> {
     const stopped = child;
     if (stopped === null) return null;
     const ended = once(stopped, "exit") as Promise<[number | null]>;
@@ -137,6 +146,18 @@ export async function startMember(name: string, args: readonly string[], options
       url = null; // before it is gone, so that nobody takes its silence for that of one who lives
       killed.kill("SIGKILL");
       await once(killed, "exit");
+    },
+    async down() {
+      while (child === null && !isStopping) await delay(50);
+      isDown = true;
+      await terminate();
+      return () => {
+        isDown = false;
+        begin();
+      };
+    },
+    reload() {
+      child?.kill("SIGHUP");
     },
     async stop() {
       const code = await end();

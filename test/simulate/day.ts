@@ -11,12 +11,13 @@ import { checkAgreement, checkCounts, checkOutcomes, checkRecomputed, checkUsage
 import { drawFaults, type FaultKind } from "./faults.ts";
 import { goThrough, type Gone } from "./going.ts";
 import { serveHouses } from "./house.ts";
-import { housesFile } from "./houses-file.ts";
+import { houseEntries, writeHousesFile } from "./houses-file.ts";
 import { checkAlways } from "./invariants.ts";
 import { makeRunFolder, removeFolder, STORY } from "./leftovers.ts";
 import { growthOf, type Growth } from "./memory.ts";
 import { startSimulatedServers, type SimulatedServers } from "./servers.ts";
 import { tellStory } from "./story.ts";
+import { startSurroundings, type Surroundings } from "./surroundings.ts";
 import { drawAllTroubles, drawTruth, troublesOf, type TroubleKind, type Truth } from "./truth.ts";
 
 /** How a simulated day is made. */
@@ -97,6 +98,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
   const ended = new AbortController();
   let servers: SimulatedServers | undefined;
   let houses: Awaited<ReturnType<typeof serveHouses>> | undefined;
+  let surroundings: Surroundings | undefined;
   let truth: Truth | undefined;
   try {
     servers = await startSimulatedServers(serversFolder, join(homedir(), ".cache", "roundhouse"), note);
@@ -104,17 +106,19 @@ export async function playDay(options: DayOptions): Promise<Day> {
     await migrateAs(root, databaseUrl);
     truth = drawTruth(seed, { ...options, nowMs: Date.now() });
     houses = await serveHouses(truth);
-    const file = join(folder, "houses.yaml");
-    await writeFile(file, housesFile(truth, houses.url));
+    surroundings = await startSurroundings(truth);
+    const housesFile = await writeHousesFile(sql, join(folder, "houses.yaml"), houseEntries(truth, houses.url));
     const dataFolder = join(folder, "processes");
     const disk = await makeDisk(dataFolder, MEMBERS_DISK_BYTES);
     const env = {
       DATABASE_URL: databaseUrl,
       REDIS_URL: servers.redisUrl,
-      HOUSES_FILE: file,
+      HOUSES_FILE: housesFile.path,
+      LOG_DIR: join(folder, "log"),
       ALLOW_PRIVATE_HOUSES: "1",
       LIVE_WINDOW_SECONDS: "60",
       LOG_LEVEL: "info",
+      ...surroundings.env,
     };
     const begin = async (name: string, n: number) => {
       const member = await startMember(`${name}-${n}`, [name], { root, folder, dataFolder, env });
@@ -143,7 +147,11 @@ export async function playDay(options: DayOptions): Promise<Day> {
     broke.catch(() => undefined); // whoever waits for it hears of it
     const faults = drawFaults(seed, lastsMs, options.faultEveryMs, options.faults);
     const spared = new Set(options.isSoak ? crew.filter(({ name }) => name.endsWith("-0")) : []);
-    const going = { seed, truth, faults, servers, disk, workers, apis, crew, spared, note };
+    const place = { root, folder, env };
+    const going = {
+      ...{ seed, truth, faults, servers, disk, workers, apis, crew, spared, note },
+      ...{ houses, housesFile, surroundings, callers, place },
+    };
     const { recoveries, samples } = await Promise.race([broke, goThrough(going)]);
     Object.assign(day, { recoveries, memory: growthOf(samples) });
     ended.abort();
@@ -168,6 +176,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
       throw new Broken(`a caller with a quota of ${QUOTA} got ${poorest.answered} answers`);
     }
     await checkUsageCounts(sql);
+    await surroundings.checkMails(sql);
     for (const member of crew.splice(0)) {
       const code = await member.stop();
       if (code !== 0) throw new Broken(`${member.name} did not stop in order: exit code ${code}`);
@@ -185,6 +194,7 @@ export async function playDay(options: DayOptions): Promise<Day> {
     ended.abort();
     await Promise.all(crew.map((member) => member.stop()));
     await houses?.close();
+    await surroundings?.close();
     await servers?.stop();
     if (day.broken === null || options.isKept === false) {
       await removeFolder(folder);

@@ -42,8 +42,8 @@ export async function enterOwnMounts(): Promise<string | null> {
   return reason.split("\n").at(-1) ?? "no unshare";
 }
 
-/** Whether disks can be made. */
-function hasOwnMounts(): boolean {
+/** Whether anything can be mounted. */
+export function hasOwnMounts(): boolean {
   return process.env[OWN] !== undefined;
 }
 
@@ -70,7 +70,11 @@ export async function makeDisk(folder: string, sizeBytes: number): Promise<Disk 
   };
 }
 
-async function mount(args: string[]): Promise<void> {
+/**
+ * Mounts something that this process and those that it starts see.
+ * @throws Error if `mount` fails
+ */
+export async function mount(args: string[]): Promise<void> {
   const { code, stderr } = await run({ command: "mount", args });
   if (code !== 0) throw new Error(`mount ${args.join(" ")}: ${stderr.trim() || reasonOf(code)}`);
 }

@@ -4,6 +4,7 @@ import { draw, drawInteger } from "../../src/demo/draw.ts";
 export const FAULTS = [
   "kill worker",
   "kill all workers",
+  "stop all workers",
   "kill api",
   "kill Redis",
   "empty Redis",
@@ -18,11 +19,22 @@ export const FAULTS = [
   "set clock of api",
   "fill disk of servers",
   "fill disk of processes",
+  "slow disk",
+  "fill disk of log",
+  "step clock of worker back",
+  "add hanging house",
+  "hold roll-up",
+  "restore backup",
+  "delay names",
+  "stop mail server",
 ] as const;
 export type FaultKind = (typeof FAULTS)[number];
 
 /** Those that take a disk which can be filled. */
-export const DISK_FAULTS: readonly FaultKind[] = ["fill disk of servers", "fill disk of processes"];
+export const DISK_FAULTS: readonly FaultKind[] = ["fill disk of servers", "fill disk of processes", "fill disk of log"];
+
+/** Those that end every process, also one that is to live throughout a soak. */
+export const STOPPING_FAULTS: readonly FaultKind[] = ["restore backup"];
 
 /** A fault and when it begins, in milliseconds from the start. */
 export interface Fault {

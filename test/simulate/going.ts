@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
 import { Broken } from "./broken.ts";
-import { DISK_FAULTS, type Fault, type FaultKind } from "./faults.ts";
+import { DISK_FAULTS, STOPPING_FAULTS, type Fault, type FaultKind } from "./faults.ts";
 import { checkAlways } from "./invariants.ts";
 import { make, type Victims } from "./make-fault.ts";
 import type { Sample } from "./memory.ts";
@@ -10,7 +10,6 @@ import { troublesOf, type Truth } from "./truth.ts";
 
 /** What a day goes through, and with whom. */
 export interface Going extends Victims {
-  truth: Truth;
   faults: readonly Fault[];
   crew: readonly Member[];
 }
@@ -40,6 +39,7 @@ export async function goThrough(going: Going): Promise<Gone> {
     if (fault === null) break;
     const { kind } = fault;
     if (DISK_FAULTS.includes(kind) && !canFill) continue;
+    if (STOPPING_FAULTS.includes(kind) && going.spared.size > 0) continue;
     note(kind);
     await make(fault, going);
     if (!OF_APIS.includes(kind)) await waitForRounds(kind, going, gone);

@@ -5,9 +5,12 @@ import { draw } from "../../src/demo/draw.ts";
 import {
   heldUntil,
   isLost,
+  isShared,
   playUntil,
+  type TroubleKind,
   toldEndMs,
   toldHundredths,
+  troubleAt,
   troublesAt,
   type TrueTable,
   type Truth,
@@ -19,10 +22,71 @@ const MOST = 200;
 /** How long a house that flaps is up, and then down. */
 const FLAP_MS = 350;
 
+/** A request for lists of rounds, with a number of its own, while its house is in such troubles. */
+interface Asked {
+  query: URLSearchParams;
+  troubles: readonly TroubleKind[];
+  number: number;
+}
+
+/** How far the id of a house that is ahead is from its newest one. */
+const AHEAD = 9_000_000;
+/** A response of such a size is still read; a house that is large sends so many of them of each table, within a day's budget. */
+const LARGE_BYTES = 3_900_000;
+const LARGE_TIMES = 8;
+
+/** Houses that are served. */
+export interface ServedHouses {
+  url: string;
+  /** Ends every connection, so that each house is connected to again. */
+  endConnections(): void;
+  close(): Promise<void>;
+}
+
 /** All houses of a simulation, on one port: they list what is true, in the ways their troubles have it. */
-export async function serveHouses(truth: Truth): Promise<{ url: string; close(): Promise<void> }> {
-  const tables = new Map(truth.tables.map((table) => [`/${table.house}/${table.game}/rounds`, table]));
+export async function serveHouses(truth: Truth): Promise<ServedHouses> {
+  const byPath = new Map(truth.tables.map((table) => [`/${table.house}/${table.game}/rounds`, [table]]));
+  for (const house of truth.troubles.keys()) {
+    byPath.set(
+      `/${house}/rounds`,
+      truth.tables.filter((table) => table.house === house),
+    );
+  }
+  /** How often something was sent of a table in one trouble. */
+  const sent = new Map<string, number>();
   let requests = 0;
+
+  /** Whether a table is in such a trouble, of which it shows itself so many times. */
+  function isDue({ house, game }: TrueTable, kind: TroubleKind, times: number): boolean {
+    const trouble = troubleAt(truth, house, kind, Date.now());
+    if (trouble === undefined) return false;
+    const key = `${house}/${game} ${kind} ${trouble.number}`;
+    const before = sent.get(key) ?? 0;
+    sent.set(key, before + 1);
+    return before < times;
+  }
+
+  function listOf(table: TrueTable, { query, troubles, number }: Asked) {
+    const rounds = listed(truth, table, query, Date.now());
+    const [newest] = rounds;
+    if (!query.has("before") && newest !== undefined && isDue(table, "ahead", 1)) {
+      rounds.unshift({ ...newest, id: newest.id + AHEAD });
+    }
+    if (troubles.includes("shuffled")) return rounds.toSorted((a, b) => draw(number, a.id) - draw(number, b.id));
+    return troubles.includes("doubled") ? rounds.flatMap((round) => [round, round]) : rounds;
+  }
+
+  /** The list of each of the tables; of a house that is damaged, that of the first is none. */
+  function textOf(tables: readonly TrueTable[], asked: Asked): string {
+    const lists = tables.map((table, place) => [
+      isShared(truth, table.house) ? table.game : "rounds",
+      place === 0 && asked.troubles.includes("damaged") ? "gone" : listOf(table, asked),
+    ]);
+    const [first] = tables;
+    const isLarge = first !== undefined && !asked.query.has("before") && isDue(first, "large", LARGE_TIMES);
+    return JSON.stringify(Object.fromEntries(lists)) + (isLarge ? " ".repeat(LARGE_BYTES) : "");
+  }
+
   const server = createServer((request, response) => {
     void answer(request, response).catch(() => response.destroy());
   });
@@ -31,11 +95,12 @@ export async function serveHouses(truth: Truth): Promise<{ url: string; close():
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "/", "http://house");
-    const table = tables.get(url.pathname);
-    if (table === undefined) return void response.writeHead(404).end();
+    const tables = byPath.get(url.pathname);
+    const house = tables?.[0]?.house;
+    if (tables === undefined || house === undefined) return void response.writeHead(404).end();
     const number = ++requests;
     const chance = (what: string) => draw(truth.seed, "request", what, number);
-    const troubles = troublesAt(truth, table.house, Date.now());
+    const troubles = troublesAt(truth, house, Date.now());
     if (troubles.includes("silent")) return;
     if (troubles.includes("cut") && chance("cut") < 0.5) return void request.socket.resetAndDestroy();
     if (troubles.includes("errors") && chance("errors") < 0.7) {
@@ -51,18 +116,11 @@ export async function serveHouses(truth: Truth): Promise<{ url: string; close():
       return void response.writeHead(502, { connection: "close" }).end();
     }
     if (troubles.includes("slow")) await delay(900 * chance("slow"));
-    const rounds = listed(truth, table, url.searchParams, Date.now());
-    const body = {
-      rounds: troubles.includes("shuffled")
-        ? rounds.toSorted((a, b) => draw(number, a.id) - draw(number, b.id))
-        : troubles.includes("doubled")
-          ? rounds.flatMap((round) => [round, round])
-          : rounds,
-    };
-    const text = JSON.stringify(body);
+    const isHistory = url.searchParams.has("before");
+    const text = textOf(tables, { query: url.searchParams, troubles, number });
     response.writeHead(200, { "content-type": "application/json", "content-length": text.length });
     // of its history half a page comes, or nothing at all
-    const isPartial = url.searchParams.has("before") && troubles.includes("pages");
+    const isPartial = isHistory && troubles.includes("pages");
     if (!isPartial) return void response.end(text);
     response.write(text.slice(0, Math.floor((text.length / 2) * chance("page"))), () =>
       request.socket.resetAndDestroy(),
@@ -75,6 +133,7 @@ export async function serveHouses(truth: Truth): Promise<{ url: string; close():
   if (address === null || typeof address === "string") throw new Error("the houses have no port");
   return {
     url: `http://127.0.0.1:${address.port}`,
+    endConnections: () => server.closeAllConnections(),
     async close() {
       server.closeAllConnections();
       server.close();

@@ -1,11 +1,25 @@
-import { PAUSE_MS, type Truth } from "./truth.ts";
+import { writeFile } from "node:fs/promises";
+import type { Sql } from "../../src/db/client.ts";
+import type { Member } from "./crew.ts";
+import { isShared, PAUSE_MS, type Truth } from "./truth.ts";
+import { until } from "./until.ts";
 
-/** The houses file of a simulation, as text. */
-export function housesFile(truth: Truth, url: string): string {
-  const houses = [...truth.troubles.keys()].map((house) => ({
+/** The domain of all houses, which the name server of a simulation knows. */
+export const DOMAIN = "houses.test";
+
+/** An entry of a houses file. */
+export interface HouseFileEntry {
+  id: string;
+  base_url: string;
+}
+
+/** The houses of a simulation as their file has them; each has a name of its own, with the port of `url`. */
+export function houseEntries(truth: Truth, url: string): HouseFileEntry[] {
+  const { port } = new URL(url);
+  return [...truth.troubles.keys()].map((house) => ({
     id: house,
     name: `House ${house}`,
-    base_url: url,
+    base_url: `http://${house}.${DOMAIN}:${port}`,
     private: true,
     poll_every_ms: 200,
     timeout_ms: 1_000,
@@ -16,8 +30,9 @@ export function housesFile(truth: Truth, url: string): string {
         market: "all",
         pause_ms: PAUSE_MS,
         feed: {
-          path: `/${house}/${game}/rounds`,
-          items: "rounds",
+          ...(isShared(truth, house)
+            ? { path: `/${house}/rounds`, items: game }
+            : { path: `/${house}/${game}/rounds`, items: "rounds" }),
           round_id: "id",
           multiplier: "multiplier",
           occurred_at: "ended_at",
@@ -28,5 +43,60 @@ export function housesFile(truth: Truth, url: string): string {
         house_edge: 0.01,
       })),
   }));
-  return JSON.stringify({ houses });
+}
+
+/**
+ * The entry of a house that no truth knows of, with so many tables of one path each; see `serveCrowd`.
+ * @param url where it is asked
+ */
+export function crowdEntry(id: string, tables: number, url: string): HouseFileEntry {
+  const entry = {
+    id,
+    name: `House ${id}`,
+    base_url: url,
+    private: true,
+    poll_every_ms: 1_000,
+    timeout_ms: 2_000,
+    tables: Array.from({ length: tables }, (_, n) => ({
+      game: "g",
+      market: `m${n}`,
+      pause_ms: PAUSE_MS,
+      feed: { path: `/${id}/${n}`, items: "rounds", round_id: "id", multiplier: "multiplier" },
+      round_ids: "consecutive",
+      colors: [{ name: "blue", below: 2 }, { name: "pink" }],
+      house_edge: 0.01,
+    })),
+  };
+  return entry;
+}
+
+/** The houses file of a world whose processes read it again when it changes. */
+export interface HousesFile {
+  path: string;
+  /** Adds a house until the returned function is called; both end once the workers have applied the file. */
+  add(workers: readonly Member[], entry: HouseFileEntry): Promise<() => Promise<void>>;
+}
+
+const APPLIED_WITHIN_MS = 90_000;
+
+/** Writes a houses file. */
+export async function writeHousesFile(sql: Sql, path: string, entries: readonly HouseFileEntry[]): Promise<HousesFile> {
+  const write = (houses: readonly HouseFileEntry[]) => writeFile(path, JSON.stringify({ houses }));
+  const apply = async (workers: readonly Member[], houses: readonly HouseFileEntry[], id: string) => {
+    await write(houses);
+    const isListed = houses.some((house) => house.id === id);
+    for (const worker of workers) worker.reload();
+    await until(`the house ${id} was not ${isListed ? "added" : "removed"}`, APPLIED_WITHIN_MS, async () => {
+      const [row] = await sql<{ enabled: boolean }[]>`select enabled from houses where id = ${id}`;
+      return row?.enabled === isListed;
+    });
+  };
+  await write(entries);
+  return {
+    path,
+    async add(workers, entry) {
+      await apply(workers, [...entries, entry], entry.id);
+      return () => apply(workers, entries, entry.id);
+    },
+  };
 }

@@ -75,9 +75,10 @@ function checkSets(truth: Truth, table: TrueTable, { sets }: Stored): void {
     // of a round that its house held back nobody can know when the next one began
     if (after === undefined || heldUntil(truth, table, after) !== null) continue;
     const beginsMs = after.endsAtMs + PAUSE_MS;
+    const isRestored = truth.restoredToMs !== null && issuedAtMs < truth.restoredToMs;
     const late = [
       { what: "issued", ms: issuedAtMs - beginsMs, allowedMs: ROUNDED_MS },
-      { what: "committed", ms: committedAtMs - beginsMs, allowedMs: ROUNDED_MS + FLUSHED_MS },
+      { what: "committed", ms: isRestored ? 0 : committedAtMs - beginsMs, allowedMs: ROUNDED_MS + FLUSHED_MS },
     ].find(({ ms, allowedMs }) => ms > allowedMs);
     if (late === undefined) continue;
     throw new Broken(

@@ -1,11 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
-import { draw } from "../../src/demo/draw.ts";
+import { draw, drawInteger } from "../../src/demo/draw.ts";
 import { oneOf, type Member } from "./crew.ts";
 import type { Disk } from "./disks.ts";
 import type { Fault } from "./faults.ts";
 import { Broken } from "./broken.ts";
+import type { Caller } from "./callers.ts";
+import type { CommandPlace } from "./command.ts";
+import type { ServedHouses } from "./house.ts";
+import { crowdEntry, type HousesFile } from "./houses-file.ts";
+import { restoreBackup } from "./restore.ts";
+import { holdRollUp } from "./roll-up.ts";
 import type { SimulatedServers } from "./servers.ts";
+import { slowDisk } from "./slow-disk.ts";
+import type { Surroundings } from "./surroundings.ts";
+import type { Truth } from "./truth.ts";
 
 /** Who and what a fault may happen to. */
 export interface Victims {
@@ -13,6 +22,13 @@ export interface Victims {
   servers: SimulatedServers;
   workers: readonly Member[];
   apis: readonly Member[];
+  truth: Truth;
+  houses: ServedHouses;
+  housesFile: HousesFile;
+  surroundings: Surroundings;
+  callers: readonly Caller[];
+  /** Where commands are run. */
+  place: CommandPlace;
   /** Whom no fault kills, so that what it needs over a long time can be seen. */
   spared: ReadonlySet<Member>;
   /** Where the processes have their data folders; null where no disk can be made. */
@@ -28,6 +44,14 @@ const WRONG_FROM_MS = 1_000;
 const WRONG_TO_MS = 90_000;
 /** What is left on a disk that is full: nothing to speak of, or enough for what is open and nothing new. */
 const LEFT_BYTES = [16_384, 262_144, 2_097_152];
+const LOG_LEFT_BYTES = 1 << 20;
+/** A name server that is so late is asked in vain at first: a query waits a second. */
+const LATE_FROM_MS = 200;
+const LATE_TO_MS = 3_000;
+/** Longer than the rounds that houses list last: what was played meanwhile is asked for from their history. */
+const BEYOND_LISTED_MS = 12_000;
+const CROWD_TABLES = 7_000;
+const MOST_MAILS = 5;
 
 /** Makes a fault happen, and comes back when what was broken is whole again (processes may still be starting). */
 export async function make({ kind, number }: Fault, victims: Victims): Promise<void> {
@@ -46,6 +70,12 @@ export async function make({ kind, number }: Fault, victims: Victims): Promise<v
       return worker.kill();
     case "kill all workers":
       return void (await Promise.all((workers ?? []).map((one) => one.kill())));
+    case "stop all workers": {
+      const starts = await Promise.all((workers ?? []).map((one) => one.down()));
+      await delay(BEYOND_LISTED_MS + forMs);
+      for (const start of starts) start();
+      return;
+    }
     case "kill api":
       return api.kill();
     case "kill Redis":
@@ -64,16 +94,8 @@ export async function make({ kind, number }: Fault, victims: Victims): Promise<v
       return servers.cut("postgres", forMs);
     case "depose leader":
       return servers.deposeLeader();
-    case "set clock of worker": {
-      note(`  ${worker.name} by ${wrongMs} ms`);
-      worker.setClock(wrongMs);
-      await noticed(servers.sql, worker, true);
-      note(`  ${worker.name} takes no more work`);
-      await delay(forMs);
-      worker.setClock(0);
-      await noticed(servers.sql, worker, false);
-      return;
-    }
+    case "set clock of worker":
+      return setClock(victims, worker, wrongMs, forMs);
     case "start worker with wrong clock": {
       note(`  ${worker.name} by ${wrongMs} ms`);
       worker.setClock(wrongMs);
@@ -97,6 +119,65 @@ export async function make({ kind, number }: Fault, victims: Victims): Promise<v
       await delay(forMs + 2_000);
       return disk.free();
     }
+    case "slow disk":
+      return slowDisk(servers.sql, 2 * forMs);
+    case "fill disk of log":
+      return servers.fillDisk(LOG_LEFT_BYTES, forMs, { isLogToo: true });
+    case "step clock of worker back":
+      return setClock(victims, worker, -Math.abs(wrongMs), forMs);
+    default:
+      return makeAround({ kind, number }, victims, forMs);
+  }
+}
+
+/** A clock that is set wrong for so long, from when its worker has noticed it. */
+async function setClock({ servers, note }: Victims, worker: Member, wrongMs: number, forMs: number): Promise<void> {
+  note(`  ${worker.name} by ${wrongMs} ms`);
+  worker.setClock(wrongMs);
+  await noticed(servers.sql, worker, true);
+  note(`  ${worker.name} takes no more work`);
+  await delay(forMs);
+  worker.setClock(0);
+  await noticed(servers.sql, worker, false);
+}
+
+/** Faults of what is around processes and servers. */
+async function makeAround({ kind, number }: Omit<Fault, "atMs">, victims: Victims, forMs: number): Promise<void> {
+  const { seed, servers, note, surroundings, workers, apis } = victims;
+  switch (kind) {
+    case "add hanging house": {
+      surroundings.crowd.setManner("hangs");
+      const entry = crowdEntry("crowd", CROWD_TABLES, surroundings.crowd.url);
+      const remove = await victims.housesFile.add(workers, entry);
+      note(`  ${CROWD_TABLES} tables of it`);
+      await delay(2 * forMs);
+      return remove();
+    }
+    case "hold roll-up": {
+      const { raised, summed } = await holdRollUp(servers.sql);
+      return note(`  an alert after ${raised.toFixed(1)} s, summed ${summed.toFixed(1)} s after it was resumed`);
+    }
+    case "restore backup": {
+      const isRedisLost = draw(seed, "fault", "redis", number) < 0.5;
+      const world = { ...victims, members: [...workers, ...apis] };
+      await restoreBackup(world, { lostForMs: forMs, isRedisLost });
+      return note(`  restored${isRedisLost ? ", and Redis emptied" : ""}`);
+    }
+    case "delay names": {
+      const lateMs = Math.round(LATE_FROM_MS + (LATE_TO_MS - LATE_FROM_MS) * draw(seed, "fault", "late", number));
+      note(`  by ${lateMs} ms`);
+      surroundings.names.setDelay(lateMs);
+      victims.houses.endConnections();
+      await delay(2 * forMs);
+      return surroundings.names.setDelay(0);
+    }
+    case "stop mail server": {
+      const away = surroundings.mail.cut(forMs);
+      await surroundings.leaveMails(servers.sql, 1 + drawInteger(MOST_MAILS, seed, "fault", "mails", number));
+      return away;
+    }
+    default:
+      throw new Error(`expected a fault that can be made, found ${kind}`);
   }
 }
 

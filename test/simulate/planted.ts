@@ -53,7 +53,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   "gaps-forgotten": {
     about: "what is missing between two answers is noticed and not written down",
     edits: [{ file: "src/rounds/take-in.ts", from: "if (gap !== null) taken.gaps.push(gap);", to: "" }],
-    faults: ["start worker with wrong clock"],
+    faults: ["stop all workers"],
     troubles: [],
     showsAtEnd: true,
     isQuick: false,

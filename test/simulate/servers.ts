@@ -41,6 +41,8 @@ export interface SimulatedServers {
    * @throws Error where they have no disk of their own
    */
   fillDisk(roomBytes: number, forMs: number, options: { isLogToo: boolean }): Promise<void>;
+  /** Puts another database of the same server in the place of the one that `databaseUrl` names, which is dropped. */
+  replaceDatabase(other: string): Promise<void>;
   /** Whether they have a disk of their own. */
   hasDisk: boolean;
   stop(): Promise<void>;
@@ -96,6 +98,24 @@ export async function startSimulatedServers(
             epoch = epoch + 1,
             expires_at = clock_timestamp()
         where name = ${RECONCILER}`;
+    },
+    async replaceDatabase(other) {
+      const name = new URL(postgres.url).pathname.slice(1);
+      const admin = connect(Object.assign(new URL(postgres.url), { pathname: "/postgres" }).href, {
+        name: "simulate",
+        max: 1,
+      });
+      try {
+        await admin`
+          select pg_terminate_backend(pid)
+          from pg_stat_activity
+          where datname in (${name}, ${other})`;
+        await admin`drop database ${admin(name)} with (force)`;
+        await admin`alter database ${admin(other)} rename to ${admin(name)}`;
+      } finally {
+        await admin.end();
+      }
+      await answers(sql);
     },
     hasDisk: disk !== null,
     async fillDisk(roomBytes, forMs, { isLogToo }) {

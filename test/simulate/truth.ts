@@ -24,6 +24,9 @@ export const TROUBLES = [
   "pages",
   "clock",
   "renumber",
+  "ahead",
+  "large",
+  "damaged",
 ] as const;
 export type TroubleKind = (typeof TROUBLES)[number];
 
@@ -68,6 +71,8 @@ export interface Truth {
   endMs: number;
   /** From then on no round ends; null while houses play. */
   frozenAtMs: number | null;
+  /** When the backup was made that was restored last: the commit times of older rows are those of the restore. */
+  restoredToMs: number | null;
   tables: readonly TrueTable[];
   troubles: Map<string, readonly SimulatedFault[]>;
 }
@@ -82,7 +87,7 @@ export function drawTruth(
     Array.from({ length: tablesPerHouse }, (_, n) => ({ house, game: `g${n}`, sinceMs: nowMs - 30_000, rounds: [] })),
   );
   const troubles = new Map<string, SimulatedFault[]>(names.map((house) => [house, []]));
-  return { seed, startMs: nowMs, endMs: nowMs, frozenAtMs: null, tables, troubles };
+  return { seed, startMs: nowMs, endMs: nowMs, frozenAtMs: null, restoredToMs: null, tables, troubles };
 }
 
 /** Draws when which house is in trouble, from a moment on for so long: once everything has started. */
@@ -141,6 +146,16 @@ export function troublesAt(truth: Truth, house: string, atMs: number): TroubleKi
   return troublesOf(truth, house)
     .filter(({ fromMs, toMs }) => fromMs <= atMs && atMs < toMs)
     .map(({ kind }) => kind);
+}
+
+/** The trouble of one kind that a house has at a moment; undefined if it has none. */
+export function troubleAt(truth: Truth, house: string, kind: TroubleKind, atMs: number): SimulatedFault | undefined {
+  return troublesOf(truth, house).find((one) => one.kind === kind && one.fromMs <= atMs && atMs < one.toMs);
+}
+
+/** Whether the tables of a house share one response: those of the last house do. */
+export function isShared({ troubles }: Truth, house: string): boolean {
+  return troubles.size > 1 && house === [...troubles.keys()].at(-1);
 }
 
 /** When a round was over, as its house has it: by a clock that may be hours wrong at the time, ahead or behind. */

@@ -15,18 +15,28 @@ export interface NameServer {
    * the last again; "silence" answers nothing, "garbage" something that is no answer.
    */
   on(name: string, ...answers: (readonly NameRecord[] | "silence" | "garbage")[]): void;
+  /** From now on answers, or those about one name, are sent after so many milliseconds. */
+  setDelay(ms: number, name?: string): void;
   close(): Promise<void>;
 }
 
 const TYPES = { a: 1, cname: 5, aaaa: 28 } as const;
 
-export async function startNameServer(): Promise<NameServer> {
+/** Starts it on a free port of 127.0.0.1, or where it is told to. */
+export async function startNameServer({ host = "127.0.0.1", port = 0 } = {}): Promise<NameServer> {
   const socket = createSocket("udp4");
+  const delays = new Map<string | null, number>();
+  let isClosed = false;
   const told = new Map<string, (readonly NameRecord[] | "silence" | "garbage")[]>();
   const times = new Map<string, number>();
   const asked: string[] = [];
   socket.on("message", (query, from) => {
     const { name, type, end } = readQuestion(query);
+    const send = (message: Buffer, to: { port: number; address: string }) =>
+      setTimeout(
+        () => isClosed || socket.send(message, to.port, to.address),
+        delays.get(name) ?? delays.get(null) ?? 0,
+      );
     const question = `${type === TYPES.a ? "A" : "AAAA"} ${name}`;
     asked.push(question);
     const time = times.get(question) ?? 0;
@@ -35,7 +45,7 @@ export async function startNameServer(): Promise<NameServer> {
     const answer = answers?.[Math.min(time, answers.length - 1)];
     if (answer === "silence") return;
     if (answer === "garbage") {
-      socket.send(Buffer.from("no answer"), from.port, from.address);
+      send(Buffer.from("no answer"), from);
       return;
     }
     const records = (answer ?? []).filter((record) => "cname" in record || typeOf(record) === type);
@@ -49,15 +59,19 @@ export async function startNameServer(): Promise<NameServer> {
       if ("cname" in record) owner = record.cname;
       return written;
     });
-    socket.send(Buffer.concat([header, query.subarray(12, end), ...body]), from.port, from.address);
+    send(Buffer.concat([header, query.subarray(12, end), ...body]), from);
   });
-  socket.bind(0, "127.0.0.1");
+  socket.bind(port, host);
   await once(socket, "listening");
   return {
-    address: `127.0.0.1:${socket.address().port}`,
+    address: `${host}:${socket.address().port}`,
     asked,
     on: (name, ...answers) => void told.set(name, answers),
-    close: () => new Promise((resolve) => socket.close(resolve)),
+    setDelay: (ms, name) => void delays.set(name ?? null, ms),
+    close() {
+      isClosed = true;
+      return new Promise((resolve) => socket.close(resolve));
+    },
   };
 }
 

@@ -1,0 +1,86 @@
+import { randomUUID } from "node:crypto";
+import { legalText } from "../../src/accounts/legal.ts";
+import { createAccount } from "../../src/callers/store.ts";
+import { checkLedger } from "../../src/ledger/check.ts";
+import { walletMicros } from "../../src/ledger/store.ts";
+import type { Order } from "../../src/purchases/check-order.ts";
+import { isOffer, offerOf } from "../../src/purchases/offer.ts";
+import { purchase } from "../../src/purchases/purchase-store.ts";
+import { quoteOf } from "../../src/purchases/quote.ts";
+import { readBuyer } from "../../src/purchases/state-store.ts";
+import { Broken } from "../simulate/broken.ts";
+import { restoreBackup } from "../simulate/restore.ts";
+import { fund } from "../support/fund.ts";
+import { ASKED, type FaultCase } from "./case.ts";
+import type { World } from "./world.ts";
+
+const LOST_FOR_MS = 15_000;
+const FUNDS_MICROS = 500_000_000n;
+const PLAN = "Pro";
+
+/** The database is lost, and a backup of some time ago takes its place. */
+export const BACKUP_CASES: readonly FaultCase[] = [
+  {
+    name: "a restored backup",
+    askedSeconds: ASKED.workerKilled,
+    from: "end",
+    async run(world) {
+      const { sql, api, workers, caller } = world;
+      const accountId = await makeBuyer(world);
+      const order = await orderOf(world, accountId);
+      const members = [api, ...workers];
+      const fromMs = await restoreBackup(
+        { ...world, members, callers: [caller], place: world.place },
+        {
+          lostForMs: LOST_FOR_MS,
+          isRedisLost: true,
+          meanwhile: async () => void (await bought(world, order)),
+        },
+      );
+      // the buyer, who saw it happen, sends the same form again, twice
+      const again = await orderOf(world, accountId, order.key);
+      await Promise.all([bought(world, again), bought(world, again)]);
+      const [row] = await sql<{ n: number; paid: bigint }[]>`
+        select count(*)::integer as n, coalesce(sum(listed_micros - discount_micros), 0)::bigint as paid
+        from purchases
+        where account_id = ${accountId}`;
+      const left = await walletMicros(sql, accountId);
+      if (row?.n !== 1 || left !== FUNDS_MICROS - row.paid) {
+        throw new Broken(`a purchase that was lost and made again is charged ${row?.n ?? 0} times; ${left} are left`);
+      }
+      const ledger = await checkLedger(sql);
+      if (!ledger.ok) throw new Broken(`the ledger: ${JSON.stringify(ledger.differences)}`);
+      return { fromMs, seen: "the log was refused until it was declared; the purchase is charged once" };
+    },
+  },
+];
+
+async function makeBuyer({ sql }: World): Promise<bigint> {
+  const account = await createAccount(sql, `buyer-${randomUUID()}@example.com`);
+  if (!account.ok) throw new Error(account.reason);
+  await sql.begin((tx) => fund(tx, account.id, FUNDS_MICROS));
+  return account.id;
+}
+
+/** The order that a form sends now. */
+async function orderOf({ sql }: World, accountId: bigint, key: string = randomUUID()): Promise<Order> {
+  const buyer = await readBuyer(sql, accountId);
+  const plan = buyer?.plans.find(({ name }) => name === PLAN);
+  if (buyer === null || plan === undefined) throw new Broken(`the account ${accountId} is lost, or the plan ${PLAN}`);
+  const offer = offerOf(plan, buyer.held, { now: buyer.now });
+  if (!isOffer(offer)) throw new Error(offer.message);
+  return {
+    accountId,
+    key,
+    quote: quoteOf(offer, buyer.now),
+    agreed: { startNow: legalText("start-now").version, noWithdrawal: legalText("no-withdrawal").version },
+    address: "198.51.100.7",
+    userAgent: "a browser",
+    requestId: key,
+  };
+}
+
+async function bought({ sql }: World, order: Order): Promise<void> {
+  const done = await purchase(sql, order);
+  if (!done.ok) throw new Broken(`a purchase was refused: ${done.message}`);
+}

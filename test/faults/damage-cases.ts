@@ -1,0 +1,169 @@
+import type { Transaction } from "../../src/db/client.ts";
+import { Broken } from "../simulate/broken.ts";
+import { until } from "../simulate/until.ts";
+import { ASKED, type FaultCase } from "./case.ts";
+import { NotReached } from "./hold.ts";
+import type { World } from "./world.ts";
+
+const TABLE = "h1/g0/all";
+const STARTED_WITHIN_MS = 120_000;
+const NOTICED_WITHIN_MS = 60_000;
+const WHOLE_WITHIN_MS = 90_000;
+
+/** A row that is damaged: in a table of the database, changed past every guard, as a failing disk would. */
+interface Damage {
+  what: string;
+  /** Returns how to put the row back as it was, as from a backup; null where `table repair` alone mends it. */
+  damage: (tx: Transaction, tableId: number) => Promise<((tx: Transaction) => Promise<unknown>) | null>;
+}
+
+/** A damaged row stops its table alone, which names itself, and `table repair` mends it. */
+export const DAMAGE_CASES: readonly FaultCase[] = [
+  damageCase({
+    what: "state",
+    async damage(tx, tableId) {
+      const rows = await tx`
+        update model_snapshots
+        set state = set_byte(state, 9, 255 - get_byte(state, 9))
+        where table_id = ${tableId}
+        returning table_id`;
+      if (rows.length === 0) throw new NotReached("the table has no snapshot yet");
+      return null;
+    },
+  }),
+  damageCase({
+    what: "head",
+    async damage(tx, tableId) {
+      await tx`update table_heads set last_seq = last_seq + 7 where table_id = ${tableId}`;
+      return null;
+    },
+  }),
+  damageCase({
+    what: "forecast set",
+    async damage(tx, tableId) {
+      const [row] = await tx<{ seq: bigint; features: number[] }[]>`
+        select s.cutoff_seq as seq, s.features
+        from forecast_sets s
+        join table_heads h on h.table_id = s.table_id and s.cutoff_seq = any(h.open_sets)
+        where s.table_id = ${tableId}
+          and cardinality(s.features) > 1
+        order by s.cutoff_seq desc
+        limit 1`;
+      if (row === undefined) throw new NotReached("the table has no open window");
+      const write = (as: number[]) => (one: Transaction) => one`
+        update forecast_sets
+        set features = ${as}::smallint[]
+        where table_id = ${tableId}
+          and cutoff_seq = ${row.seq}`;
+      await write(row.features.with(1, 99))(tx);
+      return write(row.features);
+    },
+  }),
+  damageCase({
+    what: "score set",
+    async damage(tx, tableId) {
+      const [row] = await tx<{ seq: bigint; of: bigint[] }[]>`
+        select s.settled_seq as seq, s.forecast_seqs as of
+        from score_sets s
+        join table_heads h on h.table_id = s.table_id
+        where s.table_id = ${tableId}
+          and s.cutoff_seqs && h.open_sets
+        order by s.settled_seq desc
+        limit 1`;
+      if (row === undefined) throw new NotReached("no forecast of an open set is scored yet");
+      const write = (as: bigint[]) => (one: Transaction) => one`
+        update score_sets
+        set forecast_seqs = ${as.map(String)}::bigint[]
+        where table_id = ${tableId}
+          and settled_seq = ${row.seq}`;
+      await write(row.of.map((seq) => seq + 1_000_000n))(tx);
+      return write(row.of);
+    },
+  }),
+];
+
+function damageCase({ what, damage }: Damage): FaultCase {
+  return {
+    name: `a damaged ${what}`,
+    askedSeconds: ASKED.workerKilled,
+    from: "beginning",
+    async run(world) {
+      const { sql, workers } = world;
+      const tableId = await findTable(world);
+      const fromMs = Date.now();
+      await Promise.all(workers.map((worker) => worker.kill())); // what is in memory is whole
+      let restore: Awaited<ReturnType<typeof damage>> = null;
+      await past(world, async (tx) => (restore = await damage(tx, tableId)));
+      await until(`the damaged ${what} of ${TABLE} raised no alert`, NOTICED_WITHIN_MS, () => isNamed(world));
+      const noticed = (Date.now() - fromMs) / 1_000;
+      await goesOn(world, tableId);
+      if (restore !== null) await past(world, restore);
+      const before = await newestSeq(world, tableId);
+      await world.command(["table", "repair", TABLE, "--reason", `a damaged ${what}`]);
+      await until(`${TABLE} does not continue after its repair`, WHOLE_WITHIN_MS, async () => {
+        return (await newestSeq(world, tableId)) > before && !(await isNamed(world));
+      });
+      const open = await sql`select from alerts where kind = 'table_damaged' and closed_at is null`;
+      if (open.length > 0) throw new Broken("a table is still called damaged after its repair");
+      return {
+        fromMs,
+        seen: `named after ${noticed.toFixed(1)} s, mended after ${((Date.now() - fromMs) / 1_000).toFixed(1)} s`,
+      };
+    },
+  };
+}
+
+/** Waits until the table has a snapshot, which is written every 64 rounds. */
+async function findTable({ sql }: World): Promise<number> {
+  const [row] = await sql<
+    { id: number }[]
+  >`select id from tables where house_id || '/' || game || '/' || market = ${TABLE}`;
+  if (row === undefined) throw new Error(`expected the table ${TABLE}, found none`);
+  await until(`${TABLE} got no snapshot`, STARTED_WITHIN_MS, async () => {
+    return (await sql`select from model_snapshots where table_id = ${row.id}`).length > 0;
+  });
+  return row.id;
+}
+
+/** Changes rows past every guard. */
+function past({ sql }: World, change: (tx: Transaction) => Promise<unknown>): Promise<unknown> {
+  return sql.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`;
+    await change(tx);
+  });
+}
+
+/** Whether an alert names the table, and no other one. */
+async function isNamed({ sql }: World): Promise<boolean> {
+  const rows = await sql<{ subject: string }[]>`
+    select subject
+    from alerts
+    where kind = 'table_damaged'
+      and closed_at is null`;
+  const other = rows.find(({ subject }) => subject !== TABLE);
+  if (other !== undefined) throw new Broken(`${TABLE} is damaged, and ${other.subject} is called so`);
+  return rows.length > 0;
+}
+
+/** Waits until every other table got a round; the damaged one must get none. */
+async function goesOn({ sql }: World, tableId: number): Promise<void> {
+  const read = () => sql<{ id: number; seq: bigint }[]>`
+    select t.id, h.last_seq as seq
+    from tables t
+    join table_heads h on h.table_id = t.id
+    where t.enabled`;
+  const before = new Map((await read()).map(({ id, seq }) => [id, seq]));
+  await until(`a table beside ${TABLE}, which is damaged, gets no rounds`, NOTICED_WITHIN_MS, async () => {
+    return (await read()).every(({ id, seq }) => id === tableId || seq > (before.get(id) ?? 0n));
+  });
+  if ((await read()).find(({ id }) => id === tableId)?.seq !== before.get(tableId)) {
+    throw new Broken(`${TABLE} is damaged, and takes rounds in`);
+  }
+}
+
+async function newestSeq({ sql }: World, tableId: number): Promise<bigint> {
+  const [row] = await sql<
+    { seq: bigint }[]
+  >`select coalesce(max(seq), 0)::bigint as seq from rounds where table_id = ${tableId}`;
+  return row?.seq ?? 0n;
+}

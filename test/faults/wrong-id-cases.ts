@@ -1,0 +1,95 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Broken } from "../simulate/broken.ts";
+import { playUntil, type TrueTable } from "../simulate/truth.ts";
+import { ASKED, type FaultCase } from "./case.ts";
+import { NotReached } from "./hold.ts";
+import type { World } from "./world.ts";
+
+const LASTS_MS = 40_000;
+const MOST_LATE = 3;
+/** A round may end between the response of the API and the comparison, and another one not be polled yet. */
+const MOST_BEHIND = 2;
+const HOUSE = "h1";
+
+/** One response with an id 9,000,000 ahead: the true rounds after it stay the newest. */
+export const WRONG_ID_CASES: readonly FaultCase[] = [
+  {
+    name: "one wrong id, 9,000,000 ahead",
+    askedSeconds: ASKED.stillPresent,
+    from: "beginning",
+    async run(world) {
+      const { truth, sql } = world;
+      const fromMs = Date.now();
+      truth.troubles.set(HOUSE, [{ kind: "ahead", number: fromMs, fromMs, toMs: fromMs + LASTS_MS }]);
+      await delay(LASTS_MS);
+      truth.troubles.set(HOUSE, []);
+      const [held] = await sql<{ n: number }[]>`
+        select count(distinct q.table_id)::integer as n
+        from quarantine q
+        join tables t on t.id = q.table_id
+        where t.house_id = ${HOUSE}
+          and q.code = 'far_ahead'
+          and q.first_seen_at > to_timestamp(${fromMs / 1_000}::float8)`;
+      const tables = truth.tables.filter(({ house }) => house === HOUSE);
+      if (held?.n !== tables.length) {
+        throw new NotReached(`of ${tables.length} tables ${held?.n ?? 0} were sent a wrong id that was held`);
+      }
+      const late = await countLate(world, fromMs);
+      if (late > MOST_LATE) throw new Broken(`${late} rounds of a table were late after one wrong id`);
+      for (const table of tables) await checkShown(world, table);
+      return { fromMs, seen: `${late} rounds late at most; the newest true rounds and the next id are shown` };
+    },
+  },
+];
+
+/** The most late rounds of any table of the house since a moment. */
+async function countLate({ sql }: World, fromMs: number): Promise<number> {
+  const [row] = await sql<{ most: number }[]>`
+    select coalesce(max(n), 0)::integer as most
+    from (
+      select count(*) as n
+      from rounds r
+      join tables t on t.id = r.table_id
+      where t.house_id = ${HOUSE}
+        and r.late
+        and r.received_at > to_timestamp(${fromMs / 1_000}::float8)
+      group by r.table_id
+    ) of_tables`;
+  return row?.most ?? 0;
+}
+
+/** Compares what callers are shown of a table with what was played. */
+async function checkShown(world: World, table: TrueTable): Promise<void> {
+  const { house, game } = table;
+  const isOfTable = (one: { house: string; game: string }) => one.house === house && one.game === game;
+  const rounds = (await world.ask<RoundsAnswer>("rounds?limit=5")).tables.find(isOfTable);
+  const forecast = (await world.ask<ForecastsAnswer>("forecasts")).forecasts.find(isOfTable)?.next_color ?? null;
+  playUntil(world.truth, table, Date.now());
+  const newest = table.rounds.at(-1)?.id ?? 0;
+  const shown = Number(rounds?.rounds[0]?.round_id);
+  if (!(shown <= newest && shown >= newest - MOST_BEHIND)) {
+    throw new Broken(`/rounds shows ${shown} as the newest round of ${house}/${game}, and ${newest} is`, {
+      ...{ house, game },
+      round: newest,
+    });
+  }
+  if (forecast === null) return; // its round is under way
+  const [after, target] = [Number(forecast.after_round_id), Number(forecast.target_round_id)];
+  if (target !== after + 1 || after < newest - MOST_BEHIND || after > newest) {
+    throw new Broken(
+      `the forecast after round ${after} of ${house}/${game} is of round ${target}; ${newest} is the newest`,
+    );
+  }
+}
+
+interface RoundsAnswer {
+  tables: { house: string; game: string; rounds: { round_id: string }[] }[];
+}
+
+interface ForecastsAnswer {
+  forecasts: {
+    house: string;
+    game: string;
+    next_color: { after_round_id: string; target_round_id: string | null } | null;
+  }[];
+}

@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import { run } from "../../src/embedded/process.ts";
+import { Broken } from "./broken.ts";
+
+/** Where commands of Roundhouse are run. */
+export interface CommandPlace {
+  /** The checkout whose `src/start.js` is run. */
+  root: string;
+  /** The working directory. */
+  folder: string;
+  env: Record<string, string>;
+}
+
+const PATIENCE_MS = 240_000;
+
+/**
+ * Runs a command of Roundhouse as an operator does; returns its standard output.
+ * @throws Broken if it fails
+ */
+export async function command({ root, folder, env }: CommandPlace, args: readonly string[]): Promise<string> {
+  const { PATH = "", HOME = "" } = process.env;
+  const { code, stdout, stderr } = await run(
+    {
+      command: process.execPath,
+      args: [join(root, "src/start.js"), ...args],
+      cwd: folder,
+      env: { PATH, HOME, ...env, DATA_DIR: join(folder, "cli") },
+    },
+    { timeoutMs: PATIENCE_MS },
+  );
+  if (code !== 0) throw new Broken(`roundhouse ${args.join(" ")} ended with ${code}: ${stderr}${stdout}`);
+  return stdout;
+}

@@ -1,0 +1,55 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { draw } from "../../src/demo/draw.ts";
+
+/** How a crowd responds: never, or with some rounds of each table and megabytes around them. */
+export type CrowdManner = "hangs" | "large";
+
+/** A server of a house that no truth knows of, with any number of tables; see `crowdEntry`. */
+export interface Crowd {
+  url: string;
+  /** Requests so far. */
+  requests(): number;
+  setManner(manner: CrowdManner): void;
+  close(): Promise<void>;
+}
+
+/** A size that is still read: 4 MiB are the limit. */
+const LARGE_BYTES = 3_900_000;
+/** A round of each table every so often. */
+const ROUND_MS = 3_000;
+const LISTED = 3;
+
+/** Starts it; it hangs at first. */
+export async function serveCrowd(): Promise<Crowd> {
+  const sinceMs = Date.now();
+  let manner: CrowdManner = "hangs";
+  let requests = 0;
+  const padding = " ".repeat(LARGE_BYTES);
+  const server = createServer((request, response) => {
+    requests += 1;
+    if (manner === "hangs") return;
+    const path = request.url ?? "/";
+    const newest = 1_000 + Math.floor((Date.now() - sinceMs) / ROUND_MS);
+    const rounds = Array.from({ length: LISTED }, (_, n) => {
+      const id = newest - n;
+      return { id, multiplier: 1 + Math.floor(draw(id, path) * 400) / 100 };
+    });
+    response.setHeader("content-type", "application/json").end(JSON.stringify({ rounds }) + padding);
+  });
+  server.on("connection", (socket) => socket.on("error", () => undefined));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the crowd has no port");
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    requests: () => requests,
+    setManner: (next) => (manner = next),
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
