@@ -98,6 +98,7 @@ function damageCase({ what, damage }: Damage): FaultCase {
       const noticed = (Date.now() - fromMs) / 1_000;
       await goesOn(world, tableId);
       if (restore !== null) await past(world, restore);
+      world.truth.restoredToMs = Date.now();
       const before = await newestSeq(world, tableId);
       await world.command(["table", "repair", TABLE, "--reason", `a damaged ${what}`]);
       await until(`${TABLE} does not continue after its repair`, WHOLE_WITHIN_MS, async () => {

@@ -1,4 +1,5 @@
 import { type HouseEntry, loadHouses } from "../../houses-file/load.ts";
+import { loadHousesInThread } from "../../houses-file/load-in-thread.ts";
 import { jobs } from "../../../jobs/index.ts";
 import { findLogBehind, findUnreadBacklog } from "../../alerts/behind-store.ts";
 import { createLasting } from "../../alerts/lasting.ts";
@@ -63,14 +64,34 @@ export interface Work {
   demo: DemoServer;
 }
 
+/** Tables that are named as polled too seldom; a file may have thousands. */
+const SLOW_POLLS_NAMED = 10;
+
 /**
  * Reads the houses file; a table that is polled too seldom is worth a warning.
  * @throws UsageError listing every problem of the file.
  */
 export function readHousesFile(settings: Settings, log: Log): HouseEntry[] {
   const houses = loadHouses(settings.HOUSES_FILE, variablesOf(), { allowPrivate: settings.ALLOW_PRIVATE_HOUSES });
-  for (const sentence of slowPolls(houses.map((house) => house.settings))) log.warn(sentence);
+  warnOfSlowPolls(houses, log);
   return houses;
+}
+
+/** The same without blocking the process: a file of 7,000 tables takes seconds to read. */
+async function readHousesFileAgain(settings: Settings, log: Log): Promise<HouseEntry[]> {
+  const houses = await loadHousesInThread(settings.HOUSES_FILE, { allowPrivate: settings.ALLOW_PRIVATE_HOUSES });
+  warnOfSlowPolls(houses, log);
+  return houses;
+}
+
+function warnOfSlowPolls(houses: readonly HouseEntry[], log: Log): void {
+  const slow = slowPolls(houses.map((house) => house.settings));
+  for (const sentence of slow.slice(0, SLOW_POLLS_NAMED)) log.warn(sentence);
+  const others = slow.length - SLOW_POLLS_NAMED;
+  if (others > 0)
+    log.warn(
+      `${others} other tables are polled too seldom as well: compare poll_every_ms and pause_ms of their houses`,
+    );
 }
 
 /**
@@ -107,7 +128,7 @@ export async function startWork(
     log.info(`${settings.HOUSES_FILE}: ${applied.houses} houses, ${applied.tables} tables${left}`);
   };
   await apply(houses);
-  life.onHangup(async () => apply(readHousesFile(settings, log)));
+  life.onHangup(async () => apply(await readHousesFileAgain(settings, log)));
   life.ending.throwIfAborted();
 
   const http = metrics.houses(createHouseClient({ version: VERSION, nameServers: settings.HOUSE_NAME_SERVERS }));
