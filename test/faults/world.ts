@@ -113,8 +113,24 @@ export async function startWorld(say: (line: string) => void): Promise<World> {
     };
     polls = watchPolls(sql, names);
     return {
-      ...{ servers, sql, truth, houses: names, served, housesFile, surroundings, workers, api, caller, door, polls },
-      ...{ folder, begin, env, place, ask, close },
+      servers,
+      sql,
+      truth,
+      houses: names,
+      served,
+      housesFile,
+      surroundings,
+      workers,
+      api,
+      caller,
+      door,
+      polls,
+      folder,
+      begin,
+      env,
+      place,
+      ask,
+      close,
       command: (args) => command(place, args),
     };
   } catch (error) {

@@ -69,7 +69,8 @@ async function checkShown(world: World, table: TrueTable): Promise<void> {
   const shown = Number(rounds?.rounds[0]?.round_id);
   if (!(shown <= newest && shown >= newest - MOST_BEHIND)) {
     throw new Broken(`/rounds shows ${shown} as the newest round of ${house}/${game}, and ${newest} is`, {
-      ...{ house, game },
+      house,
+      game,
       round: newest,
     });
   }

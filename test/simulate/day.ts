@@ -149,8 +149,21 @@ export async function playDay(options: DayOptions): Promise<Day> {
     const spared = new Set(options.isSoak ? crew.filter(({ name }) => name.endsWith("-0")) : []);
     const place = { root, folder, env };
     const going = {
-      ...{ seed, truth, faults, servers, disk, workers, apis, crew, spared, note },
-      ...{ houses, housesFile, surroundings, callers, place },
+      seed,
+      truth,
+      faults,
+      servers,
+      disk,
+      workers,
+      apis,
+      crew,
+      spared,
+      note,
+      houses,
+      housesFile,
+      surroundings,
+      callers,
+      place,
     };
     const { recoveries, samples } = await Promise.race([broke, goThrough(going)]);
     Object.assign(day, { recoveries, memory: growthOf(samples) });

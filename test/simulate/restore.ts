@@ -60,7 +60,7 @@ export async function restoreBackup(world: RestoredWorld, options: RestoreOption
   await options.restored?.();
   const startedMs = Date.now();
   for (const start of starts) start();
-  await until("the restored log was not refused", REFUSED_WITHIN_MS, async () => (await isRefused(sql)) === true);
+  await until("the restored log was not refused", REFUSED_WITHIN_MS, () => isRefused(sql));
   if ((await signedSize(sql)) > atBackup) throw new Broken("the log of a restored backup was signed");
   await command(place, ["log", "declare", "--reason", "restored from a backup"]);
   await until("the declared log was not signed", SIGNED_WITHIN_MS, async () => {
